@@ -226,23 +226,23 @@ def acquire_lease(
     """Asks, and asks again until it is granted, refused, or one has waited long enough. What `pause` raises ends the
     waiting, and the request with it."""
     waits = wait is None or wait > 0
-    told: dict[str, Any] = ask("project.acquire", lease=name, pid=pid, wait=waits, within=leases_held_above(), **how)
+    answer: dict[str, Any] = ask("project.acquire", lease=name, pid=pid, wait=waits, within=leases_held_above(), **how)
     deadline = None if wait is None else time.monotonic() + wait
     seconds = FIRST_PAUSE_S
     try:
-        while told["answer"] == "waiting" and (deadline is None or time.monotonic() < deadline):
+        while answer["answer"] == "waiting" and (deadline is None or time.monotonic() < deadline):
             pause(seconds)
             seconds = min(seconds * 1.5, LONGEST_PAUSE_S)
-            told |= ask("project.tend", lease=name, request=told["request"])
+            answer |= ask("project.tend", lease=name, request=answer["request"])
     except BaseException:
-        release_lease(name, told["owner"])
+        release_lease(name, answer["owner"])
         raise
-    if told["answer"] == "waiting":
-        release_lease(name, told["owner"])
-        return {**told, "answer": "busy", "why": f"still held by others after {wait:g} s"}
-    if told["answer"] == "refused":
-        raise CommandRefused(told["why"])
-    return told
+    if answer["answer"] == "waiting":
+        release_lease(name, answer["owner"])
+        return {**answer, "answer": "busy", "why": f"still held by others after {wait:g} s"}
+    if answer["answer"] == "refused":
+        raise CommandRefused(answer["why"])
+    return answer
 
 
 def leases_held_above() -> list[str]:

@@ -75,12 +75,12 @@ class Footprint:
     def set_aside(self, path: Path) -> Path:
         """Somebody else's file moves into the state folder; the first one comes back with the uninstall."""
         folder = private_folder(private_folder(self._state / "kept") / _name_of(path))
-        kept = _free_name(folder, f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{path.name}")
+        kept_path = _free_name(folder, f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{path.name}")
         record = self._find(path) or WrittenFile(path=str(path))
-        write_atomically(kept, path.read_bytes())
-        record.original = record.original or ("" if record.digest else str(kept))
+        write_atomically(kept_path, path.read_bytes())
+        record.original = record.original or ("" if record.digest else str(kept_path))
         self._keep(record)
-        return kept
+        return kept_path
 
     # ── git's exclude file ───────────────────────────────────────────────────────────────────────────────────────────
 

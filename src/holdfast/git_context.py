@@ -24,21 +24,21 @@ class CachedGitContext:
         seen = self._seen.get(cwd)
         if seen and self._now() - seen[0] < FRESH_S:
             return _with_branch(seen[1], seen[2])
-        found = locate(cwd) if cwd.startswith("/") else NOWHERE
-        self._seen[cwd] = (self._now(), found, _git_dir(found["root"]) if found else "")
+        context = locate(cwd) if cwd.startswith("/") else NOWHERE
+        self._seen[cwd] = (self._now(), context, _git_dir(context["root"]) if context else "")
         if len(self._seen) > REMEMBERED:
             self._seen.popitem(last=False)
-        return found
+        return context
 
 
-def _with_branch(found: Mapping[str, str], git_dir: str) -> Mapping[str, str]:
-    if not found:
-        return found
+def _with_branch(context: Mapping[str, str], git_dir: str) -> Mapping[str, str]:
+    if not context:
+        return context
     try:
         branch = _branch(git_dir)
     except OSError:
         return NOWHERE
-    return found if branch == found["branch"] else {**found, "branch": branch}
+    return context if branch == context["branch"] else {**context, "branch": branch}
 
 
 def locate(cwd: str) -> Mapping[str, str]:

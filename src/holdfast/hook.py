@@ -81,17 +81,17 @@ def working_directory():
         return b""
 
 
-def choose_state(given, cwd):
+def choose_state(state_folder, cwd):
     env = posix.environ
-    if given is None:
-        given = env.get(b"HOLDFAST_STATE") or None
-    if given is None and env.get(b"XDG_STATE_HOME"):
-        given = env[b"XDG_STATE_HOME"] + b"/holdfast"
-    if given is None and env.get(b"HOME"):
-        given = env[b"HOME"] + b"/.local/state/holdfast"
-    if not given or given.startswith(b"/"):
-        return given
-    return cwd and cwd + b"/" + given
+    if state_folder is None:
+        state_folder = env.get(b"HOLDFAST_STATE") or None
+    if state_folder is None and env.get(b"XDG_STATE_HOME"):
+        state_folder = env[b"XDG_STATE_HOME"] + b"/holdfast"
+    if state_folder is None and env.get(b"HOME"):
+        state_folder = env[b"HOME"] + b"/.local/state/holdfast"
+    if not state_folder or state_folder.startswith(b"/"):
+        return state_folder
+    return cwd and cwd + b"/" + state_folder
 
 
 # ---- the frame ----
@@ -579,11 +579,11 @@ def hook(words, at, cwd, state):
 def main():
     at = time.time_ns() // 1_000_000
     set_signals(ignore=True)
-    cwd, given = working_directory(), None
+    cwd, state_folder = working_directory(), None
     words = [word.encode(sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()) for word in sys.argv[1:]]
     if len(words) > 1 and words[0] == b"--state":
-        given, words = words[1], words[2:]
-    state = choose_state(given, cwd)
+        state_folder, words = words[1], words[2:]
+    state = choose_state(state_folder, cwd)
     if len(words) == 3 and words[0] in WAITS and words[1] and words[2] and state:
         hook(words, at, cwd, state)
     else:

@@ -139,8 +139,8 @@ def made_session_id(event: Event, delivery: Delivery) -> str:
         leader = os.getsid(delivery.pid)
     except OSError:
         leader = delivery.pid
-    found = look(leader)
-    start = found.start if found else delivery.start
+    process = look(leader)
+    start = process.start if process else delivery.start
     return str(uuid.uuid5(_SESSION_IDS, f"{event.agent}\n{delivery.cwd}\n{machine_id()}\n{boot()}\n{leader}\n{start}"))
 
 
@@ -183,8 +183,8 @@ def unread(delivery: Delivery, problem: str) -> Event:
 
 def _paused(delivery: Delivery) -> bool:
     """Whoever started the agent wants to be left alone: a variable set to anything but nothing, 0, no or false."""
-    said = [delivery.env[name].strip().lower() for name in PAUSING if name in delivery.env]
-    return bool(said) and not _MEANS_NO.issuperset(said)
+    values = [delivery.env[name].strip().lower() for name in PAUSING if name in delivery.env]
+    return bool(values) and not _MEANS_NO.issuperset(values)
 
 
 def capped(body: bytes) -> tuple[bytes, int, str]:
@@ -193,10 +193,10 @@ def capped(body: bytes) -> tuple[bytes, int, str]:
         return body, len(body), ""
     digest = hashlib.sha256(body).hexdigest()
     try:
-        kept = encode(_trimmed(decode(body), DEEPEST))
+        shortened = encode(_trimmed(decode(body), DEEPEST))
     except Exception:
-        kept = body
-    return kept if len(kept) <= BODY_LIMIT else _still_too_long(kept), len(body), digest
+        shortened = body
+    return shortened if len(shortened) <= BODY_LIMIT else _still_too_long(shortened), len(body), digest
 
 
 def _bounded(body: bytes) -> bytes:
@@ -209,19 +209,19 @@ def _bounded(body: bytes) -> bytes:
         return body[: 16 * BODY_LIMIT]
 
 
-def _still_too_long(kept: bytes) -> bytes:
+def _still_too_long(body: bytes) -> bytes:
     try:
-        return encode({k: v for k, v in decode(kept).items() if len(encode(v)) < 2048})
+        return encode({k: v for k, v in decode(body).items() if len(encode(v)) < 2048})
     except Exception:
-        return kept[:BODY_LIMIT]
+        return body[:BODY_LIMIT]
 
 
 def _trimmed(value: Any, depth: int, longest: int = LONGEST_STRING) -> Any:
     if isinstance(value, str):
         return value if len(value) <= longest else _middle_out(value, longest)
     if isinstance(value, dict):
-        kept = list(value.items())[:LONGEST_LIST] if depth else []
-        return {k[:200]: _trimmed(v, depth - 1, longest) for k, v in kept}
+        items = list(value.items())[:LONGEST_LIST] if depth else []
+        return {k[:200]: _trimmed(v, depth - 1, longest) for k, v in items}
     if isinstance(value, list):
         return [_trimmed(v, depth - 1, longest) for v in value[:LONGEST_LIST]] if depth else []
     return value

@@ -39,7 +39,7 @@ class AskedHeaders:
         return self._named.get(name, default)
 
     def values(self, name: bytes) -> list[bytes]:
-        return [value for known, value in self.all if known == name]
+        return [value for header, value in self.all if header == name]
 
     def cookies(self) -> list[tuple[str, str]]:
         pairs = self.get(b"cookie").decode("latin-1").split(";")
@@ -55,12 +55,12 @@ class LoopbackGuard:
         self._hosts = {f"{host}:{port}".encode() for host in HOSTS}
         self._origins = {f"http://{host}:{port}".encode() for host in HOSTS}
 
-    def refuse_place(self, asked: AskedHeaders, *, own_pages: bool) -> Refusal | None:
+    def refuse_place(self, request_headers: AskedHeaders, *, own_pages: bool) -> Refusal | None:
         """A name that was bent to 127.0.0.1, or a page in a browser; `own_pages`: those we served ourselves may ask."""
-        hosts = [value.lower() for value in asked.values(b"host")]
+        hosts = [value.lower() for value in request_headers.values(b"host")]
         if len(hosts) != 1 or hosts[0] not in self._hosts:
             return 421, "This is not the host you are looking for."
-        origins, site = set(asked.values(b"origin")), asked.get(b"sec-fetch-site", b"none")
+        origins, site = set(request_headers.values(b"origin")), request_headers.get(b"sec-fetch-site", b"none")
         if not own_pages and (origins or site != b"none"):
             return 403, "Web pages may not talk to Holdfast."
         if not origins <= self._origins or site not in SAFE_SITES:
@@ -70,16 +70,16 @@ class LoopbackGuard:
     def is_owner(self, scope: Scope, has_key: bool) -> bool | None:
         """Asking the kernel takes milliseconds on a busy machine: who has a key is asked once every few seconds."""
         client, now = tuple(scope["client"] or ("", 0)), time.monotonic()
-        seen, known = self._owners.get(client, (0.0, None))
+        seen, owned = self._owners.get(client, (0.0, None))
         if not has_key or now - seen > OWNER_KNOWN_S:
-            seen, known = now, is_owner(client, self._port)
-            fresh = {c: found for c, found in self._owners.items() if now - found[0] < OWNER_KNOWN_S}
-            self._owners = {**fresh, client: (seen, known)} if known else fresh
-        return known
+            seen, owned = now, is_owner(client, self._port)
+            fresh = {c: entry for c, entry in self._owners.items() if now - entry[0] < OWNER_KNOWN_S}
+            self._owners = {**fresh, client: (seen, owned)} if owned else fresh
+        return owned
 
-    def has_token(self, asked: AskedHeaders) -> bool:
-        given = asked.values(b"authorization")
-        return len(given) == 1 and hmac.compare_digest(given[0], b"Bearer " + self._token)
+    def has_token(self, request_headers: AskedHeaders) -> bool:
+        authorizations = request_headers.values(b"authorization")
+        return len(authorizations) == 1 and hmac.compare_digest(authorizations[0], b"Bearer " + self._token)
 
     def too_large(self) -> Refusal:
         return 413, f"A body has at most {self._largest} bytes, and does not take for ever."
@@ -123,14 +123,14 @@ def is_owner(client: tuple[str, int], server_port: int) -> bool | None:
 
 def owner_of(client: tuple[str, int], server_port: int) -> int | None:
     """The user whose socket this is, by its own address and the port it talks to."""
-    wanted = _address(*client)
+    client_address = _address(*client)
     for table in TABLES:
         try:
             lines = Path(table).read_text(encoding="ascii").splitlines()[1:]
         except OSError:
             continue
         for fields in map(str.split, lines):
-            if fields[LOCAL].endswith(wanted) and fields[REMOTE].endswith(f":{server_port:04X}"):
+            if fields[LOCAL].endswith(client_address) and fields[REMOTE].endswith(f":{server_port:04X}"):
                 return int(fields[UID])
     return None
 

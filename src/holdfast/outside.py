@@ -35,10 +35,10 @@ def _hook(name: str, mode: str, event: str) -> None:
         sys.stdout.buffer.write(_ask([program, "write", event], reply))
 
 
-def _ask(command: list[str], given: bytes, patience: float = PATIENCE_S) -> bytes:
+def _ask(command: list[str], stdin: bytes, patience: float = PATIENCE_S) -> bytes:
     try:
         done = subprocess.run(
-            command, input=given, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=patience, check=False
+            command, input=stdin, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=patience, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return b""

@@ -130,14 +130,14 @@ def private_folder(folder: Path) -> Path:
         raise UnsafePath(
             f"{folder} cannot be created ({error.strerror})", fix="Set HOLDFAST_STATE to a folder that you may write."
         ) from error
-    found = folder.lstat()
-    if stat.S_ISLNK(found.st_mode) or not stat.S_ISDIR(found.st_mode):
+    folder_stat = folder.lstat()
+    if stat.S_ISLNK(folder_stat.st_mode) or not stat.S_ISDIR(folder_stat.st_mode):
         raise UnsafePath(f"{folder} is not a plain folder", fix="Move it away and try again.")
-    if found.st_uid != os.geteuid():
+    if folder_stat.st_uid != os.geteuid():
         raise UnsafePath(
-            f"{folder} belongs to user {found.st_uid}", fix="Use another state directory (HOLDFAST_STATE)."
+            f"{folder} belongs to user {folder_stat.st_uid}", fix="Use another state directory (HOLDFAST_STATE)."
         )
-    if stat.S_IMODE(found.st_mode) & 0o077:
+    if stat.S_IMODE(folder_stat.st_mode) & 0o077:
         folder.chmod(0o700)
     return folder
 
@@ -145,8 +145,8 @@ def private_folder(folder: Path) -> Path:
 def emergency_spools() -> list[Path]:
     """Where a hook puts an event when the spool itself cannot be written (docs/protocol.md)."""
     runtime = os.environ.get("XDG_RUNTIME_DIR")
-    places = [Path(runtime) / "holdfast-spool"] if runtime else []
-    return [*places, Path(f"/dev/shm/holdfast-spool-{os.geteuid()}")]  # noqa: S108 - owner and mode are checked
+    folders = [Path(runtime) / "holdfast-spool"] if runtime else []
+    return [*folders, Path(f"/dev/shm/holdfast-spool-{os.geteuid()}")]  # noqa: S108 - owner and mode are checked
 
 
 def write_atomically(path: Path, content: bytes, mode: int = 0o600) -> None:
@@ -199,8 +199,8 @@ def remove_partials(paths: Paths) -> int:
         *_indexes(paths),
     ):
         for path in folder.glob(".*.partial*"):
-            found = _PARTIAL.match(path.name)
-            if found and not _being_written(path, found[1], paths):
+            match = _PARTIAL.match(path.name)
+            if match and not _being_written(path, match[1], paths):
                 path.unlink(missing_ok=True)
                 removed += 1
     return removed

@@ -40,8 +40,8 @@ def read(config_dir: Path | None = None) -> dict[str, str]:
     """Nothing is trusted when the file is missing, damaged, not ours or writable by others."""
     try:
         with open(_file(config_dir), "rb") as file:
-            found = os.fstat(file.fileno())
-            if found.st_uid != os.geteuid() or found.st_mode & 0o022:
+            file_stat = os.fstat(file.fileno())
+            if file_stat.st_uid != os.geteuid() or file_stat.st_mode & 0o022:
                 return {}
             known = json.loads(file.read())
         return {key: digest for key, digest in known.items() if isinstance(digest, str)}

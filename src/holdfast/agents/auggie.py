@@ -101,10 +101,10 @@ def write(event: Event, decision: Decision) -> bytes:
 
 def recognise(_delivery: Delivery, payload: Payload) -> bool:
     """Cursor has the same id of a conversation; its events begin with a small letter, and it names its version."""
-    known = normal.mapping(payload)
-    event = known.get("hook_event_name")
-    named = isinstance(known.get("conversation_id"), str) and isinstance(event, str) and event in KINDS
-    return named and "cursor_version" not in known and "session_id" not in known
+    fields = normal.mapping(payload)
+    event = fields.get("hook_event_name")
+    named = isinstance(fields.get("conversation_id"), str) and isinstance(event, str) and event in KINDS
+    return named and "cursor_version" not in fields and "session_id" not in fields
 
 
 SETUP = Setup(

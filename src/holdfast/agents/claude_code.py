@@ -166,9 +166,9 @@ _WITH_TOOL = frozenset(event for event, fields in FIELDS.items() if fields[:2] =
 
 def _process(delivery: Delivery) -> dict[str, int]:
     """Where a shell stands between the agent and the hook, the parent dies at once: then only the id is known."""
-    told = delivery.env.get("CLAUDE_PID", "")
-    if told.isdecimal() and len(told) < 11 and int(told) != delivery.pid:
-        return {"pid": int(told)}
+    pid_text = delivery.env.get("CLAUDE_PID", "")
+    if pid_text.isdecimal() and len(pid_text) < 11 and int(pid_text) != delivery.pid:
+        return {"pid": int(pid_text)}
     return reading.parent_process(delivery)
 
 
@@ -180,9 +180,9 @@ def _add_server(data: Data, payload: Payload) -> None:
 def _add_result(data: Data, payload: Payload) -> None:
     _add_server(data, payload)
     response = payload.get("tool_response")
-    found = normal.mapping(response)
-    interrupted = found.get("interrupted") is True
-    detached = bool(found.get("backgroundTaskId")) or found.get("isAsync") is True
+    result = normal.mapping(response)
+    interrupted = result.get("interrupted") is True
+    detached = bool(result.get("backgroundTaskId")) or result.get("isAsync") is True
     data["ok"] = not interrupted
     reading.add_output(data, response)
     if interrupted:
@@ -190,7 +190,7 @@ def _add_result(data: Data, payload: Payload) -> None:
     if detached:
         data["detached"] = True
     # A command still running has no exit code yet, and one that Claude "interprets" (grep found nothing) had not 0.
-    if payload.get("tool_name") == "Bash" and not (interrupted or detached or found.get("returnCodeInterpretation")):
+    if payload.get("tool_name") == "Bash" and not (interrupted or detached or result.get("returnCodeInterpretation")):
         data["exit_code"] = 0
 
 

@@ -58,8 +58,8 @@ EXIT_CODE = re.compile(r"^Exit code: (\d{1,3})$", re.MULTILINE)
 
 
 def _tokens(value: Any) -> dict[str, Any] | None:
-    found = {key: number for key, number in normal.mapping(value).items() if normal.number(number) is not None}
-    return dict(list(found.items())[:12]) or None
+    counts = {key: number for key, number in normal.mapping(value).items() if normal.number(number) is not None}
+    return dict(list(counts.items())[:12]) or None
 
 
 def _add_patch(data: Data, payload: Payload) -> None:
@@ -124,12 +124,12 @@ ROLLOUT = re.compile(r"/rollout-[^/]*$")
 
 
 def recognise(_delivery: Delivery, payload: Payload) -> bool:
-    known = normal.mapping(payload)
-    event = known.get("hook_event_name")
-    if not isinstance(event, str) or event not in KINDS or "timestamp" in known or "conversation_id" in known:
+    fields = normal.mapping(payload)
+    event = fields.get("hook_event_name")
+    if not isinstance(event, str) or event not in KINDS or "timestamp" in fields or "conversation_id" in fields:
         return False
-    transcript = known.get("transcript_path")
-    return bool(ROLLOUT.search(transcript)) if isinstance(transcript, str) else isinstance(known.get("turn_id"), str)
+    transcript = fields.get("transcript_path")
+    return bool(ROLLOUT.search(transcript)) if isinstance(transcript, str) else isinstance(fields.get("turn_id"), str)
 
 
 SETUP = Setup(

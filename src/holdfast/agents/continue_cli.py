@@ -92,11 +92,11 @@ ANSWERS = answering.Answers(
 
 def recognise(_delivery: Delivery, payload: Payload) -> bool:
     """As Claude Code's, with an empty path of the transcript. What comes over HTTP has that too, but no mode."""
-    known = normal.mapping(payload)
-    event = known.get("hook_event_name")
-    named = isinstance(known.get("session_id"), str) and isinstance(event, str) and event in KINDS
-    in_mode = "permission_mode" in known and "timestamp" not in known
-    return named and known.get("transcript_path") == "" and in_mode
+    fields = normal.mapping(payload)
+    event = fields.get("hook_event_name")
+    named = isinstance(fields.get("session_id"), str) and isinstance(event, str) and event in KINDS
+    in_mode = "permission_mode" in fields and "timestamp" not in fields
+    return named and fields.get("transcript_path") == "" and in_mode
 
 
 SETUP = Setup(

@@ -85,8 +85,8 @@ def _one_spelling(payload: Payload) -> Payload:
 
 def _native(delivery: Delivery, payload: Payload) -> Any:
     """A payload in camelCase does not name its event; then the registration has to."""
-    told = payload.get("hookName") or payload.get("hook_event_name") or delivery.event
-    return PASCAL.get(told, told) if isinstance(told, str) else told
+    event_name = payload.get("hookName") or payload.get("hook_event_name") or delivery.event
+    return PASCAL.get(event_name, event_name) if isinstance(event_name, str) else event_name
 
 
 def _session(payload: Payload) -> Any:
@@ -103,11 +103,11 @@ def _add_result(data: Data, payload: Payload) -> None:
     """A failing command is a success with an exit code in its text."""
     result = normal.mapping(payload.get("toolResult"))
     kind = result.get("resultType", result.get("result_type"))
-    told = result.get("textResultForLlm", result.get("text_result_for_llm"))
+    output = result.get("textResultForLlm", result.get("text_result_for_llm"))
     data["ok"] = kind != "failure"
-    reading.add_output(data, told)
-    if data["action"] == "shell" and isinstance(told, str):
-        code = normal.exit_code_in(told[-60:])
+    reading.add_output(data, output)
+    if data["action"] == "shell" and isinstance(output, str):
+        code = normal.exit_code_in(output[-60:])
         if code is not None:
             data["exit_code"], data["ok"] = code, code == 0
 
@@ -181,16 +181,16 @@ def write(event: Event, decision: Decision) -> bytes:
 
 
 def recognise(_delivery: Delivery, payload: Payload) -> bool:
-    known = normal.mapping(payload)
-    if "conversation_id" in known:
+    fields = normal.mapping(payload)
+    if "conversation_id" in fields:
         return False
-    if isinstance(known.get("sessionId"), str):
-        return "timestamp" in known
-    event = known.get("hook_event_name")
-    pascal = isinstance(known.get("session_id"), str) and isinstance(event, str) and event in PASCAL
-    transcript = known.get("transcript_path")
+    if isinstance(fields.get("sessionId"), str):
+        return "timestamp" in fields
+    event = fields.get("hook_event_name")
+    pascal = isinstance(fields.get("session_id"), str) and isinstance(event, str) and event in PASCAL
+    transcript = fields.get("transcript_path")
     elsewhere = isinstance(transcript, str) and not transcript.endswith("/events.jsonl")
-    return pascal and isinstance(known.get("timestamp"), str) and not elsewhere
+    return pascal and isinstance(fields.get("timestamp"), str) and not elsewhere
 
 
 # ---- one happening, two spellings ----

@@ -62,14 +62,14 @@ ENFORCES: dict[str, Enforcement] = {
 
 
 def _add_result(data: Data, payload: Payload) -> None:
-    told = payload.get("tool_output")
+    output = payload.get("tool_output")
     try:
-        found = normal.mapping(msgspec.json.decode(told)) if isinstance(told, str) else normal.mapping(told)
+        result = normal.mapping(msgspec.json.decode(output)) if isinstance(output, str) else normal.mapping(output)
     except (msgspec.DecodeError, UnicodeEncodeError):
-        found = {}
-    code = number(found.get("exitCode"))
+        result = {}
+    code = number(result.get("exitCode"))
     data["ok"] = not code
-    reading.add_output(data, found.get("output") if isinstance(found.get("output"), str) else told)
+    reading.add_output(data, result.get("output") if isinstance(result.get("output"), str) else output)
     if data["action"] == "shell" and isinstance(code, int):
         data["exit_code"] = code
 
@@ -177,10 +177,10 @@ def write(event: Event, decision: Decision) -> bytes:
 
 def recognise(_delivery: Delivery, payload: Payload) -> bool:
     """Augment's auggie names a conversation, too; its events begin with a capital letter."""
-    known = normal.mapping(payload)
-    event = known.get("hook_event_name")
-    other = isinstance(event, str) and event[:1].isupper() and "session_id" not in known
-    return "cursor_version" in known or (isinstance(known.get("conversation_id"), str) and not other)
+    fields = normal.mapping(payload)
+    event = fields.get("hook_event_name")
+    other = isinstance(event, str) and event[:1].isupper() and "session_id" not in fields
+    return "cursor_version" in fields or (isinstance(fields.get("conversation_id"), str) and not other)
 
 
 def _entry(hook: Hook, command: Sequence[str]) -> dict[str, Any]:

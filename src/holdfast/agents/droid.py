@@ -91,9 +91,9 @@ ANSWERS = answering.Answers(
 
 
 def recognise(_delivery: Delivery, payload: Payload) -> bool:
-    known = normal.mapping(payload)
-    transcript: Any = known.get("transcript_path")
-    named = isinstance(known.get("session_id"), str) and isinstance(known.get("hook_event_name"), str)
+    fields = normal.mapping(payload)
+    transcript: Any = fields.get("transcript_path")
+    named = isinstance(fields.get("session_id"), str) and isinstance(fields.get("hook_event_name"), str)
     return named and isinstance(transcript, str) and SESSIONS in transcript
 
 

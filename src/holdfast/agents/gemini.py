@@ -60,11 +60,11 @@ def _add_result(data: Data, payload: Payload) -> None:
     response = normal.mapping(payload.get("tool_response"))
     problem = normal.mapping(response.get("error")).get("message") or response.get("error")
     data["ok"] = not problem
-    told = response.get("llmContent")
-    reading.add_output(data, plain_output(told))
+    output = response.get("llmContent")
+    reading.add_output(data, plain_output(output))
     if isinstance(problem, str) and problem:
         data["error"] = normal.capped(problem, normal.ERROR)
-    if data["action"] == "shell" and (code := exit_code_in(told)) is not None:
+    if data["action"] == "shell" and (code := exit_code_in(output)) is not None:
         data["exit_code"], data["ok"] = code, code == 0
 
 
@@ -79,15 +79,15 @@ def plain_output(told: Any) -> Any:
     return "" if text == "(empty)" else text
 
 
-def exit_code_in(told: Any) -> int | None:
+def exit_code_in(output: Any) -> int | None:
     """Behind the output stand lines of Gemini's own: one with the exit code unless it was 0, and at last the group's
     number, which only a command that ran to its end has."""
-    if not isinstance(told, str):
+    if not isinstance(output, str):
         return None
-    lines = told[-400:].removesuffix("</untrusted_context>").rstrip().splitlines()
+    lines = output[-400:].removesuffix("</untrusted_context>").rstrip().splitlines()
     own = list(itertools.takewhile(lambda line: line.startswith(OWN_LINES), reversed(lines)))
-    if found := next((line for line in own if line.startswith("Exit Code: ")), None):
-        return normal.exit_code_in(found)
+    if exit_line := next((line for line in own if line.startswith("Exit Code: ")), None):
+        return normal.exit_code_in(exit_line)
     ended = bool(own) and own[0].startswith("Process Group PGID: ")
     return 0 if ended and not any(line.startswith(("Signal: ", "Error: ")) for line in own) else None
 
@@ -142,11 +142,11 @@ def write(event: Event, decision: Decision) -> bytes:
 
 def recognise(_delivery: Delivery, payload: Payload) -> bool:
     """Qwen Code sends the same and a permission mode; Copilot names no transcript where the names are shared."""
-    known = normal.mapping(payload)
+    fields = normal.mapping(payload)
     texts = ("session_id", "hook_event_name", "transcript_path", "timestamp")
-    if not all(isinstance(known.get(key), str) for key in texts) or "permission_mode" in known:
+    if not all(isinstance(fields.get(key), str) for key in texts) or "permission_mode" in fields:
         return False
-    return known["hook_event_name"] in KINDS and "conversation_id" not in known
+    return fields["hook_event_name"] in KINDS and "conversation_id" not in fields
 
 
 SETUP = Setup(

@@ -62,11 +62,11 @@ def number(value: Any) -> int | float | None:
 
 def picked(payload: Mapping[str, Any], fields: Iterable[tuple[str, str, Callable[[Any], Any]]]) -> dict[str, Any]:
     """(our name, the agent's name, cleaner): only what is there and clean."""
-    found = {}
+    cleaned = {}
     for name, key, clean in fields:
         if (value := payload.get(key)) is not None and (value := clean(value)) is not None:
-            found[name] = value
-    return found
+            cleaned[name] = value
+    return cleaned
 
 
 def mapping(value: Any) -> Mapping[str, Any]:
@@ -94,26 +94,26 @@ def _trim(value: Any, depth: int, purse: list[int]) -> Any:
 
 
 def _trim_mapping(value: Mapping[Any, Any], depth: int, purse: list[int]) -> dict[str, Any]:
-    kept: dict[str, Any] = {}
+    trimmed_items: dict[str, Any] = {}
     for key, item in value.items():
-        if len(kept) == INPUT_ITEMS or purse[0] <= 0:
-            kept[LEFT_OUT] = len(value) - len(kept)
+        if len(trimmed_items) == INPUT_ITEMS or purse[0] <= 0:
+            trimmed_items[LEFT_OUT] = len(value) - len(trimmed_items)
             break
         name = capped(str(key), 200)
         purse[0] -= len(name) + 4
-        kept[name] = _trim(item, depth - 1, purse)
-    return kept
+        trimmed_items[name] = _trim(item, depth - 1, purse)
+    return trimmed_items
 
 
 def _trim_list(value: Iterable[Any], depth: int, purse: list[int]) -> list[Any]:
-    kept: list[Any] = []
+    trimmed_items: list[Any] = []
     for item in value:
-        if len(kept) == INPUT_ITEMS or purse[0] <= 0:
-            kept.append(LEFT_OUT)
+        if len(trimmed_items) == INPUT_ITEMS or purse[0] <= 0:
+            trimmed_items.append(LEFT_OUT)
             break
         purse[0] -= 4
-        kept.append(_trim(item, depth - 1, purse))
-    return kept
+        trimmed_items.append(_trim(item, depth - 1, purse))
+    return trimmed_items
 
 
 def absolute(path: str, cwd: str) -> str:
@@ -127,14 +127,14 @@ def paths_in(tool_input: Mapping[str, Any], cwd: str) -> list[str]:
     for key in PATH_LIST_KEYS:
         if isinstance(listed := tool_input.get(key), list):
             named.extend(listed[:MOST_PATHS])
-    found = {absolute(path, cwd): None for value in named if (path := one_path(value)) and "://" not in path}
-    return list(found)[:MOST_PATHS]
+    unique_paths = {absolute(path, cwd): None for value in named if (path := one_path(value)) and "://" not in path}
+    return list(unique_paths)[:MOST_PATHS]
 
 
 def exit_code_in(error: Any) -> int | None:
     """From the first words of an error text; further down it may be what the command itself printed."""
-    found = _EXIT_CODE.search(error, 0, 80) if isinstance(error, str) else None
-    return int(found[1]) if found else None
+    match = _EXIT_CODE.search(error, 0, 80) if isinstance(error, str) else None
+    return int(match[1]) if match else None
 
 
 def output_text(response: Any) -> str:
@@ -144,10 +144,10 @@ def output_text(response: Any) -> str:
     if isinstance(response, list):
         texts = [str(part["text"]) for part in response if isinstance(part, Mapping) and "text" in part]
         return capped("\n".join(texts), OUTPUT)
-    found = mapping(response)
-    streams = [found[key] for key in ("stdout", "stderr") if isinstance(found.get(key), str) and found[key]]
+    parts = mapping(response)
+    streams = [parts[key] for key in ("stdout", "stderr") if isinstance(parts.get(key), str) and parts[key]]
     if not streams:
-        inner = mapping(found.get("file")).get("content", found.get("content", found.get("result")))
+        inner = mapping(parts.get("file")).get("content", parts.get("content", parts.get("result")))
         return output_text(inner) if isinstance(inner, str | list) else ""
     return capped("\n".join(streams), OUTPUT)
 

@@ -57,14 +57,14 @@ def read(delivery: Delivery, payload: Payload) -> Event:
 
 def _flat(payload: Payload) -> dict[str, Any]:
     """What the plugin functions were given, side by side."""
-    given, gave = normal.mapping(payload.get("input")), normal.mapping(payload.get("output"))
+    tool_input, gave = normal.mapping(payload.get("input")), normal.mapping(payload.get("output"))
     parent = payload.get("parentID")
     child = isinstance(parent, str) and parent
     return {
         **payload,
-        "tool": given.get("tool"),
-        "args": gave.get("args") or given.get("args"),
-        "call": given.get("callID"),
+        "tool": tool_input.get("tool"),
+        "args": gave.get("args") or tool_input.get("args"),
+        "call": tool_input.get("callID"),
         "result": gave,
         "lane": payload.get("sessionID") if child else None,
         "sessionID": parent if child else payload.get("sessionID"),
@@ -99,8 +99,8 @@ def _started(data: Data, payload: Payload) -> None:
 
 
 def _error_text(value: Any) -> str | None:
-    found = normal.mapping(value)
-    return error(normal.mapping(found.get("data")).get("message") or found.get("name") or value)
+    details = normal.mapping(value)
+    return error(normal.mapping(details.get("data")).get("message") or details.get("name") or value)
 
 
 def _aborted(data: Data, payload: Payload) -> None:

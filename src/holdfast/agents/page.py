@@ -15,24 +15,24 @@ SILENT = "–"
 
 def agents_table() -> str:
     """Agent × event × what is enforced. The words are the agent's own names for the event."""
-    known = [agent for agent in AGENTS.values() if agent.hooks]
-    head = ["event", *(agent.title for agent in known)]
-    rows = [[f"`{kind}`", *(_cell(agent, kind) for agent in known)] for kind in SHOWN]
+    hooked_agents = [agent for agent in AGENTS.values() if agent.hooks]
+    head = ["event", *(agent.title for agent in hooked_agents)]
+    rows = [[f"`{kind}`", *(_cell(agent, kind) for agent in hooked_agents)] for kind in SHOWN]
     return _table([head, ["---"] * len(head), *rows])
 
 
 def files_table() -> str:
-    known = [agent for agent in AGENTS.values() if agent.setup]
+    agents_with_setup = [agent for agent in AGENTS.values() if agent.setup]
     head = ["agent", "`--agent`", "user", "project", "from version"]
-    return _table([head, ["---"] * len(head), *(_files(agent) for agent in known)])
+    return _table([head, ["---"] * len(head), *(_files(agent) for agent in agents_with_setup)])
 
 
 def _cell(agent: Agent, kind: str) -> str:
-    told = [f"`{hook.event}`" for hook in agent.hooks if hook.kind == kind and hook.register]
-    if not told:
+    event_names = [f"`{hook.event}`" for hook in agent.hooks if hook.kind == kind and hook.register]
+    if not event_names:
         return SILENT
     enforced = agent.enforces.get(kind)
-    return f"{', '.join(told)} · **{enforced}**" if enforced else ", ".join(told)
+    return f"{', '.join(event_names)} · **{enforced}**" if enforced else ", ".join(event_names)
 
 
 def _files(agent: Agent) -> list[str]:

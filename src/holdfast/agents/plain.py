@@ -28,36 +28,36 @@ FLAGS, NUMBERS = ("ok", "again", "interrupted", "synthetic"), ("exit_code", "ms"
 
 
 def read(delivery: Delivery, payload: Payload) -> Event:
-    known = normal.mapping(payload)
-    given = normal.mapping(known.get("data"))
-    kind, agent, session = known.get("kind"), known.get("agent"), known.get("session")
-    given = {"cwd": one_path(delivery.cwd) or "", **given}
-    data = {**_data(given), **reading.parent_process(delivery), "native": bounded(delivery.event)}
+    fields = normal.mapping(payload)
+    raw_data = normal.mapping(fields.get("data"))
+    kind, agent, session = fields.get("kind"), fields.get("agent"), fields.get("session")
+    raw_data = {"cwd": one_path(delivery.cwd) or "", **raw_data}
+    data = {**_data(raw_data), **reading.parent_process(delivery), "native": bounded(delivery.event)}
     return Event(
         key=delivery.key,
         kind=kind if isinstance(kind, str) and kind in HOOK_KINDS else "unknown",
         at=delivery.at,
         session=bounded(session) if isinstance(session, str) else "",
-        project=one_path(known.get("project")) or data.get("cwd", ""),
+        project=one_path(fields.get("project")) or data.get("cwd", ""),
         agent=bounded(agent) if isinstance(agent, str) and agent else bounded(delivery.agent),
-        tool=bounded(tool) if isinstance(tool := known.get("tool"), str) else "",
+        tool=bounded(tool) if isinstance(tool := fields.get("tool"), str) else "",
         data=data,
     )
 
 
-def _data(given: Payload) -> dict[str, Any]:
+def _data(raw_data: Payload) -> dict[str, Any]:
     """Only fields that events have, each within its limit."""
     data: dict[str, Any] = {}
     for name, limit in TEXTS.items():
-        if isinstance(text := given.get(name), str) and text:
+        if isinstance(text := raw_data.get(name), str) and text:
             data[name] = normal.capped(text, limit)
-    data |= {name: bounded(value) for name in NAMES if isinstance(value := given.get(name), str) and value}
-    data |= {name: value for name in FLAGS if isinstance(value := given.get(name), bool)}
-    data |= {name: value for name in NUMBERS if (value := normal.number(given.get(name))) is not None}
-    if paths := normal.paths_in({"paths": given.get("paths")}, data.get("cwd", "")):
+    data |= {name: bounded(value) for name in NAMES if isinstance(value := raw_data.get(name), str) and value}
+    data |= {name: value for name in FLAGS if isinstance(value := raw_data.get(name), bool)}
+    data |= {name: value for name in NUMBERS if (value := normal.number(raw_data.get(name))) is not None}
+    if paths := normal.paths_in({"paths": raw_data.get("paths")}, data.get("cwd", "")):
         data["paths"] = paths
-    if told := normal.mapping(given.get("input")):
-        data["input"] = normal.trimmed(told)
+    if tool_input := normal.mapping(raw_data.get("input")):
+        data["input"] = normal.trimmed(tool_input)
     return data
 
 

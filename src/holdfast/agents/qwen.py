@@ -128,9 +128,9 @@ ANSWERS = answering.Answers(
 
 
 def recognise(_delivery: Delivery, payload: Payload) -> bool:
-    known = normal.mapping(payload)
+    fields = normal.mapping(payload)
     texts = ("session_id", "hook_event_name", "transcript_path", "timestamp", "permission_mode")
-    return all(isinstance(known.get(key), str) for key in texts) and "conversation_id" not in known
+    return all(isinstance(fields.get(key), str) for key in texts) and "conversation_id" not in fields
 
 
 SETUP = Setup(

@@ -54,16 +54,16 @@ class Tables:
 
 def read(tables: Tables, delivery: Delivery, payload: Payload) -> Event:
     """The body is left to whoever stores the event: it is redacted and cut the same way for every agent."""
-    known = normal.mapping(payload)
-    native = tables.native(delivery, known)
+    fields = normal.mapping(payload)
+    native = tables.native(delivery, fields)
     native = bounded(native) if isinstance(native, str) and native else bounded(delivery.event)
-    data = _common(tables, delivery, known, native)
-    data.update(normal.picked(known, tables.fields.get(native, ())))
+    data = _common(tables, delivery, fields, native)
+    data.update(normal.picked(fields, tables.fields.get(native, ())))
     if native in tables.with_tool:
-        add_tool(tables, data, known)
+        add_tool(tables, data, fields)
     if extra := tables.extras.get(native):
-        extra(data, known)
-    session, tool = tables.session(known), known.get(tables.tool_name)
+        extra(data, fields)
+    session, tool = tables.session(fields), fields.get(tables.tool_name)
     kind = tables.kinds.get(native, "unknown") if isinstance(payload, Mapping) else "unknown"
     if kind == "compact.started" and "compact.ended" not in tables.kinds.values():
         data["end_untold"] = True
@@ -72,7 +72,7 @@ def read(tables: Tables, delivery: Delivery, payload: Payload) -> Event:
         kind=tables.kind_of(kind, data) if tables.kind_of else kind,
         at=delivery.at,
         session=bounded(session) if isinstance(session, str) else "",
-        project=tables.project(delivery, known) or data.get("cwd", ""),
+        project=tables.project(delivery, fields) or data.get("cwd", ""),
         agent=tables.agent,
         tool=bounded(tool) if isinstance(tool, str) else "",
         data=data,
@@ -95,15 +95,15 @@ def parent_process(delivery: Delivery) -> dict[str, int]:
 
 
 def add_tool(tables: Tables, data: Data, payload: Payload) -> None:
-    given = normal.mapping(payload.get(tables.tool_input))
+    tool_input = normal.mapping(payload.get(tables.tool_input))
     data["action"] = action = action_of(tables.tools, payload.get(tables.tool_name))
-    if given:
-        data["input"] = normal.trimmed(given)
-    if action == "shell" and (command := words(normal.COMMAND)(given.get("command"))):
+    if tool_input:
+        data["input"] = normal.trimmed(tool_input)
+    if action == "shell" and (command := words(normal.COMMAND)(tool_input.get("command"))):
         data["command"] = command
-    if paths := normal.paths_in(given, data.get("cwd", "")):
+    if paths := normal.paths_in(tool_input, data.get("cwd", "")):
         data["paths"] = paths
-    if action == "skill" and (skill := _skill(given)):
+    if action == "skill" and (skill := _skill(tool_input)):
         data["skill"] = skill
 
 
@@ -113,8 +113,8 @@ def action_of(tools: Mapping[str, str], tool: Any) -> str:
     return tools.get(tool) or ("mcp" if tool.startswith(("mcp__", "mcp_", "MCP:")) else "other")
 
 
-def _skill(given: Mapping[str, Any]) -> str | None:
-    named = given.get("skill") or given.get("name") or given.get("command")
+def _skill(tool_input: Mapping[str, Any]) -> str | None:
+    named = tool_input.get("skill") or tool_input.get("name") or tool_input.get("command")
     if not isinstance(named, str) or not named.strip(" /"):
         return None
     return name(named.strip().removeprefix("/").split(maxsplit=1)[0])
@@ -207,10 +207,10 @@ LONG = ("prompt", "message", "error", "output")
 
 def about(data: Any) -> str:
     """The facts that vary, as a number; one turn has many events."""
-    told: list[Any] = [data[name] for name in SHORT if name in data]
-    told += [data[name] for name in LONG if name in data]
-    told.append(data.get("command") or data.get("input"))
-    return f"#{crc32(repr(told).encode('utf-8', 'replace')):x}"
+    facts: list[Any] = [data[name] for name in SHORT if name in data]
+    facts += [data[name] for name in LONG if name in data]
+    facts.append(data.get("command") or data.get("input"))
+    return f"#{crc32(repr(facts).encode('utf-8', 'replace')):x}"
 
 
 # What the hook clients send along of their environment. Both have the list written in by `tools/generated_blocks.py`.

@@ -37,24 +37,24 @@ def get_session_id() -> str:
 
 def initialize_session_state(source: str = "unknown", session_id: str = "") -> None:
     """At the start of a session. A new id begins with false, whatever `source` says; the same id keeps its flag."""
-    told = _asked(lambda: client.command("reindex.initialize", source=source, **_who(session_id)))
-    _settle(told, session_id, shown=False)
+    answer = _asked(lambda: client.command("reindex.initialize", source=source, **_who(session_id)))
+    _settle(answer, session_id, shown=False)
 
 
 def should_show_first_prompt_status(session_id: str = "") -> bool:
     """Whether this session's first prompt is still to come. True where nothing is known."""
-    told = _asked(lambda: client.view("reindex.flag", **_who(session_id)))
-    if told and told["known"]:
-        return not told["shown"]
-    stored, shown = state_file.read(_content(told))
-    current = told["session_id"] if told else session_id or client.session()
+    answer = _asked(lambda: client.view("reindex.flag", **_who(session_id)))
+    if answer and answer["known"]:
+        return not answer["shown"]
+    stored, shown = state_file.read(_content(answer))
+    current = answer["session_id"] if answer else session_id or client.session()
     return not (shown and (not current or stored == current))
 
 
 def mark_first_prompt_shown(session_id: str = "") -> None:
     """From now on `should_show_first_prompt_status` says False for this session. Makes and mends the file."""
-    told = _asked(lambda: client.command("reindex.mark", shown=True, **_who(session_id)))
-    _settle(told, session_id, shown=True)
+    answer = _asked(lambda: client.command("reindex.mark", shown=True, **_who(session_id)))
+    _settle(answer, session_id, shown=True)
 
 
 def _who(session_id: str) -> dict[str, str]:
@@ -73,19 +73,21 @@ def _asked(ask: Callable[[], Any]) -> Any:
         return None
 
 
-def _content(told: Any) -> bytes | None:
+def _content(answer: Any) -> bytes | None:
     try:
-        value: bytes | None = (Path(_project()) / (told or {}).get("state_file", STATE_FILE)).read_bytes()
+        value: bytes | None = (Path(_project()) / (answer or {}).get("state_file", STATE_FILE)).read_bytes()
         return value
     except OSError:
         return None
 
 
-def _settle(told: Any, session_id: str, shown: bool) -> None:
+def _settle(answer: Any, session_id: str, shown: bool) -> None:
     """Waits for the view; where the daemon could not be asked, the file alone carries the flag until it can."""
-    if told:
+    if answer:
         deadline = time.monotonic() + PATIENCE_S
-        while state_file.read(_content(None)) != (told["session_id"], told["shown"]) and time.monotonic() < deadline:
+        while (
+            state_file.read(_content(None)) != (answer["session_id"], answer["shown"]) and time.monotonic() < deadline
+        ):
             time.sleep(0.01)
         return
     try:
@@ -97,7 +99,7 @@ def _settle(told: Any, session_id: str, shown: bool) -> None:
 def _write(session: str, shown: bool) -> None:
     stored, flag = state_file.read(_content(None))
     session = session or stored or time.strftime("session_%Y%m%d_%H%M%S")
-    kept = shown or (flag and stored == session)
+    flag_to_store = shown or (flag and stored == session)
     path = Path(_project()) / STATE_FILE
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, state_file.content(NewestSession(session, kept), state_file.CURRENT), 0o644)
+    write_atomically(path, state_file.content(NewestSession(session, flag_to_store), state_file.CURRENT), 0o644)

@@ -16,14 +16,14 @@ LOCKS = ("acquire_session_lock", "release_session_lock")
 
 
 def main(words: list[str]) -> int:
-    name, *given = words or [""]
+    name, *arguments = words or [""]
     if name not in uat_session.__all__:
         print(f"one of: {', '.join(uat_session.__all__)}", file=sys.stderr)
         return 2
     # The lock belongs to the shell that asked for it: this process is gone in a moment.
     owner = {"owner": os.getppid()} if name in LOCKS else {}
     try:
-        answer = getattr(uat_session, name)(*(_argument(word) for word in given), **owner)
+        answer = getattr(uat_session, name)(*(_argument(word) for word in arguments), **owner)
     except TypeError as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 0 if name in NEVER_FAILS else 2

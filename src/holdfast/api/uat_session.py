@@ -67,9 +67,9 @@ def is_session_active(session: str) -> bool:
 def cleanup_session(session: str) -> bool:
     """Ends the run. Its lock goes with it, whoever held it; temporary files older than an hour are removed."""
     ended = _command("uat.end", session) is not None
-    place = _view("uat.place", session)
-    if place:
-        Path(place["lock"]).unlink(missing_ok=True)
+    location = _view("uat.place", session)
+    if location:
+        Path(location["lock"]).unlink(missing_ok=True)
     if ended:
         _done(_command("uat.tend", ""))
     return ended
@@ -77,10 +77,10 @@ def cleanup_session(session: str) -> bool:
 
 def cleanup_stale_sessions() -> int:
     """How many were archived. A run that is silent too long ends first."""
-    told = _done(_command("uat.tend", "")) or {}
-    if told.get("ended"):
-        told = _done(_command("uat.tend", "")) or {}
-    return int(told.get("count", 0))
+    outcome = _done(_command("uat.tend", "")) or {}
+    if outcome.get("ended"):
+        outcome = _done(_command("uat.tend", "")) or {}
+    return int(outcome.get("count", 0))
 
 
 def get_session_context(session: str) -> State | None:
@@ -97,14 +97,14 @@ def get_hook_signal(session: str, name: str) -> State | None:
 
 def validate_session_state(session: str) -> bool:
     """Whether the file is there and whole."""
-    place = _view("uat.place", session)
-    return bool(place and place["condition"] == "good")
+    location = _view("uat.place", session)
+    return bool(location and location["condition"] == "good")
 
 
 def recover_session_state(session: str) -> bool:
     """Writes the file anew from the log."""
-    told = _done(_command("uat.recover", session))
-    return bool(told and told["now"] == "good")
+    outcome = _done(_command("uat.recover", session))
+    return bool(outcome and outcome["now"] == "good")
 
 
 def get_cached_session(session: str) -> State | None:
@@ -121,10 +121,10 @@ def acquire_session_lock(session: str, timeout: float | str = LOCK_S, owner: int
 
     `owner`: the process that holds it, by default this one.
     """
-    place = _view("uat.place", session)
-    if place is None:
+    location = _view("uat.place", session)
+    if location is None:
         return None
-    path, deadline = Path(place["lock"]), time.monotonic() + float(timeout)
+    path, deadline = Path(location["lock"]), time.monotonic() + float(timeout)
     while not _locked(path, owner or os.getpid()):
         _remove_stale(path)
         if time.monotonic() > deadline:
@@ -179,11 +179,11 @@ def _command(name: str, session: str, **args: Any) -> Any:
         return None
 
 
-def _done(asked: State | None) -> State | None:
+def _done(answer: State | None) -> State | None:
     deadline = time.monotonic() + DONE_S
-    while asked and time.monotonic() < deadline:
-        if (found := _object(_view("uat.done", "", key=asked["done"]))) is not None:
-            return found
+    while answer and time.monotonic() < deadline:
+        if (outcome := _object(_view("uat.done", "", key=answer["done"]))) is not None:
+            return outcome
         time.sleep(0.02)
     return None
 

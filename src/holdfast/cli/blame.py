@@ -40,25 +40,25 @@ def blame(
     json: Json = False,
 ) -> None:
     """Which session wrote this line or made this commit, on which prompt, and why."""
-    place = _LINE.match(what)
-    found = _blame_line(place["file"], int(place["line"])) if place else _blame_commit(what)
-    told = client.view("project.origin", commit=found.commit, path=found.path, text=found.text)
+    match = _LINE.match(what)
+    blamed = _blame_line(match["file"], int(match["line"])) if match else _blame_commit(what)
+    answer = client.view("project.origin", commit=blamed.commit, path=blamed.path, text=blamed.text)
     if json:
-        render.json_line({"line": found, "origin": told})
+        render.json_line({"line": blamed, "origin": answer})
         return
-    _show(what, found, told)
+    _show(what, blamed, answer)
 
 
-def _show(what: str, found: BlamedLine, told: dict[str, Any]) -> None:
-    if found.text:
-        render.out.print(f"{render.clean(what, 120)}  {render.clean(found.text.strip(), 100)}")
-    commit = f"{found.commit[:12]} {found.subject} ({found.author})" if found.commit else "not committed yet"
+def _show(what: str, blamed: BlamedLine, answer: dict[str, Any]) -> None:
+    if blamed.text:
+        render.out.print(f"{render.clean(what, 120)}  {render.clean(blamed.text.strip(), 100)}")
+    commit = f"{blamed.commit[:12]} {blamed.subject} ({blamed.author})" if blamed.commit else "not committed yet"
     _row("commit", commit)
-    turn = told["turn"]
+    turn = answer["turn"]
     if not turn:
-        _row("session", f"unknown: {told['why_unknown']}" if told["why_unknown"] else "unknown")
+        _row("session", f"unknown: {answer['why_unknown']}" if answer["why_unknown"] else "unknown")
         return
-    how = "wrote this line" if told["how"] == "edit" else "made the commit"
+    how = "wrote this line" if answer["how"] == "edit" else "made the commit"
     when = render.ago(turn["at"]) if turn["at"] else "at an unknown time"
     _row(
         "session",
@@ -66,7 +66,7 @@ def _show(what: str, found: BlamedLine, told: dict[str, Any]) -> None:
     )
     _row("prompt", turn["prompt"] or "–")
     _row("reason", turn["reason"] or "– (no answer on record)")
-    for work in told["work"]:
+    for work in answer["work"]:
         _row("work", f"turn {work['number']}: {work['prompt']}")
     _row("more", f"holdfast session show {turn['session'][:8]}")
 
@@ -84,28 +84,28 @@ def _blame_line(file: str, line: int) -> BlamedLine:
         raise CommandRefused(f"{file}: there is no such file", fix="holdfast blame FILE:LINE")
     root = _git(path.parent, "rev-parse", "--show-toplevel").strip()
     where = f"-L{max(1, line)},{max(1, line)}"
-    said = _git(
+    output = _git(
         path.parent, "blame", "--no-textconv", "--porcelain", "-w", where, "--", path.name, filters=_filters(root)
     )
-    found = BlamedLine(path=str(path.resolve().relative_to(Path(root).resolve())))
-    sha = said.partition(" ")[0]
-    found.commit = sha if _COMMIT.match(sha) and set(sha) != {"0"} else ""
-    for row in said.splitlines():
+    blamed = BlamedLine(path=str(path.resolve().relative_to(Path(root).resolve())))
+    sha = output.partition(" ")[0]
+    blamed.commit = sha if _COMMIT.match(sha) and set(sha) != {"0"} else ""
+    for row in output.splitlines():
         name, _, value = row.partition(" ")
         if row.startswith("\t"):
-            found.text = row[1:]
+            blamed.text = row[1:]
         elif name in ("author", "summary"):
-            setattr(found, {"summary": "subject"}.get(name, name), value)
-    return found
+            setattr(blamed, {"summary": "subject"}.get(name, name), value)
+    return blamed
 
 
 def _blame_commit(name: str) -> BlamedLine:
     if name.startswith("-"):
         raise CommandRefused(f"{name!r} is no commit", fix="holdfast blame FILE:LINE, or a commit's id.")
-    said = _git(Path(), "log", "-1", "--format=%H%x00%s%x00%an", name, "--").rstrip("\n").split("\0")
-    if len(said) != 3:
+    fields = _git(Path(), "log", "-1", "--format=%H%x00%s%x00%an", name, "--").rstrip("\n").split("\0")
+    if len(fields) != 3:
         raise CommandRefused(f"there is no commit {name!r}", fix="holdfast blame FILE:LINE, or a commit's id.")
-    return BlamedLine(commit=said[0], subject=said[1], author=said[2])
+    return BlamedLine(commit=fields[0], subject=fields[1], author=fields[2])
 
 
 def _filters(root: str) -> list[str]:

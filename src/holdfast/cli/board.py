@@ -47,12 +47,12 @@ def fit_screen(drawn: str, height: int) -> str:
 
 
 def _draw() -> None:
-    told = client.ask("status")
+    answer = client.ask("status")
     sessions.who()
     render.out.print()
-    for warning in status.warnings(told):
+    for warning in status.warnings(answer):
         render.out.print(f"! {warning}", style="yellow")
-    counts = told["counts"]
+    counts = answer["counts"]
     render.out.print(f"{counts['events']} events. Dashboard: holdfast dashboard. Leave with Ctrl-C.", style="dim")
     if not installing.where_installed():
         render.out.print(status.next_step({}, False), style="dim")

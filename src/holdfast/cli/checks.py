@@ -39,13 +39,13 @@ def list_(
     from holdfast import client
     from holdfast.cli import render
 
-    told = client.view("checks.list", kind=kind, verdict=verdict)
+    answer = client.view("checks.list", kind=kind, verdict=verdict)
     if json:
-        render.json_line(told)
-    elif not told["runs"]:
+        render.json_line(answer)
+    elif not answer["runs"]:
         render.out.print("No check ran here that Holdfast saw.")
     else:
-        for run in told["runs"]:
+        for run in answer["runs"]:
             render.out.print(_run_line(run))
 
 
@@ -60,13 +60,13 @@ def show(
     from holdfast import client
     from holdfast.cli import render
 
-    told = client.view("checks.show", seq=seq) if seq else client.view("checks.explain_last", kind=kind, dir=folder)
+    answer = client.view("checks.show", seq=seq) if seq else client.view("checks.explain_last", kind=kind, dir=folder)
     if json:
-        render.json_line(told)
+        render.json_line(answer)
     elif seq:
-        _show_run(told)
+        _show_run(answer)
     else:
-        _show_nearest(told)
+        _show_nearest(answer)
 
 
 def _run_line(run: dict[str, Any]) -> str:
@@ -94,16 +94,16 @@ def _show_run(run: dict[str, Any]) -> None:
         render.out.print(f"{name:<10} {render.clean(value, 1000)}")
 
 
-def _show_nearest(told: dict[str, Any]) -> None:
+def _show_nearest(answer: dict[str, Any]) -> None:
     from holdfast.cli import render
 
-    run = told["run"]
-    state = "hold here and now" if told["holds"] else "are not proved here and now"
-    render.out.print(f"Checks of kind {render.clean(told['kind'])} {state}: {render.clean(told['why'], 300)}")
+    run = answer["run"]
+    state = "hold here and now" if answer["holds"] else "are not proved here and now"
+    render.out.print(f"Checks of kind {render.clean(answer['kind'])} {state}: {render.clean(answer['why'], 300)}")
     if run:
         render.out.print(f"nearest: {_run_line(run)}")
-    if told["hint"]:
-        render.out.print(told["hint"])
+    if answer["hint"]:
+        render.out.print(answer["hint"])
 
 
 @app.command()

@@ -39,8 +39,8 @@ def _source(path: str, parameter: str) -> Source | None:
 
 def _completer(source: Source) -> Callable[[Context, Parameter, str], list[CompletionItem]]:
     def complete(_context: Context, _parameter: Parameter, incomplete: str) -> list[CompletionItem]:
-        found = (item for item in source() if item[0].startswith(incomplete))
-        return [CompletionItem(value, help=label or None) for value, label in found][:MOST]
+        matches = (item for item in source() if item[0].startswith(incomplete))
+        return [CompletionItem(value, help=label or None) for value, label in matches][:MOST]
 
     return complete
 
@@ -76,7 +76,7 @@ def _view(name: str, **args: Any) -> dict[str, Any]:
     from holdfast.core.errors import HoldfastError
 
     try:
-        found = client.ask("view", start=False, name=name, args=args)
+        answer = client.ask("view", start=False, name=name, args=args)
     except HoldfastError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return answer if isinstance(answer, dict) else {}

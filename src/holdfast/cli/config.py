@@ -28,8 +28,8 @@ Layer = Annotated[str, typer.Option("--layer", help="user, project or local")]
 def show(section: Annotated[str, typer.Argument(help="Only this section.")] = "", json: Json = False) -> None:
     """Every setting as it counts here, with its origin."""
     resolved = open_settings().for_project(client.project())
-    found = [(name, value, str(origin)) for name, value, origin in resolved.flat() if name.startswith(section)]
-    rows = [(name, _without_secrets(value), origin) for name, value, origin in found]
+    entries = [(name, value, str(origin)) for name, value, origin in resolved.flat() if name.startswith(section)]
+    rows = [(name, _without_secrets(value), origin) for name, value, origin in entries]
     if json:
         values = [{"name": name, "value": value, "origin": origin} for name, value, origin in rows]
         render.json_line({"settings": values, "notices": [str(n) for n in resolved.notices]})
@@ -72,10 +72,10 @@ def trust(
     """Let a project's settings name commands. It counts for exactly this content: a change asks again."""
     if not revoke:
         _person_only("trusting a project's settings")
-    found = [file] if file else _project_files()
-    if not found:
+    files = [file] if file else _project_files()
+    if not files:
         raise CommandRefused("this project has no settings files", fix="They would be in .holdfast/ here.")
-    for path in found:
+    for path in files:
         _trust_one(path, yes, revoke)
 
 

@@ -37,28 +37,28 @@ def cost(
     """What sessions cost, as far as agents tell what they used. What is not known is shown as –."""
     now = now_ms()
     root = client.project() if here else str(Path(project).expanduser().absolute()) if project else ""
-    told = client.view(
+    answer = client.view(
         "cost.report", by=by, project=root, agent=agent, session=session, model=model, branch=branch,
         since=parse_moment(since, now) if since else 0, until=parse_moment(until, now) if until else 0,
     )  # fmt: skip
     if json:
-        render.json_line(told)
+        render.json_line(answer)
         return
-    if not told["groups"]:
+    if not answer["groups"]:
         render.out.print("No token use is on record. Past sessions: holdfast import --help")
         return
-    _print(told)
+    _print(answer)
 
 
-def _print(told: dict[str, Any]) -> None:
-    table = render.plain_table(told["by"])
+def _print(answer: dict[str, Any]) -> None:
+    table = render.plain_table(answer["by"])
     for name in COLUMNS:
         table.add_column(name, justify="right", no_wrap=True)
-    for group in told["groups"]:
-        table.add_row(group_name(told["by"], group), *figures(group))
-    table.add_row(Text("total", style="bold"), *(Text(figure, style="bold") for figure in figures(told["total"])))
+    for group in answer["groups"]:
+        table.add_row(group_name(answer["by"], group), *figures(group))
+    table.add_row(Text("total", style="bold"), *(Text(figure, style="bold") for figure in figures(answer["total"])))
     render.out.print(table)
-    for note in told["notes"]:
+    for note in answer["notes"]:
         render.out.print(Text(render.clean(note, 500), style="yellow"))
 
 

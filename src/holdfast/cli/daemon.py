@@ -48,15 +48,15 @@ def run() -> None:
 def status(json: Json = False) -> None:
     """Whether it runs, since when, and how it is."""
     pid = client.running()
-    told = client.ask("status") if pid else {}
+    answer = client.ask("status") if pid else {}
     if json:
-        render.json_line({"running": bool(pid), **told})
+        render.json_line({"running": bool(pid), **answer})
     elif not pid:
         render.out.print("The daemon is not running. Hooks start it by themselves; or: holdfast daemon start")
     else:
-        memory = format_bytes(told["memory_bytes"])
+        memory = format_bytes(answer["memory_bytes"])
         render.out.print(
-            f"Running: pid {pid}, {render.ago(told['started'])}, {memory}, {told['counts']['events']} events."
+            f"Running: pid {pid}, {render.ago(answer['started'])}, {memory}, {answer['counts']['events']} events."
         )
 
 
@@ -84,10 +84,10 @@ def unit(
     write: Annotated[bool, typer.Option("--write", help="Put it in its place instead of printing it.")] = False,
 ) -> None:
     """A service file, for those who want the daemon started at log-in."""
-    text, place, next_step = units.service(kind, client.paths())
+    text, path, next_step = units.service(kind, client.paths())
     if write:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text)
-        render.out.print(f"Written to {place}. Now: {next_step}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        render.out.print(f"Written to {path}. Now: {next_step}")
     else:
         print(text, end="")

@@ -36,13 +36,13 @@ def dashboard(
         _stop(json)
         return
     client.start_daemon()
-    told = _post(_running() or _started(port_or_default(port)), "link")
+    answer = _post(_running() or _started(port_or_default(port)), "link")
     if json:
-        render.json_line(told)
+        render.json_line(answer)
         return
-    print(told["link"])
+    print(answer["link"])
     if open_ and has_screen():
-        webbrowser.open(told["link"])
+        webbrowser.open(answer["link"])
     else:
         render.err.print(
             "Open that in a browser on this machine; it works once. End it with: holdfast dashboard --stop"

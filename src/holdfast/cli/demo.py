@@ -91,9 +91,9 @@ def _holdfast(player: "Player", *words: str) -> "subprocess.CompletedProcess[str
 
 def _tell(player: "Player", played: Any, link: str, json: bool) -> None:
     if json:
-        told = {"link": link, "root": str(player.root), "env": player.env, "seconds": round(played.seconds, 2),
+        payload = {"link": link, "root": str(player.root), "env": player.env, "seconds": round(played.seconds, 2),
                 "hooks": played.hooks, "refused": played.refused, "surprises": played.surprises}  # fmt: skip
-        render.json_line(told)
+        render.json_line(payload)
         sys.stdout.flush()
         return
     render.out.print(

@@ -23,14 +23,14 @@ def doctor(
     json: Json = False,
 ) -> None:
     """Look for everything that is known to go wrong. Exit 1 when something needs you."""
-    found = run_checks()
-    repaired = [_repair(finding) for finding in found if fix and finding.safely]
-    left = [f for f in found if not (fix and f.safely)]
+    all_findings = run_checks()
+    repaired = [_repair(finding) for finding in all_findings if fix and finding.safely]
+    left = [f for f in all_findings if not (fix and f.safely)]
     agents = look_at_agents(self_test=self_test)
     if json:
         findings = [{"problem": f.problem, "mend": f.mend} for f in left]
-        told = [{**msgspec.to_builtins(one), "ready": one.ready} for one in agents]
-        render.json_line({"findings": findings, "mended": repaired, "agents": told})
+        agent_rows = [{**msgspec.to_builtins(one), "ready": one.ready} for one in agents]
+        render.json_line({"findings": findings, "mended": repaired, "agents": agent_rows})
     else:
         _show(left, repaired, agents)
     raise typer.Exit(1 if left else 0)

@@ -53,21 +53,21 @@ def erase_text(text: str, yes: bool, json: bool) -> None:
     show_receipt(client.ask("erase", texts=[text]), json)
 
 
-def _show_repetitions(found: list[dict[str, Any]], json: bool) -> None:
+def _show_repetitions(repetitions: list[dict[str, Any]], json: bool) -> None:
     if json:
-        render.json_line(found)
+        render.json_line(repetitions)
         return
-    for one in found[:MOST_SHOWN]:
+    for one in repetitions[:MOST_SHOWN]:
         where = f"{one['table']} {one['key']} {one['field']}".strip()
         render.out.print(f"{render.clean(where, 60):<60}  {render.clean(one['excerpt'], 160)}")
-    if len(found) > MOST_SHOWN:
-        render.out.print(f"… and {len(found) - MOST_SHOWN} more")
-    if not found:
+    if len(repetitions) > MOST_SHOWN:
+        render.out.print(f"… and {len(repetitions) - MOST_SHOWN} more")
+    if not repetitions:
         render.out.print("Nothing repeats it: not the store, nor logs, backups, indexes or files in projects.")
         return
-    counted = Counter(TABLE_NAMES.get(one["table"], one["table"]) for one in found)
+    counted = Counter(TABLE_NAMES.get(one["table"], one["table"]) for one in repetitions)
     kinds = ", ".join(f"{kind} {count}" for kind, count in counted.items())
-    render.out.print(f"{len(found)} places repeat it ({kinds}). Erase them with --yes; this cannot be undone.")
+    render.out.print(f"{len(repetitions)} places repeat it ({kinds}). Erase them with --yes; this cannot be undone.")
 
 
 def show_receipt(receipt: dict[str, Any], json: bool) -> None:

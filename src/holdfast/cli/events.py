@@ -75,8 +75,8 @@ def show(seq: int, json: Json = False) -> None:
     for name, value in event["data"].items():
         render.out.print(Text(f"  {name:<12} ", style="dim") + Text(render.clean(value, 2000)))
     if event["body"]:
-        kept = "" if not event["body_hash"] else f" (cut down from {format_bytes(event['body_size'])})"
-        render.out.print(Text(f"  body{kept}:", style="dim"))
+        size_note = "" if not event["body_hash"] else f" (cut down from {format_bytes(event['body_size'])})"
+        render.out.print(Text(f"  body{size_note}:", style="dim"))
         render.out.print(Text("  " + render.clean(event["body"], 4000)))
 
 

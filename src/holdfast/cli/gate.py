@@ -38,10 +38,10 @@ def seconds(text: str) -> int:
     """`90`, `30m`, `2h`, `7d`."""
     if not text:
         return 0
-    found = _DURATION.match(text.strip().lower())
-    if not found:
+    match = _DURATION.match(text.strip().lower())
+    if not match:
         raise CommandRefused(f"{text!r} is not a duration", fix="Write 90, 30m, 2h or 7d.")
-    return int(float(found[1]) * _UNITS[found[2] or "s"])
+    return int(float(match[1]) * _UNITS[match[2] or "s"])
 
 
 def _here(**more: Any) -> dict[str, Any]:
@@ -53,19 +53,19 @@ def _here(**more: Any) -> dict[str, Any]:
 @app.command()
 def status(session: Session = "", json: Json = False) -> None:
     """What is asked for here, what is satisfied, and what resolves the rest."""
-    told = client.view("gates.status", **_here(session=session))
-    told["enforcement"] = enforcement(told["agent"])
+    answer = client.view("gates.status", **_here(session=session))
+    answer["enforcement"] = enforcement(answer["agent"])
     if json:
-        render.json_line(told)
+        render.json_line(answer)
         return
-    render.out.print(_headline(told))
-    for one in told["requirements"]:
+    render.out.print(_headline(answer))
+    for one in answer["requirements"]:
         render.out.print(_requirement(one))
-    if not told["requirements"]:
+    if not answer["requirements"]:
         render.out.print("No requirement is set here, so nothing is ever refused. Begin with: holdfast gate init")
-    for notice in (*told["attention"], *told["notices"]):
+    for notice in (*answer["attention"], *answer["notices"]):
         render.out.print(Text(f"! {render.clean(notice, 400)}", style="yellow"))
-    others = [one for one in told["sessions"] if one["id"] != told["session"]]
+    others = [one for one in answer["sessions"] if one["id"] != answer["session"]]
     if others:
         render.out.print(
             Text("also alive here: " + ", ".join(f"{o['alias']} ({o['agent']})" for o in others), style="dim")
@@ -74,19 +74,19 @@ def status(session: Session = "", json: Json = False) -> None:
 
 def enforcement(agent: str) -> dict[str, str]:
     """What a refusal does in that agent: prevent (it does not happen), retry (it is told and goes on), observe."""
-    known = AGENTS.get(agent)
+    entry = AGENTS.get(agent)
     at = {"tool": "tool.started", "stop": "turn.ended"}
-    return {place: known.enforces.get(kind, "observe") if known else "observe" for place, kind in at.items()}
+    return {moment: entry.enforces.get(kind, "observe") if entry else "observe" for moment, kind in at.items()}
 
 
-def _headline(told: dict[str, Any]) -> Text:
-    where = f"branch {told['branch']}" if told["branch"] else told["project"]
+def _headline(answer: dict[str, Any]) -> Text:
+    where = f"branch {answer['branch']}" if answer["branch"] else answer["project"]
     line = Text(render.clean(where), style="bold")
-    if told["session"]:
-        held = told["enforcement"]
-        line.append(f"  session {render.clean(told['session'][:8])}", style="cyan")
-        line.append(f"  {told['agent'] or 'agent unknown'}: tools {held['tool']}, stop {held['stop']}", style="dim")
-    if told["paused"]:
+    if answer["session"]:
+        held = answer["enforcement"]
+        line.append(f"  session {render.clean(answer['session'][:8])}", style="cyan")
+        line.append(f"  {answer['agent'] or 'agent unknown'}: tools {held['tool']}, stop {held['stop']}", style="dim")
+    if answer["paused"]:
         line.append("  PAUSED (holdfast gate resume)", style="bold yellow")
     return line
 
@@ -108,16 +108,16 @@ def _requirement(one: dict[str, Any]) -> Text:
 @app.command("list")
 def list_(json: Json = False) -> None:
     """The requirements of this project, and those that could be switched on."""
-    told = client.view("gates.list")
+    answer = client.view("gates.list")
     if json:
-        render.json_line(told)
+        render.json_line(answer)
         return
     table = render.plain_table("requirement", "type", "scope", "refuses", "resolved by")
-    for one in told["requirements"]:
-        places = "+".join(name for name, on in (("tool", one["at_tool"]), ("stop", one["at_stop"])) if on)
-        table.add_row(one["name"], one["type"], one["scope"], places, render.clean(one["resolve"], 80))
+    for one in answer["requirements"]:
+        moments = "+".join(name for name, on in (("tool", one["at_tool"]), ("stop", one["at_stop"])) if on)
+        table.add_row(one["name"], one["type"], one["scope"], moments, render.clean(one["resolve"], 80))
     render.out.print(table)
-    for label, names in (("disabled", told["disabled"]), ("built in, off", told["built_in"])):
+    for label, names in (("disabled", answer["disabled"]), ("built in, off", answer["built_in"])):
         if names:
             render.out.print(Text(f"{label}: {', '.join(names)}", style="dim"))
 
@@ -160,13 +160,13 @@ def clear(
     _said(client.command("gates.clear", **args), "cleared", json)
 
 
-def _said(told: dict[str, Any], what: str, json: bool) -> None:
+def _said(answer: dict[str, Any], what: str, json: bool) -> None:
     if json:
-        render.json_line(told)
+        render.json_line(answer)
         return
-    names = [one if isinstance(one, str) else one["name"] for one in told["requirements"]]
-    whom = f"session {told['session'][:8]}" if told["session"] else "everyone"
-    render.out.print(f"{what}: {', '.join(names)} ({whom}, branch {told['branch'] or '-'})")
+    names = [one if isinstance(one, str) else one["name"] for one in answer["requirements"]]
+    whom = f"session {answer['session'][:8]}" if answer["session"] else "everyone"
+    render.out.print(f"{what}: {', '.join(names)} ({whom}, branch {answer['branch'] or '-'})")
 
 
 @app.command()
@@ -180,19 +180,19 @@ def pause(
 ) -> None:
     """Refuse nothing for a while. (HOLDFAST_PAUSE=1 in the agent's environment does the same.)"""
     args = _here(seconds=seconds(duration), everywhere=everywhere, session_only=session_only, why=why, code=code)
-    told = client.command("gates.pause", **args)
+    answer = client.command("gates.pause", **args)
     if json:
-        render.json_line(told)
+        render.json_line(answer)
         return
-    until = f"until {render.clock(told['until'])}" if told["until"] else "until: holdfast gate resume"
-    render.out.print(f"gates rest in {told['where']}, {until}")
+    until = f"until {render.clock(answer['until'])}" if answer["until"] else "until: holdfast gate resume"
+    render.out.print(f"gates rest in {answer['where']}, {until}")
 
 
 @app.command()
 def resume(json: Json = False) -> None:
     """End a pause: the gates refuse again."""
-    told = client.command("gates.resume", **_here())
-    render.json_line(told) if json else render.out.print("gates are back")
+    answer = client.command("gates.resume", **_here())
+    render.json_line(answer) if json else render.out.print("gates are back")
 
 
 @app.command()
@@ -208,50 +208,50 @@ def accept(
         render.out.print(Text(f"! {render.clean(line, 400)}", style="yellow"))
     if not yes:
         typer.confirm("Accept this?", abort=True)
-    told = client.command("gates.accept", **_here(code=code))
-    render.json_line(told) if json else render.out.print(f"accepted: {'; '.join(told['accepted']) or 'nothing'}")
+    answer = client.command("gates.accept", **_here(code=code))
+    render.json_line(answer) if json else render.out.print(f"accepted: {'; '.join(answer['accepted']) or 'nothing'}")
 
 
 @app.command()
 def codes(json: Json = False) -> None:
     """Codes that prove that a person asked, where this cannot be told. Shown only in a terminal of your own."""
-    told = client.view("gates.codes")
+    answer = client.view("gates.codes")
     if json:
-        render.json_line(told)
+        render.json_line(answer)
         return
-    for one in told["codes"]:
+    for one in answer["codes"]:
         render.out.print(f"{one['code']}  {render.clean(one['act'], 120)}  ({render.clean(one['why'], 120)})")
-    if not told["codes"]:
+    if not answer["codes"]:
         render.out.print("Nothing waits for a code.")
 
 
 @app.command()
 def prune(json: Json = False) -> None:
     """Remove the state of branches that git does not know any more."""
-    told = client.command("gates.prune", **_here())
+    answer = client.command("gates.prune", **_here())
     if json:
-        render.json_line(told)
+        render.json_line(answer)
         return
-    render.out.print(f"pruned: {', '.join(told['pruned'])}" if told["pruned"] else "nothing to prune")
+    render.out.print(f"pruned: {', '.join(answer['pruned'])}" if answer["pruned"] else "nothing to prune")
 
 
 @app.command()
 def explain(seq: Annotated[int, typer.Argument(help="The number of an event.")], json: Json = False) -> None:
     """Why a call was refused or allowed."""
-    told = client.view("gates.explain", **_here(seq=seq))
+    answer = client.view("gates.explain", **_here(seq=seq))
     if json:
-        render.json_line(told)
+        render.json_line(answer)
         return
-    what = told["what"] if isinstance(told["what"], str) else ", ".join(told["what"])
+    what = answer["what"] if isinstance(answer["what"], str) else ", ".join(answer["what"])
     render.out.print(
-        f"{told['seq']}  {render.clock(told['at'])}  {told['kind']}  {told['tool']}  {render.clean(what, 100)}"
+        f"{answer['seq']}  {render.clock(answer['at'])}  {answer['kind']}  {answer['tool']}  {render.clean(what, 100)}"
     )
-    render.out.print(Text(f"answer then: {told['verdict']}", style="bold"))
-    for reason in (*told["reasons"], *told["notices"]):
+    render.out.print(Text(f"answer then: {answer['verdict']}", style="bold"))
+    for reason in (*answer["reasons"], *answer["notices"]):
         for line in reason.splitlines():
             render.out.print(Text(f"  {render.clean(line, 300)}"))
     render.out.print(Text("by today's rules, knowing what was known then:", style="dim"))
-    for one in told["requirements"]:
+    for one in answer["requirements"]:
         render.out.print(_requirement({**one, "until": 0, "triggered": one["about"]}))
 
 
@@ -264,43 +264,43 @@ def replay(
 ) -> None:
     """What rules would have refused in recorded sessions, before they refuse anything."""
     rules = _rules(settings) if settings else None
-    told = client.view("gates.replay", **_here(seconds=seconds(since), settings=rules, everywhere=everywhere))
+    answer = client.view("gates.replay", **_here(seconds=seconds(since), settings=rules, everywhere=everywhere))
     if json:
-        render.json_line(told)
+        render.json_line(answer)
         return
-    calls, stops = (f"{told[f'refused_{what}']} of {told[what]} {what}" for what in ("calls", "stops"))
-    render.out.print(f"{calls} and {stops} would have been refused by {', '.join(told['rules']) or 'no rule'}.")
-    for case in told["cases"][:40]:
+    calls, stops = (f"{answer[f'refused_{what}']} of {answer[what]} {what}" for what in ("calls", "stops"))
+    render.out.print(f"{calls} and {stops} would have been refused by {', '.join(answer['rules']) or 'no rule'}.")
+    for case in answer["cases"][:40]:
         line = Text(f"{case['seq']:>8}  ", style="cyan")
         line.append(f"{render.clean(case['tool'] or case['kind'], 12):<12} {render.clean(case['what'], 70)}")
         line.append(f"  {', '.join(case['requirements'])}", style="yellow")
         render.out.print(line)
-    if told["cases"]:
-        render.out.print(Text(f"open one: holdfast gate explain {told['cases'][0]['seq']}", style="dim"))
+    if answer["cases"]:
+        render.out.print(Text(f"open one: holdfast gate explain {answer['cases'][0]['seq']}", style="dim"))
 
 
 def _rules(file: Path) -> dict[str, Any]:
     """Another rule set, read as strictly as the project's own."""
     from holdfast.app import open_settings
 
-    found = open_settings().settings.section_of(file, "gates")
-    for notice in found.notices:
+    resolved = open_settings().settings.section_of(file, "gates")
+    for notice in resolved.notices:
         render.err.print(Text(f"! {notice}", style="yellow"))
-    value: dict[str, Any] = found.trees["gates"].plain()
+    value: dict[str, Any] = resolved.trees["gates"].plain()
     return value
 
 
 @app.command()
 def verify(json: Json = False) -> None:
     """Check the settings: what is wrong with them, and which skills they name that are not installed. Exit 1 if any."""
-    told = client.view("gates.verify", **_here())
+    answer = client.view("gates.verify", **_here())
     if json:
-        render.json_line(told)
+        render.json_line(answer)
     else:
-        render.out.print(f"{told['requirements']} requirements, {len(told['problems'])} problems")
-        for problem in told["problems"]:
+        render.out.print(f"{answer['requirements']} requirements, {len(answer['problems'])} problems")
+        for problem in answer["problems"]:
             render.out.print(Text(f"! {render.clean(problem, 400)}", style="yellow"))
-    raise typer.Exit(0 if told["good"] else 1)
+    raise typer.Exit(0 if answer["good"] else 1)
 
 
 @app.command()
@@ -316,10 +316,10 @@ def init(
     from holdfast.app import open_settings
     from holdfast.settings.yaml_document import set_value
 
-    known = client.view("gates.presets")
-    chosen = _chosen(known, preset, with_ or [])
+    presets = client.view("gates.presets")
+    chosen = _chosen(presets, preset, with_ or [])
     useless = {
-        name: skills for name, skills in known["missing"].items() if name in chosen and name not in (with_ or [])
+        name: skills for name, skills in presets["missing"].items() if name in chosen and name not in (with_ or [])
     }
     chosen = {name: rule for name, rule in chosen.items() if name not in useless}
     cache = open_settings()
@@ -346,26 +346,28 @@ def _say_what_follows() -> None:
     """Whether it all works, and what it would have refused in the sessions of the last week."""
     for problem in client.view("gates.verify", **_here())["problems"]:
         render.out.print(Text(f"! {render.clean(problem, 400)}", style="yellow"))
-    told = client.view("gates.replay", **_here(seconds=seconds("7d")))
-    if told["calls"] or told["stops"]:
-        calls, stops = (f"{told[f'refused_{what}']} of {told[what]} {what}" for what in ("calls", "stops"))
+    answer = client.view("gates.replay", **_here(seconds=seconds("7d")))
+    if answer["calls"] or answer["stops"]:
+        calls, stops = (f"{answer[f'refused_{what}']} of {answer[what]} {what}" for what in ("calls", "stops"))
         render.out.print(
             f"In the last 7 days it would have refused {calls} and {stops}: holdfast gate replay --since 7d"
         )
     render.out.print(Text("See: holdfast gate status · try it on the past: holdfast gate replay", style="dim"))
 
 
-def _chosen(known: dict[str, Any], preset: str, more: list[str]) -> dict[str, Any]:
+def _chosen(presets: dict[str, Any], preset: str, more: list[str]) -> dict[str, Any]:
     if not preset and not more:
-        for name, rules in known["presets"].items():
+        for name, rules in presets["presets"].items():
             render.out.print(f"  {name:<8} {', '.join(rules) or 'nothing: no tests or branches to protect were found'}")
         # Without a terminal nobody can answer, and a script should not stop at a question.
         preset = typer.prompt("Which preset", default="fitting") if sys.stdin.isatty() else "fitting"
-    if preset and preset not in known["presets"]:
-        raise CommandRefused(f"there is no preset {preset!r}", fix=f"There are: {', '.join(known['presets'])}.")
-    if unknown := [name for name in more if name not in known["built_in"]]:
-        raise CommandRefused(f"there is no built-in {unknown[0]!r}", fix=f"There are: {', '.join(known['built_in'])}.")
-    return {**(known["presets"][preset] if preset else {}), **{name: {"enabled": True} for name in more}}
+    if preset and preset not in presets["presets"]:
+        raise CommandRefused(f"there is no preset {preset!r}", fix=f"There are: {', '.join(presets['presets'])}.")
+    if unknown := [name for name in more if name not in presets["built_in"]]:
+        raise CommandRefused(
+            f"there is no built-in {unknown[0]!r}", fix=f"There are: {', '.join(presets['built_in'])}."
+        )
+    return {**(presets["presets"][preset] if preset else {}), **{name: {"enabled": True} for name in more}}
 
 
 def _metadata(text: str) -> dict[str, Any]:

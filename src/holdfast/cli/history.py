@@ -37,16 +37,16 @@ def history(
     json: Json = False,
 ) -> None:  # fmt: skip
     """Prompts, answers, commands, outputs, files, errors and commits, newest first."""
-    told = client.view(
+    answer = client.view(
         "log.history", query=" ".join(query or ()), project=_root(project, here), agent=agent, session=session, tool=tool,
         file=file, kinds=kind or [], failed=failed, since=parse_moment(since, now_ms()) if since else 0, before=before, limit=limit,
     )  # fmt: skip
     if json:
-        render.json_line(told)
+        render.json_line(answer)
         return
-    for hit in told["hits"]:
-        _show(hit, told["words"])
-    _footer(told)
+    for hit in answer["hits"]:
+        _show(hit, answer["words"])
+    _footer(answer)
 
 
 def _root(project: str, here: bool) -> str:
@@ -67,17 +67,17 @@ def _show(hit: dict[str, Any], words: list[str]) -> None:
     render.out.print(line + snippet)
 
 
-def _footer(told: dict[str, Any]) -> None:
-    if not told["hits"]:
+def _footer(answer: dict[str, Any]) -> None:
+    if not answer["hits"]:
         render.out.print("Nothing like that happened in any session on record.")
-    elif told["partly"]:
+    elif answer["partly"]:
         render.err.print(Text("No event has all of these words; those with the most of them come first.", style="dim"))
-    elif told["next"]:
-        render.err.print(Text(f"older: the same with --before {told['next']}", style="dim"))
-    if told["head"] - told["indexed"] > BEHIND:
+    elif answer["next"]:
+        render.err.print(Text(f"older: the same with --before {answer['next']}", style="dim"))
+    if answer["head"] - answer["indexed"] > BEHIND:
         render.err.print(
             Text(
-                f"Still being indexed: {told['indexed']:,} of {told['head']:,} events can be found so far.",
+                f"Still being indexed: {answer['indexed']:,} of {answer['head']:,} events can be found so far.",
                 style="yellow",
             )
         )

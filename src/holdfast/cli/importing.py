@@ -43,16 +43,16 @@ def import_(
     json: Json = False,
 ) -> None:
     """Import earlier sessions from the agents' own files. These are only read; importing twice changes nothing."""
-    place = Place((home or Path.home()).absolute(), Path(client.project()))
-    known = KnownFiles()
-    work = [(importer, file) for importer in chosen(what or []) for file in importer.find(place)]
-    fresh = [(i, f) for i, f in work if again or not known.has(f)]
+    location = Place((home or Path.home()).absolute(), Path(client.project()))
+    known_files = KnownFiles()
+    work = [(importer, file) for importer in chosen(what or []) for file in importer.find(location)]
+    fresh = [(i, f) for i, f in work if again or not known_files.has(f)]
     total = Totals(files=len(fresh), unchanged=len(work) - len(fresh))
-    with _progress(quiet=json) as bar, known:
+    with _progress(quiet=json) as bar, known_files:
         task = bar.add_task("import", total=sum(_size_of(file) for _, file in fresh))
-        with BatchSender(total, known, dry_run) as sender:
+        with BatchSender(total, known_files, dry_run) as sender:
             for importer, file in fresh:
-                _import_file(importer, file, place, sender)
+                _import_file(importer, file, location, sender)
                 bar.advance(task, _size_of(file))
     render.json_line(total.told()) if json else _show(total, dry_run)
 
@@ -66,8 +66,8 @@ def _size_of(file: Path) -> int:
 
 def files_to_import() -> list[Path]:
     """Every file an import would read now."""
-    place, known = Place(Path.home(), Path(client.project())), KnownFiles()
-    return [file for importer in chosen([]) for file in importer.find(place) if not known.has(file)]
+    location, known_files = Place(Path.home(), Path(client.project())), KnownFiles()
+    return [file for importer in chosen([]) for file in importer.find(location) if not known_files.has(file)]
 
 
 def chosen(names: list[str]) -> list[Importer]:
@@ -95,18 +95,18 @@ class Totals:
         }  # fmt: skip
 
 
-def _import_file(importer: Importer, file: Path, place: Place, sender: "BatchSender") -> None:
+def _import_file(importer: Importer, file: Path, location: Place, sender: "BatchSender") -> None:
     total, stamp = sender.total, file_stamp(file)
     try:
-        for event in number_turns(_events(importer.read(file, place), total)):
+        for event in number_turns(_events(importer.read(file, location), total)):
             sender.add(event, whole_session=importer.whole_sessions)
     except OSError as error:
         total.skipped.append(Skipped(str(file), error.strerror or str(error)))
     sender.end_file(file, stamp)
 
 
-def _events(found: Iterable[Found], total: Totals) -> Iterator[Event]:
-    for one in found:
+def _events(records: Iterable[Found], total: Totals) -> Iterator[Event]:
+    for one in records:
         if isinstance(one, Event):
             yield one
         elif one.expected:
@@ -139,9 +139,9 @@ class Batch:
 class BatchSender:
     """Sends batches from a thread of its own: the next files are read while the daemon works."""
 
-    def __init__(self, total: Totals, known: "KnownFiles", dry_run: bool) -> None:
+    def __init__(self, total: Totals, known_files: "KnownFiles", dry_run: bool) -> None:
         self.total = total
-        self._known, self._dry_run = known, dry_run
+        self._known, self._dry_run = known_files, dry_run
         self._batch = Batch()
         self._told_by_hooks: dict[AgentSession, bool] = {}
         self._waiting: queue.Queue[Batch | None] = queue.Queue(MOST_WAITING)
@@ -206,8 +206,8 @@ class BatchSender:
     def _without_told(self, batch: Batch) -> list[msgspec.Raw]:
         new = sorted(batch.of_sessions - self._told_by_hooks.keys())
         if new:
-            told = {(agent, session) for agent, session in client.ask("told", sessions=new)}
-            self._told_by_hooks.update((session, session in told) for session in new)
+            answer = {(agent, session) for agent, session in client.ask("told", sessions=new)}
+            self._told_by_hooks.update((session, session in answer) for session in new)
         by_hooks = {session for session in batch.of_sessions if self._told_by_hooks[session]}
         events = [event for session, event in batch.events if session not in by_hooks]
         self.total.left += len(batch.events) - len(events)
@@ -250,10 +250,10 @@ class KnownFiles:
 
 def file_stamp(file: Path) -> list[int]:
     try:
-        found = file.stat()
+        file_stat = file.stat()
     except OSError:
         return []
-    return [found.st_size, found.st_mtime_ns]
+    return [file_stat.st_size, file_stat.st_mtime_ns]
 
 
 def _progress(quiet: bool) -> Progress:

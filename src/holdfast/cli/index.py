@@ -25,13 +25,13 @@ def status(
     runs: Annotated[int, typer.Option("--runs", help="Also the last decisions and runs.")] = 0, json: Json = False
 ) -> None:
     """What is in it, how fresh it is, what is being done."""
-    told = client.view("reindex.status")
-    told["runs"] = client.view("reindex.runs", limit=runs) if runs else []
+    answer = client.view("reindex.status")
+    answer["runs"] = client.view("reindex.runs", limit=runs) if runs else []
     if json:
-        render.json_line(told)
+        render.json_line(answer)
         return
-    _show_index(told)
-    _show_runs(told)
+    _show_index(answer)
+    _show_runs(answer)
 
 
 @app.command()
@@ -49,15 +49,15 @@ def rebuild(wait: Wait = True, json: Json = False) -> None:
 @app.command()
 def why(file: str, json: Json = False) -> None:
     """Whether a file is in it, with its chunks, or why not."""
-    told = client.view("reindex.why", file=_absolute(file))
+    answer = client.view("reindex.why", file=_absolute(file))
     if json:
-        render.json_line(told)
+        render.json_line(answer)
         return
-    if not told["indexed"]:
-        render.out.print(f"{render.clean(told['path'])} is not in the index: {told['reason']}.")
+    if not answer["indexed"]:
+        render.out.print(f"{render.clean(answer['path'])} is not in the index: {answer['reason']}.")
         raise typer.Exit(1)
-    render.out.print(f"{render.clean(told['path'])} ({told['lang']}), {len(told['chunks'])} chunks:")
-    for chunk in told["chunks"]:
+    render.out.print(f"{render.clean(answer['path'])} ({answer['lang']}), {len(answer['chunks'])} chunks:")
+    for chunk in answer["chunks"]:
         lines = f"{chunk['line']}-{chunk['end']}"
         render.out.print(Text(f"  {lines:<12} {chunk['kind']:<9} {render.clean(chunk['symbol'])}"))
 
@@ -65,11 +65,11 @@ def why(file: str, json: Json = False) -> None:
 @app.command("left-out")
 def left_out(limit: Annotated[int, typer.Option("--limit", "-n")] = 1000, json: Json = False) -> None:
     """Files that are not in it, each with the reason."""
-    told = client.view("reindex.left_out", limit=limit)
+    answer = client.view("reindex.left_out", limit=limit)
     if json:
-        render.json_line(told)
+        render.json_line(answer)
         return
-    for one in told:
+    for one in answer:
         render.out.print(Text(f"{one['reason']:<24} {render.clean(one['path'])}"))
 
 
@@ -81,15 +81,15 @@ def flag(
     """A session's first-prompt flag: the stored id, the current one, whether a prompt would trigger."""
     if reset:
         client.command("reindex.mark", shown=False)
-    told = client.view("reindex.flag")
+    answer = client.view("reindex.flag")
     if json:
-        render.json_line({**told, "would_trigger": not told["shown"]})
+        render.json_line({**answer, "would_trigger": not answer["shown"]})
         return
-    render.out.print(f"State file session:  {render.clean(told['stored_id'] or 'none')}")
-    render.out.print(f"Current session:     {render.clean(told['session_id'] or 'none')}")
-    render.out.print(f"Sessions match:      {told['stored_id'] == told['session_id']}")
-    render.out.print(f"Flag value:          {told['shown']}")
-    render.out.print(f"Would trigger:       {not told['shown']}")
+    render.out.print(f"State file session:  {render.clean(answer['stored_id'] or 'none')}")
+    render.out.print(f"Current session:     {render.clean(answer['session_id'] or 'none')}")
+    render.out.print(f"Sessions match:      {answer['stored_id'] == answer['session_id']}")
+    render.out.print(f"Flag value:          {answer['shown']}")
+    render.out.print(f"Would trigger:       {not answer['shown']}")
 
 
 def _absolute(file: str) -> str:
@@ -115,19 +115,19 @@ def _watched(run_id: str, quiet: bool) -> dict[str, Any]:
     with Progress(*columns, console=render.err, disable=quiet, transient=True) as bar:
         task = bar.add_task("waiting", total=None)
         while True:
-            told = client.view("reindex.watch")
-            last = told["last"]
-            if (last and last["run"] == run_id) or _overtaken(told, run_id):
+            answer = client.view("reindex.watch")
+            last = answer["last"]
+            if (last and last["run"] == run_id) or _overtaken(answer, run_id):
                 value: dict[str, Any] = last
                 return value
-            if step := told["progress"]:
+            if step := answer["progress"]:
                 bar.update(task, description=STEPS.get(step["step"], ""), completed=step["done"], total=step["total"])
             time.sleep(LOOK_EVERY_S)
 
 
-def _overtaken(told: dict[str, Any], run_id: str) -> bool:
+def _overtaken(answer: dict[str, Any], run_id: str) -> bool:
     """A newer run has taken its place and is through."""
-    return bool(told["last"]) and not told["run"] and told["last"]["at"] >= int(run_id.partition("-")[0])
+    return bool(answer["last"]) and not answer["run"] and answer["last"]["at"] >= int(run_id.partition("-")[0])
 
 
 def _sentence(last: dict[str, Any]) -> str:
@@ -144,16 +144,16 @@ def _sentence(last: dict[str, Any]) -> str:
     )
 
 
-def _show_index(told: dict[str, Any]) -> None:
-    index = told["index"]
+def _show_index(answer: dict[str, Any]) -> None:
+    index = answer["index"]
     if index is None:
-        render.out.print(f"{render.clean(told['root'])} has no index yet. Run: holdfast index run")
+        render.out.print(f"{render.clean(answer['root'])} has no index yet. Run: holdfast index run")
     elif "problem" in index:
         render.out.print(f"{render.clean(index['problem'])}")
     else:
         left = ", ".join(f"{count} {reason}" for reason, count in index["left_out"].items())
         ratio = index["bytes"] / max(index["source_bytes"], 1)
-        render.out.print(f"{render.clean(told['root'])}: {index['files']} files, {index['chunks']} chunks")
+        render.out.print(f"{render.clean(answer['root'])}: {index['files']} files, {index['chunks']} chunks")
         render.out.print(f"  fresh      {render.ago(index['at']) if index['at'] else 'not finished yet'}")
         render.out.print(
             f"  vectors    {index['embedded']} of {index['chunks']}, model {render.clean(index['model'] or 'none')}"
@@ -162,14 +162,14 @@ def _show_index(told: dict[str, Any]) -> None:
         render.out.print(f"  left out   {left or 'nothing'}")
         if index["note"]:
             render.out.print(f"  note       {render.clean(index['note'])}")
-    if step := told["progress"]:
+    if step := answer["progress"]:
         render.out.print(f"  now        {STEPS.get(step['step'], step['step'])}: {step['done']} of {step['total']}")
-    if last := told["last"]:
+    if last := answer["last"]:
         render.out.print(f"  last run   {render.ago(last['at'])}, {last['trigger']}: {_sentence(last)}")
 
 
-def _show_runs(told: dict[str, Any]) -> None:
-    for one in told["runs"]:
+def _show_runs(answer: dict[str, Any]) -> None:
+    for one in answer["runs"]:
         what = one.get("status") or f"{one['decision']} ({one['reason']})"
         kind = one["kind"].partition(".")[2]
         render.out.print(

@@ -50,8 +50,8 @@ def uninstall(
     named = [AGENTS[agent]] if agent in AGENTS else chosen(agent) if agent else list(AGENTS.values())
     where = [_level(project, user)] if project or user else ["project", "user"]
     # The other way round than they went in: each finds its file as it left it.
-    places = [(a, level) for level in where for a in reversed(with_tools(named, level)) if level in levels(a)]
-    plans = [_taken_out(a, level, dry_run) for a, level in places]
+    targets = [(a, level) for level in where for a in reversed(with_tools(named, level)) if level in levels(a)]
+    plans = [_taken_out(a, level, dry_run) for a, level in targets]
     plans = [plan for plan in plans if plan.changes]
     whole = not (agent or project or user or dry_run)
     files = Footprint(default_state_dir()).take_out() if whole else TakenOut()
@@ -92,24 +92,24 @@ def chosen(agent: str) -> list[Agent]:
         raise CommandRefused(f"there is no agent {agent!r}", fix=f"Known: {', '.join(AGENTS)}.")
     if agent:
         return [AGENTS[agent]]
-    found = [a for a in AGENTS.values() if is_present(a)]
-    if not found:
+    present = [a for a in AGENTS.values() if is_present(a)]
+    if not present:
         raise CommandRefused("no coding agent was found here", fix=f"Name one: --agent {next(iter(AGENTS))}")
-    return found
+    return present
 
 
 def with_tools(agents: list[Agent], level: str, mcp: bool = True, statusline: bool = True) -> list[Agent]:
     """Each agent, once more where it looks for MCP servers at this level, and once more for its status line."""
-    found: list[Agent] = []
+    variants: list[Agent] = []
     for agent in agents:
         others = (tools_of(agent) if mcp else None, status_line_of(agent) if statusline else None)
-        found += [agent, *(one for one in others if one and level in levels(one))]
-    return found
+        variants += [agent, *(one for one in others if one and level in levels(one))]
+    return variants
 
 
 def where_installed() -> list[dict[str, Any]]:
     """Where our hooks are now, seen from this folder."""
-    found = []
+    rows = []
     for agent in AGENTS.values():
         for level in levels(agent):
             try:
@@ -117,8 +117,8 @@ def where_installed() -> list[dict[str, Any]]:
             except InstallRefused:
                 continue
             if entries:
-                found.append({"agent": agent.name, "level": level, "path": str(entries[0].path), "hooks": len(entries)})
-    return list({place["path"]: place for place in found}.values())
+                rows.append({"agent": agent.name, "level": level, "path": str(entries[0].path), "hooks": len(entries)})
+    return list({row["path"]: row for row in rows}.values())
 
 
 def _level(project: bool, user: bool) -> str:

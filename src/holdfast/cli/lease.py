@@ -42,16 +42,16 @@ def acquire(
     json: Json = False,
 ) -> None:  # fmt: skip
     """Take it, waiting in line. It is free again when released, or when the owner's process is gone."""
-    told = acquire_lease(name, pid or os.getppid(), wait, exactly=bool(pid), shared=shared, ttl=ttl, why=why)
+    answer = acquire_lease(name, pid or os.getppid(), wait, exactly=bool(pid), shared=shared, ttl=ttl, why=why)
     if json:
-        render.json_line(told)
-    elif told["answer"] == "granted":
+        render.json_line(answer)
+    elif answer["answer"] == "granted":
         render.out.print(
-            f"{name} is yours (process {told['pid']}, token {told['token']}). holdfast lease release {name}"
+            f"{name} is yours (process {answer['pid']}, token {answer['token']}). holdfast lease release {name}"
         )
     else:
-        render.err.print(f"{name} is not free: {render.clean(told['why'])}")
-    if told["answer"] != "granted":
+        render.err.print(f"{name} is not free: {render.clean(answer['why'])}")
+    if answer["answer"] != "granted":
         raise typer.Exit(EXIT_BUSY)
 
 
@@ -63,26 +63,26 @@ def release(
     json: Json = False,
 ) -> None:
     """Give it back."""
-    told = client.command("project.release", lease=name, pid=pid or os.getppid(), exactly=bool(pid), force=force)
+    answer = client.command("project.release", lease=name, pid=pid or os.getppid(), exactly=bool(pid), force=force)
     if json:
-        render.json_line(told)
+        render.json_line(answer)
     else:
-        render.out.print(f"{name} is free." if told["released"] else f"Nobody held {name}.")
+        render.out.print(f"{name} is free." if answer["released"] else f"Nobody held {name}.")
 
 
 @app.command("list")
 def list_(json: Json = False) -> None:
     """Who holds what, and who waits."""
-    told = client.view("project.leases")
+    answer = client.view("project.leases")
     if json:
-        render.json_line(told)
+        render.json_line(answer)
         return
-    if not told["leases"]:
+    if not answer["leases"]:
         render.out.print("Nothing is held.")
-    for lease in told["leases"]:
+    for lease in answer["leases"]:
         for side, word in (("holders", "held by"), ("waiters", "awaited by")):
             for entry in lease[side]:
-                render.out.print(_line(lease["name"], word, entry, told["now"]))
+                render.out.print(_line(lease["name"], word, entry, answer["now"]))
 
 
 def _line(name: str, word: str, entry: dict[str, Any], now: int) -> Text:
@@ -105,15 +105,15 @@ def run(
     words = [word for n, word in enumerate(context.args) if not (n == 0 and word == "--")]
     if not words:
         raise CommandRefused("there is no command to run", fix="holdfast lease run NAME -- COMMAND")
-    told = acquire_lease(
+    answer = acquire_lease(
         name, os.getpid(), wait, exactly=True, runs=True, shared=shared, ttl=ttl, why=why or " ".join(words)[:100]
     )
-    if told["answer"] != "granted":
-        render.err.print(f"{name} is not free: {render.clean(told['why'])}")
+    if answer["answer"] != "granted":
+        render.err.print(f"{name} is not free: {render.clean(answer['why'])}")
         raise typer.Exit(EXIT_BUSY)
-    within = " ".join([*leases_held_above(), told["owner"]])
-    env = {"HOLDFAST_LEASE": name, "HOLDFAST_LEASE_TOKEN": str(told["token"]), LEASE_OWNERS_VARIABLE: within}
-    with _guarded(told["owner"]), _kept(name, told["owner"], ttl):
+    within = " ".join([*leases_held_above(), answer["owner"]])
+    env = {"HOLDFAST_LEASE": name, "HOLDFAST_LEASE_TOKEN": str(answer["token"]), LEASE_OWNERS_VARIABLE: within}
+    with _guarded(answer["owner"]), _kept(name, answer["owner"], ttl):
         raise typer.Exit(_run(words, env))
 
 

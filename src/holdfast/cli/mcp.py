@@ -26,9 +26,9 @@ def mcp(
     from holdfast.web import keys
 
     client.start_daemon()
-    place = client.paths()
-    token, sock = keys.secret(place), http_server.listening(port)
-    _tell(f"http://{http_server.HOST}:{sock.getsockname()[1]}{http_server.PATH}", str(place.run / "http.token"))
+    paths = client.paths()
+    token, sock = keys.secret(paths), http_server.listening(port)
+    _tell(f"http://{http_server.HOST}:{sock.getsockname()[1]}{http_server.PATH}", str(paths.run / "http.token"))
     http_server.serve(sock, token, client.project())
 
 

@@ -33,16 +33,16 @@ def search(
 ) -> None:
     """Find what was said, decided, fixed and learned."""
     since = _days_ago(days) if days else 0
-    told = client.view(
+    answer = client.view(
         "memory.search", query=" ".join(query), limit=limit, type=kind, since=since, everywhere=everywhere
     )
     if json:
-        render.json_line(told)
+        render.json_line(answer)
         return
-    for hit in told["hits"]:
+    for hit in answer["hits"]:
         _line(hit["id"], hit["type"] or hit["kind"], hit["at"], hit["text"], hit["status"])
-    if not told["hits"]:
-        render.out.print(f"Nothing found in {told['texts']} texts.")
+    if not answer["hits"]:
+        render.out.print(f"Nothing found in {answer['texts']} texts.")
 
 
 @app.command("list")
@@ -56,17 +56,17 @@ def list_(
     json: Json = False,
 ) -> None:
     """The newest memories of this project."""
-    wanted = "candidate" if candidates else status
-    told = client.view("memory.listed", limit=limit, status=wanted, everywhere=everywhere)
+    wanted_status = "candidate" if candidates else status
+    answer = client.view("memory.listed", limit=limit, status=wanted_status, everywhere=everywhere)
     if json:
-        render.json_line(told)
+        render.json_line(answer)
         return
-    for doc in told["observations"]:
+    for doc in answer["observations"]:
         _line(doc["id"], doc["type"], doc["at"], doc["text"], "pinned" if doc["pinned"] else doc["status"])
-    if not told["observations"]:
+    if not answer["observations"]:
         render.out.print(
             "No candidates."
-            if wanted == "candidate"
+            if wanted_status == "candidate"
             else "Nothing yet. Memories come by themselves, or by: holdfast memory add TEXT"
         )
 
@@ -101,11 +101,11 @@ def show(id: Id, json: Json = False) -> None:
 @app.command()
 def around(id: Id, limit: Limit = 6, json: Json = False) -> None:
     """What was said before and after it."""
-    told = client.view("memory.around", id=id, limit=limit)
+    answer = client.view("memory.around", id=id, limit=limit)
     if json:
-        render.json_line(told)
+        render.json_line(answer)
         return
-    for one in told["said"]:
+    for one in answer["said"]:
         _line(one["id"], one["kind"], one["at"], one["text"])
 
 
@@ -249,42 +249,42 @@ def injected(
     json: Json = False,
 ) -> None:
     """What agents were told from memory, word for word."""
-    told = client.view("memory.injected", session=session, limit=limit, everywhere=everywhere)
+    answer = client.view("memory.injected", session=session, limit=limit, everywhere=everywhere)
     if json:
-        render.json_line(told)
+        render.json_line(answer)
         return
-    for one in told["injected"]:
+    for one in answer["injected"]:
         head = f"{render.clock(one['at'])}  {one['moment']}  {one['session'][:8]}  {one['source']}"
         render.out.print(Text(render.clean(f"{head}, {one['tokens']} tokens"), style="dim"))
         for words in one["text"].split("\n"):
             render.out.print(Text("  ") + _clean(words))
-    if not told["injected"]:
+    if not answer["injected"]:
         render.out.print("No agent was told anything from memory yet.")
 
 
 @app.command()
 def meter(json: Json = False) -> None:
     """What the model that reads finished turns cost, where one is switched on."""
-    told = client.view("memory.meter")
+    answer = client.view("memory.meter")
     if json:
-        render.json_line(told)
+        render.json_line(answer)
         return
-    render.out.print(meter_line(told))
-    for day in told["days"]:
+    render.out.print(meter_line(answer))
+    for day in answer["days"]:
         failed = f", {day['failed']} failed" if day["failed"] else ""
         render.out.print(f"  {_day(day['at'])}  {day['tokens']:>9,} tokens  {day['calls']} calls{failed}")
-    if told["error"]:
-        render.out.print(Text(f"! {render.clean(told['error'])}; again {_when(told['next_at'])}", style="yellow"))
+    if answer["error"]:
+        render.out.print(Text(f"! {render.clean(answer['error'])}; again {_when(answer['next_at'])}", style="yellow"))
 
 
-def meter_line(told: dict[str, Any]) -> str:
+def meter_line(answer: dict[str, Any]) -> str:
     """Also for `holdfast status`."""
-    if told["use"] == "off" and not told["waiting"]:
-        return "off, no tokens used" if not told["used"] else f"off, {told['used']:,} tokens used today"
-    count = told["waiting"]
+    if answer["use"] == "off" and not answer["waiting"]:
+        return "off, no tokens used" if not answer["used"] else f"off, {answer['used']:,} tokens used today"
+    count = answer["waiting"]
     waiting = f", {count} turn{'s' if count > 1 else ''} waiting" if count else ""
-    named = render.clean(f"{told['use']} {told['name']}".strip())
-    return f"{named}, {told['used']:,} of {told['limit']:,} tokens today{waiting}"
+    named = render.clean(f"{answer['use']} {answer['name']}".strip())
+    return f"{named}, {answer['used']:,} of {answer['limit']:,} tokens today{waiting}"
 
 
 def _day(at: int) -> str:
@@ -306,11 +306,11 @@ def handoff(
     json: Json = False,
 ) -> None:
     """Make a session's work ready: the next agent that starts in this project is told it, once."""
-    told = client.command("memory.handoff", session=session, note=note)
+    answer = client.command("memory.handoff", session=session, note=note)
     if json:
-        render.json_line(told)
+        render.json_line(answer)
         return
-    for words in told["text"].split("\n"):
+    for words in answer["text"].split("\n"):
         render.out.print(_clean(words))
     render.out.print(Text("The next session that starts here is told this, once.", style="dim"))
 

@@ -39,12 +39,12 @@ def own_file() -> Path:
 @app.command()
 def show(model: Annotated[str, typer.Argument(help="Only this model.")] = "", json: Json = False) -> None:
     """Every price that is known, and since when it holds."""
-    known = load_table(own_file())
-    names = [name for name in names_of(model) if name in known.models][:1] if model else sorted(known.models)
+    prices = load_table(own_file())
+    names = [name for name in names_of(model) if name in prices.models][:1] if model else sorted(prices.models)
     if model and not names:
         fix = f"Set one: holdfast price set {model} --input N --output N"
         raise CommandRefused(f"no price is known for {model}", fix=fix)
-    rows = [(name, price, name in known.own) for name in names for price in known.models[name]]
+    rows = [(name, price, name in prices.own) for name in names for price in prices.models[name]]
     if json:
         render.json_line([{"model": name, "own": own, **_plain(price)} for name, price, own in rows])
         return
@@ -138,12 +138,12 @@ def _shown(rates: Rates) -> list[Text]:
 
 
 def _plain(price: Price) -> dict[str, object]:
-    found: dict[str, object] = {"from": price.since.isoformat()}
-    found |= {field: _number(getattr(price, field)) for field in FIELDS}
+    row: dict[str, object] = {"from": price.since.isoformat()}
+    row |= {field: _number(getattr(price, field)) for field in FIELDS}
     if price.long:
         long = {field: _number(getattr(price.long, field)) for field in FIELDS}
-        found["long"] = {"over": price.long.over, **long}
-    return found
+        row["long"] = {"over": price.long.over, **long}
+    return row
 
 
 def _number(amount: Decimal | None) -> float | None:

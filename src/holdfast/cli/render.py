@@ -134,15 +134,15 @@ class FittingTable(Table):
             self.columns = everything
 
     def _fitting(self, width: int) -> list[Column]:
-        kept = list(self.columns)
-        identity = next((column for column in kept if str(column.header)), kept[0])
+        columns = list(self.columns)
+        identity = next((column for column in columns if str(column.header)), columns[0])
         identity.min_width = _width(identity)
-        while len(kept) > 2 and self._needed(kept) > width:
-            inner = [column for column in kept[:-1] if column is not identity]
+        while len(columns) > 2 and self._needed(columns) > width:
+            inner = [column for column in columns[:-1] if column is not identity]
             if not inner:
                 break
-            kept.remove(inner[-1])
-        return kept
+            columns.remove(inner[-1])
+        return columns
 
     @staticmethod
     def _needed(columns: list[Column]) -> int:
@@ -176,8 +176,8 @@ def headline(event: dict[str, Any]) -> str:
     if event["kind"] == "answer.undelivered":
         return f"not delivered: {data.get('verdict', '')}: {'; '.join(data.get('reasons', ()))}"
     if event["kind"] == "decision.made":
-        told = [c["source"] for c in data.get("contexts", ())]
-        return f"{data.get('verdict', '')}: {'; '.join(data.get('reasons', ())) or ', '.join(told)}"
+        sources = [c["source"] for c in data.get("contexts", ())]
+        return f"{data.get('verdict', '')}: {'; '.join(data.get('reasons', ())) or ', '.join(sources)}"
     detail = next((data[name] for name in HEADLINE if data.get(name)), "")
     detail = detail[0] if isinstance(detail, list) and detail else detail
     lane = f"[{clean(data['lane_type'] or data['lane'], 20)}] " if data.get("lane") and "lane_type" in data else ""

@@ -45,53 +45,53 @@ def search(
         case ["symbol", name]:
             _symbol(name, json)
         case _:
-            told = client.view("reindex.search", query=" ".join(query), lang=lang, path=path, kind=kind, limit=limit)
-            _answer(told, json)
+            answer = client.view("reindex.search", query=" ".join(query), lang=lang, path=path, kind=kind, limit=limit)
+            _answer(answer, json)
 
 
-def _answer(told: dict[str, Any], json: bool) -> None:
+def _answer(answer: dict[str, Any], json: bool) -> None:
     if json:
-        render.json_line(told)
+        render.json_line(answer)
         return
-    for hit in told["hits"]:
+    for hit in answer["hits"]:
         _show(hit)
-    if not told["hits"]:
+    if not answer["hits"]:
         render.out.print("Nothing found.")
-    _footer(told)
+    _footer(answer)
 
 
-def _related(place: str, limit: int, json: bool) -> None:
-    file, line = _PATH_AND_LINE.match(place).groups()  # type: ignore[union-attr]
+def _related(location: str, limit: int, json: bool) -> None:
+    file, line = _PATH_AND_LINE.match(location).groups()  # type: ignore[union-attr]
     _answer(client.view("reindex.related", file=_absolute(file), line=int(line or 1), limit=limit), json)
 
 
 def _outline(file: str, json: bool) -> None:
-    told = client.view("reindex.outline", file=_absolute(file))
+    answer = client.view("reindex.outline", file=_absolute(file))
     if json:
-        render.json_line(told)
+        render.json_line(answer)
         return
-    render.out.print(f"{render.clean(told['path'])} ({told['lang']}), {told['lines']} lines")
-    for one in told["definitions"]:
+    render.out.print(f"{render.clean(answer['path'])} ({answer['lang']}), {answer['lines']} lines")
+    for one in answer["definitions"]:
         lines = f"{one['line']}-{one['end']}"
         render.out.print(Text(f"  {lines:<12} {one['kind']:<9} {render.clean(one['symbol'])}"))
 
 
 def _symbol(name: str, json: bool) -> None:
-    told = client.view("reindex.symbol", symbol=name)
+    answer = client.view("reindex.symbol", symbol=name)
     if json:
-        render.json_line(told)
+        render.json_line(answer)
         return
     for title in ("definitions", "uses", "tests"):
-        if told[title]:
-            render.out.print(f"{title} ({len(told[title])})")
-        for one in told[title][:MOST_SHOWN]:
+        if answer[title]:
+            render.out.print(f"{title} ({len(answer[title])})")
+        for one in answer[title][:MOST_SHOWN]:
             line = Text(f"  {render.clean(one['path'])}:{one['line']}", style="cyan")
             line.append(f"  {render.clean(one['text'])}")
             render.out.print(line)
-    if not told["definitions"] and not told["uses"] and not told["tests"]:
+    if not answer["definitions"] and not answer["uses"] and not answer["tests"]:
         render.out.print("No such name in the index.")
-    if told["similar"]:
-        render.out.print("Similar names: " + ", ".join(render.clean(one) for one in told["similar"]))
+    if answer["similar"]:
+        render.out.print("Similar names: " + ", ".join(render.clean(one) for one in answer["similar"]))
 
 
 def _absolute(file: str) -> str:
@@ -127,10 +127,10 @@ def _as_is(text: str) -> str:
     return " " * min(indent, 40) + render.clean(text)
 
 
-def _footer(told: dict[str, Any]) -> None:
-    age = f", indexed {render.ago(told['at'])}" if told["at"] else ""
-    note = f" {render.clean(told['note'])}." if told["note"] else ""
-    counts = f"{_count(told['chunks'], 'chunk')} of {_count(told['files'], 'file')}"
+def _footer(answer: dict[str, Any]) -> None:
+    age = f", indexed {render.ago(answer['at'])}" if answer["at"] else ""
+    note = f" {render.clean(answer['note'])}." if answer["note"] else ""
+    counts = f"{_count(answer['chunks'], 'chunk')} of {_count(answer['files'], 'file')}"
     render.err.print(Text(f"{counts}{age}.{note}", style="dim"))
 
 

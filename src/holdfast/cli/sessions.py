@@ -48,19 +48,19 @@ def register(root: typer.Typer) -> None:
 
 def who(json: Json = False) -> None:
     """Which of my sessions needs me? Every live one, those that wait for you first."""
-    told = client.view("sessions.who")
+    answer = client.view("sessions.who")
     if json:
-        render.json_line(told)
+        render.json_line(answer)
         return
-    if not told["sessions"]:
+    if not answer["sessions"]:
         render.out.print("No live sessions. All of them: holdfast session list --all")
         return
     table = render.plain_table("", "session", "project", "state", "since", "what")
-    for row in told["sessions"]:
+    for row in answer["sessions"]:
         mark = Text("●" if row["needs"] else " ", style="yellow")
-        table.add_row(mark, *_cells(row), _since(row, told["now"]), _what(row))
+        table.add_row(mark, *_cells(row), _since(row, answer["now"]), _what(row))
     _print(table)
-    render.out.print(Text(_tally(told), style="dim"))
+    render.out.print(Text(_tally(answer), style="dim"))
 
 
 def statusline(
@@ -68,10 +68,10 @@ def statusline(
     json: Json = False,
 ) -> None:
     """One line for a status bar: cost, tokens, context, open gates, who waits. Agents' own JSON is taken from stdin."""
-    told = json_from_stdin() if not session else {}
+    payload = json_from_stdin() if not session else {}
     shown = client.view(
-        "sessions.statusline", id=session or told.get("session_id") or "",
-        context=_part_of(told, "context_window", "used_percentage"), reported=_part_of(told, "cost", "total_cost_usd"),
+        "sessions.statusline", id=session or payload.get("session_id") or "",
+        context=_part_of(payload, "context_window", "used_percentage"), reported=_part_of(payload, "cost", "total_cost_usd"),
     )  # fmt: skip
     render.json_line(shown) if json else print(shown["text"])
 
@@ -81,17 +81,17 @@ def json_from_stdin() -> dict[str, Any]:
     if sys.stdin.isatty():
         return {}
     try:
-        found = msgspec.json.decode(sys.stdin.buffer.read(256 << 10))
+        payload = msgspec.json.decode(sys.stdin.buffer.read(256 << 10))
     except (msgspec.DecodeError, OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return payload if isinstance(payload, dict) else {}
 
 
-def _part_of(told: dict[str, Any], *names: str) -> Any:
-    found: Any = told
+def _part_of(payload: dict[str, Any], *names: str) -> Any:
+    value: Any = payload
     for name in names:
-        found = found.get(name) if isinstance(found, dict) else None
-    return found
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
 
 
 @app.command("list")
@@ -106,20 +106,20 @@ def list_(
     at, _, key = before.partition(":")
     cursor = [int(at), key] if at.isdigit() and key else None
     project = client.project() if here else ""
-    told = client.view("sessions.list", all=all_, project=project, limit=limit, before=cursor)
+    answer = client.view("sessions.list", all=all_, project=project, limit=limit, before=cursor)
     if json:
-        render.json_line(told)
+        render.json_line(answer)
         return
-    if not told["sessions"]:
+    if not answer["sessions"]:
         render.out.print("No sessions yet." if all_ else "No live sessions. Ended ones: holdfast session list --all")
         return
     table = render.plain_table("session", "project", "state", "last", "turns", "tools", "tokens", "cost", "title")
-    for row in told["sessions"]:
+    for row in answer["sessions"]:
         counts = (str(row["turn_n"]), str(row["tools"]), _count(row["total_tokens"]), dollars(row["cost"]))
-        table.add_row(*_cells(row), render.ago(row["at"], told["now"]), *counts, render.clean(row["title"], 60))
+        table.add_row(*_cells(row), render.ago(row["at"], answer["now"]), *counts, render.clean(row["title"], 60))
     _print(table)
-    if told["next"]:
-        words = f"holdfast session list{' --all' if all_ else ''} --before {told['next'][0]}:{told['next'][1]}"
+    if answer["next"]:
+        words = f"holdfast session list{' --all' if all_ else ''} --before {answer['next'][0]}:{answer['next'][1]}"
         render.out.print(Text(f"older: {render.clean(words)}", style="dim"))
 
 
@@ -130,22 +130,22 @@ def show(
     json: Json = False,
 ) -> None:
     """One session: its facts, its turns and its summary."""
-    told = client.view("sessions.show", id=session, turns=turns)
+    answer = client.view("sessions.show", id=session, turns=turns)
     if json:
-        render.json_line(told)
+        render.json_line(answer)
         return
-    for name, value in _facts(told):
+    for name, value in _facts(answer):
         render.out.print(Text(f"{name:<10}", style="dim") + Text(render.clean(value, 1000)))
     render.out.print()
     table = render.plain_table("turn", "when", "ended by", "tools", "failed", "tokens", "cost", "prompt")
-    for turn in told["turns"]:
+    for turn in answer["turns"]:
         when, how = render.clock(turn["at"]), turn["how"] or "open"
         spent = (_count(turn["total_tokens"]), dollars(turn["cost"]))
         counts = (str(turn["tools"]), str(turn["failed"]), *spent)
         table.add_row(str(turn["n"]), when, how, *counts, render.clean(turn["prompt"] or f"({turn['origin']})", 80))
     _print(table)
     render.out.print()
-    for line in told["summary"]["text"].splitlines():
+    for line in answer["summary"]["text"].splitlines():
         render.out.print(Text(render.clean(line, 1000)))
 
 
@@ -157,14 +157,14 @@ def timeline(
     json: Json = False,
 ) -> None:
     """Every prompt and every tool call of a session, in order."""
-    told = client.view("sessions.timeline", id=session, limit=limit, before=before)
+    answer = client.view("sessions.timeline", id=session, limit=limit, before=before)
     if json:
-        render.json_line(told)
+        render.json_line(answer)
         return
-    if told["next"]:
-        render.out.print(Text(f"earlier: holdfast session timeline --before {told['next']} …", style="dim"))
+    if answer["next"]:
+        render.out.print(Text(f"earlier: holdfast session timeline --before {answer['next']} …", style="dim"))
     turn = -1
-    for entry in told["entries"]:
+    for entry in answer["entries"]:
         if entry["turn"] != turn:
             turn = entry["turn"]
             render.out.print(Text(f"turn {turn}" if turn else "before the first prompt", style="bold"))
@@ -191,11 +191,11 @@ def recover(
     json: Json = False,
 ) -> None:
     """Run the recovery jobs now instead of within a minute. Safe to run twice."""
-    told = client.command("sessions.recover", kind=kind)
+    answer = client.command("sessions.recover", kind=kind)
     if json:
-        render.json_line(told)
+        render.json_line(answer)
         return
-    for name, sessions in told.items():
+    for name, sessions in answer.items():
         render.out.print(f"{name:<8} {len(sessions)} {'session' if len(sessions) == 1 else 'sessions'}")
 
 
@@ -223,11 +223,11 @@ def export(
 
 def _pieces(session: str, format_: str) -> Any:
     visible = escape_invisible if format_ == "jsonl" else strip_controls
-    told = client.view("sessions.export", id=session, format=format_)
-    yield visible(told["text"])
-    while told["next"]:
-        told = client.view("sessions.export", id=told["id"], format=format_, after=told["next"])
-        yield visible(told["text"])
+    answer = client.view("sessions.export", id=session, format=format_)
+    yield visible(answer["text"])
+    while answer["next"]:
+        answer = client.view("sessions.export", id=answer["id"], format=format_, after=answer["next"])
+        yield visible(answer["text"])
 
 
 def _print(table: Table) -> None:
@@ -241,11 +241,11 @@ def _print(table: Table) -> None:
     render.out.print(table)
 
 
-def _changed(told: dict[str, Any], done: str, already: str, json: bool) -> None:
+def _changed(answer: dict[str, Any], done: str, already: str, json: bool) -> None:
     if json:
-        render.json_line(told)
+        render.json_line(answer)
     else:
-        render.out.print(f"{done if told['changed'] else already}: {render.clean(told['id'])}")
+        render.out.print(f"{done if answer['changed'] else already}: {render.clean(answer['id'])}")
 
 
 def _cells(row: dict[str, Any]) -> tuple[Text, str, Text]:
@@ -270,38 +270,38 @@ def _what(row: dict[str, Any]) -> str:
     return lanes + render.clean(row["doing"] or row["prompt"] or row["title"], 80)
 
 
-def _tally(told: dict[str, Any]) -> str:
-    live, waiting = len(told["sessions"]), told["waiting"]
+def _tally(answer: dict[str, Any]) -> str:
+    live, waiting = len(answer["sessions"]), answer["waiting"]
     return f"{live} live, {waiting} {'waits' if waiting == 1 else 'wait'} for you."
 
 
-def _facts(told: dict[str, Any]) -> list[tuple[str, str]]:
-    ended = f" ({told['reason']}{', ' + told['detail'] if told['detail'] else ''})" if told["reason"] else ""
-    tokens = told["tokens"]
+def _facts(answer: dict[str, Any]) -> list[tuple[str, str]]:
+    ended = f" ({answer['reason']}{', ' + answer['detail'] if answer['detail'] else ''})" if answer["reason"] else ""
+    tokens = answer["tokens"]
     spent = "–" if tokens is None else ", ".join(f"{_count(n)} {k.replace('_', ' ')}" for k, n in tokens.items() if n)
-    process = told["process"] or {}
+    process = answer["process"] or {}
     facts = [
-        ("session", told["id"]),
-        ("title", told["title"]),
-        ("agent", f"{told['agent']} {told['model']}".strip()),
-        ("project", f"{told['project']}{' on ' + told['branch'] if told['branch'] else ''}"),
-        ("state", f"{told['state']}{ended}, since {render.ago(told['since'], told['now'])}"),
-        ("started", f"{render.ago(told['started_at'], told['now'])} ({told['origin'] or 'unseen'})"),
+        ("session", answer["id"]),
+        ("title", answer["title"]),
+        ("agent", f"{answer['agent']} {answer['model']}".strip()),
+        ("project", f"{answer['project']}{' on ' + answer['branch'] if answer['branch'] else ''}"),
+        ("state", f"{answer['state']}{ended}, since {render.ago(answer['since'], answer['now'])}"),
+        ("started", f"{render.ago(answer['started_at'], answer['now'])} ({answer['origin'] or 'unseen'})"),
         ("process", f"{process['name']} {process['pid']}" if process else "not known"),
-        ("work", ", ".join(_counted(told[name], one, many) for name, one, many in WORK if told[name])),
-        ("duration", format_duration(told["duration_ms"])),
+        ("work", ", ".join(_counted(answer[name], one, many) for name, one, many in WORK if answer[name])),
+        ("duration", format_duration(answer["duration_ms"])),
         ("tokens", spent),
-        ("cost", _cost(told)),
-        ("gates", f"open: {', '.join(told['gates'])}" if told["gates"] else "none open"),
-        ("subagents", str(told["lanes_seen"]) if told["lanes_seen"] else ""),
-        ("from", f"{told['parent']} ({told['parent_reason']})" if told["parent"] else ""),
-        ("to", ", ".join(told["children"])),
+        ("cost", _cost(answer)),
+        ("gates", f"open: {', '.join(answer['gates'])}" if answer["gates"] else "none open"),
+        ("subagents", str(answer["lanes_seen"]) if answer["lanes_seen"] else ""),
+        ("from", f"{answer['parent']} ({answer['parent_reason']})" if answer["parent"] else ""),
+        ("to", ", ".join(answer["children"])),
     ]  # fmt: skip
     return [(name, value) for name, value in facts if value]
 
 
-def _cost(told: dict[str, Any]) -> str:
-    return format_cost_facts(told["cost"], told["reported_cost"], told["unpriced"])
+def _cost(answer: dict[str, Any]) -> str:
+    return format_cost_facts(answer["cost"], answer["reported_cost"], answer["unpriced"])
 
 
 def timeline_line(entry: dict[str, Any]) -> Text:

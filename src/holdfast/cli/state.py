@@ -41,13 +41,13 @@ def state(context: typer.Context, at: At = "", json: Json = False) -> None:
 @app.command()
 def show(at: At = "", json: Json = False) -> None:
     """The whole document, as it is or as it was."""
-    found = client.view("project.state", at=at) if at else fresh_view("project.state")
+    answer = client.view("project.state", at=at) if at else fresh_view("project.state")
     if json:
         from holdfast.cli import render
 
-        render.json_line(found["document"])
+        render.json_line(answer["document"])
     else:
-        _print_text(as_of(found) + found["text"] if not at else found["text"])
+        _print_text(as_of(answer) + answer["text"] if not at else answer["text"])
 
 
 @app.command()
@@ -56,38 +56,36 @@ def refresh(json: Json = False) -> None:
     from holdfast.cli import render
 
     _look()
-    found = client.view("project.tasks")
+    answer = client.view("project.tasks")
     if json:
-        render.json_line({"root": found["root"], "tasks": len(found["tasks"])})
+        render.json_line({"root": answer["root"], "tasks": len(answer["tasks"])})
     else:
-        render.out.print(f"Looked at {render.clean(found['root'])}: {len(found['tasks'])} open tasks.")
+        render.out.print(f"Looked at {render.clean(answer['root'])}: {len(answer['tasks'])} open tasks.")
 
 
 def fresh_view(name: str, **args: Any) -> dict[str, Any]:
     """A view of the project after a look at it, unless there was one in the last seconds or it takes too long."""
-    found: dict[str, Any] = client.view(name, **args)
-    if _age_ms(found) > FRESH_MS:
-        known = found["looked_at"] > 0
+    answer: dict[str, Any] = client.view(name, **args)
+    if _age_ms(answer) > FRESH_MS:
+        seen_before = answer["looked_at"] > 0
         try:
-            _look(QUICK_PATIENCE_S if known else PATIENCE_S, quick=known)
+            _look(QUICK_PATIENCE_S if seen_before else PATIENCE_S, quick=seen_before)
         except CommandRefused:
-            return found
+            return answer
         # What the look found nothing new in is true now.
-        found = {**client.view(name, **args), "looked_at": time.time() * 1000}
-    return found
+        answer = {**client.view(name, **args), "looked_at": time.time() * 1000}
+    return answer
 
 
-def _age_ms(found: dict[str, Any]) -> float:
-    return time.time() * 1000 - float(found.get("looked_at") or 0)
+def _age_ms(answer: dict[str, Any]) -> float:
+    return time.time() * 1000 - float(answer.get("looked_at") or 0)
 
 
-def as_of(found: dict[str, Any]) -> str:
+def as_of(answer: dict[str, Any]) -> str:
     """A line that says how old the state is, where it could not be looked at now."""
-    if _age_ms(found) <= FRESH_MS + QUICK_PATIENCE_S * 1000 or not found.get("looked_at"):
+    if _age_ms(answer) <= FRESH_MS + QUICK_PATIENCE_S * 1000 or not answer.get("looked_at"):
         return ""
-    return (
-        f"# As of {time.strftime('%H:%M', time.localtime(found['looked_at'] / 1000))}: it could not be looked at now.\n"
-    )
+    return f"# As of {time.strftime('%H:%M', time.localtime(answer['looked_at'] / 1000))}: it could not be looked at now.\n"
 
 
 def _look(patience_s: float = PATIENCE_S, *, quick: bool = False) -> None:
@@ -116,17 +114,17 @@ def diff(
 
     from holdfast.cli import render
 
-    found = client.view("project.diff", a=a, b=b)
+    answer = client.view("project.diff", a=a, b=b)
     if json:
-        render.json_line(found)
+        render.json_line(answer)
         return
-    for one in found["differences"]:
+    for one in answer["differences"]:
         line = Text(f"{render.clean(one['path'], 80)}: ")
         line.append(_brief(one["before"]), style="red")
         line.append(" → ")
         line.append(_brief(one["after"]), style="green")
         render.out.print(line)
-    if not found["differences"]:
+    if not answer["differences"]:
         render.out.print("Nothing differs.")
 
 
@@ -144,16 +142,16 @@ def validate(file: File, json: Json = False) -> None:
     from holdfast.api.session_state import check
     from holdfast.cli import render
 
-    found = check(_read(file), str(file))
+    report = check(_read(file), str(file))
     if json:
-        render.json_line(found)
-    elif found["valid"]:
-        render.out.print(f"{file}: valid, version {found['version']}")
+        render.json_line(report)
+    elif report["valid"]:
+        render.out.print(f"{file}: valid, version {report['version']}")
     else:
         render.out.print(f"{file}: not valid")
-        for problem in found["problems"]:
+        for problem in report["problems"]:
             render.out.print(f"  {render.clean(problem, 300)}")
-    raise typer.Exit(0 if found["valid"] else 1)
+    raise typer.Exit(0 if report["valid"] else 1)
 
 
 @app.command()
@@ -167,16 +165,16 @@ def migrate(
     from holdfast.api.session_state import parsed
     from holdfast.cli import render
 
-    found = client.view("project.migrate", state=parsed(_read(file), str(file)), observe=observe)
+    answer = client.view("project.migrate", state=parsed(_read(file), str(file)), observe=observe)
     if write:
-        kept = _replace(file, found["text"])
-        found["kept"] = str(kept)
+        backup = _replace(file, answer["text"])
+        answer["kept"] = str(backup)
     if json:
-        render.json_line(found)
+        render.json_line(answer)
     elif write:
-        render.out.print(f"{file}: now version 4; the old one is {found['kept']}")
+        render.out.print(f"{file}: now version 4; the old one is {answer['kept']}")
     else:
-        _print_text(found["text"])
+        _print_text(answer["text"])
 
 
 def _print_text(text: str) -> None:
@@ -188,10 +186,10 @@ def _print_text(text: str) -> None:
 def _replace(file: Path, text: str) -> Path:
     from holdfast.paths import write_atomically
 
-    kept = file.with_name(f"{file.name}.v3-{time.strftime('%Y%m%d-%H%M%S')}")
-    kept.write_bytes(file.read_bytes())
+    backup = file.with_name(f"{file.name}.v3-{time.strftime('%Y%m%d-%H%M%S')}")
+    backup.write_bytes(file.read_bytes())
     write_atomically(file, text.encode())
-    return kept
+    return backup
 
 
 @app.command()
@@ -230,17 +228,17 @@ def resolve(
     from holdfast.cli import render
 
     override = os.environ.get("CLAUDE_PROJECT", "")
-    found = client.command("project.resolve", set=set_, clear=clear, override=override, cwd=str(Path.cwd()))
+    answer = client.command("project.resolve", set=set_, clear=clear, override=override, cwd=str(Path.cwd()))
     if json:
-        render.json_line(found)
+        render.json_line(answer)
         return
-    render.out.print(f"{found['project']}  ({found['confidence']:.0%} sure)")
-    for name, signal in found["signals"].items():
-        said = signal["project"] or "nothing"
+    render.out.print(f"{answer['project']}  ({answer['confidence']:.0%} sure)")
+    for name, signal in answer["signals"].items():
+        signal_project = signal["project"] or "nothing"
         render.out.print(
-            f"  {name:<14} {render.clean(said, 30):<30} {signal['confidence']:.1f}  {render.clean(signal['reason'])}"
+            f"  {name:<14} {render.clean(signal_project, 30):<30} {signal['confidence']:.1f}  {render.clean(signal['reason'])}"
         )
-    for other in found["alternatives"]:
+    for other in answer["alternatives"]:
         render.out.print(
             Text(f"  or {other['project']} ({other['confidence']:.0%}): {render.clean(other['reason'])}", style="dim")
         )

@@ -28,21 +28,21 @@ def overview() -> None:
 def status(json: Json = False) -> None:
     """The daemon, the log, the hooks, and anything that needs you."""
     pid = client.running()
-    told = client.ask("status") if pid else {}
+    answer = client.ask("status") if pid else {}
     meter = _meter() if pid else {}
-    places = installing.where_installed()
+    installed = installing.where_installed()
     if json:
-        render.json_line({"running": bool(pid), **told, "installed": places, "model": meter})
+        render.json_line({"running": bool(pid), **answer, "installed": installed, "model": meter})
         return
-    render.out.print(_daemon_line(pid, told))
-    if told:
-        render.out.print(_log_line(told))
-    render.out.print(_hooks_line(places))
+    render.out.print(_daemon_line(pid, answer))
+    if answer:
+        render.out.print(_log_line(answer))
+    render.out.print(_hooks_line(installed))
     if meter:
         render.out.print(f"model    {memory.meter_line(meter)}")
-    for warning in [*warnings(told), *_attention(pid), *([f"model: {meter['error']}"] if meter.get("error") else ())]:
+    for warning in [*warnings(answer), *_attention(pid), *([f"model: {meter['error']}"] if meter.get("error") else ())]:
         render.out.print(Text(f"! {warning}", style="yellow"))
-    render.out.print(Text(next_step(told, bool(places)), style="dim"))
+    render.out.print(Text(next_step(answer, bool(installed)), style="dim"))
 
 
 def _attention(pid: int) -> list[str]:
@@ -61,38 +61,42 @@ def _meter() -> dict[str, Any]:
         return {}  # a daemon of an older version
 
 
-def _daemon_line(pid: int, told: dict[str, Any]) -> str:
+def _daemon_line(pid: int, answer: dict[str, Any]) -> str:
     if not pid:
         return "daemon   not running (hooks start it by themselves)"
-    since, memory = render.ago(told["started"]), format_bytes(told["memory_bytes"])
-    return f"daemon   pid {pid}, started {since}, {memory}, {told['state']}"
+    since, memory = render.ago(answer["started"]), format_bytes(answer["memory_bytes"])
+    return f"daemon   pid {pid}, started {since}, {memory}, {answer['state']}"
 
 
-def _log_line(told: dict[str, Any]) -> str:
-    counts = told["counts"]
-    waiting = f", {format_bytes(told['spool_bytes'])} in the spool" if told["spool_bytes"] else ""
+def _log_line(answer: dict[str, Any]) -> str:
+    counts = answer["counts"]
+    waiting = f", {format_bytes(answer['spool_bytes'])} in the spool" if answer["spool_bytes"] else ""
     jobs = f", {counts['jobs']} jobs waiting" if counts["jobs"] else ""
-    return f"log      {counts['events']} events, {format_bytes(told['store_bytes'])} in {told['store']}{waiting}{jobs}"
+    return (
+        f"log      {counts['events']} events, {format_bytes(answer['store_bytes'])} in {answer['store']}{waiting}{jobs}"
+    )
 
 
-def _hooks_line(places: list[dict[str, Any]]) -> str:
-    if not places:
+def _hooks_line(installed: list[dict[str, Any]]) -> str:
+    if not installed:
         return "hooks    in no agent yet"
-    return "hooks    " + ", ".join(f"{p['agent']} ({p['level']}: {p['path']})" for p in places)
+    return "hooks    " + ", ".join(f"{p['agent']} ({p['level']}: {p['path']})" for p in installed)
 
 
-def warnings(told: dict[str, Any]) -> list[str]:
-    counts = told.get("counts", {})
-    found = [f"The store refuses to write: {told['refusing']}"] if told.get("refusing") else []
-    found += [f"{feature}: {n} rules failed; see holdfast daemon logs" for feature, n in told.get("errors", {}).items()]
-    found += [f"being rebuilt from the log: {name}" for name in told.get("asleep", ())]
-    found += [f"{counts['dead_jobs']} jobs failed"] if counts.get("dead_jobs") else []
-    return found + list(told.get("notices", ()))
+def warnings(answer: dict[str, Any]) -> list[str]:
+    counts = answer.get("counts", {})
+    lines = [f"The store refuses to write: {answer['refusing']}"] if answer.get("refusing") else []
+    lines += [
+        f"{feature}: {n} rules failed; see holdfast daemon logs" for feature, n in answer.get("errors", {}).items()
+    ]
+    lines += [f"being rebuilt from the log: {name}" for name in answer.get("asleep", ())]
+    lines += [f"{counts['dead_jobs']} jobs failed"] if counts.get("dead_jobs") else []
+    return lines + list(answer.get("notices", ()))
 
 
-def next_step(told: dict[str, Any], installed: bool) -> str:
+def next_step(answer: dict[str, Any], installed: bool) -> str:
     if not installed:
         return "Next: holdfast up        (starts the daemon and puts the hooks into the agents it finds)"
-    if told.get("counts", {}).get("events", 0) < 5:
+    if answer.get("counts", {}).get("events", 0) < 5:
         return "Next: use your agent as always, then: holdfast event tail"
     return "See what happens: holdfast event tail"

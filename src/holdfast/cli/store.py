@@ -31,22 +31,22 @@ def verify(
     client.ask("drain")
     client.ask("settle")
     keys = acks.read_text().split() if acks else _acknowledged_keys()
-    told = {
+    answer = {
         **client.view("log.verify", keys=keys),
         "checked": len(keys),
         "waiting": client.ask("status")["spool_bytes"],
     }
-    good = not (told["gaps"] or told["missing"] or told["waiting"])
+    good = not (answer["gaps"] or answer["missing"] or answer["waiting"])
     if json:
-        render.json_line({"good": good, **told})
+        render.json_line({"good": good, **answer})
     else:
         render.out.print(
-            f"{told['events']} events, {len(told['gaps'])} gaps, {len(keys)} acknowledged keys checked, ", end=""
+            f"{answer['events']} events, {len(answer['gaps'])} gaps, {len(keys)} acknowledged keys checked, ", end=""
         )
-        render.out.print(f"{len(told['missing'])} missing, {told['waiting']} bytes in the spool.")
-        for gap in told["gaps"]:
+        render.out.print(f"{len(answer['missing'])} missing, {answer['waiting']} bytes in the spool.")
+        for gap in answer["gaps"]:
             render.out.print(f"  missing: {gap[0]} to {gap[1]}")
-        for key in told["missing"][:20]:
+        for key in answer["missing"][:20]:
             render.out.print(f"  acknowledged but not in the log: {key}")
     raise typer.Exit(0 if good else 1)
 
@@ -67,19 +67,21 @@ def rebuild(
 ) -> None:
     """Replay the whole log and compare the state with it; differences are repaired and listed."""
     columns = (TextColumn("replaying"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    told: dict[str, Any] = {}
+    summary: dict[str, Any] = {}
     with Progress(*columns, console=render.err, disable=json, transient=True) as bar:
         task = bar.add_task("replay", total=None)
         for line in client.stream("rebuild", feature=feature, write=write):
             if "progress" in line:
                 bar.update(task, completed=line["progress"][0], total=line["progress"][1])
-            told = line.get("done", told)
+            summary = line.get("done", summary)
     if json:
-        render.json_line(told)
+        render.json_line(summary)
         return
-    verdict = "state = replay" if not told["differences"] else f"{len(told['differences'])} differed and were mended"
-    render.out.print(f"{told['events']} events replayed, {told['documents']} documents: {verdict}.")
-    for line in told["differences"][:20]:
+    verdict = (
+        "state = replay" if not summary["differences"] else f"{len(summary['differences'])} differed and were mended"
+    )
+    render.out.print(f"{summary['events']} events replayed, {summary['documents']} documents: {verdict}.")
+    for line in summary["differences"][:20]:
         render.out.print(f"  {render.clean(line)}")
 
 
@@ -97,22 +99,22 @@ def restore(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Go back to a backup. The present database is set aside, not deleted."""
-    place = client.paths()
-    known = backups.listed(place.backups)
+    paths = client.paths()
+    listed = backups.listed(paths.backups)
     if not name:
-        for path in known:
+        for path in listed:
             render.out.print(f"{path.name}  {format_bytes(path.stat().st_size)}")
-        render.out.print("Go back to one with: holdfast restore NAME" if known else "No backups yet.")
+        render.out.print("Go back to one with: holdfast restore NAME" if listed else "No backups yet.")
         return
-    chosen = next((p for p in known if p.name == name), None)
+    chosen = next((p for p in listed if p.name == name), None)
     if not chosen:
         raise CommandRefused(f"there is no backup {name!r}", fix="See: holdfast restore")
     backups.check(chosen)
     if not yes:
         typer.confirm(f"Set the present database aside and go back to {name}?", abort=True)
     client.stop_daemon("holdfast restore")
-    aside = backups.go_back(chosen, place.database, place.quarantine)
-    forget(place.database)
-    forget_ledger(place.ledger)
+    aside = backups.go_back(chosen, paths.database, paths.quarantine)
+    forget(paths.database)
+    forget_ledger(paths.ledger)
     client.start_daemon()
     render.out.print(f"Restored {name}. The former database is in {aside}.")

@@ -21,18 +21,20 @@ Id = Annotated[str, typer.Argument(help="e.g. task_003")]
 @app.command("list")
 def list_(json: Json = False) -> None:
     """Open tasks, the most pressing first."""
-    found = fresh_view("project.tasks")
+    answer = fresh_view("project.tasks")
     if json:
-        render.json_line(found)
+        render.json_line(answer)
         return
-    if not found["tasks"]:
-        known = (
-            "Nothing needs doing." if found["known"] else "Nothing is known of this project yet: holdfast state refresh"
+    if not answer["tasks"]:
+        message = (
+            "Nothing needs doing."
+            if answer["known"]
+            else "Nothing is known of this project yet: holdfast state refresh"
         )
-        render.out.print(known)
+        render.out.print(message)
         return
-    render.out.print(as_of(found), end="")
-    for task in found["tasks"]:
+    render.out.print(as_of(answer), end="")
+    for task in answer["tasks"]:
         render.out.print(_line(task))
 
 
@@ -47,14 +49,14 @@ def _line(task: dict[str, Any]) -> Text:
 @app.command()
 def why(task: Id, json: Json = False) -> None:
     """Why a task is there, and when it is done."""
-    found = fresh_view("project.task", id=task)
+    answer = fresh_view("project.task", id=task)
     if json:
-        render.json_line(found)
-    elif found["open"]:
-        _explain(found)
+        render.json_line(answer)
+    elif answer["open"]:
+        _explain(answer)
     else:
         render.out.print(
-            f"{found['id']} is closed since {render.ago(found['done_at'])}. {render.clean(found['summary'])}"
+            f"{answer['id']} is closed since {render.ago(answer['done_at'])}. {render.clean(answer['summary'])}"
         )
 
 
@@ -71,13 +73,13 @@ def _explain(task: dict[str, Any]) -> None:
 @app.command("next")
 def next_(json: Json = False) -> None:
     """The most pressing task."""
-    found = fresh_view("project.next")
+    answer = fresh_view("project.next")
     if json:
-        render.json_line(found)
-    elif found["task"]:
-        _explain(found["task"])
+        render.json_line(answer)
+    elif answer["task"]:
+        _explain(answer["task"])
     else:
-        render.out.print("Nothing needs doing." if found["known"] else "Nothing is known yet: holdfast state refresh")
+        render.out.print("Nothing needs doing." if answer["known"] else "Nothing is known yet: holdfast state refresh")
 
 
 @app.command()
@@ -90,21 +92,21 @@ def add(
 ) -> None:
     """Add a task of your own beside the derived ones."""
     fields = {"description": description, "priority": priority, "done_when": done_when or [], "why": why}
-    found = client.command("project.add_task", **fields)
+    answer = client.command("project.add_task", **fields)
     if json:
-        render.json_line(found)
+        render.json_line(answer)
     else:
-        render.out.print(f"{found['id']}  {render.clean(found['description'], 200)}")
+        render.out.print(f"{answer['id']}  {render.clean(answer['description'], 200)}")
 
 
 @app.command()
 def done(task: Id, json: Json = False) -> None:
     """Close a task of your own. Derived ones close by themselves."""
-    found = client.command("project.finish_task", id=task)
+    answer = client.command("project.finish_task", id=task)
     if json:
-        render.json_line(found)
+        render.json_line(answer)
     else:
-        render.out.print(f"{found['id']} is done: {render.clean(found['description'], 200)}")
+        render.out.print(f"{answer['id']} is done: {render.clean(answer['description'], 200)}")
 
 
 @app.command()

@@ -99,10 +99,10 @@ def _sign_on(address: str, tenant: str) -> str:
 
 
 def _level(text: str) -> Level:
-    found = level_named(text)
-    if found is None:
+    chosen_level = level_named(text)
+    if chosen_level is None:
         raise CommandRefused(f"there is no level {text[:40]!r}", fix=f"Levels: {', '.join(LEVELS)}.")
-    return found
+    return chosen_level
 
 
 def _refuse_shared_store() -> None:
@@ -131,25 +131,25 @@ def _latest_shared(paths: Paths, level: Level) -> list[SharedEvent]:
         recent = reader.events(EventQuery(newest=True, limit=300))
     finally:
         reader.close()
-    found: list[SharedEvent] = []
+    events: list[SharedEvent] = []
     for event in sorted(recent, key=lambda one: -one.seq):
         identity = identify_project(event.project) if event.project else None
         shared = share_event(event, level, identity.shared.id, event.project) if identity and identity.shared else None
-        found += [shared] if shared else []
-        if len(found) >= SHOWN_EVENTS:
+        events += [shared] if shared else []
+        if len(events) >= SHOWN_EVENTS:
             break
-    return found
+    return events
 
 
 def _enrol(paths: Paths, url: str, code: str, level: Level, history: bool, certificate: str) -> Membership:
     use_state_folder(paths.state)
     head = 0 if history else int(client.ask("status")["counts"]["events"])
     request = EnrolRequest(code=code, machine=machine_id(), label=socket.gethostname()[:100], cursor=head)
-    told = TeamConnection(url, certificate=certificate).ask("POST", "/v1/enrol", Enrolled, request)
+    enrolled = TeamConnection(url, certificate=certificate).ask("POST", "/v1/enrol", Enrolled, request)
     files = TeamFiles(paths)
-    files.save_upstream(Upstream(stream=told.stream, cursor=told.cursor, feed=told.feed))
+    files.save_upstream(Upstream(stream=enrolled.stream, cursor=enrolled.cursor, feed=enrolled.feed))
     joined = Membership(
-        url=url, token=told.token, tenant=told.tenant, person=told.person, role=told.role, machine=machine_id(),
+        url=url, token=enrolled.token, tenant=enrolled.tenant, person=enrolled.person, role=enrolled.role, machine=machine_id(),
         level=level, certificate=certificate, joined_at=time.time_ns() // 1_000_000,
     )  # fmt: skip
     files.save_membership(joined)
@@ -165,13 +165,13 @@ def leave(yes: Yes = False) -> None:
         raise typer.Abort
     try:
         team_connection().ask("POST", "/v1/leave", dict[str, int])
-        told = "The server no longer knows this machine's token."
+        notice = "The server no longer knows this machine's token."
     except (TeamUnreachable, TeamRefused) as error:
-        told = f"The server could not be told: {error.message}"
+        notice = f"The server could not be told: {error.message}"
     client.command("team.leave")
     TeamFiles(client.paths()).remove_all()
     client.ask("team_forward")
-    render.out.print(f"You left {membership.tenant}. {told}")
+    render.out.print(f"You left {membership.tenant}. {notice}")
 
 
 @app.command()
@@ -213,7 +213,7 @@ def status(json: Json = False) -> None:
         )
         return
     local = client.view("team.status")
-    told = {
+    payload = {
         "joined": True, "url": membership.url, "tenant": membership.tenant, "person": membership.person,
         "role": membership.role, "level": membership.level, "levels": membership.levels,
         "forwarding": msgspec.to_builtins(how), "rules": local.get("rules", {}), "leases": local["leases"],
@@ -228,7 +228,7 @@ def status(json: Json = False) -> None:
         *(f"Not shared: {folder}: {why}" for folder, why in how.not_shared.items()),
         *(_rule_line(name, rule) for name, rule in local.get("rules", {}).items()),
     ]  # fmt: skip
-    show_lines(told, json, lines)
+    show_lines(payload, json, lines)
 
 
 def _rule_line(name: str, rule: dict[str, Any]) -> str:
@@ -262,14 +262,14 @@ def board(
         print(f"{need_membership(client.paths()).url}{path}")
         render.err.print("Open that in a browser within a minute; it works once.")
         return
-    told = team_connection().ask("GET", "/v1/board", dict[str, Any])
-    lines = [_session_line(one, told["now"]) for one in told["sessions"]] or ["No session is running."]
-    lines += [f"Overlap: {one['path']} ({one['remote']}): {_writers(one)}" for one in told["overlaps"]]
+    answer = team_connection().ask("GET", "/v1/board", dict[str, Any])
+    lines = [_session_line(one, answer["now"]) for one in answer["sessions"]] or ["No session is running."]
+    lines += [f"Overlap: {one['path']} ({one['remote']}): {_writers(one)}" for one in answer["overlaps"]]
     lines += [
         f"Lease {one['name']}: {one['person']}, token {one['token']}, {', '.join(one['paths'])}"
-        for one in told["leases"]
+        for one in answer["leases"]
     ]
-    show_lines(told, json, lines)
+    show_lines(answer, json, lines)
 
 
 def _session_line(one: dict[str, Any], now: int) -> str:
@@ -302,9 +302,9 @@ def cost(json: Json = False) -> None:
 @app.command()
 def people(json: Json = False) -> None:
     """Who is in the team, with which machines."""
-    told = team_connection().ask("GET", "/v1/people", list[dict[str, Any]])
-    lines = [f"{one['person']:<16} {one['role']:<8} {_machines(one)}" for one in told]
-    show_lines({"people": told}, json, lines)
+    rows = team_connection().ask("GET", "/v1/people", list[dict[str, Any]])
+    lines = [f"{one['person']:<16} {one['role']:<8} {_machines(one)}" for one in rows]
+    show_lines({"people": rows}, json, lines)
 
 
 def _machines(person: dict[str, Any]) -> str:
@@ -321,8 +321,8 @@ def invite(
 ) -> None:
     """A one-time code with which a person joins (admins)."""
     client.command("team.authorise", act="inviting somebody")
-    told = team_connection().ask("POST", "/v1/codes", CodeIssued, {"person": person, "role": role})
-    show_lines(msgspec.to_builtins(told), json, [told.code])
+    issued = team_connection().ask("POST", "/v1/codes", CodeIssued, {"person": person, "role": role})
+    show_lines(msgspec.to_builtins(issued), json, [issued.code])
 
 
 @app.command()
@@ -332,15 +332,15 @@ def revoke(
 ) -> None:
     """Lock a person's machines out, at once (admins)."""
     client.command("team.authorise", act="revoking a machine")
-    told = team_connection().ask("POST", "/v1/revoke", dict[str, int], {"person": person, "machine": machine})
-    render.out.print(f"{told['revoked']} machines were revoked.")
+    answer = team_connection().ask("POST", "/v1/revoke", dict[str, int], {"person": person, "machine": machine})
+    render.out.print(f"{answer['revoked']} machines were revoked.")
 
 
 @app.command()
 def audit(json: Json = False) -> None:
     """Every administrative act (admins)."""
-    told = team_connection().ask("GET", "/v1/audit", list[dict[str, Any]])
+    rows = team_connection().ask("GET", "/v1/audit", list[dict[str, Any]])
     lines = [
-        f"{render.day_and_clock(one['at'])}  {one['by_person']:<12} {one['act']:<18} {one['about']}" for one in told
+        f"{render.day_and_clock(one['at'])}  {one['by_person']:<12} {one['act']:<18} {one['about']}" for one in rows
     ]
-    show_lines({"audit": told}, json, lines)
+    show_lines({"audit": rows}, json, lines)

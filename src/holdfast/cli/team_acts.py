@@ -48,10 +48,10 @@ def show_lines(value: Any, json: bool, lines: list[str]) -> None:
 
 def project_here() -> str:
     """The identity of the project in the current folder."""
-    found = identify_project(client.project())
-    if found.shared is None:
-        raise CommandRefused(f"this folder is shared with no team: {found.problem}")
-    return found.shared.id
+    identity = identify_project(client.project())
+    if identity.shared is None:
+        raise CommandRefused(f"this folder is shared with no team: {identity.problem}")
+    return identity.shared.id
 
 
 # ── rules ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -82,11 +82,11 @@ def withdraw(name: str) -> None:
 @rule_app.command("list")
 def list_rules(json: Json = False) -> None:
     """The rules of the team."""
-    told = team_connection().ask("GET", "/v1/rules", list[dict[str, Any]])
+    rules = team_connection().ask("GET", "/v1/rules", list[dict[str, Any]])
     lines = [
-        f"{one['name']}  set by {one['by_person']}  {msgspec.json.encode(one['requirement']).decode()}" for one in told
+        f"{one['name']}  set by {one['by_person']}  {msgspec.json.encode(one['requirement']).decode()}" for one in rules
     ]
-    show_lines({"rules": told}, json, lines or ["The team has no rules."])
+    show_lines({"rules": rules}, json, lines or ["The team has no rules."])
 
 
 # ── budgets ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -159,12 +159,12 @@ def promote(id: str) -> None:
 @memory_app.command("list")
 def list_memories(json: Json = False) -> None:
     """Words that were proposed and promoted."""
-    told = team_connection().ask("GET", "/v1/memories", list[dict[str, Any]])
+    memories = team_connection().ask("GET", "/v1/memories", list[dict[str, Any]])
     lines = [
         f"{one['id']}  {one['by_person']}  {'promoted' if one['promoted_at'] else 'proposed'}  {one['text']}"
-        for one in told
+        for one in memories
     ]
-    show_lines({"memories": told}, json, lines or ["Nothing was proposed."])
+    show_lines({"memories": memories}, json, lines or ["Nothing was proposed."])
 
 
 # ── hand-over ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -176,10 +176,10 @@ def handoff(
     note: Annotated[str, typer.Option("--next", help="The next step, in your words.")] = "",
 ) -> None:
     """Hand this project's work over: the next session of that person here is told it, once. Its text leaves this machine."""
-    told = client.command("memory.handoff", session=session, note=note, only_text=True)
-    body = {"project": project_here(), "to": to, "text": told["text"], "session": told["session"]}
+    answer = client.command("memory.handoff", session=session, note=note, only_text=True)
+    body = {"project": project_here(), "to": to, "text": answer["text"], "session": answer["session"]}
     team_connection().ask("POST", "/v1/handover", dict[str, str], body)
-    print(render.clean(told["text"], 20_000))
+    print(render.clean(answer["text"], 20_000))
     render.err.print(f"{to} gets this.")
 
 
@@ -196,22 +196,22 @@ def acquire(
     json: Json = False,
 ) -> None:  # fmt: skip
     """Take a lease of this project. This machine renews it as long as the process lives; exit 75 when it is taken."""
-    owner, asked = pid or find_agent(os.getpid()) or os.getppid(), time.monotonic_ns() // 1_000_000
+    owner, asked_at = pid or find_agent(os.getpid()) or os.getppid(), time.monotonic_ns() // 1_000_000
     request = LeaseRequest(
         act="acquire", project=project_here(), name=name, session=client.session() or f"process-{owner}", ttl_s=ttl,
         paths=tuple(paths or ()), why=why,
     )  # fmt: skip
     answer = team_connection().ask("POST", "/v1/lease", LeaseAnswer, request)
     if answer.granted:
-        _remember(request, answer, asked, owner)
+        _remember(request, answer, asked_at, owner)
     word = f"{name} is yours, token {answer.token}." if answer.granted else f"{name} is held by {answer.person}."
     show_lines(msgspec.to_builtins(answer), json, [word])
     if not answer.granted:
         raise typer.Exit(EXIT_BUSY)
 
 
-def _remember(request: LeaseRequest, answer: LeaseAnswer, asked: int, owner: int) -> None:
-    held, seen = rely_on_lease(answer.token, answer.ttl_s, asked), look(owner)
+def _remember(request: LeaseRequest, answer: LeaseAnswer, asked_at: int, owner: int) -> None:
+    held, seen = rely_on_lease(answer.token, answer.ttl_s, asked_at), look(owner)
     if held is None:
         return
     mine = OwnLease(
@@ -239,6 +239,6 @@ def release(name: str) -> None:
 @lease_app.command("list")
 def list_leases(json: Json = False) -> None:
     """Leases that are held now, in every project of the team."""
-    told = team_connection().ask("GET", "/v1/board", dict[str, Any])["leases"]
-    lines = [f"{one['name']}  {one['person']}  token {one['token']}  {', '.join(one['paths'])}" for one in told]
-    show_lines({"leases": told}, json, lines or ["Nothing is held."])
+    leases = team_connection().ask("GET", "/v1/board", dict[str, Any])["leases"]
+    lines = [f"{one['name']}  {one['person']}  token {one['token']}  {', '.join(one['paths'])}" for one in leases]
+    show_lines({"leases": leases}, json, lines or ["Nothing is held."])

@@ -49,31 +49,31 @@ def list_(
     if scenarios:
         _scenarios(json)
         return
-    told = client.view("uat.list", all=all_, status="active" if active else "", limit=limit)
+    answer = client.view("uat.list", all=all_, status="active" if active else "", limit=limit)
     if json:
-        render.json_line(told)
+        render.json_line(answer)
         return
-    if not told["runs"]:
+    if not answer["runs"]:
         render.out.print("No UAT runs here. Begin one with: holdfast uat start SCENARIO")
         return
     table = render.plain_table("", "run", "scenario", "steps", "calls", "errors", "pictures", "took", "when")
-    for run in told["runs"]:
+    for run in answer["runs"]:
         counts = (f"{run['completed']}/{run['steps']}", str(run["calls"]), str(run["errors"]), str(run["screenshots"]))
         name = Text(render.clean(run["scenario"], 40))
-        table.add_row(_mark(run["outcome"]), run["id"], name, *counts, _took(run), render.ago(run["at"], told["now"]))
+        table.add_row(_mark(run["outcome"]), run["id"], name, *counts, _took(run), render.ago(run["at"], answer["now"]))
     render.out.print(table)
 
 
 def _scenarios(json: bool) -> None:
-    told = client.view("uat.scenarios")
+    answer = client.view("uat.scenarios")
     if json:
-        render.json_line(told)
+        render.json_line(answer)
         return
     table = render.plain_table("scenario", "steps", "file", "description")
-    for one in told["scenarios"]:
+    for one in answer["scenarios"]:
         table.add_row(*(Text(render.clean(one[name], 80)) for name in ("name", "steps", "file", "description")))
-    render.out.print(table if told["scenarios"] else f"No scenarios in {told['folder']}. See: holdfast uat init")
-    for problem in told["problems"]:
+    render.out.print(table if answer["scenarios"] else f"No scenarios in {answer['folder']}. See: holdfast uat init")
+    for problem in answer["problems"]:
         render.out.print(Text(render.clean(problem, 300), style="yellow"))
 
 
@@ -89,37 +89,39 @@ def show(
     if raw:
         print(msgspec.json.format(msgspec.json.encode(client.view("uat.document", run=run, session=session))).decode())
         return
-    told = client.view("uat.show", run=run, session=session, calls=calls)
+    answer = client.view("uat.show", run=run, session=session, calls=calls)
     if json:
-        render.json_line(told)
+        render.json_line(answer)
         return
-    _show_head(told)
-    for step in told["plan"]:
+    _show_head(answer)
+    for step in answer["plan"]:
         line = Text("  ") + _mark(step["verdict"])
         line.append(f" {step['stepNumber']}. {render.clean(step['description'] or step['action'], 60):<50} ")
         time = step["verdict"].replace("_", " ") if step["duration"] is None else _ms(step["duration"])
         tried = f", attempt {len(step['attempts'])}" if len(step["attempts"]) > 1 else ""
         line.append(f"{time}{tried}{', flaky' if step['flaky'] else ''}", style="dim")
         render.out.print(line)
-    for one in told["judged"]:
+    for one in answer["judged"]:
         head = Text("  ") + _mark(one["result"]) + Text(f" {render.clean(one['description'], 100)}")
         if one["result"] != "passed" and one["actual"]:
             head.append(f" (actual: {render.clean(one['actual'], 120)})", style="dim")
         render.out.print(head)
-    for problem in told["problems"][-20:]:
+    for problem in answer["problems"][-20:]:
         render.out.print(Text(f"  {problem['level']}: {render.clean(problem['message'], 160)}", style="yellow"))
-    for call in told["tool_calls"]:
+    for call in answer["tool_calls"]:
         words = f"  {call['id']} step {call['stepNumber']} {render.clean(call['toolName'], 60)}"
         render.out.print(Text(f"{words} {_ms(call['executionTime'])}", style="dim"))
 
 
-def _show_head(told: dict[str, Any]) -> None:
-    outcome = told["outcome"] or told["status"]
-    head = _mark(outcome) + Text(f" {render.clean(told['scenario'], 80)}  {outcome}  {told['id']}")
+def _show_head(answer: dict[str, Any]) -> None:
+    outcome = answer["outcome"] or answer["status"]
+    head = _mark(outcome) + Text(f" {render.clean(answer['scenario'], 80)}  {outcome}  {answer['id']}")
     render.out.print(head)
-    counts = f"{told['completed']} of {told['steps']} steps, {told['calls']} calls, {told['screenshots']} pictures"
-    render.out.print(Text(f"  {counts}, began {render.ago(told['start'])}, took {_took(told)}", style="dim"))
-    for name, value in (("file", told["file"]), *((r["format"], r["path"]) for r in told["reports"])):
+    counts = (
+        f"{answer['completed']} of {answer['steps']} steps, {answer['calls']} calls, {answer['screenshots']} pictures"
+    )
+    render.out.print(Text(f"  {counts}, began {render.ago(answer['start'])}, took {_took(answer)}", style="dim"))
+    for name, value in (("file", answer["file"]), *((r["format"], r["path"]) for r in answer["reports"])):
         if value:
             render.out.print(Text(f"  {name}: {render.clean(value, 300)}", style="dim"))
 
@@ -133,8 +135,8 @@ def start(
     json: Json = False,
 ) -> None:
     """Begin a run in a session."""
-    told = client.command("uat.start", scenario=scenario, session=session, message=message, ad_hoc=ad_hoc)
-    _said(told, f"Recording {told['id']}: {told['steps']} steps.", json)
+    answer = client.command("uat.start", scenario=scenario, session=session, message=message, ad_hoc=ad_hoc)
+    _said(answer, f"Recording {answer['id']}: {answer['steps']} steps.", json)
 
 
 @app.command()
@@ -146,8 +148,8 @@ def step(
     json: Json = False,
 ) -> None:
     """Say where a run stands."""
-    told = client.command("uat.step", step=number, status=status, run=run, session=session)
-    _said(told, f"Step {number} of {told['steps']} is {status}.{_over(told)}", json)
+    answer = client.command("uat.step", step=number, status=status, run=run, session=session)
+    _said(answer, f"Step {number} of {answer['steps']} is {status}.{_over(answer)}", json)
 
 
 @app.command("assert")
@@ -164,9 +166,9 @@ def assert_(
     """Record an assertion that was judged by hand or by a hook."""
     facts = {"actual": actual, "expected": expected, "step": step, "run": run, "session": session}
     result = "passed" if passed else "failed"
-    told = client.command("uat.assert", description=description, result=result, **facts)
-    counts = told["assertions"]
-    _said(told, f"{result}: {description} ({counts['passed']} passed, {counts['failed']} failed)", json)
+    answer = client.command("uat.assert", description=description, result=result, **facts)
+    counts = answer["assertions"]
+    _said(answer, f"{result}: {description} ({counts['passed']} passed, {counts['failed']} failed)", json)
 
 
 @app.command()
@@ -179,15 +181,15 @@ def signal(
 ) -> None:
     """Leave a message for another hook, or read one."""
     if data:
-        told = client.command("uat.signal", signal=name, data=_json_or_text(data), run=run, session=session)
-        _said(told, f"Left under {name}.", json)
+        answer = client.command("uat.signal", signal=name, data=_json_or_text(data), run=run, session=session)
+        _said(answer, f"Left under {name}.", json)
         return
-    found = client.view("uat.signal", signal=name, run=run, session=session) if name else None
-    found = found if name else client.view("uat.signals", run=run, session=session)
+    value = client.view("uat.signal", signal=name, run=run, session=session) if name else None
+    value = value if name else client.view("uat.signals", run=run, session=session)
     if json:
-        render.json_line(found)
+        render.json_line(value)
     else:
-        print(render.json_text(found))
+        print(render.json_text(value))
 
 
 @app.command()
@@ -198,8 +200,8 @@ def end(
     json: Json = False,
 ) -> None:
     """End a run now."""
-    told = client.command("uat.end", run=run, session=session, reason=reason)
-    _said(told, f"{told['id']} is over: {told['outcome']}.", json)
+    answer = client.command("uat.end", run=run, session=session, reason=reason)
+    _said(answer, f"{answer['id']} is over: {answer['outcome']}.", json)
 
 
 @app.command()
@@ -243,17 +245,17 @@ def suite(
         out.write_text(client.view("uat.suite", tag=tag, format="html")["html"], encoding="utf-8")
         _said({"path": str(out.absolute())}, f"Written: {out}", json)
         return
-    told = client.view("uat.suite", tag=tag)
+    answer = client.view("uat.suite", tag=tag)
     if json:
-        render.json_line(told)
+        render.json_line(answer)
         return
     table = render.plain_table("", "scenario", "passed", "runs", "flaky", "median", "slowest", "trend")
-    for row in told["scenarios"]:
+    for row in answer["scenarios"]:
         trend = Text("").join(_mark(point["outcome"]) for point in row["trend"])
         counts = (f"{100 * row['passed'] // row['runs']} %", str(row["runs"]), str(row["flaky"]))
         name = Text(render.clean(row["scenario"], 60))
         table.add_row(_mark(row["latest"]), name, *counts, _ms(row["median_ms"]), _ms(row["slowest_ms"]), trend)
-    render.out.print(table if told["scenarios"] else "No UAT run is over yet.")
+    render.out.print(table if answer["scenarios"] else "No UAT run is over yet.")
 
 
 @app.command("import")
@@ -263,11 +265,11 @@ def import_(
     json: Json = False,
 ) -> None:
     """Take the results of a test runner as a run: a test is a step, a retry an attempt."""
-    told = client.command("uat.import", path=str(file.absolute()), scenario=name)
+    answer = client.command("uat.import", path=str(file.absolute()), scenario=name)
     if json:
-        render.json_line(told)
+        render.json_line(answer)
         return
-    for run in told["runs"]:
+    for run in answer["runs"]:
         counts = ", ".join(f"{count} {verdict.replace('_', ' ')}" for verdict, count in run["verdicts"].items())
         flaky = f", {run['flaky']} flaky" if run["flaky"] else ""
         render.out.print(_mark(run["outcome"]) + Text(f" {run['id']}  {run['outcome']}: {counts}{flaky}"))
@@ -281,41 +283,41 @@ def compare(
     json: Json = False,
 ) -> None:
     """Two runs of a scenario: slower steps, new errors, pictures that changed."""
-    told = client.view("uat.compare", run=before, other=after)
-    if pictures and told["screenshots"]:
+    answer = client.view("uat.compare", run=before, other=after)
+    if pictures and answer["screenshots"]:
         made = _done(client.command("uat.compare", run=before, other=after))
-        told |= {"screenshots": made["pairs"], "report": made.get("report", "")}
+        answer |= {"screenshots": made["pairs"], "report": made.get("report", "")}
     if json:
-        render.json_line(told)
+        render.json_line(answer)
         return
-    _show_comparison(told)
+    _show_comparison(answer)
 
 
-def _show_comparison(told: dict[str, Any]) -> None:
+def _show_comparison(answer: dict[str, Any]) -> None:
     for name in ("before", "after"):
-        one = told[name]
+        one = answer[name]
         words = (
             f" {name:<6} {one['id']}  {one['outcome']}, {one['calls']} calls, {one['errors']} errors, {_ms(one['ms'])}"
         )
         render.out.print(_mark(one["outcome"]) + Text(words))
-    for step in told["steps"]:
+    for step in answer["steps"]:
         style = {"slower": "red", "faster": "green"}.get(step["change"], "dim")
         words = f"  {step['step']}. {render.clean(step['description'] or step['action'], 50):<50} "
         line = Text(words) + Text(f"{_ms(step['before'])} → {_ms(step['after'])} {step['change']}", style=style)
         render.out.print(line.append(f" {step['was']} → {step['now']}" if step["was"] != step["now"] else ""))
     for what in ("errors", "warnings"):
-        for message in told[what]["new"]:
+        for message in answer[what]["new"]:
             render.out.print(Text(f"  new {what[:-1]}: {render.clean(message, 160)}", style="red"))
-        for message in told[what]["gone"]:
+        for message in answer[what]["gone"]:
             render.out.print(Text(f"  gone: {render.clean(message, 160)}", style="dim"))
-    for one in told["assertions"]:
+    for one in answer["assertions"]:
         render.out.print(f"  {render.clean(one['description'], 100)}: {one['was']} → {one['now']}")
-    for pair in told["screenshots"]:
+    for pair in answer["screenshots"]:
         share = pair.get("share")
         words = pair.get("note", "") if share is None else f"{share:.2%} of the pixels differ ({pair.get('note', '')})"
         render.out.print(Text(f"  step {pair['step']}, picture {pair['number']}: {words}"))
-    if told.get("report"):
-        render.out.print(Text(f"  side by side: {render.clean(told['report'], 300)}", style="dim"))
+    if answer.get("report"):
+        render.out.print(Text(f"  side by side: {render.clean(answer['report'], 300)}", style="dim"))
 
 
 @app.command()
@@ -328,15 +330,15 @@ def validate(
     if schema:
         print(msgspec.json.format(msgspec.json.encode(client.view("uat.schema")), indent=2).decode())
         return
-    told = client.view("uat.validate", files=[str(Path(name).absolute()) for name in files or ()])
+    answer = client.view("uat.validate", files=[str(Path(name).absolute()) for name in files or ()])
     if json:
-        render.json_line(told)
+        render.json_line(answer)
     else:
-        for one in told["mistakes"]:
+        for one in answer["mistakes"]:
             where = f"{one['file']}:{one['line']}" if one["line"] else one["file"]
             render.out.print(Text(f"{render.clean(where, 300)}: {render.clean(one['text'], 300)}"))
-        render.out.print(f"{told['files']} files, {len(told['good'])} good, {len(told['mistakes'])} mistakes.")
-    raise typer.Exit(1 if told["mistakes"] else 0)
+        render.out.print(f"{answer['files']} files, {len(answer['good'])} good, {len(answer['mistakes'])} mistakes.")
+    raise typer.Exit(1 if answer["mistakes"] else 0)
 
 
 @app.command()
@@ -350,9 +352,9 @@ def init(
     json: Json = False,
 ) -> None:
     """Write a first scenario, with its schema for editors."""
-    asked = client.command("uat.init", scenario=name, base_url=base_url, record=record, session=session)
-    _done(asked)
-    _said({"path": asked["path"]}, f"Written: {asked['path']}\nBegin with: holdfast uat start {name}", json)
+    answer = client.command("uat.init", scenario=name, base_url=base_url, record=record, session=session)
+    _done(answer)
+    _said({"path": answer["path"]}, f"Written: {answer['path']}\nBegin with: holdfast uat start {name}", json)
 
 
 @app.command("run")
@@ -369,17 +371,17 @@ def run_suite(
     json: Json = False,
 ) -> None:
     """Let an agent in headless mode run scenarios; exits 1 unless all of them passed."""
-    wanted = uat_runner.scenarios_to_run(what)
+    to_run = uat_runner.scenarios_to_run(what)
     chosen = uat_runner.find_agent(agent)
     if not json:
-        names = ", ".join(render.clean(one["name"], 60) for one in wanted)
-        render.out.print(Text(f"{chosen.name} runs {len(wanted)} scenarios: {names}."))
+        names = ", ".join(render.clean(one["name"], 60) for one in to_run)
+        render.out.print(Text(f"{chosen.name} runs {len(to_run)} scenarios: {names}."))
         render.out.print(Text("It uses its own account and its own tokens; Holdfast only records."))
     if not yes:
         typer.confirm("Go on?", abort=True)
     words = uat_runner.split_words(agent_args)
     results = []
-    for scenario in wanted:
+    for scenario in to_run:
         results.append(uat_runner.run_scenario(chosen, scenario, minutes * 60, words))
         if not json:
             _show_result(results[-1])
@@ -420,29 +422,29 @@ def clean(
     render.out.print(f"{made['count']} {'would be ' if made['dry'] else ''}removed.")
 
 
-def _done(asked: dict[str, Any]) -> dict[str, Any]:
+def _done(answer: dict[str, Any]) -> dict[str, Any]:
     """Waits for the job that a command set going."""
     deadline = time.monotonic() + PATIENCE_S
     pause = 0.02
     while time.monotonic() < deadline:
-        found: dict[str, Any] | None = client.view("uat.done", key=asked["done"])
-        if found is not None:
-            return found
+        outcome: dict[str, Any] | None = client.view("uat.done", key=answer["done"])
+        if outcome is not None:
+            return outcome
         time.sleep(pause)
         pause = min(0.5, pause * 1.5)
     raise CommandRefused("it is not done yet", fix="It goes on in the background; see: holdfast daemon logs")
 
 
-def _said(told: Any, words: str, json: bool) -> None:
+def _said(payload: Any, words: str, json: bool) -> None:
     if json:
-        render.json_line(told)
+        render.json_line(payload)
         return
     for line in words.splitlines():
         render.out.print(Text(render.clean(line, 600)))
 
 
-def _over(told: dict[str, Any]) -> str:
-    return f" The run is over: {told['outcome']}." if told["outcome"] else ""
+def _over(answer: dict[str, Any]) -> str:
+    return f" The run is over: {answer['outcome']}." if answer["outcome"] else ""
 
 
 def _json_or_text(data: str) -> Any:

@@ -37,10 +37,10 @@ class HeadlessAgent(msgspec.Struct, frozen=True):
 def find_agent(name: str) -> HeadlessAgent:
     if name and name not in HEADLESS:
         raise CommandRefused(f"{name!r} is no agent that can be started", fix=f"Known: {', '.join(HEADLESS)}.")
-    for known in [name] if name else HEADLESS:
-        program = shutil.which(HEADLESS[known][0])
+    for agent_name in [name] if name else HEADLESS:
+        program = shutil.which(HEADLESS[agent_name][0])
         if program:
-            return HeadlessAgent(known, (program, *HEADLESS[known][1:]))
+            return HeadlessAgent(agent_name, (program, *HEADLESS[agent_name][1:]))
     missing = name or f"none of {', '.join(HEADLESS)}"
     raise CommandRefused(f"{missing} is not on PATH" if name else f"{missing} is on PATH", fix="Install one first.")
 
@@ -55,12 +55,12 @@ def split_words(text: str) -> list[str]:
 def scenarios_to_run(what: str) -> list[dict[str, Any]]:
     """Those with the tag, or the one of that name."""
     listed = client.view("uat.scenarios")["scenarios"]
-    found = [one for one in listed if what in one["tags"]] or [one for one in listed if one["name"] == what]
-    if not found:
+    matches = [one for one in listed if what in one["tags"]] or [one for one in listed if one["name"] == what]
+    if not matches:
         tags = sorted({tag for one in listed for tag in one["tags"]})
-        known = f"Tags: {', '.join(tags) or 'none'}. Scenarios: {', '.join(one['name'] for one in listed) or 'none'}."
-        raise CommandRefused(f"no scenario has the tag or the name {what!r}", fix=known)
-    return found
+        choices = f"Tags: {', '.join(tags) or 'none'}. Scenarios: {', '.join(one['name'] for one in listed) or 'none'}."
+        raise CommandRefused(f"no scenario has the tag or the name {what!r}", fix=choices)
+    return matches
 
 
 def prompt_for(scenario: dict[str, Any]) -> str:

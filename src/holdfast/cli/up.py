@@ -37,23 +37,23 @@ def up(
     """Start the daemon, put the hooks into the agents found here, and say what is still missing."""
     pid = _start()
     refused = _install("project" if project else "user")
-    found = look_at_agents(self_test=self_test)
+    agents_here = look_at_agents(self_test=self_test)
     history = _history()
-    todo = next_commands(found)
+    todo = next_commands(agents_here)
     if json:
-        agents = [{**msgspec.to_builtins(one), "ready": one.ready} for one in found]
-        told = {"pid": pid, "state": str(client.paths().state), "agents": agents, "next": todo, "history": history}
-        render.json_line({**told, "refused": refused})
+        agents = [{**msgspec.to_builtins(one), "ready": one.ready} for one in agents_here]
+        answer = {"pid": pid, "state": str(client.paths().state), "agents": agents, "next": todo, "history": history}
+        render.json_line({**answer, "refused": refused})
         return
     render.out.print(f"The daemon is running (pid {pid}); its state is in {client.paths().state}.")
-    shown = {f"{one.title}: {step.text}" for one in found for step in one.steps}
+    shown = {f"{one.title}: {step.text}" for one in agents_here for step in one.steps}
     for problem in refused:
         if not any(problem.startswith(text) for text in shown):
             render.out.print(Text(f"✗ {render.clean(problem, 400)}", style="red"))
-    show_agents(found)
+    show_agents(agents_here)
     if problem := missing_git():
         render.out.print(Text(f"! {problem}", style="yellow"))
-    _show_next(found, todo, history)
+    _show_next(agents_here, todo, history)
     if refused:
         raise typer.Exit(1)
 
@@ -72,8 +72,8 @@ def _start() -> int:
 def _install(level: str) -> list[str]:
     """Puts the hooks in wherever that is possible. What was refused, in words: one broken file stops no other agent."""
     refused = []
-    found = [agent for agent in AGENTS.values() if is_present(agent)]
-    for agent in installing.with_tools(found, level):
+    present = [agent for agent in AGENTS.values() if is_present(agent)]
+    for agent in installing.with_tools(present, level):
         try:
             hooks.install(agent, level, Path(client.project()))
         except InstallRefused as refusal:
@@ -81,8 +81,8 @@ def _install(level: str) -> list[str]:
     return list(dict.fromkeys(refused))
 
 
-def show_agents(found: list[Readiness]) -> None:
-    for one in found:
+def show_agents(agents_here: list[Readiness]) -> None:
+    for one in agents_here:
         render.out.print(Text(one.title, style="bold"))
         for step in one.steps:
             mark, style = MARKS[step.done]
@@ -93,10 +93,10 @@ def show_agents(found: list[Readiness]) -> None:
             render.out.print(line)
 
 
-def _show_next(found: list[Readiness], todo: list[str], history: dict[str, Any]) -> None:
-    if not found:
-        known = ", ".join(agent.title for agent in AGENTS.values())
-        render.out.print(f"No coding agent was found (known: {known}). When you have one: holdfast up")
+def _show_next(agents_here: list[Readiness], todo: list[str], history: dict[str, Any]) -> None:
+    if not agents_here:
+        titles = ", ".join(agent.title for agent in AGENTS.values())
+        render.out.print(f"No coding agent was found (known: {titles}). When you have one: holdfast up")
     if reason := temporary_environment():
         render.out.print(Text(f"! {reason}: the hooks stop working when that is emptied.", style="yellow"))
     if history["files"]:

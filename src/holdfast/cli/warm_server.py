@@ -167,10 +167,10 @@ def _borrow_connections(channel: socket.socket) -> None:
 
     def connection(timeout: float | None) -> socket.socket | None:
         channel.sendall(CONNECT + bytes(4))
-        answer, found, _, _ = socket.recv_fds(channel, 1, 1)
-        if answer != b"c" or not found:
+        answer, fds, _, _ = socket.recv_fds(channel, 1, 1)
+        if answer != b"c" or not fds:
             return None
-        sock = socket.socket(fileno=found[0])
+        sock = socket.socket(fileno=fds[0])
         sock.settimeout(timeout)
         return sock
 

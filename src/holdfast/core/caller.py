@@ -49,14 +49,14 @@ class Caller(msgspec.Struct, frozen=True):
 
 def list_ancestors(pid: int) -> list[Process]:
     """The process itself and those above it, nearest first, as long as they can be seen."""
-    found: list[Process] = []
-    while pid > 1 and len(found) < MAX_ANCESTORS:
+    ancestors: list[Process] = []
+    while pid > 1 and len(ancestors) < MAX_ANCESTORS:
         process = machine.look(pid)
         if process is None:
             break
-        found.append(process)
+        ancestors.append(process)
         pid = process.parent
-    return found
+    return ancestors
 
 
 def find_agent(pid: int) -> int:
@@ -83,15 +83,15 @@ class ProcessChains:
             return ()
         if client.parent <= 1:
             return (1,)  # Left behind by whoever started it, or the agent is the first process of a container.
-        known = self._known.get(client.parent)
-        if known is None or time.monotonic() - known[0] > self.FRESH_S:
+        cached = self._known.get(client.parent)
+        if cached is None or time.monotonic() - cached[0] > self.FRESH_S:
             if len(self._known) > self.MOST:
                 self._known.clear()
             chain = list_ancestors(client.parent)
             while len(chain) > 1 and _runs_only_a_hook(chain[0]):
                 chain = chain[1:]
-            known = self._known[client.parent] = (time.monotonic(), tuple(process.pid for process in chain))
-        return known[1]
+            cached = self._known[client.parent] = (time.monotonic(), tuple(process.pid for process in chain))
+        return cached[1]
 
 
 class HookOrigins:
@@ -105,10 +105,14 @@ class HookOrigins:
     def is_claim(self, agent: str, session: str, ancestors: tuple[int, ...]) -> bool:
         if not session or not ancestors:
             return False
-        known = self._parents.get((agent, session))
-        if known is not None and ancestors[0] == known[0]:
+        parent = self._parents.get((agent, session))
+        if parent is not None and ancestors[0] == parent[0]:
             return False
-        if known is not None and self._is_alive(known) and (known[0] in ancestors or self._is_detached(ancestors[0])):
+        if (
+            parent is not None
+            and self._is_alive(parent)
+            and (parent[0] in ancestors or self._is_detached(ancestors[0]))
+        ):
             return True
         return self._register((agent, session), ancestors)
 
@@ -133,8 +137,8 @@ class HookOrigins:
 
     @staticmethod
     def _is_alive(known: tuple[int, int]) -> bool:
-        found = machine.look(known[0])
-        return found is not None and found.start == known[1]
+        process = machine.look(known[0])
+        return process is not None and process.start == known[1]
 
 
 def judge_caller(pid: int, agents: Iterable[AgentProcess] = ()) -> Caller:

@@ -32,8 +32,8 @@ class Context(msgspec.Struct, frozen=True):
         """As it is told now: its lines looked at again and made part of the text."""
         if not self.lines:
             return self
-        kept = [line.text for line in self.lines if not line.files or any(exists(path) for path in line.files)]
-        return Context(self.source, "\n".join([self.text, *kept]), self.weight) if kept else None
+        fresh_lines = [line.text for line in self.lines if not line.files or any(exists(path) for path in line.files)]
+        return Context(self.source, "\n".join([self.text, *fresh_lines]), self.weight) if fresh_lines else None
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,16 +63,16 @@ def tell(source: str, text: str, weight: int = 50) -> Decision:
 
 def merge(decisions: Iterable[Decision | None]) -> Decision:
     """deny > ask > allow; only the reasons of the winning verdict are given, all contexts are offered."""
-    given = [d for d in decisions if d is not None]
-    if not given:
+    opinions = [d for d in decisions if d is not None]
+    if not opinions:
         return NOTHING
-    verdict = max((d.verdict for d in given), key=RANK.__getitem__)
+    verdict = max((d.verdict for d in opinions), key=RANK.__getitem__)
     return Decision(
         verdict=verdict,
-        reasons=_once(r for d in given if d.verdict == verdict for r in d.reasons),
-        contexts=tuple(c for d in given for c in d.contexts),
-        notices=_once(n for d in given for n in d.notices),
-        details=tuple(x for d in given for x in d.details),
+        reasons=_once(r for d in opinions if d.verdict == verdict for r in d.reasons),
+        contexts=tuple(c for d in opinions for c in d.contexts),
+        notices=_once(n for d in opinions for n in d.notices),
+        details=tuple(x for d in opinions for x in d.details),
     )
 
 

@@ -33,8 +33,8 @@ class DocumentType(Generic[D]):
 
     def get(self, state: "State", key: str) -> D | None:
         """As it is after the event being handled."""
-        found: D | None = state.get(self.kind, key)
-        return found
+        document: D | None = state.get(self.kind, key)
+        return document
 
     def load(self, reader: Reader, key: str) -> D | None:
         """As it is committed."""
@@ -43,8 +43,8 @@ class DocumentType(Generic[D]):
 
     def list(self, reader: Reader, *, limit: int = 50, **query: Any) -> list[tuple[str, D]]:
         """(key, document), newest first; `query` as in `StateQuery`."""
-        found = reader.documents(StateQuery(kind=self.kind, limit=limit, **query))
-        return [(key, self.decode(raw)) for key, raw in found]
+        rows = reader.documents(StateQuery(kind=self.kind, limit=limit, **query))
+        return [(key, self.decode(raw)) for key, raw in rows]
 
 
 PLAIN = DocumentType("", dict)
@@ -54,19 +54,19 @@ PLAIN = DocumentType("", dict)
 # Dicts that stay small: the newest are kept. Documents are bounded, lists are queries on the log (decision 7).
 
 
-def with_newest(known: dict[str, Any], name: str, value: Any, most: int) -> dict[str, Any]:
+def with_newest(entries: dict[str, Any], name: str, value: Any, most: int) -> dict[str, Any]:
     """A new dict with `name` last; the first ones fall out. Order is age."""
-    kept = {key: one for key, one in known.items() if key != name} if name in known else dict(known)
-    kept[name] = value
-    while len(kept) > most:
-        del kept[next(iter(kept))]
-    return kept
+    updated = {key: one for key, one in entries.items() if key != name} if name in entries else dict(entries)
+    updated[name] = value
+    while len(updated) > most:
+        del updated[next(iter(updated))]
+    return updated
 
 
-def without(known: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+def without(entries: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
     gone = set(names)
-    return {key: one for key, one in known.items() if key not in gone}
+    return {key: one for key, one in entries.items() if key not in gone}
 
 
-def mapped(known: dict[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
-    return {key: change(one) for key, one in known.items()}
+def mapped(entries: dict[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
+    return {key: change(one) for key, one in entries.items()}

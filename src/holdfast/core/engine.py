@@ -231,11 +231,11 @@ class Engine:
     # ── subscriptions ─ ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def subscribers_of(self, kind: str) -> Subscribers:
-        found = self._subscribers.get(kind)
-        if found is None:
+        subscribers = self._subscribers.get(kind)
+        if subscribers is None:
             awake = (f for f in self.features if f.name not in self.suspended)
-            found = self._subscribers[kind] = _subscribers(kind, (f for f in awake if f.subscribes_to(kind)))
-        return found
+            subscribers = self._subscribers[kind] = _subscribers(kind, (f for f in awake if f.subscribes_to(kind)))
+        return subscribers
 
     def suspend(self, names: Iterable[str]) -> None:
         self.suspended |= set(names)

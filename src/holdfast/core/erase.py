@@ -33,7 +33,7 @@ class Token(msgspec.Struct, frozen=True):
 
 
 def split_words(text: str) -> list[Token]:
-    return [Token(_plain(found[1]), *found.span(1)) for found in _TOKEN.finditer(text) if found[1]]
+    return [Token(_plain(match[1]), *match.span(1)) for match in _TOKEN.finditer(text) if match[1]]
 
 
 def _plain(word: str) -> str:
@@ -68,7 +68,7 @@ class Quotation:
     def spans(self, quoting: str) -> list[Span]:
         """Where it is quoted, in order."""
         if self._short:
-            return [found.span() for found in self._short.finditer(quoting)]
+            return [match.span() for match in self._short.finditer(quoting)]
         tokens = split_words(quoting)
         spans: list[Span] = []
         at = 0
@@ -77,8 +77,8 @@ class Quotation:
             if run is None:
                 at += 1
                 continue
-            first, last, place = run
-            spans.append(self._widened(quoting, tokens, first, last, place))
+            first, last, offset = run
+            spans.append(self._widened(quoting, tokens, first, last, offset))
             at = last + 1
         return spans
 
@@ -97,34 +97,34 @@ class Quotation:
     def _longest_run(self, tokens: list[Token], at: int) -> tuple[int, int, int] | None:
         """(first token, last token, place of the first one in the text) of the longest quotation that begins here."""
         best: tuple[int, int, int] | None = None
-        for place in self._places.get(tokens[at].word, ()):
+        for offset in self._places.get(tokens[at].word, ()):
             length = 0
             while (
                 at + length < len(tokens)
-                and place + length < len(self.words)
-                and tokens[at + length].word == self.words[place + length]
+                and offset + length < len(self.words)
+                and tokens[at + length].word == self.words[offset + length]
             ):
                 length += 1
-            if self._counts(place, length) and (best is None or length > best[1] - best[0] + 1):
-                best = (at, at + length - 1, place)
+            if self._counts(offset, length) and (best is None or length > best[1] - best[0] + 1):
+                best = (at, at + length - 1, offset)
         return best
 
-    def _counts(self, place: int, length: int) -> bool:
-        if place == 0:
+    def _counts(self, offset: int, length: int) -> bool:
+        if offset == 0:
             return length >= FEWEST
-        return length >= FEWEST_INSIDE and not self._anchors.isdisjoint(self.words[place : place + length])
+        return length >= FEWEST_INSIDE and not self._anchors.isdisjoint(self.words[offset : offset + length])
 
-    def _widened(self, quoting: str, tokens: list[Token], first: int, last: int, place: int) -> Span:
+    def _widened(self, quoting: str, tokens: list[Token], first: int, last: int, offset: int) -> Span:
         """With the halves of words in which it was cut off."""
         start, end = tokens[first].start, tokens[last].end
-        following = place + last - first + 1
+        following = offset + last - first + 1
         if last + 1 < len(tokens) and following < len(self.words):
             cut = tokens[last + 1]
             if self.words[following].startswith(cut.word) and _CUT_AFTER.match(quoting, cut.end):
                 end = cut.end
-        if first and place:
+        if first and offset:
             cut = tokens[first - 1]
-            if self.words[place - 1].endswith(cut.word) and _CUT_BEFORE.search(quoting, 0, cut.start):
+            if self.words[offset - 1].endswith(cut.word) and _CUT_BEFORE.search(quoting, 0, cut.start):
                 start = cut.start
         return start, end
 
@@ -148,40 +148,40 @@ def _letter(char: str) -> str:
 
 def build_eraser(quotations: Iterable[Quotation]) -> Change:
     """Bytes of a JSON value → the same without the texts. What is not JSON is searched as it is."""
-    wanted = tuple(quotations)
+    to_erase = tuple(quotations)
 
     def change(row: bytes) -> bytes:
         try:
             value = msgspec.json.decode(row)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
-            return _erase_plain(row, wanted)
-        changed = _erase_value(value, wanted)
+            return _erase_plain(row, to_erase)
+        changed = _erase_value(value, to_erase)
         return row if changed == value else msgspec.json.encode(changed)
 
     return change
 
 
-def _erase_plain(row: bytes, wanted: tuple[Quotation, ...]) -> bytes:
+def _erase_plain(row: bytes, quotations: tuple[Quotation, ...]) -> bytes:
     text = row.decode("utf-8", "surrogateescape")
-    changed = erase_text(text, wanted)
+    changed = erase_text(text, quotations)
     return row if changed == text else changed.encode("utf-8", "surrogateescape")
 
 
-def erase_text(text: str, wanted: Iterable[Quotation]) -> str:
-    for quotation in wanted:
+def erase_text(text: str, quotations: Iterable[Quotation]) -> str:
+    for quotation in quotations:
         text = quotation.without(text)
     return text
 
 
-def _erase_value(value: Any, wanted: tuple[Quotation, ...]) -> Any:
+def _erase_value(value: Any, quotations: tuple[Quotation, ...]) -> Any:
     if isinstance(value, str):
-        return erase_text(value, wanted)
+        return erase_text(value, quotations)
     if isinstance(value, list):
-        return [_erase_value(one, wanted) for one in value]
+        return [_erase_value(one, quotations) for one in value]
     if not isinstance(value, dict):
         return value
-    changed = {erase_text(name, wanted): _erase_value(one, wanted) for name, one in value.items()}
-    quoted = [q for q in wanted if any(isinstance(one, str) and q.spans(one) for one in value.values())]
+    changed = {erase_text(name, quotations): _erase_value(one, quotations) for name, one in value.items()}
+    quoted = [q for q in quotations if any(isinstance(one, str) and q.spans(one) for one in value.values())]
     return {name: _without_extracts(one, quoted) for name, one in changed.items()} if quoted else changed
 
 
@@ -196,7 +196,7 @@ def excerpts(value: Any, quotation: Quotation, around: int = 40) -> Iterator[tup
     """(name of the field, the words with a little of what stands around them) for every place that quotes it."""
     if isinstance(value, dict):
         for name, one in value.items():
-            yield from ((f"{name}.{inner}".rstrip("."), said) for inner, said in excerpts(one, quotation, around))
+            yield from ((f"{name}.{inner}".rstrip("."), excerpt) for inner, excerpt in excerpts(one, quotation, around))
     elif isinstance(value, list):
         for one in value:
             yield from excerpts(one, quotation, around)

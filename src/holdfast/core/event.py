@@ -108,8 +108,8 @@ class Deduplicator:
     def knows(self, same: str, at: int) -> bool:
         return near(same, self._seen.get(same), at)
 
-    def add(self, told: Iterable[tuple[str, int]]) -> None:
-        self._seen.update(told)
+    def add(self, keys: Iterable[tuple[str, int]]) -> None:
+        self._seen.update(keys)
         while len(self._seen) > KEPT:
             del self._seen[next(iter(self._seen))]
 

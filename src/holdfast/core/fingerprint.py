@@ -179,13 +179,13 @@ class Fingerprinter:
         while self._asked_for:
             root = self._asked_for.pop()
             try:
-                known = self._read_folders(root, time.monotonic() + budget_s)
+                folders = self._read_folders(root, time.monotonic() + budget_s)
             except (_OutOfTime, OSError, ValueError):
-                known = None
-            if known is not None:
+                folders = None
+            if folders is not None:
                 if len(self._folders) >= MAX_REMEMBERED:
                     self._folders.clear()
-                self._folders[root] = known
+                self._folders[root] = folders
 
     def _read_folders(self, root: str, deadline: float) -> KnownFolders | None:
         """Folders and files before git's answer: what is written in between shows in their stamps the next time."""
@@ -222,9 +222,9 @@ class Fingerprinter:
         left = deadline - time.monotonic()
         if left <= 0:
             raise _OutOfTime
-        asked = b"".join(os.fsencode(f"./{path}/") + b"\0" for path in folders)
+        stdin = b"".join(os.fsencode(f"./{path}/") + b"\0" for path in folders)
         words = git.argv("check-ignore", "-z", "--stdin")
-        ran = self._run(words, cwd=root, env=self._environment, stdin=asked, timeout=left)
+        ran = self._run(words, cwd=root, env=self._environment, stdin=stdin, timeout=left)
         if ran.timed_out or ran.code not in (0, 1):
             return None
         return {os.fsdecode(name).removeprefix("./").rstrip("/") for name in ran.out.split(b"\0") if name}
@@ -266,25 +266,25 @@ class Fingerprinter:
 
     def _index(self, root: str, deadline: float) -> _Index | None:
         stamp = _index_stamp(root)
-        known = self._indexes.get(root)
-        if known is not None and stamp is not None and known.stamp == stamp:
-            return known
+        cached = self._indexes.get(root)
+        if cached is not None and stamp is not None and cached.stamp == stamp:
+            return cached
         out = self._git(root, deadline, *git.argv("ls-files", "-z", "--stage"))
         if out is None:
             return None
         entries = _parse_stage(out)
-        index = _Index(stamp or (0, 0, 0), entries, _updated_sums(known, entries) if known else {})
+        index = _Index(stamp or (0, 0, 0), entries, _updated_sums(cached, entries) if cached else {})
         if stamp is not None:
             self._indexes[root] = index
         return index
 
     def _index_sum(self, index: _Index, covers: tuple[str, ...]) -> int:
-        known = index.sums.get(covers)
-        if known is None:
+        total = index.sums.get(covers)
+        if total is None:
             matches = _matcher(covers)
-            known = sum(_value(path, entry) for path, entry in index.entries.items() if matches(path))
-            index.sums[covers] = known
-        return known
+            total = sum(_value(path, entry) for path, entry in index.entries.items() if matches(path))
+            index.sums[covers] = total
+        return total
 
     # ── what differs from it ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -298,20 +298,20 @@ class Fingerprinter:
 
     def _hash(self, path: str) -> tuple[_Entry | None, int]:
         try:
-            found = os.lstat(path)
+            file_stat = os.lstat(path)
         except (FileNotFoundError, NotADirectoryError):
             return None, 0
-        stamp = stamp_of(found)
-        known = self._hashes.get(path)
-        if known is not None and known.stamp == stamp:
-            return known.entry, found.st_mtime_ns
-        entry, has_crlf = _hash_file(path, found)
+        stamp = stamp_of(file_stat)
+        cached = self._hashes.get(path)
+        if cached is not None and cached.stamp == stamp:
+            return cached.entry, file_stat.st_mtime_ns
+        entry, has_crlf = _hash_file(path, file_stat)
         if len(self._hashes) > 4 * MAX_CHANGED:
             self._hashes.clear()
         # A file written within the same clock tick could change again without a new stamp.
-        if time.time_ns() - found.st_mtime_ns > SETTLED_NS:
+        if time.time_ns() - file_stat.st_mtime_ns > SETTLED_NS:
             self._hashes[path] = _Hashed(stamp, entry, has_crlf)
-        return entry, found.st_mtime_ns
+        return entry, file_stat.st_mtime_ns
 
     def _has_crlf(self, path: str) -> bool:
         """A file that is gone has none; one that was written this moment is read once more."""
@@ -358,11 +358,11 @@ def _index_stamp(root: str) -> tuple[int, int, int] | None:
     if folder is None:
         return None
     try:
-        found = os.stat(os.path.join(folder, "index"))
+        file_stat = os.stat(os.path.join(folder, "index"))
     except OSError:
         return None
-    fresh = time.time_ns() - found.st_mtime_ns < 20_000_000
-    return None if fresh else (found.st_mtime_ns, found.st_size, found.st_ino)
+    fresh = time.time_ns() - file_stat.st_mtime_ns < 20_000_000
+    return None if fresh else (file_stat.st_mtime_ns, file_stat.st_size, file_stat.st_ino)
 
 
 def git_folder(root: str) -> str | None:
@@ -404,15 +404,15 @@ def _parse_stage(out: bytes) -> dict[str, _Entry]:
     return entries
 
 
-def _hash_file(path: str, found: os.stat_result) -> tuple[_Entry, bool]:
+def _hash_file(path: str, file_stat: os.stat_result) -> tuple[_Entry, bool]:
     """The same identity that git gives the content, so that staging it changes nothing; and whether it has CRLF in it."""
-    if stat.S_ISLNK(found.st_mode):
+    if stat.S_ISLNK(file_stat.st_mode):
         return _Entry("120000", _blob(os.readlink(path).encode("utf-8", "surrogateescape"))), False
-    if not stat.S_ISREG(found.st_mode):
-        return _Entry("other", str(found.st_mtime_ns)), False
-    mode = "100755" if found.st_mode & 0o100 else "100644"
-    if found.st_size > MAX_HASHED_BYTES:
-        return _Entry(mode, f"{found.st_size}:{found.st_mtime_ns}"), True
+    if not stat.S_ISREG(file_stat.st_mode):
+        return _Entry("other", str(file_stat.st_mtime_ns)), False
+    mode = "100755" if file_stat.st_mode & 0o100 else "100644"
+    if file_stat.st_size > MAX_HASHED_BYTES:
+        return _Entry(mode, f"{file_stat.st_size}:{file_stat.st_mtime_ns}"), True
     with open(path, "rb") as file:
         data = file.read()
     return _Entry(mode, _blob(data)), b"\r\n" in data

@@ -88,10 +88,10 @@ def _parse_refs(out: bytes) -> dict[str, str]:
 
 def _index_stat(folder: str) -> tuple[int, int]:
     try:
-        found = os.stat(os.path.join(folder, "index"))
+        file_stat = os.stat(os.path.join(folder, "index"))
     except OSError:
         return (0, 0)
-    return (found.st_size, found.st_mtime_ns)
+    return (file_stat.st_size, file_stat.st_mtime_ns)
 
 
 def _size(path: str) -> int:

@@ -125,10 +125,10 @@ _ASCII_WORD = re.compile(r"[a-z0-9]+")
 def split_words(text: str) -> list[str]:
     """Letters and digits, in small letters and without accents; `parse_url` is two words, found as a phrase."""
     if text.isascii():
-        found = _ASCII_WORD.findall(text.lower())
+        words = _ASCII_WORD.findall(text.lower())
     else:
-        found = _WORD.findall(_fold(text))
-    return [word[:LONGEST_WORD] for word in found]
+        words = _WORD.findall(_fold(text))
+    return [word[:LONGEST_WORD] for word in words]
 
 
 def _fold(text: str) -> str:
@@ -138,14 +138,14 @@ def _fold(text: str) -> str:
 
 def phrases(query: str, most: int) -> tuple[str, ...]:
     """Each word of a query as the words it consists of; text in double quotes is one phrase. At most so many."""
-    found: dict[str, None] = {}
+    unique_phrases: dict[str, None] = {}
     for quoted, plain in re.findall(r'"([^"]{1,2000})"|(\S+)', query[:100_000]):
         for words in [split_words(quoted or plain)] if quoted else _chunks(split_words(plain)):
             if words:
-                found.setdefault(" ".join(words))
-            if len(found) == most:
-                return tuple(found)
-    return tuple(found)
+                unique_phrases.setdefault(" ".join(words))
+            if len(unique_phrases) == most:
+                return tuple(unique_phrases)
+    return tuple(unique_phrases)
 
 
 def _chunks(words: list[str]) -> Iterable[list[str]]:

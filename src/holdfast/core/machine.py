@@ -58,11 +58,11 @@ def _look_with_psutil(pid: int) -> Process | None:
     import psutil
 
     try:
-        found = psutil.Process(pid)
-        if found.status() == psutil.STATUS_ZOMBIE:
+        process = psutil.Process(pid)
+        if process.status() == psutil.STATUS_ZOMBIE:
             return None
-        session, terminal = os.getsid(pid), 1 if found.terminal() else 0
-        return Process(pid, int(found.create_time() * 1000), found.ppid(), found.name(), session, terminal)
+        session, terminal = os.getsid(pid), 1 if process.terminal() else 0
+        return Process(pid, int(process.create_time() * 1000), process.ppid(), process.name(), session, terminal)
     except psutil.NoSuchProcess:
         return None
     except psutil.Error as error:

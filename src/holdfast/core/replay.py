@@ -83,11 +83,11 @@ class Rebuild:
         return [line for feature in self.features for line in self._differences(feature)]
 
     def _differences(self, feature: Feature) -> Iterable[str]:
-        wanted = {ref: msgspec.json.decode(encode(doc)) for ref, doc in self.docs[feature.name].items()}
+        expected = {ref: msgspec.json.decode(encode(doc)) for ref, doc in self.docs[feature.name].items()}
         for stored in self.reader.rows(feature.name):
-            if wanted.pop(stored.ref, None) != msgspec.json.decode(stored.doc):
+            if expected.pop(stored.ref, None) != msgspec.json.decode(stored.doc):
                 yield f"{feature.name}: {stored.ref.kind} {stored.ref.key} differs"
-        yield from (f"{feature.name}: {ref.kind} {ref.key} is missing" for ref in wanted)
+        yield from (f"{feature.name}: {ref.kind} {ref.key} is missing" for ref in expected)
 
 
 def outdated(features: Sequence[Feature], reader: Reader) -> list[Feature]:

@@ -83,8 +83,8 @@ class Truth(Kind):
             return value
         if isinstance(value, int | float) and value in (0, 1):
             return bool(value)
-        if isinstance(value, str) and (said := TRUTHS.get(value.strip().lower())) is not None:
-            return said
+        if isinstance(value, str) and (truth := TRUTHS.get(value.strip().lower())) is not None:
+            return truth
         return self.refuse(faults)
 
 
@@ -140,13 +140,13 @@ class MappingOf(Kind):
     def read(self, value: Any, faults: Faults) -> Any:
         if not isinstance(value, Mapping):
             return self.refuse(faults)
-        found = {}
+        items = {}
         for name, one in value.items():
             wrong: Faults = []
             self.name.read(name, wrong)
             faults += [((name,), f"its name {text}") for _, text in wrong]
-            found[name] = _inside(self.item, one, name, faults)
-        return found
+            items[name] = _inside(self.item, one, name, faults)
+        return items
 
 
 class Either(Kind):
@@ -202,20 +202,20 @@ class Part(Kind):
             return value
         if not isinstance(value, Mapping):
             return self.refuse(faults)
-        before, found, more = len(faults), {}, {}
+        before, values, more = len(faults), {}, {}
         for name, one in value.items():
             if field := self.fields.get(name):
-                found[field.attribute] = _inside(field.kind, one, name, faults)
+                values[field.attribute] = _inside(field.kind, one, name, faults)
             elif self.open:
                 more[name] = one
             else:
                 faults.append(((name,), "is not known here"))
         faults += [((name,), "is missing") for name in self._required if name not in value]
-        return self._made(found, more, faults) if len(faults) == before else None
+        return self._made(values, more, faults) if len(faults) == before else None
 
-    def _made(self, found: dict[str, Any], more: dict[str, Any], faults: Faults) -> Any:
+    def _made(self, values: dict[str, Any], more: dict[str, Any], faults: Faults) -> Any:
         try:
-            made = self.model(**found)
+            made = self.model(**values)
         except ValueError as error:
             faults.append(((), str(error)))
             return None
@@ -292,11 +292,11 @@ ALONE = msgspec.Meta(extra={"alone": True})
 class Checked(Kind):
     """A kind with all that its annotation says besides."""
 
-    def __init__(self, kind: Kind, said: list[Any]) -> None:
+    def __init__(self, kind: Kind, annotations: list[Any]) -> None:
         self.kind = kind
-        self._before = [one.change for one in said if isinstance(one, Before)]
-        self._limits = [limit for one in said if isinstance(one, msgspec.Meta) for limit in limits(one, kind)]
-        self._after = [one.check for one in said if isinstance(one, After)]
+        self._before = [one.change for one in annotations if isinstance(one, Before)]
+        self._limits = [limit for one in annotations if isinstance(one, msgspec.Meta) for limit in limits(one, kind)]
+        self._after = [one.check for one in annotations if isinstance(one, After)]
 
     @property
     def alternatives(self) -> tuple[Kind, ...]:
@@ -359,10 +359,10 @@ def marks_of(annotation: Any) -> Mapping[str, Any]:
     """What a field's annotation says to whoever deals with it (`Meta(extra=…)`)."""
     if typing.get_origin(annotation) is not Annotated:
         return {}
-    found: dict[str, Any] = {}
+    marks: dict[str, Any] = {}
     for one in typing.get_args(annotation)[1:]:
-        found |= (one.extra or {}) if isinstance(one, msgspec.Meta) else {}
-    return found
+        marks |= (one.extra or {}) if isinstance(one, msgspec.Meta) else {}
+    return marks
 
 
 @functools.cache
@@ -383,9 +383,9 @@ class Unfit(ValueError):
     """All that is wrong with what was given."""
 
     def __init__(self, faults: list[Fault]) -> None:
-        said = [f"{'.'.join(map(str, path))}: {text}" if path else text for path, text in faults[:MOST_SHOWN]]
-        left = len(faults) - len(said)
-        super().__init__("; ".join(said) + (f"; and {left} more" if left else ""))
+        shown = [f"{'.'.join(map(str, path))}: {text}" if path else text for path, text in faults[:MOST_SHOWN]]
+        left = len(faults) - len(shown)
+        super().__init__("; ".join(shown) + (f"; and {left} more" if left else ""))
         self.faults = faults
 
 

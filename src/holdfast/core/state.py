@@ -51,11 +51,11 @@ class WorkingSet:
         self.changed: dict[Ref, Feature] = {}
 
     def prefetch(self, refs: Iterable[Ref]) -> None:
-        wanted = [r for r in dict.fromkeys(refs) if r not in self._docs and r not in self._hot]
-        if wanted:
-            found = self._store.load(wanted)
-            for ref in wanted:
-                raw = found.get(ref)
+        missing = [r for r in dict.fromkeys(refs) if r not in self._docs and r not in self._hot]
+        if missing:
+            rows = self._store.load(missing)
+            for ref in missing:
+                raw = rows.get(ref)
                 self._docs[ref] = None if raw is None else self._types.get(ref.kind, PLAIN).decode(raw)
 
     def get(self, ref: Ref) -> Doc | None:

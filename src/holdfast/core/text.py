@@ -226,8 +226,8 @@ def fenced(context: Context) -> str:
 
 def without_contexts(prompt: str) -> str:
     """What stands behind the contexts that hooks put before a prompt."""
-    while found := _HOOK_CONTEXT.match(prompt) or _LEADING_FENCE.match(prompt):
-        prompt = prompt[found.end() :]
+    while match := _HOOK_CONTEXT.match(prompt) or _LEADING_FENCE.match(prompt):
+        prompt = prompt[match.end() :]
     return prompt
 
 
@@ -244,13 +244,13 @@ def within_budget(contexts: Iterable[Context], budget: int) -> tuple[list[Contex
     """(kept in their order, left out). The heaviest are chosen first; a text is never cut in the middle."""
     offered = list(contexts)
     left = budget
-    kept: set[int] = set()
+    chosen: set[int] = set()
     for i in sorted(range(len(offered)), key=lambda i: -offered[i].weight):
         cost = tokens(offered[i].text)
         if cost <= left:
-            kept.add(i)
+            chosen.add(i)
             left -= cost
-    return [c for i, c in enumerate(offered) if i in kept], [c for i, c in enumerate(offered) if i not in kept]
+    return [c for i, c in enumerate(offered) if i in chosen], [c for i, c in enumerate(offered) if i not in chosen]
 
 
 # `<private>…</private>` in a prompt is for the agent alone: it is taken out before anything is stored. Pure.
@@ -324,8 +324,8 @@ class PrivateWords:
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             return
         spoken = [payload[name] for name in SPOKEN if name in payload] if isinstance(payload, dict) else []
-        for said in (text for text in spoken if isinstance(text, str)):
-            for marked in _PRIVATE_WORDS.findall(said):
+        for spoken_text in (text for text in spoken if isinstance(text, str)):
+            for marked in _PRIVATE_WORDS.findall(spoken_text):
                 for words in {marked.strip(), *(line.strip() for line in marked.splitlines())}:
                     if len(words) >= LEAST_PRIVATE:
                         self._known[words] = msgspec.json.encode(words)[1:-1]

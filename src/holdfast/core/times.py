@@ -19,8 +19,8 @@ _UNITS = {"s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY}
 def parse_moment(text: str, now: int) -> int:
     """Milliseconds since 1970. Without a zone it is the time of this machine."""
     text = text.strip()
-    if found := _AGO.match(text):
-        return max(0, now - int(found[1]) * _UNITS[found[2][0].lower()])
+    if match := _AGO.match(text):
+        return max(0, now - int(match[1]) * _UNITS[match[2][0].lower()])
     try:
         if re.fullmatch(r"\d{1,2}:\d\d(:\d\d)?", text):
             return _latest(text, now)
@@ -34,8 +34,8 @@ def _latest(clock: str, now: int) -> int:
     """The last time that a clock on the wall showed it."""
     hour, minute, *second = (int(part) for part in clock.split(":"))
     here = datetime.fromtimestamp(now / 1000).astimezone()
-    said = here.replace(hour=hour, minute=minute, second=second[0] if second else 0, microsecond=0)
-    return int((said if said <= here else said - timedelta(days=1)).timestamp() * 1000)
+    moment = here.replace(hour=hour, minute=minute, second=second[0] if second else 0, microsecond=0)
+    return int((moment if moment <= here else moment - timedelta(days=1)).timestamp() * 1000)
 
 
 # Quantities as people read them.

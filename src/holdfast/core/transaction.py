@@ -73,9 +73,9 @@ class Transaction:
 
     def replay(self, events: Sequence[Event]) -> None:
         """Events that were thought about before, with all that followed: those that the log does not have."""
-        known = self.engine.store.known([event.key for event in events])
+        known_keys = self.engine.store.known([event.key for event in events])
         for event in events:
-            if event.key not in known:
+            if event.key not in known_keys:
                 self._append(event)
 
     def _with_own_sessions(self, arrivals: Sequence[Arrival]) -> Sequence[Arrival]:
@@ -88,8 +88,8 @@ class Transaction:
 
     def _fresh(self, arrivals: Sequence[Arrival]) -> dict[str, None]:
         keys = [arrival.event.key for arrival in arrivals]
-        known = self.engine.store.known(keys)
-        return dict.fromkeys(key for key in keys if key not in known)
+        known_keys = self.engine.store.known(keys)
+        return dict.fromkeys(key for key in keys if key not in known_keys)
 
     def _first(self, event: Event, fresh: dict[str, None]) -> bool:
         """Neither delivered twice nor told twice, as agents do that run several hook files."""
@@ -191,11 +191,11 @@ class Transaction:
         self._append(decision_event(event, decision))
         return decision, reply
 
-    def _note_missed(self, event: Event, told: str) -> None:
+    def _note_missed(self, event: Event, verdict_told: str) -> None:
         """What would have been refused is on record, where nobody could be told."""
         decision = self._merged(event)
-        if decision.verdict == "deny" or told == "deny":
-            self._append(undelivered_event(event, decision, told))
+        if decision.verdict == "deny" or verdict_told == "deny":
+            self._append(undelivered_event(event, decision, verdict_told))
 
     def _merged(self, event: Event) -> Decision:
         settings = self._settings(event.project)
@@ -210,10 +210,10 @@ class Transaction:
 
     def _settings(self, project: str) -> Mapping[str, Any]:
         """Looked up once a transaction: every feature asks for its own several times, and all see the same."""
-        found = self._settings_of.get(project)
-        if found is None:
-            found = self._settings_of[project] = self.engine.ports.settings(project)
-        return found
+        settings = self._settings_of.get(project)
+        if settings is None:
+            settings = self._settings_of[project] = self.engine.ports.settings(project)
+        return settings
 
     def _budgeted(self, event: Event, decision: Decision) -> Decision:
         if not decision.contexts:
@@ -222,8 +222,8 @@ class Transaction:
         name, default = BUDGETS.get(event.kind, ("prompt_tokens", PROMPT_TOKENS))
         budget = getattr(limits, name, default)
         checked = [now for context in decision.contexts if (now := context.checked(lexists))]
-        kept, _ = text.within_budget(checked, budget)
-        return msgspec.structs.replace(decision, contexts=tuple(kept))
+        contexts, _ = text.within_budget(checked, budget)
+        return msgspec.structs.replace(decision, contexts=tuple(contexts))
 
     # ── what is kept ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -242,24 +242,24 @@ class Transaction:
         return sum(job.run_at <= now for job in self.jobs.values())
 
 
-def undelivered_event(event: Event, decision: Decision, told: str = "") -> Event:
+def undelivered_event(event: Event, decision: Decision, verdict_told: str = "") -> Event:
     """The same for an answer that was lost on the way, and for one that nobody could be asked for. One per delivery."""
     data = event.data
     hook = data if isinstance(data, HookPayload) else HookPayload()
     call = data.call if isinstance(data, ToolPayload) else ""
     payload = AnswerUndelivered(
         of=event.seq, of_kind=event.kind, verdict=decision.verdict, reasons=list(decision.reasons), call=call,
-        instead="deny" if told == "deny" else "", branch=hook.branch, repo=hook.repo,
+        instead="deny" if verdict_told == "deny" else "", branch=hook.branch, repo=hook.repo,
     )  # fmt: skip
     return msgspec.structs.replace(derived_event(event, payload), key=undelivered_key(event.key))
 
 
-def undelivered_answer(key: str, made: Event, told: str) -> Event:
+def undelivered_answer(key: str, made: Event, verdict_told: str) -> Event:
     """The same from the record of the answer, for a delivery that came again by the spool."""
-    said = made.data if isinstance(made.data, DecisionMade) else DecisionMade()
+    answer = made.data if isinstance(made.data, DecisionMade) else DecisionMade()
     payload = AnswerUndelivered(
-        of=said.of, of_kind=said.of_kind, verdict=said.verdict, reasons=said.reasons, call=said.call,
-        instead="deny" if told == "deny" else "", branch=said.branch, repo=said.repo,
+        of=answer.of, of_kind=answer.of_kind, verdict=answer.verdict, reasons=answer.reasons, call=answer.call,
+        instead="deny" if verdict_told == "deny" else "", branch=answer.branch, repo=answer.repo,
     )  # fmt: skip
     return msgspec.structs.replace(derived_event(made, payload), key=undelivered_key(key))
 

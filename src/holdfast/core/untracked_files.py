@@ -112,7 +112,7 @@ def read_folders(
     root: str, tracked: Iterable[str], ignored: AskIgnored, before: "KnownFolders | None" = None
 ) -> dict[str, _Folder] | None:
     """Every folder in which a new file would count. To be read before git is asked; None where they cannot be kept."""
-    wanted, old = _folders_of(tracked), before.folders if before else {}
+    tracked_folders, old = _folders_of(tracked), before.folders if before else {}
     folders: dict[str, _Folder] = {}
     waiting, unsure = [""], list[str]()
     while waiting or unsure:
@@ -124,14 +124,14 @@ def read_folders(
             continue
         path = waiting.pop()
         full = os.path.join(root, path) if path else root
-        found = _look_at(full, old.get(full))
-        if found is None or not _is_settled(found.stamp) or len(folders) >= MAX_FOLDERS:
+        listing = _look_at(full, old.get(full))
+        if listing is None or not _is_settled(listing.stamp) or len(folders) >= MAX_FOLDERS:
             return None
-        folders[full] = found
-        for name, is_folder in found.names:
+        folders[full] = listing
+        for name, is_folder in listing.names:
             inner = f"{path}/{name}" if path else name
             if is_folder and name != ".git" and not os.path.lexists(os.path.join(root, inner, ".git")):
-                (waiting if inner in wanted else unsure).append(inner)
+                (waiting if inner in tracked_folders else unsure).append(inner)
     return folders
 
 
@@ -140,13 +140,13 @@ def ignore_files_in(folders: dict[str, _Folder]) -> tuple[str, ...]:
 
 
 def _folders_of(paths: Iterable[str]) -> set[str]:
-    found: set[str] = set()
+    folders: set[str] = set()
     for path in paths:
         folder = path.rpartition("/")[0]
-        while folder and folder not in found:
-            found.add(folder)
+        while folder and folder not in folders:
+            folders.add(folder)
             folder = folder.rpartition("/")[0]
-    return found
+    return folders
 
 
 def _look_at(path: str, before: _Folder | None = None) -> _Folder | None:
@@ -170,12 +170,12 @@ def _is_settled(stamp: Stamp) -> bool:
 
 def file_stamps(paths: Iterable[str]) -> tuple[object, ...]:
     """Of files whose content decides; one that is not there has a stamp as well."""
-    found: list[object] = []
+    stamps: list[object] = []
     for path in paths:
         try:
             seen = os.stat(path)
         except OSError:
-            found.append(None)
+            stamps.append(None)
         else:
-            found.append((seen.st_mtime_ns, seen.st_size, seen.st_ino))
-    return tuple(found)
+            stamps.append((seen.st_mtime_ns, seen.st_size, seen.st_ino))
+    return tuple(stamps)

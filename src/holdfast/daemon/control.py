@@ -232,13 +232,13 @@ class Control:
 
     def _beats(self, reader: Reader) -> Iterator[dict[str, Any]]:
         """Only how far the log is, for those who read it themselves; at most ten times a second."""
-        told = -1
+        last_head = -1
         while not self._stopping:
             with self._news:  # Held while looking, so that no news comes between the look and the wait.
-                if (head := reader.head()) == told:
+                if (head := reader.head()) == last_head:
                     self._news.wait(1.0)
                     head = reader.head()
-            told = head
+            last_head = head
             yield {"beat": head}
             time.sleep(BETWEEN_BEATS_S)
 

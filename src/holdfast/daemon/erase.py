@@ -67,8 +67,8 @@ def _repetitions(daemon: "Daemon", quotation: Quotation) -> Iterator[Repetition]
         except (msgspec.DecodeError, UnicodeError):
             value = row.content.decode("utf-8", "replace")
         key = " ".join(str(part) for part in row.key)
-        for field, said in excerpts(value, quotation):
-            yield Repetition(row.table, key, field, said)
+        for field, excerpt in excerpts(value, quotation):
+            yield Repetition(row.table, key, field, excerpt)
 
 
 def _repeating_files(daemon: "Daemon", quotation: Quotation, in_store: bool) -> Iterator[Repetition]:

@@ -14,23 +14,23 @@ SIDE_SUFFIXES = ("-wal", "-shm", "-journal")
 LARGEST_PLAIN = 256 << 20
 
 
-def quotes(path: Path, wanted: Sequence[Quotation]) -> bool:
+def quotes(path: Path, quotations: Sequence[Quotation]) -> bool:
     """Whether the raw bytes of a file have one of the texts, read piece by piece."""
-    probes = [probe for quotation in wanted for probe in quotation.probes]
+    probes = [probe for quotation in quotations for probe in quotation.probes]
     with open(path, "rb", opener=_no_symlink) as file:
         before = b""
         while piece := file.read(WINDOW):
             window = before + piece
             small = window.lower()
-            if any(probe in small for probe in probes) and _found(window, wanted):
+            if any(probe in small for probe in probes) and _found(window, quotations):
                 return True
             before = window[-OVERLAP:]
     return False
 
 
-def _found(window: bytes, wanted: Sequence[Quotation]) -> bool:
+def _found(window: bytes, quotations: Sequence[Quotation]) -> bool:
     text = window.decode("utf-8", "replace")
-    return any(quotation.spans(text) for quotation in wanted)
+    return any(quotation.spans(text) for quotation in quotations)
 
 
 def _no_symlink(path: str, flags: int) -> int:
@@ -47,32 +47,32 @@ def is_beside_database(path: Path) -> bool:
 
 def copies_of_database(paths: Paths, live: Path | None) -> list[Path]:
     """Backups, damaged databases that were set aside, and one that is not in use because the store is a server."""
-    found = [p for folder in (paths.backups, paths.quarantine) for p in plain_files(folder) if is_database(p)]
-    found += [p for p in paths.state.glob("*") if p.is_file() and is_database(p) and p != live]
-    return sorted(found)
+    copies = [p for folder in (paths.backups, paths.quarantine) for p in plain_files(folder) if is_database(p)]
+    copies += [p for p in paths.state.glob("*") if p.is_file() and is_database(p) and p != live]
+    return sorted(copies)
 
 
-def erase_in_file(path: Path, wanted: Sequence[Quotation]) -> bool:
+def erase_in_file(path: Path, quotations: Sequence[Quotation]) -> bool:
     """A file of text is written anew without it, line by line so that JSON stays JSON; true when it changed."""
-    if not quotes(path, wanted):
+    if not quotes(path, quotations):
         return False
     if path.stat().st_size > LARGEST_PLAIN:
         path.unlink()
         return True
-    change = build_eraser(wanted)
+    change = build_eraser(quotations)
     content = path.read_bytes()
     changed = b"\n".join(change(line) for line in content.split(b"\n"))
-    if quotes_bytes(changed, wanted):  # It spans lines.
+    if quotes_bytes(changed, quotations):  # It spans lines.
         changed = change(changed)
     write_atomically(path, changed)
     return True
 
 
-def quotes_bytes(content: bytes, wanted: Sequence[Quotation]) -> bool:
-    return _found(content, wanted)
+def quotes_bytes(content: bytes, quotations: Sequence[Quotation]) -> bool:
+    return _found(content, quotations)
 
 
-def remove_indexes(state: Path, projects: Sequence[str], wanted: Sequence[Quotation]) -> int:
+def remove_indexes(state: Path, projects: Sequence[str], quotations: Sequence[Quotation]) -> int:
     """Indexes of code are made again from the code: one that quotes the text goes as a whole."""
     from holdfast.search.index.database import IndexDir, folder_of
 
@@ -82,7 +82,7 @@ def remove_indexes(state: Path, projects: Sequence[str], wanted: Sequence[Quotat
         about = IndexDir(path).about()
         root = about.root if about else ""
         mine = any(root == p or root.startswith(f"{p.rstrip('/')}/") for p in projects)
-        if mine or any(quotes(file, wanted) for file in plain_files(path)):
+        if mine or any(quotes(file, quotations) for file in plain_files(path)):
             shutil.rmtree(path, ignore_errors=True)
             removed += 1
     return removed

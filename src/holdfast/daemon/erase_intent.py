@@ -33,7 +33,7 @@ class EraseIntent(msgspec.Struct, kw_only=True):
     @property
     def what(self) -> str:
         kinds = (("text", self.texts), ("session", self.sessions), ("project", self.projects))
-        return ", ".join(name for name, wanted in kinds if wanted)
+        return ", ".join(name for name, values in kinds if values)
 
     def quotations(self) -> list[Quotation]:
         """Ids of sessions and folders are looked for as words too: other rows may mention them."""
@@ -45,8 +45,8 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(EraseIntent).decode
 
 
-def new_intent(at: int, **wanted: tuple[str, ...] | tuple[Event, ...]) -> EraseIntent:
-    return EraseIntent(id=delivery_key(at)[:16], at=at, **wanted)  # type: ignore[arg-type]
+def new_intent(at: int, **targets: tuple[str, ...] | tuple[Event, ...]) -> EraseIntent:
+    return EraseIntent(id=delivery_key(at)[:16], at=at, **targets)  # type: ignore[arg-type]
 
 
 def path_of(paths: Paths, intent: EraseIntent) -> Path:
@@ -60,13 +60,13 @@ def save_intent(paths: Paths, intent: EraseIntent) -> None:
 
 def open_intents(paths: Paths) -> list[EraseIntent]:
     """Oldest first. One that cannot be read was being removed when the daemon died: its work was done."""
-    found: list[EraseIntent] = []
+    intents: list[EraseIntent] = []
     for path in sorted(paths.run.glob(f"*{INTENT_SUFFIX}")):
         try:
-            found.append(_decode(path.read_bytes()))
+            intents.append(_decode(path.read_bytes()))
         except (OSError, msgspec.MsgspecError):
             path.unlink(missing_ok=True)
-    return sorted(found, key=lambda intent: intent.at)
+    return sorted(intents, key=lambda intent: intent.at)
 
 
 def remove_intent(paths: Paths, intent: EraseIntent) -> None:

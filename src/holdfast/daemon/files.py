@@ -42,10 +42,10 @@ class FileWriter:
 
     def watch(self, committed: Committed) -> None:
         """Called by the engine after each commit; keeps only the newest of each document."""
-        wanted = {ref: (feature, doc) for feature, ref, doc in committed.documents if feature.files}
-        if wanted:
+        documents = {ref: (feature, doc) for feature, ref, doc in committed.documents if feature.files}
+        if documents:
             with self._lock:
-                self._waiting.update(wanted)
+                self._waiting.update(documents)
                 self._idle.clear()
             self._changed.set()
 
@@ -106,12 +106,12 @@ class FileWriter:
             self._ingest(events)
         except Exception as error:  # The writer is busy: the file is kept, and can be read with `holdfast import`.
             self._log.error("file.not-adopted", error, path=str(file.path))
-        kept = self._footprint.set_aside(file.path)
+        kept_path = self._footprint.set_aside(file.path)
         self._log(
             "file.set-aside",
             why="somebody else wrote or changed it",
             path=str(file.path),
-            kept=str(kept),
+            kept=str(kept_path),
             events=len(events),
         )
 

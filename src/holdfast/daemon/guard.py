@@ -22,9 +22,9 @@ def _become_the_program() -> int:
     os.setpgid(0, 0)
     os.close(LIFELINE)
     problem: OSError | None = None
-    for place in _places(sys.argv[1]):
+    for program in _places(sys.argv[1]):
         try:
-            os.execv(place, sys.argv[1:])
+            os.execv(program, sys.argv[1:])
         except OSError as error:
             problem = error if problem is None or not isinstance(error, FileNotFoundError) else problem
     os.write(2, f"{sys.argv[1]}: {problem.strerror if problem else 'not found'}\n".encode())

@@ -101,8 +101,8 @@ def _readable(damaged: Path, after: int) -> Iterator[tuple[Any, ...]]:
 
 def _append_new(store: Store, events: list[Event]) -> int:
     with store.transaction() as head:
-        known = store.known([e.key for e in events])
-        fresh = [e for e in events if e.key not in known and e.seq > head]
+        known_keys = store.known([e.key for e in events])
+        fresh = [e for e in events if e.key not in known_keys and e.seq > head]
         if fresh:
             store.append(fresh)
     return len(fresh)

@@ -140,18 +140,18 @@ class Daemon:
             return bool(database)  # Two met the same damage; the other one was first.
         self.log.error("store.damaged", error)
         try:
-            told = repair.build_replacement(
+            replacement = repair.build_replacement(
                 database, self.paths, self.app.features, self.high_water_mark.head, now_ms()
             )
         except (HoldfastError, OSError) as problem:
             self.log.error("store.not-mended", problem)
             return False
-        return self._go_on_with(database, told)
+        return self._go_on_with(database, replacement)
 
-    def _go_on_with(self, database: Path, told: repair.Repair) -> bool:
+    def _go_on_with(self, database: Path, replacement: repair.Repair) -> bool:
         try:
             self.app.store.close()
-            self._swap_in(database, told)
+            self._swap_in(database, replacement)
             self.app = build(self.paths, report=self._report)
         except (HoldfastError, OSError) as problem:
             self.log.error("store.not-exchanged", problem)
@@ -161,9 +161,9 @@ class Daemon:
         self.background.rebuild_outdated()
         return True
 
-    def _swap_in(self, database: Path, told: repair.Repair) -> None:
-        repair.swap_in(database, told)
-        self.log("store.restored", **msgspec.structs.asdict(told))
+    def _swap_in(self, database: Path, replacement: repair.Repair) -> None:
+        repair.swap_in(database, replacement)
+        self.log("store.restored", **msgspec.structs.asdict(replacement))
 
     def _ingest_adopted(self, events: list[Event]) -> None:
         """Of a file that somebody changed by hand. Not for long: the writer itself may wait for the files."""
@@ -228,8 +228,8 @@ class Daemon:
             return
         reader = self.app.store.reader()
         try:
-            known = reader.known([f"{delivery.key}/decision" for delivery in spooled])
-            answers = [(d, reader.event(known.get(f"{d.key}/decision", 0))) for d in spooled]
+            decisions = reader.known([f"{delivery.key}/decision" for delivery in spooled])
+            answers = [(d, reader.event(decisions.get(f"{d.key}/decision", 0))) for d in spooled]
         finally:
             reader.close()
         self._quietly([undelivered_answer(d.key, made, d.told) for d, made in answers if made])
@@ -264,10 +264,10 @@ class Daemon:
     def _folder(self) -> tuple[int, int]:
         """Which folder `run/` is; (0, 0) when there is none."""
         try:
-            found = self.paths.run.lstat()
+            folder_stat = self.paths.run.lstat()
         except OSError:
             return 0, 0
-        return found.st_dev, found.st_ino
+        return folder_stat.st_dev, folder_stat.st_ino
 
     def _tick(self) -> None:
         if self._folder() != self._born_in:
@@ -329,10 +329,10 @@ class Daemon:
 def installed_build() -> tuple[int, ...]:
     """Which build of Holdfast lies on the disk: installing one writes its files anew, even at the same version."""
     try:
-        found = Path(package.__file__).stat()
+        file_stat = Path(package.__file__).stat()
     except OSError:
         return ()  # While it is being replaced there may be none.
-    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
+    return file_stat.st_dev, file_stat.st_ino, file_stat.st_mtime_ns, file_stat.st_size
 
 
 def version(text: str) -> tuple[int, ...]:

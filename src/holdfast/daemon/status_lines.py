@@ -86,11 +86,11 @@ class StatusLines:
 
 def _arguments(delivery: Delivery) -> dict[str, Any]:
     try:
-        told = decode(delivery.body[:LARGEST_INPUT])
+        agent_status = decode(delivery.body[:LARGEST_INPUT])
     except (msgspec.DecodeError, msgspec.ValidationError, RecursionError):
-        told = AgentStatus()
+        agent_status = AgentStatus()
     return {
-        "id": told.session_id,
-        "context": told.context_window.used_percentage if told.context_window else None,
-        "reported": told.cost.total_cost_usd if told.cost else None,
+        "id": agent_status.session_id,
+        "context": agent_status.context_window.used_percentage if agent_status.context_window else None,
+        "reported": agent_status.cost.total_cost_usd if agent_status.cost else None,
     }

@@ -14,11 +14,11 @@ def service(kind: str, paths: Paths) -> tuple[str, Path, str]:
     """(text, where it belongs, the command that makes it count)."""
     command = [sys.executable, "-P", "-m", "holdfast.daemon", "--state", str(paths.state), "--foreground"]
     if kind == "systemd":
-        place = Path.home() / ".config/systemd/user/holdfast.service"
-        return _systemd(command), place, "systemctl --user enable --now holdfast"
+        unit_file = Path.home() / ".config/systemd/user/holdfast.service"
+        return _systemd(command), unit_file, "systemctl --user enable --now holdfast"
     if kind == "launchd":
-        place = Path.home() / f"Library/LaunchAgents/{LABEL}.plist"
-        return _launchd(command), place, f"launchctl load {place}"
+        unit_file = Path.home() / f"Library/LaunchAgents/{LABEL}.plist"
+        return _launchd(command), unit_file, f"launchctl load {unit_file}"
     raise CommandRefused(f"there is no kind of service {kind!r}", fix="Use systemd or launchd.")
 
 

@@ -27,12 +27,12 @@ def finish_wipe(paths: Paths, url: str) -> None:
     """The caller holds the lease. The lease and the mark are left, the mark until all else is gone."""
     _remove_database(url)
     _remove_emergency_spools(paths)
-    kept = (paths.run, mark_of(paths), paths.lease, paths.start_lock)
+    still_needed = (paths.run, mark_of(paths), paths.lease, paths.start_lock)
     for path in sorted(paths.state.iterdir()):
         if path != paths.run:
             _remove(path)
     for path in sorted(paths.run.iterdir()):
-        if path not in kept:
+        if path not in still_needed:
             _remove(path)
     sync_folder(paths.state)
     mark_of(paths).unlink(missing_ok=True)

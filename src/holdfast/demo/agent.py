@@ -19,33 +19,33 @@ def main() -> None:
     call_me(sys.argv[1])
     tools = []
     for line in sys.stdin:
-        told = json.loads(line)
-        if told.get("tool"):
+        request = json.loads(line)
+        if request.get("tool"):
             tools.append(subprocess.Popen([sys.executable, "-I", "-S", "-c", RUNNING], stdin=subprocess.PIPE))
             answer: dict[str, Any] = {"pid": tools[-1].pid}
-        elif told["at"]:
-            answer = {"out": then(told, sys.argv[2])}
+        elif request["at"]:
+            answer = {"out": then(request, sys.argv[2])}
         else:
-            answer = {"out": now(told)}
+            answer = {"out": now(request)}
         print(json.dumps(answer), flush=True)
     for tool in tools:
         tool.communicate()
 
 
-def now(told: dict[str, Any]) -> str:
+def now(request: dict[str, Any]) -> str:
     """The installed command."""
     done = subprocess.run(
-        [*told["command"], *told["words"]], input=told["body"].encode(), env=told["env"], cwd=told["cwd"],
+        [*request["command"], *request["words"]], input=request["body"].encode(), env=request["env"], cwd=request["cwd"],
         capture_output=True, check=False,
     )  # fmt: skip
     value: str = done.stdout.decode("utf-8", "replace")
     return value
 
 
-def then(told: dict[str, Any], folder: str) -> str:
+def then(request: dict[str, Any], folder: str) -> str:
     """The Python client in a process of its own, at the time it is told: forked, which is 20 times as quick as started."""
     body = tempfile.TemporaryFile()  # noqa: SIM115 - it goes with the process
-    body.write(told["body"].encode())
+    body.write(request["body"].encode())
     body.seek(0)
     answers, end = os.pipe()
     child = os.fork()
@@ -54,7 +54,7 @@ def then(told: dict[str, Any], folder: str) -> str:
             os.dup2(body.fileno(), 0)
             os.dup2(end, 1)
             os.close(answers)
-            be_the_hook(told, folder)
+            be_the_hook(request, folder)
         finally:
             os._exit(0)
     os.close(end)
@@ -65,15 +65,15 @@ def then(told: dict[str, Any], folder: str) -> str:
     return out.decode("utf-8", "replace")
 
 
-def be_the_hook(told: dict[str, Any], folder: str) -> None:
-    os.chdir(told["cwd"])
+def be_the_hook(request: dict[str, Any], folder: str) -> None:
+    os.chdir(request["cwd"])
     posix.environ.clear()
-    posix.environ.update({name.encode(): value.encode() for name, value in told["env"].items()})
-    sys.argv = ["hook.py", *told["words"]]
+    posix.environ.update({name.encode(): value.encode() for name, value in request["env"].items()})
+    sys.argv = ["hook.py", *request["words"]]
     sys.path.append(folder)
     import hook  # type: ignore[import-not-found]
 
-    at = told["at"] * 1_000_000
+    at = request["at"] * 1_000_000
     hook.time.time_ns = lambda: at
     hook.run()
 

@@ -93,8 +93,8 @@ class ClaudeCode:
                 yield "SessionEnd", {"reason": step["end"]}
 
     def _tool(self, stage: Stage, step: Step) -> Payload:
-        name, given = self._call(stage, step)
-        return {"tool_name": name, "tool_input": given}
+        name, tool_input = self._call(stage, step)
+        return {"tool_name": name, "tool_input": tool_input}
 
     def _call(self, stage: Stage, step: Step) -> tuple[str, Payload]:
         match step:
@@ -258,11 +258,11 @@ class Gemini:
             case {"read": _}:
                 return {"tool_name": "read_file", "tool_input": {"file_path": path_of(stage, step, "read")}}
             case {"edit": _, "old": old, "new": new}:
-                given = {"file_path": path_of(stage, step, "edit"), "old_string": old, "new_string": new}
-                return {"tool_name": "replace", "tool_input": given}
+                tool_input = {"file_path": path_of(stage, step, "edit"), "old_string": old, "new_string": new}
+                return {"tool_name": "replace", "tool_input": tool_input}
             case {"write": _, "text": text}:
-                given = {"file_path": path_of(stage, step, "write"), "content": text}
-                return {"tool_name": "write_file", "tool_input": given}
+                tool_input = {"file_path": path_of(stage, step, "write"), "content": text}
+                return {"tool_name": "write_file", "tool_input": tool_input}
             case {"search": pattern}:
                 return {"tool_name": "grep_search", "tool_input": {"pattern": pattern}}
             case {"skill": skill}:
@@ -282,8 +282,8 @@ class Gemini:
             }
         out = done.get("text") or done.get("out") or step.get("out", "")
         code = f"\nExit Code: {step['fails']}" if step.get("fails") else ""
-        told = out if "read" in step else f"<untrusted_context>\nOutput: {out}{code}\n</untrusted_context>"
-        return {"llmContent": told, "returnDisplay": out}
+        content = out if "read" in step else f"<untrusted_context>\nOutput: {out}{code}\n</untrusted_context>"
+        return {"llmContent": content, "returnDisplay": out}
 
 
 DIALECTS: dict[str, Dialect] = {"claude-code": ClaudeCode(), "codex": Codex(), "gemini": Gemini()}

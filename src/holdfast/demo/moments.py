@@ -75,18 +75,20 @@ def read_day(path: Path, ends: int) -> Day:
     """The same day, whenever it is shown: its last minute is `ends` (milliseconds)."""
     from ruamel.yaml import YAML
 
-    told = YAML(typ="safe").load(path)
-    shift = ends - minutes(told["ends"]) * 60_000
+    script = YAML(typ="safe").load(path)
+    shift = ends - minutes(script["ends"]) * 60_000
     casts = [
         Cast(
             name=one["name"], agent=one["agent"], model=one.get("model", ""), project=one["project"],
             begins=shift + minutes(one["begins"]) * 60_000, steps=tuple(one["steps"]),
             source=one.get("source", "startup"),
         )
-        for one in told["sessions"]
+        for one in script["sessions"]
     ]  # fmt: skip
-    begins = shift + minutes(told["begins"]) * 60_000
-    return Day(told["projects"], told["settings"], tuple(casts), tuple(told["goes_on"]), told["weeks"], begins, ends)
+    begins = shift + minutes(script["begins"]) * 60_000
+    return Day(
+        script["projects"], script["settings"], tuple(casts), tuple(script["goes_on"]), script["weeks"], begins, ends
+    )
 
 
 def minutes(clock: str) -> int:

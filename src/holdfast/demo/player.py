@@ -273,9 +273,9 @@ class Player:
             case {"git": words}:
                 return {"out": repo.git(words, at)}
             case {"picture": name}:
-                place = repo.root / step["given"]["filename"]
-                place.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(HERE / "pictures" / name, place)
+                target = repo.root / step["given"]["filename"]
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(HERE / "pictures" / name, target)
         return {}
 
     def _write_down(self, moment: Moment, stage: Stage) -> None:

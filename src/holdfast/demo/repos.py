@@ -77,10 +77,10 @@ def _hunk(old: list[str], new: list[str], group: list[tuple[str, int, int, int, 
     }  # fmt: skip
 
 
-def as_text(path: str, found: dict[str, Any]) -> str:
+def as_text(path: str, diff: dict[str, Any]) -> str:
     """The same as a unified diff."""
     lines = [f"--- {path}", f"+++ {path}"]
-    for hunk in found["hunks"]:
+    for hunk in diff["hunks"]:
         lines.append(f"@@ -{hunk['oldStart']},{hunk['oldLines']} +{hunk['newStart']},{hunk['newLines']} @@")
         lines += hunk["lines"]
     return "\n".join(lines) + "\n"

@@ -111,30 +111,30 @@ def plugin_is_on(project: Path) -> bool:
 
 def _json(file: Path) -> dict[str, Any]:
     try:
-        found = json.loads(file.read_bytes())
+        content = json.loads(file.read_bytes())
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def _untrusted(file: Path, level: str, project: Path) -> str:
     """Codex remembers in its own settings which hooks its user has reviewed, and runs no others."""
     try:
-        told = tomllib.loads((Path.home() / ".codex" / "config.toml").read_text())
+        config = tomllib.loads((Path.home() / ".codex" / "config.toml").read_text())
     except (OSError, ValueError):
-        told = {}
-    trusted = _table(_table(told, "projects"), str(project)).get("trust_level") == "trusted"
+        config = {}
+    trusted = _table(_table(config, "projects"), str(project)).get("trust_level") == "trusted"
     if level == "project" and not trusted:
         return f"Codex does not trust {project}, so it runs no hooks of {file}"
-    reviewed = _table(_table(told, "hooks"), "state")
+    reviewed = _table(_table(config, "hooks"), "state")
     if not any(str(file) in name and _table(reviewed, name).get("trusted_hash") for name in reviewed):
         return f"Codex skips the hooks in {file} until they are reviewed"
     return ""
 
 
 def _table(value: dict[str, Any], name: str) -> dict[str, Any]:
-    found = value.get(name)
-    return found if isinstance(found, dict) else {}
+    table = value.get(name)
+    return table if isinstance(table, dict) else {}
 
 
 def _too_old(agent: Agent) -> Iterator[Finding]:
@@ -168,27 +168,27 @@ def _run_check(check: Callable[[], Iterator[Finding]]) -> list[Finding]:
 
 
 def _permissions() -> Iterator[Finding]:
-    place = client.paths()
-    wanted = dict.fromkeys((place.state, place.run, place.spool, place.backups, place.logs), 0o700)
-    wanted |= dict.fromkeys((place.database, place.log_file), 0o600)
-    for path, mode in wanted.items():
+    paths = client.paths()
+    expected_modes = dict.fromkeys((paths.state, paths.run, paths.spool, paths.backups, paths.logs), 0o700)
+    expected_modes |= dict.fromkeys((paths.database, paths.log_file), 0o600)
+    for path, mode in expected_modes.items():
         if path.is_symlink():
             yield Finding(f"{path} is a link; it is not followed", "Move it away and start Holdfast again.")
         elif path.exists() and stat.S_IMODE(path.stat().st_mode) & 0o077:
             yield Finding(f"{path} can be read by others", f"chmod {mode:o} {path}", partial(path.chmod, mode))
-    yield from _open_files(place.state, set(wanted))
+    yield from _open_files(paths.state, set(expected_modes))
 
 
-def _open_files(state: Path, known: set[Path]) -> Iterator[Finding]:
+def _open_files(state: Path, checked_paths: set[Path]) -> Iterator[Finding]:
     """Whatever else lies in the state folder, in one finding."""
-    found = [p for p in plain_files(state) if p not in known and stat.S_IMODE(p.lstat().st_mode) & 0o077]
-    if found:
-        names = ", ".join(str(p.relative_to(state)) for p in found[:3])
-        more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+    open_paths = [p for p in plain_files(state) if p not in checked_paths and stat.S_IMODE(p.lstat().st_mode) & 0o077]
+    if open_paths:
+        names = ", ".join(str(p.relative_to(state)) for p in open_paths[:3])
+        more = f" and {len(open_paths) - 3} more" if len(open_paths) > 3 else ""
         yield Finding(
             f"files in {state} can be read by others: {names}{more}",
             f"chmod -R go-rwx {state}",
-            partial(_close_files, found),
+            partial(_close_files, open_paths),
         )
 
 
@@ -243,15 +243,15 @@ def _spool() -> Iterator[Finding]:
 def _store() -> Iterator[Finding]:
     if not client.running():
         return
-    told = client.ask("status")
+    answer = client.ask("status")
     limit = open_settings().for_project("")["store"].size_warn_mb
-    if told["refusing"]:
-        yield Finding(told["refusing"], "free some space; nothing received is lost meanwhile")
-    if told["store_bytes"] > limit << 20:
-        yield Finding(f"the store is {format_bytes(told['store_bytes'])}", "holdfast config set store.body_days 30")
-    if told["counts"].get("dead_jobs"):
-        yield Finding(f"{told['counts']['dead_jobs']} background jobs failed", "holdfast daemon logs")
-    for feature, count in told["errors"].items():
+    if answer["refusing"]:
+        yield Finding(answer["refusing"], "free some space; nothing received is lost meanwhile")
+    if answer["store_bytes"] > limit << 20:
+        yield Finding(f"the store is {format_bytes(answer['store_bytes'])}", "holdfast config set store.body_days 30")
+    if answer["counts"].get("dead_jobs"):
+        yield Finding(f"{answer['counts']['dead_jobs']} background jobs failed", "holdfast daemon logs")
+    for feature, count in answer["errors"].items():
         yield Finding(f"{count} rules of “{feature}” failed since the daemon started", "holdfast daemon logs")
 
 

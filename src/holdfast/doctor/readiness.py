@@ -54,10 +54,10 @@ class Readiness(msgspec.Struct, frozen=True):
 
 def look_at_agents(*, self_test: bool = False) -> list[Readiness]:
     """Every agent that is found here. Their programs are asked for their version at the same time."""
-    found = [agent for agent in AGENTS.values() if is_present(agent)]
+    present = [agent for agent in AGENTS.values() if is_present(agent)]
     seen = _sessions_by_agent()
     with ThreadPoolExecutor(max_workers=8) as workers:
-        return list(workers.map(lambda agent: _look_at(agent, seen, self_test), found))
+        return list(workers.map(lambda agent: _look_at(agent, seen, self_test), present))
 
 
 def _look_at(agent: Agent, seen: dict[str, Any], self_test: bool) -> Readiness:
@@ -75,11 +75,11 @@ def _look_at(agent: Agent, seen: dict[str, Any], self_test: bool) -> Readiness:
 def _hooks_step(agent: Agent, project: Path) -> tuple[list[hooks.Installed], Step]:
     try:
         for level in levels(agent):
-            if found := hooks.installed(agent, level, project):
+            if entries := hooks.installed(agent, level, project):
                 wrong = hooks.verify(agent, level, project)
                 again = f"holdfast install --agent {agent.name} --{level}"
-                text = wrong[0] if wrong else f"in {_short(found[0].path)}"
-                return found, Step("hooks", not wrong, text, again if wrong else "")
+                text = wrong[0] if wrong else f"in {_short(entries[0].path)}"
+                return entries, Step("hooks", not wrong, text, again if wrong else "")
     except InstallRefused as refusal:
         return [], Step("hooks", False, refusal.problem, refusal.fix)
     if agent.name == "claude-code" and plugin_is_on(project):
@@ -95,21 +95,25 @@ def _version_step(agent: Agent) -> Step:
     version = version_of(program)
     if not version:
         return Step("version", None, f"unknown: {agent.setup.program} --version told none")
-    told = ".".join(map(str, version))
+    shown_version = ".".join(map(str, version))
     if agent.setup.oldest and version < agent.setup.oldest:
         needed = ".".join(map(str, agent.setup.oldest))
-        return Step("version", False, f"{told} is too old: hooks need {needed} or newer", f"update {agent.title}")
-    return Step("version", True, told)
+        return Step(
+            "version", False, f"{shown_version} is too old: hooks need {needed} or newer", f"update {agent.title}"
+        )
+    return Step("version", True, shown_version)
 
 
 @lru_cache(maxsize=64)
 def _asked_version(program: str, _changed: int) -> tuple[int, ...]:
     try:
-        said = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=VERSION_S, check=False)
+        completed = subprocess.run(
+            [program, "--version"], capture_output=True, text=True, timeout=VERSION_S, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return ()
-    found = VERSION.search(said.stdout)
-    return tuple(int(part) for part in found.groups()) if found else ()
+    match = VERSION.search(completed.stdout)
+    return tuple(int(part) for part in match.groups()) if match else ()
 
 
 def version_of(program: str) -> tuple[int, ...]:
@@ -130,17 +134,17 @@ def _trust_step(agent: Agent, level: str, project: Path) -> list[Step]:
     return []
 
 
-def _self_test_step(agent: Agent, found: list[hooks.Installed]) -> Step:
+def _self_test_step(agent: Agent, entries: list[hooks.Installed]) -> Step:
     """Runs a hook line exactly as it stands in the settings, and looks whether the daemon has recorded it."""
-    chosen = _quiet_entry(agent, found)
+    chosen = _quiet_entry(agent, entries)
     if chosen is None:
         return Step("self-test", None, "it has no hook that can be tried without a session")
     event, command = chosen
     try:
         head = int(client.ask("status")["counts"]["events"])
         began = time.monotonic()
-        given = json.dumps({"hook_event_name": event, "session_id": "", "message": "Holdfast self-test"}).encode()
-        done = subprocess.run(command, input=given, capture_output=True, timeout=SELF_TEST_S, check=False)
+        payload = json.dumps({"hook_event_name": event, "session_id": "", "message": "Holdfast self-test"}).encode()
+        done = subprocess.run(command, input=payload, capture_output=True, timeout=SELF_TEST_S, check=False)
         took = (time.monotonic() - began) * 1000
         if done.returncode:
             return Step("self-test", False, f"the hook line ended with {done.returncode}", "holdfast doctor --fix")
@@ -156,8 +160,8 @@ def _is_plugin(agent: Agent) -> bool:
     return bool(agent.setup and agent.setup.layout == "text")
 
 
-def _quiet_entry(agent: Agent, found: list[hooks.Installed]) -> tuple[str, list[str]] | None:
-    lines = {one.event: words_of(_entry_of(one.entry)) for one in found}
+def _quiet_entry(agent: Agent, entries: list[hooks.Installed]) -> tuple[str, list[str]] | None:
+    lines = {one.event: words_of(_entry_of(one.entry)) for one in entries}
     for kind in QUIET_KINDS:
         for hook in agent.hooks:
             if hook.kind != kind or not hook.register or hook.mode != "tell":
@@ -195,10 +199,10 @@ def _seen_step(agent: Agent, seen: dict[str, Any]) -> Step:
 
 def _sessions_by_agent() -> dict[str, Any]:
     try:
-        found: dict[str, Any] = client.view("sessions.agents") if client.running() else {}
+        answer: dict[str, Any] = client.view("sessions.agents") if client.running() else {}
     except HoldfastError:
         return {}  # a daemon of an older version
-    return found
+    return answer
 
 
 def temporary_environment() -> str:
@@ -207,9 +211,9 @@ def temporary_environment() -> str:
     return f"Holdfast runs from a cache ({sys.prefix})" if any(part in prefix for part in TEMPORARY) else ""
 
 
-def next_commands(found: Iterable[Readiness]) -> list[str]:
+def next_commands(agents: Iterable[Readiness]) -> list[str]:
     """What is still to do, each once: first what keeps an agent from being recorded, then what has yet to be seen."""
-    steps = [step for one in found for step in one.steps if step.next and not step.done]
+    steps = [step for one in agents for step in one.steps if step.next and not step.done]
     keep = ["uv tool install holdfast-agents && holdfast up"] if temporary_environment() else []
     keep += ["install git, then: holdfast up"] if missing_git() else []
     ordered = [step.next for step in steps if step.done is False] + [step.next for step in steps if step.done is None]

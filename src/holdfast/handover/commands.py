@@ -59,22 +59,22 @@ class CommandRun(msgspec.Struct, frozen=True):
         """The command with what it printed, as far as that says something."""
         names = ", ".join(dict.fromkeys(_NAMES.findall(self.output)))
         counts = ", ".join(dict.fromkeys(_COUNTS.findall(self.output)))
-        said = ", ".join(part for part in (counts, names) if part) or " ".join(self.output.split())[:LONGEST_OUTPUT]
-        return f"`{self.command}`: {said}" if said else f"`{self.command}`"
+        outcome = ", ".join(part for part in (counts, names) if part) or " ".join(self.output.split())[:LONGEST_OUTPUT]
+        return f"`{self.command}`: {outcome}" if outcome else f"`{self.command}`"
 
 
 def command_runs(events: Sequence[RunEvent]) -> list[CommandRun]:
     """In order; a command whose exit is unknown is left out. Several checks of one call are one run."""
-    found: dict[tuple[str, int], CommandRun] = {}
+    runs: dict[tuple[str, int], CommandRun] = {}
     for number, event in enumerate(events):
         if event.kind not in ("command", "check") or not event.command or event.exit is None:
             continue
         key = ("check", event.of) if event.of else ("", number)
-        before = found.pop(key, None)
+        before = runs.pop(key, None)
         ok = event.exit == 0 and (before is None or before.ok)
         output = f"{before.output}\n{event.output}" if before and not before.ok else event.output
-        found[key] = CommandRun(number, event.command, ok, output, event.kind == "check")
-    return list(found.values())
+        runs[key] = CommandRun(number, event.command, ok, output, event.kind == "check")
+    return list(runs.values())
 
 
 def failing_runs(runs: Sequence[CommandRun]) -> list[CommandRun]:
@@ -120,8 +120,8 @@ def working_runs(runs: Sequence[CommandRun]) -> list[CommandRun]:
 
 
 def reverted_paths(runs: Sequence[CommandRun]) -> list[str]:
-    found: list[str] = []
+    paths: list[str] = []
     for run in runs:
         if run.ok and (match := _REVERT.match(run.command)):
-            found += [part for part in match["rest"].split() if not part.startswith("-")]
-    return found
+            paths += [part for part in match["rest"].split() if not part.startswith("-")]
+    return paths

@@ -280,18 +280,18 @@ def _named_options(sentence: str, before: Sequence[SessionEvent]) -> Iterator[st
 
 def _decisions(events: Sequence[SessionEvent]) -> Iterator[str]:
     """What the user settled on the way: an option that was picked, and what memory would keep of his words."""
-    said = ""
+    agent_message = ""
     for event in events:
         if event.kind == "answer":
-            said = event.text
+            agent_message = event.text
         if event.kind != "prompt":
             continue
-        if (choice := _CHOICE.match(event.text)) and (options := dict(_OPTION.findall(said))).get(choice[1]):
+        if (choice := _CHOICE.match(event.text)) and (options := dict(_OPTION.findall(agent_message))).get(choice[1]):
             yield _line(options[choice[1]].rstrip(" ,;."), 160)
         yield from (
             _line(o.text)
-            for o in observe_prompt(event.text, said)
-            if o.outcome == KEPT or (said and o.probability > 0.4)
+            for o in observe_prompt(event.text, agent_message)
+            if o.outcome == KEPT or (agent_message and o.probability > 0.4)
         )
 
 

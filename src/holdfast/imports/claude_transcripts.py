@@ -61,10 +61,10 @@ class Record(msgspec.Struct):
 decode = msgspec.json.Decoder(Record).decode
 
 
-def find(place: Place) -> Iterable[Path]:
+def find(location: Place) -> Iterable[Path]:
     """A subagent's transcript is read with that of its session; alone only where that is gone."""
-    found = sorted((place.home / ".claude" / "projects").rglob("*.jsonl"))
-    return [path for path in found if path.parent.name != SUBAGENTS or not _session_file(path).exists()]
+    transcripts = sorted((location.home / ".claude" / "projects").rglob("*.jsonl"))
+    return [path for path in transcripts if path.parent.name != SUBAGENTS or not _session_file(path).exists()]
 
 
 def _session_file(subagent: Path) -> Path:
@@ -78,7 +78,7 @@ def read(path: Path, _place: Place) -> Iterator[Found]:
 
 
 def _read_file(path: Path) -> Iterator[Found]:
-    told = _Transcript(path)
+    transcript = _Transcript(path)
     for number, line in lines(path):
         try:
             record = decode(line)
@@ -90,9 +90,9 @@ def _read_file(path: Path) -> Iterator[Found]:
         elif record.message is None or not record.sessionId or not record.uuid:
             yield Skipped(f"{path}:{number}", "a message without session, id or text")
         else:
-            yield from told.take(record)
-            yield from told.spent(line)
-    yield from told.close()
+            yield from transcript.take(record)
+            yield from transcript.spent(line)
+    yield from transcript.close()
 
 
 @dataclass
@@ -155,9 +155,9 @@ class _Transcript:
                 self.calls[part["id"]] = (str(name), data)
                 yield self._event(record, "tool.started", n, tool=str(name), call=part["id"], **data)
 
-    def _tool(self, record: Record, name: Any, given: Any) -> dict[str, Any]:
+    def _tool(self, record: Record, name: Any, tool_input: Any) -> dict[str, Any]:
         data: dict[str, Any] = {"cwd": record.cwd or ""}
-        reading.add_tool(TABLES, data, {"tool_name": name, "tool_input": given})
+        reading.add_tool(TABLES, data, {"tool_name": name, "tool_input": tool_input})
         del data["cwd"]
         return data
 

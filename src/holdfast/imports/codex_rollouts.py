@@ -44,21 +44,21 @@ class Record(msgspec.Struct):
 decode = msgspec.json.Decoder(Record).decode
 
 
-def find(place: Place) -> Iterable[Path]:
-    return sorted((place.home / ".codex").rglob("rollout-*.jsonl"))
+def find(location: Place) -> Iterable[Path]:
+    return sorted((location.home / ".codex").rglob("rollout-*.jsonl"))
 
 
 def read(path: Path, _place: Place) -> Iterator[Found]:
-    told = _Rollout(path)
+    rollout = _Rollout(path)
     for number, line in lines(path):
         try:
             record = decode(line)
         except PARSE_ERRORS as error:
             yield Skipped(f"{path}:{number}", f"not a record: {str(error)[:120]}")
             continue
-        events: list[Found] = [*told.take(record, number), *told.spent(line)]
-        yield from events or [Skipped(str(path), told.name_of(record), expected=True)]
-    yield from told.close()
+        events: list[Found] = [*rollout.take(record, number), *rollout.spent(line)]
+        yield from events or [Skipped(str(path), rollout.name_of(record), expected=True)]
+    yield from rollout.close()
 
 
 @dataclass
@@ -145,11 +145,11 @@ class _Rollout:
             yield self._event("tool.finished", at, number, tool=name, call=call, **_result(data, payload.get("output")))
 
     def _tool(self, name: str, payload: Mapping[str, Any]) -> dict[str, Any]:
-        given = _arguments(payload)
+        arguments = _arguments(payload)
         data: dict[str, Any] = {"cwd": self.cwd}
-        reading.add_tool(TABLES, data, {"tool_name": name, "tool_input": given})
+        reading.add_tool(TABLES, data, {"tool_name": name, "tool_input": arguments})
         if name == "apply_patch":
-            named = [path.strip() for path in PATCHED.findall(str(given.get("command", "")))]
+            named = [path.strip() for path in PATCHED.findall(str(arguments.get("command", "")))]
             data["paths"] = normal.paths_in({"paths": named}, self.cwd)
         del data["cwd"]
         return data
@@ -176,17 +176,17 @@ class _Rollout:
 
 
 def _arguments(payload: Mapping[str, Any]) -> dict[str, Any]:
-    given = payload.get("arguments", payload.get("input", payload.get("action")))
-    if isinstance(given, str):
+    arguments = payload.get("arguments", payload.get("input", payload.get("action")))
+    if isinstance(arguments, str):
         try:
-            given = msgspec.json.decode(given)
+            arguments = msgspec.json.decode(arguments)
         except (msgspec.DecodeError, UnicodeEncodeError):
-            given = {"command": given}
-    found = dict(normal.mapping(given))
-    command = found.get("cmd", found.get("command"))
+            arguments = {"command": arguments}
+    fields = dict(normal.mapping(arguments))
+    command = fields.get("cmd", fields.get("command"))
     if isinstance(command, list):
         command = str(command[-1]) if command else ""
-    return {**found, **({"command": command} if isinstance(command, str) else {})}
+    return {**fields, **({"command": command} if isinstance(command, str) else {})}
 
 
 def _refusal(output: Any) -> str:

@@ -27,8 +27,8 @@ class Session(msgspec.Struct, rename="camel"):
 decode = msgspec.json.Decoder(Session).decode
 
 
-def find(place: Place) -> Iterable[Path]:
-    return usage.find(place.home)
+def find(location: Place) -> Iterable[Path]:
+    return usage.find(location.home)
 
 
 def read(path: Path, _place: Place) -> Iterator[Found]:

@@ -30,8 +30,8 @@ class Line(msgspec.Struct, rename={"agent": "agentId"}):
 decode = msgspec.json.Decoder(Line).decode
 
 
-def find(place: Place) -> Iterable[Path]:
-    return usage.find(place.home)
+def find(location: Place) -> Iterable[Path]:
+    return usage.find(location.home)
 
 
 def read(path: Path, _place: Place) -> Iterator[Found]:
@@ -47,16 +47,16 @@ class _Events:
         self.lanes: dict[str, History] = {}
 
     def take(self, line: bytes, _number: int) -> Iterator[Event]:
-        told = decode(line)
+        record = decode(line)
         statement = usage.parse(line, self.side.position)
-        context, data, at = self.side.position.context, normal.mapping(told.data), milliseconds(told.timestamp)
+        context, data, at = self.side.position.context, normal.mapping(record.data), milliseconds(record.timestamp)
         self.main.project, self.main.branch = context.project, context.branch
         yield from self.main.begin(at)
-        history = self._history(told.agent or "")
+        history = self._history(record.agent or "")
         yield from history.begin(at)
-        handle = HANDLERS.get(told.type)
+        handle = HANDLERS.get(record.type)
         if handle:
-            yield from handle(history, data, at, told.id)
+            yield from handle(history, data, at, record.id)
         yield from self.side.event(statement, history)
 
     def _history(self, lane: str) -> History:

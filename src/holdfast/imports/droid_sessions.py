@@ -38,8 +38,8 @@ class Line(msgspec.Struct, rename={"caller": "callingSessionId"}):
 decode = msgspec.json.Decoder(Line).decode
 
 
-def find(place: Place) -> Iterable[Path]:
-    return sorted((place.home / ".factory" / "sessions").glob("**/*.jsonl"))
+def find(location: Place) -> Iterable[Path]:
+    return sorted((location.home / ".factory" / "sessions").glob("**/*.jsonl"))
 
 
 def read(path: Path, _place: Place) -> Iterator[Found]:
@@ -52,20 +52,20 @@ class _Session:
         self.history = History(NAME, path, TABLES)
 
     def take(self, line: bytes, _number: int) -> Iterator[Event]:
-        told, history = decode(line), self.history
-        if told.type == "session_start":
-            history.session, history.project = told.caller or told.id, told.cwd or ""
-            history.lane = told.id if told.caller else ""
-        message, at = told.message, milliseconds(told.timestamp)
+        record, history = decode(line), self.history
+        if record.type == "session_start":
+            history.session, history.project = record.caller or record.id, record.cwd or ""
+            history.lane = record.id if record.caller else ""
+        message, at = record.message, milliseconds(record.timestamp)
         if message is None or not at:
             return
         yield from history.begin(at)
-        if message.visibility == "user_only" or told.id.startswith("context-"):
+        if message.visibility == "user_only" or record.id.startswith("context-"):
             return
         if message.role == "assistant":
             yield from self._answer(message, at)
         else:
-            yield from self._user(told, message, at)
+            yield from self._user(record, message, at)
 
     def _answer(self, message: Message, at: int) -> Iterator[Event]:
         self.history.model = (message.model or "").removeprefix("custom:") or self.history.model
@@ -74,7 +74,7 @@ class _Session:
             if part.get("type") == "tool_use":
                 yield from self.history.call(at, str(part.get("id")), str(part.get("name") or ""), part.get("input"))
 
-    def _user(self, told: Line, message: Message, at: int) -> Iterator[Event]:
+    def _user(self, record: Line, message: Message, at: int) -> Iterator[Event]:
         parts = [normal.mapping(p) for p in message.content] if isinstance(message.content, list) else []
         results = [part for part in parts if part.get("type") == "tool_result"]
         for part in results:
@@ -84,8 +84,8 @@ class _Session:
                 at, str(part.get("tool_use_id")), output, failed=part.get("is_error") is True, code=code
             )
         if not results:
-            synthetic = bool(self.history.lane) or told.id.startswith(NOT_TYPED)
-            yield from self.history.prompt(at, told.id, text_of(message.content), synthetic=synthetic)
+            synthetic = bool(self.history.lane) or record.id.startswith(NOT_TYPED)
+            yield from self.history.prompt(at, record.id, text_of(message.content), synthetic=synthetic)
 
     def close(self) -> Iterator[Event]:
         """The sums have no time of their own: they belong to the end."""

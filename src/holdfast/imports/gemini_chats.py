@@ -34,8 +34,8 @@ class Line(msgspec.Struct, rename={"session_id": "sessionId", "tool_calls": "too
 decode = msgspec.json.Decoder(Line).decode
 
 
-def find(place: Place) -> Iterable[Path]:
-    return [path for path in usage.find(place.home) if path.parent.name == "chats"]
+def find(location: Place) -> Iterable[Path]:
+    return [path for path in usage.find(location.home) if path.parent.name == "chats"]
 
 
 def read(path: Path, _place: Place) -> Iterator[Found]:
@@ -58,29 +58,29 @@ class _Chat:
         self.seen: set[str] = set()
 
     def take(self, line: bytes, _number: int) -> Iterator[Event]:
-        told, history, context = decode(line), self.history, self.side.position.context
+        record, history, context = decode(line), self.history, self.side.position.context
         statement = usage.parse(line, self.side.position)
         history.session, history.lane = context.session, context.lane
-        at = milliseconds(told.timestamp)
-        if told.type:
+        at = milliseconds(record.timestamp)
+        if record.type:
             yield from history.begin(at)
-            history.model = told.model or history.model
-        if told.type == "user" and told.id not in self.seen:
-            yield from self._user(told, at)
-        elif told.type == "gemini":
-            yield from self._answer(told, at)
-        self.seen.add(told.id)
+            history.model = record.model or history.model
+        if record.type == "user" and record.id not in self.seen:
+            yield from self._user(record, at)
+        elif record.type == "gemini":
+            yield from self._answer(record, at)
+        self.seen.add(record.id)
         yield from self.side.event(statement, history)
 
-    def _user(self, told: Line, at: int) -> Iterator[Event]:
+    def _user(self, record: Line, at: int) -> Iterator[Event]:
         """What tools gave back comes as a user's message, too; a resumed chat repeats what it began with."""
-        text = text_of(told.content)
+        text = text_of(record.content)
         if text and not text.startswith(SET_UP):
-            yield from self.history.prompt(at, told.id, text, synthetic=bool(self.history.lane))
+            yield from self.history.prompt(at, record.id, text, synthetic=bool(self.history.lane))
 
-    def _answer(self, told: Line, at: int) -> Iterator[Event]:
-        self.history.answer = text_of(told.content) or self.history.answer
-        for made in map(normal.mapping, told.tool_calls):
+    def _answer(self, record: Line, at: int) -> Iterator[Event]:
+        self.history.answer = text_of(record.content) or self.history.answer
+        for made in map(normal.mapping, record.tool_calls):
             call, tool = str(made.get("id") or ""), str(made.get("name") or "")
             if call and call not in self.seen:
                 self.seen.add(call)

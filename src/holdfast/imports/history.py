@@ -57,16 +57,16 @@ class History:
             data["synthetic"] = True
         yield self.event("prompt.submitted", at, ident, **data)
 
-    def call(self, at: int, call: str, tool: str, given: Any) -> Iterator[Event]:
+    def call(self, at: int, call: str, tool: str, tool_input: Any) -> Iterator[Event]:
         data: dict[str, Any] = {"cwd": self.project}
-        reading.add_tool(self.tools, data, {self.tools.tool_name: tool, self.tools.tool_input: given})
+        reading.add_tool(self.tools, data, {self.tools.tool_name: tool, self.tools.tool_input: tool_input})
         del data["cwd"]
         self.calls[call] = (tool, data)
         yield self.event("tool.started", at, call, tool=tool, call=call, **data)
 
     def result(self, at: int, call: str, output: Any, *, failed: bool = False, code: int | None = None) -> Event:
-        tool, known = self.calls.pop(call, ("", {"action": "other"}))
-        data = {**known, "ok": not failed and not code}
+        tool, call_data = self.calls.pop(call, ("", {"action": "other"}))
+        data = {**call_data, "ok": not failed and not code}
         if code is not None and data.get("action") == "shell":
             data["exit_code"] = code
         if failed:
@@ -86,8 +86,8 @@ class History:
 
     def end_turn(self, at: int, kind: str = "turn.ended") -> Iterator[Event]:
         if self.open_turn and not self.lane:
-            said = {"message": normal.capped(self.answer, normal.MESSAGE)} if self.answer else {}
-            yield self.event(kind, self.last or at, f"{self.turn}/end", **said)
+            message_data = {"message": normal.capped(self.answer, normal.MESSAGE)} if self.answer else {}
+            yield self.event(kind, self.last or at, f"{self.turn}/end", **message_data)
         if not self.lane:
             self.answer = ""
         self.open_turn = False
@@ -97,8 +97,8 @@ class History:
         if not self.begun:
             return
         if self.lane:
-            said = {"message": normal.capped(self.answer, normal.MESSAGE)} if self.answer else {}
-            yield self.event("subagent.ended", self.last, f"{self.last}", **said)
+            message_data = {"message": normal.capped(self.answer, normal.MESSAGE)} if self.answer else {}
+            yield self.event("subagent.ended", self.last, f"{self.last}", **message_data)
             return
         yield from self.end_turn(self.last)
         yield self.event("session.ended", self.last, f"{self.last}", reason="import")
@@ -132,8 +132,8 @@ class UsageSide:
         record = statement and record_of(self.agent, statement, self.position)
         if record:
             more = {"session": record.session or history.session, "project": record.project or history.project}
-            found = msgspec.structs.replace(record, **more, turn=history.turn or record.turn)
-            yield usage_event(found, imported=self.agent)
+            usage_record = msgspec.structs.replace(record, **more, turn=history.turn or record.turn)
+            yield usage_event(usage_record, imported=self.agent)
 
 
 TakeLine = Callable[[bytes, int], Iterable[Event]]
@@ -153,8 +153,8 @@ def text_of(parts: Any, key: str = "text") -> str:
     """The text of a message that is text, or a list of parts."""
     if isinstance(parts, str):
         return parts
-    found = [part.get(key) for part in map(normal.mapping, parts)] if isinstance(parts, list) else []
-    return "\n".join(text for text in found if isinstance(text, str))
+    texts = [part.get(key) for part in map(normal.mapping, parts)] if isinstance(parts, list) else []
+    return "\n".join(text for text in texts if isinstance(text, str))
 
 
 # Which turn each call of a model belongs to, found as a live session would have numbered its turns.
@@ -167,8 +167,8 @@ def number_turns(events: Iterable[Event]) -> Iterator[Event]:
     """Events of one file, in order. The rules are those of the feature `sessions`, so that both count alike."""
     sessions: OrderedDict[str, Session] = OrderedDict()
     for event in events:
-        known = sessions.pop(event.session, None)
-        session = reduce_session(known, event)
+        previous = sessions.pop(event.session, None)
+        session = reduce_session(previous, event)
         if session is not None:
             sessions[event.session] = session
             if len(sessions) > MAX_SESSIONS:

@@ -33,8 +33,8 @@ class Line(msgspec.Struct, rename="camel"):
 decode = msgspec.json.Decoder(Line).decode
 
 
-def find(place: Place) -> Iterable[Path]:
-    return [path for path in usage.find(place.home) if path.parent.name == usage.MAIN]
+def find(location: Place) -> Iterable[Path]:
+    return [path for path in usage.find(location.home) if path.parent.name == usage.MAIN]
 
 
 def read(path: Path, _place: Place) -> Iterator[Found]:
@@ -54,21 +54,24 @@ class _Wire:
         self.side = UsageSide(NAME, Position(str(path), context=context))
 
     def take(self, line: bytes, number: int) -> Iterator[Event]:
-        told, history, at = decode(line), self.history, 0
-        statement, at = usage.parse(line, self.side.position), milliseconds(told.time)
+        record, history, at = decode(line), self.history, 0
+        statement, at = usage.parse(line, self.side.position), milliseconds(record.time)
         history.project = self.side.position.context.project
-        if told.type == "profile.bind":
-            history.model, history.lane_type = told.model_alias or "", (told.profile_name or "") if history.lane else ""
+        if record.type == "profile.bind":
+            history.model, history.lane_type = (
+                record.model_alias or "",
+                (record.profile_name or "") if history.lane else "",
+            )
             yield from history.begin(at)
-        elif told.type == "turn.prompt":
-            synthetic = normal.mapping(told.origin).get("kind") != "user"
+        elif record.type == "turn.prompt":
+            synthetic = normal.mapping(record.origin).get("kind") != "user"
             yield from history.begin(at)
-            yield from history.prompt(at, told.prompt_id or str(number), text_of(told.input), synthetic=synthetic)
-        elif told.type == "context.append_loop_event":
-            yield from self._loop(normal.mapping(told.event), at)
-        elif told.type == "turn.ended":
-            yield from history.end_turn(at, "turn.interrupted" if told.reason == "cancelled" else "turn.ended")
-        elif told.type == "full_compaction.completed":
+            yield from history.prompt(at, record.prompt_id or str(number), text_of(record.input), synthetic=synthetic)
+        elif record.type == "context.append_loop_event":
+            yield from self._loop(normal.mapping(record.event), at)
+        elif record.type == "turn.ended":
+            yield from history.end_turn(at, "turn.interrupted" if record.reason == "cancelled" else "turn.ended")
+        elif record.type == "full_compaction.completed":
             yield history.compacted(at, str(number))
         yield from self.side.event(statement, history)
 

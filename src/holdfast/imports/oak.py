@@ -21,11 +21,11 @@ AGENTS = {"claude": "claude-code"}
 Row = Mapping[str, Any]
 
 
-def find(place: Place) -> Iterable[Path]:
-    return [file] if (file := place.project / FILE).is_file() else []
+def find(location: Place) -> Iterable[Path]:
+    return [file] if (file := location.project / FILE).is_file() else []
 
 
-def read(path: Path, place: Place) -> Iterator[Found]:
+def read(path: Path, location: Place) -> Iterator[Found]:
     """Opening a database can write to its folder, so that even a look would change something."""
     with tempfile.TemporaryDirectory(prefix="holdfast-import-") as folder:
         for suffix in ("", "-wal"):
@@ -33,15 +33,15 @@ def read(path: Path, place: Place) -> Iterator[Found]:
                 shutil.copyfile(part, Path(folder) / (path.name + suffix))
         try:
             db = apsw.Connection(str(Path(folder) / path.name))
-            yield from _Database(db, path, place).events()
+            yield from _Database(db, path, location).events()
             db.close()
         except apsw.Error as error:
             yield Skipped(str(path), f"not a database of OAK: {error}")
 
 
 class _Database:
-    def __init__(self, db: apsw.Connection, path: Path, place: Place) -> None:
-        self.db, self.path, self.place = db, path, place
+    def __init__(self, db: apsw.Connection, path: Path, location: Place) -> None:
+        self.db, self.path, self.place = db, path, location
         self.agents: dict[str, str] = {}
         self.numbers: dict[Any, str] = {}
 
@@ -88,13 +88,13 @@ class _Database:
         data: dict[str, Any] = {"cwd": str(self.place.project)}
         reading.add_tool(TABLES, data, {"tool_name": tool, "tool_input": _json(row.get("tool_input"))})
         ok = row.get("success") not in (0, False)
-        told = {"ok": ok, "call": f"oak-{row.get('id')}", "turn": self.numbers.get(row.get("prompt_batch_id"), "")}
+        outcome = {"ok": ok, "call": f"oak-{row.get('id')}", "turn": self.numbers.get(row.get("prompt_batch_id"), "")}
         if row.get("tool_output_summary"):
-            told["output"] = normal.capped(str(row["tool_output_summary"]), normal.OUTPUT)
+            outcome["output"] = normal.capped(str(row["tool_output_summary"]), normal.OUTPUT)
         if not ok:
-            told["error"] = normal.capped(str(row.get("error_message") or ""), normal.ERROR)
+            outcome["error"] = normal.capped(str(row.get("error_message") or ""), normal.ERROR)
         kind = "tool.finished" if ok else "tool.failed"
-        return self._event(kind, row, row.get("id"), session, _time(row, "timestamp"), tool=tool, **data, **told)
+        return self._event(kind, row, row.get("id"), session, _time(row, "timestamp"), tool=tool, **data, **outcome)
 
     def _event(self, kind: str, row: Row, which: Any, session: str, at: int, tool: str = "", **data: Any) -> Event:
         agent = self.agents.get(session, "claude")
@@ -112,8 +112,8 @@ class _Database:
 
 
 def _time(row: Row, *names: str) -> int:
-    told = [row.get(suffixed) for name in names for suffixed in (f"{name}_epoch", name)]
-    return next((at for value in told if (at := milliseconds(value))), 0)
+    candidates = [row.get(suffixed) for name in names for suffixed in (f"{name}_epoch", name)]
+    return next((at for value in candidates if (at := milliseconds(value))), 0)
 
 
 def _json(text: Any) -> Any:

@@ -23,8 +23,8 @@ MESSAGES = "SELECT id, time_created, data FROM message WHERE session_id = ? ORDE
 PARTS = "SELECT id, data FROM part WHERE message_id = ? ORDER BY id"
 
 
-def find(place: Place) -> Iterable[Path]:
-    return usage.find(place.home)
+def find(location: Place) -> Iterable[Path]:
+    return usage.find(location.home)
 
 
 def read(path: Path, _place: Place) -> Iterator[Found]:
@@ -45,10 +45,10 @@ def read(path: Path, _place: Place) -> Iterator[Found]:
 def _sessions(path: Path, database: apsw.Connection) -> Iterator[Found]:
     """Each with its subagents; one whose session is gone stands alone."""
     rows = [(str(id_), str(parent), str(folder)) for id_, parent, folder in database.execute(SESSIONS)]
-    known = {own for own, _, _ in rows}
+    known_ids = {own for own, _, _ in rows}
     families: dict[str, list[Iterator[Found]]] = {}
     for own, parent, folder in rows:
-        head = parent if parent in known else own
+        head = parent if parent in known_ids else own
         families.setdefault(head, []).append(_Session(path, database, own, parent, folder).events())
     for family in families.values():
         yield from merged(family)

@@ -43,8 +43,8 @@ class Line(msgspec.Struct, rename="camel"):
 decode = msgspec.json.Decoder(Line).decode
 
 
-def find(place: Place) -> Iterable[Path]:
-    return usage.find(place.home)
+def find(location: Place) -> Iterable[Path]:
+    return usage.find(location.home)
 
 
 def read(path: Path, _place: Place) -> Iterator[Found]:
@@ -65,41 +65,41 @@ class _Chat:
         """The session's own chat has the figures of its subagents, too."""
 
     def take(self, line: bytes, _number: int) -> Iterator[Event]:
-        told, history = decode(line), self.history
-        history.session, history.lane = told.session_id or history.session, told.agent_id or ""
-        history.lane_type = told.agent_name or ""
-        history.project, history.branch = told.cwd or history.project, told.git_branch or history.branch
-        history.model = told.model or history.model
-        at = milliseconds(told.timestamp)
+        record, history = decode(line), self.history
+        history.session, history.lane = record.session_id or history.session, record.agent_id or ""
+        history.lane_type = record.agent_name or ""
+        history.project, history.branch = record.cwd or history.project, record.git_branch or history.branch
+        history.model = record.model or history.model
+        at = milliseconds(record.timestamp)
         yield from history.begin(at)
-        parts = told.message.parts if told.message else None
-        if told.type == "user":
-            synthetic = bool(history.lane) or told.provenance in NOT_TYPED
-            yield from history.prompt(at, told.uuid, _typed(parts), synthetic=synthetic)
-        elif told.type == "assistant":
-            yield from self._answer(told, parts, at)
-        elif told.type == "tool_result":
-            yield from self._result(told, parts, at)
-        elif told.subtype == "chat_compression":
-            yield history.compacted(at, told.uuid)
+        parts = record.message.parts if record.message else None
+        if record.type == "user":
+            synthetic = bool(history.lane) or record.provenance in NOT_TYPED
+            yield from history.prompt(at, record.uuid, _typed(parts), synthetic=synthetic)
+        elif record.type == "assistant":
+            yield from self._answer(record, parts, at)
+        elif record.type == "tool_result":
+            yield from self._result(record, parts, at)
+        elif record.subtype == "chat_compression":
+            yield history.compacted(at, record.uuid)
         if self.counts:
             yield from self.side.event(usage.parse(line, self.side.position), history)
 
-    def _answer(self, told: Line, parts: Any, at: int) -> Iterator[Event]:
+    def _answer(self, record: Line, parts: Any, at: int) -> Iterator[Event]:
         self.history.answer = text_of(parts) or self.history.answer
         for n, part in enumerate(parts if isinstance(parts, list) else ()):
             made = normal.mapping(normal.mapping(part).get("functionCall"))
             if made:
-                call = str(made.get("id") or f"{told.uuid}.{n}")
+                call = str(made.get("id") or f"{record.uuid}.{n}")
                 yield from self.history.call(at, call, str(made.get("name") or ""), made.get("args"))
 
-    def _result(self, told: Line, parts: Any, at: int) -> Iterator[Event]:
-        status = normal.mapping(told.tool_call_result).get("status")
+    def _result(self, record: Line, parts: Any, at: int) -> Iterator[Event]:
+        status = normal.mapping(record.tool_call_result).get("status")
         for part in parts if isinstance(parts, list) else ():
             made = normal.mapping(normal.mapping(part).get("functionResponse"))
             reply = normal.mapping(made.get("response"))
             output = str(reply.get("output") or reply.get("error") or "")
-            call = str(made.get("id") or told.uuid)
+            call = str(made.get("id") or record.uuid)
             yield self.history.result(at, call, output, failed=status == "error", code=exit_code_in(output))
 
 

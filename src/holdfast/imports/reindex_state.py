@@ -11,11 +11,11 @@ NAME = "reindex"
 FILE = "logs/state/session-reindex-tracking.json"
 
 
-def find(place: Place) -> Iterable[Path]:
-    return [file] if (file := place.project / FILE).is_file() else []
+def find(location: Place) -> Iterable[Path]:
+    return [file] if (file := location.project / FILE).is_file() else []
 
 
-def read(path: Path, place: Place) -> Iterator[Found]:
+def read(path: Path, location: Place) -> Iterator[Found]:
     try:
         state = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
@@ -27,11 +27,11 @@ def read(path: Path, place: Place) -> Iterator[Found]:
         yield Skipped(str(path), "no session_id, or no first_semantic_search_shown")
         return
     yield Event(
-        key=key_of(NAME, place.project, session, shown),
+        key=key_of(NAME, location.project, session, shown),
         kind="reindex.marked",
         at=int(path.stat().st_mtime * 1000),
         session=session,
-        project=str(place.project),
+        project=str(location.project),
         data={"shown": shown, "imported": NAME},
     )
 

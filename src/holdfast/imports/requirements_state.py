@@ -12,11 +12,11 @@ NAME = "requirements"
 SCOPES = ("session", "branch", "permanent", "single_use")
 
 
-def find(place: Place) -> Iterable[Path]:
-    return sorted((place.project / ".git" / "requirements").rglob("*.json"))
+def find(location: Place) -> Iterable[Path]:
+    return sorted((location.project / ".git" / "requirements").rglob("*.json"))
 
 
-def read(path: Path, place: Place) -> Iterator[Found]:
+def read(path: Path, location: Place) -> Iterator[Found]:
     try:
         state = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
@@ -26,48 +26,54 @@ def read(path: Path, place: Place) -> Iterator[Found]:
     if not isinstance(named, dict):
         yield Skipped(str(path), "no requirements in it")
         return
-    branch = str(state.get("branch") or path.relative_to(place.project / ".git" / "requirements").with_suffix(""))
+    branch = str(state.get("branch") or path.relative_to(location.project / ".git" / "requirements").with_suffix(""))
     for name, entry in named.items():
-        yield from _requirement(path, place, branch, str(name), entry)
+        yield from _requirement(path, location, branch, str(name), entry)
 
 
 def import_file(path: Path) -> Iterator[Event]:
     """Of a branch file that Holdfast meets where it writes its own (S2-7); nothing for any other file."""
     folder = next((one for one in path.parents if one.name == "requirements" and one.parent.name == ".git"), None)
     if folder is not None:
-        place = Place(Path.home(), folder.parent.parent)
-        yield from (found for found in read(path, place) if isinstance(found, Event))
+        location = Place(Path.home(), folder.parent.parent)
+        yield from (record for record in read(path, location) if isinstance(record, Event))
 
 
-def _requirement(path: Path, place: Place, branch: str, name: str, entry: Any) -> Iterator[Found]:
+def _requirement(path: Path, location: Place, branch: str, name: str, entry: Any) -> Iterator[Found]:
     where = f"{path}: {name}"
     if not isinstance(entry, Mapping) or entry.get("scope", "session") not in SCOPES:
         yield Skipped(where, "not a requirement of a known scope")
         return
     sessions = entry.get("sessions")
     if entry.get("satisfied") is True:
-        yield _event(path, place, branch, name, "", entry, entry)
-    for session, told in sessions.items() if isinstance(sessions, Mapping) else ():
-        if isinstance(told, Mapping) and told.get("satisfied") is True:
-            yield _event(path, place, branch, name, session_name(session), entry, told)
+        yield _event(path, location, branch, name, "", entry, entry)
+    for session, satisfaction in sessions.items() if isinstance(sessions, Mapping) else ():
+        if isinstance(satisfaction, Mapping) and satisfaction.get("satisfied") is True:
+            yield _event(path, location, branch, name, session_name(session), entry, satisfaction)
         else:
             yield Skipped(f"{where}: {session}", "it was not satisfied", expected=True)
 
 
 def _event(
-    path: Path, place: Place, branch: str, name: str, session: str, entry: Mapping[str, Any], told: Mapping[str, Any]
+    path: Path,
+    location: Place,
+    branch: str,
+    name: str,
+    session: str,
+    entry: Mapping[str, Any],
+    satisfaction: Mapping[str, Any],
 ) -> Event:
-    at = milliseconds(told.get("satisfied_at")) or int(path.stat().st_mtime * 1000)
-    ttl = told.get("ttl", entry.get("ttl"))
+    at = milliseconds(satisfaction.get("satisfied_at")) or int(path.stat().st_mtime * 1000)
+    ttl = satisfaction.get("ttl", entry.get("ttl"))
     until = {"until": at + int(ttl * 1000)} if isinstance(ttl, int | float) and not isinstance(ttl, bool) else {}
     scope = str(entry.get("scope", "session"))
-    metadata = told.get("metadata") if isinstance(told.get("metadata"), dict) else {}
+    metadata = satisfaction.get("metadata") if isinstance(satisfaction.get("metadata"), dict) else {}
     data = {
-        "requirements": [{"name": name, "scope": scope, **until}], "method": str(told.get("satisfied_by") or "import"),
-        "metadata": metadata, "branch": branch, "repo": str(place.project / ".git"), "imported": NAME,
+        "requirements": [{"name": name, "scope": scope, **until}], "method": str(satisfaction.get("satisfied_by") or "import"),
+        "metadata": metadata, "branch": branch, "repo": str(location.project / ".git"), "imported": NAME,
     }  # fmt: skip
-    key = key_of(NAME, place.project, branch, name, session, at)
-    return Event(key=key, kind="gates.satisfied", at=at, session=session, project=str(place.project), data=data)
+    key = key_of(NAME, location.project, branch, name, session, at)
+    return Event(key=key, kind="gates.satisfied", at=at, session=session, project=str(location.project), data=data)
 
 
 IMPORTER = Importer(NAME, "the requirements system's state", find, read)

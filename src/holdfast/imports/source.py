@@ -57,15 +57,15 @@ def key_of(importer: str, *parts: object) -> str:
 def merged(sources: Iterable[Iterator[Found]]) -> Iterator[Found]:
     """A session and its subagents in the order of their times, as hooks would have told them."""
     timed = heapq.merge(*map(_timed, sources), key=lambda pair: pair[0])
-    return (found for _, found in timed)
+    return (record for _, record in timed)
 
 
 def _timed(source: Iterator[Found]) -> Iterator[tuple[int, Found]]:
     """What has no time, or an earlier one than what stands before it, keeps its place."""
     last = 0
-    for found in source:
-        last = max(last, found.at) if isinstance(found, Event) else last
-        yield last, found
+    for record in source:
+        last = max(last, record.at) if isinstance(record, Event) else last
+        yield last, record
 
 
 def session_name(value: Any) -> str:

@@ -14,12 +14,12 @@ FOLDERS = ("uat/sessions", ".claude/uat/sessions", "sessions", "uat")
 MOST_CALLS = 5_000
 
 
-def find(place: Place) -> Iterable[Path]:
-    found = [file for name in FOLDERS for file in sorted((place.project / name).glob("claude-session-*.json"))]
-    return list(dict.fromkeys(found))
+def find(location: Place) -> Iterable[Path]:
+    candidates = [file for name in FOLDERS for file in sorted((location.project / name).glob("claude-session-*.json"))]
+    return list(dict.fromkeys(candidates))
 
 
-def read(path: Path, place: Place) -> Iterator[Found]:
+def read(path: Path, location: Place) -> Iterator[Found]:
     try:
         state = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
@@ -30,12 +30,12 @@ def read(path: Path, place: Place) -> Iterator[Found]:
     if meta.get("format") != FORMAT or not isinstance(uat, str) or not uat or not session:
         yield Skipped(str(path), f"not a {FORMAT} with both its ids")
         return
-    yield from _Run(path, place, session, uat, state).events()
+    yield from _Run(path, location, session, uat, state).events()
 
 
 class _Run:
-    def __init__(self, path: Path, place: Place, session: str, uat: str, state: Mapping[str, Any]) -> None:
-        self.path, self.place, self.session, self.uat, self.state = path, place, session, uat, state
+    def __init__(self, path: Path, location: Place, session: str, uat: str, state: Mapping[str, Any]) -> None:
+        self.path, self.place, self.session, self.uat, self.state = path, location, session, uat, state
         self.begun = milliseconds(_map(state, "session").get("startTime"))
 
     def events(self) -> Iterator[Found]:
@@ -61,12 +61,12 @@ class _Run:
         yield self._event("uat.call_ended", name, at, ok=call.get("success") is not False, **ended, **shared)
 
     def _step(self, step: Any) -> Iterator[Found]:
-        told = step if isinstance(step, Mapping) else {}
-        number, status = told.get("stepNumber"), told.get("status")
+        fields = step if isinstance(step, Mapping) else {}
+        number, status = fields.get("stepNumber"), fields.get("status")
         if not isinstance(number, int) or not isinstance(status, str):
             yield Skipped(f"{self.path}: a step", "it has no number or no status")
             return
-        at = milliseconds(told.get("endTime")) or milliseconds(told.get("startTime")) or self.begun
+        at = milliseconds(fields.get("endTime")) or milliseconds(fields.get("startTime")) or self.begun
         yield self._event("uat.step", str(number), at, step=number, status=status)
 
     def _event(self, kind: str, which: str, at: int, **data: Any) -> Event:
@@ -81,18 +81,18 @@ class _Run:
 
 
 def _wanted(step: Any) -> dict[str, Any]:
-    told = step if isinstance(step, Mapping) else {}
-    return {"action": str(told.get("action", "")), "description": str(told.get("description", ""))}
+    fields = step if isinstance(step, Mapping) else {}
+    return {"action": str(fields.get("action", "")), "description": str(fields.get("description", ""))}
 
 
 def _map(value: Any, name: str) -> Mapping[str, Any]:
-    found = value.get(name) if isinstance(value, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
+    inner = value.get(name) if isinstance(value, Mapping) else None
+    return inner if isinstance(inner, Mapping) else {}
 
 
 def _list(value: Mapping[str, Any], name: str) -> list[Any]:
-    found = value.get(name)
-    return found if isinstance(found, list) else []
+    inner = value.get(name)
+    return inner if isinstance(inner, list) else []
 
 
 IMPORTER = Importer(NAME, "the UAT system's sessions", find, read)

@@ -42,17 +42,17 @@ class ReceivedEvent(msgspec.Struct, kw_only=True):
 decode_received = msgspec.json.Decoder(list[ReceivedEvent]).decode
 
 
-def accepted(given: Any, features: Sequence[Feature]) -> list[Event]:
+def accepted(raw_events: Any, features: Sequence[Feature]) -> list[Event]:
     """All or none: a batch with anything strange in it is a mistake of whoever made it."""
     try:
-        events = [one.as_event() for one in decode_received(given)]
+        events = [one.as_event() for one in decode_received(raw_events)]
     except (msgspec.DecodeError, msgspec.ValidationError, TypeError) as error:
         raise CommandRefused(f"these are no events: {error}") from error
     if len(events) > MOST_EVENTS:
         raise CommandRefused(f"more than {MOST_EVENTS} events at once", fix="Send them in smaller batches.")
-    known = (KINDS.keys() - ENGINE_KINDS.keys()).union(*(feature.kinds for feature in features))
+    allowed_kinds = (KINDS.keys() - ENGINE_KINDS.keys()).union(*(feature.kinds for feature in features))
     for event in events:
-        if event.kind not in known:
+        if event.kind not in allowed_kinds:
             raise CommandRefused(f"there is no kind of event {event.kind!r}")
         if not (event.key.isalnum() and event.key.isascii() and len(event.key) <= LONGEST_KEY):
             raise CommandRefused("a key is up to 64 letters and digits")

@@ -188,7 +188,7 @@ def _older_ledger(path: Path) -> Path:
 
 
 def _records(content: bytes) -> list[JournalEntry]:
-    found: list[JournalEntry] = []
+    entries: list[JournalEntry] = []
     at, first = 0, -1
     while at + HEAD.size <= len(content):
         mark, lap, checksum, length = HEAD.unpack_from(content, at)
@@ -196,9 +196,9 @@ def _records(content: bytes) -> list[JournalEntry]:
         if mark != MAGIC or first not in (-1, lap) or len(record) != length or checksum != _checksum(lap, record):
             break
         with contextlib.suppress(msgspec.MsgspecError):  # The checksum holds: it was written by some other version.
-            found.append(decode(record))
+            entries.append(decode(record))
         at, first = at + HEAD.size + length, lap
-    return found
+    return entries
 
 
 def _checksum(lap: int, content: bytes) -> int:

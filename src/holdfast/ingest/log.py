@@ -35,8 +35,8 @@ class Log:
 
     def error(self, event: str, error: BaseException, **fields: Any) -> None:
         where = traceback.extract_tb(error.__traceback__)
-        place = f"{where[-1].filename}:{where[-1].lineno}" if where else ""
-        self(event, error=f"{type(error).__name__}: {error}", where=place, **fields)
+        location = f"{where[-1].filename}:{where[-1].lineno}" if where else ""
+        self(event, error=f"{type(error).__name__}: {error}", where=location, **fields)
 
     def rewrite(self, change: Callable[[Path], bool]) -> int:
         """Lets `change` write each file anew. How many it did."""

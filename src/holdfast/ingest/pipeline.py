@@ -105,13 +105,15 @@ class IngestPipeline:
         """The answers; None where nothing could be kept: then the hooks spool."""
         batch = Batch(deliveries)
         # A batch is mostly the same hook in the same place, many times.
-        asked = any(self._can_decide(*what) for what in {_hook_and_folder(d) for d in deliveries if d.mode != "tell"})
-        if asked or _count(self._batches) >= MOST_UNAPPLIED:
-            self.flush(None if asked else max(PORTION, len(deliveries)))
-            if self._blocked or (asked and self._batches):
+        may_decide = any(
+            self._can_decide(*what) for what in {_hook_and_folder(d) for d in deliveries if d.mode != "tell"}
+        )
+        if may_decide or _count(self._batches) >= MOST_UNAPPLIED:
+            self.flush(None if may_decide else max(PORTION, len(deliveries)))
+            if self._blocked or (may_decide and self._batches):
                 batch.advance(Stage.REFUSED)
                 return None
-        if not asked and self._journal_unapplied(batch):
+        if not may_decide and self._journal_unapplied(batch):
             self._note_answered(deliveries)
             return [NOTHING_TO_SAY] * len(deliveries)
         self.flush()
@@ -271,8 +273,8 @@ class IngestPipeline:
             return []
         reader = self._engine().store.reader()
         try:
-            known = reader.known([one.key for one in entries])
-            return [one for one in entries if one.key not in known]
+            known_keys = reader.known([one.key for one in entries])
+            return [one for one in entries if one.key not in known_keys]
         finally:
             reader.close()
 

@@ -106,14 +106,14 @@ def _utf8(path: Path) -> str:
 
 
 def _deliveries(frames: Sequence[bytes]) -> tuple[list[Delivery], list[bytes]]:
-    found: list[Delivery] = []
+    deliveries: list[Delivery] = []
     unreadable: list[bytes] = []
     for frame in frames:
         try:
-            found.append(as_delivery(frame).unanswered())
+            deliveries.append(as_delivery(frame).unanswered())
         except (BadFrame, ValueError, struct.error):
             unreadable.append(as_record(frame))
-    return found, unreadable
+    return deliveries, unreadable
 
 
 def _files(folder: Path) -> list[tuple[Path, int]]:

@@ -139,8 +139,8 @@ def _body(delivery: Delivery, redact: Redact) -> dict[str, Any]:
     if delivery.cleaned:
         return {"body": body, "body_size": delivery.whole, "body_hash": delivery.digest}
     try:
-        kept, _, digest = capped(redact(body)[0])
-        return {"body": kept, "body_size": len(body), "body_hash": digest}
+        stored_body, _, digest = capped(redact(body)[0])
+        return {"body": stored_body, "body_size": len(body), "body_hash": digest}
     except Exception:
         return {"body_size": len(body), "body_hash": hashlib.sha256(body).hexdigest()}
 

@@ -42,8 +42,10 @@ class Plan:
 
     @property
     def diff(self) -> str:
-        found = difflib.unified_diff(_lines(self.before), _lines(self.after), str(self.path), str(self.path))
-        return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in found)
+        diff_lines = difflib.unified_diff(_lines(self.before), _lines(self.after), str(self.path), str(self.path))
+        return "".join(
+            line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in diff_lines
+        )
 
 
 def _lines(content: bytes | None) -> list[str]:
@@ -128,30 +130,30 @@ def remove(agent: Agent, level: str, project: Path, state: Path | None = None) -
 def installed(agent: Agent, level: str, project: Path, state: Path | None = None) -> list[Installed]:
     path, layout = locations.settings_file(agent, level, project), layouts.of(agent)
     text = _text(path, locations.content(path))
-    wanted = layout.wanted(agent, state or default_state_dir())
+    expected = layout.wanted(agent, state or default_state_dir())
     return [
         Installed(
-            event=found.event,
+            event=hook.event,
             level=level,
             path=path,
-            line=found.line,
-            entry=found.entry,
-            missing=hooks_text.missing_program(found.entry),
-            current=found.entry == wanted.get(found.event),
+            line=hook.line,
+            entry=hook.entry,
+            missing=hooks_text.missing_program(hook.entry),
+            current=hook.entry == expected.get(hook.event),
         )
-        for found in _careful(layout, path, text, lambda: layout.found(text))
+        for hook in _careful(layout, path, text, lambda: layout.found(text))
     ]
 
 
 def verify(agent: Agent, level: str, project: Path, state: Path | None = None) -> list[str]:
     """What is wrong with an installation, in words; empty when all is well."""
     path, layout = locations.settings_file(agent, level, project), layouts.of(agent)
-    found = installed(agent, level, project, state)
-    there = {item.event for item in found}
-    wanted = layout.wanted(agent, state or default_state_dir())
-    wrong = [f"{path}: no hook for {event}" for event in wanted if event not in there]
-    wrong += [f"{item.path}:{item.line}: {item.missing} is not there" for item in found if item.missing]
-    wrong += [f"{item.path}:{item.line}: {item.event} is out of date" for item in found if not item.current]
+    entries = installed(agent, level, project, state)
+    there = {item.event for item in entries}
+    expected = layout.wanted(agent, state or default_state_dir())
+    wrong = [f"{path}: no hook for {event}" for event in expected if event not in there]
+    wrong += [f"{item.path}:{item.line}: {item.missing} is not there" for item in entries if item.missing]
+    wrong += [f"{item.path}:{item.line}: {item.event} is out of date" for item in entries if not item.current]
     if off := layout.switched_off(_text(path, locations.content(path))):
         wrong.append(f"{path}: {off}, so no hook runs")
     return wrong
@@ -190,14 +192,16 @@ def _careful(layout: Layout, path: Path, text: str, work: Callable[[], T]) -> T:
     return result
 
 
-def _remember(agent: Agent, level: str, path: Path, known: Record | None, before: bytes | None, after: bytes) -> Record:
-    if known and before == after:
-        return known
-    original, new = _original(layouts.of(agent), path, before, known), digest(after)
+def _remember(
+    agent: Agent, level: str, path: Path, record: Record | None, before: bytes | None, after: bytes
+) -> Record:
+    if record and before == after:
+        return record
+    original, new = _original(layouts.of(agent), path, before, record), digest(after)
     not_kept = original is not None and level == "user" and layouts.of(agent).secret_at_home
     original = layouts.of(agent).outline(_text(path, original)) if not_kept else original
     # Hashes count only with the original they belong to: somebody may check an older version of the file out again.
-    earlier = known.results if known and known.original == original else ()
+    earlier = record.results if record and record.original == original else ()
     return Record(
         path=str(path),
         agent=agent.name,
@@ -205,8 +209,8 @@ def _remember(agent: Agent, level: str, path: Path, known: Record | None, before
         original=original,
         results=(*(r for r in earlier if r != new), new)[-KEPT_RESULTS:],
         part=_part(_layout_name(agent)),
-        made_folders=(known.made_folders if known else 0) or locations.missing_folders(path),
-        made_file=_made_by_us(known) if known else before is None,
+        made_folders=(record.made_folders if record else 0) or locations.missing_folders(path),
+        made_file=_made_by_us(record) if record else before is None,
         not_kept=not_kept,
     )
 

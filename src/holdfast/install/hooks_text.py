@@ -103,8 +103,8 @@ def missing_program(value: Any) -> str:
     """The file this entry needs and does not find, or nothing."""
     words = words_of(value)
     needed = [words[0], *(word for word in words[1:] if word.endswith(f"/{SCRIPT}"))] if words else []
-    for place, word in enumerate(needed):
-        if not Path(word).is_file() or (place == 0 and not os.access(word, os.X_OK)):
+    for position, word in enumerate(needed):
+        if not Path(word).is_file() or (position == 0 and not os.access(word, os.X_OK)):
             return word
     return ""
 
@@ -121,29 +121,29 @@ def fresh(text: str) -> str:
     return text if text.strip("\ufeff \t\r\n") else ("\ufeff" if text.startswith("\ufeff") else "") + "{}\n"
 
 
-def checked(text: str, wanted: Wanted | None = None) -> Node:
+def checked(text: str, expected: Wanted | None = None) -> Node:
     """The parsed text, refused where an agent would not understand it either."""
     root = parse(text)
     if not root.is_object:
         raise BrokenJson("the file does not hold an object", root.start)
     _only_once(root, HOOKS)
     if hooks := root.member(HOOKS):
-        _check_hooks(hooks, wanted or {})
+        _check_hooks(hooks, expected or {})
     return root
 
 
-def _check_hooks(hooks: Node, wanted: Wanted) -> None:
+def _check_hooks(hooks: Node, expected: Wanted) -> None:
     if not hooks.is_object:
         raise BrokenJson(f'"{HOOKS}" is not an object', hooks.start)
     for event in hooks.items:
         _only_once(hooks, str(event.key))
-        if item := wanted.get(str(event.key)):
+        if item := expected.get(str(event.key)):
             _check_event(event, grouped=GROUPED in item)
 
 
 def _only_once(node: Node, key: str) -> None:
-    if len(found := node.named(key)) > 1:
-        raise BrokenJson(f'"{key}" is there twice', found[1].begin)
+    if len(nodes := node.named(key)) > 1:
+        raise BrokenJson(f'"{key}" is there twice', nodes[1].begin)
 
 
 def _check_event(event: Node, grouped: bool) -> None:
@@ -158,42 +158,42 @@ def _check_event(event: Node, grouped: bool) -> None:
 def ours_in(root: Node) -> list[tuple[str, Node, int]]:
     """(event, the list it stands in, index) of every entry of ours, in the order of the text."""
     hooks = root.member(HOOKS)
-    found = []
+    entries = []
     for event in hooks.items if hooks and hooks.is_object else ():
-        for place, item in enumerate(event.items if event.is_array else ()):
-            found += [(str(event.key), *where) for where in _ours_at(event, place, item)]
-    return found
+        for position, item in enumerate(event.items if event.is_array else ()):
+            entries += [(str(event.key), *where) for where in _ours_at(event, position, item)]
+    return entries
 
 
-def _ours_at(event: Node, place: int, item: Node) -> list[Place]:
+def _ours_at(event: Node, position: int, item: Node) -> list[Place]:
     entries = item.member(GROUPED)
     if entries is None:
-        return [(event, place)] if is_ours(item.value) else []
+        return [(event, position)] if is_ours(item.value) else []
     return [(entries, i) for i, entry in enumerate(entries.items if entries.is_array else ()) if is_ours(entry.value)]
 
 
-def with_ours(text: str, wanted: Wanted) -> str:
-    text = _without_stale(fresh(text), wanted)
-    root = checked(text, wanted)
+def with_ours(text: str, expected: Wanted) -> str:
+    text = _without_stale(fresh(text), expected)
+    root = checked(text, expected)
     replaced = [
-        (entries.items[i].start, entries.items[i].end, style_of(text, root).dumps(entry_of(wanted[event])))
+        (entries.items[i].start, entries.items[i].end, style_of(text, root).dumps(entry_of(expected[event])))
         for event, entries, i in ours_in(root)
-        if entries.items[i].value != entry_of(wanted[event])
+        if entries.items[i].value != entry_of(expected[event])
     ]
-    return _with_missing(edited(text, replaced), wanted)
+    return _with_missing(edited(text, replaced), expected)
 
 
 def entry_of(item: Mapping[str, Any]) -> dict[str, Any]:
     return item[GROUPED][0] if GROUPED in item else dict(item)
 
 
-def _without_stale(text: str, wanted: Wanted) -> str:
+def _without_stale(text: str, expected: Wanted) -> str:
     """Of events we no longer ask for, and all but the first of each event."""
     while True:
-        root = checked(text, wanted)
+        root = checked(text, expected)
         seen: set[str] = set()
         for event, entries, i in ours_in(root):
-            if event not in wanted or event in seen:
+            if event not in expected or event in seen:
                 text = _without_entry(text, root, entries, i)
                 break
             seen.add(event)
@@ -204,21 +204,21 @@ def _without_stale(text: str, wanted: Wanted) -> str:
 def _without_entry(text: str, root: Node, entries: Node, index: int) -> str:
     """With its group where it was alone in there, and with its event where that group was."""
     hooks = root.member(HOOKS) or root
-    for place, event in enumerate(hooks.items):
+    for position, event in enumerate(hooks.items):
         if event is entries and len(entries.items) == 1:
-            return edited(text, remove(text, hooks, place))
+            return edited(text, remove(text, hooks, position))
         for i, group in enumerate(event.items):
             if group.member(GROUPED) is entries and len(entries.items) == 1:
                 alone = len(event.items) == 1
-                return edited(text, remove(text, hooks, place) if alone else remove(text, event, i))
+                return edited(text, remove(text, hooks, position) if alone else remove(text, event, i))
     return edited(text, remove(text, entries, index))
 
 
-def _with_missing(text: str, wanted: Wanted) -> str:
-    root = checked(text, wanted)
+def _with_missing(text: str, expected: Wanted) -> str:
+    root = checked(text, expected)
     style, hooks = style_of(text, root), root.member(HOOKS)
     there = {event for event, _, _ in ours_in(root)}
-    items = {event: style.dumps(item) for event, item in wanted.items() if event not in there}
+    items = {event: style.dumps(item) for event, item in expected.items() if event not in there}
     if hooks is None:
         return edited(text, append(text, root, [_section(items, style)], style)) if items else text
     edits, members = [], []
@@ -241,15 +241,15 @@ def _section(items: Mapping[str, str], style: Style) -> str:
 
 def without_ours(text: str, keep: Collection[str] = ()) -> str:
     """`keep` names the parts (`hooks`, events) that were there before us and stay even when empty."""
-    while place := _ours_first(checked(text), keep):
-        text = edited(text, remove(text, *place))
+    while position := _ours_first(checked(text), keep):
+        text = edited(text, remove(text, *position))
     return text
 
 
 def _ours_first(root: Node, keep: Collection[str]) -> Place | None:
     """The largest thing that is nothing but ours."""
     hooks = root.member(HOOKS)
-    if hooks is None or not (found := ours_in(root)):
+    if hooks is None or not (entries_of_ours := ours_in(root)):
         return None
     if HOOKS not in keep and all(_event_is_ours(event) for event in hooks.items):
         return root, root.items.index(hooks)
@@ -259,7 +259,7 @@ def _ours_first(root: Node, keep: Collection[str]) -> Place | None:
         for j, item in enumerate(event.items if event.is_array else ()):
             if _item_is_ours(item):
                 return event, j
-    _, entries, index = found[0]
+    _, entries, index = entries_of_ours[0]
     return entries, index
 
 

@@ -64,12 +64,12 @@ def line_of(text: str, at: int) -> int:
 
 def comments(text: str, start: int, end: int) -> list[tuple[int, int]]:
     """Only for a stretch between two values, where a comment cannot be part of a string."""
-    return [found.span() for found in COMMENT.finditer(text, start, end)]
+    return [match.span() for match in COMMENT.finditer(text, start, end)]
 
 
 def _skip(text: str, at: int) -> int:
-    found = _BLANK.match(text, at)
-    return found.end() if found else at
+    match = _BLANK.match(text, at)
+    return match.end() if match else at
 
 
 def _value(text: str, at: int, depth: int, key: str | None = None, begin: int | None = None) -> Node:
@@ -80,8 +80,8 @@ def _value(text: str, at: int, depth: int, key: str | None = None, begin: int | 
     if opening == '"':
         value, end = _string(text, at)
         return Node(at, end, begin, key, (), value)
-    if found := _PLAIN.match(text, at):
-        return Node(at, found.end(), begin, key, (), _number(found[0]))
+    if match := _PLAIN.match(text, at):
+        return Node(at, match.end(), begin, key, (), _number(match[0]))
     raise BrokenJson("a value is missing here" if opening in ("", ",", "}", "]") else "not JSON", at)
 
 
@@ -175,8 +175,8 @@ def _line_start(text: str, at: int) -> int:
 
 
 def line_indent(text: str, at: int) -> str:
-    found = re.compile(r"[ \t]*").match(text, _line_start(text, at))
-    return found[0] if found else ""
+    match = re.compile(r"[ \t]*").match(text, _line_start(text, at))
+    return match[0] if match else ""
 
 
 def edited(text: str, edits: Iterable[Edit]) -> str:

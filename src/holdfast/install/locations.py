@@ -21,8 +21,8 @@ def settings_file(agent: Agent, level: str, project: Path) -> Path:
     """The file itself, links followed. It need not be there."""
     named = agent.setup.files.get(level) if agent.setup else None
     if named is None:
-        known = ", ".join(levels(agent)) or "none"
-        raise InstallRefused(f"{agent.title} has no settings at level “{level}”", fix=f"Known: {known}.")
+        known_levels = ", ".join(levels(agent)) or "none"
+        raise InstallRefused(f"{agent.title} has no settings at level “{level}”", fix=f"Known: {known_levels}.")
     base = Path.home() if level == "user" else project
     if not base.is_dir():
         raise InstallRefused("the folder is not there", where=str(base), fix="Name an existing folder.")
@@ -47,7 +47,7 @@ def _followed(path: Path, project: Path) -> Path:
             where=str(path),
             fix="Repair or remove the link, then run: holdfast up",
         )
-    if not any(real.is_relative_to(place.resolve()) for place in (Path.home(), project)):
+    if not any(real.is_relative_to(folder.resolve()) for folder in (Path.home(), project)):
         raise InstallRefused(
             f"it is a link to {real}, outside of home and project",
             where=str(path),
@@ -75,19 +75,19 @@ def refuse_unwritable(path: Path) -> None:
     folder = path.parent
     while not folder.exists():
         folder = folder.parent
-    for place in (path, folder) if path.exists() else (folder,):
-        found = place.stat()
-        if place == path and not stat.S_ISREG(found.st_mode):
-            raise InstallRefused("it is not a plain file", where=str(place), fix="Move it away.")
-        if found.st_uid != os.geteuid():
+    for target in (path, folder) if path.exists() else (folder,):
+        target_stat = target.stat()
+        if target == path and not stat.S_ISREG(target_stat.st_mode):
+            raise InstallRefused("it is not a plain file", where=str(target), fix="Move it away.")
+        if target_stat.st_uid != os.geteuid():
             raise InstallRefused(
-                f"it belongs to user {found.st_uid}",
-                where=str(place),
+                f"it belongs to user {target_stat.st_uid}",
+                where=str(target),
                 fix="Run this as that user, or use another level.",
             )
-        if not found.st_mode & 0o200 or not os.access(place, os.W_OK):
+        if not target_stat.st_mode & 0o200 or not os.access(target, os.W_OK):
             raise InstallRefused(
-                "it is read-only", where=str(place), fix=f"Allow writing (chmod u+w {place}) and try again."
+                "it is read-only", where=str(target), fix=f"Allow writing (chmod u+w {target}) and try again."
             )
 
 

@@ -108,8 +108,8 @@ class Servers:
             raise BrokenJson("the file does not hold an object", root.start)
         servers = root.member(self.section)
         for node, key in ((root, self.section), (servers, NAME)):
-            if node and len(found := node.named(key)) > 1:
-                raise BrokenJson(f'"{key}" is there twice', found[1].begin)
+            if node and len(nodes := node.named(key)) > 1:
+                raise BrokenJson(f'"{key}" is there twice', nodes[1].begin)
         if servers is not None and not servers.is_object:
             raise BrokenJson(f'"{self.section}" is not an object', servers.start)
         return root, servers

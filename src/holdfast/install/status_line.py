@@ -70,6 +70,6 @@ class StatusLine:
         root = parse(text)
         if not root.is_object:
             raise BrokenJson("the file does not hold an object", root.start)
-        if len(found := root.named(self.name)) > 1:
-            raise BrokenJson(f'"{self.name}" is there twice', found[1].begin)
+        if len(nodes := root.named(self.name)) > 1:
+            raise BrokenJson(f'"{self.name}" is there twice', nodes[1].begin)
         return root, root.member(self.name)

@@ -165,9 +165,9 @@ class Connection:
     # ── methods ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _initialize(self, params: dict[str, Any]) -> dict[str, Any]:
-        asked = params.get("protocolVersion")
+        requested_version = params.get("protocolVersion")
         return {
-            "protocolVersion": asked if asked in VERSIONS else VERSIONS[0],
+            "protocolVersion": requested_version if requested_version in VERSIONS else VERSIONS[0],
             "capabilities": {"tools": {}, "resources": {}, "prompts": {}},
             "serverInfo": {"name": "holdfast", "title": "Holdfast", "version": __version__},
             "instructions": ABOUT,
@@ -199,8 +199,8 @@ class Connection:
         return {"contents": [content]}
 
     def _get_prompt(self, params: dict[str, Any], context: Context) -> dict[str, Any]:
-        given = params.get("arguments")
-        text = render_prompt(str(params.get("name")), given if isinstance(given, dict) else {}, context)
+        arguments = params.get("arguments")
+        text = render_prompt(str(params.get("name")), arguments if isinstance(arguments, dict) else {}, context)
         return {"messages": [{"role": "user", "content": {"type": "text", "text": _sanitise_answer(text)}}]}
 
 
@@ -290,14 +290,14 @@ def _reporter(params: dict[str, Any], send: Send) -> Callable[[float, float, str
         if token is None or done <= last:
             return
         last = done
-        known = {"total": total} if total else {}
-        told = {"progressToken": token, "progress": done, "message": message, **known}
-        send(encode({"jsonrpc": "2.0", "method": "notifications/progress", "params": told}))
+        total_field = {"total": total} if total else {}
+        progress = {"progressToken": token, "progress": done, "message": message, **total_field}
+        send(encode({"jsonrpc": "2.0", "method": "notifications/progress", "params": progress}))
 
     return report
 
 
-def _beat(context: Context, wanted: bool) -> threading.Event:
+def _beat(context: Context, reports_progress: bool) -> threading.Event:
     """A sign of life every second for who asked for progress, as long as the daemon is at work."""
     ended = threading.Event()
 
@@ -307,6 +307,6 @@ def _beat(context: Context, wanted: bool) -> threading.Event:
             seconds += BEAT_S
             context.report(seconds, 0, f"{seconds:.0f} s")
 
-    if wanted:
+    if reports_progress:
         threading.Thread(target=beat, daemon=True).start()
     return ended

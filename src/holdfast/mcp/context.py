@@ -54,12 +54,12 @@ def resolve_project(named: str, context: Context) -> str:
         from holdfast.git_context import locate
 
         return locate(named).get("root", named)
-    known = context.view("project.list")["projects"]
-    found = [one["root"] for one in known if named in (one["name"], one["root"].rpartition("/")[2])]
-    if len(found) != 1:
-        names = ", ".join(one["root"] for one in known[:20]) or "none yet"
-        raise CommandRefused(f"{len(found)} projects are called {named!r}", fix=f"Give a path. Known: {names}")
-    return str(found[0])
+    projects = context.view("project.list")["projects"]
+    roots = [one["root"] for one in projects if named in (one["name"], one["root"].rpartition("/")[2])]
+    if len(roots) != 1:
+        names = ", ".join(one["root"] for one in projects[:20]) or "none yet"
+        raise CommandRefused(f"{len(roots)} projects are called {named!r}", fix=f"Give a path. Known: {names}")
+    return str(roots[0])
 
 
 # What a tool answers: lines for the model, the same as data. Every line has its id, its date and its status.

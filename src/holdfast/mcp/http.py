@@ -61,10 +61,10 @@ class Guard(LoopbackGuard):
         else:
             await self._endpoint(scope, body, send)
 
-    def _refusal(self, scope: Scope, asked: AskedHeaders) -> Refusal | None:
-        if refused := self.refuse_place(asked, own_pages=False):
+    def _refusal(self, scope: Scope, request_headers: AskedHeaders) -> Refusal | None:
+        if refused := self.refuse_place(request_headers, own_pages=False):
             return refused
-        has_token = self.has_token(asked)
+        has_token = self.has_token(request_headers)
         if self.is_owner(scope, has_token) is False or not has_token:
             return 401, "This needs the token that `holdfast mcp --http` names."
         return None if scope["path"] == PATH else (404, f"There is only {PATH} here.")
@@ -101,13 +101,13 @@ class Endpoint:
         else:
             await self._converse(connection, named, scope, body, send)
 
-    async def _converse(self, known: Connection | None, named: bytes, scope: Scope, body: bytes, send: Send) -> None:
+    async def _converse(self, existing: Connection | None, named: bytes, scope: Scope, body: bytes, send: Send) -> None:
         try:
-            connection = known or Connection(Caller(await self._project_of(scope)), frozenset())
+            connection = existing or Connection(Caller(await self._project_of(scope)), frozenset())
         except HoldfastError as error:
             await _reply(send, 400, error_reply(None, INVALID_REQUEST, error.message), type_=JSON)
             return
-        if known is None:
+        if existing is None:
             named = delivery_key().encode()
             await self._keep(named, connection)
         await _exchange(connection, body, send, ((SESSION_HEADER, named),))

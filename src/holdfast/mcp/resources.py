@@ -38,11 +38,11 @@ class Content(msgspec.Struct, rename={"mime_type": "mimeType"}):
 
 def list_resources(cursor: str, context: Context) -> dict[str, Any]:
     before = _decode_cursor(cursor)
-    found = context.view(
+    answer = context.view(
         "sessions.list", all=True, project=context.caller.project, limit=SESSIONS_PER_PAGE, before=before
     )
-    sessions = [_session_resource(one) for one in found["sessions"]]
-    following = {"nextCursor": f"{found['next'][0]}:{found['next'][1]}"} if found["next"] else {}
+    sessions = [_session_resource(one) for one in answer["sessions"]]
+    following = {"nextCursor": f"{answer['next'][0]}:{answer['next'][1]}"} if answer["next"] else {}
     return {"resources": [*(() if before else FIXED), *sessions], **following}
 
 
@@ -72,13 +72,13 @@ def read_resource(uri: str, context: Context) -> Content:
 
 
 def timeline_lines(session: str, context: Context) -> Iterator[str]:
-    found = context.view("sessions.timeline", id=session, limit=ENTRIES)
-    about = found["session"]
+    timeline = context.view("sessions.timeline", id=session, limit=ENTRIES)
+    about = timeline["session"]
     yield f"session {about['id']} | {about['agent']} | {date_of(about['started_at'])} | {about['state']}"
     yield _figures_line(about)
-    if found["next"]:
+    if timeline["next"]:
         yield f"(only the last {ENTRIES} entries)"
-    for entry in found["entries"]:
+    for entry in timeline["entries"]:
         text = f"{entry['tool']} {entry['text']}".strip()
         yield format_row(Row(f"e{entry['seq']}", date_of(entry["at"]), f"turn {entry['turn']}", entry["kind"], text))
 
@@ -119,9 +119,9 @@ def _parse_since(since: str, context: Context) -> int:
         except ValueError:
             raise CommandRefused(f"{since[:50]!r} is not a date", fix="Write it like 2026-11-15.") from None
         return int((day if day.tzinfo else day.replace(tzinfo=UTC)).timestamp() * 1000)
-    found = context.view("sessions.list", all=True, project=context.caller.project, limit=2)
-    earlier = [one["at"] for one in found["sessions"] if one["id"] != context.caller.session]
-    return int(earlier[0]) if earlier else int(found["now"]) - DAY_MS
+    answer = context.view("sessions.list", all=True, project=context.caller.project, limit=2)
+    earlier = [one["at"] for one in answer["sessions"] if one["id"] != context.caller.session]
+    return int(earlier[0]) if earlier else int(answer["now"]) - DAY_MS
 
 
 def _changes(since: int, context: Context) -> Iterator[str]:

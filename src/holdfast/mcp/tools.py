@@ -31,12 +31,12 @@ def acquire(args: AcquireLease, context: Context) -> Answer:
     pid = _owner_pid(args.pid, context)
     before = _held_by(args.name, pid, context)
     how = {"exactly": bool(args.pid), "shared": args.shared, "ttl": args.ttl_seconds, "why": args.why}
-    told = acquire_lease(args.name, pid, args.wait_seconds, pause=_pause(args, context), ask=context.command, **how)
-    if told["answer"] == "granted" and not before:
-        context.undo = lambda: release_lease(args.name, told["owner"])
+    answer = acquire_lease(args.name, pid, args.wait_seconds, pause=_pause(args, context), ask=context.command, **how)
+    if answer["answer"] == "granted" and not before:
+        context.undo = lambda: release_lease(args.name, answer["owner"])
     if context.cancelled.is_set():
         raise CallCancelled
-    return Answer(_sentence(args.name, told), {**told, "until": date_of(told.get("until"))})
+    return Answer(_sentence(args.name, answer), {**answer, "until": date_of(answer.get("until"))})
 
 
 def _pause(args: AcquireLease, context: Context) -> Any:
@@ -52,17 +52,17 @@ def _pause(args: AcquireLease, context: Context) -> Any:
     return pause
 
 
-def _sentence(name: str, told: dict[str, Any]) -> str:
-    if told["answer"] == "granted":
-        until = date_of(told.get("until"))
-        return f"granted: you hold {name} until {until} (token {told['token']}). Give it back with lease_release."
-    return f"{told['answer']}: {told.get('why') or 'others hold it'}. Try again later, or give wait_seconds."
+def _sentence(name: str, answer: dict[str, Any]) -> str:
+    if answer["answer"] == "granted":
+        until = date_of(answer.get("until"))
+        return f"granted: you hold {name} until {until} (token {answer['token']}). Give it back with lease_release."
+    return f"{answer['answer']}: {answer.get('why') or 'others hold it'}. Try again later, or give wait_seconds."
 
 
 def release(args: ReleaseLease, context: Context) -> Answer:
     pid = _owner_pid(args.pid, context)
-    told = context.command("project.release", lease=args.name, pid=pid, exactly=bool(args.pid))
-    return Answer(f"released: {args.name}", told)
+    answer = context.command("project.release", lease=args.name, pid=pid, exactly=bool(args.pid))
+    return Answer(f"released: {args.name}", answer)
 
 
 def _held_by(name: str, pid: int, context: Context) -> bool:
@@ -97,7 +97,7 @@ def _lines(document: dict[str, Any]) -> Iterator[str]:
         yield f"last commit: {last.get('hash') or ''} | {last.get('date') or last.get('at') or ''} | {last.get('message')}"
     counts = f"{tests['passed']} passed, {tests['failed']} failed, {tests['skipped']} skipped"
     yield f"tests: {tests['last_run'] or 'no run known'} | {tests['status']} | {counts}"
-    tasks = {name: len(found) for name, found in document["TASKS"].items()}
+    tasks = {name: len(entries) for name, entries in document["TASKS"].items()}
     yield "tasks: " + ", ".join(f"{count} {name}" for name, count in tasks.items())
     yield from (f"blocker: {one}" for one in document["WORK_CONTEXT"].get("blockers") or ())
 
@@ -109,8 +109,8 @@ ADDS = {"readOnlyHint": False, "destructiveHint": False}
 
 
 def search_memory(args: SearchMemory, context: Context) -> Answer:
-    asked = {"query": args.query, "type": args.type, "limit": args.limit + 1, "offset": args.offset}
-    hits = context.view("memory.search", **asked)["hits"]
+    criteria = {"query": args.query, "type": args.type, "limit": args.limit + 1, "offset": args.offset}
+    hits = context.view("memory.search", **criteria)["hits"]
     rows = [
         Row(
             hit["id"],
@@ -127,8 +127,8 @@ def search_memory(args: SearchMemory, context: Context) -> Answer:
 
 
 def show_timeline(args: MemoryTimeline, context: Context) -> Answer:
-    said = context.view("memory.around", id=args.id, limit=args.limit)["said"]
-    return page_answer(Row(e["id"], date_of(e["at"]), "said", e["kind"], e["text"]) for e in said)
+    statements = context.view("memory.around", id=args.id, limit=args.limit)["said"]
+    return page_answer(Row(e["id"], date_of(e["at"]), "said", e["kind"], e["text"]) for e in statements)
 
 
 def show_memory(args: MemoryId, context: Context) -> Answer:
@@ -147,10 +147,10 @@ def add_memory(args: AddMemory, context: Context) -> Answer:
     doc = context.command("memory.add", text=args.text, type=args.type, files=args.files, by="agent")
     row = Row(doc["id"], date_of(doc["at"]), doc["status"], doc["type"], doc["text"])
     if doc["origin"] == "user":
-        told = "Remembered, as your user said it"
+        confirmation = "Remembered, as your user said it"
     else:
-        told = "Noted as your words; later sessions are told them once a person keeps them"
-    return Answer(f"{told}: {format_row(row)}", {**msgspec.to_builtins(row), "by": doc["origin"]})
+        confirmation = "Noted as your words; later sessions are told them once a person keeps them"
+    return Answer(f"{confirmation}: {format_row(row)}", {**msgspec.to_builtins(row), "by": doc["origin"]})
 
 
 def list_gates(args: Paged, context: Context) -> Answer:
@@ -158,10 +158,10 @@ def list_gates(args: Paged, context: Context) -> Answer:
 
     around = locate(context.caller.project)
     branch, repo = around.get("branch", ""), around.get("repo", "")
-    found = context.view("gates.status", branch=branch, repo=repo, by="agent")["requirements"]
+    requirements = context.view("gates.status", branch=branch, repo=repo, by="agent")["requirements"]
     rows = [
         Row(one["name"], date_of(one["until"]), "met" if one["ok"] else "open", one["type"], _gate_text(one))
-        for one in found
+        for one in requirements
     ]
     return _sliced(rows, args, "No gates: nothing has to be done first.")
 
@@ -171,10 +171,10 @@ def _gate_text(gate: dict[str, Any]) -> str:
 
 
 def list_tasks(args: Paged, context: Context) -> Answer:
-    found = context.view("project.tasks")["tasks"]
+    tasks = context.view("project.tasks")["tasks"]
     rows = [
         Row(str(one["key"]), _day(one["since"]), "open", one["priority"], f"{one.get('title') or ''} — {one['why']}")
-        for one in found
+        for one in tasks
     ]
     return _sliced(rows, args, "No open tasks are known.")
 
@@ -218,59 +218,59 @@ def search_code(args: SearchCode, context: Context) -> Answer:
         case ["symbol", name]:
             rows = _symbol_rows(context.view("reindex.symbol", symbol=name))
         case _:
-            asked = {"query": args.query, "path": args.path, "limit": min(50, args.offset + args.limit + 1)}
-            rows = _code_rows(context.view("reindex.search", **asked))
+            criteria = {"query": args.query, "path": args.path, "limit": min(50, args.offset + args.limit + 1)}
+            rows = _code_rows(context.view("reindex.search", **criteria))
     return _sliced(rows, args, "Nothing found in the code.")
 
 
-def _code_rows(found: dict[str, Any]) -> list[Row]:
+def _code_rows(answer: dict[str, Any]) -> list[Row]:
     """The block with its lines, why it was found, and what is next to it, so that the file need not be read for that."""
     return [
         Row(
             f"{hit['path']}:{hit['line']}-{hit['end']}",
-            date_of(found["at"]),
+            date_of(answer["at"]),
             "; ".join(hit["why"][:3]),
             hit["kind"],
             f"{hit['symbol']}{_next_to(hit)}\n{hit['excerpt']}",
         )
-        for hit in found["hits"]
+        for hit in answer["hits"]
     ]
 
 
 def _next_to(hit: dict[str, Any]) -> str:
-    told = [
+    neighbours = [
         f"{title} {one['symbol']}:{one['line']}"
         for name, title in (("within", "in"), ("before", "after"), ("after", "then"))
         if (one := hit[name])
     ]
-    return f" ({', '.join(told)})" if told else ""
+    return f" ({', '.join(neighbours)})" if neighbours else ""
 
 
-def _outline_rows(told: dict[str, Any]) -> list[Row]:
+def _outline_rows(answer: dict[str, Any]) -> list[Row]:
     return [
-        Row(f"{told['path']}:{one['line']}-{one['end']}", type=one["kind"], text=one["symbol"])
-        for one in told["definitions"]
+        Row(f"{answer['path']}:{one['line']}-{one['end']}", type=one["kind"], text=one["symbol"])
+        for one in answer["definitions"]
     ]
 
 
-def _symbol_rows(told: dict[str, Any]) -> list[Row]:
+def _symbol_rows(answer: dict[str, Any]) -> list[Row]:
     rows = [
         Row(f"{one['path']}:{one['line']}", status=title, text=one["text"])
         for title, key in (("definition", "definitions"), ("use", "uses"), ("test", "tests"))
-        for one in told[key]
+        for one in answer[key]
     ]
-    return rows + [Row(name, status="similar name") for name in told["similar"]]
+    return rows + [Row(name, status="similar name") for name in answer["similar"]]
 
 
 def search_history(args: SearchHistory, context: Context) -> Answer:
-    asked = {"query": args.query, "tool": args.tool, "file": args.file, "failed": args.failed}
-    told = context.view(
-        "log.history", **asked, project=context.caller.project, limit=min(100, args.offset + args.limit + 1)
+    criteria = {"query": args.query, "tool": args.tool, "file": args.file, "failed": args.failed}
+    answer = context.view(
+        "log.history", **criteria, project=context.caller.project, limit=min(100, args.offset + args.limit + 1)
     )
     rows = [
         Row(f"e{hit['seq']}", date_of(hit["at"]), "failed" if hit["failed"] else "", hit["tool"] or hit["kind"],
             hit["snippet"], hit["session"])
-        for hit in told["hits"]
+        for hit in answer["hits"]
     ]  # fmt: skip
     return _sliced(rows, args, "Nothing like that happened here.")
 

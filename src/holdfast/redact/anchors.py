@@ -219,19 +219,19 @@ class _NativeTables:
         self._entries = (_Anchor * len(keyed))()
         classes: dict[bytes, int] = {b"": 0, _LEFT: 1, _WORD: 2}
         texts = bytearray()
-        places = []
+        text_offsets = []
         for anchor in anchors:
-            places.append(len(texts))
+            text_offsets.append(len(texts))
             texts += anchor.text
         second = bytearray(2 * _SECOND)
-        for at, (hashed, n, key, bits, known) in enumerate(keyed):
+        for at, (hashed, n, key, bits, key_bytes) in enumerate(keyed):
             anchor = anchors[n]
             filter_bits[hashed] |= bits
-            _set_second(second, known)
+            _set_second(second, key_bytes)
             self._first[(hashed >> (_HASH_BITS - _BUCKET_BITS)) + 1] += 1
             number = classes.setdefault(anchor.follow if anchor.count else b"", len(classes))
             self._entries[at] = _Anchor(
-                places[n], anchor.number, hashed, len(anchor.text), key, anchor.count, number, int(anchor.alone),
+                text_offsets[n], anchor.number, hashed, len(anchor.text), key, anchor.count, number, int(anchor.alone),
                 anchor.guard,
             )  # fmt: skip
         for bucket in range(1 << _BUCKET_BITS):
@@ -293,11 +293,11 @@ def _choose_keys(anchors: list[Anchor]) -> list[Key]:
         text = anchor.text
         if len(text) == 2 and anchor.alone:
             bits = _fourth_bits(text, anchor)
-            keyed += [(_hash(known := bytes([left]) + text), n, -1, bits, known) for left in _LEFT + b"ntr"]
+            keyed += [(_hash(key_bytes := bytes([left]) + text), n, -1, bits, key_bytes) for left in _LEFT + b"ntr"]
             continue
         if len(text) == 2:
             lasts = anchor.follow if anchor.count else range(256)
-            keyed += [(_hash(known := text + bytes([last])), n, 0, 0xFF, known) for last in lasts]
+            keyed += [(_hash(key_bytes := text + bytes([last])), n, 0, 0xFF, key_bytes) for last in lasts]
             continue
         parts = [(text[at : at + 4], at) for at in range(max(1, len(text) - 3))]
         part, key = min(parts, key=lambda part: _frequency(part[0]) + _LOAD * load.get(part[0][:3], 0))
@@ -327,10 +327,10 @@ def _hash(three: bytes) -> int:
 _SECOND = 1 << 13
 
 
-def _set_second(second: bytearray, known: bytes) -> None:
+def _set_second(second: bytearray, key_bytes: bytes) -> None:
     """The bit for these three or four bytes in the second, closer filter."""
-    multiplier, offset = (0x85EBCA6B, 0) if len(known) == 4 else (0xC2B2AE35, _SECOND)
-    bit = (int.from_bytes(known, "little") * multiplier & 0xFFFFFFFF) >> 16
+    multiplier, offset = (0x85EBCA6B, 0) if len(key_bytes) == 4 else (0xC2B2AE35, _SECOND)
+    bit = (int.from_bytes(key_bytes, "little") * multiplier & 0xFFFFFFFF) >> 16
     second[offset + (bit >> 3)] |= 1 << (bit & 7)
 
 

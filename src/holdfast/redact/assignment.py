@@ -84,9 +84,9 @@ def _is_split(text: bytes, rule: NameRule, value: Value, before: bytes, stem: by
     more = notation.JOINED.match(text, value.end) or notation.WRAPPED.match(text, value.end)
     if not more or not judge.looks_random(more["rest"]):
         return False
-    found = text[value.start : value.end]
-    whole = found + more["rest"]
-    if b" " in found or b"[redacted:" in whole or judge.is_reference(found) or judge.is_code(found):
+    candidate = text[value.start : value.end]
+    whole = candidate + more["rest"]
+    if b" " in candidate or b"[redacted:" in whole or judge.is_reference(candidate) or judge.is_code(candidate):
         return False
     return judge.looks_random(whole) and (rule.part != "key" or _is_secret_key(whole, before, stem))
 
@@ -102,11 +102,11 @@ def _find_after_other(text: bytes, rule: NameRule, start: int, end: int) -> Span
     value = _read_value(text, start, match) if match else None
     if not value or value.notation != "assign" or rule.judge not in ("password", "token"):
         return None
-    found = text[value.start : min(value.end, value.start + _PEEK)]
-    if b"[redacted:" in found or b" " in found or text[value.end : value.end + 1] in (b"(", b"["):
+    candidate = text[value.start : min(value.end, value.start + _PEEK)]
+    if b"[redacted:" in candidate or b" " in candidate or text[value.end : value.end + 1] in (b"(", b"["):
         return None
     least = 10 if rule.judge == "password" else 20
-    return (value.start, value.end, rule.kind) if len(found) >= least and judge.looks_random(found) else None
+    return (value.start, value.end, rule.kind) if len(candidate) >= least and judge.looks_random(candidate) else None
 
 
 _COLOUR = re.compile(rb"\[[0-9;]{0,12}m$")
@@ -121,10 +121,10 @@ _USED = re.compile(
 
 def _find_used(text: bytes, start: int, before: bytes) -> Span | None:
     """`please use … as the api key`: the value stands before the name."""
-    said = _AS_A.search(before)
-    if not said:
+    match = _AS_A.search(before)
+    if not match:
         return None
-    end = start - len(before) + said.start()
+    end = start - len(before) + match.start()
     used = _USED.search(text, max(0, end - 340), end)
     return (*used.span("secret"), "password") if used and judge.is_mixed_password(used["secret"]) else None
 
@@ -217,8 +217,8 @@ def _cut_bare(text: bytes, name: int, start: int, stop: int) -> int:
     """A bare value ends at `,` `;` `&` and the like, except on a line of its own, where all of it is the value."""
     if notation.LINE_END.match(text, stop) and _begins_line(text, name) and not _in_query(text, name):
         return start + len(text[start:stop].rstrip(b",;"))
-    found = notation.STOP.search(text, start, stop)
-    stop = found.start() if found else stop
+    match = notation.STOP.search(text, start, stop)
+    stop = match.start() if match else stop
     return start + len(text[start:stop].rstrip(b".:!?"))
 
 
@@ -300,8 +300,8 @@ def _qualifier(before: bytes) -> str:
 
 @lru_cache(4096)
 def _last_word(before: bytes) -> str:
-    found = _LAST_WORD.search(before)
-    word = found[1].decode().lower() if found else ""
+    match = _LAST_WORD.search(before)
+    word = match[1].decode().lower() if match else ""
     return "" if before.endswith(b" ") and word not in SECRET_QUALIFIERS and word not in PLAIN_QUALIFIERS else word
 
 
@@ -316,115 +316,129 @@ _NO_SECRET_FORM = re.compile(
 
 
 def _accept(text: bytes, rule: NameRule, value: Value, before: bytes, stem: bytes) -> bool:
-    found = text[value.start : min(value.end, value.start + _PEEK)]
-    if found.startswith((b"[redacted", *_PUBLIC_VALUES)) or b"[redacted:" in found:
+    candidate = text[value.start : min(value.end, value.start + _PEEK)]
+    if candidate.startswith((b"[redacted", *_PUBLIC_VALUES)) or b"[redacted:" in candidate:
         return False
-    if _NO_SECRET_FORM.match(found) or (found.isdigit() and (value.notation == "space" or len(found) < 4)):
+    if _NO_SECRET_FORM.match(candidate) or (candidate.isdigit() and (value.notation == "space" or len(candidate) < 4)):
         return False
     if value.notation == "space" and not notation.FLAG.search(before + stem):
-        return _accept_bare_space(rule, found, value.quoted, before)
+        return _accept_bare_space(rule, candidate, value.quoted, before)
     if before[-1:] == b":" and before[-2:-1].isdigit():  # `arn:…:4711:secret:name` tells where it is kept
         return False
     if value.notation == "call":
-        return bool(_SETTER.search(before)) and judge.is_mixed_password(found) and b" " not in found
+        return bool(_SETTER.search(before)) and judge.is_mixed_password(candidate) and b" " not in candidate
     if value.notation == "comma" and not notation.CALL_BEFORE.search(before):
-        cased = judge.is_cased_password(found) and judge.looks_random(found)
+        cased = judge.is_cased_password(candidate) and judge.looks_random(candidate)
         return cased and bool(notation.PAIR_LINE.search(before))
     if value.sign == b"=" and not value.quoted and text[value.start - 3 : value.start].strip().endswith(b"=="):
         return False
-    if value.sign == b"," and value.notation == "table" and not judge.looks_strong(found):
+    if value.sign == b"," and value.notation == "table" and not judge.looks_strong(candidate):
         return False
-    if value.notation == "table" and not (notation.CELL.search(before) and judge.is_mixed_password(found)):
+    if value.notation == "table" and not (notation.CELL.search(before) and judge.is_mixed_password(candidate)):
         return False
-    return _BY_JUDGE[rule.judge](text, rule, value, found, before, stem)
+    return _BY_JUDGE[rule.judge](text, rule, value, candidate, before, stem)
 
 
-def _accept_bare_space(rule: NameRule, found: bytes, quoted: bool, before: bytes) -> bool:
+def _accept_bare_space(rule: NameRule, candidate: bytes, quoted: bool, before: bytes) -> bool:
     """`using deploy password gldt… for`: a name and a value with nothing between them."""
     if rule.judge not in ("password", "token", "phrase") or rule.part not in ("", "key", "word"):
         return False
     if rule.part == "word":
-        digits = sum(48 <= c <= 57 for c in found)
-        return len(found) >= 10 and digits >= 2 and any(97 <= c <= 122 for c in found) and judge.looks_random(found)
-    if judge.looks_strong(found) and any(48 <= c <= 57 for c in found):
+        digits = sum(48 <= c <= 57 for c in candidate)
+        return (
+            len(candidate) >= 10
+            and digits >= 2
+            and any(97 <= c <= 122 for c in candidate)
+            and judge.looks_random(candidate)
+        )
+    if judge.looks_strong(candidate) and any(48 <= c <= 57 for c in candidate):
         return True
     if rule.judge == "token":
         return (
-            len(found) >= 32 and judge.looks_random(found) and _qualifier(before) in ("api", "secret", "access", "auth")
+            len(candidate) >= 32
+            and judge.looks_random(candidate)
+            and _qualifier(before) in ("api", "secret", "access", "auth")
         )
-    cases = (any(48 <= c <= 57 for c in found), any(97 <= c <= 122 for c in found), any(65 <= c <= 90 for c in found))
-    return len(found) >= 8 and (all(cases) or quoted) and judge.is_mixed_password(found)
+    cases = (
+        any(48 <= c <= 57 for c in candidate),
+        any(97 <= c <= 122 for c in candidate),
+        any(65 <= c <= 90 for c in candidate),
+    )
+    return len(candidate) >= 8 and (all(cases) or quoted) and judge.is_mixed_password(candidate)
 
 
-def _accept_password(text: bytes, _rule: NameRule, value: Value, found: bytes, before: bytes, stem: bytes) -> bool:
-    if not judge.is_password(found) or found.startswith((b"/", b"./", b"../", b"~/")) or b"://" in found:
+def _accept_password(text: bytes, _rule: NameRule, value: Value, candidate: bytes, before: bytes, stem: bytes) -> bool:
+    if not judge.is_password(candidate) or candidate.startswith((b"/", b"./", b"../", b"~/")) or b"://" in candidate:
         return False
-    if _says_password(found):
+    if _says_password(candidate):
         return False
     if value.notation in ("said", "table") or stem.lower() in SHORT_NAMES:
-        return _accept_short_name(value, found, before, stem)
+        return _accept_short_name(value, candidate, before, stem)
     if value.notation == "typed":
-        return b" " not in found or judge.is_phrase(found)
+        return b" " not in candidate or judge.is_phrase(candidate)
     if value.quoted:
-        return b" " not in found or (
-            len(found) < 40 and found.count(b" ") < 4 and any(48 <= c <= 57 for c in found) and judge.is_phrase(found)
+        return b" " not in candidate or (
+            len(candidate) < 40
+            and candidate.count(b" ") < 4
+            and any(48 <= c <= 57 for c in candidate)
+            and judge.is_phrase(candidate)
         )
-    return _accept_bare_password(text, value, found, stem)
+    return _accept_bare_password(text, value, candidate, stem)
 
 
 SHORT_NAMES = frozenset((b"pass", b"pw", b"psw", b"pwd", b"clave", b"mdp"))
 _PUT_BY_NAME = frozenset(("assign", "inner", "pair", "block", "index", "xml", "plist"))
 
 
-def _accept_short_name(value: Value, found: bytes, before: bytes, stem: bytes) -> bool:
+def _accept_short_name(value: Value, candidate: bytes, before: bytes, stem: bytes) -> bool:
     named = before[-1:] in b"_." and (value.sign in b"=:" + KEY_END or value.notation == "inner")
-    if not value.quoted and b"_" in found and judge.is_word(found):
+    if not value.quoted and b"_" in candidate and judge.is_word(candidate):
         return False  # a name of the program
     environment = (stem.isupper() and before[-1:] == b"_") or named or (stem[:1].isupper() and before[-1:].islower())
-    if environment and value.notation in _PUT_BY_NAME and b" " not in found and not judge.is_code(found):
-        return len(found) >= 4 and not found.isdigit()
-    return b" " not in found and judge.is_mixed_password(found)
+    if environment and value.notation in _PUT_BY_NAME and b" " not in candidate and not judge.is_code(candidate):
+        return len(candidate) >= 4 and not candidate.isdigit()
+    return b" " not in candidate and judge.is_mixed_password(candidate)
 
 
-def _accept_bare_password(text: bytes, value: Value, found: bytes, stem: bytes) -> bool:
-    if judge.is_code(found) or text[value.end : value.end + 1] in (b"(", b"["):
+def _accept_bare_password(text: bytes, value: Value, candidate: bytes, stem: bytes) -> bool:
+    if judge.is_code(candidate) or text[value.end : value.end + 1] in (b"(", b"["):
         return False
-    if not judge.is_word(found) or judge.is_mixed_password(found):
+    if not judge.is_word(candidate) or judge.is_mixed_password(candidate):
         return True
     if value.notation == "space":
         return False
     if value.sign == b":":
-        return found.islower() and len(found) >= 6 and bool(notation.LINE_END.match(text, value.end))
+        return candidate.islower() and len(candidate) >= 6 and bool(notation.LINE_END.match(text, value.end))
     return value.sign == b"=" and stem.isupper()
 
 
-def _says_password(found: bytes) -> bool:
+def _says_password(candidate: bytes) -> bool:
     """A label or a type such as `NewPassword`: the word for it and only letters."""
-    return bool(notation.PASSWORD_WORDS.search(found)) and not any(48 <= c <= 57 for c in found)
+    return bool(notation.PASSWORD_WORDS.search(candidate)) and not any(48 <= c <= 57 for c in candidate)
 
 
-def _accept_phrase(text: bytes, rule: NameRule, value: Value, found: bytes, before: bytes, stem: bytes) -> bool:
-    if value.quoted and b" " in found:
-        return judge.is_phrase(found)
-    return _accept_password(text, rule, value, found, before, stem)
+def _accept_phrase(text: bytes, rule: NameRule, value: Value, candidate: bytes, before: bytes, stem: bytes) -> bool:
+    if value.quoted and b" " in candidate:
+        return judge.is_phrase(candidate)
+    return _accept_password(text, rule, value, candidate, before, stem)
 
 
-def _accept_token(text: bytes, rule: NameRule, value: Value, found: bytes, before: bytes, stem: bytes) -> bool:
-    if text[value.end : value.end + 1] in (b"(", b"[") or b" " in found.strip():
+def _accept_token(text: bytes, rule: NameRule, value: Value, candidate: bytes, before: bytes, stem: bytes) -> bool:
+    if text[value.end : value.end + 1] in (b"(", b"[") or b" " in candidate.strip():
         return False
-    if rule.part == "key" and not _is_secret_key(found, before, stem):
+    if rule.part == "key" and not _is_secret_key(candidate, before, stem):
         return False
-    if value.notation == "said" and not any(48 <= c <= 57 for c in found):
+    if value.notation == "said" and not any(48 <= c <= 57 for c in candidate):
         return False
-    if not value.quoted and judge.is_code(_OPERATORS.split(found, maxsplit=1)[0]):
+    if not value.quoted and judge.is_code(_OPERATORS.split(candidate, maxsplit=1)[0]):
         return False
-    return judge.looks_random(found.strip())
+    return judge.looks_random(candidate.strip())
 
 
 _OPERATORS = re.compile(rb"[+,;?(:&|]")
 
 
-def _is_secret_key(found: bytes, before: bytes, stem: bytes) -> bool:
+def _is_secret_key(candidate: bytes, before: bytes, stem: bytes) -> bool:
     """`api_key` is a secret, `cache_key` is not; an unknown word before it asks for a value that is clearly random."""
     word = _qualifier(before)
     if word in PLAIN_QUALIFIERS:
@@ -434,11 +448,11 @@ def _is_secret_key(found: bytes, before: bytes, stem: bytes) -> bool:
     if word in SECRET_QUALIFIERS:
         return True
     if not word:
-        return before.endswith((b"?", b"&", b"--", b"-")) and judge.looks_strong(found)
-    return judge.looks_strong(found) or (stem.isupper() and len(found) >= 20)
+        return before.endswith((b"?", b"&", b"--", b"-")) and judge.looks_strong(candidate)
+    return judge.looks_strong(candidate) or (stem.isupper() and len(candidate) >= 20)
 
 
-def _accept_strong(_text: bytes, rule: NameRule, value: Value, found: bytes, before: bytes, stem: bytes) -> bool:
+def _accept_strong(_text: bytes, rule: NameRule, value: Value, candidate: bytes, before: bytes, stem: bytes) -> bool:
     if rule.part == "word" and value.notation not in (
         "assign",
         "index",
@@ -453,22 +467,22 @@ def _accept_strong(_text: bytes, rule: NameRule, value: Value, found: bytes, bef
     if value.notation == "space" and not notation.FLAG.search(before + stem):
         return False
     least = 10 if stem.isupper() and before[-1:] == b"_" else 16
-    return b" " not in found and len(found) >= least and judge.looks_random(found)
+    return b" " not in candidate and len(candidate) >= least and judge.looks_random(candidate)
 
 
-def _accept_pin(_text: bytes, _rule: NameRule, value: Value, found: bytes, _before: bytes, _stem: bytes) -> bool:
-    return value.notation in ("assign", "said") and found.isdigit() and 4 <= len(found) <= 10
+def _accept_pin(_text: bytes, _rule: NameRule, value: Value, candidate: bytes, _before: bytes, _stem: bytes) -> bool:
+    return value.notation in ("assign", "said") and candidate.isdigit() and 4 <= len(candidate) <= 10
 
 
 _CODE = re.compile(rb"(?:[A-Za-z0-9]{4,6}[- ]){1,5}[A-Za-z0-9]{4,6}$|\d{6,10}$|[A-Z0-9]{8,12}$")
 
 
-def _accept_code(_text: bytes, _rule: NameRule, _value: Value, found: bytes, _before: bytes, _stem: bytes) -> bool:
-    return bool(_CODE.match(found)) and any(48 <= c <= 57 for c in found)
+def _accept_code(_text: bytes, _rule: NameRule, _value: Value, candidate: bytes, _before: bytes, _stem: bytes) -> bool:
+    return bool(_CODE.match(candidate)) and any(48 <= c <= 57 for c in candidate)
 
 
-def _accept_any(_text: bytes, _rule: NameRule, _value: Value, found: bytes, _before: bytes, _stem: bytes) -> bool:
-    return len(found) >= 3 and not judge.is_reference(found)
+def _accept_any(_text: bytes, _rule: NameRule, _value: Value, candidate: bytes, _before: bytes, _stem: bytes) -> bool:
+    return len(candidate) >= 3 and not judge.is_reference(candidate)
 
 
 _BY_JUDGE: dict[str, Callable[[bytes, NameRule, Value, bytes, bytes, bytes], bool]] = {

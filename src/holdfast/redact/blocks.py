@@ -143,7 +143,7 @@ def work_of_document(text: bytes, start: int, end: int) -> int:
 
 
 def _entries(text: bytes, at: int, last: int) -> list[Span]:
-    found: list[Span] = []
+    spans: list[Span] = []
     depth = _indent(text, at)
     for entry in _ENTRY.finditer(text, at, last):
         if (
@@ -154,8 +154,8 @@ def _entries(text: bytes, at: int, last: int) -> list[Span]:
             break
         value = entry["value"]
         if not value.startswith((b"$", b"{", b"<", b"[")):
-            found.append((*entry.span("value"), "kubernetes-secret"))
-    return found
+            spans.append((*entry.span("value"), "kubernetes-secret"))
+    return spans
 
 
 def _indent(text: bytes, at: int) -> int:
@@ -186,15 +186,15 @@ def find_inserted(text: bytes, start: int, end: int, _raw: bool) -> list[Span]:
 
 def _inserted(text: bytes, insert: re.Match[bytes]) -> list[Span]:
     at, last = insert.span("values")
-    found: list[Span] = []
+    spans: list[Span] = []
     for column in insert["columns"].split(b","):
         item = _ITEM.match(text, at, last)
         if not item or item.end() == at:
             break
         if item["value"] and _SECRET_COLUMN.search(column) and judge.is_mixed_password(item["value"]):
-            found.append((*item.span("value"), "sql-password"))
+            spans.append((*item.span("value"), "sql-password"))
         at = item.end()
-    return found
+    return spans
 
 
 JWK_ANCHORS = ('"kty"', '\\"kty', "kty\x1e")
@@ -248,8 +248,10 @@ def find_cookies(text: bytes, start: int, _end: int, _raw: bool) -> list[Span]:
 def _is_secret_cookie(name: bytes, value: bytes) -> bool:
     if judge.looks_random(value) and len(value) >= 12:
         return True
-    said = len(value) >= 8 and not judge.is_word(value) and not judge.is_reference(value) and not judge.is_code(value)
-    return said and bool(_OF_A_SESSION.search(name)) and not value.isdigit()
+    is_opaque = (
+        len(value) >= 8 and not judge.is_word(value) and not judge.is_reference(value) and not judge.is_code(value)
+    )
+    return is_opaque and bool(_OF_A_SESSION.search(name)) and not value.isdigit()
 
 
 def find_basic_login(text: bytes, start: int, _end: int, _raw: bool) -> Span | None:
@@ -289,17 +291,17 @@ def find_column(text: bytes, rule: NameRule, start: int, end: int, raw: bool) ->
     if raw and text[header.end() : header.end() + 1] == b"\\":
         return [(start, end, "escape")]
     column, width = text.count(b",", first, start), header[0].count(b",")
-    found: list[Span] = []
+    spans: list[Span] = []
     at = text.find(b"\n", header.end()) + 1
     for row in range(_MOST_ROWS):
         stop = min((n for mark in (b"\n", STRING_END) if (n := text.find(mark, at, at + 4000)) >= 0), default=len(text))
         if stop <= at or text.count(b",", at, stop) != width:
             break
-        found += _find_cell(text, rule, at, stop, column)
-        if not found and row + 1 >= _ROWS_WITHOUT:
+        spans += _find_cell(text, rule, at, stop, column)
+        if not spans and row + 1 >= _ROWS_WITHOUT:
             break
         at = stop + 1
-    return found
+    return spans
 
 
 def _find_cell(text: bytes, rule: NameRule, at: int, stop: int, column: int) -> list[Span]:

@@ -164,14 +164,14 @@ def _merge(one: list[Span], other: list[Span]) -> list[Span]:
 
 def _outside(hits: list[Span], done: list[tuple[int, int]]) -> list[Span]:
     """The hits that touch none of these places; both are in order."""
-    kept: list[Span] = []
+    untouched: list[Span] = []
     n = 0
     for hit in hits:
         while n < len(done) and done[n][1] <= hit[0]:
             n += 1
         if n == len(done) or done[n][0] >= hit[1]:
-            kept.append(hit)
-    return kept
+            untouched.append(hit)
+    return untouched
 
 
 def _compile_patterns(patterns: Iterable[str]) -> list[re.Pattern[bytes]]:

@@ -105,13 +105,13 @@ class Scanner:
         """The spans in order, without overlap. `raw`: undecoded JSON, where too much is found rather than too little.
         `depth`: how many spellings within one another are read."""
         work = work or Work(len(text))
-        found, hits = self._find_plain(text, raw, work)
-        if depth and not (raw and found):
+        spans, hits = self._find_plain(text, raw, work)
+        if depth and not (raw and spans):
             spelt = [hit for hit in hits if hit[0] >= self._escapes]
-            found += self._find_spelt(spelt, text, raw, depth - 1, work) if spelt else []
-        if found and not raw:
-            found = [_extend(text, span) for span in found]
-        return join_spans(found) if len(found) > 1 else found
+            spans += self._find_spelt(spelt, text, raw, depth - 1, work) if spelt else []
+        if spans and not raw:
+            spans = [_extend(text, span) for span in spans]
+        return join_spans(spans) if len(spans) > 1 else spans
 
     def may_hold_secret(self, body: bytes, sure: int) -> bool:
         """Whether it is worth decoding. A body of up to `sure` bytes is by any candidate."""
@@ -124,41 +124,41 @@ class Scanner:
         got = self._search.find(text, once=True, most=_MOST_UNDECODED if raw else 0)
         if raw and len(got.hits) >= _MOST_UNDECODED:
             return [(0, 0, "many")], []  # reason enough to decode it
-        found = self._check(got, text, raw, work) if got.hits else []
-        if got.left_out and found and not raw:
+        spans = self._check(got, text, raw, work) if got.hits else []
+        if got.left_out and spans and not raw:
             got = self._search.find(text)
-            found = self._check(got, text, raw, work)
-        return found, got.hits
+            spans = self._check(got, text, raw, work)
+        return spans, got.hits
 
     def _check(self, got: Hits, text: bytes, raw: bool, work: Work) -> list[Span]:
-        found: list[Span] = []
+        all_spans: list[Span] = []
         plain = self._escapes
-        known, hits = work.known, got.hits
+        cached_spans, hits = work.known, got.hits
         many = len(hits) > _MEMO_AFTER
         for at, (number, start, end) in enumerate(hits):
             if number >= plain:
                 continue
             if many:
                 around = number, text[start - _BEFORE if start > _BEFORE else 0 : end + _AFTER]
-                before = known.get(around)
+                before = cached_spans.get(around)
                 if before is not None:
-                    found += [(start + first, start + last, kind) for first, last, kind in before]
+                    all_spans += [(start + first, start + last, kind) for first, last, kind in before]
                     continue
             finder = self._finders[number]
             units = self._units.get(number, 1)
             if not work.spend(blocks.work_of_document(text, start, end) if finder in _LONG else units):
-                return found + unjudged_spans(text, [hit[1:] for hit in hits[at:] if hit[0] < plain], got.rest)
+                return all_spans + unjudged_spans(text, [hit[1:] for hit in hits[at:] if hit[0] < plain], got.rest)
             spans = _run_finder(finder, text, start, end, raw)
-            found += spans
+            all_spans += spans
             if spans and raw:
-                return found
+                return all_spans
             if many and all(start <= span[0] and span[1] < end + _AFTER - 1 for span in spans):
-                known[around] = [(first - start, last - start, kind) for first, last, kind in spans]
-        return found + unjudged_spans(text, [], got.rest) if got.rest else found
+                cached_spans[around] = [(first - start, last - start, kind) for first, last, kind in spans]
+        return all_spans + unjudged_spans(text, [], got.rest) if got.rest else all_spans
 
     def _find_spelt(self, hits: list[Hit], text: bytes, raw: bool, depth: int, work: Work) -> list[Span]:
         """What other spellings hide. In undecoded JSON an escape is reason enough to decode it."""
-        found: list[Span] = []
+        spans: list[Span] = []
         percents = sorted(hit[1] for hit in hits if hit[0] == self._percents)
         encoded = sorted(hit[1] for hit in hits if hit[0] == self._encoded)
 
@@ -171,25 +171,25 @@ class Scanner:
         if raw and any(hit[0] == self._decodes for hit in hits):
             return [(0, 0, "escape")]
         if escapes:
-            found += views.find_in_escaped(text, escapes, find)
-        if percents and not (raw and found):
-            found += views.find_in_percent(text, percents, find)
-        if encoded and not (raw and found):
-            found += views.find_in_base64(text, encoded, find, lambda: work.left < 0)
-        return found
+            spans += views.find_in_escaped(text, escapes, find)
+        if percents and not (raw and spans):
+            spans += views.find_in_percent(text, percents, find)
+        if encoded and not (raw and spans):
+            spans += views.find_in_base64(text, encoded, find, lambda: work.left < 0)
+        return spans
 
 
-def unjudged_spans(text: bytes, places: Iterable[tuple[int, int]], rest: tuple[int, int] | None) -> list[Span]:
+def unjudged_spans(text: bytes, candidates: Iterable[tuple[int, int]], rest: tuple[int, int] | None) -> list[Span]:
     """What is removed where candidates could not be judged: the string of each, and for a key its value too."""
-    found: list[Span] = []
+    spans: list[Span] = []
     done = -1
-    for start, end in sorted([*places, *([rest] if rest else [])]):
+    for start, end in sorted([*candidates, *([rest] if rest else [])]):
         if end <= done:
             continue
         first = max(0, start - _UNJUDGED_BEFORE, *(text.rfind(stop, 0, start) + 1 for stop in _STRING_ENDS))
         done = _end_of_value(text, end)
-        found.append((first, done, views.UNJUDGED))
-    return found
+        spans.append((first, done, views.UNJUDGED))
+    return spans
 
 
 def _end_of_value(text: bytes, at: int) -> int:
@@ -225,11 +225,11 @@ def _run_finder(finder: Finder, text: bytes, start: int, end: int, raw: bool) ->
     return got if isinstance(got, list) else [got] if got else []
 
 
-def join_spans(found: list[Span]) -> list[Span]:
+def join_spans(spans: list[Span]) -> list[Span]:
     """Where two overlap, the span is both together and the kind is the one that says more."""
-    found.sort(key=lambda span: (span[0], -span[1]))
-    joined = [found[0]]
-    for span in found[1:]:
+    spans.sort(key=lambda span: (span[0], -span[1]))
+    joined = [spans[0]]
+    for span in spans[1:]:
         last = joined[-1]
         if span[0] >= last[1]:
             joined.append(span)
@@ -287,7 +287,9 @@ def _list_anchors(names: list[str]) -> Iterator[AnchorOf]:
         finder = token_finder(token, shape, alone)
         for anchor in shape.anchors:
             yield anchor, finder, shape.follow, shape.follow_count, alone, 0
-    plain: list[tuple[Iterable[str], Finder]] = [(place.anchors, place_finder(place)) for place in PLACE_RULES]
+    plain: list[tuple[Iterable[str], Finder]] = [
+        (place_rule.anchors, place_finder(place_rule)) for place_rule in PLACE_RULES
+    ]
     for anchors, finder in plain + _BLOCK_FINDERS:
         for anchor in anchors:
             follow, count = _AFTER_PLACE.get(anchor, (b"", 0))
@@ -469,11 +471,11 @@ def name_finder(rule: NameRule) -> Finder:
 
     def find(text: bytes, start: int, end: int, raw: bool) -> list[Span] | Span | None:
         stem = end - width if width else start
-        found: list[Span] | Span | None = assignment.find_value(text, rule, stem, end, raw)
-        if not found and text[end : end + 1] in (b",", b'"'):
-            found = blocks.find_column(text, rule, stem, end, raw)
-        if raw and not found and text.find(b"\\\\", end, end + _BEFORE) >= 0:
+        value_spans: list[Span] | Span | None = assignment.find_value(text, rule, stem, end, raw)
+        if not value_spans and text[end : end + 1] in (b",", b'"'):
+            value_spans = blocks.find_column(text, rule, stem, end, raw)
+        if raw and not value_spans and text.find(b"\\\\", end, end + _BEFORE) >= 0:
             return start, end, "escape"  # an escaped backslash hides how the value is written
-        return found
+        return value_spans
 
     return find

@@ -131,9 +131,9 @@ def _sample(piece: _Piece, chance: random.Random) -> str:
 
 
 def _mixed(alphabet: str, length: int, chance: random.Random) -> str:
-    wanted = [group for group in (_DIGITS, _LOWER, _UPPER) if set(group) & set(alphabet)]
+    groups = [group for group in (_DIGITS, _LOWER, _UPPER) if set(group) & set(alphabet)]
     text = [chance.choice(alphabet) for _ in range(length)]
-    for at, group in zip(range(1, length, 3), wanted * 2, strict=False):
+    for at, group in zip(range(1, length, 3), groups * 2, strict=False):
         text[at] = chance.choice([c for c in group if c in alphabet])
     if length > 1 and not text[-1].isalnum():
         text[-1] = next(c for c in alphabet if c.isalnum())

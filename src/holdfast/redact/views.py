@@ -99,9 +99,9 @@ def _decode(text: bytes, percent: bool) -> Decoded:
 
 
 def _decode_natively(library: ctypes.CDLL, text: bytes, percent: bool) -> Decoded:
-    out, places = _buffers.of_size(len(text) + 1, 2 * len(text) + 8)
-    size = library.holdfast_decode_view(text, len(text), int(percent), out, places, _buffers.count_ref)
-    pairs = _buffers.numbers(places, 2)
+    out, offsets = _buffers.of_size(len(text) + 1, 2 * len(text) + 8)
+    size = library.holdfast_decode_view(text, len(text), int(percent), out, offsets, _buffers.count_ref)
+    pairs = _buffers.numbers(offsets, 2)
     return ctypes.string_at(out, size), pairs[::2], pairs[1::2]
 
 
@@ -124,9 +124,9 @@ class _Buffers(threading.local):
             self._make(max(size, len(self._text)), max(numbers, len(self._numbers)))
         return self._text, self._numbers
 
-    def numbers(self, places: Any, width: int) -> memoryview:
+    def numbers(self, offsets: Any, width: int) -> memoryview:
         """What the library wrote, as a copy: the next call writes over it."""
-        return memoryview(ctypes.string_at(places, 4 * width * self.count.value)).cast("I")
+        return memoryview(ctypes.string_at(offsets, 4 * width * self.count.value)).cast("I")
 
 
 _MOST_KEPT = 1 << 20
@@ -135,18 +135,18 @@ _buffers = _Buffers()
 
 def find_in_escaped(text: bytes, hits: list[int], find: Find) -> list[Span]:
     """Secrets that appear once `\\u0070`, `\\x70`, `&quot;` and the like are read."""
-    found = find_in_hex_dump(text, find) if _DUMP in text else []
-    return found + _find_in_windows(text, hits, find, percent=False)
+    spans = find_in_hex_dump(text, find) if _DUMP in text else []
+    return spans + _find_in_windows(text, hits, find, percent=False)
 
 
 def _find_in_windows(text: bytes, hits: list[int], find: Find, percent: bool) -> list[Span]:
-    found: list[Span] = []
+    spans: list[Span] = []
     for start, end in _windows(hits, len(text)):
         window = text[start:end]
         view = View(window, percent)
         if view.text != window:
-            found += [view.source_span(span, start) for span in find(view.text)]
-    return found
+            spans += [view.source_span(span, start) for span in find(view.text)]
+    return spans
 
 
 def _windows(hits: list[int], length: int) -> Iterator[tuple[int, int]]:
@@ -178,14 +178,14 @@ def find_in_percent(text: bytes, hits: list[int], find: Find) -> list[Span]:
 
 def find_in_base64(text: bytes, hits: list[int], find: Find, is_spent: Callable[[], bool]) -> list[Span]:
     """Runs of base64 whose content holds a secret are removed whole. When the work is spent, so is all that is left."""
-    found: list[Span] = []
+    spans: list[Span] = []
     done = -1
     for hit in hits:
         if hit < done:
             continue
         if is_spent():
             last = _BASE64.match(text, hits[-1], hits[-1] + 65536)
-            found.append((hit, last.end() if last else hits[-1], UNJUDGED))
+            spans.append((hit, last.end() if last else hits[-1], UNJUDGED))
             break
         start = hit
         lowest = max(done, 0, hit - 4096)
@@ -196,8 +196,8 @@ def find_in_base64(text: bytes, hits: list[int], find: Find, is_spent: Callable[
             continue
         done = run.end()
         if _holds_secret(run[0], find):
-            found.append((start, done, "encoded-secret"))
-    return found
+            spans.append((start, done, "encoded-secret"))
+    return spans
 
 
 def _holds_secret(run: bytes, find: Find) -> bool:
@@ -213,13 +213,13 @@ def _holds_secret(run: bytes, find: Find) -> bool:
 
 def find_in_hex_dump(text: bytes, find: Find) -> list[Span]:
     """Dumps of `xxd` and `hexdump -C` whose bytes hold a secret are removed whole."""
-    found: list[Span] = []
+    spans: list[Span] = []
     for dump in _HEX_DUMP.finditer(text):
         digits = b"".join(_HEX_LINE.findall(dump[0])).replace(b" ", b"")
         content = bytes.fromhex(digits[: len(digits) // 2 * 2].decode())
         if find(content):
-            found.append((dump.start(), dump.end(), "encoded-secret"))
-    return found
+            spans.append((dump.start(), dump.end(), "encoded-secret"))
+    return spans
 
 
 # ── The strings of a JSON document, decoded, as one text that can be scanned; and the document with some of it removed ──
@@ -306,9 +306,9 @@ def _flatten(body: bytes) -> Flat:
 def _flatten_natively(body: bytes) -> Flat:
     library = load_library()
     assert library is not None
-    out, places = _buffers.of_size(len(body) + 16, 3 * (len(body) // 2 + 2))
-    size = library.holdfast_flatten_json(body, len(body), out, places, _buffers.count_ref)
-    triples = _buffers.numbers(places, 3)
+    out, offsets = _buffers.of_size(len(body) + 16, 3 * (len(body) // 2 + 2))
+    size = library.holdfast_flatten_json(body, len(body), out, offsets, _buffers.count_ref)
+    triples = _buffers.numbers(offsets, 3)
     return ctypes.string_at(out, size), triples[::3], triples[1::3], triples[2::3]
 
 

@@ -69,20 +69,20 @@ def embedder_of(id_: str, settings: IndexSettings) -> tuple[Embedder, str]:
 
     An address that is no longer in the settings is asked nothing any more: its vectors answer no questions.
     """
-    wanted = choose_embedder(settings)
-    if wanted.id == id_:
-        return wanted, ""
+    configured = choose_embedder(settings)
+    if configured.id == id_:
+        return configured, ""
 
     if id_ and id_ == id_of():
-        return load(), _meanwhile(wanted.id, id_)
-    address, _, model = wanted.id.partition("#")
+        return load(), _meanwhile(configured.id, id_)
+    address, _, model = configured.id.partition("#")
     if model and id_.startswith(f"{address}#"):
-        return _endpoint(settings, id_.removeprefix(f"{address}#")), _meanwhile(wanted.id, id_)
-    raise NoEmbedder(f"vectors of {wanted.id} are not there yet")
+        return _endpoint(settings, id_.removeprefix(f"{address}#")), _meanwhile(configured.id, id_)
+    raise NoEmbedder(f"vectors of {configured.id} are not there yet")
 
 
-def _meanwhile(wanted: str, answering: str) -> str:
-    return f"vectors of {wanted} are not there yet, those of {answering} answer until then"
+def _meanwhile(configured_id: str, answering: str) -> str:
+    return f"vectors of {configured_id} are not there yet, those of {answering} answer until then"
 
 
 # An embedding endpoint in OpenAI's manner (Ollama, LM Studio, vLLM, …), for those who have one and say so.
@@ -123,8 +123,8 @@ class Endpoint:
         request = urllib.request.Request(self._url, body, headers)  # noqa: S310 - only http(s), checked above
         try:
             with urllib.request.urlopen(request, timeout=patience) as answer:  # noqa: S310
-                told = json.load(answer)
-            rows = [row["embedding"] for row in sorted(told["data"], key=lambda row: row.get("index", 0))]
+                response = json.load(answer)
+            rows = [row["embedding"] for row in sorted(response["data"], key=lambda row: row.get("index", 0))]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise NoEmbedder(f"{self._url} does not answer: {error}") from None
         if len(rows) != len(texts) or len({len(row) for row in rows}) != 1:
@@ -188,10 +188,10 @@ class StaticModel:
         return self._np.concatenate(parts) if parts else self._np.zeros((0, self.dims), "float32")
 
     def query(self, text: str) -> Any:
-        found = self._counted([text])
-        if not found:
+        token_counts = self._counted([text])
+        if not token_counts:
             return self._np.zeros(self.dims, "float32")
-        return self._unit(self._queries.sums([found]))[0]
+        return self._unit(self._queries.sums([token_counts]))[0]
 
     def like(self, word: str, least: float, most: int) -> list[tuple[str, float]]:
         """Words that questions use alike, the likest first; none for a word it does not know as a whole."""
@@ -207,7 +207,7 @@ class StaticModel:
         total = self._np.zeros((len(passages), self.dims), "float32")
         for field, factor in zip(FIELDS, self._factors, strict=True):
             counts = [self._counted([getattr(passage, field)]) for passage in passages]
-            rows = [n for n, found in enumerate(counts) if found]
+            rows = [n for n, token_counts in enumerate(counts) if token_counts]
             if rows:
                 total[rows] += factor * self._documents.sums([counts[n] for n in rows])
         return self._unit(total)
@@ -217,40 +217,40 @@ class StaticModel:
         return rows / self._np.maximum(lengths, 1e-9)
 
     def _counted(self, texts: Iterable[str]) -> dict[int, int]:
-        found: dict[int, int] = {}
+        token_counts: dict[int, int] = {}
         for text in texts:
             for identifier, times in Counter(identifiers(text)).items():
                 for number in self._numbers(identifier):
-                    found[number] = found.get(number, 0) + times
-        return found if len(found) <= MOST_WORDS else dict(list(found.items())[:MOST_WORDS])
+                    token_counts[number] = token_counts.get(number, 0) + times
+        return token_counts if len(token_counts) <= MOST_WORDS else dict(list(token_counts.items())[:MOST_WORDS])
 
     def _numbers(self, identifier: str) -> tuple[int, ...]:
-        found = self._ids.get(identifier)
-        if found is None:
-            found = tuple(n for part in parts(identifier) for n in self._pieces(part))
+        token_ids = self._ids.get(identifier)
+        if token_ids is None:
+            token_ids = tuple(n for part in parts(identifier) for n in self._pieces(part))
             if len(self._ids) > 500_000:
                 self._ids.clear()
-            self._ids[identifier] = found
-        return found
+            self._ids[identifier] = token_ids
+        return token_ids
 
     def _pieces(self, word: str) -> list[int]:
         """A word nobody knew is cut into the longest pieces that are known."""
         return pieces(word, self._known, self._longest)
 
 
-def pieces(word: str, known: dict[str, int], longest: int) -> list[int]:
-    if (whole := known.get(word)) is not None:
+def pieces(word: str, token_table: dict[str, int], longest: int) -> list[int]:
+    if (whole := token_table.get(word)) is not None:
         return [whole]
-    found, at = [], 0
+    token_ids, at = [], 0
     while at < len(word):
         for end in range(min(len(word), at + longest), at, -1):
-            if (number := known.get(word[at:end])) is not None:
-                found.append(number)
+            if (number := token_table.get(word[at:end])) is not None:
+                token_ids.append(number)
                 at = end
                 break
         else:
             at += 1
-    return found
+    return token_ids
 
 
 class _Table:
@@ -264,9 +264,11 @@ class _Table:
     def sums(self, counts: Sequence[dict[int, int]]) -> Any:
         """For each: Σ (1 + log tf)·row / √Σ (1 + log tf)."""
         np = self._np
-        numbers = np.fromiter((n for found in counts for n in found), dtype=np.int64)
-        weights = np.fromiter((1.0 + math.log(t) for found in counts for t in found.values()), dtype=np.float32)
-        starts = np.cumsum([0, *(len(found) for found in counts[:-1])])
+        numbers = np.fromiter((n for token_counts in counts for n in token_counts), dtype=np.int64)
+        weights = np.fromiter(
+            (1.0 + math.log(t) for token_counts in counts for t in token_counts.values()), dtype=np.float32
+        )
+        starts = np.cumsum([0, *(len(token_counts) for token_counts in counts[:-1])])
         rows = self._rows[numbers].astype(np.float32)
         rows *= (weights * self._scales[numbers])[:, None]
         totals = np.add.reduceat(weights, starts)

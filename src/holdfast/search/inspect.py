@@ -25,25 +25,25 @@ def _opened(place: IndexDir) -> Iterator[apsw.Connection]:
         db.close()
 
 
-def summary(place: IndexDir) -> dict[str, Any] | None:
+def summary(index_dir: IndexDir) -> dict[str, Any] | None:
     """None where there is no index; `problem` where it cannot be read."""
     try:
-        with _opened(place) as db:
-            return _summary(place, db)
+        with _opened(index_dir) as db:
+            return _summary(index_dir, db)
     except NoIndex:
         return None
     except (database.IndexDamaged, apsw.Error) as error:
-        return {"problem": str(error), "folder": str(place.folder)}
+        return {"problem": str(error), "folder": str(index_dir.folder)}
 
 
-def _summary(place: IndexDir, db: apsw.Connection) -> dict[str, Any]:
+def _summary(index_dir: IndexDir, db: apsw.Connection) -> dict[str, Any]:
     files_, source, chunks = database.one(
         db, "select count(*), coalesce(sum(size), 0), (select count(*) from chunks) from files where left_out = ''"
     )
     of_model = "select count(*) from vectors where model = (select id from models where name = ?)"
     embedded = database.one(db, of_model, (database.meta(db, "model"),))[0]
     return {
-        "folder": str(place.folder),
+        "folder": str(index_dir.folder),
         "files": files_,
         "chunks": chunks,
         "embedded": embedded,
@@ -51,7 +51,7 @@ def _summary(place: IndexDir, db: apsw.Connection) -> dict[str, Any]:
         "note": database.meta(db, "note"),
         "at": int(database.meta(db, "at") or 0),
         "source_bytes": source,
-        "bytes": sum(p.stat().st_size for p in place.folder.glob("*.db*")),
+        "bytes": sum(p.stat().st_size for p in index_dir.folder.glob("*.db*")),
         "left_out": dict(
             db.execute("select left_out, count(*) from files where left_out <> '' group by 1 order by 2 desc")
         ),
@@ -63,9 +63,9 @@ def _summary(place: IndexDir, db: apsw.Connection) -> dict[str, Any]:
     }
 
 
-def why(place: IndexDir, root: str, name: str, settings: IndexSettings) -> dict[str, Any]:
+def why(index_dir: IndexDir, root: str, name: str, settings: IndexSettings) -> dict[str, Any]:
     path = path_within(root, name)
-    with _opened(place) as db:
+    with _opened(index_dir) as db:
         row = db.execute("select id, left_out, lang from files where path = ?", (path,)).fetchone()
         if row and not row[1]:
             chunks = [
@@ -110,8 +110,8 @@ def _absent(db: apsw.Connection, root: str, path: str, settings: IndexSettings) 
     )
 
 
-def left_out(place: IndexDir, limit: int) -> list[dict[str, str]]:
-    with _opened(place) as db:
+def left_out(index_dir: IndexDir, limit: int) -> list[dict[str, str]]:
+    with _opened(index_dir) as db:
         rows = db.execute(
             "select path, left_out from files where left_out <> '' order by left_out, path limit ?", (limit,)
         )

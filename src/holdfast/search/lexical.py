@@ -52,21 +52,21 @@ class WordChunks:
         self.rarity: dict[str, float] = {}
         self.chunks: dict[str, frozenset[int]] = {}
         for word in words:
-            found = _chunks_matching(db, f'"{word}"')
-            self.rarity[word] = math.log(1 + chunks / (0.5 + len(found)))
-            if len(found) < COMMON:
-                self.chunks[word] = found
+            matching = _chunks_matching(db, f'"{word}"')
+            self.rarity[word] = math.log(1 + chunks / (0.5 + len(matching)))
+            if len(matching) < COMMON:
+                self.chunks[word] = matching
 
     def coverage(self, words: Sequence[str], chunks: Iterable[int]) -> dict[int, float]:
         """For each chunk: the share of what the words say that is said there, and once more where its name says it."""
         telling = [word for word in words if self.chunks.get(word)]
         total = sum(self.rarity[word] for word in telling) or 1.0
-        found = dict.fromkeys(chunks, 0.0)
+        shares = dict.fromkeys(chunks, 0.0)
         for word in telling:
             named = _chunks_matching(self._db, f'name:"{word}"')
-            for chunk in self.chunks[word] & found.keys():
-                found[chunk] += self.rarity[word] / total * (COVERED + NAMED * (chunk in named))
-        return found
+            for chunk in self.chunks[word] & shares.keys():
+                shares[chunk] += self.rarity[word] / total * (COVERED + NAMED * (chunk in named))
+        return shares
 
 
 def _chunks_matching(db: apsw.Connection, expression: str) -> frozenset[int]:
@@ -107,23 +107,23 @@ def definitions_named(db: apsw.Connection, name: str) -> list[NamedChunk]:
         "select chunk, name, symbol, kind, first, last from definitions where name = ? and kind <> 'section' limit 400",
         (last,),
     )
-    found = [NamedChunk(row) for row in rows]
-    return [one for one in found if one.symbol.lower() == whole or one.symbol.lower().endswith(f".{whole}")]
+    candidates = [NamedChunk(row) for row in rows]
+    return [one for one in candidates if one.symbol.lower() == whole or one.symbol.lower().endswith(f".{whole}")]
 
 
 def similar_names(db: apsw.Connection, name: str) -> list[NamedChunk]:
     """Definitions whose name is nearly that one, the likest first."""
-    wanted = squeezed(name)
-    grams = trigrams(wanted)
-    if not 4 <= len(wanted) <= 60 or not grams:
+    squeezed_name = squeezed(name)
+    grams = trigrams(squeezed_name)
+    if not 4 <= len(squeezed_name) <= 60 or not grams:
         return []
     expression = " OR ".join(f'"{gram}"' for gram in sorted(grams) if gram.isalnum())
     rows = db.execute(
         "select d.chunk, d.name, d.symbol, d.kind, d.first, d.last from names n join definitions d on d.id = n.rowid"
         " where names match ? and d.kind <> 'section' order by bm25(names) limit 200", (expression,),
     )  # fmt: skip
-    found = [NamedChunk(row, likeness(grams, row[1])) for row in rows]
-    near = [one for one in found if one.likeness >= LEAST_SIMILAR]
+    candidates = [NamedChunk(row, likeness(grams, row[1])) for row in rows]
+    near = [one for one in candidates if one.likeness >= LEAST_SIMILAR]
     return sorted(near, key=lambda one: -one.likeness)[:MOST_SIMILAR]
 
 
@@ -190,11 +190,11 @@ def _literal(text: str) -> str:
 def corrected(db: apsw.Connection, query: Query, rarity: dict[str, float], chunks: int) -> dict[str, str]:
     """Words that are nowhere in the index → those that were probably meant."""
     unknown = math.log(1 + chunks / 0.5) - 1e-6
-    found = {}
+    corrections = {}
     for word in query.telling_words[:12]:
         if rarity.get(word, 0.0) >= unknown and (meant := spelled_right(db, word)):
-            found[word] = meant
-    return found
+            corrections[word] = meant
+    return corrections
 
 
 # Everyday words by meaning: a small table of vectors, made by `models/prose.py`; `models/prose.md` is its card.

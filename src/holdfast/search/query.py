@@ -32,11 +32,11 @@ def identifiers(text: str) -> list[str]:
 
 def counted(text: str) -> Counter[str]:
     """How often each word is there. Identifiers are counted first: code repeats them, so few need cutting."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for identifier, times in Counter(identifiers(text)).items():
         for part in parts(identifier):
-            found[part] += times
-    return found
+            counts[part] += times
+    return counts
 
 
 def in_order(text: str) -> list[str]:
@@ -50,12 +50,12 @@ def distinct(texts: Iterable[str]) -> list[str]:
 def whole_tokens(text: str) -> set[str]:
     """Names that are found as they stand: compound identifiers, constants, and quoted or dashed names of settings,
     flags, routes and events. A name of one plain word is a word already."""
-    found = {name.lower() for name in set(identifiers(text)) if len(name) <= LONGEST_WHOLE and is_compound(name)}
+    tokens = {name.lower() for name in set(identifiers(text)) if len(name) <= LONGEST_WHOLE and is_compound(name)}
     for match in _QUOTED_NAME.findall(text):
-        found.add(bare_token(match))
+        tokens.add(bare_token(match))
     for key, flag in _KEY_OR_FLAG.findall(text):
-        found.add(bare_token(key or flag))
-    return {token for token in found if 2 < len(token) <= LONGEST_WHOLE}
+        tokens.add(bare_token(key or flag))
+    return {token for token in tokens if 2 < len(token) <= LONGEST_WHOLE}
 
 
 @lru_cache(maxsize=200_000)
@@ -139,11 +139,11 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def telling_words(self) -> tuple[str, ...]:
         """Without stopwords, and in a sentence without the words that questions are made of."""
-        told = tuple(word for word in self.words if word not in STOPWORDS)
-        if len(told) > MOST_WORDS_OF_A_NAME:
-            telling = tuple(word for word in told if word not in _QUESTION_WORDS)
-            told = telling if len(telling) > 1 else told
-        return (told or self.words)[:MOST_WORDS]
+        content_words = tuple(word for word in self.words if word not in STOPWORDS)
+        if len(content_words) > MOST_WORDS_OF_A_NAME:
+            telling = tuple(word for word in content_words if word not in _QUESTION_WORDS)
+            content_words = telling if len(telling) > 1 else content_words
+        return (content_words or self.words)[:MOST_WORDS]
 
 
 def parse_query(text: str) -> Query:
@@ -173,8 +173,8 @@ def names_in(text: str) -> list[str]:
     words = text.split()
     if len(words) == 1:
         return [_trimmed(text)] if _trimmed(text) else []
-    told = (_trimmed(word) for word in words[:400])
-    return list(dict.fromkeys(word for word in told if word and _only_a_name(word)))[:MOST_NAMES]
+    candidates = (_trimmed(word) for word in words[:400])
+    return list(dict.fromkeys(word for word in candidates if word and _only_a_name(word)))[:MOST_NAMES]
 
 
 def dotted(name: str) -> str:

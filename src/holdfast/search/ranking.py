@@ -145,18 +145,18 @@ def alike_lines(lines: Sequence[str]) -> float:
 
 
 def examine(query: Query, names: Sequence[str], lines: Sequence[str], rarity: dict[str, float]) -> Evidence:
-    found = Evidence()
+    evidence = Evidence()
     for name in names:
         value, where = name_in_lines(name, lines)
-        if value > found.name:
-            found.name, found.line = value, where
+        if value > evidence.name:
+            evidence.name, evidence.line = value, where
     words = in_order(query.text)[:64]
     if len(words) > 1:
         least = 2 if query.is_name or len(words) == 2 else SHORTEST_RUN
         text = "\n".join(lines)
         if _may_hold_run(words, text.lower(), least):
-            found.phrase = phrase_share(words, flattened(text), rarity, least)
-    return found
+            evidence.phrase = phrase_share(words, flattened(text), rarity, least)
+    return evidence
 
 
 Scored = Sequence[tuple[int, float]]
@@ -203,12 +203,12 @@ def mix(meaning: Scored, text: Scored, share: float = MEANING) -> dict[int, floa
 
 def file_scores(text: Scored, file_of: Callable[[int], int]) -> dict[int, float]:
     """For each file, from 0 to 1: how well its best few chunks fit, for a subject is often spread over a file."""
-    found: dict[int, list[float]] = {}
+    best_scores: dict[int, list[float]] = {}
     for chunk, score in text:
-        best = found.setdefault(file_of(chunk), [])
+        best = best_scores.setdefault(file_of(chunk), [])
         if len(best) < CHUNKS_OF_A_FILE:
             best.append(score)
-    sums = {file: sum(best) for file, best in found.items()}
+    sums = {file: sum(best) for file, best in best_scores.items()}
     most = max(sums.values(), default=0.0)
     return {file: value / most for file, value in sums.items()} if most > 0 else {}
 
@@ -312,12 +312,12 @@ class Ranking:
 
     def _uses(self) -> list[int]:
         """Chunks in which a name of the question stands."""
-        found: dict[int, None] = {}
+        using_chunks: dict[int, None] = {}
         for name in self._query.names:
             for chunk in lexical.chunks_with_token(self._db, name):
                 if self._allowed is None or chunk in self._allowed:
-                    found.setdefault(chunk)
-        return list(found)[:EXAMINED_USES]
+                    using_chunks.setdefault(chunk)
+        return list(using_chunks)[:EXAMINED_USES]
 
     def _weigh_subject(self, text: Scored, meaning: Scored) -> None:
         """What a chunk alone does not show: its file is about the question, or it has all of the question's words.
@@ -332,13 +332,13 @@ class Ranking:
         covered = self._words.coverage(self._query.telling_words, self._found)
         for chunk, one in self._found.items():
             file = self._rows[chunk].file
-            told = FILE_SHARE * worded.get(file, 0.0) + NEAR_FILE_SHARE * near.get(file, 0.0)
-            one.score += share * (told + covered[chunk])
+            file_score = FILE_SHARE * worded.get(file, 0.0) + NEAR_FILE_SHARE * near.get(file, 0.0)
+            one.score += share * (file_score + covered[chunk])
 
     def _load(self, chunks: Sequence[int]) -> None:
-        wanted = [chunk for chunk in dict.fromkeys(chunks) if chunk not in self._rows]
-        for at in range(0, len(wanted), 500):
-            batch = wanted[at : at + 500]
+        missing = [chunk for chunk in dict.fromkeys(chunks) if chunk not in self._rows]
+        for at in range(0, len(missing), 500):
+            batch = missing[at : at + 500]
             marks = ",".join("?" * len(batch))
             for id_, *row in self._db.execute(
                 "select c.id, c.file, f.path, c.start, c.stop, c.symbol from chunks c join files f on f.id = c.file"
@@ -352,18 +352,18 @@ class Ranking:
         for chunk in chunks:
             row = self._rows[chunk]
             lines = self._text_of(self._db, row.file)[row.start - 1 : row.stop]
-            found = examine(self._query, names, lines, self._rarity)
+            evidence = examine(self._query, names, lines, self._rarity)
             one = self._one(chunk)
-            if found.phrase:
-                one.score += WEIGHTS.phrase * found.phrase * min(1.0, found.phrase / HALF_OF_IT)
-                if found.phrase > MOST_OF_IT and len(self._query.words) > MOST_WORDS_OF_A_NAME:
+            if evidence.phrase:
+                one.score += WEIGHTS.phrase * evidence.phrase * min(1.0, evidence.phrase / HALF_OF_IT)
+                if evidence.phrase > MOST_OF_IT and len(self._query.words) > MOST_WORDS_OF_A_NAME:
                     one.score += WEIGHTS.whole_phrase
-                if found.phrase > SOME_OF_IT:
+                if evidence.phrase > SOME_OF_IT:
                     one.why = [*one.why, "phrase"]
-            if found.name:
-                one.score += WEIGHTS.name * found.name * share
+            if evidence.name:
+                one.score += WEIGHTS.name * evidence.name * share
                 one.why = [*one.why, "name"]
-                one.first = one.last = found.line
+                one.first = one.last = evidence.line
 
     def _weigh_registries(self, chunks: Sequence[int]) -> None:
         """Who adds one more of a kind looks for the place where the others are listed."""
@@ -379,8 +379,8 @@ class Ranking:
             return 1.5
         total = sum(self._rarity.get(word, 0.0) for word in self._query.telling_words)
         in_names = {part for name in self._query.names for part in in_order(name)}
-        said = sum(self._rarity.get(word, 0.0) for word in in_names)
-        return said / total if total else 0.0
+        named_weight = sum(self._rarity.get(word, 0.0) for word in in_names)
+        return named_weight / total if total else 0.0
 
     def _weigh_definitions(self) -> None:
         share = self._share_of_names()

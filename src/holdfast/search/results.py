@@ -94,11 +94,11 @@ class Block(msgspec.Struct):
 
 
 def shown(
-    db: apsw.Connection, query: Query, ranked: Sequence[Ranked], found: Found, text_of: TextOf, question: Question
+    db: apsw.Connection, query: Query, ranked: Sequence[Ranked], matches: Found, text_of: TextOf, question: Question
 ) -> list[Hit]:
     hits: list[Hit] = []
     for one in ranked:
-        hit = _hit(db, one, query, found, text_of, question.kind)
+        hit = _hit(db, one, query, matches, text_of, question.kind)
         if not any(_covers(other, hit) for other in hits):
             hits.append(hit)
         if len(hits) >= question.limit:
@@ -114,17 +114,17 @@ def _covers(one: Hit, other: Hit) -> bool:
     return shared > 0.5 * min(one.end - one.line + 1, other.end - other.line + 1)
 
 
-def _hit(db: apsw.Connection, one: Ranked, query: Query, found: Found, text_of: TextOf, kind: str) -> Hit:
-    asked = set(query.telling_words)
+def _hit(db: apsw.Connection, one: Ranked, query: Query, matches: Found, text_of: TextOf, kind: str) -> Hit:
+    query_words = set(query.telling_words)
     block = _block(db, one, text_of)
     if one.symbol:
         _narrow(block, one)
     else:
-        _focus(db, block, one, asked, found.rarity, kind)
-    at, excerpt = _excerpt(block, asked)
+        _focus(db, block, one, query_words, matches.rarity, kind)
+    at, excerpt = _excerpt(block, query_words)
     return Hit(
         path=block.path, line=block.start, end=block.stop, symbol=block.symbol, kind=block.kind, lang=block.lang,
-        score=round(one.score, 4), why=_reasons(one, block, asked, found), focus=block.focus,
+        score=round(one.score, 4), why=_reasons(one, block, query_words, matches), focus=block.focus,
         excerpt=excerpt, excerpt_line=at, chunk=one.chunk,
     )  # fmt: skip
 
@@ -160,7 +160,7 @@ class Inner(msgspec.Struct, frozen=True):
 
 
 def _focus(
-    db: apsw.Connection, block: Block, one: Ranked, asked: set[str], rarity: dict[str, float], kind: str
+    db: apsw.Connection, block: Block, one: Ranked, query_words: set[str], rarity: dict[str, float], kind: str
 ) -> None:
     """Of several definitions in a block the one that says most of what was asked; else the line with the name."""
     select = "select symbol, kind, first, last from definitions where chunk = ?"
@@ -175,7 +175,7 @@ def _focus(
     def worth(defined: Inner) -> float:
         lines = block.lines[block.start - 1 + defined.first : block.start + defined.last]
         text = "\n".join([defined.symbol, *lines]).lower()
-        return sum(rarity.get(word, 1.0) for word in asked if word in text) - defined.first / 1e4
+        return sum(rarity.get(word, 1.0) for word in query_words if word in text) - defined.first / 1e4
 
     best = max(inner, key=worth)
     block.symbol, block.kind = best.symbol, best.kind
@@ -183,27 +183,27 @@ def _focus(
         block.focus = min(block.stop, block.start + best.first)
 
 
-def _reasons(one: Ranked, block: Block, asked: set[str], found: Found) -> list[str]:
+def _reasons(one: Ranked, block: Block, query_words: set[str], matches: Found) -> list[str]:
     why = list(dict.fromkeys(one.why))
-    if one.chunk in found.text and (shared := _shared(asked, f"{block.symbol} {block.path} {block.body}")):
+    if one.chunk in matches.text and (shared := _shared(query_words, f"{block.symbol} {block.path} {block.body}")):
         why.append("words: " + ", ".join(shared[:6]))
-    if one.chunk in found.meaning:
-        why.append(f"meaning {found.meaning[one.chunk]:.2f}")
+    if one.chunk in matches.meaning:
+        why.append(f"meaning {matches.meaning[one.chunk]:.2f}")
     return why
 
 
-def _shared(asked: set[str], text: str) -> list[str]:
+def _shared(query_words: set[str], text: str) -> list[str]:
     """Words of the question that are there, as far as their beginnings tell (`parsing` and `parse`)."""
     low = text.lower()
-    return sorted(w for w in asked if w in low or (len(w) > 4 and w[: max(4, len(w) - 3)] in low))
+    return sorted(w for w in query_words if w in low or (len(w) > 4 and w[: max(4, len(w) - 3)] in low))
 
 
-def _excerpt(block: Block, asked: set[str]) -> tuple[int, str]:
+def _excerpt(block: Block, query_words: set[str]) -> tuple[int, str]:
     """(first line, text): from the line to look at first, if the question names it; else the lines that say most."""
     lines = block.lines[block.start - 1 : block.stop]
     best = block.focus - block.start
     if not best:
-        scores = [sum(w in low for w in asked) for low in (line.lower() for line in lines)]
+        scores = [sum(w in low for w in query_words) for low in (line.lower() for line in lines)]
         best = max(range(len(lines)), key=lambda n: sum(scores[n : n + LONGEST_EXCERPT])) if any(scores) else 0
     shown = "\n".join(line[:LONGEST_LINE].rstrip() for line in lines[best : best + LONGEST_EXCERPT])
     return block.start + best, shown

@@ -33,8 +33,8 @@ class NoIndex(Exception):
 
 
 class Searcher:
-    def __init__(self, place: IndexDir) -> None:
-        self._place = place
+    def __init__(self, index_dir: IndexDir) -> None:
+        self._place = index_dir
         self._lock = threading.Lock()
         self._db: apsw.Connection | None = None
         self._generation = 0
@@ -73,8 +73,8 @@ class Searcher:
         query = parse_query("")
         own = symbols.chunk_lines(db, chunk)
         ranked = [Ranked(other, score) for other, score in nearest if other != chunk]
-        asked = Question(text="", limit=limit + RELATED_SPARE)
-        hits = shown(db, query, ranked, Found(dict(nearest), set(), {}), self._text_of, asked)
+        question = Question(text="", limit=limit + RELATED_SPARE)
+        hits = shown(db, query, ranked, Found(dict(nearest), set(), {}), self._text_of, question)
         hits = symbols.same_role_first([hit for hit in hits if not own.covers(hit.path, hit.line)], own)[:limit]
         symbols.name_neighbours(db, hits, self._text_of)
         return Answer(hits=hits, note=note, **sizes)
@@ -111,16 +111,16 @@ class Searcher:
         allowed = _allowed(db, question)
         sizes = self._sizes(db)
         query = parse_query(question.text)
-        known = lexical.WordChunks(db, query.words[:MOST_WORDS], sizes["chunks"])
-        rarity = known.rarity
+        word_chunks = lexical.WordChunks(db, query.words[:MOST_WORDS], sizes["chunks"])
+        rarity = word_chunks.rarity
         meant = lexical.corrected(db, query, rarity, sizes["chunks"])
         meaning, note = self._meaning(db, " ".join([question.text, *meant.values()]), settings, allowed)
         words = tuple(dict.fromkeys([*query.telling_words, *meant.values()]))
         text = lexical.best_by_words(db, words, TEXT_DEPTH if allowed is None else FILTERED_DEPTH)
-        kept = None if allowed is None else set(allowed)
-        text = text if kept is None else [one for one in text if one[0] in kept]
+        allowed_chunks = None if allowed is None else set(allowed)
+        text = text if allowed_chunks is None else [one for one in text if one[0] in allowed_chunks]
         near, worded = dict(meaning), {chunk for chunk, _ in text}
-        ranked = Ranking(db, query, known, self._text_of, kept, question.kind).ranked(meaning, text)
+        ranked = Ranking(db, query, word_chunks, self._text_of, allowed_chunks, question.kind).ranked(meaning, text)
         ranked = [one for one in ranked if one.why or one.chunk in worded or near.get(one.chunk, 0.0) >= FAR]
         hits = shown(db, query, ranked, Found(near, worded, rarity), self._text_of, question)
         symbols.name_neighbours(db, hits, self._text_of)

@@ -55,19 +55,19 @@ def outline(db: apsw.Connection, path: str) -> Outline | None:
     row = db.execute("select id, lang from files where path = ? and left_out = ''", (path,)).fetchone()
     if row is None:
         return None
-    found = db.execute(
+    rows = db.execute(
         "select d.symbol, d.kind, c.start + d.first, c.start + d.last from definitions d join chunks c on c.id = d.chunk"
         " where c.file = ? order by 3, 4 desc", (row[0],),
     )  # fmt: skip
     lines = _lines(db, row[0])
-    definitions = [Outlined(symbol, kind, first, _last_line(lines, first, last)) for symbol, kind, first, last in found]
+    definitions = [Outlined(symbol, kind, first, _last_line(lines, first, last)) for symbol, kind, first, last in rows]
     return Outline(path, row[1], len(lines), definitions)
 
 
 def find_symbol(db: apsw.Connection, name: str) -> Symbol:
     """Definitions, the lines that use it, and tests that do, each in the order of their paths."""
     named = lexical.definitions_named(db, name)
-    definitions = [_definition(db, found) for found in named]
+    definitions = [_definition(db, named_chunk) for named_chunk in named]
     seen = {(o.path, o.line) for o in definitions}
     last = dotted(name).rpartition(".")[2]
     uses = [o for o in _uses(db, last) if (o.path, o.line) not in seen]
@@ -79,27 +79,29 @@ def find_symbol(db: apsw.Connection, name: str) -> Symbol:
     )  # fmt: skip
 
 
-def _is_test(found: Occurrence) -> bool:
-    return languages.role_of_chunk(found.path, found.symbol) == languages.TEST
+def _is_test(occurrence: Occurrence) -> bool:
+    return languages.role_of_chunk(occurrence.path, occurrence.symbol) == languages.TEST
 
 
 def name_neighbours(db: apsw.Connection, hits: Sequence[Hit], text_of: TextOf) -> None:
     """Says of each hit which definition it lies in, and which ones stand before and after it in the file."""
-    known: dict[str, tuple[list[str], list[Neighbour]]] = {}
+    by_path: dict[str, tuple[list[str], list[Neighbour]]] = {}
     for hit in hits:
-        if hit.path not in known:
+        if hit.path not in by_path:
             file = one(db, "select id from files where path = ?", (hit.path,))[0]
-            known[hit.path] = text_of(db, file), _definitions_of(db, file)
-        lines, around = known[hit.path]
-        holders = [found for found in around if found.line <= hit.line and hit.end <= found.end]
+            by_path[hit.path] = text_of(db, file), _definitions_of(db, file)
+        lines, around = by_path[hit.path]
+        holders = [neighbour for neighbour in around if neighbour.line <= hit.line and hit.end <= neighbour.end]
         outer = min((h for h in holders if not _is_same(h, hit)), key=lambda h: h.end - h.line, default=None)
-        before = max((found for found in around if found.end < hit.line), key=_position, default=None)
-        after = min((found for found in around if found.line > hit.end), key=_position, default=None)
-        hit.within, hit.before, hit.after = (_trimmed(found, lines) for found in (outer, before, after))
+        before = max((neighbour for neighbour in around if neighbour.end < hit.line), key=_position, default=None)
+        after = min((neighbour for neighbour in around if neighbour.line > hit.end), key=_position, default=None)
+        hit.within, hit.before, hit.after = (_trimmed(neighbour, lines) for neighbour in (outer, before, after))
 
 
-def _trimmed(found: Neighbour | None, lines: Sequence[str]) -> Neighbour | None:
-    return found and Neighbour(found.symbol, found.kind, found.line, _last_line(lines, found.line, found.end))
+def _trimmed(neighbour: Neighbour | None, lines: Sequence[str]) -> Neighbour | None:
+    return neighbour and Neighbour(
+        neighbour.symbol, neighbour.kind, neighbour.line, _last_line(lines, neighbour.line, neighbour.end)
+    )
 
 
 def _last_line(lines: Sequence[str], first: int, last: int) -> int:
@@ -110,13 +112,13 @@ def _last_line(lines: Sequence[str], first: int, last: int) -> int:
     return last
 
 
-def _is_same(found: Neighbour, hit: Hit) -> bool:
+def _is_same(neighbour: Neighbour, hit: Hit) -> bool:
     """The hit itself, give or take the empty lines after it. A part of a long function lies in that function."""
-    return found.end - found.line - (hit.end - hit.line) <= SPARE_LINES and found.symbol == hit.symbol
+    return neighbour.end - neighbour.line - (hit.end - hit.line) <= SPARE_LINES and neighbour.symbol == hit.symbol
 
 
-def _position(found: Neighbour) -> tuple[int, int]:
-    return found.line, -found.end
+def _position(neighbour: Neighbour) -> tuple[int, int]:
+    return neighbour.line, -neighbour.end
 
 
 def _definitions_of(db: apsw.Connection, file: int) -> list[Neighbour]:
@@ -164,22 +166,24 @@ def same_role_first(hits: Sequence[Hit], own: ChunkLines) -> list[Hit]:
     return sorted(hits, key=worth, reverse=True)
 
 
-def _definition(db: apsw.Connection, found: lexical.NamedChunk) -> Occurrence:
+def _definition(db: apsw.Connection, named_chunk: lexical.NamedChunk) -> Occurrence:
     file, path, start = one(
-        db, "select f.id, f.path, c.start from chunks c join files f on f.id = c.file where c.id = ?", (found.chunk,)
+        db,
+        "select f.id, f.path, c.start from chunks c join files f on f.id = c.file where c.id = ?",
+        (named_chunk.chunk,),
     )
     lines = _lines(db, file)
-    first, last = start + found.first, min(start + found.last, len(lines))
-    value, where = name_in_lines(found.name, lines[first - 1 : last])
+    first, last = start + named_chunk.first, min(start + named_chunk.last, len(lines))
+    value, where = name_in_lines(named_chunk.name, lines[first - 1 : last])
     line = first + where if value else first
-    return Occurrence(path, line, found.symbol, lines[line - 1].strip()[:200], last)
+    return Occurrence(path, line, named_chunk.symbol, lines[line - 1].strip()[:200], last)
 
 
 def _uses(db: apsw.Connection, name: str) -> list[Occurrence]:
     chunks = lexical.chunks_with_token(db, name) or [
         c for c, _ in lexical.best_by_words(db, (name.lower(),), MOST_USES)
     ]
-    found: dict[tuple[str, int], Occurrence] = {}
+    occurrences: dict[tuple[str, int], Occurrence] = {}
     for chunk in chunks:
         file, path, start, stop, symbol = one(
             db, "select f.id, f.path, c.start, c.stop, c.symbol from chunks c join files f on f.id = c.file where c.id = ?",
@@ -188,8 +192,8 @@ def _uses(db: apsw.Connection, name: str) -> list[Occurrence]:
         value, where = name_in_lines(name, _lines(db, file)[start - 1 : stop])
         if value:
             line = start + where
-            found[path, line] = Occurrence(path, line, symbol, _lines(db, file)[line - 1].strip()[:200], line)
-    return [found[key] for key in sorted(found)]
+            occurrences[path, line] = Occurrence(path, line, symbol, _lines(db, file)[line - 1].strip()[:200], line)
+    return [occurrences[key] for key in sorted(occurrences)]
 
 
 def _lines(db: apsw.Connection, file: int) -> list[str]:

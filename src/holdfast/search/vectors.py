@@ -65,13 +65,13 @@ class Vectors:
         if self._rows is None or not len(self.ids):
             self.ids, self._rows, self._scales = np.array([r[0] for r in fresh], np.int64), rows, scales
             return
-        kept = np.isin(self.ids, now, assume_unique=True)
-        self.ids = np.concatenate([self.ids[kept], np.array([row[0] for row in fresh], np.int64)])
+        still_present = np.isin(self.ids, now, assume_unique=True)
+        self.ids = np.concatenate([self.ids[still_present], np.array([row[0] for row in fresh], np.int64)])
         if fresh:
-            self._rows = np.concatenate([self._rows[kept], rows])
-            self._scales = np.concatenate([self._scales[kept], scales])
-        elif not kept.all():
-            self._rows, self._scales = self._rows[kept], self._scales[kept]
+            self._rows = np.concatenate([self._rows[still_present], rows])
+            self._scales = np.concatenate([self._scales[still_present], scales])
+        elif not still_present.all():
+            self._rows, self._scales = self._rows[still_present], self._scales[still_present]
 
     def nearest(self, chunk: int, limit: int) -> list[tuple[int, float]]:
         """Chunks nearest to one of them; nothing where it has no vector yet."""

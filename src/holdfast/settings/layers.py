@@ -65,22 +65,22 @@ class SectionFile:
     path: Path
 
 
-def section_files(known: Mapping[str, Elsewhere], home: Path, project: str | Path) -> list[SectionFile]:
-    found = []
-    for section, elsewhere in known.items():
+def section_files(sections: Mapping[str, Elsewhere], home: Path, project: str | Path) -> list[SectionFile]:
+    files = []
+    for section, elsewhere in sections.items():
         for layer, name in elsewhere.files.items():
             if layer == "user" or str(project):
-                found.append(SectionFile(layer, section, (home if layer == "user" else Path(project)) / name))
-    return found
+                files.append(SectionFile(layer, section, (home if layer == "user" else Path(project)) / name))
+    return files
 
 
 def as_section(root: Node, section: str) -> Node:
     return Node({section: root} if root.value else {}, root.source)
 
 
-def lowered(root: Node, known: Mapping[str, Elsewhere]) -> Node:
+def lowered(root: Node, sections: Mapping[str, Elsewhere]) -> Node:
     """`requirements:` at the top becomes `gates: requirements:`; what stands in the section itself goes before it."""
-    for section, elsewhere in known.items():
+    for section, elsewhere in sections.items():
         for name in elsewhere.names:
             if name in root.value:
                 _lower(root, section, name)
@@ -176,12 +176,12 @@ class Settings:
         # What was read and when it was changed must belong together: an agent's change is told from a person's by its time.
         for _ in range(MOST_LOADS):
             changed = self._change_times(project)
-            found = self._load_once(project)
+            resolved = self._load_once(project)
             if self._change_times(project) == changed:
                 break
-        for section in found.values():
+        for section in resolved.values():
             section.__dict__["changed_at"] = max(changed, default=0)
-        return found
+        return resolved
 
     def _change_times(self, project: str | Path) -> list[int]:
         return [_changed_at(path) for _, path in self.all_files(project)]
@@ -193,28 +193,28 @@ class Settings:
         found = resolve(self.sections, [*layers, environment_layer(self.environ)], notices)
         return self._hold_to_user(found) if foreign else found
 
-    def _hold_to_user(self, found: Resolved) -> Resolved:
+    def _hold_to_user(self, resolved: Resolved) -> Resolved:
         """A project that nobody trusted can add and tighten; sections that know how are held to the user's own."""
         own = resolve(self.sections, [*self._layers("", Notices()), environment_layer(self.environ)], Notices())
-        held = {name: one.held_to(own[name]) if hasattr(one, "held_to") else one for name, one in found.items()}
-        return Resolved(held, found.trees, found.notices)
+        held = {name: one.held_to(own[name]) if hasattr(one, "held_to") else one for name, one in resolved.items()}
+        return Resolved(held, resolved.trees, resolved.notices)
 
     def _layers(self, project: str | Path, notices: Notices) -> list[Node]:
-        known = trust.read(self.config_dir)
+        trusted = trust.read(self.config_dir)
         layers = []
         for layer, path in self.files(project).items():
             for file in self.section_files(project):
                 if file.layer == layer:
-                    layers.append(as_section(self._layer(layer, file.path, known, notices), file.section))
-            layers.append(lowered(self._layer(layer, path, known, notices), self.elsewhere))
+                    layers.append(as_section(self._layer(layer, file.path, trusted, notices), file.section))
+            layers.append(lowered(self._layer(layer, path, trusted, notices), self.elsewhere))
         return layers
 
     def section_of(self, path: Path, section: str) -> Resolved:
         """That file alone as a whole settings file, or as the section itself; a person named it, so it is trusted."""
         notices = Notices()
         root = self._layer("user", path, {}, notices)
-        known = {*self.sections, *(name for e in self.elsewhere.values() for name in e.names)}
-        whole = root if set(root.value) <= known else as_section(root, section)
+        known_names = {*self.sections, *(name for e in self.elsewhere.values() for name in e.names)}
+        whole = root if set(root.value) <= known_names else as_section(root, section)
         return resolve(self.sections, [lowered(whole, self.elsewhere)], notices)
 
     def defaults(self) -> Resolved:
@@ -227,12 +227,12 @@ class Settings:
 
     def check(self, layer: str, path: Path, content: bytes) -> tuple[Notice, ...]:
         """What would be said about that content, were it the file's."""
-        root, found = _parsed(content, Source(layer, str(path)))
-        notices = Notices(found)
+        root, problems = _parsed(content, Source(layer, str(path)))
+        notices = Notices(problems)
         resolve(self.sections, [lowered(root, self.elsewhere)], notices)
         return tuple(notices)
 
-    def _layer(self, layer: str, path: Path, known: Mapping[str, str], notices: Notices) -> Node:
+    def _layer(self, layer: str, path: Path, trusted: Mapping[str, str], notices: Notices) -> Node:
         source = Source(layer, str(path), free=layer == "user")
         try:
             content = read_file(path)
@@ -241,9 +241,9 @@ class Settings:
             content = None
         if content is None:
             return Node({}, source)
-        free = source.free or trust.is_trusted(path, content, known)
-        root, found = _parsed(content, Source(layer, str(path), free))
-        for notice in found:
+        free = source.free or trust.is_trusted(path, content, trusted)
+        root, problems = _parsed(content, Source(layer, str(path), free))
+        for notice in problems:
             notices.add(notice)
         return root
 
@@ -339,10 +339,10 @@ class SettingsCache:
 
 def _stamp(path: Path) -> tuple[int, ...] | None:
     try:
-        found = path.stat()
+        file_stat = path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
+    return file_stat.st_mtime_ns, file_stat.st_ctime_ns, file_stat.st_size, file_stat.st_ino
 
 
 # The JSON Schema of a settings file, for editors.

@@ -84,8 +84,8 @@ class Resolved(dict[str, Any]):
         tree = self.trees.get(section)
         if tree is None or (not tree.value and not tree.top):
             return DEFAULT
-        node, found = tree.at([int(step) if step.isdecimal() and len(step) < 9 else step for step in steps])
-        complete = found == len(steps) or not isinstance(node.value, dict)
+        node, depth = tree.at([int(step) if step.isdecimal() and len(step) < 9 else step for step in steps])
+        complete = depth == len(steps) or not isinstance(node.value, dict)
         return (node.top or node).origin if complete else DEFAULT
 
     def flat(self) -> Iterator[tuple[str, Any, Origin]]:
@@ -121,8 +121,8 @@ class Place:
     def mark(self, name: str) -> Any:
         """The mark of that name on the field, or on the whole part."""
         for marks in (*(field.marks for field in self.fields), *(part.marks for part in self.parts)):
-            if found := marks.get(name):
-                return found
+            if mark_value := marks.get(name):
+                return mark_value
         return None
 
     @property
@@ -226,7 +226,7 @@ def _inheriting(layers: list[Node], part: Part) -> list[Node]:
     """`inherit: false` in a section that knows the word leaves out what the layers below it say."""
     if "inherit" not in part.fields:
         return layers
-    cuts = [n for n, layer in enumerate(layers) if (said := layer.value.get("inherit")) and said.value is False]
+    cuts = [n for n, layer in enumerate(layers) if (inherit := layer.value.get("inherit")) and inherit.value is False]
     return layers[cuts[-1] :] if cuts else layers
 
 
@@ -239,36 +239,36 @@ def _tell(section: Section, name: str, notices: Notices) -> None:
 
 def _check_places(section: str, part: Part, node: Node, notices: Notices, gone: set[ValuePath]) -> set[ValuePath]:
     """The paths of what was taken out as a whole, in this layer or in one below it (`gone`)."""
-    found = set(gone)
+    removed = set(gone)
     for path in gone:
         _kill(node, path)
     node.prune()
-    for place in places([part], node, (section,)):
-        if place.unknown:
-            if place.mark("lenient") and not _looks_meant(place):
-                place.node.dead = True
+    for setting in places([part], node, (section,)):
+        if setting.unknown:
+            if setting.mark("lenient") and not _looks_meant(setting):
+                setting.node.dead = True
             else:
-                found |= _take_out(place, node)
-            _unknown(place.path[-1], place.names(), place.node, notices, "setting", place.path)
-        elif not node.source.free and _guarded(place):
-            found |= _take_out(place, node)
-            what = "is a command" if place.mark("command") else "is not for a project to set"
-            text = f"`{dotted(place.path)}` {what}, and you have not trusted this file."
-            notices.add(place.node.notice(text, TRUST, dotted(place.path)))
+                removed |= _take_out(setting, node)
+            _unknown(setting.path[-1], setting.names(), setting.node, notices, "setting", setting.path)
+        elif not node.source.free and _guarded(setting):
+            removed |= _take_out(setting, node)
+            what = "is a command" if setting.mark("command") else "is not for a project to set"
+            text = f"`{dotted(setting.path)}` {what}, and you have not trusted this file."
+            notices.add(setting.node.notice(text, TRUST, dotted(setting.path)))
     node.prune()
-    return found
+    return removed
 
 
-def _looks_meant(place: Place) -> bool:
+def _looks_meant(setting: Place) -> bool:
     """A word that is nearly one we know was meant to say something; without it the rest would mean something else."""
     from difflib import get_close_matches
 
-    return bool(get_close_matches(str(place.path[-1])[:60].lower(), place.names(), n=1))
+    return bool(get_close_matches(str(setting.path[-1])[:60].lower(), setting.names(), n=1))
 
 
-def _take_out(place: Place, layer: Node) -> set[ValuePath]:
-    place.node.dead = True
-    return {_kill(layer, path[1:]) for path in place.wholes}
+def _take_out(setting: Place, layer: Node) -> set[ValuePath]:
+    setting.node.dead = True
+    return {_kill(layer, path[1:]) for path in setting.wholes}
 
 
 def _kill(layer: Node, path: ValuePath) -> ValuePath:
@@ -277,22 +277,22 @@ def _kill(layer: Node, path: ValuePath) -> ValuePath:
     return path
 
 
-def _guarded(place: Place) -> bool:
-    if place.mark("command"):
+def _guarded(setting: Place) -> bool:
+    if setting.mark("command"):
         return True
-    guard = place.mark("guarded")
+    guard = setting.mark("guarded")
     if guard == "pattern":
-        return not is_quick(place.node.value)
-    return place.node.value not in guard if isinstance(guard, list) else bool(guard)
+        return not is_quick(setting.node.value)
+    return setting.node.value not in guard if isinstance(guard, list) else bool(guard)
 
 
-def _unknown(name: Any, known: Any, node: Node, notices: Notices, what: str, path: ValuePath) -> None:
+def _unknown(name: Any, known_names: Any, node: Node, notices: Notices, what: str, path: ValuePath) -> None:
     if notices.full:
         return
     from difflib import get_close_matches
 
-    near = get_close_matches(str(name)[:60].lower(), list(known), n=1)
-    fix = f"Did you mean `{near[0]}`?" if near else f"Known here: {', '.join(sorted(set(known))[:12])}."
+    near = get_close_matches(str(name)[:60].lower(), list(known_names), n=1)
+    fix = f"Did you mean `{near[0]}`?" if near else f"Known here: {', '.join(sorted(set(known_names))[:12])}."
     notices.add(node.notice(f"unknown {what} `{shown(name)}`.", fix, dotted(path)))
 
 
@@ -323,7 +323,7 @@ class _Wholes:
     What stands above was written to change it, and would mean something else alone."""
 
     def __init__(self, part: Part, merged: Node, layers: list[Node]) -> None:
-        self.paths = {path for place in places([part], merged) for path in place.wholes}
+        self.paths = {path for setting in places([part], merged) for path in setting.wholes}
         self.layers = layers
 
     def take_out(self, loc: tuple[Any, ...], victim: Node) -> None:

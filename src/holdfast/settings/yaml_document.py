@@ -97,11 +97,11 @@ class _Composer:
             raise Refused(f"more than {MOST_VALUES} values (aliases counted as what they stand for)", mark)
 
     def _alias(self, event: Any) -> Node:
-        found = self.anchors.get(event.anchor)
-        if found is None:
+        anchored = self.anchors.get(event.anchor)
+        if anchored is None:
             raise Refused(f"unknown alias *{event.anchor}", event.start_mark)
-        self._count(found.size(), event.start_mark)
-        return found.copy()
+        self._count(anchored.size(), event.start_mark)
+        return anchored.copy()
 
     def _value(self, event: Any, depth: int) -> Any:
         if isinstance(event, ScalarEvent):
@@ -117,18 +117,18 @@ class _Composer:
             yield self._node(event, depth + 1)
 
     def _mapping(self, depth: int) -> dict[str, Node]:
-        found: dict[str, Node] = {}
+        entries: dict[str, Node] = {}
         while type(event := next(self.events)).__name__ != "MappingEndEvent":
             key = self._node(event, depth + 1)
             node = self._node(next(self.events), depth + 1)
             node.line, node.column = key.line, key.column
             name = self._name(event)
-            if name in found:
+            if name in entries:
                 twice = f"`{shown(name)}` is given twice; the first one counts."
                 self.notices.append(node.notice(twice, "Remove one of the two."))
             else:
-                found[name] = node
-        return found
+                entries[name] = node
+        return entries
 
     def _name(self, event: Any) -> str:
         if not isinstance(event, ScalarEvent):

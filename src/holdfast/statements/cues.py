@@ -225,9 +225,9 @@ def compiled_cues() -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 def find_cues(text: str) -> set[str]:
     lower = text.lower()
-    found = {name for name, pattern in compiled_cues() if pattern.search(text if name in CASED else lower)}
+    match = {name for name, pattern in compiled_cues() if pattern.search(text if name in CASED else lower)}
     if IMPERATIVE_START.match(lower):
-        found.add("imperative")
+        match.add("imperative")
     if QUESTION_START.match(lower):
-        found.add("question_start")
-    return found
+        match.add("question_start")
+    return match

@@ -110,9 +110,9 @@ def _skeleton_features(tokens: Sequence[str]) -> Iterator[str]:
     """Content words become one mark, so that a pattern learned on one subject holds for others."""
     shape = ["^"]
     for token in tokens:
-        kept = token if token in FUNCTION_WORDS or token[0] in "<,?!:;" or _CJK.match(token) else "*"
-        if kept != "*" or shape[-1] != "*":
-            shape.append(kept)
+        mark = token if token in FUNCTION_WORDS or token[0] in "<,?!:;" or _CJK.match(token) else "*"
+        if mark != "*" or shape[-1] != "*":
+            shape.append(mark)
     shape.append("$")
     for size in (3, 4):
         for start in range(len(shape) - size + 1):
@@ -145,11 +145,11 @@ def _context_features(tokens: Sequence[str], context: str) -> Iterator[str]:
     if not context:
         return
     before = context[-CONTEXT_LOOKED_AT:].lower()
-    asked = before.rstrip().endswith("?")
-    choice = asked and (" or " in before or "which" in before or "prefer" in before)
-    known = set(tokenize(before)) - FUNCTION_WORDS
-    named = any(token in known for token in tokens)
-    yield f"context:{'choice' if choice else 'question' if asked else 'statement'}"
+    is_question = before.rstrip().endswith("?")
+    choice = is_question and (" or " in before or "which" in before or "prefer" in before)
+    context_words = set(tokenize(before)) - FUNCTION_WORDS
+    named = any(token in context_words for token in tokens)
+    yield f"context:{'choice' if choice else 'question' if is_question else 'statement'}"
     yield f"context:{choice}:{named}:{len(tokens) < 8}"
 
 

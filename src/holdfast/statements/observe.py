@@ -42,16 +42,16 @@ def observe_prompt(
 ) -> list[Observation]:
     """`context`: what the agent said just before. Nothing lasting means an empty list."""
     classifier = model or load_classifier()
-    found: dict[str, Observation] = {}
+    observations: dict[str, Observation] = {}
     for span in spans_of(prompt, context):
         chance = classifier.probability(span.features)
-        if chance >= least and span.text not in found:
+        if chance >= least and span.text not in observations:
             outcome = KEPT if chance >= span.kept_from and not span.asks else CANDIDATE
-            found[span.text] = Observation(classifier.type_of(span.features), span.text, outcome, chance)
+            observations[span.text] = Observation(classifier.type_of(span.features), span.text, outcome, chance)
     return (
-        sorted(found.values(), key=lambda one: -one.probability)[:MOST_OBSERVED]
-        if len(found) > MOST_OBSERVED
-        else list(found.values())
+        sorted(observations.values(), key=lambda one: -one.probability)[:MOST_OBSERVED]
+        if len(observations) > MOST_OBSERVED
+        else list(observations.values())
     )
 
 

@@ -94,8 +94,8 @@ def split_prompt(prompt: str) -> OwnText:
     text = text.replace(QUOTE_OPEN, " ").replace(QUOTE_CLOSE, " ")
     bare = _FENCE.sub("\n\n", text)
     bare = _TAGGED.sub("\n", bare) if bare.count("<") <= MOST_TAGS else ""
-    kept, pasted = _own_lines(bare)
-    masked, quotations = _mask_quotations("\n".join(kept))
+    own_lines, pasted = _own_lines(bare)
+    masked, quotations = _mask_quotations("\n".join(own_lines))
     pieces = list(_pieces(masked))[:MOST_SEGMENTS]
     beside = pasted and "\n\n" not in bare.strip()
     segments = tuple(
@@ -124,7 +124,7 @@ def _own_lines(text: str) -> tuple[list[str], bool]:
     )
     chat = sum(bool(_CHAT_LINE.match(line)) for line in lines) > 1
     last_heading = max((n for n, line in enumerate(lines) if _HEADING.match(line)), default=-1)
-    kept: list[str] = []
+    own_lines: list[str] = []
     pasted = False
     until_blank = last_heading >= 0
     quoted = _quoted_lines(lines)
@@ -140,13 +140,13 @@ def _own_lines(text: str) -> tuple[list[str], bool]:
         )
         if drop and line.strip():
             pasted = True
-            kept.append("")
+            own_lines.append("")
         elif task := _TEXT_TASK.search(line):
-            kept.append(line[: task.end()])
+            own_lines.append(line[: task.end()])
             break
         else:
-            kept.append(line)
-    return kept, pasted
+            own_lines.append(line)
+    return own_lines, pasted
 
 
 def _quoted_lines(lines: list[str]) -> set[int]:
@@ -154,24 +154,24 @@ def _quoted_lines(lines: list[str]) -> set[int]:
     quoted: set[int] = set()
     listing = False
     for number, line in enumerate(lines):
-        found = _ATTRIBUTION.match(line)
-        listing = (found is not None and not found["rest"]) or (listing and bool(_BULLET.match(line)))
-        if found or listing:
+        match = _ATTRIBUTION.match(line)
+        listing = (match is not None and not match["rest"]) or (listing and bool(_BULLET.match(line)))
+        if match or listing:
             quoted.add(number)
     return quoted
 
 
 def _mask_quotations(text: str) -> tuple[str, list[str]]:
-    found: list[str] = []
+    quotations: list[str] = []
 
     def mask(match: re.Match[str]) -> str:
         words = match.group(0)
         if len(words.split()) < 4 and not _is_long_cjk(words):
             return words
-        found.append(words)
-        return f"{QUOTE_OPEN}{len(found) - 1}{QUOTE_CLOSE}"
+        quotations.append(words)
+        return f"{QUOTE_OPEN}{len(quotations) - 1}{QUOTE_CLOSE}"
 
-    return _QUOTATION.sub(mask, text), found
+    return _QUOTATION.sub(mask, text), quotations
 
 
 def _is_long_cjk(words: str) -> bool:

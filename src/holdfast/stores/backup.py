@@ -76,8 +76,8 @@ def prune(folder: Path, keep: int = KEEP, never: Path | None = None) -> None:
 
 def listed(folder: Path) -> list[Path]:
     """Newest first: by the second in the name, and by the file's time within it."""
-    found = folder.glob("*.db") if folder.is_dir() else ()
-    return sorted(found, key=lambda path: (path.name[:STAMP], path.stat().st_mtime_ns), reverse=True)
+    backups = folder.glob("*.db") if folder.is_dir() else ()
+    return sorted(backups, key=lambda path: (path.name[:STAMP], path.stat().st_mtime_ns), reverse=True)
 
 
 def check(path: Path) -> None:
@@ -85,33 +85,33 @@ def check(path: Path) -> None:
     with translated(path):
         db = apsw.Connection(f"file:{path}?immutable=0", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
         try:
-            found = [row[0] for row in db.execute("pragma quick_check(5)")]
+            problems = [row[0] for row in db.execute("pragma quick_check(5)")]
         finally:
             db.close()
-    if found != ["ok"]:
-        raise StoreDamaged("; ".join(found), where=str(path))
+    if problems != ["ok"]:
+        raise StoreDamaged("; ".join(problems), where=str(path))
 
 
 def quarantine(path: Path, folder: Path) -> Path:
     """Moves the damaged files aside together. Nothing is deleted."""
-    place = free_place(folder)
-    _move(path, place)
-    return place
+    target_folder = free_place(folder)
+    _move(path, target_folder)
+    return target_folder
 
 
 def free_place(folder: Path) -> Path:
-    place = folder / time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-    return next(p for p in (place, *(Path(f"{place}.{n}") for n in range(1, 1000))) if not p.exists())
+    first_choice = folder / time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    return next(p for p in (first_choice, *(Path(f"{first_choice}.{n}") for n in range(1, 1000))) if not p.exists())
 
 
-def _move(path: Path, place: Path) -> None:
+def _move(path: Path, target_folder: Path) -> None:
     import shutil  # Here, because a daemon's start should not wait for it.
 
-    for folder in (place.parent, place):  # `parents=True` would make the upper one with another mode.
+    for folder in (target_folder.parent, target_folder):  # `parents=True` would make the upper one with another mode.
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     for name in _with_side_files(path):
         if name.exists():
-            shutil.move(name, place / name.name)
+            shutil.move(name, target_folder / name.name)
 
 
 def _with_side_files(path: Path) -> list[Path]:
@@ -150,8 +150,8 @@ def complete(fresh: Path, target: Path) -> None:
     _sync(target.parent)
 
 
-def exchange(target: Path, place: Path) -> None:
-    _move(target, place)
+def exchange(target: Path, target_folder: Path) -> None:
+    _move(target, target_folder)
     _mended(target).replace(target)
     _sync(target.parent)
 
@@ -166,12 +166,12 @@ def finish(target: Path, folder: Path) -> bool:
 
 def go_back(chosen: Path, target: Path, folder: Path) -> Path:
     """To a backup that a person chose. Where the present files went."""
-    place = free_place(folder)
+    target_folder = free_place(folder)
     remove(repair(target))
     put_back(chosen, repair(target))
     complete(repair(target), target)
-    exchange(target, place)
-    return place
+    exchange(target, target_folder)
+    return target_folder
 
 
 def restore(backups: Path, target: Path) -> Path | None:

@@ -53,8 +53,8 @@ class EraseSql:
                         seen.add((table, *key))
                         yield StoredRow(table, tuple(key), bytes(content))
         for number, dedupe, error, payload in self._ask("all_jobs", {}):
-            said = msgspec.json.encode([dedupe, error, bytes(payload).decode("utf-8", "replace")])
-            yield StoredRow("jobs", (number,), said)
+            job_row = msgspec.json.encode([dedupe, error, bytes(payload).decode("utf-8", "replace")])
+            yield StoredRow("jobs", (number,), job_row)
 
     def rewrite(self, probes: Iterable[bytes], change: Change) -> int:
         """Inside a transaction. How many rows were changed; a job that quotes it is dropped."""
@@ -103,8 +103,8 @@ class EraseSql:
         named = [(int(number), str(name)) for number, name in self._ask("place_names", {})]
         inside = [number for number, name in named if any(_is_under(name, project) for project in projects)]
         only_there = self._ask("sessions_only_in", {"ids": self._pack_ids(inside)}) if inside else []
-        wanted = {number for number, name in named if name in sessions}
-        return sorted(wanted.union(inside, (int(number) for (number,) in only_there)))
+        numbers = {number for number, name in named if name in sessions}
+        return sorted(numbers.union(inside, (int(number) for (number,) in only_there)))
 
 
 def _is_under(name: str, folder: str) -> bool:
@@ -149,8 +149,8 @@ def merge_history(db: apsw.Connection) -> None:
 
 
 def name_id(db: apsw.Connection, name: str) -> int:
-    found = db.execute(SQL["name_id"], (name,)).get
-    return int(db.execute(SQL["add_name"], (name,)).get if found is None else found)
+    known_id = db.execute(SQL["name_id"], (name,)).get
+    return int(db.execute(SQL["add_name"], (name,)).get if known_id is None else known_id)
 
 
 def drop_documents(db: apsw.Connection) -> None:

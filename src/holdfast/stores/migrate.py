@@ -60,10 +60,10 @@ def postgres_version(db: "psycopg.Connection", schema: str) -> int:
     return int(row[0]) if row else 0
 
 
-def refuse_newer(found: int, known: int, where: str) -> None:
-    if found > known:
+def refuse_newer(stored_version: int, known_version: int, where: str) -> None:
+    if stored_version > known_version:
         raise SchemaTooNew(
-            f"schema {found}, this Holdfast knows {known}",
+            f"schema {stored_version}, this Holdfast knows {known_version}",
             where=where,
             fix="Upgrade Holdfast. Hooks keep everything in the spool until then.",
         )

@@ -47,25 +47,25 @@ class PostgresReader(DecodedReads):
         return value
 
     def events(self, query: EventQuery) -> list[Event]:
-        wanted = select_events(query, self._ids(query).get, "%s")
-        if wanted is None:
+        statement = select_events(query, self._ids(query).get, "%s")
+        if statement is None:
             return []
-        found = self._all(wanted[0].encode(), *wanted[1])
-        self._learn({row[i] for row in found for i in NAME_COLUMNS})
-        events = [as_event(row, self._names.__getitem__) for row in found]
+        rows = self._all(statement[0].encode(), *statement[1])
+        self._learn({row[i] for row in rows for i in NAME_COLUMNS})
+        events = [as_event(row, self._names.__getitem__) for row in rows]
         return events[::-1] if query.newest else events
 
     def marks(self, query: EventQuery, every: int) -> list[int]:
-        wanted = select_marks(query, every, self._ids(query).get, "%s")
-        return [seq for (seq,) in self._all(wanted[0].encode(), *wanted[1])] if wanted else []
+        statement = select_marks(query, every, self._ids(query).get, "%s")
+        return [seq for (seq,) in self._all(statement[0].encode(), *statement[1])] if statement else []
 
     def _ids(self, query: EventQuery) -> dict[str, int]:
-        asked = [query.session, query.project, query.tool, *query.kinds]
-        return dict(self._all(SQL["name_ids"], asked)) if any(asked) else {}
+        names = [query.session, query.project, query.tool, *query.kinds]
+        return dict(self._all(SQL["name_ids"], names)) if any(names) else {}
 
     def event(self, seq: int) -> Event | None:
-        found = self.events(EventQuery(after=seq - 1, before=seq + 1, limit=1, bodies=True))
-        return found[0] if found else None
+        events = self.events(EventQuery(after=seq - 1, before=seq + 1, limit=1, bodies=True))
+        return events[0] if events else None
 
     def history(self, query: HistoryQuery) -> list[int]:
         clauses: list[tuple[str, Any]] = [
@@ -76,18 +76,18 @@ class PostgresReader(DecodedReads):
             ("e.kind in (select id from names where name = any(%s))", list(query.kinds)),
             ("e.at >= %s", query.since),
         ]
-        asked = [(clause, value) for clause, value in clauses if value]
-        if not asked:
+        conditions = [(clause, value) for clause, value in clauses if value]
+        if not conditions:
             return []
         if query.before:
-            asked.append(("h.seq < %s", query.before))
-        where = " and ".join(clause for clause, _ in asked)
+            conditions.append(("h.seq < %s", query.before))
+        where = " and ".join(clause for clause, _ in conditions)
         sql = f"select h.seq from history h join events e on e.seq = h.seq where {where} order by h.seq desc limit %s"
-        return [seq for (seq,) in self._all(sql.encode(), *(value for _, value in asked), query.limit)]
+        return [seq for (seq,) in self._all(sql.encode(), *(value for _, value in conditions), query.limit)]
 
     def document(self, ref: Ref) -> bytes | None:
-        found = self._all(SQL["state"], ref.kind, ref.key)
-        return bytes(found[0][0]) if found else None
+        rows = self._all(SQL["state"], ref.kind, ref.key)
+        return bytes(rows[0][0]) if rows else None
 
     def documents(self, query: StateQuery) -> list[tuple[str, bytes]]:
         clauses, values = ["kind = %s"], list[Any]([query.kind])
@@ -125,8 +125,8 @@ class PostgresReader(DecodedReads):
         return dict(self._all(SQL["known"], list(keys)))
 
     def meta(self, name: str) -> str:
-        found = self._all(SQL["meta"], name)
-        return found[0][0] if found else ""
+        rows = self._all(SQL["meta"], name)
+        return rows[0][0] if rows else ""
 
     def close(self) -> None:
         self._link.lose()
@@ -260,8 +260,8 @@ class PostgresStore:
         self._columns("add_bodies", with_body)
 
     def load(self, refs: Sequence[Ref]) -> dict[Ref, bytes]:
-        found = self._all("load", [r.kind for r in refs], [r.key for r in refs])
-        return {Ref(kind, key): bytes(doc) for kind, key, doc in found}
+        rows = self._all("load", [r.kind for r in refs], [r.key for r in refs])
+        return {Ref(kind, key): bytes(doc) for kind, key, doc in rows}
 
     def save(self, rows: Sequence[StateRow]) -> None:
         ids = self._ids(row.project for row in rows)

@@ -67,8 +67,8 @@ class Link:
         return self._db
 
     def _connect(self) -> psycopg.Connection:
-        given = parse_address(self._url)
-        patience: dict[str, Any] = {name: value for name, value in PATIENCE.items() if name not in given}
+        address = parse_address(self._url)
+        patience: dict[str, Any] = {name: value for name, value in PATIENCE.items() if name not in address}
         db = psycopg.connect(self._url, autocommit=True, client_encoding="utf8", **patience)
         try:
             db.adapters.register_dumper(str, EscapedText)
@@ -90,8 +90,8 @@ class Link:
 
     def create_schema(self, db: psycopg.Connection) -> None:
         """Asked for first: `if not exists` alone wants the right to create even where nothing is to be created."""
-        found = db.execute("select 1 from pg_namespace where nspname = %s", (self.schema,)).fetchone()
-        if not found:
+        existing = db.execute("select 1 from pg_namespace where nspname = %s", (self.schema,)).fetchone()
+        if not existing:
             db.execute(sql.SQL("create schema {}").format(sql.Identifier(self.schema)))
 
     @property
@@ -113,8 +113,8 @@ def for_reading(_link: Link, db: psycopg.Connection) -> None:
 
 def schema_of(url: str) -> str:
     """`?options=-c search_path=team` puts the tables into the schema `team`."""
-    found = _SEARCH_PATH.search(str(parse_address(url).get("options") or ""))
-    return found[1] if found else DEFAULT_SCHEMA
+    match = _SEARCH_PATH.search(str(parse_address(url).get("options") or ""))
+    return match[1] if match else DEFAULT_SCHEMA
 
 
 def parse_address(url: str) -> dict[str, Any]:
@@ -129,8 +129,8 @@ def parse_address(url: str) -> dict[str, Any]:
 
 def shown(url: str) -> str:
     """Where the database is, without the password."""
-    given = parse_address(url)
-    return f"postgresql://{given.get('host', '')}/{given.get('dbname', '')}"
+    address = parse_address(url)
+    return f"postgresql://{address.get('host', '')}/{address.get('dbname', '')}"
 
 
 @contextlib.contextmanager

@@ -52,10 +52,10 @@ def key_range(prefix: str) -> tuple[str, str]:
 
 def select_events(query: EventQuery, id_of: IdOf, mark: str) -> tuple[str, list[Any]] | None:
     """The statement for a page of events; None when a name in it was never seen, so that nothing can match."""
-    found = _conditions(query, id_of, mark)
-    if found is None:
+    conditions = _conditions(query, id_of, mark)
+    if conditions is None:
         return None
-    condition, values = found
+    condition, values = conditions
     parts = [
         f"select {EVENT}{', ' + BODY if query.bodies else ''} {FROM} {WITH_BODY if query.bodies else ''}",
         condition,
@@ -66,10 +66,10 @@ def select_events(query: EventQuery, id_of: IdOf, mark: str) -> tuple[str, list[
 
 def select_marks(query: EventQuery, every: int, id_of: IdOf, mark: str) -> tuple[str, list[Any]] | None:
     """Only numbers are read, from the narrow table."""
-    found = _conditions(query, id_of, mark)
-    if found is None:
+    conditions = _conditions(query, id_of, mark)
+    if conditions is None:
         return None
-    condition, values = found
+    condition, values = conditions
     counted = f"select e.seq as seq, row_number() over (order by e.seq) - 1 as n from events e {condition}"
     return f"select seq from ({counted}) counted where mod(n, {mark}) = 0 order by seq", [*values, every]
 
@@ -78,9 +78,9 @@ def _conditions(query: EventQuery, id_of: IdOf, mark: str) -> tuple[str, list[An
     where: list[tuple[str, Any]] = []
     for column, name in (("session", query.session), ("project", query.project), ("tool", query.tool)):
         if name:
-            if (found := id_of(name)) is None:
+            if (name_id := id_of(name)) is None:
                 return None
-            where.append((f"e.{column} = {mark}", found))
+            where.append((f"e.{column} = {mark}", name_id))
     for condition, value in (
         ("seq >", query.after),
         ("seq <", query.before),
@@ -89,7 +89,7 @@ def _conditions(query: EventQuery, id_of: IdOf, mark: str) -> tuple[str, list[An
     ):
         if value:
             where.append((f"e.{condition} {mark}", value))
-    kinds = [found for kind in query.kinds if (found := id_of(kind)) is not None]
+    kinds = [name_id for kind in query.kinds if (name_id := id_of(kind)) is not None]
     if query.kinds and not kinds:
         return None
     clauses = [clause for clause, _ in where]
@@ -119,20 +119,20 @@ def match_expression(query: HistoryQuery, id_of: IdOf) -> str | None:
     facets: list[str] = [FAILED] if query.failed else []
     for field, letter in FACETS:
         if name := getattr(query, field):
-            if (found := id_of(name)) is None:
+            if (name_id := id_of(name)) is None:
                 return None
-            facets.append(f"{letter}{found}")
+            facets.append(f"{letter}{name_id}")
     parts = [f"{{facets}} : ({' AND '.join(facets)})"] if facets else []
     if query.kinds:
-        known = [f"k{found}" for kind in query.kinds if (found := id_of(kind)) is not None]
-        if not known:
+        kind_facets = [f"k{name_id}" for kind in query.kinds if (name_id := id_of(kind)) is not None]
+        if not kind_facets:
             return None
-        parts.append(f"{{facets}} : ({' OR '.join(known)})")
+        parts.append(f"{{facets}} : ({' OR '.join(kind_facets)})")
     if file := _quoted(query.file):
         parts.append(f"{{paths}} : ({file})")
-    if wanted := [quoted for phrase in query.phrases if (quoted := _quoted(phrase))]:
-        wanted[-1] += " *" if query.prefix else ""
-        parts.append(f"{{words}} : ({(' OR ' if query.any_phrase else ' AND ').join(wanted)})")
+    if quoted_phrases := [quoted for phrase in query.phrases if (quoted := _quoted(phrase))]:
+        quoted_phrases[-1] += " *" if query.prefix else ""
+        parts.append(f"{{words}} : ({(' OR ' if query.any_phrase else ' AND ').join(quoted_phrases)})")
     return " AND ".join(parts) or None
 
 
@@ -143,10 +143,10 @@ def _quoted(phrase: str) -> str:
 
 def tsquery(query: HistoryQuery) -> str:
     """For PostgreSQL's `to_tsquery`; empty when no words are asked for."""
-    wanted = [phrase for one in query.phrases if (phrase := _sequence(one))]
-    if wanted and query.prefix:
-        wanted[-1] = f"{wanted[-1][:-1]}:*)"
-    return (" | " if query.any_phrase else " & ").join(wanted)
+    sequences = [phrase for one in query.phrases if (phrase := _sequence(one))]
+    if sequences and query.prefix:
+        sequences[-1] = f"{sequences[-1][:-1]}:*)"
+    return (" | " if query.any_phrase else " & ").join(sequences)
 
 
 def tsquery_of_file(query: HistoryQuery) -> str:

@@ -96,30 +96,30 @@ class SqliteReader(DecodedReads):
         return value
 
     def events(self, query: EventQuery) -> list[Event]:
-        wanted = select_events(query, self._id_of, "?")
-        if wanted is None:
+        statement = select_events(query, self._id_of, "?")
+        if statement is None:
             return []
-        found = [as_event(row, self._name) for row in self._all(*wanted)]
-        return found[::-1] if query.newest else found
+        events = [as_event(row, self._name) for row in self._all(*statement)]
+        return events[::-1] if query.newest else events
 
     def marks(self, query: EventQuery, every: int) -> list[int]:
-        wanted = select_marks(query, every, self._id_of, "?")
-        return [seq for (seq,) in self._all(*wanted)] if wanted else []
+        statement = select_marks(query, every, self._id_of, "?")
+        return [seq for (seq,) in self._all(*statement)] if statement else []
 
     def event(self, seq: int) -> Event | None:
-        found = self.events(EventQuery(after=seq - 1, before=seq + 1, limit=1, bodies=True))
-        return found[0] if found else None
+        events = self.events(EventQuery(after=seq - 1, before=seq + 1, limit=1, bodies=True))
+        return events[0] if events else None
 
     def history(self, query: HistoryQuery) -> list[int]:
-        wanted = match_expression(query, self._id_of)
-        if wanted is None:
+        expression = match_expression(query, self._id_of)
+        if expression is None:
             return []
         before = query.before or LARGEST_SEQ
         if query.since:
-            found = self._all(SQL["find_history_since"], [wanted, before, query.since, query.limit])
+            rows = self._all(SQL["find_history_since"], [expression, before, query.since, query.limit])
         else:
-            found = self._all(SQL["find_history"], [wanted, before, query.limit])
-        return [seq for (seq,) in found]
+            rows = self._all(SQL["find_history"], [expression, before, query.limit])
+        return [seq for (seq,) in rows]
 
     def document(self, ref: Ref) -> bytes | None:
         doc: bytes | None = self._value("state", ref.kind, ref.key)
@@ -147,7 +147,7 @@ class SqliteReader(DecodedReads):
 
     def _listed_at(self, kind: str, at: int, key: str) -> int:
         """Where the last row seen stands in the list: a little below its own time, because that may lag."""
-        value: int = min((at, *(found for (found,) in self._all(SQL["listed_at"], [kind, key]))))
+        value: int = min((at, *(listed_at for (listed_at,) in self._all(SQL["listed_at"], [kind, key]))))
         return value
 
     def rows(self, feature: str) -> Iterator[StateRow]:
@@ -191,8 +191,8 @@ class SqliteReader(DecodedReads):
             return self._db.execute(sql, values).fetchall()
 
     def _value(self, name: str, *values: Any) -> Any:
-        found = self._all(SQL[name], values)
-        return found[0][0] if found else None
+        rows = self._all(SQL[name], values)
+        return rows[0][0] if rows else None
 
 
 REMEMBERED_NAMES = 50_000
@@ -366,16 +366,16 @@ class SqliteStore:
         return self._db.execute(SQL[name], values).get
 
     def _name_id(self, name: str) -> int:
-        found = self._names.get(name)
-        return self._intern(name) if found is None else found
+        known_id = self._names.get(name)
+        return self._intern(name) if known_id is None else known_id
 
     def _intern(self, name: str) -> int:
         if len(self._names) > REMEMBERED_NAMES:
             self._names.clear()
-        found = self._value("name_id", name)
-        if found is None:
-            found = self._value("add_name", name)
+        name_id = self._value("name_id", name)
+        if name_id is None:
+            name_id = self._value("add_name", name)
             self._new_names.append(name)
-        self._names[name] = found
-        value: int = found
+        self._names[name] = name_id
+        value: int = name_id
         return value

@@ -240,25 +240,25 @@ class Presence(msgspec.Struct, omit_defaults=True):
 
 
 def sum_up_sessions(events: Iterable[SharedEvent]) -> list[Presence]:
-    found: dict[str, Presence] = {}
+    by_session: dict[str, Presence] = {}
     for event in events:
         if event.session:
-            known = found.setdefault(event.session, Presence(event.session, first_at=event.at, edited={}))
-            _note_event(known, event)
-    return list(found.values())
+            presence = by_session.setdefault(event.session, Presence(event.session, first_at=event.at, edited={}))
+            _note_event(presence, event)
+    return list(by_session.values())
 
 
-def _note_event(known: Presence, event: SharedEvent) -> None:
-    known.at = max(known.at, event.at)
-    known.project = event.project or known.project
-    known.agent = event.agent or known.agent
+def _note_event(presence: Presence, event: SharedEvent) -> None:
+    presence.at = max(presence.at, event.at)
+    presence.project = event.project or presence.project
+    presence.agent = event.agent or presence.agent
     branch, title = event.data.get("branch"), event.data.get("title")
-    known.branch = branch if isinstance(branch, str) else known.branch
-    known.title = title if isinstance(title, str) else known.title
-    known.state = _state_after(event.kind) or known.state
+    presence.branch = branch if isinstance(branch, str) else presence.branch
+    presence.title = title if isinstance(title, str) else presence.title
+    presence.state = _state_after(event.kind) or presence.state
     if event.kind == "tool.finished" and event.data.get("action") == "edit":
-        for path in _texts(event.data.get("paths"))[: MOST_FILES - len(known.edited)]:
-            known.edited[path] = event.seq
+        for path in _texts(event.data.get("paths"))[: MOST_FILES - len(presence.edited)]:
+            presence.edited[path] = event.seq
 
 
 def _state_after(kind: str) -> str:

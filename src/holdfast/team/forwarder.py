@@ -80,12 +80,12 @@ class Projects:
         """New since the daemon was last told."""
 
     def of(self, folder: str) -> ProjectIdentity:
-        known = self._known.get(folder)
-        if known and time.monotonic() < known[0]:
-            return known[1]
+        cached = self._known.get(folder)
+        if cached and time.monotonic() < cached[0]:
+            return cached[1]
         identity = identify_project(folder) if folder else ProjectIdentity(problem="it happened in no project")
         self._known[folder] = time.monotonic() + (IDENTITY_S if identity.shared else MISSING_S), identity
-        if identity.shared and (not known or known[1] != identity):
+        if identity.shared and (not cached or cached[1] != identity):
             self.found[folder] = identity.shared
         return identity
 
@@ -201,8 +201,8 @@ class Forwarder:
     def _share(self, event: Event) -> SharedEvent | None:
         identity = self.projects.of(event.project)
         level = level_named(self.membership.level_for(event.project)) if identity.shared else None
-        found = self.share_at(event, level) if level else None
-        return msgspec.structs.replace(found, level=level) if found and level != self.membership.level else found
+        shared = self.share_at(event, level) if level else None
+        return msgspec.structs.replace(shared, level=level) if shared and level != self.membership.level else shared
 
     def share_at(self, event: Event, level: Level) -> SharedEvent | None:
         identity = self.projects.of(event.project)
@@ -210,8 +210,8 @@ class Forwarder:
 
     def _named(self, shared: Sequence[SharedEvent]) -> list[SharedProject]:
         used = {event.project for event in shared}
-        known = {one.id: one for identity in self.projects.known() if (one := identity.shared)}
-        return [known[name] for name in sorted(used) if name in known]
+        projects_by_id = {one.id: one for identity in self.projects.known() if (one := identity.shared)}
+        return [projects_by_id[name] for name in sorted(used) if name in projects_by_id]
 
     def _tell_projects(self) -> None:
         if self.projects.found:
@@ -237,9 +237,9 @@ class Forwarder:
             return
         if status not in (200, 409):
             raise refusal(status, answer)
-        told = msgspec.json.decode(answer, type=BatchAnswer)
+        batch_answer = msgspec.json.decode(answer, type=BatchAnswer)
         self._last_contact = time.monotonic()
-        self._note_answer(told, len(batch.events))
+        self._note_answer(batch_answer, len(batch.events))
 
     def _deliver_less(self, batch: Batch, keys: dict[int, str]) -> None:
         """The server will not have something in it: half of it, until it is one event, which is left out."""
@@ -255,9 +255,9 @@ class Forwarder:
             self.state = msgspec.structs.replace(state, feed=self.state.feed)
             self.files.save_upstream(self.state)
 
-    def _note_answer(self, told: BatchAnswer, count: int) -> None:
+    def _note_answer(self, batch_answer: BatchAnswer, count: int) -> None:
         before = self.state.cursor
-        self._save(core.after_answer(self.state, told.stream, told.cursor, told.gap))
+        self._save(core.after_answer(self.state, batch_answer.stream, batch_answer.cursor, batch_answer.gap))
         self.status.sent += count if self.state.cursor > before else 0
         self._note_status("current", "")
 
@@ -401,9 +401,9 @@ def tend_leases(forwarder: Forwarder, connection: TeamConnection) -> None:
 
 def _tend_lease(lease: OwnLease, connection: TeamConnection) -> OwnLease | None:
     """None when it is over."""
-    asked = monotonic_ms()
+    asked_at = monotonic_ms()
     alive = not lease.pid or ((seen := look(lease.pid)) is not None and seen.start == lease.start)
-    if alive and lease.until - asked > lease.ttl_s * 1000 * 0.6:
+    if alive and lease.until - asked_at > lease.ttl_s * 1000 * 0.6:
         return lease
     act = "renew" if alive else "release"
     request = LeaseRequest(act=act, project=lease.project, name=lease.name, session=lease.session, token=lease.token)  # type: ignore[arg-type]
@@ -412,8 +412,8 @@ def _tend_lease(lease: OwnLease, connection: TeamConnection) -> OwnLease | None:
     except TeamRefused:
         return None
     except TeamUnreachable:
-        return lease if alive and asked < lease.until else None
-    held = core.rely_on_lease(answer.token, lease.ttl_s, asked) if alive and answer.granted else None
+        return lease if alive and asked_at < lease.until else None
+    held = core.rely_on_lease(answer.token, lease.ttl_s, asked_at) if alive and answer.granted else None
     if held is None:
         return None
     lease.until = held.until

@@ -32,10 +32,10 @@ class ProjectIdentity(msgspec.Struct, frozen=True):
 def normalise_remote(address: str) -> str:
     """`host/path`, whatever the protocol, the user or a password in it; empty where no other machine could reach it."""
     text = address.strip()
-    found = _URL.match(text) or (None if text.startswith((".", "/", "~")) else _SCP.match(text))
-    if not found or len(found["host"]) < 2:  # `C:\path` is no host
+    match = _URL.match(text) or (None if text.startswith((".", "/", "~")) else _SCP.match(text))
+    if not match or len(match["host"]) < 2:  # `C:\path` is no host
         return ""
-    parts = found.groupdict()
+    parts = match.groupdict()
     scheme = (parts.get("scheme") or "ssh").lower()
     if scheme == "file":
         return ""
@@ -48,10 +48,10 @@ def normalise_remote(address: str) -> str:
 
 def identify_project(folder: str) -> ProjectIdentity:
     """Looks at the repository of a folder; git runs nothing of the repository's and reaches no network."""
-    found = locate(folder)
-    if not found:
+    git_context = locate(folder)
+    if not git_context:
         return ProjectIdentity(problem="it is not in a git repository")
-    root, common = found["root"], found["repo"]
+    root, common = git_context["root"], git_context["repo"]
     remote = normalise_remote(_remote_of(Path(common) / "config"))
     if not remote:
         return ProjectIdentity(root, problem="it has no remote address that others could know")

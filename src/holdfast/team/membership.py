@@ -163,10 +163,10 @@ class TeamFiles:
 
 
 def need_membership(paths: Paths) -> Membership:
-    found = TeamFiles(paths).membership()
-    if found is None:
+    membership = TeamFiles(paths).membership()
+    if membership is None:
         raise CommandRefused("this machine is in no team", fix="Run: holdfast team join URL --code CODE")
-    return found
+    return membership
 
 
 def check_url(url: str) -> str:

@@ -95,8 +95,8 @@ def _allowed_fields(kind: str, level: Level) -> frozenset[str] | None:
 
 def inside_paths(paths: Any, root: str) -> list[str]:
     """Relative to the project; what lies outside of it does not leave."""
-    given = [path for path in paths if isinstance(path, str)] if isinstance(paths, list) else []
-    relative = (posixpath.normpath(path[len(root) + 1 :] if path.startswith(f"{root}/") else path) for path in given)
+    texts = [path for path in paths if isinstance(path, str)] if isinstance(paths, list) else []
+    relative = (posixpath.normpath(path[len(root) + 1 :] if path.startswith(f"{root}/") else path) for path in texts)
     return [path for path in relative if not path.startswith(("/", "../", "~")) and path not in (".", "..")]
 
 

@@ -81,8 +81,8 @@ class SentLog:
                 )
         for path in (_older(self._files.index_file), self._files.index_file):
             if path.exists():
-                kept = [line for line in path.read_bytes().splitlines() if _row_key(line) not in gone]
-                write_atomically(path, b"".join(line + b"\n" for line in kept))
+                remaining = [line for line in path.read_bytes().splitlines() if _row_key(line) not in gone]
+                write_atomically(path, b"".join(line + b"\n" for line in remaining))
 
 
 def _row_key(line: bytes) -> tuple[int, int]:
@@ -98,8 +98,8 @@ def _without(line: bytes, gone: frozenset[tuple[int, int]]) -> bytes:
         batch = msgspec.json.decode(line, type=Batch)
     except msgspec.DecodeError:
         return b""
-    kept = tuple(event for event in batch.events if (batch.stream, event.seq) not in gone)
-    return msgspec.json.encode(msgspec.structs.replace(batch, events=kept)) + b"\n" if kept else b""
+    remaining = tuple(event for event in batch.events if (batch.stream, event.seq) not in gone)
+    return msgspec.json.encode(msgspec.structs.replace(batch, events=remaining)) + b"\n" if remaining else b""
 
 
 def _older(path: Path) -> Path:

@@ -28,8 +28,8 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def total(self) -> int | None:
         """None when no kind is known."""
-        known = [amount for amount in self.amounts()[: len(COUNTED)] if amount is not None]
-        return sum(known) if known else None
+        amounts = [amount for amount in self.amounts()[: len(COUNTED)] if amount is not None]
+        return sum(amounts) if amounts else None
 
     def plus(self, other: "Usage") -> "Usage":
         return Usage(*map(_add, self.amounts(), other.amounts()))
@@ -133,8 +133,8 @@ def milliseconds(value: Any) -> int:
         return int(value if value > 1e11 else value * 1000) if 0 <= value < 1e15 else 0
     if isinstance(value, str):
         try:
-            told = datetime.fromisoformat(value)
-            return max(0, round((told if told.tzinfo else told.replace(tzinfo=UTC)).timestamp() * 1000))
+            moment = datetime.fromisoformat(value)
+            return max(0, round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000))
         except (ValueError, OverflowError):
             return 0
     return 0

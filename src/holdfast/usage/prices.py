@@ -73,12 +73,12 @@ class PriceTable(msgspec.Struct):
 
     def price(self, model: str, at: int) -> Price | None:
         """The one that held at a time (milliseconds); before the first date, the first."""
-        found = self.prices_of(model)
-        if not found:
+        prices = self.prices_of(model)
+        if not prices:
             return None
         day = datetime.fromtimestamp(at / 1000, UTC).date()
-        held = [price for price in found if price.since <= day]
-        return held[-1] if held else found[0]
+        held = [price for price in prices if price.since <= day]
+        return held[-1] if held else prices[0]
 
     def prices_of(self, model: str) -> list[Price]:
         return next((self.models[name] for name in names_of(model) if name in self.models), [])
@@ -171,16 +171,16 @@ def encode(prices: Mapping[str, list[Price]]) -> bytes:
 
 
 def _plain(rates: Rates) -> dict[str, object]:
-    found: dict[str, object] = {}
+    plain_rates: dict[str, object] = {}
     for field in msgspec.structs.fields(rates):
         value = getattr(rates, field.name)
         if isinstance(value, Decimal):
-            found[field.encode_name] = int(value) if value == value.to_integral_value() else float(value)
+            plain_rates[field.encode_name] = int(value) if value == value.to_integral_value() else float(value)
         elif isinstance(value, Rates):
-            found[field.encode_name] = _plain(value)
+            plain_rates[field.encode_name] = _plain(value)
         elif value is not None:
-            found[field.encode_name] = value
-    return found
+            plain_rates[field.encode_name] = value
+    return plain_rates
 
 
 # What token use costs, in whole micro-dollars. What cannot be priced says why.

@@ -34,12 +34,12 @@ class Sum(msgspec.Struct):
 
     def add(self, record: UsageRecord, table: PriceTable) -> None:
         cost = cost_of_record(table, record)
-        known = 0 if isinstance(cost, UnknownCost) else cost
+        known_cost = 0 if isinstance(cost, UnknownCost) else cost
         if isinstance(cost, UnknownCost):
             self.unpriced.add(cost.model)
-        self.cost += known
+        self.cost += known_cost
         if record.reported is not None:
-            self.reported, self.compared = (self.reported or 0) + record.reported, self.compared + known
+            self.reported, self.compared = (self.reported or 0) + record.reported, self.compared + known_cost
         self.usage = self.usage.plus(record.spent)
         self.models.add(record.model)
         self.sessions.add(record.session)
@@ -87,11 +87,11 @@ GROUPS: dict[str, GroupBy] = {
 
 def sums(records: Iterable[UsageRecord], group: GroupBy, table: PriceTable) -> list[Sum]:
     """One for each group, in the order of their names; what is not told comes first."""
-    found: dict[str, Sum] = {}
+    groups: dict[str, Sum] = {}
     for record in records:
         name = group(record)
-        found.setdefault(name, Sum(name)).add(record, table)
-    return [found[name] for name in sorted(found)]
+        groups.setdefault(name, Sum(name)).add(record, table)
+    return [groups[name] for name in sorted(groups)]
 
 
 def total(records: Iterable[UsageRecord], table: PriceTable) -> Sum:
@@ -197,10 +197,14 @@ class Block(msgspec.Struct):
 
 def blocks(records: Iterable[UsageRecord], table: PriceTable) -> list[Block]:
     """A block also ends when nothing was used for five hours."""
-    found: list[Block] = []
+    blocks_so_far: list[Block] = []
     for record in sorted(records, key=lambda record: record.at):
-        if not found or record.at >= found[-1].end or record.at - found[-1].sum.last >= BLOCK_MS:
+        if (
+            not blocks_so_far
+            or record.at >= blocks_so_far[-1].end
+            or record.at - blocks_so_far[-1].sum.last >= BLOCK_MS
+        ):
             start = record.at - record.at % HOUR_MS
-            found.append(Block(start, Sum(datetime.fromtimestamp(start / 1000, UTC).isoformat())))
-        found[-1].sum.add(record, table)
-    return found
+            blocks_so_far.append(Block(start, Sum(datetime.fromtimestamp(start / 1000, UTC).isoformat())))
+        blocks_so_far[-1].sum.add(record, table)
+    return blocks_so_far

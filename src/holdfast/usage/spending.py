@@ -51,17 +51,17 @@ class CostCell(msgspec.Struct, omit_defaults=True):
         )  # fmt: skip
 
     def plus(self, other: "CostCell") -> "CostCell":
-        told = [part for part in (self.reported, other.reported) if part is not None]
+        reported = [part for part in (self.reported, other.reported) if part is not None]
         return msgspec.structs.replace(
-            self, usage=self.usage.plus(other.usage), reported=sum(told) if told else None, calls=self.calls + other.calls,
+            self, usage=self.usage.plus(other.usage), reported=sum(reported) if reported else None, calls=self.calls + other.calls,
             first=min(self.first, other.first), last=max(self.last, other.last),
         )  # fmt: skip
 
     def as_record(self, session: str) -> UsageRecord:
         """For sums and prices: they see the length of a prompt only by the limit it went over."""
-        said = Usage(input=self.longer_than + 1) if self.longer_than else NOTHING
+        prompt_usage = Usage(input=self.longer_than + 1) if self.longer_than else NOTHING
         return UsageRecord(
-            agent=self.agent, id="", at=self.first, until=self.last, calls=self.calls, spent=self.usage, said=said,
+            agent=self.agent, id="", at=self.first, until=self.last, calls=self.calls, spent=self.usage, said=prompt_usage,
             model=self.model, session=session, project=self.project, branch=self.branch, turn_n=self.turn,
             commit=self.commit, reported=self.reported,
         )  # fmt: skip
@@ -92,11 +92,11 @@ def cell_of(record: UsageRecord, at: int) -> CostCell:
 
 def add_cell(cells: list[CostCell], new: CostCell) -> list[CostCell]:
     """A new list. A session with more models and places in a day than are kept apart loses only where and when."""
-    found = _find(cells, new)
-    if found is None:
+    position = _find(cells, new)
+    if position is None:
         full = len(cells) >= MOST_CELLS
         return [*cells, msgspec.structs.replace(new, model=OTHER_MODELS) if full else new]
-    return [*cells[:found], cells[found].plus(new), *cells[found + 1 :]]
+    return [*cells[:position], cells[position].plus(new), *cells[position + 1 :]]
 
 
 def _find(cells: list[CostCell], new: CostCell) -> int | None:
@@ -122,8 +122,8 @@ MOST_DAYS = 1_000
 
 def next_commit(commits: list[tuple[int, str]], at: int) -> str:
     """Work belongs to the commit that came after it; empty where there is none yet."""
-    found = bisect.bisect_left(commits, (at, ""))
-    return commits[found][1] if found < len(commits) else ""
+    position = bisect.bisect_left(commits, (at, ""))
+    return commits[position][1] if position < len(commits) else ""
 
 
 def session_records(reader: Reader, session: str) -> list[UsageRecord]:

@@ -25,8 +25,8 @@ def main(words: list[str]) -> int:
         server.serve(paths, port, or_another=True)
     except Exception as error:
         with contextlib.suppress(OSError):
-            said = error.message if isinstance(error, HoldfastError) else f"{type(error).__name__}: {error}"
-            write_atomically(failed, said.encode("utf-8", "replace"))
+            message = error.message if isinstance(error, HoldfastError) else f"{type(error).__name__}: {error}"
+            write_atomically(failed, message.encode("utf-8", "replace"))
         return 1
     return 0
 

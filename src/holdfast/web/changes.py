@@ -26,9 +26,9 @@ def changes(tool_input: Any) -> list[Change]:
     path = _first(tool_input, PATHS)
     edits = tool_input.get("edits")
     each = edits if isinstance(edits, list) else [tool_input]
-    found = [made for edit in each[:50] if isinstance(edit, Mapping) and (made := _one(edit, path))]
+    all_changes = [made for edit in each[:50] if isinstance(edit, Mapping) and (made := _one(edit, path))]
     patch = tool_input.get("patch") or tool_input.get("diff")
-    return [*found, _as_it_is(path, patch)] if isinstance(patch, str) and patch else found
+    return [*all_changes, _as_it_is(path, patch)] if isinstance(patch, str) and patch else all_changes
 
 
 def _one(edit: Mapping[str, Any], path: str) -> Change | None:
@@ -58,5 +58,5 @@ def _cut(path: str, lines: Iterator[tuple[str, str]]) -> Change:
     return Change(path, every[:MOST_LINES], max(0, len(every) - MOST_LINES))
 
 
-def _first(found: Mapping[str, Any], names: tuple[str, ...]) -> str:
-    return next((value for name in names if isinstance(value := found.get(name), str) and value), "")
+def _first(fields: Mapping[str, Any], names: tuple[str, ...]) -> str:
+    return next((value for name in names if isinstance(value := fields.get(name), str) and value), "")

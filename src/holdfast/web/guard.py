@@ -57,60 +57,60 @@ class Guard(LoopbackGuard):
             return
         if scope["type"] != "http":
             return  # No websockets here: the connection is closed unanswered.
-        asked = AskedHeaders(scope)
-        refused = self._refusal(scope, asked)
+        request_headers = AskedHeaders(scope)
+        refused = self._refusal(scope, request_headers)
         if refused:
-            await _answer(send, asked, *refused)
+            await _answer(send, request_headers, *refused)
             return
         if scope["method"] != "GET":
             body = await self.read_body(receive)
             if body is None:
-                await _answer(send, asked, *self.too_large())
+                await _answer(send, request_headers, *self.too_large())
                 return
             receive = replay_body(body, receive)
         await self._app(scope, receive, _with_headers(send))
 
-    def _refusal(self, scope: Scope, asked: AskedHeaders) -> Refusal | None:
+    def _refusal(self, scope: Scope, request_headers: AskedHeaders) -> Refusal | None:
         permission, status = self._routes.of(scope)
         return (
-            self.refuse_place(asked, own_pages=permission not in NOT_FOR_PAGES)
-            or self._refuse_person(scope, asked)
+            self.refuse_place(request_headers, own_pages=permission not in NOT_FOR_PAGES)
+            or self._refuse_person(scope, request_headers)
             or (None if permission else (status, "There is nothing here." if status == 404 else "Not that way."))
-            or self._refuse_keyless(asked, permission)
-            or (self._refuse_body(asked) if scope["method"] != "GET" else None)
+            or self._refuse_keyless(request_headers, permission)
+            or (self._refuse_body(request_headers) if scope["method"] != "GET" else None)
         )
 
-    def _refuse_person(self, scope: Scope, asked: AskedHeaders) -> Refusal | None:
-        has_key = self.has_token(asked) or self._has_cookie(asked)
-        known = self.is_owner(scope, has_key)
-        if known is None:
-            known = has_key or scope["path"] == "/open"
-        return None if known else (401, "Only the user who runs Holdfast may talk to it.")
+    def _refuse_person(self, scope: Scope, request_headers: AskedHeaders) -> Refusal | None:
+        has_key = self.has_token(request_headers) or self._has_cookie(request_headers)
+        allowed = self.is_owner(scope, has_key)
+        if allowed is None:
+            allowed = has_key or scope["path"] == "/open"
+        return None if allowed else (401, "Only the user who runs Holdfast may talk to it.")
 
-    def _refuse_keyless(self, asked: AskedHeaders, permission: Permission | None) -> Refusal | None:
-        if permission in (Permission.HOOK, Permission.LINK) or self.has_token(asked):
+    def _refuse_keyless(self, request_headers: AskedHeaders, permission: Permission | None) -> Refusal | None:
+        if permission in (Permission.HOOK, Permission.LINK) or self.has_token(request_headers):
             return None
-        if permission is Permission.TOKEN or not self._has_cookie(asked):
+        if permission is Permission.TOKEN or not self._has_cookie(request_headers):
             return 401, "This needs a key. Open the dashboard with: holdfast dashboard"
-        if permission is Permission.WRITE and not (asked.get(b"origin") and self._has_csrf(asked)):
+        if permission is Permission.WRITE and not (request_headers.get(b"origin") and self._has_csrf(request_headers)):
             return 403, "This was not asked from a page of ours."
         return None
 
-    def _refuse_body(self, asked: AskedHeaders) -> Refusal | None:
-        if asked.get(b"content-type").split(b";")[0].strip().lower() != JSON:
+    def _refuse_body(self, request_headers: AskedHeaders) -> Refusal | None:
+        if request_headers.get(b"content-type").split(b";")[0].strip().lower() != JSON:
             return 415, "Only application/json."
-        length = asked.get(b"content-length", b"0")
+        length = request_headers.get(b"content-length", b"0")
         return None if length.isdigit() and int(length) <= self._largest else self.too_large()
 
-    def _has_cookie(self, asked: AskedHeaders) -> bool:
+    def _has_cookie(self, request_headers: AskedHeaders) -> bool:
         return any(
             same(self._keys.cookie, value)
-            for name, value in asked.cookies()
+            for name, value in request_headers.cookies()
             if name == self._keys.cookie_name
         )  # fmt: skip
 
-    def _has_csrf(self, asked: AskedHeaders) -> bool:
-        return hmac.compare_digest(asked.get(CSRF), self._keys.csrf.encode())
+    def _has_csrf(self, request_headers: AskedHeaders) -> bool:
+        return hmac.compare_digest(request_headers.get(CSRF), self._keys.csrf.encode())
 
 
 def _with_headers(send: Send) -> Send:
@@ -122,9 +122,9 @@ def _with_headers(send: Send) -> Send:
     return sent
 
 
-async def _answer(send: Send, asked: AskedHeaders, status: int, text: str) -> None:
+async def _answer(send: Send, request_headers: AskedHeaders, status: int, text: str) -> None:
     kind, body = JSON, msgspec.json.encode({"status": "error", "error": {"message": text, "status": status}})
-    if asked.for_people and status in (401, 404, 405):
+    if request_headers.for_people and status in (401, 404, 405):
         kind, body = b"text/html; charset=utf-8", (LOST if status == 401 else NOWHERE).encode()
     headers = [(b"content-type", kind), (b"content-length", str(len(body)).encode()), (b"cache-control", b"no-store")]
     await send({"type": "http.response.start", "status": status, "headers": [*headers, *HEADERS]})

@@ -29,21 +29,21 @@ class Keys:
 
     def redeem(self, once: str) -> bool:
         self._links = self._living()
-        found = next((known for known in self._links if same(known, once)), None)
-        return bool(found and self._links.pop(found))
+        link = next((candidate for candidate in self._links if same(candidate, once)), None)
+        return bool(link and self._links.pop(link))
 
     def _living(self) -> dict[str, float]:
         now = time.monotonic()
         return {once: until for once, until in self._links.items() if until > now}
 
 
-def same(known: str, given: str) -> bool:
-    return hmac.compare_digest(known.encode(), given.encode("utf-8", "replace"))
+def same(expected: str, received: str) -> bool:
+    return hmac.compare_digest(expected.encode(), received.encode("utf-8", "replace"))
 
 
 def secret(paths: Paths) -> str:
     """Only the owner can read it; whoever can may also ask for a link."""
-    place = paths.run / "http.token"
-    if not place.exists():
-        write_atomically(place, secrets.token_urlsafe(32).encode(), 0o600)
-    return place.read_text().strip()
+    path = paths.run / "http.token"
+    if not path.exists():
+        write_atomically(path, secrets.token_urlsafe(32).encode(), 0o600)
+    return path.read_text().strip()

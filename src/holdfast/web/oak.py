@@ -34,40 +34,40 @@ class UnknownAgent(ValueError):
     """No agent has this name. It says which there are."""
 
 
-def as_hook(endpoint: str, told: Mapping[str, Any], session: str, agents: Mapping[str, Agent]) -> Call:
+def as_hook(endpoint: str, request_data: Mapping[str, Any], session: str, agents: Mapping[str, Agent]) -> Call:
     """`session` is the id that was given, or the new one (S4-16)."""
     kind = ENDPOINTS[endpoint]
-    agent = agent_named(told.get("agent"), agents)
+    agent = agent_named(request_data.get("agent"), agents)
     hook = next((h for h in agent.hooks if h.kind == kind), None)
     payload = {
-        "holdfast": 1, "agent": agent.name, "kind": kind, "session": session, "tool": told.get("tool_name"),
-        "data": _data(told, kind, agent),
+        "holdfast": 1, "agent": agent.name, "kind": kind, "session": session, "tool": request_data.get("tool_name"),
+        "data": _data(request_data, kind, agent),
     }  # fmt: skip
     return hook.mode if hook else "ask", PLAIN, hook.event if hook else endpoint, payload
 
 
 def agent_named(name: Any, agents: Mapping[str, Agent]) -> Agent:
     """The seed's own scripts for Claude Code name none."""
-    known = DEFAULT if name is None else ALIASES.get(str(name), str(name))
-    found = agents.get(known)
-    if found is None or not found.hooks:
+    agent_name = DEFAULT if name is None else ALIASES.get(str(name), str(name))
+    match = agents.get(agent_name)
+    if match is None or not match.hooks:
         names = sorted(one for one, agent in agents.items() if agent.hooks)
         raise UnknownAgent(f"there is no agent {str(name)[:40]!r}; known: {', '.join(names)}")
-    return found
+    return match
 
 
-def _data(told: Mapping[str, Any], kind: str, agent: Agent) -> dict[str, Any]:
-    data = {ours: value for ours, theirs in FIELDS.items() if (value := _first(told, theirs)) is not None}
-    return {**data, **_tool_end(told, agent)} if kind == "tool.finished" else data
+def _data(request_data: Mapping[str, Any], kind: str, agent: Agent) -> dict[str, Any]:
+    data = {ours: value for ours, theirs in FIELDS.items() if (value := _first(request_data, theirs)) is not None}
+    return {**data, **_tool_end(request_data, agent)} if kind == "tool.finished" else data
 
 
-def _tool_end(told: Mapping[str, Any], agent: Agent) -> dict[str, Any]:
-    given = told.get("tool_input")
-    shown = given if isinstance(given, Mapping) else {}
-    tool = str(told.get("tool_name") or "")
+def _tool_end(request_data: Mapping[str, Any], agent: Agent) -> dict[str, Any]:
+    tool_input = request_data.get("tool_input")
+    shown = tool_input if isinstance(tool_input, Mapping) else {}
+    tool = str(request_data.get("tool_name") or "")
     end: dict[str, Any] = {"action": agent.tools.get(tool) or ("mcp" if tool.startswith("mcp_") else "other")}
-    end["output"] = _text(_first(told, ("tool_output", "tool_response")))
-    if isinstance(success := told.get("success"), bool):
+    end["output"] = _text(_first(request_data, ("tool_output", "tool_response")))
+    if isinstance(success := request_data.get("success"), bool):
         end["ok"] = success
     if isinstance(command := shown.get("command"), str) and end["action"] == "shell":
         end["command"] = command
@@ -84,13 +84,13 @@ def _text(output: Any) -> str:
     return output if isinstance(output, str) else ""
 
 
-def _first(told: Mapping[str, Any], names: tuple[str, ...]) -> Any:
-    return next((told[name] for name in names if told.get(name) is not None), None)
+def _first(request_data: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+    return next((request_data[name] for name in names if request_data.get(name) is not None), None)
 
 
 def context_in(answer: Mapping[str, Any]) -> str:
     """The context in an answer, wherever this agent's answers have it."""
     inner = answer.get("hookSpecificOutput")
-    found = [inner.get("additionalContext")] if isinstance(inner, Mapping) else []
-    found += [answer.get(name) for name in ("additionalContext", "additional_context", "context")]
-    return next((text for text in found if isinstance(text, str)), "")
+    candidates = [inner.get("additionalContext")] if isinstance(inner, Mapping) else []
+    candidates += [answer.get(name) for name in ("additionalContext", "additional_context", "context")]
+    return next((text for text in candidates if isinstance(text, str)), "")

@@ -31,14 +31,14 @@ class SessionAgents:
         self._client = client
         self._named: dict[str, str] = {}
 
-    async def fill_in(self, told: dict[str, Any]) -> None:
-        session = told.get("session_id")
-        if told.get("agent") is None and isinstance(session, str) and session:
-            told["agent"] = self._named.get(session) or await self._client.run(lambda: self._look_up(session))
+    async def fill_in(self, request_data: dict[str, Any]) -> None:
+        session = request_data.get("session_id")
+        if request_data.get("agent") is None and isinstance(session, str) and session:
+            request_data["agent"] = self._named.get(session) or await self._client.run(lambda: self._look_up(session))
 
-    def remember(self, told: Mapping[str, Any]) -> None:
+    def remember(self, request_data: Mapping[str, Any]) -> None:
         """Of a request that was taken: its event may not be in the store yet when the next one comes."""
-        session, agent = told.get("session_id"), told.get("agent")
+        session, agent = request_data.get("session_id"), request_data.get("agent")
         if isinstance(session, str) and isinstance(agent, str):
             self._named.setdefault(session, agent)
             while len(self._named) > MOST_REMEMBERED:
@@ -56,25 +56,27 @@ def register(routes: Routes, web_context: "WebContext", agents: Mapping[str, Age
     session_agents = SessionAgents(web_context.client)
 
     async def lifecycle(endpoint: str, request: Request) -> JSONResponse:
-        told = as_object(await request.body())
-        if endpoint not in oak.ENDPOINTS or told is None:
+        request_data = as_object(await request.body())
+        if endpoint not in oak.ENDPOINTS or request_data is None:
             status, problem = (404, "no such endpoint") if endpoint not in oak.ENDPOINTS else (422, "not a JSON object")
             return JSONResponse({"status": "error", "error": problem}, status)
-        await session_agents.fill_in(told)
+        await session_agents.fill_in(request_data)
         once = request.headers.get("idempotency-key", "")
-        done = await run_in_threadpool(_taken, web_context.paths, endpoint, told, once, agents)
+        done = await run_in_threadpool(_taken, web_context.paths, endpoint, request_data, once, agents)
         if done.status_code == 200:
-            session_agents.remember(told)
+            session_agents.remember(request_data)
         return done
 
     routes.add("POST", oak.PREFIX + "/{endpoint}", Permission.HOOK, lifecycle, include_in_schema=False)
 
 
-def _taken(paths: Paths, endpoint: str, told: dict[str, Any], once: str, agents: Mapping[str, Agent]) -> JSONResponse:
-    given = told.get("session_id")
-    session = given if isinstance(given, str) and given else str(uuid.uuid4())
+def _taken(
+    paths: Paths, endpoint: str, request_data: dict[str, Any], once: str, agents: Mapping[str, Agent]
+) -> JSONResponse:
+    session_id = request_data.get("session_id")
+    session = session_id if isinstance(session_id, str) and session_id else str(uuid.uuid4())
     try:
-        call = oak.as_hook(endpoint, told, session, agents)
+        call = oak.as_hook(endpoint, request_data, session, agents)
         reply = forward.hook(paths, *call, once=f"{endpoint} {session} {once}" if once else "")
     except oak.UnknownAgent as error:
         return JSONResponse({"status": "error", "error": str(error)}, 422)
@@ -87,7 +89,7 @@ def _taken(paths: Paths, endpoint: str, told: dict[str, Any], once: str, agents:
 
 def as_object(body: bytes) -> dict[str, Any] | None:
     try:
-        found = msgspec.json.decode(body)
+        value = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None

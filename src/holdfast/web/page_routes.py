@@ -78,8 +78,8 @@ class Shown:
         if screen.live and at == head >= 0 and now - made < KEPT_S:
             return status, body
         status, body = self._anew(screen, visit, head)
-        kept = dict(list(self._made.items())[-REMEMBERED:])
-        self._made = kept | {(screen.name, address): (head, now, status, body)}
+        recent = dict(list(self._made.items())[-REMEMBERED:])
+        self._made = recent | {(screen.name, address): (head, now, status, body)}
         return status, body
 
     def _head(self, visit: Visit) -> int:
@@ -154,11 +154,13 @@ def _archive(web_context: "WebContext", sessions: list[str], format: str) -> byt
 
 
 def _exported(web_context: "WebContext", session: str, format: str) -> str:
-    parts, told = [], web_context.client.view("sessions.export", {"id": session, "format": format})
-    parts.append(told["text"])
-    while told["next"]:
-        told = web_context.client.view("sessions.export", {"id": told["id"], "format": format, "after": told["next"]})
-        parts.append(told["text"])
+    parts, answer = [], web_context.client.view("sessions.export", {"id": session, "format": format})
+    parts.append(answer["text"])
+    while answer["next"]:
+        answer = web_context.client.view(
+            "sessions.export", {"id": answer["id"], "format": format, "after": answer["next"]}
+        )
+        parts.append(answer["text"])
     return "".join(escape_invisible(part) if format == "jsonl" else strip_controls(part) for part in parts)
 
 
@@ -174,8 +176,8 @@ def _static(web_context: "WebContext") -> Callable[..., Any]:
         body = web_context.static.files.get(name)
         if body is None:
             return Response(status_code=404)
-        kept = FOR_EVER if version == web_context.static.version else NOT_KEPT
-        return Response(body, media_type=web_context.static.type_of(name), headers=kept)
+        cache_headers = FOR_EVER if version == web_context.static.version else NOT_KEPT
+        return Response(body, media_type=web_context.static.type_of(name), headers=cache_headers)
 
     return file
 
@@ -184,8 +186,8 @@ def _opened(web_context: "WebContext") -> Callable[..., Any]:
     async def opened(once: str = "") -> HTMLResponse:
         """A page that leads on, no redirect: a strict cookie is not sent on the way back from elsewhere."""
         if not web_context.keys.redeem(once):
-            said = "This link was used already, or is too old. Make a new one: holdfast dashboard"
-            return HTMLResponse(f"<!doctype html><title>Holdfast</title><p>{said}</p>", 403, NOT_KEPT)
+            message = "This link was used already, or is too old. Make a new one: holdfast dashboard"
+            return HTMLResponse(f"<!doctype html><title>Holdfast</title><p>{message}</p>", 403, NOT_KEPT)
         answer = HTMLResponse(WELCOME.replace("ICON", web_context.static.address("mark.svg")), 200, NOT_KEPT)
         answer.set_cookie(
             web_context.keys.cookie_name, web_context.keys.cookie, httponly=True, samesite="strict", path="/"

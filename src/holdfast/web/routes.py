@@ -58,9 +58,9 @@ class Routes:
 
     def listed(self) -> list[tuple[str, str, Permission]]:
         """(method, path, permission) of each, for tests."""
-        found: list[BaseRoute] = list(self.web.router.routes)
+        all_routes: list[BaseRoute] = list(self.web.router.routes)
         return [
             (method, route.path, self._permissions[id(route)])  # type: ignore[attr-defined]
-            for route in found
+            for route in all_routes
             for method in sorted(getattr(route, "methods", ()))
         ]

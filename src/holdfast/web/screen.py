@@ -25,8 +25,8 @@ class Visit:
         return self.client.view(name, args, project=self.project if of is None else of, session=whose)
 
     def number(self, name: str, default: int = 0) -> int:
-        given = self.query.get(name, "")
-        return int(given) if given.isdecimal() and len(given) < 17 else default
+        text = self.query.get(name, "")
+        return int(text) if text.isdecimal() and len(text) < 17 else default
 
     @property
     def reader(self) -> Reader:

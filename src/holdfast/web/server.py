@@ -157,12 +157,12 @@ def serve(paths: Paths, port: int, *, or_another: bool = False, tell: Any = None
 
 
 def _bound(port: int, or_another: bool) -> socket.socket:
-    for wanted in (port, 0) if or_another else (port,):
+    for candidate in (port, 0) if or_another else (port,):
         # The protocol is named: asyncio sends at once (TCP_NODELAY) only where it is.
         sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            sock.bind((HOST, wanted))
+            sock.bind((HOST, candidate))
         except OSError as error:
             sock.close()
             problem = error

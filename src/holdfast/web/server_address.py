@@ -16,10 +16,10 @@ def place(paths: Paths) -> dict[str, Any] | None:
     """{"port", "pid"} of the one that runs, or None."""
     pid = holder(paths.run / "web.lock")
     try:
-        told = msgspec.json.decode((paths.run / "web.json").read_bytes()) if pid else None
+        address = msgspec.json.decode((paths.run / "web.json").read_bytes()) if pid else None
     except (OSError, msgspec.DecodeError):
         return None
-    return told if isinstance(told, dict) and told.get("pid") == pid else None
+    return address if isinstance(address, dict) and address.get("pid") == pid else None
 
 
 def tell(paths: Paths, port: int) -> None:

@@ -210,18 +210,18 @@ SHORTEST = 3.0
 LANE_ROWS = 5
 
 
-def shapes(told: Mapping[str, Any]) -> dict[str, Any]:
-    turns = [{**turn, "end": max(turn["end"] or told["to"], turn["at"] + 1)} for turn in told["turns"]]
+def shapes(overview: Mapping[str, Any]) -> dict[str, Any]:
+    turns = [{**turn, "end": max(turn["end"] or overview["to"], turn["at"] + 1)} for turn in overview["turns"]]
     if not turns:
         return {"turns": [], "lanes": [], "ticks": [], "rows": 0}
     axis = _Axis(turns)
-    lanes = [_lane(axis, lane, told["to"], row) for row, lane in enumerate(told["lanes"][-LANE_ROWS:])]
+    lanes = [_lane(axis, lane, overview["to"], row) for row, lane in enumerate(overview["lanes"][-LANE_ROWS:])]
     return {
         "turns": [
             {**turn, "x": round(axis.left[n], 2), "width": round(axis.width[n], 2)} for n, turn in enumerate(turns)
         ],
         "lanes": lanes,
-        "ticks": [{**one, "x": round(axis.x(one["at"]), 1)} for one in told["decisions"]],
+        "ticks": [{**one, "x": round(axis.x(one["at"]), 1)} for one in overview["decisions"]],
         "rows": len(lanes),
     }
 

@@ -22,8 +22,8 @@ KEPT = {"cache-control": "private, max-age=3600"}
 
 def register(routes: Routes, web_context: "WebContext", _agents: Mapping[str, Agent]) -> None:
     async def shot(run: str, number: str) -> Response:
-        found = await web_context.client.run(lambda: _read(web_context, run, number))
-        return Response(found[1], media_type=found[0], headers=KEPT) if found else Response(status_code=404)
+        image = await web_context.client.run(lambda: _read(web_context, run, number))
+        return Response(image[1], media_type=image[0], headers=KEPT) if image else Response(status_code=404)
 
     routes.add("GET", "/uat/{run}/shot/{number}", Permission.READ, shot, include_in_schema=False)
 

@@ -113,17 +113,17 @@ def folder(path: Any) -> str:
 def marked(text: str, words: list[str]) -> Markup:
     """The words that were looked for, marked: cut out of the plain text, so that nothing can break out."""
     shown = harmless(text)
-    wanted = sorted({word for word in words if len(word) > 1}, key=len, reverse=True)
-    if not wanted:
+    terms = sorted({word for word in words if len(word) > 1}, key=len, reverse=True)
+    if not terms:
         return escape(shown)
-    parts = re.split(f"({'|'.join(map(re.escape, wanted))})", shown, flags=re.IGNORECASE)
+    parts = re.split(f"({'|'.join(map(re.escape, terms))})", shown, flags=re.IGNORECASE)
     return Markup("").join(Markup("<mark>{}</mark>").format(part) if n % 2 else part for n, part in enumerate(parts))
 
 
 def link(path: str, **query: Any) -> str:
     """An address of ours. Names from events are quoted."""
-    asked = {name: value for name, value in query.items() if value not in ("", None, 0)}
-    return quote(path, safe="/%") + (f"?{urlencode(asked)}" if asked else "")
+    arguments = {name: value for name, value in query.items() if value not in ("", None, 0)}
+    return quote(path, safe="/%") + (f"?{urlencode(arguments)}" if arguments else "")
 
 
 def part(value: Any) -> str:

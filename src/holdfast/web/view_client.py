@@ -64,11 +64,11 @@ class ViewClient:
     def reader(self) -> Reader:
         """This thread's own. A database that was exchanged for a restored one is opened anew."""
         file = self._file()
-        kept: Reader | None = getattr(self._threads, "reader", None)
-        if kept is not None and self._threads.file == file:
-            return kept
-        if kept is not None:
-            kept.close()
+        cached: Reader | None = getattr(self._threads, "reader", None)
+        if cached is not None and self._threads.file == file:
+            return cached
+        if cached is not None:
+            cached.close()
         self._threads.reader, self._threads.file = open_reader(self.url), file
         value: Reader = self._threads.reader
         return value
@@ -78,10 +78,10 @@ class ViewClient:
         if path is None:
             return None
         try:
-            found = os.stat(path)  # noqa: PTH116 - asked before every view
+            file_status = os.stat(path)  # noqa: PTH116 - asked before every view
         except OSError:
             return 0, 0
-        return found.st_dev, found.st_ino
+        return file_status.st_dev, file_status.st_ino
 
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)

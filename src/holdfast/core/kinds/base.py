@@ -139,12 +139,12 @@ def _nullable_fields(record: type[Record]) -> frozenset[str]:
 
 
 def _build_leniently(payload: type[P], fields: Mapping[str, Any]) -> P:
-    kept: JsonObject = {}
+    valid_fields: JsonObject = {}
     for field in msgspec.structs.fields(payload):
         if field.encode_name not in fields:
             continue
         try:
-            kept[field.name] = msgspec.convert(fields[field.encode_name], field.type, str_keys=True)
+            valid_fields[field.name] = msgspec.convert(fields[field.encode_name], field.type, str_keys=True)
         except (msgspec.ValidationError, TypeError):
             continue
-    return payload(**kept)
+    return payload(**valid_fields)

@@ -206,17 +206,17 @@ class _Reader:
                     at += 1
 
     def _git(self, words: list[str], environment: Mapping[str, str]) -> list[str]:
-        at, given = 1, _configured(environment)
+        at, configured = 1, _configured(environment)
         while at < len(words) and words[at].startswith("-"):
             if words[at] == "-c" and at + 1 < len(words):
                 key, _, value = words[at + 1].partition("=")
-                given[key.lower()] = value
+                configured[key.lower()] = value
             at += 2 if words[at] in _GIT_VALUES else 1
         if at >= len(words):
             return []
         verb, rest = words[at], words[at + 1 :]
-        aliases = {key[6:]: value for key, value in given.items() if key.startswith("alias.")}
-        started = [value.removeprefix("!") for key, value in given.items() if _GIT_PROGRAMS.search(key)]
+        aliases = {key[6:]: value for key, value in configured.items() if key.startswith("alias.")}
+        started = [value.removeprefix("!") for key, value in configured.items() if _GIT_PROGRAMS.search(key)]
         started += [environment[name] for name in _GIT_PROGRAM_VARIABLES if environment.get(name)]
         if verb == "config" and (set_ := _alias_set(rest)):
             self._meanings[f"git {set_[0]}"] = _alias_command(set_[1], [])
@@ -261,23 +261,25 @@ class _Reader:
 
     def _code(self, name: str, code: str) -> list[str]:
         """Commands in quotes inside of a program text."""
-        found, hides = read_commands(code)
+        commands, hides = read_commands(code)
         if hides:
             self.hidden.append(f"{name} code that starts programs")
-        return found
+        return commands
 
     def _meaning(self, name: str, words: list[str], cwd: str) -> list[str]:
         if name in ("make", "gmake") and any(_MAKE_NOTHING.match(word) for word in words[1:]):
             return []
-        found = self._known_meanings(keys := _meaning_keys(name, words, cwd))
+        meanings = self._known_meanings(keys := _meaning_keys(name, words, cwd))
         return (
-            [_with_arguments(text, words[1:]) for text in found] if keys[:1] and keys[0].startswith("file ") else found
+            [_with_arguments(text, words[1:]) for text in meanings]
+            if keys[:1] and keys[0].startswith("file ")
+            else meanings
         )
 
     def _known_meanings(self, keys: list[str]) -> list[str]:
-        known = [text for key in keys for text in self._texts_of(key)]
+        meanings = [text for key in keys for text in self._texts_of(key)]
         self.unresolved += [key for key in keys if self._meanings.pop(key, None) is None]
-        return known
+        return meanings
 
     def _texts_of(self, key: str) -> list[str]:
         """What a name stands for on disk, and as the command itself writes it before it runs it."""
@@ -313,13 +315,13 @@ def _written_texts(analysis: Analysis) -> dict[str, str]:
 
 def _configured(environment: Mapping[str, str]) -> dict[str, str]:
     """Settings that git is given by variables, by their names in small letters."""
-    found = {
+    settings = {
         value.lower(): environment.get(f"GIT_CONFIG_VALUE_{name[15:]}", "")
         for name, value in environment.items()
         if name.startswith("GIT_CONFIG_KEY_")
     }
-    given = environment.get("GIT_CONFIG_PARAMETERS", "")
-    return found | {key.lower(): value for key, value in re.findall(r"'([^'=]+)'?='?([^']*)'", given)}
+    parameters = environment.get("GIT_CONFIG_PARAMETERS", "")
+    return settings | {key.lower(): value for key, value in re.findall(r"'([^'=]+)'?='?([^']*)'", parameters)}
 
 
 def _without_values(rest: list[str]) -> list[str]:
@@ -329,15 +331,15 @@ def _without_values(rest: list[str]) -> list[str]:
 
 def _option_commands(words: list[str]) -> list[str]:
     """`--filter='…'`, `--checkpoint-action=exec=…`: options whose name says that their value is run."""
-    found = []
+    commands = []
     for at, word in enumerate(words[1:], 1):
         flag, equals, value = word.partition("=")
         if flag.startswith("--") and _RUNS_VALUE.search(flag):
             value = value if equals else "".join(words[at + 1 : at + 2])
-            found += [value.removeprefix("exec=")] if " " in value else []
+            commands += [value.removeprefix("exec=")] if " " in value else []
         elif word.startswith((".shell ", ".system ")):
-            found.append(word.partition(" ")[2])
-    return found
+            commands.append(word.partition(" ")[2])
+    return commands
 
 
 def _with_arguments(text: str, arguments: list[str]) -> str:
@@ -349,8 +351,8 @@ def _run_by_git(verb: str, rest: list[str]) -> list[str]:
     """Commands that git itself starts: `rebase -x`, `bisect run`, `submodule foreach`."""
     if verb in ("bisect", "submodule") and {"run", "foreach"} & set(rest[:2]):
         return _launched([word for word in rest if word not in ("run", "foreach")], None)
-    found = [rest[at + 1] for at, word in enumerate(rest[:-1]) if _GIT_RUNS.match(word)]
-    return found + [word.partition("=")[2] for word in rest if "=" in word and _GIT_RUNS.match(word)]
+    match = [rest[at + 1] for at, word in enumerate(rest[:-1]) if _GIT_RUNS.match(word)]
+    return match + [word.partition("=")[2] for word in rest if "=" in word and _GIT_RUNS.match(word)]
 
 
 def _joined(name: str, arguments: Iterable[str]) -> str:
@@ -375,14 +377,14 @@ def _quoted(word: str) -> str:
 
 def _launched(arguments: list[str], stdin: Pieces | None) -> list[str]:
     """Programs that start what they are told: every word that could begin a command does."""
-    found = [word for word in arguments if " " in word or "\n" in word]
-    found += [
+    commands = [word for word in arguments if " " in word or "\n" in word]
+    commands += [
         " ".join(_quoted(word) for word in arguments[at:])
         for at in range(len(arguments))
         if not arguments[at].startswith("-")
     ]
     text = "".join(piece.text for piece in stdin or () if piece.invocation < 0)
-    return [*found[:12], *([text] if text.strip() and UNKNOWN not in text else ())]
+    return [*commands[:12], *([text] if text.strip() and UNKNOWN not in text else ())]
 
 
 def _awk_text(name: str, words: list[str]) -> str:

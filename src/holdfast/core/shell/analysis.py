@@ -120,15 +120,15 @@ def analyse_command(
 
 def remember_by_text(judge: Callable[[str], bool]) -> Callable[[str], bool]:
     """For a yes or no that follows from a command's text alone: agents send the same commands again and again."""
-    known: dict[str, bool] = {}
+    answers: dict[str, bool] = {}
 
     def judge_once(text: str) -> bool:
-        if (answer := known.get(text)) is None:
+        if (answer := answers.get(text)) is None:
             answer = judge(text)
             if len(text) <= LONGEST_KEPT:
-                if len(known) >= MOST_KEPT:
-                    known.clear()
-                known[text] = answer
+                if len(answers) >= MOST_KEPT:
+                    answers.clear()
+                answers[text] = answer
         return answer
 
     return judge_once
@@ -139,15 +139,18 @@ def _cd_errors(text: str, stdout: str | None, stderr: str | None) -> str:
     if "cd" not in text:
         return ""
     shown = [
-        line for said in (stderr, stdout) if said and ("cd: " in said or "cd to " in said) for line in said.splitlines()
+        line
+        for stream in (stderr, stdout)
+        if stream and ("cd: " in stream or "cd to " in stream)
+        for line in stream.splitlines()
     ]
     return "\n".join(line for line in shown if "cd: " in line or "can't cd to " in line)
 
 
 def _walk(text: str, cwd: str | None, cd_errors: str, read_file: ReadFile | None) -> _Walk:
-    known = _WALKS.get((text, cd_errors))
-    if known is not None and cwd in (None, known[0]):
-        return known[1]
+    cached = _WALKS.get((text, cd_errors))
+    if cached is not None and cwd in (None, cached[0]):
+        return cached[1]
     executor = Executor(cd_errors, read_file)
     walk = _follow(executor, text, cwd or ".")
     if len(text) <= LONGEST_KEPT and not executor.asked_for_files:

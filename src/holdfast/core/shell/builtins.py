@@ -142,8 +142,8 @@ def _formatted(path: Path, form: str, words: list[Word]) -> Pieces:
             if match[0] == "%%":
                 pieces.append(Piece(text="%"))
             elif rest:
-                given = word_pieces(path, rest.pop(0))
-                pieces += [_unescaped(piece) for piece in given] if match[0].endswith("b") else given
+                word = word_pieces(path, rest.pop(0))
+                pieces += [_unescaped(piece) for piece in word] if match[0].endswith("b") else word
         pieces.append(Piece(text=form[at:]))
         if not rest or not _PRINTF.search(form):
             break
@@ -224,10 +224,10 @@ def set_options(options: frozenset[str], words: list[str]) -> frozenset[str]:
 
 
 def positional(path: Path, arguments: list[str]) -> None:
-    kept = {k: v for k, v in path.variables.items() if not (k.isdecimal() or k in "@*#")}
-    kept |= {str(n + 1): Value(word) for n, word in enumerate(arguments)}
+    variables = {k: v for k, v in path.variables.items() if not (k.isdecimal() or k in "@*#")}
+    variables |= {str(n + 1): Value(word) for n, word in enumerate(arguments)}
     joined = Value(" ".join(arguments), fields=tuple(arguments))
-    path.variables = {**kept, "@": joined, "*": joined, "#": Value(str(len(arguments)))}
+    path.variables = {**variables, "@": joined, "*": joined, "#": Value(str(len(arguments)))}
 
 
 def _declare(executor: "Executor", call: "Call", path: Path) -> list[Path]:
@@ -326,8 +326,8 @@ def _read(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     if line is not None and line.strip() and names:
         return _read_line(path, names, line.strip().split("\n")[0])
     for name in names[-1:]:
-        kept = pieces if whole else tuple(piece.through("lines") for piece in pieces)
-        path.variables = {**path.variables, name: Value(UNKNOWN, kept)}
+        value_pieces = pieces if whole else tuple(piece.through("lines") for piece in pieces)
+        path.variables = {**path.variables, name: Value(UNKNOWN, value_pieces)}
     path.status = SUCCESS if whole else UNKNOWN_STATUS
     return [path]
 

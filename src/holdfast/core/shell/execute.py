@@ -326,7 +326,11 @@ class Executor:
 
     def simple(self, node: Simple, path: Path, streams: Streams, checked: bool) -> list[Path]:
         values = (a.elements or ((a.value,) if a.value else ()) for a in node.assignments)
-        words = (*node.words, *(word for given in values for word in given), *(r.target for r in node.redirects))
+        words = (
+            *node.words,
+            *(word for value_words in values for word in value_words),
+            *(r.target for r in node.redirects),
+        )
         paths = self.substitutions(words, [path])
         done: list[Path] = []
         for one in paths:
@@ -360,8 +364,8 @@ class Executor:
         for assignment in node.assignments:
             for part in assignment.value.parts if assignment.value else ():
                 if part.kind == "substitution":
-                    kept = path.variables.get(f"{capture_name(part)}?")
-                    status = kept.status if kept and kept.status else UNKNOWN_STATUS
+                    captured = path.variables.get(f"{capture_name(part)}?")
+                    status = captured.status if captured and captured.status else UNKNOWN_STATUS
         return status
 
     def substitutions(self, words: tuple[Word, ...], paths: list[Path]) -> list[Path]:
@@ -412,12 +416,12 @@ class Executor:
         if index is None:
             index = self._known[key] = made.index = len(self.invocations)
             self.invocations.append(made)
-        found = self.invocations[index]
-        found.tampered = found.tampered or made.tampered
-        found.repeated = found.repeated or made.repeated or self.looping > 0
-        found.background = found.background or self.background > 0
+        existing = self.invocations[index]
+        existing.tampered = existing.tampered or made.tampered
+        existing.repeated = existing.repeated or made.repeated or self.looping > 0
+        existing.background = existing.background or self.background > 0
         path.ran[index] = not self.looping
-        return found
+        return existing
 
 
 def merge_all(paths: list[Path]) -> Path:

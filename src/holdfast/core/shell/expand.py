@@ -32,10 +32,10 @@ def lookup(path: Path, name: str) -> Value | None:
         return _pipe_status(path, match[2])
     if match:
         return _element(path.variables.get(match[1]), match[2])
-    found = path.variables.get(name)
-    if found is None and name in HOME_LIKE:
+    value = path.variables.get(name)
+    if value is None and name in HOME_LIKE:
         return Value("~")
-    return found
+    return value
 
 
 def _pipe_status(path: Path, index: str) -> Value:
@@ -65,18 +65,18 @@ def resolve(path: Path, part: Part) -> Value:
         return Value(status=UNKNOWN_STATUS)
     if part.kind == "unknown":
         return Value(UNKNOWN)
-    found = lookup(path, part.text)
+    value = lookup(path, part.text)
     if part.default is not None:
-        return _with_default(path, part, found)
-    return Value(UNKNOWN) if found is None else found
+        return _with_default(path, part, value)
+    return Value(UNKNOWN) if value is None else value
 
 
-def _with_default(path: Path, part: Part, found: Value | None) -> Value:
-    empty = found is None or not (found.text or found.pieces or found.status)
+def _with_default(path: Path, part: Part, value: Value | None) -> Value:
+    empty = value is None or not (value.text or value.pieces or value.status)
     if part.operator == "+":
         empty = not empty
     if not empty or part.default is None:
-        return found or Value("")
+        return value or Value("")
     return Value(" ".join(expand_word(path, part.default)))
 
 

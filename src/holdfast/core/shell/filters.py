@@ -78,7 +78,7 @@ def operands(words: list[str]) -> list[str]:
     """The files a filter is given. The pattern of `grep` and the script of `sed` are none."""
     name = words[0].rpartition("/")[2]
     takes = _VALUE_FLAGS.get(name, "").split()
-    found: list[str] = []
+    files: list[str] = []
     skip = False
     for word in words[1:]:
         if skip:
@@ -86,7 +86,7 @@ def operands(words: list[str]) -> list[str]:
         elif word in takes:
             skip = True
         elif not word.startswith("-") or word == "-":
-            found.append(word)
+            files.append(word)
     if name in ("grep", "egrep", "fgrep", "rg", "sed", "awk", "gawk", "tr", "jq", "perl") and "-e" not in words[1:]:
-        found = found[1:]
-    return [] if name in ("tr", "ts") else [word for word in found if not _TAIL_FROM_START.match(word)]
+        files = files[1:]
+    return [] if name in ("tr", "ts") else [word for word in files if not _TAIL_FROM_START.match(word)]

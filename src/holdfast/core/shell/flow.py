@@ -185,11 +185,11 @@ def merge(paths: list[Path], limit: int) -> list[Path]:
     merged: dict[tuple[object, ...], Path] = {}
     for path in paths:
         key = (path.cwd, path.control, path.status, path.options, path.tampered)
-        found = merged.get(key)
-        if found is None:
+        same_path = merged.get(key)
+        if same_path is None:
             merged[key] = path
         else:
-            _join(found, path)
+            _join(same_path, path)
     return list(merged.values())
 
 

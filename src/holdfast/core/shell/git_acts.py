@@ -59,13 +59,13 @@ class _Parsed(msgspec.Struct):
 
 def git_acts(commands: list[ShellCommand], output: str) -> list[GitAct]:
     acts: list[GitAct] = []
-    parsed = [(command, found) for command in commands if (found := _parse(command))]
+    parsed = [(command, git_call) for command in commands if (git_call := _parse(command))]
     counts: dict[str, int] = {}
-    for _command, found in parsed:
-        counts[found.verb] = counts.get(found.verb, 0) + 1
-    for command, found in parsed:
-        shown = output if command.visible and counts[found.verb] == 1 else ""
-        acts.append(GitAct(found.verb, _effective(command, found, shown)))
+    for _command, git_call in parsed:
+        counts[git_call.verb] = counts.get(git_call.verb, 0) + 1
+    for command, git_call in parsed:
+        shown = output if command.visible and counts[git_call.verb] == 1 else ""
+        acts.append(GitAct(git_call.verb, _effective(command, git_call, shown)))
     return acts
 
 
@@ -89,38 +89,40 @@ def _parse(command: ShellCommand) -> _Parsed | None:
     return _Parsed(_USUAL_ALIASES.get(verb, verb.replace(UNKNOWN, "?")), arguments, guessed=True)
 
 
-def _effective(command: ShellCommand, found: _Parsed, output: str) -> bool | None:
-    if found.verb in READS:
+def _effective(command: ShellCommand, git_call: _Parsed, output: str) -> bool | None:
+    if git_call.verb in READS:
         return False
-    if command.ran is Ran.NO or _changes_nothing(found):
+    if command.ran is Ran.NO or _changes_nothing(git_call):
         return False
-    if found.guessed or command.invocation.tampered:
+    if git_call.guessed or command.invocation.tampered:
         return None
-    if (pattern := _NO_EFFECT.get(found.verb)) and output and pattern.search(output):
+    if (pattern := _NO_EFFECT.get(git_call.verb)) and output and pattern.search(output):
         return False
-    if output and found.verb == "commit" and _COMMITTED.search(output):
+    if output and git_call.verb == "commit" and _COMMITTED.search(output):
         return True
     if command.exit_code not in (None, 0):
-        return None if found.verb in ("pull", "stash", "rebase", "checkout", "apply", "am", "merge") else False
+        return None if git_call.verb in ("pull", "stash", "rebase", "checkout", "apply", "am", "merge") else False
     if command.ran is not Ran.YES or command.exit_code is None:
         return None
-    return _succeeded(found, output)
+    return _succeeded(git_call, output)
 
 
-def _changes_nothing(found: _Parsed) -> bool:
+def _changes_nothing(git_call: _Parsed) -> bool:
     """Flags with which a changing verb only looks. Values of other flags are not flags."""
-    words = list(_flags(found))
-    if found.verb == "commit":
+    words = list(_flags(git_call))
+    if git_call.verb == "commit":
         return any(w in ("--dry-run", "--porcelain", "--short", "--long", "--help", "-h") for w in words)
-    if found.verb in ("push", "fetch", "add", "rm", "mv", "clean", "prune"):
+    if git_call.verb in ("push", "fetch", "add", "rm", "mv", "clean", "prune"):
         return any(w in ("--dry-run", "-n", "--help", "-h") for w in words)
-    if found.verb == "clean":
+    if git_call.verb == "clean":
         return not any(w.startswith("-") and "f" in w for w in words)
-    if found.verb == "stash":
-        return found.arguments[:1] in (["list"], ["show"])
-    if found.verb == "tag":
-        return not found.arguments or any(w in ("-l", "--list", "-v", "--contains", "--points-at", "-n") for w in words)
-    if found.verb == "branch":
+    if git_call.verb == "stash":
+        return git_call.arguments[:1] in (["list"], ["show"])
+    if git_call.verb == "tag":
+        return not git_call.arguments or any(
+            w in ("-l", "--list", "-v", "--contains", "--points-at", "-n") for w in words
+        )
+    if git_call.verb == "branch":
         listing = (
             "-a",
             "-r",
@@ -134,12 +136,12 @@ def _changes_nothing(found: _Parsed) -> bool:
             "--no-merged",
             "--all",
         )
-        return not found.arguments or any(w in listing for w in words)
-    if found.verb in ("worktree", "notes", "sparse-checkout"):
-        return found.arguments[:1] in (["list"], ["show"], [])
-    if found.verb == "submodule":
-        return found.arguments[:1] in (["status"], [], ["summary"])
-    if found.verb == "apply":
+        return not git_call.arguments or any(w in listing for w in words)
+    if git_call.verb in ("worktree", "notes", "sparse-checkout"):
+        return git_call.arguments[:1] in (["list"], ["show"], [])
+    if git_call.verb == "submodule":
+        return git_call.arguments[:1] in (["status"], [], ["summary"])
+    if git_call.verb == "apply":
         return any(w in ("--check", "--stat", "--numstat", "--summary") for w in words)
     return any(w in ("--help", "-h") for w in words)
 
@@ -169,50 +171,50 @@ _TAKES_VALUE = {
 }
 
 
-def _flags(found: _Parsed) -> list[str]:
-    takes = _TAKES_VALUE.get(found.verb, frozenset())
-    kept, skip = [], False
-    for word in found.arguments:
+def _flags(git_call: _Parsed) -> list[str]:
+    takes = _TAKES_VALUE.get(git_call.verb, frozenset())
+    flags, skip = [], False
+    for word in git_call.arguments:
         if skip:
             skip = False
         elif word == "--":
             break
         elif word.startswith("-"):
-            kept.append(word)
-            skip = word in takes or (found.verb in ("commit", "tag") and bool(re.fullmatch(r"-[a-zA-Z]*m", word)))
-    return kept
+            flags.append(word)
+            skip = word in takes or (git_call.verb in ("commit", "tag") and bool(re.fullmatch(r"-[a-zA-Z]*m", word)))
+    return flags
 
 
-def _succeeded(found: _Parsed, output: str) -> bool | None:
+def _succeeded(git_call: _Parsed, output: str) -> bool | None:
     """The effect of a changing verb that ended well."""
-    words = _flags(found)
-    if found.verb == "commit":
+    words = _flags(git_call)
+    if git_call.verb == "commit":
         return True
-    if found.verb in ("merge", "cherry-pick", "revert", "rebase", "am", "pull"):
+    if git_call.verb in ("merge", "cherry-pick", "revert", "rebase", "am", "pull"):
         if any(w in ("--no-commit", "-n", "--squash", "--abort", "--quit", "--no-commit") for w in words):
-            return False if found.verb != "rebase" else None
+            return False if git_call.verb != "rebase" else None
         return (
             None
-            if found.verb in ("rebase", "pull", "merge", "am") and not output
-            else found.verb in ("cherry-pick", "revert") or _told(found, output)
+            if git_call.verb in ("rebase", "pull", "merge", "am") and not output
+            else git_call.verb in ("cherry-pick", "revert") or _told(git_call, output)
         )
-    if found.verb == "push":
+    if git_call.verb == "push":
         return True if _PUSHED.search(output) else None
-    if found.verb in ("tag", "branch", "update-ref"):
+    if git_call.verb in ("tag", "branch", "update-ref"):
         return (
             True
-            if found.verb != "branch"
+            if git_call.verb != "branch"
             or not any(w in ("-u", "--set-upstream-to", "--unset-upstream", "--edit-description") for w in words)
             else None
         )
     return None
 
 
-def _told(found: _Parsed, output: str) -> bool | None:
+def _told(git_call: _Parsed, output: str) -> bool | None:
     patterns = {
         "merge": r"^(?:Updating [0-9a-f]+\.\.|Fast-forward|Merge made by)",
         "pull": r"^(?:Updating [0-9a-f]+\.\.|Fast-forward|Merge made by|Successfully rebased)",
         "rebase": r"Successfully rebased and updated",
         "am": r"^Applying: ",
     }
-    return True if re.search(patterns[found.verb], output, re.M) else None
+    return True if re.search(patterns[git_call.verb], output, re.M) else None

@@ -61,8 +61,8 @@ def read_commands(code: str) -> tuple[list[str], bool]:
     if _HIDES.search(code):
         texts += [text for one in texts if (text := _decoded(one))]
     inner = [command for one in texts if _CALL.search(one) for command in literal_texts(inline_constants(one))]
-    found = [text for text in (*texts, *inner) if " " in text.strip()]
-    return found[:MAX_SHOWN], not found or bool(_HIDES.search(code))
+    commands = [text for text in (*texts, *inner) if " " in text.strip()]
+    return commands[:MAX_SHOWN], not commands or bool(_HIDES.search(code))
 
 
 def shell_of_code(code: str, language: str = "") -> str:
@@ -74,9 +74,9 @@ def shell_of_code(code: str, language: str = "") -> str:
         runs, written = sed_acts([code])
         return "\n".join([*runs, *(f": > {_quoted(name)}" for name in written)])
     code = inline_constants(_without_comments(code[:MAX_CODE]))
-    given = [_arguments(code, match.end()) for match in _CALL.finditer(code)]
-    given += [first or _quoted(second) for first, second in _BARE_CALL.findall(code)]
-    commands = [text for one in given[:MAX_SHOWN] for text in [*literal_texts(one), *_WORDS.findall(one)]]
+    arguments = [_arguments(code, match.end()) for match in _CALL.finditer(code)]
+    arguments += [first or _quoted(second) for first, second in _BARE_CALL.findall(code)]
+    commands = [text for one in arguments[:MAX_SHOWN] for text in [*literal_texts(one), *_WORDS.findall(one)]]
     lines = [text.replace("\n", " ; ") for text in commands if " " in text.strip()]
     written = [*code_writes(code), *(awk_writes(code) if language == "awk" else ())]
     lines += [f": > {_quoted(name)}" for name in written if "\n" not in name]
@@ -86,14 +86,14 @@ def shell_of_code(code: str, language: str = "") -> str:
 def code_writes(code: str) -> list[str]:
     """Names in quotes that code opens for writing, moves or removes, as far as they stand there."""
     code = inline_constants(code)
-    found = [
+    match = [
         name
         for name, rest in _OPENED.findall(code)
         if _WRITES.search(rest) or _WRITES.search(code.partition(name)[0][-40:])
     ]
     for arguments in _MOVED.findall(code):
-        found += _QUOTED.findall(arguments)
-    return found
+        match += _QUOTED.findall(arguments)
+    return match
 
 
 def awk_writes(program: str) -> list[str]:
@@ -110,14 +110,14 @@ def inline_constants(code: str) -> str:
     """Names that stand for one text are replaced by it: `p = 'infra' + '/prod.tf'; open(p, 'w')`."""
     if "=" not in code:
         return code
-    known = {name: f'"{_joined_text(text)}"' for name, text in _CONSTANT.findall(code)[:MAX_SHOWN]}
-    known |= dict(_CONSTANT_LIST.findall(code)[:MAX_SHOWN])
-    if not known:
+    constants = {name: f'"{_joined_text(text)}"' for name, text in _CONSTANT.findall(code)[:MAX_SHOWN]}
+    constants |= dict(_CONSTANT_LIST.findall(code)[:MAX_SHOWN])
+    if not constants:
         return code
     names = re.compile(
-        rf"{_QUOTED_TEXT}|(?<![\w.$'\"])\$?({'|'.join(map(re.escape, known))})(?![\w'\"(])(?!\s*=(?!=))", re.S
+        rf"{_QUOTED_TEXT}|(?<![\w.$'\"])\$?({'|'.join(map(re.escape, constants))})(?![\w'\"(])(?!\s*=(?!=))", re.S
     )
-    return names.sub(lambda match: known[match[1]] if match[1] else match[0], code)
+    return names.sub(lambda match: constants[match[1]] if match[1] else match[0], code)
 
 
 def _joined_text(text: str) -> str:
@@ -139,24 +139,24 @@ def _arguments(code: str, at: int) -> str:
 
 def literal_texts(code: str) -> list[str]:
     """Texts in quotes, joined where the code joins them, and as one command where they are a list of words."""
-    found: list[str] = []
+    literals: list[str] = []
     row: list[str] = []
     end = None
     for match in _LITERAL.finditer(code):
         text = match[2][1:-1].replace('\\"', '"').replace("\\'", "'")
         between = code[end : match.start()] if end is not None else None
-        if between is not None and found and _JOINED.match(between):
-            found[-1] += text
-            row[-1:] = [found[-1]]
+        if between is not None and literals and _JOINED.match(between):
+            literals[-1] += text
+            row[-1:] = [literals[-1]]
         else:
             if between is not None and _LISTED.match(between):
                 row.append(text)
             else:
-                found += _as_command(row)
+                literals += _as_command(row)
                 row = [text]
-            found.append(text)
+            literals.append(text)
         end = match.end()
-    return [*found, *_as_command(row)]
+    return [*literals, *_as_command(row)]
 
 
 def _as_command(row: list[str]) -> list[str]:

@@ -82,8 +82,8 @@ def run_call(executor: "Executor", call: Call, path: Path) -> list[Path]:
 
 def _alias_text(path: Path, name: str, line: int) -> str | None:
     """An alias counts from the next line on, and in a script only after `shopt -s expand_aliases`."""
-    found = path.aliases.get(name)
-    return found[0] if found and line > found[1] else None
+    alias = path.aliases.get(name)
+    return alias[0] if alias and line > alias[1] else None
 
 
 def _run_alias(executor: "Executor", call: Call, path: Path, text: str) -> list[Path]:
@@ -129,10 +129,10 @@ def _run_program(executor: "Executor", call: Call, path: Path) -> list[Path]:
     if unwrapped is not None:
         if len(call.wrappers) >= MAX_WRAPPERS:
             raise ShellTooLarge
-        given = _stdin_text(call.streams.stdin) if unwrapped.name == "xargs" and not unwrapped.repeated else None
+        stdin_text = _stdin_text(call.streams.stdin) if unwrapped.name == "xargs" and not unwrapped.repeated else None
         inner = msgspec.structs.replace(
             call,
-            words=[*unwrapped.words, *(given or "").split()[:MAX_WRAPPERS]],
+            words=[*unwrapped.words, *(stdin_text or "").split()[:MAX_WRAPPERS]],
             environment={**call.environment, **unwrapped.environment},
             wrappers=(*call.wrappers, unwrapped.name),
             repeated=call.repeated or unwrapped.repeated,

@@ -136,9 +136,9 @@ def parse_make(words: list[str], cwd: str = "") -> MakeCall:
 
 
 def _take_make_word(call: MakeCall, word: str, following: str) -> None:
-    _, given, value = word.partition("=")
+    _, equals, value = word.partition("=")
     if word in ("-C", "--directory") or word.startswith("--directory="):
-        call.folder = join(call.folder, value if given else following)
+        call.folder = join(call.folder, value if equals else following)
     elif word in ("-f", "--file", "--makefile"):
         call.makefile = following
     elif word.startswith(("--file=", "--makefile=")):
@@ -147,7 +147,7 @@ def _take_make_word(call: MakeCall, word: str, following: str) -> None:
         call.makefile = value or word[2:]
     elif word == "--eval" or word.startswith("--eval="):
         call.rules += "\n" + (value or following)
-    elif not word.startswith("-") and not given:
+    elif not word.startswith("-") and not equals:
         call.targets.append(word)
 
 
@@ -188,8 +188,8 @@ def _task_recipe(text: str, target: str) -> str:
     block = _yaml_block(_yaml_block(text, "tasks"), target or "default")
     lines = []
     for line in block.splitlines():
-        found = re.match(r"^\s*(?:-\s+)?(?:(cmd|task|deps|sh|cmds)\s*:\s*)?(.*?)\s*$", line)
-        kind, value = (found[1] or "", found[2].strip("'\"")) if found else ("", "")
+        match = re.match(r"^\s*(?:-\s+)?(?:(cmd|task|deps|sh|cmds)\s*:\s*)?(.*?)\s*$", line)
+        kind, value = (match[1] or "", match[2].strip("'\"")) if match else ("", "")
         names = re.findall(r"[\w:-]+", value) if kind in ("task", "deps") else []
         lines += [f"task {name}" for name in names] or ([value] if value and kind != "cmds" else [])
     return "\n".join(lines)
@@ -259,10 +259,10 @@ def _code_block(text: str, target: str) -> str:
 
 def _json(text: str) -> dict[str, Any]:
     try:
-        found = msgspec.json.decode(text or b"{}")
+        document = msgspec.json.decode(text or b"{}")
     except msgspec.DecodeError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
 def _toml(text: str) -> dict[str, Any]:

@@ -356,10 +356,10 @@ def _unwrap_parallel(words: list[str]) -> Unwrapped | None:
             return None
         at += 2 if flag in _PARALLEL_VALUES and "=" not in words[at] else 1
     split = next((n for n in range(at, len(words)) if words[n] in _PARALLEL_SEPARATORS), len(words))
-    template, given = words[at:split], words[split + 1 :]
-    if not given or len(given) > MAX_JOBS or any(word in _PARALLEL_SEPARATORS for word in given):
+    template, arguments = words[at:split], words[split + 1 :]
+    if not arguments or len(arguments) > MAX_JOBS or any(word in _PARALLEL_SEPARATORS for word in arguments):
         return None
-    jobs = [_parallel_job(" ".join(template), argument) for argument in given]
+    jobs = [_parallel_job(" ".join(template), argument) for argument in arguments]
     return Unwrapped(words=["sh", "-c", " && ".join(jobs)], name="parallel", code_hidden=True)
 
 

@@ -61,16 +61,16 @@ _FIND = re.compile(r"""\bfind\s+((?:[^-\s(!;|&][^\s;|&]*\s+)+)""")
 
 def written_files(analysis: Analysis, text: str) -> list[str]:
     """Paths joined with the folder the command is in at that moment; those whose name is not known are left out."""
-    found: dict[str, None] = {}
+    files: dict[str, None] = {}
     for path in analysis.paths:
         for sink in path.outputs:
             if sink != TERMINAL:
-                found[sink] = None
+                files[sink] = None
     for command in analysis.commands:
         if command.ran is not Ran.NO:
             for name in (*command.invocation.writes, *_expand_found(_program_writes(command), text)):
-                found[join(command.invocation.cwd, name)] = None
-    return [name for name in found if _is_file(name)][:MAX_FILES]
+                files[join(command.invocation.cwd, name)] = None
+    return [name for name in files if _is_file(name)][:MAX_FILES]
 
 
 def written_after(analysis: Analysis, index: int) -> list[str]:
@@ -147,13 +147,13 @@ def _program_writes(command: ShellCommand) -> list[str]:
 
 def _operands(words: list[str]) -> list[str]:
     """Words that are no options; what follows `--` never is one."""
-    kept, plain = [], False
+    operands, plain = [], False
     for word in words[1:]:
         if word == "--" and not plain:
             plain = True
         elif plain or not word.startswith("-") or word == "-":
-            kept.append(word)
-    return kept
+            operands.append(word)
+    return operands
 
 
 def _formatted_files(name: str, words: list[str]) -> list[str]:
@@ -178,24 +178,24 @@ def _expand_found(names: list[str], text: str) -> list[str]:
     if not any("{}" in name for name in names):
         return names
     if not _FIND.search(text):
-        found = [
+        roots_text = [
             root for listed in _LISTED.findall(text) for root in listed.split() if not root.startswith(("-", "'", '"'))
         ]
         return [name for name in names if "{}" not in name] + [
-            f"{root.rstrip('/')}/**" for root in found if root.strip("./")
+            f"{root.rstrip('/')}/**" for root in roots_text if root.strip("./")
         ]
-    roots = [root for found in _FIND.findall(text) for root in found.split()] or ["."]
+    roots = [root for roots_text in _FIND.findall(text) for root in roots_text.split()] or ["."]
     return [name for name in names if "{}" not in name] + [f"{root.rstrip('/')}/**" for root in roots]
 
 
 def _flag_values(words: list[str], flags: tuple[str, ...]) -> list[str]:
     letters = {flag[1] for flag in flags if len(flag) == 2}
-    found = [
+    match = [
         words[i + 1]
         for i, word in enumerate(words[:-1])
         if word in flags or (re.fullmatch(r"-[a-zA-Z]{2,6}", word) and word[-1] in letters)
     ]
-    return found + [word.partition("=")[2] for word in words if "=" in word and word.partition("=")[0] in flags]
+    return match + [word.partition("=")[2] for word in words if "=" in word and word.partition("=")[0] in flags]
 
 
 def _git_writes(words: list[str], stdin: Pieces | None) -> list[str]:
@@ -223,7 +223,7 @@ def _text(pieces: Pieces | None) -> str:
 def code_of(command: ShellCommand) -> str:
     """The text that an interpreter is given to run: behind `-c` or `-e`, or on its input."""
     words = command.words
-    found = [words[i + 1] for i, word in enumerate(words[:-1]) if word in CODE_FLAGS]
-    if not found and (len(words) == 1 or words[1] == "-"):
-        found = [_text(command.invocation.stdin)]
-    return "\n".join(found)
+    code_texts = [words[i + 1] for i, word in enumerate(words[:-1]) if word in CODE_FLAGS]
+    if not code_texts and (len(words) == 1 or words[1] == "-"):
+        code_texts = [_text(command.invocation.stdin)]
+    return "\n".join(code_texts)

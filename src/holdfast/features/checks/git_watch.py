@@ -67,15 +67,15 @@ _PLACES: dict[str, Place] = {}
 
 def find_place(folder: str) -> Place | None:
     """The worktree that a folder lies in; None outside of git. One that is known is only looked at for being there."""
-    known = _PLACES.get(folder)
-    if known is not None and os.path.isfile(os.path.join(known.own, "HEAD")):
-        return known
-    found = _search_place(folder)
-    if found is not None and found.root == folder:
+    cached = _PLACES.get(folder)
+    if cached is not None and os.path.isfile(os.path.join(cached.own, "HEAD")):
+        return cached
+    worktree = _search_place(folder)
+    if worktree is not None and worktree.root == folder:
         if len(_PLACES) >= MAX_WORKTREES:
             _PLACES.clear()
-        _PLACES[folder] = found
-    return found
+        _PLACES[folder] = worktree
+    return worktree
 
 
 def _search_place(folder: str) -> Place | None:
@@ -94,45 +94,45 @@ class GitWatch:
     def __init__(self) -> None:
         self._last: OrderedDict[str, GitFiles] = OrderedDict()
 
-    def look(self, place: Place, *, outside: bool) -> GitLook | None:
+    def look(self, worktree: Place, *, outside: bool) -> GitLook | None:
         """None when nothing changed since the last look."""
-        now, last = _read_files(place), self._last.get(place.root)
+        now, last = _read_files(worktree), self._last.get(worktree.root)
         if now == last:
             return None
-        self._last[place.root] = now
-        self._last.move_to_end(place.root)
+        self._last[worktree.root] = now
+        self._last.move_to_end(worktree.root)
         if len(self._last) > MAX_WORKTREES:
             self._last.popitem(last=False)
-        acts = _log_acts(place, last, now) + (_remote_acts(place, last, now) if last else [])
+        acts = _log_acts(worktree, last, now) + (_remote_acts(worktree, last, now) if last else [])
         return GitLook(
-            worktree=place.root,
-            head=place.head,
-            branch=place.branch,
+            worktree=worktree.root,
+            head=worktree.head,
+            branch=worktree.branch,
             log_size=now.log[0],
-            operation=operation_in(place.own),
+            operation=operation_in(worktree.own),
             acts=acts[-MAX_ACTS:],
             outside=outside and bool(acts),
         )
 
 
-def _read_files(place: Place) -> GitFiles:
-    logs = os.path.join(place.shared, "logs", "refs")
+def _read_files(worktree: Place) -> GitFiles:
+    logs = os.path.join(worktree.shared, "logs", "refs")
     return GitFiles(
-        _text(os.path.join(place.own, "HEAD")),
-        _stamp(os.path.join(place.own, "logs", "HEAD")),
+        _text(os.path.join(worktree.own, "HEAD")),
+        _stamp(os.path.join(worktree.own, "logs", "HEAD")),
         _stamps_below(os.path.join(logs, "remotes")),
         _stamp(os.path.join(logs, "stash")),
     )
 
 
-def _log_acts(place: Place, last: GitFiles | None, now: GitFiles) -> list[GitLogEntry]:
+def _log_acts(worktree: Place, last: GitFiles | None, now: GitFiles) -> list[GitLogEntry]:
     """New lines of HEAD's reflog; at the first look its end, for whoever remembers how long it was."""
     size = now.log[0]
     if last and last.log[0] >= size:
         return []
     start = last.log[0] - OVERLAP_BYTES if last else size - MAX_FIRST_BYTES
     start = max(start, size - MAX_LOG_BYTES, 0)
-    text = _bytes_from(os.path.join(place.own, "logs", "HEAD"), start)
+    text = _bytes_from(os.path.join(worktree.own, "logs", "HEAD"), start)
     if start:  # What is left of a line that began before is none.
         first = text.find(b"\n") + 1
         start, text = start + first, text[first:]
@@ -141,27 +141,27 @@ def _log_acts(place: Place, last: GitFiles | None, now: GitFiles) -> list[GitLog
 
 def _log_entry(change: GitChange, at: int) -> GitLogEntry:
     """Names of branches are kept, messages of commits are not: they may hold anything."""
-    kept = change.verb in ("checkout", "rebase")
-    return GitLogEntry(change.verb, change.old, change.new, change.detail[:200] if kept else "", at)
+    with_detail = change.verb in ("checkout", "rebase")
+    return GitLogEntry(change.verb, change.old, change.new, change.detail[:200] if with_detail else "", at)
 
 
 def _without_steps(acts: list[GitLogEntry]) -> list[GitLogEntry]:
     """A rebase writes a line for each commit it picks: together they are one act."""
-    kept: list[GitLogEntry] = []
+    merged: list[GitLogEntry] = []
     for act in acts:
-        if act.verb == "rebase" and kept and kept[-1].verb == "rebase" and not act.detail.startswith("checkout"):
-            kept[-1] = msgspec.structs.replace(act, old=kept[-1].old)
+        if act.verb == "rebase" and merged and merged[-1].verb == "rebase" and not act.detail.startswith("checkout"):
+            merged[-1] = msgspec.structs.replace(act, old=merged[-1].old)
         else:
-            kept.append(act)
-    return kept
+            merged.append(act)
+    return merged
 
 
-def _remote_acts(place: Place, last: GitFiles, now: GitFiles) -> list[GitLogEntry]:
+def _remote_acts(worktree: Place, last: GitFiles, now: GitFiles) -> list[GitLogEntry]:
     acts: list[GitLogEntry] = []
     for name, stamp in now.remotes.items():
         if last.remotes.get(name, NO_STAMP) == stamp:
             continue
-        path = os.path.join(place.shared, "logs", "refs", "remotes", name)
+        path = os.path.join(worktree.shared, "logs", "refs", "remotes", name)
         lines = _bytes_from(path, last.remotes.get(name, NO_STAMP)[0]).decode("utf-8", "replace").splitlines()
         for line in lines[-5:]:
             fields, _, message = line.partition("\t")
@@ -175,16 +175,16 @@ def _remote_acts(place: Place, last: GitFiles, now: GitFiles) -> list[GitLogEntr
 
 def _stamp(path: str) -> Stamp:
     try:
-        found = os.stat(path)
+        file_stat = os.stat(path)
     except OSError:
         return NO_STAMP
-    return (found.st_size, found.st_mtime_ns)
+    return (file_stat.st_size, file_stat.st_mtime_ns)
 
 
 def _stamps_below(folder: str) -> dict[str, Stamp]:
-    found: dict[str, Stamp] = {}
+    stamps: dict[str, Stamp] = {}
     folders = [""]
-    while folders and len(found) < MAX_REMOTE_BRANCHES:
+    while folders and len(stamps) < MAX_REMOTE_BRANCHES:
         below = folders.pop()
         try:
             with os.scandir(os.path.join(folder, below)) as entries:
@@ -193,10 +193,10 @@ def _stamps_below(folder: str) -> dict[str, Stamp]:
                     if entry.is_dir(follow_symlinks=False):
                         folders.append(name)
                     else:
-                        found[name] = _stamp(entry.path)
+                        stamps[name] = _stamp(entry.path)
         except OSError:
             continue
-    return found
+    return stamps
 
 
 def _bytes_from(path: str, start: int) -> bytes:

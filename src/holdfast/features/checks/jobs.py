@@ -47,8 +47,8 @@ def judge_late(call: JobCall) -> list[Event]:
     ]
 
 
-def _is_known(check: Check, told: list[Check]) -> bool:
-    return any(msgspec.structs.replace(one, why=check.why) == check for one in told)
+def _is_known(check: Check, known_checks: list[Check]) -> bool:
+    return any(msgspec.structs.replace(one, why=check.why) == check for one in known_checks)
 
 
 def _told_late(event: Event, number: int) -> Event:
@@ -71,42 +71,42 @@ class _Until:
 def watch_worktrees(call: WatchCall) -> None:
     """HEAD, its reflog and the index of each worktree in which an agent works."""
     while not call.stopping.is_set():
-        places = _live_places()
-        if places:
-            _watch_places(call, places)
+        worktrees = _live_places()
+        if worktrees:
+            _watch_places(call, worktrees)
         else:
             OBSERVER.became_live.wait(IDLE_S)
             OBSERVER.became_live.clear()
 
 
-def _watch_places(call: WatchCall, places: dict[str, Place]) -> None:
+def _watch_places(call: WatchCall, worktrees: dict[str, Place]) -> None:
     from watchfiles import watch
 
-    staged = {root: _staged_digest(place) for root, place in places.items()}
+    staged = {root: _staged_digest(worktree) for root, worktree in worktrees.items()}
     changes = watch(
-        *_folders(places.values()), watch_filter=lambda _change, path: os.path.basename(path) in TELLING,
-        stop_event=_Until(call, places), step=STEP_MS, debounce=DEBOUNCE_MS, rust_timeout=FIRST_MS,
+        *_folders(worktrees.values()), watch_filter=lambda _change, path: os.path.basename(path) in TELLING,
+        stop_event=_Until(call, worktrees), step=STEP_MS, debounce=DEBOUNCE_MS, rust_timeout=FIRST_MS,
         yield_on_timeout=True, recursive=False, raise_interrupt=False,
     )  # fmt: skip
     waiting = set(
-        places
+        worktrees
     )  # Something may have happened before the watch was set up: each is looked at once in any case.
     for changed in changes:
         touched = {os.path.dirname(path) for _change, path in changed}
-        for root, place in places.items():
-            if root in waiting or touched & set(_folders([place])):
-                _notice(call, place, staged)
+        for root, worktree in worktrees.items():
+            if root in waiting or touched & set(_folders([worktree])):
+                _notice(call, worktree, staged)
         waiting.clear()
         OBSERVER.remember_folders()
 
 
-def _notice(call: WatchCall, place: Place, staged: dict[str, str]) -> None:
+def _notice(call: WatchCall, worktree: Place, staged: dict[str, str]) -> None:
     """`git status` in an editor rewrites the index too: only what is staged counts."""
-    before, now = staged.get(place.root, ""), _staged_digest(place)
-    staged[place.root] = now
+    before, now = staged.get(worktree.root, ""), _staged_digest(worktree)
+    staged[worktree.root] = now
     at = time.time_ns() // 1_000_000
     try:
-        call.handle(lambda: OBSERVER.notice(place.root, at, staged=bool(before and now and before != now)))
+        call.handle(lambda: OBSERVER.notice(worktree.root, at, staged=bool(before and now and before != now)))
     except Exception as error:  # The writer is busy or gone: the next hook sees what is in git.
         call.report(error)
 
@@ -116,16 +116,16 @@ def _live_places() -> dict[str, Place]:
     return {root: live.place for root, live in OBSERVER.live_worktrees(now).items()}
 
 
-def _folders(places: Iterable[Place]) -> list[str]:
-    found = [folder for place in places for folder in (place.own, os.path.join(place.own, "logs"))]
-    return [folder for folder in dict.fromkeys(found) if os.path.isdir(folder)]
+def _folders(worktrees: Iterable[Place]) -> list[str]:
+    folders = [folder for worktree in worktrees for folder in (worktree.own, os.path.join(worktree.own, "logs"))]
+    return [folder for folder in dict.fromkeys(folders) if os.path.isdir(folder)]
 
 
-def _staged_digest(place: Place) -> str:
+def _staged_digest(worktree: Place) -> str:
     """Of every path, mode and content in the index; empty where git does not tell it in time."""
     argv = git.argv("ls-files", "-z", "--stage")
     try:
-        ran = run_briefly(argv, cwd=place.root, env=git.environment(os.environ), timeout=INDEX_S)
+        ran = run_briefly(argv, cwd=worktree.root, env=git.environment(os.environ), timeout=INDEX_S)
     except OSError:
         return ""
     return hashlib.blake2b(ran.out, digest_size=16).hexdigest() if ran.code == 0 and not ran.timed_out else ""

@@ -83,13 +83,13 @@ def judge_command(
 
 def _narrow(candidates: list[Candidate], analysis: Analysis) -> bool:
     """What a trusted summary tells of one run says more of the others: `lint && test` ran the tests, so lint passed."""
-    told = {
+    passed_by_index = {
         c.command.invocation.index: c.reports[0].verdict is Verdict.PASSED
         for c in candidates
         if c.trusted and c.match and len(c.reports) == 1 and c.reports[0].verdict in (Verdict.PASSED, Verdict.FAILED)
     }
     ran = {c.command.invocation.index for c in candidates if c.trusted}
-    return bool(ran) and analysis.narrow(ran, told)
+    return bool(ran) and analysis.narrow(ran, passed_by_index)
 
 
 _CONFIGURATION = re.compile(
@@ -127,26 +127,26 @@ def _read_entries(candidates: list[Candidate], read_file: ReadFile) -> None:
         literal = "".join(piece.text for piece in inner.terminal if piece.invocation < 0)
         if literal and read_all(Output(literal, "", True), set()):
             candidate.distrust = candidate.distrust or f"{entry.target} itself prints a text like a summary"
-        matches = [found.match for found in find_candidates(inner) if found.match]
-        known = [match.runner for match in matches]
-        test = next((runner for runner in known if runner.kind is CheckKind.TEST), None)
+        matches = [inner_candidate.match for inner_candidate in find_candidates(inner) if inner_candidate.match]
+        runners = [match.runner for match in matches]
+        test = next((runner for runner in runners if runner.kind is CheckKind.TEST), None)
         entry.operands = matches[0].operands if len(matches) == 1 else []
         if test is not None:
             if entry.kind is None and candidate.distrust.startswith("nothing says"):
                 candidate.distrust = ""
             entry.kind, entry.runner = CheckKind.TEST, test.name
-        elif known and entry.kind in (None, *(runner.kind for runner in known)):
-            entry.kind, entry.runner = known[0].kind, known[0].name
+        elif runners and entry.kind in (None, *(runner.kind for runner in runners)):
+            entry.kind, entry.runner = runners[0].kind, runners[0].name
 
 
 def find_candidates(analysis: Analysis) -> list[Candidate]:
     """The commands that are check tools, or entry points that start some."""
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     for command in analysis.commands:
         candidate = _candidate(command)
         if candidate is not None:
-            found.append(candidate)
-    return found
+            candidates.append(candidate)
+    return candidates
 
 
 def _candidate(command: ShellCommand) -> Candidate | None:
@@ -215,15 +215,15 @@ def judge_result(result: ShellResult, cwd: str, started_ms: int = 0) -> CommandJ
     """`started_ms`: when the call began, where reports may be read; 0 where that is not known."""
     if is_uneventful(result.command):
         return CommandJudgement()
-    place = find_place(cwd)
-    judged = _judge_in(result, cwd, place)
-    elsewhere = _other_place(judged, place)
+    worktree = find_place(cwd)
+    judged = _judge_in(result, cwd, worktree)
+    elsewhere = _other_place(judged, worktree)
     if elsewhere is not None:
-        place, judged = elsewhere, _judge_in(result, cwd, elsewhere)
-    kept = _kept(judged, place, cwd)
+        worktree, judged = elsewhere, _judge_in(result, cwd, elsewhere)
+    judgement = _kept(judged, worktree, cwd)
     if result.why_unknown:
-        return _unknown(kept, result.why_unknown)
-    return add_report(kept, result.command, cwd, started_ms) if started_ms else kept
+        return _unknown(judgement, result.why_unknown)
+    return add_report(judgement, result.command, cwd, started_ms) if started_ms else judgement
 
 
 @remember_by_text
@@ -250,25 +250,27 @@ def git_verbs_of(command: str, cwd: str, root: str) -> list[str]:
     return list(dict.fromkeys(act.verb for act in acts if act.effective is not False))
 
 
-def _judge_in(result: ShellResult, cwd: str, place: Place | None) -> Judgement:
-    root = place.root if place else ""
+def _judge_in(result: ShellResult, cwd: str, worktree: Place | None) -> Judgement:
+    root = worktree.root if worktree else ""
     read = RepositoryFiles(root).read if root else None
     return judge_command(
         result.command, cwd, result.exit_code, result.stdout, result.stderr, root=root, read_file=read
     )  # fmt: skip
 
 
-def _other_place(judged: Judgement, place: Place | None) -> Place | None:
+def _other_place(judged: Judgement, worktree: Place | None) -> Place | None:
     """Where the command went to another worktree and ran its checks there, and nowhere else."""
     folders = {check.dir for check in judged.checks}
     if not folders or not all(os.path.isabs(folder) for folder in folders):
         return None
-    found = [find_place(folder) for folder in sorted(folders)]
-    same = {one.root if one else "" for one in found}
-    return found[0] if len(same) == 1 and found[0] is not None and (place is None or found[0] != place) else None
+    others = [find_place(folder) for folder in sorted(folders)]
+    same = {one.root if one else "" for one in others}
+    return (
+        others[0] if len(same) == 1 and others[0] is not None and (worktree is None or others[0] != worktree) else None
+    )
 
 
-def _kept(judged: Judgement, place: Place | None, cwd: str) -> CommandJudgement:
+def _kept(judged: Judgement, worktree: Place | None, cwd: str) -> CommandJudgement:
     """What is of interest later: git commands that only look are not, nor where a command was that did nothing."""
     acts = [JudgedGitAct(act.verb, act.effective) for act in judged.git[:MAX_CHECKS] if act.effective is not False]
     if not judged.checks and not acts:
@@ -279,10 +281,10 @@ def _kept(judged: Judgement, place: Place | None, cwd: str) -> CommandJudgement:
         git=acts,
         writes=judged.writes[:MAX_WRITES],
         why=judged.why,
-        worktree=place.root if place else "",
-        repo=place.shared if place else "",
-        branch=place.branch if place else "",
-        commit=place.head if place else "",
+        worktree=worktree.root if worktree else "",
+        repo=worktree.shared if worktree else "",
+        branch=worktree.branch if worktree else "",
+        commit=worktree.head if worktree else "",
         cwd=cwd,
     )
 

@@ -94,8 +94,8 @@ def _streams(event: Event, data: ToolEndPayload) -> tuple[str | None, str | None
     text = data.output or data.error
     if text and CUT_MARK not in text:
         return text, None
-    found = _from_body(event.body)
-    return found if found != (None, None) else (text or None, None)
+    streams = _from_body(event.body)
+    return streams if streams != (None, None) else (text or None, None)
 
 
 def _from_body(body: bytes) -> tuple[str | None, str | None]:
@@ -168,25 +168,25 @@ class Observer:
             threading.Thread(target=_load_judge, daemon=True).start()
         if not data.lane:
             self._running.forget(event.session)
-        place = _place_of(event, data)
-        if place is None:
+        worktree = _place_of(event, data)
+        if worktree is None:
             return
-        self._look_at_git(event, data, place, outside=True)
+        self._look_at_git(event, data, worktree, outside=True)
         if event.kind != "prompt.submitted":
-            self._take_content(event, data, place, settings, parts)
+            self._take_content(event, data, worktree, settings, parts)
 
     def _see_start(self, event: Event, data: ToolPayload, settings: Settings, parts: ContentParts) -> None:
         from holdfast.features.checks.judge import git_verbs_of
 
-        place = _place_of(event, data)
-        if place is not None:
-            self._look_at_git(event, data, place, outside=True)
+        worktree = _place_of(event, data)
+        if worktree is not None:
+            self._look_at_git(event, data, worktree, outside=True)
         if data.command:
-            data.git_verbs = git_verbs_of(data.command, data.cwd, place.root if place else "")
-        if place is not None and PROVING_VERBS.intersection(data.git_verbs):
-            self._take_content(event, data, place, settings, parts)
+            data.git_verbs = git_verbs_of(data.command, data.cwd, worktree.root if worktree else "")
+        if worktree is not None and PROVING_VERBS.intersection(data.git_verbs):
+            self._take_content(event, data, worktree, settings, parts)
         self._running.add(
-            RunningCall(event.session, data.lane, data.call, place.root if place else "", data.cwd, event.at)
+            RunningCall(event.session, data.lane, data.call, worktree.root if worktree else "", data.cwd, event.at)
         )
 
     def _see_end(self, event: Event, data: ToolEndPayload, settings: Settings, parts: ContentParts) -> None:
@@ -195,14 +195,14 @@ class Observer:
         judged = None
         if data.action == "shell" and data.command:
             judged = self._judge(event, data, cwd, started, settings)
-        place = find_place(judged.worktree) if judged and judged.worktree else _place_of(event, data)
-        if place is None:
+        worktree = find_place(judged.worktree) if judged and judged.worktree else _place_of(event, data)
+        if worktree is None:
             return
         acts = bool(judged and judged.git)
-        if acts or not self._running.any_in(place.root, event.at):
-            self._look_at_git(event, data, place, outside=False)
+        if acts or not self._running.any_in(worktree.root, event.at):
+            self._look_at_git(event, data, worktree, outside=False)
         if judged and judged.checks:
-            self._take_content(event, data, place, settings, parts)
+            self._take_content(event, data, worktree, settings, parts)
 
     def _judge(
         self, event: Event, data: ToolEndPayload, cwd: str, started: RunningCall | None, settings: Settings
@@ -239,12 +239,12 @@ class Observer:
 
     # ── looks ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _look_at_git(self, event: Event, data: HookPayload, place: Place, *, outside: bool) -> None:
+    def _look_at_git(self, event: Event, data: HookPayload, worktree: Place, *, outside: bool) -> None:
         """While a call runs in the worktree, what happened is seen at its end: only then is it clear who did it."""
-        self._note_live(LiveWorktree(place, event.project, event.at))
-        if outside and self._running.any_in(place.root, event.at):
+        self._note_live(LiveWorktree(worktree, event.project, event.at))
+        if outside and self._running.any_in(worktree.root, event.at):
             return
-        data.git = self._git.look(place, outside=outside)
+        data.git = self._git.look(worktree, outside=outside)
 
     def _note_live(self, live: LiveWorktree) -> None:
         if live.place.root not in self._live and len(self._live) >= MAX_LIVE:
@@ -254,20 +254,24 @@ class Observer:
         self._live[live.place.root] = live
 
     def _take_content(
-        self, event: Event, data: HookPayload, place: Place, settings: Settings, parts: ContentParts
+        self, event: Event, data: HookPayload, worktree: Place, settings: Settings, parts: ContentParts
     ) -> None:
         # Whoever lets a look take longer, as on a loaded machine, takes later events as well.
         if time.time() * 1000 - event.at > max(LATE_MS, settings.look_ms):
             return
-        wanted = [(), *_distinct(parts())]
-        taken = self._fingerprints.take_patiently(place.root, wanted, settings.look_ms / 1000)
+        path_sets = [(), *_distinct(parts())]
+        taken = self._fingerprints.take_patiently(worktree.root, path_sets, settings.look_ms / 1000)
         if event.kind in TOOL_ENDS and taken[0].newest > event.at:
             return  # The hook was answered first, and somebody has written since: that is not what was checked.
-        data.content = _by_part(wanted, taken)
+        data.content = _by_part(path_sets, taken)
 
 
 def _by_part(parts: Sequence[Sequence[str]], taken: Sequence[Fingerprint]) -> dict[str, str]:
-    return {content_key(part): found.content for part, found in zip(parts, taken, strict=True) if found.known}
+    return {
+        content_key(part): fingerprint.content
+        for part, fingerprint in zip(parts, taken, strict=True)
+        if fingerprint.known
+    }
 
 
 def _distinct(parts: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:

@@ -41,8 +41,8 @@ class ListedRun(msgspec.Struct, kw_only=True):
 
 def list_runs(call: Call) -> dict[str, Any]:
     """`session`, `kind` and `verdict` narrow it; newest first. `look` is false where nobody wants to know what holds."""
-    wanted = call.args.get("look", True)
-    now = _content_now(call) if wanted else Fingerprint(why_unknown="nobody looked")
+    with_content = call.args.get("look", True)
+    now = _content_now(call) if with_content else Fingerprint(why_unknown="nobody looked")
     runs = [run for run in _listed(call, now) if _is_wanted(run.run, call.args)]
     return {"now": now.content, "why_unknown": now.why_unknown, "runs": [run.shown() for run in runs[:MAX_LISTED]]}
 
@@ -54,10 +54,10 @@ def show_run(call: Call) -> dict[str, Any]:
     if event is None or not isinstance(event.data, CheckFinished):
         raise CommandRefused(f"event {seq} is no check", fix="See: holdfast check list")
     of = call.reader.event(event.data.of)
-    known = {"seq": seq, "at": event.at, "session": event.session, "agent": event.agent}
-    told = {"exit_code": of.get("exit_code"), "output": of.get("output", of.get("error", ""))} if of else {}
+    origin = {"seq": seq, "at": event.at, "session": event.session, "agent": event.agent}
+    output = {"exit_code": of.get("exit_code"), "output": of.get("output", of.get("error", ""))} if of else {}
     command = of.get("command", event.data.command) if of else event.data.command
-    return {**msgspec.structs.asdict(event.data), **known, **told, "command": command}
+    return {**msgspec.structs.asdict(event.data), **origin, **output, "command": command}
 
 
 def explain_last(call: Call) -> dict[str, Any]:
@@ -114,10 +114,10 @@ def _hint(run: CheckRun) -> str:
 
 
 def _listed(call: Call, now: Fingerprint) -> list[ListedRun]:
-    place = find_place(call.project)
-    here = (call.project, place.branch if place else "")
-    found = [_listed_run(call, doc, run, here, now) for doc in _documents(call) for run in doc.runs.values()]
-    return sorted(found, key=lambda one: one.run.seq, reverse=True)
+    worktree = find_place(call.project)
+    here = (call.project, worktree.branch if worktree else "")
+    runs = [_listed_run(call, doc, run, here, now) for doc in _documents(call) for run in doc.runs.values()]
+    return sorted(runs, key=lambda one: one.run.seq, reverse=True)
 
 
 def _listed_run(call: Call, doc: BranchChecks, run: CheckRun, here: tuple[str, str], now: Fingerprint) -> ListedRun:

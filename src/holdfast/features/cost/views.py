@@ -60,27 +60,27 @@ def report(call: Call) -> dict[str, Any]:
 
 
 def _filters(args: Mapping[str, Any]) -> CostFilters:
-    given = {name: args[name] for name in CostFilters.__struct_fields__ if args.get(name)}
-    return msgspec.convert(given, CostFilters, strict=False)
+    arguments = {name: args[name] for name in CostFilters.__struct_fields__ if args.get(name)}
+    return msgspec.convert(arguments, CostFilters, strict=False)
 
 
 def _groups(by: str, records: list[UsageRecord], prices: PriceTable, now: int) -> list[dict[str, Any]]:
     """Days, months and blocks in the order of time; the others by what they cost, the dearest first."""
     if by == "block":
         return [_block(one, now) for one in blocks(records, prices)]
-    found = sums(records, GROUPS[by], prices)
+    groups = sums(records, GROUPS[by], prices)
     if by not in ("day", "month"):
-        found.sort(key=lambda one: (-one.cost, -(one.usage.total or 0), one.group))
+        groups.sort(key=lambda one: (-one.cost, -(one.usage.total or 0), one.group))
     if by not in ("session", "turn", "commit"):
-        return [plain(one) for one in found]
+        return [plain(one) for one in groups]
     where: dict[str, set[tuple[str, str]]] = {}
     for record in records:
         where.setdefault(GROUPS[by](record), set()).add((record.agent, record.project))
-    return [{**plain(one), **_places(where[one.group])} for one in found]
+    return [{**plain(one), **_places(where[one.group])} for one in groups]
 
 
-def _places(found: set[tuple[str, str]]) -> dict[str, list[str]]:
-    return {"agents": sorted({agent for agent, _ in found}), "projects": sorted({project for _, project in found})}
+def _places(pairs: set[tuple[str, str]]) -> dict[str, list[str]]:
+    return {"agents": sorted({agent for agent, _ in pairs}), "projects": sorted({project for _, project in pairs})}
 
 
 def _block(block: Block, now: int) -> dict[str, Any]:

@@ -63,22 +63,22 @@ def caller_of(call: Call) -> Caller:
     """Who asks, by the processes above. Inside of our own process (tests, jobs) it is whoever the arguments say."""
     if not call.caller:
         return Caller("agent" if call.args.get("by") == "agent" else "person", "as it says")
-    found = judge_caller(call.caller, _agents(call))
-    if found.is_agent or not call.session or not has_session_variable(call.caller):
-        return found
+    caller = judge_caller(call.caller, _agents(call))
+    if caller.is_agent or not call.session or not has_session_variable(call.caller):
+        return caller
     return Caller("agent", "its environment names an agent's session")
 
 
 def _agents(call: Call) -> list[AgentProcess]:
     """One program may run many sessions: only those that the command is about make it busy."""
     named = str(call.args.get("session") or "")
-    found = []
+    processes = []
     for sid, one in live_here(call).items():
         concerned = one.project == call.project or bool(named and sid.startswith(named))
         session = SESSIONS.load(call.reader, sid) if concerned else None
         if one.pid:
-            found.append(AgentProcess(one.pid, one.pid_start, session is not None and session.is_busy))
-    return found
+            processes.append(AgentProcess(one.pid, one.pid_start, session is not None and session.is_busy))
+    return processes
 
 
 def live_here(call: Call) -> dict[str, LiveSession]:
@@ -110,19 +110,19 @@ def _named(call: Call, named: str) -> str:
     """In full, or as far as it is the only one (`alias`, D5: never a key)."""
     if SESSIONS.load(call.reader, named):
         return named
-    found = [sid for sid in live_here(call) if sid.startswith(named) or alias(sid) == named]
-    if len(found) > 1:
-        raise CommandRefused(f"{named} is the beginning of {len(found)} sessions", fix="Give the full id.")
-    return found[0] if found else named
+    matches = [sid for sid in live_here(call) if sid.startswith(named) or alias(sid) == named]
+    if len(matches) > 1:
+        raise CommandRefused(f"{named} is the beginning of {len(matches)} sessions", fix="Give the full id.")
+    return matches[0] if matches else named
 
 
 def standpoint(call: Call, session: str) -> Here:
     """Where the shell stands; a session's facts are filed under the folder that its agent was started in."""
     doc = (SESSIONS.load(call.reader, session) if session else None) or GateSession(session=session)
     repo, branch = str(call.args.get("repo") or ""), str(call.args.get("branch") or "")
-    place = repo or call.project
-    project = doc.project if doc.place == place else call.project
-    return Here(session, project, place, branch, call.now, doc.content)
+    location = repo or call.project
+    project = doc.project if doc.place == location else call.project
+    return Here(session, project, location, branch, call.now, doc.content)
 
 
 def checker_for(call: Call, session: str) -> Checker:
@@ -130,15 +130,15 @@ def checker_for(call: Call, session: str) -> Checker:
 
 
 def rule_named(call: Call, name: str) -> Rule:
-    known = rules_for(call).by_name
-    if name in known:
-        return known[name]
+    rules = rules_for(call).by_name
+    if name in rules:
+        return rules[name]
     if name in settings_of(call).requirements:
         raise CommandRefused(f"{name} is not enabled here", fix="Enable it in the settings first.")
     from difflib import get_close_matches
 
-    near = get_close_matches(name, known, n=1)
-    fix = f"Did you mean {near[0]}?" if near else f"Here are: {', '.join(sorted(known)) or 'none'}."
+    near = get_close_matches(name, rules, n=1)
+    fix = f"Did you mean {near[0]}?" if near else f"Here are: {', '.join(sorted(rules)) or 'none'}."
     raise CommandRefused(f"there is no requirement {name!r}", fix=fix)
 
 
@@ -176,19 +176,19 @@ class PersonCodes:
         self._pending: dict[str, PendingCode] = {}
 
     def ask(self, act: str, why: str, now: int) -> None:
-        known = self._pending.get(act)
-        if known is None or known.until <= now or known.tries >= MOST_TRIES:
+        pending = self._pending.get(act)
+        if pending is None or pending.until <= now or pending.tries >= MOST_TRIES:
             self._pending = with_newest(
                 self._pending, act, PendingCode(act, f"{secrets.randbelow(10**6):06}", now + CODE_MS, why), MOST_CODES
             )
 
     def redeem(self, act: str, code: str, now: int) -> bool:
         """Once, and not by trying: after five wrong ones there is a new code."""
-        known = self._pending.get(act)
-        if known is None or known.until <= now or known.tries >= MOST_TRIES:
+        pending = self._pending.get(act)
+        if pending is None or pending.until <= now or pending.tries >= MOST_TRIES:
             return False
-        known.tries += 1
-        if not secrets.compare_digest(known.code.encode(), code.replace(" ", "").encode("utf-8", "replace")):
+        pending.tries += 1
+        if not secrets.compare_digest(pending.code.encode(), code.replace(" ", "").encode("utf-8", "replace")):
             return False
         del self._pending[act]
         return True
@@ -265,10 +265,10 @@ def clear(call: Call) -> CommandResult:
     every = bool(call.args.get("all"))
     names = list(rules_for(call).by_name) if every else _names(call)
     rules = [rule_named(call, name) for name in names]
-    kept = [rule.name for rule in rules if rule.scope == "permanent" and not call.args.get("force")]
-    if kept and not every:
-        raise CommandRefused(f"{', '.join(kept)} is permanent", fix="Use --force if it really has to go.")
-    names = [rule.name for rule in rules if rule.name not in kept]
+    permanent = [rule.name for rule in rules if rule.scope == "permanent" and not call.args.get("force")]
+    if permanent and not every:
+        raise CommandRefused(f"{', '.join(permanent)} is permanent", fix="Use --force if it really has to go.")
+    names = [rule.name for rule in rules if rule.name not in permanent]
     shared = any(rule.scope in ("branch", "permanent") for rule in rules if rule.name in names)
     everyone = bool(call.args.get("everyone")) or (shared and not every)
     session = session_of(call, needed=not everyone)
@@ -289,11 +289,11 @@ def pause(call: Call) -> CommandResult:
 
 def resume(call: Call) -> CommandResult:
     """Everything that keeps this place at rest: here, this session, everywhere."""
-    places = (
+    scopes = (
         [_pause_scope(call)] if call.args.get("only") else [_pause_scope(call), EVERYWHERE, f"session:{call.session}"]
     )
-    events = tuple(_event(call, GatesResumed(where=where), call.session) for where in dict.fromkeys(places))
-    return CommandResult(events, {"where": places})
+    events = tuple(_event(call, GatesResumed(where=where), call.session) for where in dict.fromkeys(scopes))
+    return CommandResult(events, {"where": scopes})
 
 
 def _pause_scope(call: Call) -> str:
@@ -310,8 +310,8 @@ def prune(call: Call) -> CommandResult:
     if not repo:
         raise CommandRefused("this is no git repository")
     there = branches_of(Path(repo))
-    known = [doc.branch for doc in branch_docs(call.reader, repo)]
-    gone = sorted(branch for branch in known if branch and branch not in there)
+    branches = [doc.branch for doc in branch_docs(call.reader, repo)]
+    gone = sorted(branch for branch in branches if branch and branch not in there)
     if not gone:
         return CommandResult((), {"pruned": []})
     return CommandResult((_event(call, GatesPruned(repo=repo, branches=gone), ""),), {"pruned": gone})
@@ -349,12 +349,12 @@ def _seconds(call: Call, name: str) -> int:
 
 
 def _metadata(call: Call) -> JsonObject:
-    given = call.args.get("metadata") or {}
-    if not isinstance(given, dict):
+    metadata = call.args.get("metadata") or {}
+    if not isinstance(metadata, dict):
         raise CommandRefused("metadata must be a mapping", fix="""e.g. --metadata '{"ticket": "#12"}'""")
-    if len(str(given)) > MOST_METADATA:
+    if len(str(metadata)) > MOST_METADATA:
         raise CommandRefused(f"metadata may have {MOST_METADATA} characters")
-    return given
+    return metadata
 
 
 def _done(call: Call, payload: SatisfiedPayload | GatesCleared, session: str, who: Caller) -> CommandResult:
@@ -363,9 +363,9 @@ def _done(call: Call, payload: SatisfiedPayload | GatesCleared, session: str, wh
     event = _event(call, payload, session, where.project)
 
     def answer(reader: Reader) -> JsonObject:
-        known = BRANCHES.load(reader, branch_key(where.place, where.branch))
+        branch_state = BRANCHES.load(reader, branch_key(where.place, where.branch))
         return {"session": session, "branch": where.branch, "requirements": msgspec.to_builtins(payload.requirements),
-                "state": msgspec.to_builtins(known.requirements) if known else {}}  # fmt: skip
+                "state": msgspec.to_builtins(branch_state.requirements) if branch_state else {}}  # fmt: skip
 
     return CommandResult((event,), answer)
 
@@ -377,13 +377,15 @@ def accept(call: Call) -> CommandResult:
         return refused
     now = settings_of(call)
     state = Stored(call.reader)
-    found = {scope: differences(state, scope, rules) for scope, rules in ((USER, now.user), (call.project, now))}
+    changes = {scope: differences(state, scope, rules) for scope, rules in ((USER, now.user), (call.project, now))}
     events = tuple(
-        own_event(GatesRulesAccepted(scope=scope, digest=rules.digest, rules=rules.plain(), by="person", differences=found[scope][:20]),
+        own_event(GatesRulesAccepted(scope=scope, digest=rules.digest, rules=rules.plain(), by="person", differences=changes[scope][:20]),
                   call.now, session=call.session, project=call.project)
-        for scope, rules in ((USER, now.user), (call.project, now)) if found[scope]
+        for scope, rules in ((USER, now.user), (call.project, now)) if changes[scope]
     )  # fmt: skip
-    return CommandResult(events, {"accepted": list(dict.fromkeys(text for texts in found.values() for text in texts))})
+    return CommandResult(
+        events, {"accepted": list(dict.fromkeys(text for texts in changes.values() for text in texts))}
+    )
 
 
 def attempt(call: Call) -> CommandResult:

@@ -123,8 +123,8 @@ def with_tool(doc: Facts, event: Event, data: ToolPayload) -> Facts | None:
     if data.action == "edit" and event.kind == "tool.finished":
         return _edited(doc, event, data)
     if data.action == "shell" and data.command:
-        found = with_run(doc, event, ended)
-        return _edited(found or doc, event, data) if data.written else found
+        updated = with_run(doc, event, ended)
+        return _edited(updated or doc, event, data) if data.written else updated
     if data.action in ("mcp", "other") and data.written:
         return _edited(doc, event, data)
     if data.action == "skill" and data.skill and ended.ok is not False:
@@ -212,10 +212,10 @@ _MAY_ACT = {
 @remember_by_text
 def only_looks(command: str) -> bool:
     """Nothing of it can have changed a file or a branch."""
-    found = analyse_command(command, cwd=None)
-    if found.problem or found.run_later or found.sourced:
+    analysis = analyse_command(command, cwd=None)
+    if analysis.problem or analysis.run_later or analysis.sourced:
         return False
-    return not any(is_real_run(one.words) or one.invocation.writes or _may_act(one.words) for one in found.commands)
+    return not any(is_real_run(one.words) or one.invocation.writes or _may_act(one.words) for one in analysis.commands)
 
 
 def _may_act(words: list[str]) -> bool:
@@ -226,8 +226,8 @@ def _may_act(words: list[str]) -> bool:
 def is_named_by(rule: Rule, command: str) -> bool:
     """Whether a program of the command is what the rule takes for proof, be it a check tool or any script."""
     globs = tuple(glob for one in rule.spec.evidence for glob in one.command or ())
-    found = analyse_command(command, cwd=None).commands if globs else ()
-    return any(matches(reading_of(one), globs) for one in found if is_real_run(one.words))
+    commands = analyse_command(command, cwd=None).commands if globs else ()
+    return any(matches(reading_of(one), globs) for one in commands if is_real_run(one.words))
 
 
 def reading_of(command: ShellCommand) -> str:
@@ -235,8 +235,8 @@ def reading_of(command: ShellCommand) -> str:
     return " ".join(reading_words(command.words))
 
 
-def reading_words(given: list[str]) -> list[str]:
-    words = [_one_word(word) for word in given]
+def reading_words(raw_words: list[str]) -> list[str]:
+    words = [_one_word(word) for word in raw_words]
     words[0] = words[0].rpartition("/")[2] or words[0]
     if words[0] == "git":
         at = 1
@@ -307,9 +307,9 @@ def _readings_of(check: CheckFinished) -> list[str]:
     return list(dict.fromkeys([*shown[:MOST_READINGS], " ".join([check.runner, *map(_one_word, check.operands)])]))
 
 
-def _with_latest(known: dict[str, RunFact], name: str, fact: RunFact, most: int) -> dict[str, RunFact]:
+def _with_latest(runs: dict[str, RunFact], name: str, fact: RunFact, most: int) -> dict[str, RunFact]:
     """Of two exit codes that were found out later, the one of the earlier command may come last."""
-    return known if name in known and known[name].seq > fact.seq else with_newest(known, name, fact, most)
+    return runs if name in runs and runs[name].seq > fact.seq else with_newest(runs, name, fact, most)
 
 
 def with_uat(doc: Facts, event: Event) -> Facts | None:
@@ -410,21 +410,21 @@ class Asked:
 
     def _proof(self, one: "Evidence") -> RunFact | None:
         """The newest run that counts. On the very same content anybody's does."""
-        found = [
+        candidates = [
             fact
             for fact in self._candidates(one)
             if fact.passed and fact.seq > self.used and not self._is_too_old(one, fact) and not self._undone(one, fact)
         ]
-        same = [fact for fact in found if self._is_same_content(one, fact)]
-        own = [fact for fact in found if self._is_ours(fact) and not fact.content and not self._change(one, fact)]
-        if self.content and any(fact.content for fact in found):
+        same = [fact for fact in candidates if self._is_same_content(one, fact)]
+        own = [fact for fact in candidates if self._is_ours(fact) and not fact.content and not self._change(one, fact)]
+        if self.content and any(fact.content for fact in candidates):
             own = []
         return max(same + own, default=None, key=lambda fact: fact.seq)
 
     def _newest(self, one: "Evidence") -> RunFact | None:
-        found = self._candidates(one)
-        ours = [fact for fact in found if self._is_ours(fact)]
-        return max(ours or found, default=None, key=lambda fact: fact.seq)
+        candidates = self._candidates(one)
+        ours = [fact for fact in candidates if self._is_ours(fact)]
+        return max(ours or candidates, default=None, key=lambda fact: fact.seq)
 
     def _is_too_old(self, one: "Evidence", fact: RunFact) -> bool:
         return bool(one.within) and self.now - fact.at > one.within * 1000
@@ -458,8 +458,8 @@ class Asked:
         return [replace(run, session=self.asking, branch=self.branch)] if run else []
 
     def _skills(self, names: tuple[str, ...]) -> list[RunFact]:
-        wanted = {name.lstrip("/").rpartition(":")[2] for name in names}
-        return [fact for name, fact in self.facts.skills.items() if name.rpartition(":")[2] in wanted]
+        skill_names = {name.lstrip("/").rpartition(":")[2] for name in names}
+        return [fact for name, fact in self.facts.skills.items() if name.rpartition(":")[2] in skill_names]
 
     def _is_ours(self, fact: RunFact) -> bool:
         """By this session, or, for what the whole branch shares, on this branch."""

@@ -93,24 +93,24 @@ def _read(path: Path) -> JsonObject | None:
 
 def _parse(content: bytes) -> JsonObject:
     try:
-        found = json.loads(content[: 4 << 20])
+        value = json.loads(content[: 4 << 20])
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def branch_file(doc: BranchState) -> JsonObject:
-    requirements = {name: _requirement(known) for name, known in sorted(doc.requirements.items())}
+    requirements = {name: _requirement(entries) for name, entries in sorted(doc.requirements.items())}
     return {
         "version": VERSION, "writer": WRITER, "branch": doc.branch, "project": doc.project,
         "created_at": doc.created // 1000, "updated_at": doc.at // 1000, "requirements": requirements,
     }  # fmt: skip
 
 
-def _requirement(known: RequirementEntries) -> JsonObject:
-    shared = _entry(known.everyone) if known.everyone else {}
-    sessions = {sid: _entry(entry) for sid, entry in known.sessions.items()}
-    return {"scope": known.scope, **shared, "sessions": sessions}
+def _requirement(entries: RequirementEntries) -> JsonObject:
+    shared = _entry(entries.everyone) if entries.everyone else {}
+    sessions = {sid: _entry(entry) for sid, entry in entries.sessions.items()}
+    return {"scope": entries.scope, **shared, "sessions": sessions}
 
 
 def _entry(entry: Entry) -> JsonObject:

@@ -57,13 +57,15 @@ Comparison = Callable[[Any, Any], bool]
 def keep_strict(before: "GateSettings", now: "GateSettings") -> "tuple[GateSettings, list[str]]":
     """The rules now, with everything kept from before that they would loosen; and what that is, for people."""
     differences: list[str] = []
-    kept = {}
+    stricter = {}
     for name, old in before.requirements.items() if before.enabled else ():
         why = loosened(old, now.requirements.get(name) if now.enabled else None) if old.enabled else ""
         if why:
-            kept[name] = old
+            stricter[name] = old
             differences.append(f"{name}: {why}")
-    changes: dict[str, Any] = {"requirements": {**(now.requirements if now.enabled else {}), **kept}} if kept else {}
+    changes: dict[str, Any] = (
+        {"requirements": {**(now.requirements if now.enabled else {}), **stricter}} if stricter else {}
+    )
     if before.enabled and before.rules and not now.enabled:
         changes["enabled"] = True
     for field, why in _general(before, now):
@@ -92,18 +94,18 @@ def digest_of(rules: "GateSettings") -> str:
 def _general(before: "GateSettings", now: "GateSettings") -> list[tuple[str, str]]:
     if not before.rules:
         return []
-    found = []
+    changes = []
     stop, was = now.hooks.stop, before.hooks.stop
     looser = stop.max_refusals < was.max_refusals or set(was.verify_scopes) - set(stop.verify_scopes)
     if looser or (was.verify_requirements and not stop.verify_requirements):
-        found.append(("hooks", "the end of a turn is checked less"))
+        changes.append(("hooks", "the end of a turn is checked less"))
     if set(now.plan_files) - set(before.plan_files):
-        found.append(("plan_files", "more files are never refused"))
+        changes.append(("plan_files", "more files are never refused"))
     if before.code_without_terminal and not now.code_without_terminal:
-        found.append(("code_without_terminal", "a person without a terminal needs no code"))
+        changes.append(("code_without_terminal", "a person without a terminal needs no code"))
     if now.agents_may_approve and not before.agents_may_approve:
-        found.append(("agents_may_approve", "agents may approve"))
-    return found
+        changes.append(("agents_may_approve", "agents may approve"))
+    return changes
 
 
 def _never(_was: Any, _now: Any) -> bool:
@@ -172,23 +174,23 @@ USER = ""
 
 def rules_in_force(state: State, project: str, settings: "GateSettings") -> "GateSettings":
     """What decides. Found once per settings and accepted rules, not once per hook."""
-    found = _accepted_in_force(state, project, settings)
+    accepted = _accepted_in_force(state, project, settings)
     team = RULES_OF.get(state, TEAM)
-    return _with_team_rules(found, team) if team and team.rules else found
+    return _with_team_rules(accepted, team) if team and team.rules else accepted
 
 
 def _with_team_rules(settings: "GateSettings", team: AcceptedRules) -> "GateSettings":
     """Beside the settings' own, under names of their own: so they can add to them, and never replace one."""
-    known: dict[str, GateSettings] = settings.__dict__.setdefault("with_team", {})
-    if team.digest not in known:
+    cache: dict[str, GateSettings] = settings.__dict__.setdefault("with_team", {})
+    if team.digest not in cache:
         rules = {f"{TEAM_PREFIX}{name}": one for name, one in _team_requirements(team).items()}
         own = settings.requirements if settings.enabled else {}
-        found = msgspec.structs.replace(settings, enabled=True, requirements={**own, **rules})
-        found.__dict__.update({name: value for name, value in settings.__dict__.items() if name in HANDED_ON})
-        found.__dict__["foreign"] = settings.foreign | rules.keys()
-        known.clear()
-        known[team.digest] = found
-    return known[team.digest]
+        combined = msgspec.structs.replace(settings, enabled=True, requirements={**own, **rules})
+        combined.__dict__.update({name: value for name, value in settings.__dict__.items() if name in HANDED_ON})
+        combined.__dict__["foreign"] = settings.foreign | rules.keys()
+        cache.clear()
+        cache[team.digest] = combined
+    return cache[team.digest]
 
 
 HANDED_ON = frozenset(("notices", "changed_at", "user", "waiting"))
@@ -199,11 +201,11 @@ def _team_requirements(team: AcceptedRules) -> "dict[str, Requirement]":
     from holdfast.core.section import Unfit
     from holdfast.features.gates.settings import GateSettings
 
-    found = {}
+    requirements = {}
     for name, requirement in team.rules.items():
         with contextlib.suppress(Unfit, ValueError):
-            found.update(GateSettings.of({"requirements": {name: requirement}}).requirements)
-    return found
+            requirements.update(GateSettings.of({"requirements": {name: requirement}}).requirements)
+    return requirements
 
 
 def _accepted_in_force(state: State, project: str, settings: "GateSettings") -> "GateSettings":
@@ -212,13 +214,13 @@ def _accepted_in_force(state: State, project: str, settings: "GateSettings") -> 
     if not outdated:
         return settings
     key = tuple(doc.digest for doc in outdated)
-    known: dict[tuple[str, ...], GateSettings] = settings.__dict__.setdefault("held", {})
-    if key not in known:
-        found, looser = settings.in_force(*(settings_of_rules(doc) for doc in outdated))
-        if found is not settings:
-            found.__dict__["waiting"] = tuple(looser)
-        known[key] = found
-    return known[key]
+    cache: dict[tuple[str, ...], GateSettings] = settings.__dict__.setdefault("held", {})
+    if key not in cache:
+        effective, looser = settings.in_force(*(settings_of_rules(doc) for doc in outdated))
+        if effective is not settings:
+            effective.__dict__["waiting"] = tuple(looser)
+        cache[key] = effective
+    return cache[key]
 
 
 def differences(state: State, scope: str, settings: "GateSettings") -> list[str]:
@@ -274,8 +276,8 @@ def _changed_by_person(state: State, event: Event) -> bool:
     if not changed or (isinstance(data, HookPayload) and data.claimed):
         return False
     registry = live_sessions(state)
-    known = (SESSIONS.get(state, sid) for sid in {*registry.sessions, *registry.over, event.session})
-    return not any(session.was_busy(changed) for session in known if session)
+    sessions = (SESSIONS.get(state, sid) for sid in {*registry.sessions, *registry.over, event.session})
+    return not any(session.was_busy(changed) for session in sessions if session)
 
 
 # ── for hooks that cannot reach the daemon ───────────────────────────────────────────────────────────────────────────
@@ -296,13 +298,13 @@ MOST_SCOPES = 500
 def list_stand_ins(reader: Reader) -> list[StandIn]:
     """Pauses first: where gates rest nothing is refused, also not without the daemon."""
     pauses = [_resting(pause) for _, pause in PAUSES.list(reader, limit=MOST_SCOPES) if pause.status]
-    found = []
+    stand_ins = []
     for _, doc in RULES_OF.list(reader, limit=MOST_SCOPES):
         denying = tuple(rule for rule in _rules_of(doc) if rule.spec.when_unsure == "deny")
         if denying:
-            found.append(StandIn("" if doc.scope == TEAM else doc.scope, denying))
-    found.sort(key=lambda one: -len(one.folder))
-    return [*filter(None, pauses), *found] if found else []
+            stand_ins.append(StandIn("" if doc.scope == TEAM else doc.scope, denying))
+    stand_ins.sort(key=lambda one: -len(one.folder))
+    return [*filter(None, pauses), *stand_ins] if stand_ins else []
 
 
 def _rules_of(doc: AcceptedRules) -> "tuple[Rule, ...]":

@@ -67,8 +67,8 @@ def measure(call: JobCall) -> list[Event]:
     where = msgspec.convert(call.job.payload, GatesMeasured)
     settings = call.settings(where.project)
     as_of = call.reader.head()
-    found = _Look(call, where.project).at(settings.rules if settings else (), where)
-    return [] if found is None else [own_event(replace(found, as_of=as_of), call.now, project=where.project)]
+    measured = _Look(call, where.project).at(settings.rules if settings else (), where)
+    return [] if measured is None else [own_event(replace(measured, as_of=as_of), call.now, project=where.project)]
 
 
 class _Look:
@@ -119,8 +119,8 @@ def _numstat(out: bytes) -> int:
 
 def _line_count(path: Path) -> int:
     try:
-        found = path.lstat()
-        if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST_NEW_FILE:
+        file_stat = path.lstat()
+        if not stat.S_ISREG(file_stat.st_mode) or file_stat.st_size > LARGEST_NEW_FILE:
             return 0
         content = path.read_bytes()
         return 0 if b"\0" in content else content.count(b"\n")
@@ -139,10 +139,10 @@ def _covers(rules: Sequence[Rule], names: Sequence[str], folder: str) -> dict[st
 
 def _stamp(path: str) -> tuple[int, int] | None:
     try:
-        found = os.lstat(path)
+        file_stat = os.lstat(path)
     except (OSError, ValueError):
         return None
-    return found.st_size, found.st_mtime_ns
+    return file_stat.st_size, file_stat.st_mtime_ns
 
 
 def _digest(rule: Rule, stamps: dict[str, tuple[int, int]], folder: str) -> str:
@@ -171,8 +171,8 @@ def look_for_skills(call: JobCall) -> list[Event]:
     project = str(call.job.payload["project"])
     settings = call.settings(project)
     missing = missing_skills(settings, project) if settings else []
-    known = FACTS_OF.load(call.reader, project) or NO_FACTS
-    return [] if missing == known.missing else [own_event(GatesLooked(missing=missing), call.now, project=project)]
+    facts = FACTS_OF.load(call.reader, project) or NO_FACTS
+    return [] if missing == facts.missing else [own_event(GatesLooked(missing=missing), call.now, project=project)]
 
 
 def missing_skills(settings: "GateSettings", project: str) -> list[str]:
@@ -218,12 +218,12 @@ _TOOLS = {
 def find_test_commands(project: str) -> list[str]:
     """How this project is tested, as globs on commands, by the files that lie in it."""
     root = Path(project)
-    found = ["make test*"] if any(_TEST_TARGET.search(_text(root / name)) for name in _MAKEFILES) else []
-    found += _package_tests(root) + [glob for name, glob in _TOOLS.items() if (root / name).is_file()]
+    match = ["make test*"] if any(_TEST_TARGET.search(_text(root / name)) for name in _MAKEFILES) else []
+    match += _package_tests(root) + [glob for name, glob in _TOOLS.items() if (root / name).is_file()]
     python = any((root / name).is_file() for name in ("pytest.ini", "conftest.py", "tests/conftest.py", "tox.ini"))
     if python or "pytest" in _text(root / "pyproject.toml") or "pytest" in _text(root / "setup.cfg"):
-        found += ["pytest*", "python* -m pytest*"]
-    return found
+        match += ["pytest*", "python* -m pytest*"]
+    return match
 
 
 def _package_tests(root: Path) -> list[str]:
@@ -250,10 +250,10 @@ def find_main_branch(project: str) -> str:
     if remote:
         return remote
     packed = _text(git_dir / "packed-refs")
-    known = (
+    candidates = (
         name for name in MAIN_BRANCHES if (git_dir / "refs" / "heads" / name).is_file() or _is_packed(packed, name)
     )
-    return next(known, "")
+    return next(candidates, "")
 
 
 def _is_packed(packed: str, branch: str) -> bool:

@@ -121,16 +121,16 @@ def _line(finding: Finding, here: Here, of: int) -> str:
     rule = finding.rule
     way = first_choice(rule)
     head = f"- {rule.name}: {finding.why}" + (f" → {way}" if way else "")
-    said = filled(rule.spec.blocking_message or rule.spec.message, finding, here)
-    if not said:
+    message = filled(rule.spec.blocking_message or rule.spec.message, finding, here)
+    if not message:
         return head
-    return f"{head}\n{_indented(said[:LONGEST_MESSAGE])}" if of == 1 else f"{head} ({_first_line(said)})"
+    return f"{head}\n{_indented(message[:LONGEST_MESSAGE])}" if of == 1 else f"{head} ({_first_line(message)})"
 
 
 def _first_line(text: str) -> str:
     """The first line that says something; a heading repeats the name."""
-    said = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
-    return said[0][:160] if said else ""
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    return lines[0][:160] if lines else ""
 
 
 def _indented(text: str) -> str:
@@ -141,12 +141,12 @@ def filled(text: str, finding: Finding, here: Here) -> str:
     """The seed's `{placeholders}`; what is not known stays as it is written."""
     spec = finding.rule.spec
     skill = (*spec.auto_resolve_skill, *spec.satisfied_by_skill, "")[0].lstrip("/")
-    known: dict[str, str | int] = {
+    placeholders: dict[str, str | int] = {
         "auto_resolve_skill": skill, "req_name": finding.rule.name, "branch": here.branch, "session_id": here.session,
         "total": finding.amount, "block_threshold": spec.thresholds.block, "warn_threshold": spec.thresholds.warn,
         "summary": finding.why,
     }  # fmt: skip
-    for name, value in known.items():
+    for name, value in placeholders.items():
         text = text.replace(f"{{{name}}}", str(value))
     return text.strip()
 
@@ -160,8 +160,8 @@ def _status(finding: Finding, scopes: Sequence[str]) -> str:
 
 
 def _asked_when(rule: Rule, scopes: Sequence[str]) -> str:
-    places = [("before " + _trigger_text(rule), rule.at_tool), ("before you are done", rule.asked_at_stop(scopes))]
-    return ", ".join(text for text, holds in places if holds) or "watched only"
+    moments = [("before " + _trigger_text(rule), rule.at_tool), ("before you are done", rule.asked_at_stop(scopes))]
+    return ", ".join(text for text, holds in moments if holds) or "watched only"
 
 
 def _trigger_text(rule: Rule) -> str:

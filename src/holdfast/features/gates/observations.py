@@ -141,12 +141,12 @@ def _observe_command(data: ToolPayload, command: str, root: str) -> None:
 
 def _absolute(names: Iterable[str], cwd: str, home: str) -> list[str]:
     """`~` stands for the home folder also after it was joined with where the command is."""
-    found = []
+    paths = []
     for name in names:
         at = name.find("~/")
         name = home + name[at + 1 :] if at == 0 or (at > 0 and name[at - 1] == "/") else name
-        found.append(os.path.normpath(os.path.join(cwd, name)))
-    return found
+        paths.append(os.path.normpath(os.path.join(cwd, name)))
+    return paths
 
 
 def resolve_links(paths: Sequence[str]) -> list[str]:
@@ -206,45 +206,45 @@ def _changed_at(path: str) -> int:
 
 
 def _ask_ignored(inside: list[str], root: str) -> set[str] | None:
-    asked = b"\0".join(os.fsencode(path) for path in inside)
+    stdin = b"\0".join(os.fsencode(path) for path in inside)
     argv = git.argv("check-ignore", "-z", "--stdin")
     try:
-        ran = run_briefly(argv, cwd=root, env=git.environment(os.environ), stdin=asked, timeout=GIT_S)
+        ran = run_briefly(argv, cwd=root, env=git.environment(os.environ), stdin=stdin, timeout=GIT_S)
     except OSError:
         return None
     return {os.fsdecode(name) for name in ran.out.split(b"\0") if name} if ran.code in (0, 1) else None
 
 
-def writes_files(tool: str, given: dict[str, Any]) -> bool:
+def writes_files(tool: str, tool_input: dict[str, Any]) -> bool:
     """By its name; else by having both a file and something to put into it."""
     name = _CAMEL.sub("_", tool)
     if _WRITING_TOOL.search(name):
         return True
-    keys = [key for key, _ in _strings_in(given)]
+    keys = [key for key, _ in _strings_in(tool_input)]
     contents = any(_CONTENT_KEY.search(key) for key in keys)
     return not _READING_TOOL.search(name) and contents and any(_PATH_KEY.search(key) for key in keys)
 
 
-def _named_files(given: dict[str, Any], cwd: str) -> list[str]:
+def _named_files(tool_input: dict[str, Any], cwd: str) -> list[str]:
     """Files that a tool's input names: under a key for paths at any depth, and in a patch."""
-    found = []
-    for key, value in _strings_in(given):
+    names = []
+    for key, value in _strings_in(tool_input):
         if "+++" in value or "*** " in value:
-            found += patched_files(value)
+            names += patched_files(value)
         elif _PATH_KEY.search(key) and len(value) <= LONGEST_PATH and "\n" not in value:
-            found.append(unquote(value.removeprefix("file://")) if value.startswith("file://") else value)
-    return [os.path.normpath(os.path.join(cwd, name)) for name in found if "://" not in name][:MOST_FILES]
+            names.append(unquote(value.removeprefix("file://")) if value.startswith("file://") else value)
+    return [os.path.normpath(os.path.join(cwd, name)) for name in names if "://" not in name][:MOST_FILES]
 
 
-def _strings_in(given: Any, key: str = "", depth: int = 6) -> Iterator[tuple[str, str]]:
+def _strings_in(tool_input: Any, key: str = "", depth: int = 6) -> Iterator[tuple[str, str]]:
     """(the nearest key, text), at any depth that people use."""
-    if isinstance(given, str):
-        yield key, given
-    elif isinstance(given, dict) and depth:
-        for name, value in given.items():
+    if isinstance(tool_input, str):
+        yield key, tool_input
+    elif isinstance(tool_input, dict) and depth:
+        for name, value in tool_input.items():
             yield from _strings_in(value, str(name), depth - 1)
-    elif isinstance(given, list) and depth:
-        for value in given[:MOST_FILES]:
+    elif isinstance(tool_input, list) and depth:
+        for value in tool_input[:MOST_FILES]:
             yield from _strings_in(value, key, depth - 1)
 
 
@@ -253,14 +253,14 @@ def _strings_in(given: Any, key: str = "", depth: int = 6) -> Iterator[tuple[str
 
 def _meanings(names: list[str], cwd: str) -> dict[str, str]:
     """Also of the names that these stand for in turn: a recipe that runs a script that runs a recipe."""
-    found: dict[str, str] = {}
+    meanings: dict[str, str] = {}
     for _ in range(MEANING_DEPTH):
-        fresh = {name: text for name in names[:MOST_NAMES] if name not in found and (text := _meaning(name, cwd))}
+        fresh = {name: text for name in names[:MOST_NAMES] if name not in meanings and (text := _meaning(name, cwd))}
         if not fresh:
             break
-        found |= fresh
+        meanings |= fresh
         names = [name for text in fresh.values() for name in names_to_resolve(text, cwd)]
-    return found
+    return meanings
 
 
 def _meaning(name: str, cwd: str) -> str:
@@ -311,11 +311,11 @@ def _read(path: str) -> str:
 
 def _observe_refs(data: ToolPayload, settings: "GateSettings") -> dict[str, str]:
     """Where the branches stand that rules are about, and what git itself last noted of the one checked out."""
-    found = read_refs(data.repo, settings.protected_branches)
+    refs = read_refs(data.repo, settings.protected_branches)
     if data.branch and any(rule.is_about("git commit") for rule in settings.rules):
         head = read_refs(data.repo, (data.branch,)).get(data.branch, "")
-        found |= {HEAD: head, HEAD_BRANCH: data.branch, HEAD_VERB: _last_verb(data.repo)} if head else {}
-    return found
+        refs |= {HEAD: head, HEAD_BRANCH: data.branch, HEAD_VERB: _last_verb(data.repo)} if head else {}
+    return refs
 
 
 def _git_text(path: str) -> str:
@@ -361,7 +361,7 @@ def _read_last_verb(path: str) -> str:
 
 def read_refs(repo: str, branches: Iterable[str]) -> dict[str, str]:
     """Where branches stand, from git's own files; those that are not there are left out."""
-    found = {}
+    refs = {}
     packed: str | None = None
     for branch in branches if repo else ():
         loose = _git_text(os.path.join(repo, "refs", "heads", branch)).strip()
@@ -370,18 +370,18 @@ def read_refs(repo: str, branches: Iterable[str]) -> dict[str, str]:
             match = re.search(rf"^([0-9a-f]+) refs/heads/{re.escape(branch)}$", packed, re.M)
             loose = match[1] if match else ""
         if re.fullmatch(r"[0-9a-f]{40,64}", loose):
-            found[branch] = loose
-    return found
+            refs[branch] = loose
+    return refs
 
 
 # ── what is Holdfast's own ───────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _touched(event: Event, data: ToolPayload) -> list[str]:
-    found = {what for path in data.written if (what := _own(path, event, data))}
+    subjects = {what for path in data.written if (what := _own(path, event, data))}
     if data.action in ("shell", "mcp", "other") and (command := command_of(data)):
-        found |= _touched_by_command(command)
-    return sorted(found)
+        subjects |= _touched_by_command(command)
+    return sorted(subjects)
 
 
 def _own(path: str, event: Event, data: ToolPayload) -> str:
@@ -419,25 +419,25 @@ def _is_about_hooks(event: Event, data: ToolPayload, path: str) -> bool:
     """Permissions and the like in the agent's settings are its own matter; the hooks in them are not."""
     if data.action == "shell":
         return True
-    given = [value for value in data.input.values() if isinstance(value, str) and value != path]
-    if not given:
+    texts = [value for value in data.input.values() if isinstance(value, str) and value != path]
+    if not texts:
         return True
     replaced = event.tool == "Write" and _ABOUT_HOOKS.search(_read(path))
-    return bool(replaced) or any(_ABOUT_HOOKS.search(text) for text in given)
+    return bool(replaced) or any(_ABOUT_HOOKS.search(text) for text in texts)
 
 
 def _touched_by_command(text: str) -> set[str]:
-    found = set()
+    subjects = set()
     named = str(os.getpid()) in re.findall(r"\d+", text) or "daemon.lock" in text or re.search(r"holdfast", text)
     if _KILLS.search(text) and named and not _only_quotes(text):
-        found.add("daemon")
+        subjects.add("daemon")
     if _PAUSES.search(text) and not _only_quotes(text):
-        found.add("pause")
+        subjects.add("pause")
     if _opens_state(text):
-        found.add("state")
+        subjects.add("state")
     if _WITHOUT_HOOKS.search(text) and any(_AGENT_PROGRAM.match(one) for one in read_acts(text).readings):
-        found.add("hooks")
-    return found
+        subjects.add("hooks")
+    return subjects
 
 
 def _opens_state(text: str) -> bool:

@@ -190,8 +190,8 @@ def _use_up(state: State, event: Event, settings: "GateSettings") -> Iterable[Ev
         return
     checker = Checker(state, Here.of(event))
     single = [rule for rule in single if not _did_not_commit(checker.session, event, rule)]
-    known = checker.branch
-    names = [r.name for r in single if kind_of(r).is_proven or known.entry_for(r.name, event.session, event.at)]
+    branch = checker.branch
+    names = [r.name for r in single if kind_of(r).is_proven or branch.entry_for(r.name, event.session, event.at)]
     if names:
         yield gate_event(event, GatesCleared(requirements=names, method="used"))
 
@@ -211,27 +211,31 @@ def _give_back(state: State, event: Event, settings: "GateSettings") -> Iterable
     data = event.data
     if not isinstance(data, ToolExitRead) or not data.exit_code:
         return
-    known = Checker(state, Here.of(event)).branch.requirements
+    requirements = Checker(state, Here.of(event)).branch.requirements
     for rule in settings.rules:
-        used = known[rule.name].used.get(event.session) if rule.scope == "single_use" and rule.name in known else None
-        if used is None or used.of != data.of or event.session in known[rule.name].sessions:
+        used = (
+            requirements[rule.name].used.get(event.session)
+            if rule.scope == "single_use" and rule.name in requirements
+            else None
+        )
+        if used is None or used.of != data.of or event.session in requirements[rule.name].sessions:
             continue
         entry = used.entry
-        given = SatisfiedRequirement(name=rule.name, scope=rule.scope, until=entry.until)
+        restored = SatisfiedRequirement(name=rule.name, scope=rule.scope, until=entry.until)
         made = GatesApproved if entry.approved else GatesSatisfied
         metadata = {**entry.metadata, "given_back": data.of}
-        yield gate_event(event, made(requirements=[given], method=entry.by, metadata=metadata))
+        yield gate_event(event, made(requirements=[restored], method=entry.by, metadata=metadata))
 
 
 def _carry_over(state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:
     """`carry_over`: a plan approved a moment ago holds for the next session on that branch, and it is said whose."""
-    known = Checker(state, Here.of(event)).branch
+    branch = Checker(state, Here.of(event)).branch
     for rule in settings.rules:
         if not rule.spec.carry_over or not kind_of(rule).is_a_thing_to_do or rule.scope != "session":
             continue
-        found = known.recent_of_others(rule.name, event.session, event.at - rule.spec.carry_over * 1000)
-        if found and not known.entry_for(rule.name, event.session, event.at):
-            source = {"from": found[0], "satisfied_at": found[1].at, "by": found[1].by}
+        recent = branch.recent_of_others(rule.name, event.session, event.at - rule.spec.carry_over * 1000)
+        if recent and not branch.entry_for(rule.name, event.session, event.at):
+            source = {"from": recent[0], "satisfied_at": recent[1].at, "by": recent[1].by}
             named = [as_satisfied(rule, event.at)]
             yield gate_event(event, GatesSatisfied(requirements=named, method="carry_over", metadata=source))
 
@@ -340,10 +344,10 @@ def _concerns(rule: Rule, checker: Checker, event: Event) -> bool:
         if rule.spec.paths
         else ["" if one.after_edit == ("**",) else content_key(one.after_edit) for one in rule.spec.evidence]
     )
-    known = [key for key in keys if began.get(key) and now.get(key)]
-    if len(known) < len(keys):
+    comparable_keys = [key for key in keys if began.get(key) and now.get(key)]
+    if len(comparable_keys) < len(keys):
         return used
-    changed = any(began[key] != now[key] for key in known) or checker.proved_other_content(rule)
+    changed = any(began[key] != now[key] for key in comparable_keys) or checker.proved_other_content(rule)
     alone = not live_sessions(checker.state).others(event.session, event.project)
     return changed and (used or alone)
 
@@ -353,24 +357,24 @@ def _let_go(refused: Sequence[Finding], times: int) -> Decision:
 
 
 def _start(checker: Checker, event: Event, settings: "GateSettings") -> Decision:
-    told = _notices(checker, event, settings) or Decision()
+    decision = _notices(checker, event, settings) or Decision()
     if not settings.rules or not settings.hooks.session_start.inject_context:
-        return told
+        return decision
     others = live_sessions(checker.state).others(event.session, event.project)
-    found = [checker.find(rule) for rule in settings.rules]
-    text = at_start(found, others, settings.hooks.stop.verify_scopes)
-    return Decision(contexts=(Context("gates", text, 70),), notices=told.notices, details=told.details)
+    findings = [checker.find(rule) for rule in settings.rules]
+    text = at_start(findings, others, settings.hooks.stop.verify_scopes)
+    return Decision(contexts=(Context("gates", text, 70),), notices=decision.notices, details=decision.details)
 
 
 def _notices(checker: Checker, _event: Event, settings: "GateSettings") -> Decision | None:
     """What is wrong with the settings, to the person, once per session and change."""
     missing = [f"Gates: no skill named {skill} was found." for skill in checker.facts.missing]
-    told = checker.session.told
+    shown_digests = checker.session.told
     seen = [f"Gates: {bypass_line(one)}" for one in checker.session.bypassed]
     waits = [f"Gates: {waiting_line(text)}" for text in settings.waiting]
     notices = [f"Gates: {notice}" for notice in settings.notices]
-    said = {digest(text): text for text in [*waits, *notices, *missing, *seen]}
-    fresh = {digest: text for digest, text in list(said.items())[:MOST_NOTICES] if digest not in told}
+    by_digest = {digest(text): text for text in [*waits, *notices, *missing, *seen]}
+    fresh = {digest: text for digest, text in list(by_digest.items())[:MOST_NOTICES] if digest not in shown_digests}
     details = _details(GateDetail(gate="told", digests=list(fresh)))
     return Decision(notices=tuple(fresh.values()), details=details) if fresh else None
 
@@ -397,5 +401,5 @@ DECISIONS = {"tool.started": _tool, "turn.ended": _stop, "session.started": _sta
 def enqueue(state: State, event: Event, settings: "GateSettings | None") -> Iterable[Job]:
     if not settings or not settings.rules:
         return ()
-    wanted = (*wants_measure(state, event, settings), *wants_look(state, event, settings))
-    return (*wanted, *wants_usage(event, settings))
+    jobs = (*wants_measure(state, event, settings), *wants_look(state, event, settings))
+    return (*jobs, *wants_usage(event, settings))

@@ -122,14 +122,14 @@ class Checker:
         """What was spent in this turn or session, or in this project."""
         here = self.here
         of, name = ("session", here.session) if per in ("turn", "session") else ("project", here.project)
-        found = SPENDINGS.get(self.state, spending_key(of, name))
-        return found.part(per, here.now) if found else []
+        spending = SPENDINGS.get(self.state, spending_key(of, name))
+        return spending.part(per, here.now) if spending else []
 
     def entry(self, rule: Rule) -> Entry | None:
         here = self.here
-        found = self.branch.entry_for(rule.name, here.session, here.now)
-        if found or rule.scope != "session" or here.branch in BASES:
-            return found
+        entry = self.branch.entry_for(rule.name, here.session, here.now)
+        if entry or rule.scope != "session" or here.branch in BASES:
+            return entry
         # Planned on main, then branched off: the session's plan goes with it. What main shares does not.
         planned = (base.own_entry(rule.name, here.session, here.now) for base in self._bases)
         return next(filter(None, planned), None)
@@ -251,9 +251,9 @@ class ProvenByEvidence(RequirementKind):
         return bool(patterns), not patterns
 
     def find(self, checker: Checker, rule: Rule) -> Finding:
-        asked = checker.asked(rule)
-        why = asked.missing()
-        return checker.approved(rule) or Finding(rule, False, why) if why else Finding(rule, True, asked.proven())
+        evidence = checker.asked(rule)
+        why = evidence.missing()
+        return checker.approved(rule) or Finding(rule, False, why) if why else Finding(rule, True, evidence.proven())
 
     def way_out(self, rule: Rule) -> str:
         return " and ".join(_evidence_text(one) for one in rule.spec.evidence)
@@ -370,10 +370,10 @@ def triggered(settings: "GateSettings", event: Event) -> list[Rule]:
 
 
 def _triggered(settings: "GateSettings", event: Event) -> list[Rule]:
-    found = settings.index.triggered_by(event)
-    if not found or _is_exempt(settings, event):
+    rules = settings.index.triggered_by(event)
+    if not rules or _is_exempt(settings, event):
         return []
-    return [rule for rule in found if not _is_resolution(rule, event)]
+    return [rule for rule in rules if not _is_resolution(rule, event)]
 
 
 def _is_exempt(settings: "GateSettings", event: Event) -> bool:

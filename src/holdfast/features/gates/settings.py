@@ -103,34 +103,38 @@ def _complete(requirements: Any) -> Any:
     if not isinstance(requirements, dict):
         return requirements
     return {
-        name: _as_shell_rule(_in_our_words({**BUILT_IN.get(name, {}), **given})) if isinstance(given, dict) else given
-        for name, given in requirements.items()
+        name: _as_shell_rule(_in_our_words({**BUILT_IN.get(name, {}), **spec})) if isinstance(spec, dict) else spec
+        for name, spec in requirements.items()
     }
 
 
-def _in_our_words(given: dict[str, Any]) -> dict[str, Any]:
+def _in_our_words(spec: dict[str, Any]) -> dict[str, Any]:
     """What the original framework calls otherwise, with its meaning."""
-    found = {name: value for name, value in given.items() if name not in OTHER_NAMES}
-    if isinstance(limit := given.get("threshold"), int):
-        found["thresholds"] = {"block": limit, "warn": max(1, limit * 5 // 8), **(found.get("thresholds") or {})}
-    if given.get("calculation_cache_ttl") is not None:
-        found.setdefault("cache_ttl", given["calculation_cache_ttl"])
-    if given.get("branches"):
-        found.setdefault("protected_branches", given["branches"])
-    if found.get("type") == "guard" and found.get("protected_branches"):
-        found.setdefault("guard_type", "protected_branch")
-    if isinstance(auto := given.get("auto_satisfy"), dict) and auto.get("on_skill_complete"):
-        found.setdefault("satisfied_by_skill", auto["on_skill_complete"])
-    if given.get("stop_only"):
-        found.setdefault("check", "stop")
-    if found.get("type") == "budget":
-        found.setdefault("trigger_tools", sorted(ACTIONS))
-    return found
+    translated = {name: value for name, value in spec.items() if name not in OTHER_NAMES}
+    if isinstance(limit := spec.get("threshold"), int):
+        translated["thresholds"] = {
+            "block": limit,
+            "warn": max(1, limit * 5 // 8),
+            **(translated.get("thresholds") or {}),
+        }
+    if spec.get("calculation_cache_ttl") is not None:
+        translated.setdefault("cache_ttl", spec["calculation_cache_ttl"])
+    if spec.get("branches"):
+        translated.setdefault("protected_branches", spec["branches"])
+    if translated.get("type") == "guard" and translated.get("protected_branches"):
+        translated.setdefault("guard_type", "protected_branch")
+    if isinstance(auto := spec.get("auto_satisfy"), dict) and auto.get("on_skill_complete"):
+        translated.setdefault("satisfied_by_skill", auto["on_skill_complete"])
+    if spec.get("stop_only"):
+        translated.setdefault("check", "stop")
+    if translated.get("type") == "budget":
+        translated.setdefault("trigger_tools", sorted(ACTIONS))
+    return translated
 
 
-def _as_shell_rule(given: dict[str, Any]) -> dict[str, Any]:
+def _as_shell_rule(spec: dict[str, Any]) -> dict[str, Any]:
     """A command pattern alone is about the shell."""
-    return {"trigger_tools": ["shell"], **given} if given.get("command_pattern") else given
+    return {"trigger_tools": ["shell"], **spec} if spec.get("command_pattern") else spec
 
 
 CommandPattern = Annotated[str, Meta(max_length=1000, extra={"guarded": "pattern"}), After(check_pattern)]
@@ -286,8 +290,8 @@ class GateSettings(Section):
     @property
     def user(self) -> "GateSettings":
         """What the user's own files say; all of it where no project has a say."""
-        found = self.__dict__.get("user")
-        return found if isinstance(found, GateSettings) else self
+        settings = self.__dict__.get("user")
+        return settings if isinstance(settings, GateSettings) else self
 
     @property
     def foreign(self) -> frozenset[str]:
@@ -310,26 +314,26 @@ class GateSettings(Section):
 
     def held_to(self, base: "GateSettings") -> "GateSettings":
         """As a project that nobody trusted may have it: more than the user's own rules, never less."""
-        found, differences = keep_strict(base, self)
-        if found is self:
-            found = msgspec.structs.replace(self)
-        told = [f"The project's settings cannot loosen your rules: {text}." for text in differences]
-        found.__dict__["notices"] = (*self.notices, *told)
-        found.__dict__["user"] = base
-        found.__dict__["foreign"] = frozenset(
-            name for name, one in found.requirements.items() if base.requirements.get(name) != one
+        settings, differences = keep_strict(base, self)
+        if settings is self:
+            settings = msgspec.structs.replace(self)
+        messages = [f"The project's settings cannot loosen your rules: {text}." for text in differences]
+        settings.__dict__["notices"] = (*self.notices, *messages)
+        settings.__dict__["user"] = base
+        settings.__dict__["foreign"] = frozenset(
+            name for name, one in settings.requirements.items() if base.requirements.get(name) != one
         )
-        return found
+        return settings
 
     def in_force(self, *accepted: "GateSettings") -> "tuple[GateSettings, list[str]]":
         """With what was in force before wherever this would loosen it."""
-        found, differences = self, list[str]()
+        settings, differences = self, list[str]()
         for before in accepted:
-            found, more = keep_strict(before, found)
+            settings, more = keep_strict(before, settings)
             differences += more
-        if found is not self:
-            found.__dict__.update({name: self.__dict__[name] for name in KEPT if name in self.__dict__})
-        return found, list(dict.fromkeys(differences))
+        if settings is not self:
+            settings.__dict__.update({name: self.__dict__[name] for name in KEPT if name in self.__dict__})
+        return settings, list(dict.fromkeys(differences))
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:

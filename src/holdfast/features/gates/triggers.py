@@ -201,13 +201,13 @@ def command_of(data: ToolPayload) -> str:
     """The command line of a call; of an MCP tool what its input names as one."""
     if data.action == "shell" or data.command:
         return data.command
-    given = next((data.input[key] for key in _COMMAND_KEYS if data.input.get(key)), "")
-    if isinstance(given, list):
-        given = " ".join(shlex.quote(str(word)) for word in given)
+    command = next((data.input[key] for key in _COMMAND_KEYS if data.input.get(key)), "")
+    if isinstance(command, list):
+        command = " ".join(shlex.quote(str(word)) for word in command)
     arguments = data.input.get("args") or data.input.get("arguments")
-    if isinstance(given, str) and isinstance(arguments, list):
-        given = " ".join([given, *(shlex.quote(str(word)) for word in arguments)])
-    return given if isinstance(given, str) else ""
+    if isinstance(command, str) and isinstance(arguments, list):
+        command = " ".join([command, *(shlex.quote(str(word)) for word in arguments)])
+    return command if isinstance(command, str) else ""
 
 
 def _named_acts(tool: str) -> tuple[str, ...]:
@@ -279,8 +279,8 @@ def written_paths(event: Event) -> list[str]:
     if data.action == "edit":
         return list(dict.fromkeys((*data.written, *data.paths)))
     looked = data.written or data.settings_at or data.action != "shell"
-    found = data.written if looked else _unresolved(event)
-    return [path for path in found if path.startswith((f"{event.project}/", f"{data.worktree or event.project}/"))]
+    paths = data.written if looked else _unresolved(event)
+    return [path for path in paths if path.startswith((f"{event.project}/", f"{data.worktree or event.project}/"))]
 
 
 def _unresolved(event: Event) -> list[str]:
@@ -320,13 +320,13 @@ class Index:
         """The last question and its answer (triggers.py)."""
 
     def triggered_by(self, event: Event) -> list[Rule]:
-        found = []
+        rules = []
         for rule, tests in self.of(event):
             for more in tests:
                 if more is None or more(event):
-                    found.append(rule)
+                    rules.append(rule)
                     break
-        return found
+        return rules
 
     def of(self, event: Event) -> tuple[Candidate, ...]:
         key = (event.tool, _action_of(event), event.agent == CLAUDE)

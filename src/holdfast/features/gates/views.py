@@ -66,8 +66,8 @@ LOG_PAGE = 2_000
 
 def state_before(reader: Reader, event: Event) -> Documents:
     """After the event itself, before what was answered to it: as `decide` saw it."""
-    state, wanted = Documents(), _refs_of(event)
-    feature = dataclasses.replace(FOLDED, keys=lambda one: [ref for ref in keys(one) if ref in wanted])
+    state, refs = Documents(), _refs_of(event)
+    feature = dataclasses.replace(FOLDED, keys=lambda one: [ref for ref in keys(one) if ref in refs])
     once = {one.seq: one for one in _events_before(reader, event)}
     fold(feature, once.values(), state.docs)
     return state
@@ -78,8 +78,8 @@ def _events_before(reader: Reader, event: Event) -> Iterator[Event]:
     here = EventQuery(
         kinds=tuple(sorted(SUBSCRIBED_KINDS - set(KINDS))), project=event.project, before=event.seq + 1, limit=LOG_PAGE
     )
-    said = EventQuery(kinds=tuple(sorted(KINDS)), before=event.seq + 1, limit=LOG_PAGE)
-    return heapq.merge(_pages(reader, here), _pages(reader, said), key=lambda one: one.seq)
+    gate_events = EventQuery(kinds=tuple(sorted(KINDS)), before=event.seq + 1, limit=LOG_PAGE)
+    return heapq.merge(_pages(reader, here), _pages(reader, gate_events), key=lambda one: one.seq)
 
 
 def _pages(reader: Reader, query: EventQuery) -> Iterator[Event]:
@@ -155,8 +155,8 @@ def recorded(reader: Reader, since: int, project: str) -> Iterator[Event]:
 
 
 def _page(reader: Reader, after: int, since: int, project: str) -> list[Event]:
-    wanted = EventQuery(kinds=(*SIMULATED_KINDS, *BY_HAND), after=after, since=since, project=project, limit=PAGE)
-    return reader.events(wanted)
+    query = EventQuery(kinds=(*SIMULATED_KINDS, *BY_HAND), after=after, since=since, project=project, limit=PAGE)
+    return reader.events(query)
 
 
 def _is_by_hand(event: Event) -> bool:
@@ -192,15 +192,15 @@ MOST_REFUSALS = 100
 
 def list_places(call: Call) -> dict[str, Any]:
     """Each branch with the sessions that live on it; places with a live session first, then the latest."""
-    found: dict[tuple[str, str], dict[str, Any]] = {}
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
     for sid, one in sorted(live_here(call).items(), key=lambda item: -item[1].active):
-        place = found.setdefault((one.place, one.branch), _describe_place(call, one, one.active))
-        place["sessions"].append({**_live(sid, one), "started": one.started})
+        row = rows.setdefault((one.place, one.branch), _describe_place(call, one, one.active))
+        row["sessions"].append({**_live(sid, one), "started": one.started})
     for _, doc in BRANCHES.list(call.reader, limit=MOST_PLACES):
         if doc.status != "pruned":
-            found.setdefault((doc.place, doc.branch), _describe_place(call, doc, doc.at))
-    wanted = str(call.args.get("project") or "")
-    shown = [place for place in found.values() if not wanted or place["project"] == wanted]
+            rows.setdefault((doc.place, doc.branch), _describe_place(call, doc, doc.at))
+    project = str(call.args.get("project") or "")
+    shown = [row for row in rows.values() if not project or row["project"] == project]
     return {"places": shown[:MOST_PLACES], "everywhere": _pause_of(call, EVERYWHERE), "now": call.now}
 
 
@@ -258,10 +258,10 @@ def attention(call: Call) -> dict[str, Any]:
 
 
 def _changed_tests(checker: Checker, settings: GateSettings) -> list[str]:
-    found = {rule.name: checker.changed_tests(rule) for rule in settings.rules if checker.find(rule).ok}
+    changed = {rule.name: checker.changed_tests(rule) for rule in settings.rules if checker.find(rule).ok}
     return [
         f"{name}: proved by tests that were themselves changed before that: {', '.join(files[:3])}"
-        for name, files in found.items()
+        for name, files in changed.items()
         if files
     ]
 
@@ -292,10 +292,10 @@ def status(call: Call) -> dict[str, Any]:
 
 
 def _standing(checker: Checker, rule: Rule, used: dict[str, int], settings: GateSettings) -> dict[str, Any]:
-    found = checker.find(rule)
+    finding = checker.find(rule)
     entry = checker.entry(rule)
     facts = [{"seq": fact.seq, "at": fact.at, "ok": fact.passed} for fact in checker.facts_for(rule)]
-    return {**_shown(rule, settings), "ok": found.ok, "why": found.why, "triggered": rule.name in used,
+    return {**_shown(rule, settings), "ok": finding.ok, "why": finding.why, "triggered": rule.name in used,
             "until": entry.until if entry else 0, "entry": msgspec.to_builtins(entry) if entry else {},
             "facts": facts}  # fmt: skip
 
@@ -337,13 +337,13 @@ def presets(call: Call) -> dict[str, Any]:
 
 def _fitted(project: str) -> dict[str, dict[str, Any]]:
     """What the files of this project ask for: its tests, its main branch, the reviews whose skills are there."""
-    found: dict[str, dict[str, Any]] = {}
+    requirements: dict[str, dict[str, Any]] = {}
     if main := find_main_branch(project):
-        found["protected_branch"] = {"enabled": True, "protected_branches": [main]}
-        found["branch_size_limit"] = {"enabled": True}
+        requirements["protected_branch"] = {"enabled": True, "protected_branches": [main]}
+        requirements["branch_size_limit"] = {"enabled": True}
     if commands := find_test_commands(project):
-        found["tests_green"] = {"enabled": True, "evidence": [{"command": commands}]}
-    return found | {name: {"enabled": True} for name in ("commit_plan", "pre_commit_review", "pre_pr_review")}
+        requirements["tests_green"] = {"enabled": True, "evidence": [{"command": commands}]}
+    return requirements | {name: {"enabled": True} for name in ("commit_plan", "pre_commit_review", "pre_pr_review")}
 
 
 def verify(call: Call) -> dict[str, Any]:
@@ -359,13 +359,13 @@ def explain(call: Call) -> dict[str, Any]:
     event = _asked_about(call)
     made = _answer_to(call, event)
     settings = settings_of(call)
-    found = _as_then(call, event, settings)
-    said = made.data if made and isinstance(made.data, DecisionMade) else DecisionMade(verdict="allow")
+    findings = _as_then(call, event, settings)
+    decision = made.data if made and isinstance(made.data, DecisionMade) else DecisionMade(verdict="allow")
     return {
         "seq": event.seq, "at": event.at, "kind": event.kind, "session": event.session, "tool": event.tool,
-        "what": what_of(event), "verdict": said.verdict or "allow", "reasons": said.reasons, "notices": said.notices,
-        "recorded": [detail.as_dict() for detail in details_of(said)], "delivered": event.seq not in _undelivered(call),
-        "requirements": found,
+        "what": what_of(event), "verdict": decision.verdict or "allow", "reasons": decision.reasons, "notices": decision.notices,
+        "recorded": [detail.as_dict() for detail in details_of(decision)], "delivered": event.seq not in _undelivered(call),
+        "requirements": findings,
     }  # fmt: skip
 
 
@@ -393,17 +393,19 @@ def _as_then(call: Call, event: Event, settings: GateSettings) -> list[dict[str,
     ]
 
 
-def _seen(found: Finding) -> dict[str, Any]:
-    return {"ok": found.ok, "why": found.why}
+def _seen(finding: Finding) -> dict[str, Any]:
+    return {"ok": finding.ok, "why": finding.why}
 
 
 def replay(call: Call) -> dict[str, Any]:
-    given = call.args.get("settings")
-    settings = GateSettings.of(given) if given is not None else settings_of(call)
+    raw_settings = call.args.get("settings")
+    settings = GateSettings.of(raw_settings) if raw_settings is not None else settings_of(call)
     since = call.now - int(call.args.get("seconds") or 0) * 1000 if call.args.get("seconds") else 0
     began = time.perf_counter()
-    told = simulate(call.reader, settings, since=since, project="" if call.args.get("everywhere") else call.project)
-    return {**told, "rules": [rule.name for rule in settings.rules], "seconds": time.perf_counter() - began}
+    simulated = simulate(
+        call.reader, settings, since=since, project="" if call.args.get("everywhere") else call.project
+    )
+    return {**simulated, "rules": [rule.name for rule in settings.rules], "seconds": time.perf_counter() - began}
 
 
 VIEWS: dict[str, Callable[[Call], Any]] = {

@@ -57,61 +57,61 @@ def history(call: Call) -> dict[str, Any]:
     """Newest first. All words have to be there; where no event has all, those with the most of them (`partly`)."""
     text = str(call.args.get("query") or "")
     filters = _filters(call.args)
-    wanted = phrases(text, MOST_WORDS)
-    if not wanted and not (filters.file or filters.failed or filters.session or filters.tool or filters.agent):
+    search_phrases = phrases(text, MOST_WORDS)
+    if not search_phrases and not (filters.file or filters.failed or filters.session or filters.tool or filters.agent):
         raise CommandRefused("there is no word in it to look for", fix='For example: holdfast history "npm test"')
-    query = _query(wanted, filters, call)
-    found, partly = _search(call.reader, query)
-    events = once_per_call(_events(call.reader, found))[: filters.limit]
+    query = _query(search_phrases, filters, call)
+    seqs, partly = _search(call.reader, query)
+    events = once_per_call(_events(call.reader, seqs))[: filters.limit]
     mark = HistoryMark.parse(call.reader.meta(MARK))
     return {
-        "hits": [msgspec.to_builtins(hit(event, wanted)) for event in events],
-        "words": [word for phrase in wanted for word in phrase.split()],
+        "hits": [msgspec.to_builtins(hit(event, search_phrases)) for event in events],
+        "words": [word for phrase in search_phrases for word in phrase.split()],
         "partly": partly,
-        "next": found[-1] if len(found) == query.limit and not partly else None,
+        "next": seqs[-1] if len(seqs) == query.limit and not partly else None,
         "indexed": mark.seq,
         "head": call.reader.head(),
     }
 
 
 def _filters(args: Mapping[str, Any]) -> HistoryFilters:
-    given = {name: args[name] for name in HistoryFilters.__struct_fields__ if args.get(name)}
-    filters = msgspec.convert(given, HistoryFilters, strict=False)
+    arguments = {name: args[name] for name in HistoryFilters.__struct_fields__ if args.get(name)}
+    filters = msgspec.convert(arguments, HistoryFilters, strict=False)
     if filters.limit > MOST_HITS:
         raise CommandRefused(f"at most {MOST_HITS} hits can be shown at once")
     return filters
 
 
-def _query(wanted: tuple[str, ...], filters: HistoryFilters, call: Call) -> HistoryQuery:
+def _query(search_phrases: tuple[str, ...], filters: HistoryFilters, call: Call) -> HistoryQuery:
     """Twice as many as are shown: the start and the end of a call are one hit."""
     fields = {
         **msgspec.structs.asdict(filters), "limit": 2 * filters.limit,
         "session": _session_id(call.reader, filters.session),
     }  # fmt: skip
-    return HistoryQuery(phrases=wanted, **fields)
+    return HistoryQuery(phrases=search_phrases, **fields)
 
 
-def _session_id(reader: Reader, given: str) -> str:
+def _session_id(reader: Reader, name: str) -> str:
     """The whole id of a session that begins like this, or is shown in lists like this."""
-    if not given or reader.document(Ref("session", given)) is not None:
-        return given
-    found = reader.documents(StateQuery(kind="session", prefix=given, limit=2))
-    if not found:
+    if not name or reader.document(Ref("session", name)) is not None:
+        return name
+    rows = reader.documents(StateQuery(kind="session", prefix=name, limit=2))
+    if not rows:
         recent = reader.documents(StateQuery(kind="session", limit=ALIASES_SEARCHED))
-        found = [row for row in recent if alias(row[0]) == given]
-    if len(found) > 1:
-        raise CommandRefused(f"more than one session is called {given[:80]!r}", fix="Give more of the id.")
-    if not found:
-        raise CommandRefused(f"there is no session {given[:80]!r}", fix="See: holdfast session list --all")
-    return found[0][0]
+        rows = [row for row in recent if alias(row[0]) == name]
+    if len(rows) > 1:
+        raise CommandRefused(f"more than one session is called {name[:80]!r}", fix="Give more of the id.")
+    if not rows:
+        raise CommandRefused(f"there is no session {name[:80]!r}", fix="See: holdfast session list --all")
+    return rows[0][0]
 
 
 def _search(reader: Reader, query: HistoryQuery) -> tuple[list[int], bool]:
-    found = reader.history(query)
-    if len(found) < query.limit and query.phrases and len(query.phrases[-1].split()[-1]) >= PREFIX_FROM:
-        found = reader.history(msgspec.structs.replace(query, prefix=True))
-    if found or len(query.phrases) < 2:
-        return found, False
+    seqs = reader.history(query)
+    if len(seqs) < query.limit and query.phrases and len(query.phrases[-1].split()[-1]) >= PREFIX_FROM:
+        seqs = reader.history(msgspec.structs.replace(query, prefix=True))
+    if seqs or len(query.phrases) < 2:
+        return seqs, False
     loose = msgspec.structs.replace(query, any_phrase=True, limit=CANDIDATES)
     ranked = sorted(_events(reader, reader.history(loose)), key=lambda event: -_matches(event, query.phrases))
     return [event.seq for event in ranked[: query.limit]], True
@@ -121,18 +121,18 @@ def _events(reader: Reader, seqs: Sequence[int]) -> list[Event]:
     """In the order given."""
     if not seqs:
         return []
-    found = {event.seq: event for event in reader.events(EventQuery(seqs=tuple(seqs), limit=len(seqs)))}
-    return [found[seq] for seq in seqs if seq in found]
+    by_seq = {event.seq: event for event in reader.events(EventQuery(seqs=tuple(seqs), limit=len(seqs)))}
+    return [by_seq[seq] for seq in seqs if seq in by_seq]
 
 
-def _matches(event: Event, wanted: Sequence[str]) -> int:
+def _matches(event: Event, search_phrases: Sequence[str]) -> int:
     text = f" {' '.join(split_words(' '.join(part for _, part in text_parts(event))))} "
-    return sum(f" {phrase} " in text for phrase in wanted)
+    return sum(f" {phrase} " in text for phrase in search_phrases)
 
 
 def once_per_call(events: Iterable[Event]) -> list[Event]:
     """A call's end says what its start said, and how it went: where both match, the end is shown."""
-    kept: list[Event] = []
+    shown_events: list[Event] = []
     seen: set[tuple[str, str]] = set()
     for event in events:
         call = event.get("call")
@@ -140,24 +140,24 @@ def once_per_call(events: Iterable[Event]) -> list[Event]:
             if (event.session, call) in seen:
                 continue
             seen.add((event.session, call))
-        kept.append(event)
-    return kept
+        shown_events.append(event)
+    return shown_events
 
 
-def hit(event: Event, wanted: Sequence[str]) -> HistoryHit:
-    field, snippet = _snippet(event, wanted)
+def hit(event: Event, search_phrases: Sequence[str]) -> HistoryHit:
+    field, snippet = _snippet(event, search_phrases)
     return HistoryHit(
         seq=event.seq, at=event.at, kind=event.kind, session=event.session, project=event.project, agent=event.agent,
         tool=event.tool, failed=has_failed(event), field=field, snippet=snippet,
     )  # fmt: skip
 
 
-def _snippet(event: Event, wanted: Sequence[str]) -> tuple[str, str]:
+def _snippet(event: Event, search_phrases: Sequence[str]) -> tuple[str, str]:
     """From the text that has the most of the words, around the first of them."""
     parts = [*text_parts(event), *(("path", path) for path in files_of(event))]
     if not parts:
         return "", ""
-    words = [word for phrase in wanted for word in phrase.split()]
+    words = [word for phrase in search_phrases for word in phrase.split()]
     field, text = max(parts, key=lambda part: sum(word in part[1].lower() for word in words))
     low = text.lower()
     first = min((at for word in words if (at := low.find(word)) >= 0), default=0)

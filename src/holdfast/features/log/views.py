@@ -35,21 +35,21 @@ def _next(page: list[Event], query: EventQuery) -> dict[str, int] | None:
 
 
 def event(call: Call) -> dict[str, Any]:
-    found = call.reader.event(int(call.args["seq"]))
-    if not found:
+    stored = call.reader.event(int(call.args["seq"]))
+    if not stored:
         raise CommandRefused(f"there is no event {call.args['seq']}")
-    body = found.body.decode("utf-8", "replace")
-    return {**shown(found), "body": body, "body_size": found.body_size, "body_hash": found.body_hash}
+    body = stored.body.decode("utf-8", "replace")
+    return {**shown(stored), "body": body, "body_size": stored.body_size, "body_hash": stored.body_hash}
 
 
 def verify(call: Call) -> dict[str, Any]:
     """Every number from 1 to the head is there once; gaps are named. With `keys`, each of them is in the log."""
     gaps: list[list[int]] = []
     seen = last = 0
-    for found in call.reader.replay():
-        if found.seq != last + 1:
-            gaps.append([last + 1, found.seq - 1])
-        last = found.seq
+    for stored in call.reader.replay():
+        if stored.seq != last + 1:
+            gaps.append([last + 1, stored.seq - 1])
+        last = stored.seq
         seen += 1
     keys = [str(k) for k in call.args.get("keys") or ()]
     missing = sorted(set(keys) - set(call.reader.known(keys)))

@@ -56,15 +56,15 @@ def add(call: Call) -> CommandResult:
         raise CommandRefused("a memory needs a text", fix='For example: holdfast memory add "The API needs a token"')
     _refuse_unknown_type(type_)
     repo = lookup.repo(call, call.project)
-    place = repo or call.project
-    this = identity(place, type_, text)
-    _refuse_forgotten(call, place, text)
+    location = repo or call.project
+    this = identity(location, type_, text)
+    _refuse_forgotten(call, location, text)
     origin, evidence, uncertain = _whose_words(call, text)
     one = Candidate(
         type=type_, text=text, origin=origin, importance=IMPORTANCE, evidence=evidence, uncertain=uncertain,
         files=tuple(strings(call.args.get("files")) or files_in(text)[:5]),
     )  # fmt: skip
-    gone = superseded(_items(call, place), this, one, call.session, call.now)
+    gone = superseded(_items(call, location), this, one, call.session, call.now)
     payload = remembered(MemoryObserved(), this, one, repo=repo, supersedes=gone)
     pinned = replace(payload, pinned=bool(call.args.get("pin")) and not uncertain)
     return CommandResult((_own_event(call, pinned),), answer=_shown(this))
@@ -82,8 +82,8 @@ def _whose_words(call: Call, text: str) -> tuple[str, tuple[int, ...], bool]:
         return USER, (), False
     if not settings_or_default(call.settings).agent_proposes:
         return AGENT, (), False
-    said = _prompt_with(call, text)
-    return (USER, (said,), False) if said else (AGENT, (), True)
+    prompt_seq = _prompt_with(call, text)
+    return (USER, (prompt_seq,), False) if prompt_seq else (AGENT, (), True)
 
 
 def _prompt_with(call: Call, quote: str) -> int:
@@ -103,15 +103,15 @@ def _by_agent(call: Call) -> bool:
     return bool(call.session) or call.args.get("by") == "agent"
 
 
-def _refuse_forgotten(call: Call, place: str, text: str) -> None:
-    before = (OBSERVATION.load(call.reader, identity(place, type_, text)) for type_ in TYPES)
+def _refuse_forgotten(call: Call, location: str, text: str) -> None:
+    before = (OBSERVATION.load(call.reader, identity(location, type_, text)) for type_ in TYPES)
     if any(doc and doc.status == FORGOTTEN for doc in before):
         raise CommandRefused("this was forgotten on purpose", fix="Say it in other words to have it remembered again.")
 
 
-def _items(call: Call, place: str) -> list[ProjectItem]:
-    known = PROJECT.load(call.reader, project_ref(place).key)
-    return known.items if known else []
+def _items(call: Call, location: str) -> list[ProjectItem]:
+    memory = PROJECT.load(call.reader, project_ref(location).key)
+    return memory.items if memory else []
 
 
 def pin(call: Call) -> CommandResult:
@@ -165,16 +165,16 @@ def _candidate(call: Call) -> Observation:
 
 def forget(call: Call) -> CommandResult:
     """The text leaves the database, all that quotes it and the backups; what is left is that there was something."""
-    wanted = lookup.anything(call)
-    if isinstance(wanted, Event):
-        name, text = f"e{wanted.seq}", lookup.text_of(wanted)
-        payload = MemoryForgotten(id=name, of=wanted.seq, repo=repo_of(wanted))
-        event = own_event(payload, call.now, session=wanted.session, project=wanted.project)
+    target = lookup.anything(call)
+    if isinstance(target, Event):
+        name, text = f"e{target.seq}", lookup.text_of(target)
+        payload = MemoryForgotten(id=name, of=target.seq, repo=repo_of(target))
+        event = own_event(payload, call.now, session=target.session, project=target.project)
         return CommandResult((event,), answer={"id": name, "forgotten": True}, erase=(text,))
-    texts = tuple(text for text in (wanted.text, wanted.detail) if text)
-    payload = MemoryForgotten(id=wanted.id, repo=wanted.repo)
-    event = own_event(payload, call.now, session=wanted.session, project=wanted.project)
-    return CommandResult((event,), answer={"id": wanted.id, "forgotten": True}, erase=texts)
+    texts = tuple(text for text in (target.text, target.detail) if text)
+    payload = MemoryForgotten(id=target.id, repo=target.repo)
+    event = own_event(payload, call.now, session=target.session, project=target.project)
+    return CommandResult((event,), answer={"id": target.id, "forgotten": True}, erase=texts)
 
 
 def _about(call: Call, doc: Observation, payload: MemoryPayload) -> CommandResult:

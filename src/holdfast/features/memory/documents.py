@@ -215,8 +215,8 @@ def session_ref(session: str) -> Ref:
     return SESSION.ref(bounded(session))
 
 
-def project_ref(place: str) -> Ref:
-    return PROJECT.ref(bounded(place))
+def project_ref(location: str) -> Ref:
+    return PROJECT.ref(bounded(location))
 
 
 def place_ref(project: str) -> Ref:

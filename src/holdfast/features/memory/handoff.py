@@ -87,8 +87,8 @@ def _lines(doc: MemorySession, summary: Summary, gates: Sequence[str], exists: E
 def _failing(doc: MemorySession, summary: Summary) -> list[str]:
     last = {act.command: act for act in doc.acts if act.action == "shell"}
     noted = [f"`{act.command}`" for act in last.values() if not act.ok][-3:]
-    known = " ".join(summary.failing)
-    return [*summary.failing, *(one for one in noted if one.strip("`") not in known)]
+    summary_text = " ".join(summary.failing)
+    return [*summary.failing, *(one for one in noted if one.strip("`") not in summary_text)]
 
 
 def _next(doc: MemorySession, summary: Summary) -> str:
@@ -132,11 +132,11 @@ ABOUT_COMPACTION = "Before the compaction, and missing from its summary (data re
 
 def put_back(doc: MemorySession, gates: Sequence[str], budget: int) -> str:
     snapshot = _still_open(doc)
-    kept = set(terms(doc.summary))
+    summary_terms = set(terms(doc.summary))
     lines, left = [], budget - tokens(ABOUT_COMPACTION)
     for label, text, mark in _pieces(snapshot, gates, summarise_turn(doc)):
         words = f"- {label}: {text}{mark}"
-        there = text in doc.summary if label == EXACT_COMMAND else _is_said(text, kept)
+        there = text in doc.summary if label == EXACT_COMMAND else _is_said(text, summary_terms)
         if not there and tokens(words) < left:
             lines.append(words)
             left -= tokens(words) + 1
@@ -169,6 +169,6 @@ def _pieces(snapshot: Snapshot, gates: Sequence[str], summary: Summary) -> Itera
         yield EXACT_COMMAND, command, ""
 
 
-def _is_said(text: str, kept: set[str]) -> bool:
+def _is_said(text: str, summary_terms: set[str]) -> bool:
     words = set(terms(text))
-    return bool(words) and len(words & kept) >= STILL_THERE * len(words)
+    return bool(words) and len(words & summary_terms) >= STILL_THERE * len(words)

@@ -45,10 +45,10 @@ def find_files(call: JobCall) -> Iterable[Event]:
     doc = OBSERVATION.load(call.reader, str(call.job.payload["id"]))
     if doc is None or not doc.files or not doc.project:
         return ()
-    found = list(_existing_paths(call, doc))
-    if not found or found == doc.paths:
+    existing = list(_existing_paths(call, doc))
+    if not existing or existing == doc.paths:
         return ()
-    payload = MemoryFilesFound(id=doc.id, repo=doc.repo, paths=found)
+    payload = MemoryFilesFound(id=doc.id, repo=doc.repo, paths=existing)
     return [own_event(payload, call.now, session=doc.session, project=doc.project)]
 
 
@@ -91,13 +91,13 @@ def load_language(_call: JobCall) -> Iterable[Event]:
 
 
 def keep_index(call: JobCall) -> Iterable[Event]:
-    place = file.place(call.state_dir)
-    reached = file.reached(place)
+    path = file.place(call.state_dir)
+    reached = file.reached(path)
     if call.reader.head() - reached < WORTH or not _any_text(call.reader, reached):
         return ()
     from holdfast.features.memory.index.catalogue import Catalogue
 
-    found = Catalogue(place)  # Not the one that answers: where nobody searches, none stays in memory.
+    catalogue = Catalogue(path)  # Not the one that answers: where nobody searches, none stays in memory.
     until = time.monotonic() + LONGEST_S
 
     def others_first() -> bool:
@@ -105,12 +105,12 @@ def keep_index(call: JobCall) -> Iterable[Event]:
         time.sleep(PAUSE_S)
         return time.monotonic() < until and not call.cancelled()
 
-    found.catch_up(call.reader, others_first)
-    seq, whole = found.dump()
-    call.put(File(place, whole))
-    call.put(File(file.mark(place), file.marked(seq)))
+    catalogue.catch_up(call.reader, others_first)
+    seq, whole = catalogue.dump()
+    call.put(File(path, whole))
+    call.put(File(file.mark(path), file.marked(seq)))
     # What was forgotten while this was written must not lie in it: one more look at the log finds out.
-    found.catch_up(call.reader, lambda: False)
+    catalogue.catch_up(call.reader, lambda: False)
     return ()
 
 
@@ -142,17 +142,17 @@ def _set_aside(call: JobCall, queue: Queue, settings: MemorySettings, meter: Met
         turns = [read_turn(call.reader, one, head, settings) for one in waiting[:count]]
         tokens = _most_tokens(build_question(turns), settings) + beyond
         if tokens <= left:
-            asked = ModelAsked(
+            reservation = ModelAsked(
                 id=delivery_key(call.now), tokens=tokens, head=head, limit=limit, turns=[t.queued.seq for t in turns],
                 bad=queue.bad, failures=queue.failures,
             )  # fmt: skip
-            yield own_event(asked, call.now, project=queue.project)
+            yield own_event(reservation, call.now, project=queue.project)
             return
 
 
-def _most_tokens(asked: Question, settings: MemorySettings) -> int:
+def _most_tokens(question: Question, settings: MemorySettings) -> int:
     own = model_call.OWN_TOKENS if settings.model.use == CLAUDE else 0
-    return asked.most(settings.model.output_tokens) + own
+    return question.most(settings.model.output_tokens) + own
 
 
 # ── step two: the one call ───────────────────────────────────────────────────────────────────────────────────────────
@@ -163,31 +163,31 @@ class Asked(ModelAsked):
 
 
 def ask(call: JobCall) -> Iterable[Event]:
-    asked = msgspec.convert(call.job.payload, Asked)
+    request = msgspec.convert(call.job.payload, Asked)
     meter = METER.load(call.reader, METER_REF.key)
-    if meter is None or asked.id not in meter.open:
+    if meter is None or request.id not in meter.open:
         return []
-    settings = settings_or_default(call.settings(asked.project))
+    settings = settings_or_default(call.settings(request.project))
     if call.job.attempts > 1:
-        return [_failed(call, asked, "the daemon ended during the call", spent=True)]
+        return [_failed(call, request, "the daemon ended during the call", spent=True)]
     if settings.model.use == OFF:
-        return [_failed(call, asked, "switched off")]
-    turns = [read_turn(call.reader, one, asked.head, settings) for one in _queued(call.reader, asked.turns)]
-    return _ask_about(call, asked, turns, settings)
+        return [_failed(call, request, "switched off")]
+    turns = [read_turn(call.reader, one, request.head, settings) for one in _queued(call.reader, request.turns)]
+    return _ask_about(call, request, turns, settings)
 
 
-def _ask_about(call: JobCall, asked: Asked, turns: Sequence[ReadTurn], settings: MemorySettings) -> list[Event]:
+def _ask_about(call: JobCall, request: Asked, turns: Sequence[ReadTurn], settings: MemorySettings) -> list[Event]:
     question = build_question(turns)
     try:
         reply = _reply(call, question, settings)
-        found = read_answer(reply.text, turns)
+        candidates = read_answer(reply.text, turns)
     except ModelFailed as error:
-        return [_failed(call, asked, str(error), spent=error.spent, wait_s=error.wait_s)]
+        return [_failed(call, request, str(error), spent=error.spent, wait_s=error.wait_s)]
     except BadAnswer as error:
-        return [_failed(call, asked, f"the model's answer: {error}", tokens=_cost(question, reply), bad=True)]
-    observed = list(_observed(call.reader, found))
+        return [_failed(call, request, f"the model's answer: {error}", tokens=_cost(question, reply), bad=True)]
+    observed = list(_observed(call.reader, candidates))
     ended = ModelCallEnded(ok=True, tokens=_cost(question, reply), observations=len(observed))
-    return [*observed, _call_ended(call, asked, ended)]
+    return [*observed, _call_ended(call, request, ended)]
 
 
 def _queued(reader: Reader, numbers: Sequence[int]) -> list[Event]:
@@ -218,15 +218,15 @@ class _Committed:
         return None if raw is None else self.types[kind].decode(raw)
 
 
-def _observed(reader: Reader, found: Iterable[tuple[ReadTurn, Candidate]]) -> Iterator[Event]:
-    for turn, candidate in found:
+def _observed(reader: Reader, candidates: Iterable[tuple[ReadTurn, Candidate]]) -> Iterator[Event]:
+    for turn, candidate in candidates:
         for event in observed_events(_Committed(reader), turn.queued, [candidate]):
             yield msgspec.structs.replace(event, key=delivery_key(event.at))
 
 
 def _failed(
     call: JobCall,
-    asked: Asked,
+    request: Asked,
     why: str,
     *,
     spent: bool = False,
@@ -234,14 +234,14 @@ def _failed(
     bad: bool = False,
     wait_s: float = 0.0,
 ) -> Event:
-    given_up = bad and len(asked.turns) == 1 and asked.bad + 1 >= 2 * BAD_ANSWERS
+    given_up = bad and len(request.turns) == 1 and request.bad + 1 >= 2 * BAD_ANSWERS
     ended = ModelCallEnded(
-        ok=False, error=why[:300], tokens=asked.tokens if spent else tokens, bad=bad, given_up=given_up,
-        next_at=call.now + int(max(wait_s, delay_s(asked.failures + 1)) * 1000),
+        ok=False, error=why[:300], tokens=request.tokens if spent else tokens, bad=bad, given_up=given_up,
+        next_at=call.now + int(max(wait_s, delay_s(request.failures + 1)) * 1000),
     )  # fmt: skip
-    return _call_ended(call, asked, ended)
+    return _call_ended(call, request, ended)
 
 
-def _call_ended(call: JobCall, asked: Asked, ended: ModelCallEnded) -> Event:
-    whole = msgspec.structs.replace(ended, id=asked.id, turns=len(asked.turns), until=max(asked.turns))
-    return own_event(whole, call.now, project=asked.project)
+def _call_ended(call: JobCall, request: Asked, ended: ModelCallEnded) -> Event:
+    whole = msgspec.structs.replace(ended, id=request.id, turns=len(request.turns), until=max(request.turns))
+    return own_event(whole, call.now, project=request.project)

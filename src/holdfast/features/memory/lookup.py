@@ -14,24 +14,24 @@ FIX = "Look for it with: holdfast memory search WORDS"
 
 def anything(call: Call) -> Event | Observation:
     """`m…` is an observation, `e…` (or a bare number) something that was said."""
-    wanted = str(call.args.get("id") or "").strip().strip("[]")
-    number = wanted.removeprefix("e")
+    wanted_id = str(call.args.get("id") or "").strip().strip("[]")
+    number = wanted_id.removeprefix("e")
     if number.isdecimal() and len(number) < 19:
         event = call.reader.event(int(number))
         if event and event.kind in SAID:
             return event
-        raise CommandRefused(f"nothing was said at {wanted}", fix=FIX)
+        raise CommandRefused(f"nothing was said at {wanted_id}", fix=FIX)
     return observation(call)
 
 
 def observation(call: Call) -> Observation:
-    wanted = str(call.args.get("id") or "").strip().strip("[]")
-    doc = OBSERVATION.load(call.reader, wanted) if wanted else None
-    if doc is None and len(wanted) >= 4:
-        found = OBSERVATION.list(call.reader, prefix=wanted, limit=2)
-        doc = found[0][1] if len(found) == 1 else None
+    wanted_id = str(call.args.get("id") or "").strip().strip("[]")
+    doc = OBSERVATION.load(call.reader, wanted_id) if wanted_id else None
+    if doc is None and len(wanted_id) >= 4:
+        matches = OBSERVATION.list(call.reader, prefix=wanted_id, limit=2)
+        doc = matches[0][1] if len(matches) == 1 else None
     if doc is None:
-        raise CommandRefused(f"there is no memory {wanted!r}", fix=FIX)
+        raise CommandRefused(f"there is no memory {wanted_id!r}", fix=FIX)
     if doc.status == FORGOTTEN:
         raise CommandRefused(f"{doc.id} was forgotten", fix=FIX)
     return doc
@@ -49,16 +49,16 @@ def text_of(event: Event) -> str:
 
 def repo(call: Call, project: str) -> str:
     """The repository this folder belongs to, as an agent in it last said; empty when none did."""
-    known = PLACE.load(call.reader, place_ref(project).key) if project else None
-    return known.repo if known else ""
+    doc = PLACE.load(call.reader, place_ref(project).key) if project else None
+    return doc.repo if doc else ""
 
 
 def places(call: Call) -> list[str]:
     """Where the memories of the asking project are; none when all are wanted."""
     project = "" if call.args.get("everywhere") else str(call.args.get("project") or call.project)
-    return list(dict.fromkeys(place for place in (repo(call, project), project) if place))
+    return list(dict.fromkeys(location for location in (repo(call, project), project) if location))
 
 
 def newest_session(call: Call) -> str:
-    found = SESSION.list(call.reader, project=call.project, limit=1)
-    return found[0][1].id if found else ""
+    rows = SESSION.list(call.reader, project=call.project, limit=1)
+    return rows[0][1].id if rows else ""

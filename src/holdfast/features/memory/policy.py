@@ -90,14 +90,14 @@ LOAD_EVERY_S = 7 * 86_400.0
 """Once for each start of the daemon: nothing is left to load when it comes again."""
 
 
-def can_decide(kind: str, given: AnySettings) -> bool:
-    return kind in MOMENTS and settings_or_default(given).inject
+def can_decide(kind: str, raw_settings: AnySettings) -> bool:
+    return kind in MOMENTS and settings_or_default(raw_settings).inject
 
 
-def decide(state: State, event: Event, given: AnySettings) -> Decision | None:
-    if not can_decide(event.kind, given) or event.data.paused:
+def decide(state: State, event: Event, raw_settings: AnySettings) -> Decision | None:
+    if not can_decide(event.kind, raw_settings) or event.data.paused:
         return None
-    contexts = tuple(MOMENTS[event.kind](state, event, settings_or_default(given)))
+    contexts = tuple(MOMENTS[event.kind](state, event, settings_or_default(raw_settings)))
     return Decision(contexts=contexts) if contexts else None
 
 
@@ -151,12 +151,12 @@ MOMENTS = {"session.started": _at_start, "prompt.submitted": _with_prompt, "tool
 
 def _items(state: State, event: Event) -> list[ProjectItem]:
     """Of this project, vouched for, still holding, and not still in front of the agent."""
-    known = [item for place in _places(event) for item in _project(state, place).items]
-    if not known:
+    items = [item for location in _places(event) for item in _project(state, location).items]
+    if not items:
         return []
     shown = _shown(state, event.session)
     today = day_of(event.at)
-    return [item for item in known if item.id not in shown and is_injectable(item) and not _is_over(item, today)]
+    return [item for item in items if item.id not in shown and is_injectable(item) and not _is_over(item, today)]
 
 
 def _is_over(item: ProjectItem, today: date) -> bool:
@@ -169,11 +169,11 @@ def _is_over(item: ProjectItem, today: date) -> bool:
 
 def _places(event: Event) -> list[str]:
     """All worktrees of a repository share; and what was learned before the folder became one is not lost."""
-    return list(dict.fromkeys(place for place in (place_of(event), event.project) if place))
+    return list(dict.fromkeys(location for location in (place_of(event), event.project) if location))
 
 
-def _project(state: State, place: str) -> ProjectMemory:
-    return PROJECT.get(state, project_ref(place).key) or ProjectMemory(project=place)
+def _project(state: State, location: str) -> ProjectMemory:
+    return PROJECT.get(state, project_ref(location).key) or ProjectMemory(project=location)
 
 
 def _shown(state: State, session: str) -> set[str]:
@@ -199,24 +199,24 @@ def _best_at_start(items: Sequence[ProjectItem], now: int) -> list[ProjectItem]:
 
 def fitting_items(prompt: str, items: Sequence[ProjectItem], now: int) -> list[ProjectItem]:
     """Those that fit a prompt, the best first: by what they are about, rare words, or a file or a name said outright."""
-    asked = prompt[:PROMPT_LOOKED_AT]
-    if not asked.strip() or not items:
+    prompt_start = prompt[:PROMPT_LOOKED_AT]
+    if not prompt_start.strip() or not items:
         return []
     from holdfast.features.memory.recall.selection import LEAST_FIT, Memory, rank_fitting
     from holdfast.handover.summary import Summary
 
     newest = max((i for i in items if i.type == SUMMARY), key=lambda i: i.at, default=None)
-    told = [item for item in items if item.type != SUMMARY or item is newest]
-    said = [Memory(id=item.id, text=item.text, by=item.origin, type=item.type) for item in told]
-    fits = dict(rank_fitting(said, asked, Summary(goals=(newest.text,)) if newest else None))
-    exact = set(names(asked))
-    scored = [(fits.get(item.id, 0.0) + (1.0 if exact & set(item.terms) else 0.0), item) for item in told]
-    found = [one for one in scored if one[0] >= LEAST_FIT]
-    return [item for _, item in sorted(found, key=lambda one: (-one[0], -worth(one[1], now), one[1].id))]
+    candidates = [item for item in items if item.type != SUMMARY or item is newest]
+    memories = [Memory(id=item.id, text=item.text, by=item.origin, type=item.type) for item in candidates]
+    fits = dict(rank_fitting(memories, prompt_start, Summary(goals=(newest.text,)) if newest else None))
+    exact = set(names(prompt_start))
+    scored = [(fits.get(item.id, 0.0) + (1.0 if exact & set(item.terms) else 0.0), item) for item in candidates]
+    matches = [one for one in scored if one[0] >= LEAST_FIT]
+    return [item for _, item in sorted(matches, key=lambda one: (-one[0], -worth(one[1], now), one[1].id))]
 
 
 def _is_about(item: ProjectItem, paths: Iterable[str]) -> bool:
-    return any(path == known or path.endswith(f"/{known.lstrip('./')}") for path in paths for known in item.files)
+    return any(path == file or path.endswith(f"/{file.lstrip('./')}") for path in paths for file in item.files)
 
 
 def _told(items: Sequence[ProjectItem], budget: int) -> Iterator[Context]:
@@ -251,8 +251,8 @@ def _handed_over(state: State, event: Event) -> Iterator[Context]:
 # ── a finished turn → memories, in the transaction that ended it: none is lost and none is made twice ────────────────
 
 
-def derive(state: State, event: Event, given: AnySettings) -> Iterator[Event]:
-    settings = settings_or_default(given)
+def derive(state: State, event: Event, raw_settings: AnySettings) -> Iterator[Event]:
+    settings = settings_or_default(raw_settings)
     if not settings.enabled:
         return
     if isinstance(event.data, SessionSummarised):
@@ -267,8 +267,8 @@ def derive(state: State, event: Event, given: AnySettings) -> Iterator[Event]:
     doc = SESSION.get(state, session_ref(event.session).key)
     turn = doc.finished_turn() if doc else None
     if doc and turn:
-        found = list(_candidates(turn, settings))
-        yield from observed_events(state, event, found)
+        candidates = list(_candidates(turn, settings))
+        yield from observed_events(state, event, candidates)
         yield from _ended_memories(state, event, turn)
         yield from _queued_for_model(doc, turn, event, settings)
 
@@ -289,14 +289,14 @@ def _queued_for_model(doc: MemorySession, turn: Turn, event: Event, settings: Me
 def _candidates(turn: Turn, settings: MemorySettings) -> Iterator[Candidate]:
     acts = [act for act in turn.acts if not is_excluded(act.paths, act.command, settings)]
     cap = PLANNING_CAP if turn.planning else HIGHEST
-    found = (
+    candidates = (
         *turn_rules.chosen(acts),
         *_said_by_user(turn),
         *turn_rules.repaired(acts),
         *turn_rules.worked_otherwise(acts),
         *turn_rules.by_agent(turn.message, turn.message_seq),
     )
-    yield from (replace(one, importance=min(one.importance, cap)) for one in found[:MOST_PER_TURN])
+    yield from (replace(one, importance=min(one.importance, cap)) for one in candidates[:MOST_PER_TURN])
 
 
 def _said_by_user(turn: Turn) -> Iterator[Candidate]:
@@ -316,33 +316,33 @@ def _summary(data: SessionSummarised, seq: int) -> Candidate:
     return Candidate(type=SUMMARY, text=text, origin=DEED, importance=3, evidence=(seq,), files=files)
 
 
-def observed_events(state: State, event: Event, found: Iterable[Candidate]) -> Iterator[Event]:
+def observed_events(state: State, event: Event, candidates: Iterable[Candidate]) -> Iterator[Event]:
     """What is new, against what is known: the same words are one memory, a newer statement replaces an older."""
     repo = _repo(state, event)
-    place = repo or event.project
-    known = _project(state, place).items
-    for one in found:
-        this = identity(place, one.type, one.text)
-        if not one.text or any(doc.status in (FORGOTTEN, DROPPED) for doc in _same_words(state, place, one.text)):
+    location = repo or event.project
+    items = _project(state, location).items
+    for one in candidates:
+        this = identity(location, one.type, one.text)
+        if not one.text or any(doc.status in (FORGOTTEN, DROPPED) for doc in _same_words(state, location, one.text)):
             continue
-        one = with_contradiction(known, this, _corroborated(known, this, one, event))
-        gone = superseded(known, this, one, event.session, event.at)
+        one = with_contradiction(items, this, _corroborated(items, this, one, event))
+        gone = superseded(items, this, one, event.session, event.at)
         yield derived_event(event, remembered(MemoryObserved(), this, one, repo=repo, supersedes=gone))
 
 
-def _corroborated(known: Sequence[ProjectItem], this: str, one: Candidate, event: Event) -> Candidate:
+def _corroborated(items: Sequence[ProjectItem], this: str, one: Candidate, event: Event) -> Candidate:
     """Likely words that replace something the user said for good are on a subject of which he says lasting things: without
     them the older ones would still be told."""
     if not one.uncertain or one.origin != USER or one.chance < CORROBORATED_FROM:
         return one
     certain = replace(one, uncertain=False)
-    return certain if superseded(known, this, certain, event.session, event.at) else one
+    return certain if superseded(items, this, certain, event.session, event.at) else one
 
 
-def _same_words(state: State, place: str, text: str) -> Iterator[Observation]:
+def _same_words(state: State, location: str, text: str) -> Iterator[Observation]:
     """As any type: what a person did not want does not come back because it is taken for something else."""
     for type_ in TYPES:
-        if doc := OBSERVATION.get(state, identity(place, type_, text)):
+        if doc := OBSERVATION.get(state, identity(location, type_, text)):
             yield doc
 
 
@@ -356,7 +356,7 @@ def remembered(
     )  # fmt: skip
 
 
-def with_contradiction(known: Iterable[ProjectItem], this: str, one: Candidate) -> Candidate:
+def with_contradiction(items: Iterable[ProjectItem], this: str, one: Candidate) -> Candidate:
     """Words that contradict older ones without saying that they replace them, or that replace what a person pinned: which
     holds is that person's to decide, so the newer waits in the inbox."""
     if one.origin != USER or one.uncertain or one.type == SUMMARY:
@@ -365,7 +365,7 @@ def with_contradiction(known: Iterable[ProjectItem], this: str, one: Candidate) 
     from holdfast.features.memory.validity.relations import may_contradict, replacement_strength
 
     new = parse_statement(one.text)
-    for item in known:
+    for item in items:
         if item.origin != USER or item.id == this or item.type == SUMMARY:
             continue
         old = parse_statement(item.text)
@@ -377,27 +377,27 @@ def with_contradiction(known: Iterable[ProjectItem], this: str, one: Candidate) 
     return one
 
 
-def contradicted(known: Iterable[ProjectItem], this: str, text: str) -> list[str]:
+def contradicted(items: Iterable[ProjectItem], this: str, text: str) -> list[str]:
     """What no longer holds once a person has decided for these words: all that they replace or may contradict."""
     from holdfast.features.memory.validity.parse import parse_statement
     from holdfast.features.memory.validity.relations import may_contradict, replaces
 
     new = parse_statement(text)
-    older = ((i.id, parse_statement(i.text)) for i in known if i.id != this and i.origin == USER and i.type != SUMMARY)
+    older = ((i.id, parse_statement(i.text)) for i in items if i.id != this and i.origin == USER and i.type != SUMMARY)
     return [identity for identity, old in older if replaces(new, old) or may_contradict(new, old)][:MOST_SUPERSEDED]
 
 
 def _repo(state: State, event: Event) -> str:
     """An event of a job does not say: then as the folder was last seen."""
-    known = PLACE.get(state, place_ref(event.project).key) if event.project and not repo_of(event) else None
-    return repo_of(event) or (known.repo if known else "")
+    doc = PLACE.get(state, place_ref(event.project).key) if event.project and not repo_of(event) else None
+    return repo_of(event) or (doc.repo if doc else "")
 
 
-def superseded(known: Iterable[ProjectItem], this: str, one: Candidate, session: str, at: int) -> list[str]:
+def superseded(items: Iterable[ProjectItem], this: str, one: Candidate, session: str, at: int) -> list[str]:
     """Older words of the user that these make void; of a session's summaries the older one. The agent's words replace
     nothing."""
     if one.type == SUMMARY:
-        return [i.id for i in known if i.type == SUMMARY and i.session == session and i.id != this]
+        return [i.id for i in items if i.type == SUMMARY and i.session == session and i.id != this]
     if one.origin != USER or one.uncertain:
         return []
     from holdfast.features.memory.validity.expiry import end_of
@@ -407,7 +407,7 @@ def superseded(known: Iterable[ProjectItem], this: str, one: Candidate, session:
     if end_of(one.text, day_of(at)):
         return []
     new = parse_statement(one.text)
-    older = [i for i in known if i.id != this and i.origin == USER and not i.pinned and i.type != SUMMARY]
+    older = [i for i in items if i.id != this and i.origin == USER and not i.pinned and i.type != SUMMARY]
     strengths = {item.id: replacement_strength(new, parse_statement(item.text)) for item in older}
     return choose_replaced(strengths)[:MOST_SUPERSEDED]
 
@@ -433,13 +433,13 @@ def _ended_memories(state: State, event: Event, turn: Turn) -> Iterator[Event]:
 # ── which jobs follow ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def enqueue(state: State, event: Event, given: AnySettings) -> Iterator[Job]:
+def enqueue(state: State, event: Event, raw_settings: AnySettings) -> Iterator[Job]:
     data = event.data
     if isinstance(data, RememberedPayload):
         if data.files:
             yield Job(kind=FIND_FILES, dedupe=data.id, payload={"id": data.id})
     elif isinstance(data, TurnQueued):
-        wait = settings_or_default(given).model.wait_seconds
+        wait = settings_or_default(raw_settings).model.wait_seconds
         yield Job(kind=BATCH, dedupe="queued", run_at=event.at + wait * 1000)
     elif isinstance(data, ModelAsked):
         meter = METER.get(state, METER_REF.key)

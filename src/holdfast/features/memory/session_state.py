@@ -151,9 +151,9 @@ def _failed_after_all(doc: MemorySession, event: Event) -> MemorySession:
     if data.ok is not False or doc.closed:
         return doc
     act = Act(seq=data.of, action=data.action, command=data.command[:COMMAND])
-    acts = [known for known in doc.acts if known.seq != data.of]
+    acts = [earlier for earlier in doc.acts if earlier.seq != data.of]
     if turn_rules.is_needed(acts, act):
-        acts = sorted([*acts, act], key=lambda known: known.seq)[-MOST_ACTS:]
+        acts = sorted([*acts, act], key=lambda earlier: earlier.seq)[-MOST_ACTS:]
     return replace(doc, acts=acts, commands={name: at for name, at in doc.commands.items() if at != data.of})
 
 
@@ -204,14 +204,14 @@ def _observed(doc: MemorySession, event: Event) -> MemorySession:
         return doc
     # What it replaces is not handed over beside it.
     gone = {data.id, *data.supersedes}
-    kept = [one for one in doc.own if one.id not in gone]
-    return replace(doc, own=[*kept, OwnMemory(data.id, one_line(data.text, 300), data.type)][-MOST_OWN:])
+    others = [one for one in doc.own if one.id not in gone]
+    return replace(doc, own=[*others, OwnMemory(data.id, one_line(data.text, 300), data.type)][-MOST_OWN:])
 
 
 def _memory_gone(doc: MemorySession, event: Event) -> MemorySession:
     data: MemoryPayload = event.data
-    kept = [one for one in doc.own if one.id != data.id]
-    return replace(doc, own=kept) if len(kept) < len(doc.own) else doc
+    remaining = [one for one in doc.own if one.id != data.id]
+    return replace(doc, own=remaining) if len(remaining) < len(doc.own) else doc
 
 
 def _queued(doc: MemorySession, event: Event) -> MemorySession:

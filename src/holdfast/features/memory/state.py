@@ -157,8 +157,8 @@ def _kept(doc: Observation | None, event: Event, identity: str) -> Observation |
         return replace(doc, status=DROPPED) if doc else doc
     if data.id != identity:
         return _observed(doc, event, identity)
-    kept = doc if doc and doc.status != FORGOTTEN else _new_observation(event, data)
-    return replace(kept, status=ACTIVE, type=data.type or kept.type, at=event.at)
+    observation = doc if doc and doc.status != FORGOTTEN else _new_observation(event, data)
+    return replace(observation, status=ACTIVE, type=data.type or observation.type, at=event.at)
 
 
 def _dropped(doc: Observation | None, _event: Event, _identity: str) -> Observation | None:
@@ -227,11 +227,11 @@ def worth(item: ProjectItem, now: int) -> float:
 
 def _item_observed(doc: ProjectMemory, event: Event) -> ProjectMemory:
     data: RememberedPayload = event.data
-    known = next((item for item in doc.items if item.id == data.id), None)
-    if data.status == CANDIDATE and known is None:
+    existing = next((item for item in doc.items if item.id == data.id), None)
+    if data.status == CANDIDATE and existing is None:
         return doc
     gone = {data.id, *data.supersedes}
-    item = _new_item(event, data) if known is None else replace(known, times=known.times + 1, at=event.at)
+    item = _new_item(event, data) if existing is None else replace(existing, times=existing.times + 1, at=event.at)
     return replace(doc, items=_best([*(i for i in doc.items if i.id not in gone), item], event.at))
 
 
@@ -264,8 +264,8 @@ def _item_changed(change: Callable[[ProjectItem, Event], ProjectItem]) -> "Proje
 
 def _item_gone(doc: ProjectMemory, event: Event) -> ProjectMemory:
     named: MemoryPayload = event.data
-    kept = [item for item in doc.items if item.id != named.id]
-    return replace(doc, items=kept) if len(kept) < len(doc.items) else doc
+    remaining = [item for item in doc.items if item.id != named.id]
+    return replace(doc, items=remaining) if len(remaining) < len(doc.items) else doc
 
 
 def _handed_over(doc: ProjectMemory, event: Event) -> ProjectMemory:

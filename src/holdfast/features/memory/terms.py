@@ -54,5 +54,5 @@ def files_in(text: str) -> list[str]:
 
 
 def _tokens(text: str) -> list[str]:
-    found = (token.rstrip("./-") for token in _TOKEN.findall(text))
-    return [token for token in found if len(token) <= LONGEST_NAME]
+    tokens = (token.rstrip("./-") for token in _TOKEN.findall(text))
+    return [token for token in tokens if len(token) <= LONGEST_NAME]

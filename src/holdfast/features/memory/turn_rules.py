@@ -71,7 +71,7 @@ def is_needed(acts: Sequence[Act], act: Act) -> bool:
         return act.ok and bool(act.text)
     if act.action == "shell" and not act.ok and not _DULL.match(act.command):
         return True
-    failed = [n for n, known in enumerate(acts) if known.action == "shell" and not known.ok]
+    failed = [n for n, earlier in enumerate(acts) if earlier.action == "shell" and not earlier.ok]
     if not failed:
         return False
     since = acts[failed[-1] + 1 :]
@@ -170,20 +170,20 @@ BY_AGENT: tuple[tuple[str, int, re.Pattern[str]], ...] = (
 
 
 def by_agent(message: str, seq: int) -> Iterator[Candidate]:
-    given = 0
+    count = 0
     for words in sentences(message):
-        found = _typed(words, BY_AGENT)
-        if found and given < MOST_OF_AGENT:
-            given += 1
-            yield _candidate(found, words, seq)
+        typed = _typed(words, BY_AGENT)
+        if typed and count < MOST_OF_AGENT:
+            count += 1
+            yield _candidate(typed, words, seq)
 
 
 def _typed(words: str, rules: tuple[tuple[str, int, re.Pattern[str]], ...]) -> tuple[str, int] | None:
     return next(((type_, weight) for type_, weight, rule in rules if rule.search(words)), None)
 
 
-def _candidate(found: tuple[str, int], words: str, seq: int) -> Candidate:
+def _candidate(typed: tuple[str, int], words: str, seq: int) -> Candidate:
     files = tuple(files_in(words)[:5])
     return Candidate(
-        type=found[0], importance=found[1], text=words, origin=AGENT, evidence=(seq,) if seq else (), files=files
+        type=typed[0], importance=typed[1], text=words, origin=AGENT, evidence=(seq,) if seq else (), files=files
     )

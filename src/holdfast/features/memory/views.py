@@ -48,10 +48,10 @@ def search(call: Call) -> dict[str, Any]:
     if not question:
         raise CommandRefused("a search needs words")
     limit, offset = _number(call, "limit", 10, 1, MOST), _number(call, "offset", 0, 0, FARTHEST)
-    found, since = catalogue(call.state_dir), int(call.args.get("since") or 0)
-    hits = found.find(call.reader, question, places=lookup.places(call), since=since, limit=offset + limit + SPARE)
+    index, since = catalogue(call.state_dir), int(call.args.get("since") or 0)
+    hits = index.find(call.reader, question, places=lookup.places(call), since=since, limit=offset + limit + SPARE)
     rows = (row for hit in hits if (row := _row(call, hit, str(call.args.get("type") or ""))))
-    return {"hits": list(itertools.islice(rows, offset, offset + limit)), "texts": len(found)}
+    return {"hits": list(itertools.islice(rows, offset, offset + limit)), "texts": len(index)}
 
 
 def _row(call: Call, hit: Hit, type_: str) -> dict[str, Any] | None:
@@ -79,11 +79,11 @@ def _observations(call: Call, hit: Hit) -> Iterator[Observation]:
 
 def around(call: Call) -> dict[str, Any]:
     """What was said before and after it, in the same session."""
-    wanted = lookup.anything(call)
-    if isinstance(wanted, Event):
-        session, seq = wanted.session, wanted.seq
+    item = lookup.anything(call)
+    if isinstance(item, Event):
+        session, seq = item.session, item.seq
     else:
-        session, seq = wanted.session, (wanted.evidence or [wanted.seq])[0]
+        session, seq = item.session, (item.evidence or [item.seq])[0]
     if not session:
         return {"session": "", "said": []}
     most = _number(call, "limit", AROUND, 1, 50)
@@ -100,15 +100,15 @@ def _said(event: Event) -> dict[str, Any]:
 
 
 def show(call: Call) -> dict[str, Any]:
-    wanted = lookup.anything(call)
-    if isinstance(wanted, Event):
+    item = lookup.anything(call)
+    if isinstance(item, Event):
         return {
-            "id": f"e{wanted.seq}", "kind": wanted.kind, "text": text_of(wanted), "session": wanted.session,
-            "project": wanted.project, "at": wanted.at, "seq": wanted.seq, "evidence": [],
+            "id": f"e{item.seq}", "kind": item.kind, "text": text_of(item), "session": item.session,
+            "project": item.project, "at": item.at, "seq": item.seq, "evidence": [],
         }  # fmt: skip
-    evidence = [event for seq in wanted.evidence if (event := call.reader.event(seq))]
+    evidence = [event for seq in item.evidence if (event := call.reader.event(seq))]
     return {
-        **msgspec.to_builtins(wanted),
+        **msgspec.to_builtins(item),
         "kind": "observation",
         "evidence": [_evidence(event) for event in evidence],
     }
@@ -124,12 +124,12 @@ def _evidence(event: Event) -> dict[str, Any]:
 def listed(call: Call) -> dict[str, Any]:
     """Newest first."""
     limit, status = _number(call, "limit", 20, 1, MOST), str(call.args.get("status") or ACTIVE)
-    found = [
+    observations = [
         doc
-        for place in lookup.places(call) or [""]
-        for _, doc in OBSERVATION.list(call.reader, project=place, status=status, limit=limit)
+        for project in lookup.places(call) or [""]
+        for _, doc in OBSERVATION.list(call.reader, project=project, status=status, limit=limit)
     ]
-    newest = sorted(found, key=lambda doc: -doc.at)[:limit]
+    newest = sorted(observations, key=lambda doc: -doc.at)[:limit]
     return {"observations": [msgspec.to_builtins(doc) for doc in newest]}
 
 

@@ -101,16 +101,16 @@ def add_run(runs: list[CheckRun], run: CheckRun) -> list[CheckRun]:
     if run.verdict == Verdict.UNKNOWN or (run.verdict == Verdict.DID_NOT_RUN and not could_not_start(run)):
         return runs
     if run.verdict == Verdict.DID_NOT_RUN:
-        kept = [old for old in runs if not (old.verdict == Verdict.DID_NOT_RUN and _same_suite(run, old))]
-        return _bounded([*kept, run]) if run.is_test else runs
+        remaining = [old for old in runs if not (old.verdict == Verdict.DID_NOT_RUN and _same_suite(run, old))]
+        return _bounded([*remaining, run]) if run.is_test else runs
     replaced = [old for old in runs if _replaces(run, old)]
-    kept = [old for old in runs if old not in replaced]
-    wide = next((old for old in kept if _stands_for(old, run)), None)
+    remaining = [old for old in runs if old not in replaced]
+    wide = next((old for old in remaining if _stands_for(old, run)), None)
     if wide is not None:
         confirmed = msgspec.structs.replace(wide, content=run.content or wide.content)
-        return [confirmed if old is wide else old for old in kept]
+        return [confirmed if old is wide else old for old in remaining]
     suite = next((old.suite for old in replaced if old.dir == run.dir), run.suite)
-    return _bounded([*kept, msgspec.structs.replace(run, suite=suite, content=_content_of(run, replaced))])
+    return _bounded([*remaining, msgspec.structs.replace(run, suite=suite, content=_content_of(run, replaced))])
 
 
 def _content_of(run: CheckRun, replaced: list[CheckRun]) -> str:

@@ -37,8 +37,8 @@ DEFAULT_TTL_S = 300
 
 def look(call: Call) -> CommandResult:
     """A fresh look now; the answer comes before it is over (see the view `project.looking`). `quick`: at git only."""
-    asked = LookAsked(quick=bool(call.args.get("quick")))
-    return CommandResult((own_event(asked, call.now, project=_root(call)),), {"asked": True})
+    request = LookAsked(quick=bool(call.args.get("quick")))
+    return CommandResult((own_event(request, call.now, project=_root(call)),), {"asked": True})
 
 
 def _root(call: Call) -> str:
@@ -71,8 +71,8 @@ def add_task(call: Call) -> CommandResult:
 
 
 def _added_task(reader: Reader, root: str, key: str) -> dict[str, str]:
-    found = next((one for one in load_project(reader, root).tasks if one.key == key), None)
-    return {"id": found.id, "description": found.description} if found else {"id": "", "description": ""}
+    task = next((one for one in load_project(reader, root).tasks if one.key == key), None)
+    return {"id": task.id, "description": task.description} if task else {"id": "", "description": ""}
 
 
 def finish_task(call: Call) -> CommandResult:
@@ -100,11 +100,11 @@ def dismiss_task(call: Call) -> CommandResult:
 
 
 def _open_task(call: Call, root: str) -> Task:
-    wanted = str(call.args.get("id") or "")
+    task_id = str(call.args.get("id") or "")
     doc = tasks_at(load_project(call.reader, root), call.now)
-    task = next((one for one in doc.tasks if one.id == wanted), None)
+    task = next((one for one in doc.tasks if one.id == task_id), None)
     if task is None:
-        raise CommandRefused(f"there is no open task {wanted!r}", fix="See: holdfast task list")
+        raise CommandRefused(f"there is no open task {task_id!r}", fix="See: holdfast task list")
     return task
 
 
@@ -126,8 +126,8 @@ def resolve(call: Call) -> CommandResult:
 
 def _resolved(reader: Reader, root: str, call: Call, override: str) -> dict[str, Any]:
     remote, cwd = load_project(call.reader, root).git.remote, str(call.args.get("cwd") or "")
-    found = resolve_project(reader, root, remote, call.settings or DEFAULTS, call.now, override, cwd)
-    return {**resolution_fields(found), "root": root}
+    resolution = resolve_project(reader, root, remote, call.settings or DEFAULTS, call.now, override, cwd)
+    return {**resolution_fields(resolution), "root": root}
 
 
 # ── leases ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -136,7 +136,7 @@ def _resolved(reader: Reader, root: str, call: Call, override: str) -> dict[str,
 def acquire(call: Call) -> CommandResult:
     """`answer` granted, waiting (ask the view `project.lease_answer` again), busy, or refused."""
     name, request, owner = _lease_name(call), delivery_key(call.now), _owner(call)
-    asked = LeaseAsked(
+    lease_request = LeaseAsked(
         name=name,
         owner=owner.owner,
         pid=owner.pid,
@@ -151,7 +151,7 @@ def acquire(call: Call) -> CommandResult:
         within=[str(one) for one in call.args.get("within") or ()],
         request=request,
     )
-    event = replace(own_event(asked, call.now, session=call.session, project=call.project), key=request)
+    event = replace(own_event(lease_request, call.now, session=call.session, project=call.project), key=request)
     freed = tuple(free_lost(LEASES.load(call.reader, ALL), call.now))
     shown = {"name": name, "request": request, "owner": owner.owner, "pid": owner.pid}
     return CommandResult((*freed, event), lambda reader: {**shown, **find_answer(reader, name, request)})
@@ -175,8 +175,8 @@ def keep(call: Call) -> CommandResult:
     name, owner = _lease_name(call), str(call.args.get("owner"))
     if not any(entry.owner == owner for entry in _lease(call, name).holders):
         raise CommandRefused(f"{name} is not held by {owner} any more")
-    kept = own_event(LeaseKept(name=name, owner=owner), call.now, project=call.project)
-    return CommandResult((kept,), {"name": name})
+    event = own_event(LeaseKept(name=name, owner=owner), call.now, project=call.project)
+    return CommandResult((event,), {"name": name})
 
 
 def release(call: Call) -> CommandResult:
@@ -221,10 +221,10 @@ def _owner(call: Call) -> Owner:
         session = doing.sessions.get(call.session) if doing else None
         if session and session.pid and start_time(session.pid) is not None:
             pid = session.pid
-    found = owner_of(pid) if isinstance(pid, int) else None
-    if found is None:
+    owner = owner_of(pid) if isinstance(pid, int) else None
+    if owner is None:
         raise CommandRefused(f"process {pid} does not run", fix="Name one that does with --pid.")
-    return found
+    return owner
 
 
 COMMANDS = {

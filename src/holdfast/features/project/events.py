@@ -76,14 +76,14 @@ def keys(event: Event) -> Iterable[Ref]:
     key = project_key(event.project)
     if kind in LEARNING_KINDS:
         return (HABITS.ref(key),)
-    found = [PROJECT.ref(key)] if kind in CHANGES and _concerns_project(event) else []
+    refs = [PROJECT.ref(key)] if kind in CHANGES and _concerns_project(event) else []
     if kind in GLOBAL_KINDS:
-        found.append(GLOBAL.ref(ALL))
+        refs.append(GLOBAL.ref(ALL))
     if kind == GitActed.KIND:
-        found += [COMMIT.ref(sha) for sha in commits_of(event)]
+        refs += [COMMIT.ref(sha) for sha in commits_of(event)]
     if concerns_activity(event):
-        found.append(ACTIVITY.ref(key))
-    return found
+        refs.append(ACTIVITY.ref(key))
+    return refs
 
 
 def _concerns_project(event: Event) -> bool:
@@ -134,9 +134,9 @@ def _observed(doc: Project, event: Event) -> Project:
     """Sections that are there replace what was known; `junit` holds test runs, `name` and `folder` are kept."""
     data: ProjectObserved = event.data
     facts = data.facts
-    found = {name: value for name in SECTIONS if (value := getattr(facts, name)) is not None}
-    looked = {**doc.looked, **dict.fromkeys(found, event.at)}
-    after = replace(doc, **found, looked=looked, sums={**doc.sums, **data.sums})
+    sections = {name: value for name in SECTIONS if (value := getattr(facts, name)) is not None}
+    looked = {**doc.looked, **dict.fromkeys(sections, event.at)}
+    after = replace(doc, **sections, looked=looked, sums={**doc.sums, **data.sums})
     for report in facts.junit or ():
         after = _with_run(after, _run_of_report(report, after.git.current_branch or ""))
     return replace(
@@ -187,8 +187,10 @@ def _area_validated(doc: Project, event: Event) -> Project:
 def _rule_checked(doc: Project, event: Event) -> Project:
     data: RuleChecked = event.data
     rules = {**_without(doc.own_rules, data.name), data.name: RuleOutcome(data.ok, data.exit_code, data.rule)}
-    wanted = set(data.names or rules)
-    return replace(doc, own_rules=_last({name: rule for name, rule in rules.items() if name in wanted}, MAX_RULES))
+    current_names = set(data.names or rules)
+    return replace(
+        doc, own_rules=_last({name: rule for name, rule in rules.items() if name in current_names}, MAX_RULES)
+    )
 
 
 def _time_passed(doc: Project, _event: Event) -> Project:
@@ -314,8 +316,8 @@ def _uat_ended(doc: Project, event: Event) -> Project:
     name = str(event.get("scenario") or run.name)[:100]
     outcome = str(event.get("outcome") or event.get("result") or "")
     failed = outcome in FAILURES if outcome else bool(run.failed_steps)
-    known = _without(doc.others.uat_failed, name)
-    scenarios = {**known, name: event.at} if name and failed else known
+    other_failed = _without(doc.others.uat_failed, name)
+    scenarios = {**other_failed, name: event.at} if name and failed else other_failed
     return _with_others(doc, uat_runs=runs, uat_failed=_last(scenarios, MAX_NAMES))
 
 
@@ -364,28 +366,28 @@ def _reduce_global(doc: GlobalState | None, event: Event) -> GlobalState:
     before = doc or GlobalState()
     if isinstance(event.data, LeaseChanged):
         return _global_lock(before, event, event.data)
-    known = before.projects.get(event.project) or KnownProject()
-    seen = _known_project(known, event.data.facts)
-    if seen == known:
+    project = before.projects.get(event.project) or KnownProject()
+    seen = _known_project(project, event.data.facts)
+    if seen == project:
         return before
     projects = {**_without(before.projects, event.project), event.project: seen}
     return replace(before, projects=_last(projects, MAX_PROJECTS), at=event.at)
 
 
-def _known_project(known: KnownProject, facts: ProjectFacts) -> KnownProject:
+def _known_project(project: KnownProject, facts: ProjectFacts) -> KnownProject:
     """Only what matters to other projects: most of what a project reports changes nothing here."""
-    own = known.habits if facts.patterns is None else [habit for habit in facts.patterns if not habit.projects]
+    own = project.habits if facts.patterns is None else [habit for habit in facts.patterns if not habit.projects]
     return KnownProject(
-        name=known.name if facts.name is None else facts.name,
-        folder=known.folder if facts.folder is None else facts.folder,
-        status=known.status if facts.git is None else facts.git.status,
+        name=project.name if facts.name is None else facts.name,
+        folder=project.folder if facts.folder is None else facts.folder,
+        status=project.status if facts.git is None else facts.git.status,
         habits=own[:MAX_SHARED_HABITS],
     )
 
 
 def _global_lock(doc: GlobalState, event: Event, data: LeaseChanged) -> GlobalState:
-    known = doc.locks.get(data.name)
-    if known == data.lock or (known is None and not data.lock.held):
+    current_lock = doc.locks.get(data.name)
+    if current_lock == data.lock or (current_lock is None and not data.lock.held):
         return doc
     locks = {**_without(doc.locks, data.name), **({data.name: data.lock} if data.lock.held else {})}
     return replace(doc, locks=_last(locks, MAX_GLOBAL_LOCKS), at=event.at)

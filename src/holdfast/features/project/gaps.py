@@ -55,9 +55,9 @@ Rule = Callable[[Project, int], Iterator[Gap]]
 
 def open_gaps(doc: Project, at: int) -> list[Gap]:
     """All gaps of this moment, the most pressing first, without those that are switched off or dismissed."""
-    found = [gap for rule in RULES for gap in rule(doc, at) if gap.type not in doc.rules.off]
-    wanted = [gap for gap in found if not _is_dismissed(doc, gap)]
-    placed = [msgspec.structs.replace(g, priority=doc.rules.priorities.get(g.type, g.priority)) for g in wanted]
+    gaps = [gap for rule in RULES for gap in rule(doc, at) if gap.type not in doc.rules.off]
+    not_dismissed = [gap for gap in gaps if not _is_dismissed(doc, gap)]
+    placed = [msgspec.structs.replace(g, priority=doc.rules.priorities.get(g.type, g.priority)) for g in not_dismissed]
     return sorted(placed, key=lambda gap: PRIORITIES.index(gap.priority))
 
 
@@ -100,14 +100,14 @@ def _broken_suite(key: str, runs: list[CheckRun]) -> Gap:
     failures = list(dict.fromkeys(name for run in runs for name in run.failures))
     counted = any(run.failed or run.failures for run in runs)
     where = f" in {last.dir}" if last.dir != "." else ""
-    told = f" ({join_names(failures)})" if failures else ""
+    failed_names = f" ({join_names(failures)})" if failures else ""
     commit = f", on commit {last.commit[:12]} or changes on top of it" if last.commit else ""
     return Gap(
         type="broken_tests",
         key=key,
         priority="P0",
         description=f"{plural(failed, 'test')} failing{where}" if counted else f"Tests failing{where}",
-        why=f"`{last.command or last.runner}` failed at {iso(last.at)}{commit}: {last.why or 'it failed'}{told}.",
+        why=f"`{last.command or last.runner}` failed at {iso(last.at)}{commit}: {last.why or 'it failed'}{failed_names}.",
         done_when=(f"A run of {last.place} that includes what failed passes",),
         method="test_run",
         blocking=("commit", "push"),
@@ -325,8 +325,8 @@ def own_tasks(doc: Project, _at: int) -> Iterator[Gap]:
         )
 
 
-def _priority(given: str) -> str:
-    return given if given in PRIORITIES else DEFAULT_PRIORITY
+def _priority(priority: str) -> str:
+    return priority if priority in PRIORITIES else DEFAULT_PRIORITY
 
 
 # ── P2: maintenance ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -391,40 +391,40 @@ def stale_index(doc: Project, _at: int) -> Iterator[Gap]:
 
 
 def new_todos(doc: Project, _at: int) -> Iterator[Gap]:
-    count, places = doc.todos.count, doc.todos.places
+    count, locations = doc.todos.count, doc.todos.places
     if count:
         yield Gap(
             type="todos_added",
             priority="P3",
             description=f"{plural(count, 'TODO or FIXME', 'TODOs or FIXMEs')} added on this branch",
-            why=f"They are in {join_names(places)}.",
+            why=f"They are in {join_names(locations)}.",
             done_when=("The branch adds no TODO or FIXME",),
             method="branch_diff",
             capabilities=("code_editing",),
-            resources=tuple(f"filesystem:{place.partition(':')[0]}" for place in places[:NAMED]),
+            resources=tuple(f"filesystem:{location.partition(':')[0]}" for location in locations[:NAMED]),
             complexity="medium",
             minutes=15 * min(count, 8),
             confidence=0.3,
-            basis=_digest(places),
+            basis=_digest(locations),
             seen_at=doc.looked.get("todos", 0),
         )
 
 
 def untracked_sources(doc: Project, _at: int) -> Iterator[Gap]:
-    found = doc.git.untracked_sources
-    if found:
+    paths = doc.git.untracked_sources
+    if paths:
         yield Gap(
             type="untracked_sources",
             priority="P3",
-            description=f"{plural(len(found), 'untracked file')} like source code",
-            why=f"Git does not know {join_names(found)}; a commit would leave them out.",
+            description=f"{plural(len(paths), 'untracked file')} like source code",
+            why=f"Git does not know {join_names(paths)}; a commit would leave them out.",
             done_when=("Each of them is added or ignored",),
             method="git_status_check",
             capabilities=("git",),
-            resources=tuple(f"filesystem:{path}" for path in found[:NAMED]),
+            resources=tuple(f"filesystem:{path}" for path in paths[:NAMED]),
             minutes=3,
             confidence=0.8,
-            basis=_digest(found),
+            basis=_digest(paths),
         )
 
 

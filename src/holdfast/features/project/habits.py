@@ -65,12 +65,12 @@ def _name_of(words: list[str]) -> str:
 
 def _without_options(words: list[str]) -> list[str]:
     """`git -C x commit`, `make -j4 test`: what comes before the subcommand."""
-    found, skip = [], False
+    remaining, skip = [], False
     for word in words:
         if not skip and not word.startswith("-"):
-            found.append(word)
+            remaining.append(word)
         skip = word in _VALUES
-    return found
+    return remaining
 
 
 # What is going on in a project right now: who edits what, what each turn changed and ran, what was spent. Small.
@@ -172,8 +172,8 @@ def _edit(doc: Activity, event: Event) -> Activity:
     session = _session(doc, event)
     if event.kind == "tool.failed" or not data.paths:
         return _with_session(doc, event, session)
-    kept = [edit for edit in doc.edits if edit.path not in data.paths]
-    edits = [*kept, *(Edit(path, event.session, event.at) for path in data.paths)][-MAX_EDITS:]
+    other_edits = [edit for edit in doc.edits if edit.path not in data.paths]
+    edits = [*other_edits, *(Edit(path, event.session, event.at) for path in data.paths)][-MAX_EDITS:]
     resumed = event.at - doc.last_edit > PAUSE
     began = event.at if resumed else doc.work_began or event.at
     turn = _open_turn(session)
@@ -317,11 +317,11 @@ def _after(folders: Mapping[str, HabitTable], turn: TurnSummed, at: int) -> dict
 
 def _count(table: HabitTable, ran: list[str], at: int) -> HabitTable:
     """One more occasion for every command known here. The occasion on which one is first seen proves nothing yet."""
-    kept = {
+    counted = {
         name: _with_outcome(habit, name in ran, at) for name, habit in table.items() if at - habit.at < FORGET_AFTER
     }
-    fresh = {name: Habit(at=at) for name in ran if name not in kept}
-    return _newest({**kept, **fresh}, MAX_HABIT_COMMANDS, lambda habit: habit.at)
+    fresh = {name: Habit(at=at) for name in ran if name not in counted}
+    return _newest({**counted, **fresh}, MAX_HABIT_COMMANDS, lambda habit: habit.at)
 
 
 def _with_outcome(habit: Habit, holds: bool, at: int) -> Habit:
@@ -332,16 +332,16 @@ def _with_outcome(habit: Habit, holds: bool, at: int) -> Habit:
 def _newest(table: Mapping[str, V], most: int, at: Callable[[V], int]) -> dict[str, V]:
     if len(table) <= most:
         return dict(table)
-    kept = set(sorted(table, key=lambda name: (at(table[name]), name))[-most:])
-    return {name: value for name, value in table.items() if name in kept}
+    newest_names = set(sorted(table, key=lambda name: (at(table[name]), name))[-most:])
+    return {name: value for name, value in table.items() if name in newest_names}
 
 
 def _waits(waits: HabitTable, commit: CommitSeen, at: int) -> HabitTable:
     if not commit.first_edit:
         return dict(waits)
     took = at - commit.first_edit
-    known = {str(hours): waits.get(str(hours)) or Habit() for hours in WAITS}
-    return {hours: _with_outcome(habit, took < int(hours) * HOUR, at) for hours, habit in known.items()}
+    by_hours = {str(hours): waits.get(str(hours)) or Habit() for hours in WAITS}
+    return {hours: _with_outcome(habit, took < int(hours) * HOUR, at) for hours, habit in by_hours.items()}
 
 
 # ── what is shown ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -351,12 +351,12 @@ def shown_habits(doc: Habits | None, now: int) -> list[HabitFacts]:
     """The habits worth showing, the surest first."""
     if not doc:
         return []
-    found = [
+    habits = [
         *(_facts(f"Always run {name} before commit", h) for name, h in doc.before_commit.items()),
         *(_facts(f"{name} after changes in {area}", h) for area, t in doc.after.items() for name, h in t.items()),
         *_shown_waits(doc.waits),
     ]
-    worth = [h for h in found if h.seen >= FEWEST and now - h.last_observed < FORGET_AFTER]
+    worth = [h for h in habits if h.seen >= FEWEST and now - h.last_observed < FORGET_AFTER]
     worth = [h for h in worth if confidence(h.held, h.seen) >= SHOWN_FROM]
     return sorted(worth, key=lambda h: (-confidence(h.held, h.seen), -h.seen, h.pattern))
 
@@ -385,14 +385,14 @@ def shared_habits(by_project: Mapping[str, Iterable[HabitFacts]], now: int) -> l
     return sorted(several, key=lambda h: (-confidence(h.held, h.seen), h.pattern))
 
 
-def _joined(known: HabitFacts | None, habit: HabitFacts, project: str) -> HabitFacts:
-    known = known or HabitFacts(pattern=habit.pattern)
+def _joined(total: HabitFacts | None, habit: HabitFacts, project: str) -> HabitFacts:
+    total = total or HabitFacts(pattern=habit.pattern)
     return replace(
-        known,
-        held=known.held + habit.held,
-        seen=known.seen + habit.seen,
-        last_observed=max(known.last_observed, habit.last_observed),
-        projects=[*known.projects, project],
+        total,
+        held=total.held + habit.held,
+        seen=total.seen + habit.seen,
+        last_observed=max(total.last_observed, habit.last_observed),
+        projects=[*total.projects, project],
     )
 
 

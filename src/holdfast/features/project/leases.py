@@ -189,12 +189,12 @@ def _waits_for(table: LeaseTable, owner: str) -> Iterator[WaitStep]:
     """The holders of what it waits for, those before it in the line, and what it started itself and waits for."""
     for name, lease in table.leases.items():
         yield from (WaitStep(owner, name, STARTED, w.owner) for w in lease.waiters if owner in w.within)
-        place = next((n for n, w in enumerate(lease.waiters) if w.owner == owner), None)
-        if place is None:
+        position = next((n for n, w in enumerate(lease.waiters) if w.owner == owner), None)
+        if position is None:
             continue
-        me = lease.waiters[place]
+        me = lease.waiters[position]
         yield from (WaitStep(owner, name, "holds", h.owner) for h in _against(me, lease.holders))
-        before = _against(me, lease.waiters[:place])
+        before = _against(me, lease.waiters[:position])
         yield from (WaitStep(owner, name, "waits for before it", w.owner) for w in before)
 
 
@@ -249,9 +249,9 @@ def _put(table: LeaseTable, name: str, lease: Lease) -> LeaseTable:
 
 def _answer(table: LeaseTable, entry: LeaseEntry, answer: str, why: str = "") -> LeaseTable:
     """What became of a request, for the one who asked to read; the last few of them."""
-    given = LeaseAnswer(request=entry.request, answer=answer, token=entry.token, until=entry.until, why=why)
+    lease_answer = LeaseAnswer(request=entry.request, answer=answer, token=entry.token, until=entry.until, why=why)
     others = [one for one in table.answers if one.request != entry.request]
-    return replace(table, answers=[*others, given][-MAX_ANSWERS:])
+    return replace(table, answers=[*others, lease_answer][-MAX_ANSWERS:])
 
 
 def _describe_holders(name: str, lease: Lease) -> str:
@@ -312,8 +312,8 @@ def why_lost(entry: LeaseEntry, now: int) -> str:
 
 def start_time(pid: int) -> int | None:
     """When it was started, in the kernel's own count."""
-    found = look(pid)
-    return found.start if found else None
+    process = look(pid)
+    return process.start if process else None
 
 
 def free_lost(table: LeaseTable | None, now: int) -> Iterator[Event]:

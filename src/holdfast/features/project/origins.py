@@ -65,8 +65,8 @@ def show_origin(call: Call) -> dict[str, Any]:
     sha, path, text = (str(call.args.get(name) or "") for name in ("commit", "path", "text"))
     if not (sha or path):
         raise CommandRefused("there is neither a commit nor a file", fix="holdfast blame FILE:LINE")
-    found: dict[str, Any] = msgspec.to_builtins(find_origin(call.reader, call.project, sha, path, text))
-    return found
+    origin: dict[str, Any] = msgspec.to_builtins(find_origin(call.reader, call.project, sha, path, text))
+    return origin
 
 
 def find_origin(reader: Reader, project: str, sha: str, path: str, text: str) -> Origin:
@@ -86,14 +86,14 @@ def _work_before(reader: Reader, commit: CommitOrigin) -> list[Turn]:
     """The session's turns with edits since its commit before this one, oldest first."""
     kinds = ("tool.finished", GitActed.KIND)
     query = EventQuery(session=commit.session, kinds=kinds, before=commit.seq, newest=True, limit=PAGE)
-    found: dict[int, Turn] = {}
+    turns: dict[int, Turn] = {}
     for event in sorted(reader.events(query), key=lambda one: -one.seq):
         if event.kind == GitActed.KIND and commits_of(event):
             break
-        if event.kind != GitActed.KIND and event.data.action == "edit" and len(found) < MAX_WORK:
+        if event.kind != GitActed.KIND and event.data.action == "edit" and len(turns) < MAX_WORK:
             turn = turn_at(reader, event)
-            found.setdefault(turn.number, turn)
-    return [found[number] for number in sorted(found)]
+            turns.setdefault(turn.number, turn)
+    return [turns[number] for number in sorted(turns)]
 
 
 def _why_unknown(sha: str, commit: CommitOrigin | None) -> str:
@@ -104,16 +104,16 @@ def _why_unknown(sha: str, commit: CommitOrigin | None) -> str:
 
 def turn_at(reader: Reader, event: Event) -> Turn:
     """The turn an event happened in."""
-    found = Turn(session=event.session, agent=event.agent)
+    turn = Turn(session=event.session, agent=event.agent)
     query = EventQuery(session=event.session, kinds=(PromptSubmitted.KIND,), before=event.seq, limit=MAX_TURNS)
     prompts = [one for one in reader.events(query) if not one.data.synthetic and not one.data.lane]
     if not prompts:
-        return found
+        return turn
     last = prompts[-1]
-    found.agent = found.agent or last.agent
-    found.number, found.at, found.prompt = len(prompts), last.at, last.data.prompt[:MAX_TEXT]
-    found.reason = _end_message(reader, event)
-    return found
+    turn.agent = turn.agent or last.agent
+    turn.number, turn.at, turn.prompt = len(prompts), last.at, last.data.prompt[:MAX_TEXT]
+    turn.reason = _end_message(reader, event)
+    return turn
 
 
 def _end_message(reader: Reader, event: Event) -> str:
@@ -167,17 +167,17 @@ def written_texts(body: bytes) -> tuple[list[str], list[str] | None]:
         payload = json.loads(body)
     except (ValueError, RecursionError):
         return [], None
-    given = (
+    tool_input = (
         next((payload[name] for name in INPUTS if payload.get(name)), None) if isinstance(payload, Mapping) else None
     )
-    if isinstance(given, str) and given.startswith("{"):
+    if isinstance(tool_input, str) and tool_input.startswith("{"):
         try:
-            given = json.loads(given)
+            tool_input = json.loads(tool_input)
         except (ValueError, RecursionError):
             return [], None
     added: list[str] = []
     replaced: list[str] = []
-    is_patch = _collect(given, "", added, replaced, 0)
+    is_patch = _collect(tool_input, "", added, replaced, 0)
     return added, replaced if replaced or is_patch else None
 
 
@@ -190,5 +190,5 @@ def _collect(value: Any, name: str, added: list[str], replaced: list[str], depth
         (replaced if name in OLD_TEXTS else added).append(value)
         return False
     parts = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
-    found = [_collect(inner, str(key), added, replaced, depth + 1) for key, inner in parts if depth < 6]
-    return any(found)
+    patch_flags = [_collect(inner, str(key), added, replaced, depth + 1) for key, inner in parts if depth < 6]
+    return any(patch_flags)

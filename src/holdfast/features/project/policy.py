@@ -169,9 +169,9 @@ def clock_time(ms: int) -> str:
 def _warn_of_other_editor(state: State, event: Event, settings: ProjectSettings) -> Decision | None:
     doing = _activity(state, event)
     for path in event.data.paths:
-        found = habits.other_editor(doing, path, event.session, event.at, settings.edit_minutes * MINUTE)
-        if found:
-            return _editor_warning(path, *found, event.at, settings.edits)
+        other_edit = habits.other_editor(doing, path, event.session, event.at, settings.edit_minutes * MINUTE)
+        if other_edit:
+            return _editor_warning(path, *other_edit, event.at, settings.edits)
     return None
 
 

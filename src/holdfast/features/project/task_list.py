@@ -53,8 +53,8 @@ def _git(before: Project, after: Project) -> Lines:
 def _noun(doc: Project) -> str:
     """What all changed files are called, where they are all of one area."""
     areas = doc.rules.areas
-    found = {area_of(file.path, areas) for file in doc.git.files}
-    area = areas.get(found.pop()) if len(found) == 1 else None
+    area_names = {area_of(file.path, areas) for file in doc.git.files}
+    area = areas.get(area_names.pop()) if len(area_names) == 1 else None
     return area.noun or "files" if area else "files"
 
 
@@ -163,14 +163,14 @@ MAX_TASKS = 200
 def update_tasks(before: Project, doc: Project, at: int, pid: int = 0) -> Project:
     """The same facts with the tasks they mean at this moment, and a line of history for each that closed."""
     gaps = {gap.identity: gap for gap in open_gaps(doc, at)[:MAX_TASKS]}
-    known = {task.identity: task for task in doc.tasks}
+    by_identity = {task.identity: task for task in doc.tasks}
     number = doc.next_task
     tasks = []
     for identity, gap in gaps.items():
-        task = known.get(identity)
+        task = by_identity.get(identity)
         tasks.append(_task(gap, task.id, task.discovered_at) if task else _task(gap, f"task_{number:03}", at))
         number += task is None
-    closed = [task for identity, task in known.items() if identity not in gaps]
+    closed = [task for identity, task in by_identity.items() if identity not in gaps]
     if not closed and tasks == doc.tasks:
         return doc
     after = msgspec.structs.replace(doc, tasks=tasks, next_task=number)

@@ -62,9 +62,15 @@ def show_state(call: Call) -> Fields:
             raise CommandRefused(f"nothing was known of this project at {call.args['at']}")
     else:
         doc, now = tasks_at(_known(call), call.now), call.now
-    found = project_document(doc, now)
-    text = document_text(found)
-    return {"document": found, "text": text, "root": doc.project, "open": len(doc.tasks), "looked_at": _looked_at(doc)}
+    document = project_document(doc, now)
+    text = document_text(document)
+    return {
+        "document": document,
+        "text": text,
+        "root": doc.project,
+        "open": len(doc.tasks),
+        "looked_at": _looked_at(doc),
+    }
 
 
 def _document_then(call: Call, when: str) -> tuple[Project, int]:
@@ -91,8 +97,8 @@ def _event_at(call: Call, when: str) -> tuple[int, int]:
 def diff_states(call: Call) -> Fields:
     """What differs between two moments: dotted path, before, after."""
     (old, old_at), (new, new_at) = (_state_at(call, name) for name in ("a", "b"))
-    found = list(schema.between(project_document(old, old_at), project_document(new, new_at)))
-    return {"a": old_at, "b": new_at, "differences": found}
+    differences = list(schema.between(project_document(old, old_at), project_document(new, new_at)))
+    return {"a": old_at, "b": new_at, "differences": differences}
 
 
 def _state_at(call: Call, name: str) -> tuple[Project, int]:
@@ -105,10 +111,10 @@ def migrate_state(call: Call) -> Fields:
     state, doc = call.args.get("state"), _known(call)
     if not isinstance(state, dict):
         raise CommandRefused("a state is a mapping of sections")
-    found = old_formats.as_v4(state)
+    document = old_formats.as_v4(state)
     if doc.git.seen and call.args.get("observe", True):
-        found = schema.filled_in(found, project_document(doc, call.now))
-    return {"document": found, "text": document_text(found)}
+        document = schema.filled_in(document, project_document(doc, call.now))
+    return {"document": document, "text": document_text(document)}
 
 
 def show_schema(_call: Call) -> Fields:
@@ -137,28 +143,28 @@ def _shown_task(task: Task) -> Fields:
 
 
 def show_task(call: Call) -> Fields:
-    wanted = str(call.args.get("id") or "")
+    task_id = str(call.args.get("id") or "")
     doc = tasks_at(_known(call), call.now)
-    found = next((one for one in doc.tasks if one.id == wanted), None)
-    if found:
-        return {**_shown_task(found), "open": True, "looked_at": _looked_at(doc)}
-    line = next((line for line in doc.history if line.task_id == wanted), None)
+    task = next((one for one in doc.tasks if one.id == task_id), None)
+    if task:
+        return {**_shown_task(task), "open": True, "looked_at": _looked_at(doc)}
+    line = next((line for line in doc.history if line.task_id == task_id), None)
     if line:
         return {
-            "id": wanted,
+            "id": task_id,
             "open": False,
             "summary": line.summary,
             "done_at": line.timestamp,
             "looked_at": _looked_at(doc),
         }
-    raise CommandRefused(f"there is no task {wanted!r}", fix="See: holdfast task list")
+    raise CommandRefused(f"there is no task {task_id!r}", fix="See: holdfast task list")
 
 
 def next_task(call: Call) -> Fields:
     listed = list_tasks(call)
-    tasks, known = listed["tasks"], listed["known"]
+    tasks, is_known = listed["tasks"], listed["known"]
     return {
-        "task": tasks[0] if tasks else None, "left": len(tasks), "known": known, "looked_at": listed["looked_at"]
+        "task": tasks[0] if tasks else None, "left": len(tasks), "known": is_known, "looked_at": listed["looked_at"]
     }  # fmt: skip
 
 
@@ -205,13 +211,13 @@ def find_answer(reader: Reader, name: str, request: str) -> Fields:
     lease = table.leases.get(name, Lease())
     held = _position(lease.holders, request)
     if held:
-        place, entry = held
-        return {"answer": "granted", "token": entry.token, "until": entry.until, "place": place, "why": ""}
+        position, entry = held
+        return {"answer": "granted", "token": entry.token, "until": entry.until, "place": position, "why": ""}
     waiting = _position(lease.waiters, request)
     if waiting:
-        place, entry = waiting
+        position, entry = waiting
         until = lease.holders[0].until if lease.holders else entry.until
-        return {"answer": "waiting", "token": entry.token, "until": until, "place": place, "why": ""}
+        return {"answer": "waiting", "token": entry.token, "until": until, "place": position, "why": ""}
     answer = next((one for one in table.answers if one.request == request), None)
     if answer and answer.answer in ("busy", "refused"):
         wait_until = max((h.until for h in lease.holders), default=0)
@@ -237,8 +243,8 @@ RECENT_EVENTS = 200_000
 def list_projects(call: Call) -> Fields:
     """The latest first: where each stands, in one line."""
     limit = max(1, min(int(call.args.get("limit") or MAX_PROJECTS), 200))
-    found = [doc for _, doc in PROJECT.list(call.reader, limit=limit)]
-    return {"projects": [_project_row(tasks_at(doc, call.now)) for doc in found if doc.git.seen], "now": call.now}
+    projects = [doc for _, doc in PROJECT.list(call.reader, limit=limit)]
+    return {"projects": [_project_row(tasks_at(doc, call.now)) for doc in projects if doc.git.seen], "now": call.now}
 
 
 def _project_row(doc: Project) -> Fields:

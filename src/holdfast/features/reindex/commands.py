@@ -19,8 +19,8 @@ SOURCES = ("startup", "clear", "resume", "compact", "fork", "unknown")
 
 def run(call: Call) -> CommandResult:
     project = _project(call)
-    asked = RunAsked(rebuild=call.args.get("rebuild") is True, by="command")
-    event = own_event(asked, call.now, session=call.session, project=project)
+    request = RunAsked(rebuild=call.args.get("rebuild") is True, by="command")
+    event = own_event(request, call.now, session=call.session, project=project)
     return CommandResult((event,), answer=lambda reader: _decision(reader, project))
 
 
@@ -33,15 +33,15 @@ def _decision(reader: Reader, project: str) -> dict[str, Any]:
 def initialize(call: Call) -> CommandResult:
     """`initialize_session_state`: a session that is known keeps its flag, a new one begins with false."""
     session = _session(call)
-    known, newest = SESSION.load(call.reader, session), _newest(call)
+    session_flag, newest = SESSION.load(call.reader, session), _newest(call)
     previous = newest.session_id if newest else ""
     source = str(call.args.get("source") or "unknown")
     flag = FlagInitialized(
-        source=source if source in SOURCES else "unknown", shown=bool(known and known.shown), previous=previous,
+        source=source if source in SOURCES else "unknown", shown=bool(session_flag and session_flag.shown), previous=previous,
         reset=previous != session,
     )  # fmt: skip
-    told = {"source": flag.source, "shown": flag.shown, "previous": previous, "reset": flag.reset}
-    return _note(call, session, flag, told)
+    answer = {"source": flag.source, "shown": flag.shown, "previous": previous, "reset": flag.reset}
+    return _note(call, session, flag, answer)
 
 
 def mark(call: Call) -> CommandResult:
@@ -50,9 +50,9 @@ def mark(call: Call) -> CommandResult:
     return _note(call, _session(call), FlagMarked(shown=shown), {"shown": shown})
 
 
-def _note(call: Call, session: str, payload: Payload, told: dict[str, Any]) -> CommandResult:
+def _note(call: Call, session: str, payload: Payload, answer: dict[str, Any]) -> CommandResult:
     event = own_event(payload, call.now, session=session, project=_project(call))
-    return CommandResult((event,), answer={"session_id": session, **told})
+    return CommandResult((event,), answer={"session_id": session, **answer})
 
 
 def _project(call: Call) -> str:

@@ -31,11 +31,11 @@ def index(call: JobCall) -> list[Event]:
     payload = call.job.payload
     try:
         settings = settings_or_default(call.settings(payload["project"]))
-        told = _index(call, settings)
+        outcome = _index(call, settings)
     except Exception as error:
-        told = {"status": FAILED, "reason": f"{type(error).__name__}: {error}"[:500]}
+        outcome = {"status": FAILED, "reason": f"{type(error).__name__}: {error}"[:500]}
     about = {name: str(payload.get(name) or "") for name in ("run", "trigger")}
-    return [_finished(call, {**about, **told})]
+    return [_finished(call, {**about, **outcome})]
 
 
 def _index(call: JobCall, settings: Settings) -> dict[str, Any]:
@@ -43,13 +43,13 @@ def _index(call: JobCall, settings: Settings) -> dict[str, Any]:
     root, repo = checkout_of(project)
     if why := unfit(root):
         return {"status": SKIPPED, "cause": NOT_READY, "reason": why, "root": root}
-    place = index_dir_of(call.state_dir, root)
+    index_dir = index_dir_of(call.state_dir, root)
     where = {"root": root, "branch": checkout.branch(root)}
     rebuild = call.job.payload.get("rebuild") is True
-    if not rebuild and update.is_unchanged(place, root, settings.index()):
-        return {"status": UNCHANGED, "reason": "nothing changed", **where, **update.index_counts(place)}
+    if not rebuild and update.is_unchanged(index_dir, root, settings.index()):
+        return {"status": UNCHANGED, "reason": "nothing changed", **where, **update.index_counts(index_dir)}
     task = Task(
-        root=root, folder=str(place.folder), run=str(call.job.payload["run"]), repo=repo, rebuild=rebuild,
+        root=root, folder=str(index_dir.folder), run=str(call.job.payload["run"]), repo=repo, rebuild=rebuild,
         settings=settings.index(),
     )  # fmt: skip
     return {**where, **_run(call, task, settings)}
@@ -81,8 +81,8 @@ def _last_words(ran: Ran) -> str:
 
 
 def _environment(settings: Settings) -> dict[str, str]:
-    wanted = {*git.KEPT_VARIABLES, "PYTHONPATH", "VIRTUAL_ENV", "HOLDFAST_FEATURES", settings.key_variable}
-    return {name: os.environ[name] for name in wanted if name in os.environ} | dict(rules_environment())
+    names = {*git.KEPT_VARIABLES, "PYTHONPATH", "VIRTUAL_ENV", "HOLDFAST_FEATURES", settings.key_variable}
+    return {name: os.environ[name] for name in names if name in os.environ} | dict(rules_environment())
 
 
 def checkout_of(project: str) -> tuple[str, str]:
@@ -106,15 +106,15 @@ def _is_home(folder: str) -> bool:
 def cancel(call: JobCall) -> list[Event]:
     """The run looks for this file a few times a second and ends; what it has done so far stays."""
     root, _ = checkout_of(str(call.job.payload["project"]))
-    place = index_dir_of(call.state_dir, root)
-    if place.folder.is_dir():
-        place.cancel.write_text(str(call.job.payload["run"]), "ascii", "replace")
+    index_dir = index_dir_of(call.state_dir, root)
+    if index_dir.folder.is_dir():
+        index_dir.cancel.write_text(str(call.job.payload["run"]), "ascii", "replace")
     return []
 
 
-def _finished(call: JobCall, told: Mapping[str, Any]) -> Event:
+def _finished(call: JobCall, outcome: Mapping[str, Any]) -> Event:
     payload = call.job.payload
-    finished = msgspec.convert(told, RunFinished)
+    finished = msgspec.convert(outcome, RunFinished)
     at = call.now + int(finished.ms)
     return own_event(finished, at, session=payload.get("session") or "", project=payload["project"])
 
@@ -131,9 +131,9 @@ def suggest(call: JobCall) -> list[Event]:
     prompt = str(payload.get("prompt") or "").strip()
     if not settings.context or len(prompt) < SHORTEST_PROMPT:
         return []
-    place = index_dir_of(call.state_dir, checkout_of(payload["project"])[0])
+    index_dir = index_dir_of(call.state_dir, checkout_of(payload["project"])[0])
     try:
-        answer = searcher(place).ask(Question(text=prompt[:2000], limit=MOST_SUGGESTED), settings.index())
+        answer = searcher(index_dir).ask(Question(text=prompt[:2000], limit=MOST_SUGGESTED), settings.index())
     except NoIndex:
         return []
     fitting = [msgspec.to_builtins(hit) for hit in answer.hits if _fits(hit, settings.context_score)]

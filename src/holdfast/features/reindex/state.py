@@ -157,18 +157,18 @@ def keys(event: Event) -> Iterable[Ref]:
 
 def reduce(doc: AnyDocument | None, event: Event, ref: Ref) -> AnyDocument | None:
     if ref.kind == SESSION.kind:
-        known = doc if isinstance(doc, FlagState) else None
-        return _step(OF_SESSION, known, event, FlagState(session_id=ref.key, project=event.project, at=event.at))
-    found = doc if isinstance(doc, Checkout) else None
-    return _step(OF_CHECKOUT, found, event, Checkout(project=ref.key, at=event.at))
+        flag = doc if isinstance(doc, FlagState) else None
+        return _step(OF_SESSION, flag, event, FlagState(session_id=ref.key, project=event.project, at=event.at))
+    checkout = doc if isinstance(doc, Checkout) else None
+    return _step(OF_CHECKOUT, checkout, event, Checkout(project=ref.key, at=event.at))
 
 
-def _step(steps: dict[str, Callable[[D, Event], D]], known: D | None, event: Event, fresh: D) -> D | None:
+def _step(steps: dict[str, Callable[[D, Event], D]], current: D | None, event: Event, fresh: D) -> D | None:
     step = steps.get(event.kind)
     if step is None:
-        return known
-    after = step(known or fresh, event)
-    return known if after is known else replace(after, at=event.at)
+        return current
+    after = step(current or fresh, event)
+    return current if after is current else replace(after, at=event.at)
 
 
 def facets(_ref: Ref, doc: AnyDocument) -> tuple[str, str, int]:

@@ -36,12 +36,12 @@ def _told(last: LastRun | None) -> dict[str, Any] | None:
 
 def migrate_session_state(state: Mapping[str, Any]) -> dict[str, Any]:
     """Version 1 becomes version 2: the version itself, and new fields with their defaults. Newer ones are left alone."""
-    known = dict(state) if isinstance(state, Mapping) else {}
-    version = known.get("version", CURRENT)
+    migrated = dict(state) if isinstance(state, Mapping) else {}
+    version = migrated.get("version", CURRENT)
     if version == CURRENT and not isinstance(version, bool):
-        known["version"] = NEXT
-        known = {**NEW_IN_2, **known}
-    return known
+        migrated["version"] = NEXT
+        migrated = {**NEW_IN_2, **migrated}
+    return migrated
 
 
 def validate_session_state(state: Any) -> bool:

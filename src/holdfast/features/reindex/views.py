@@ -28,15 +28,15 @@ RUNS = 10
 def status(call: Call) -> dict[str, Any]:
     project = _project(call)
     root, _ = checkout_of(project)
-    place = index_dir_of(call.state_dir, root)
+    index_dir = index_dir_of(call.state_dir, root)
     doc = _checkout(call)
-    holder = database.holder(place.claim)
+    holder = database.holder(index_dir.claim)
     return {
         "project": project,
         "root": root,
-        "index": _with_age(inspect.summary(place), doc),
+        "index": _with_age(inspect.summary(index_dir), doc),
         "run": msgspec.to_builtins(doc.run),
-        "progress": progress(place) if holder else None,
+        "progress": progress(index_dir) if holder else None,
         "claim": msgspec.structs.asdict(holder) if holder else None,
         "last": msgspec.to_builtins(doc.last),
         "decided": msgspec.to_builtins(doc.decided),
@@ -48,9 +48,9 @@ def status(call: Call) -> dict[str, Any]:
 def watch(call: Call) -> dict[str, Any]:
     """As much of `status` as somebody who waits for a run asks for again and again."""
     project = _project(call)
-    place = index_dir_of(call.state_dir, checkout_of(project)[0])
+    index_dir = index_dir_of(call.state_dir, checkout_of(project)[0])
     doc = _checkout(call)
-    return {"run": msgspec.to_builtins(doc.run), "last": msgspec.to_builtins(doc.last), "progress": progress(place)}
+    return {"run": msgspec.to_builtins(doc.run), "last": msgspec.to_builtins(doc.last), "progress": progress(index_dir)}
 
 
 def runs(call: Call) -> list[dict[str, Any]]:
@@ -101,10 +101,10 @@ def outline(call: Call) -> dict[str, Any]:
     root, _ = checkout_of(_project(call))
     path = inspect.path_within(root, str(call.args.get("file") or ""))
     with _asking(call), searcher(_index_dir(call)).read() as db:
-        found = symbols.outline(db, path)
-    if found is None:
+        definitions = symbols.outline(db, path)
+    if definitions is None:
         raise CommandRefused(f"{path} is not in the index", fix=f"See why: holdfast index why {path}")
-    return dict(msgspec.to_builtins(found))
+    return dict(msgspec.to_builtins(definitions))
 
 
 def symbol(call: Call) -> dict[str, Any]:
@@ -126,9 +126,9 @@ def _asking(call: Call) -> Iterator[None]:
         raise IndexDamaged(str(error), fix="Run: holdfast index rebuild") from None
 
 
-def _with_age(told: Any, doc: Checkout) -> Any:
+def _with_age(summary: Any, doc: Checkout) -> Any:
     """`at`: when it was last known to be what the checkout is. A run that found nothing changed says so, too."""
-    return {**told, "at": max(told["at"], doc.good_at)} if told and told.get("at") else told
+    return {**summary, "at": max(summary["at"], doc.good_at)} if summary and summary.get("at") else summary
 
 
 def why(call: Call) -> dict[str, Any]:

@@ -32,19 +32,19 @@ def recover(call: Call) -> CommandResult:
     kind = str(call.args.get("kind") or "")
     if kind and kind not in recovery.FINDERS:
         raise CommandRefused(f"there is no recovery {kind!r}", fix=f"There are: {', '.join(recovery.FINDERS)}.")
-    wanted = [kind] if kind else list(recovery.FINDERS)
-    found = {name: recovery.find(name, call.reader, call.settings, call.now) for name in wanted}
+    kinds = [kind] if kind else list(recovery.FINDERS)
+    events_by_kind = {name: recovery.find(name, call.reader, call.settings, call.now) for name in kinds}
     return CommandResult(
-        tuple(event for events in found.values() for event in events),
-        answer={name: sorted({event.session for event in events}) for name, events in found.items()},
+        tuple(event for events in events_by_kind.values() for event in events),
+        answer={name: sorted({event.session for event in events}) for name, events in events_by_kind.items()},
     )
 
 
 def _given_id(call: Call) -> str:
-    given = str(call.args.get("id") or "").strip()
-    if not given:
+    session_id = str(call.args.get("id") or "").strip()
+    if not session_id:
         raise CommandRefused("say which session", fix="See: holdfast session list")
-    return given
+    return session_id
 
 
 def _change(call: Call, session: Session, payload: Payload) -> CommandResult:

@@ -24,15 +24,15 @@ MAX_KNOWN = 2_000
 
 def agent_above(pid: int, start: int = 0) -> Process | None:
     """The agent's process: the first one upwards from a hook's parent that is no shell and no wrapper."""
-    found = look(pid)
-    if found is None or (start and found.start != start):
+    process = look(pid)
+    if process is None or (start and process.start != start):
         return None
     for _ in range(DEEPEST):
-        if found is None or found.pid <= 1 or found.name in REAPERS:
+        if process is None or process.pid <= 1 or process.name in REAPERS:
             return None
-        if not is_wrapper(found):
-            return found
-        found = look(found.parent)
+        if not is_wrapper(process):
+            return process
+        process = look(process.parent)
     return None
 
 
@@ -51,14 +51,14 @@ class ProcessLookup:
 
     def identify(self, session: tuple[str, str], kind: str, data: HookPayload, at: int) -> AgentProcess | None:
         """`session` is agent and id. None where nothing new is to be said."""
-        known = self._known.get(session)
-        if not data.pid or (known and (kind not in NAMES_PROCESS or known.pid == data.pid)):
+        known_process = self._known.get(session)
+        if not data.pid or (known_process and (kind not in NAMES_PROCESS or known_process.pid == data.pid)):
             return None
-        found = self._look(data, at)
-        if found is None or found == known:
+        process = self._look(data, at)
+        if process is None or process == known_process:
             return None
-        self._remember(session, found)
-        return found
+        self._remember(session, process)
+        return process
 
     def _look(self, data: HookPayload, at: int) -> AgentProcess | None:
         above = agent_above(data.pid, data.pid_start)
@@ -87,10 +87,10 @@ def is_alive(process: AgentProcess) -> bool | None:
     if process.boot != boot():
         return False
     try:
-        found = look(process.pid)
+        running = look(process.pid)
     except OSError:
         return None
-    return found is not None and found.start == process.start
+    return running is not None and running.start == process.start
 
 
 def has_child_since(pid: int, at_ms: float, until_ms: float = inf) -> bool:

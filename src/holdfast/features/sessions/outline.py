@@ -61,17 +61,17 @@ class Outline(msgspec.Struct, kw_only=True):
 
 def outline(call: Call) -> dict[str, Any]:
     """The turns from `turn` on (else all), with the rows that `only` leaves."""
-    found, since = wanted_session(call), int(call.args.get("turn") or 0)
-    turns = Turns(found, call.reader)
+    session, since = wanted_session(call), int(call.args.get("turn") or 0)
+    turns = Turns(session, call.reader)
     first_listed = max(1, since, turns.last - MAX_OUTLINE_TURNS + 1)
     listed = _turns_from(turns, first_listed)
     after = listed[0].first - 1 if since and listed else 0
-    query = EventQuery(session=found.id, kinds=filtered_kinds(call), after=after)
+    query = EventQuery(session=session.id, kinds=filtered_kinds(call), after=after)
     numbers = call.reader.marks(query, 1)
-    figures = figures_of(found, call.reader, call.now, call.settings)
+    figures = figures_of(session, call.reader, call.now, call.settings)
     made = _split_rows(listed, numbers, figures, with_start=not since)
     rows = sum(turn.rows for turn in made)
-    value: dict[str, Any] = to_plain(Outline(id=found.id, turns=made, rows=rows, open=not found.ended_at))
+    value: dict[str, Any] = to_plain(Outline(id=session.id, turns=made, rows=rows, open=not session.ended_at))
     return value
 
 
@@ -146,30 +146,30 @@ class Moment(msgspec.Struct, kw_only=True):
 
 def moment(call: Call) -> dict[str, Any]:
     """After event `seq`, or after the `offset`-th row from event `start` on; without either, after the last row."""
-    found = wanted_session(call)
-    event = _chosen_event(call, found)
-    before, after = folded_sessions.around(call.reader, found.id, event.seq)
+    session = wanted_session(call)
+    event = _chosen_event(call, session)
+    before, after = folded_sessions.around(call.reader, session.id, event.seq)
     if after is None:
         raise CommandRefused(f"nothing was known of this session at event {event.seq}")
     kinds = filtered_kinds(call)
     made = _moment(event, before, after)
-    made.previous = _neighbour(call.reader, EventQuery(session=found.id, kinds=kinds, before=event.seq, newest=True))
-    made.next = _neighbour(call.reader, EventQuery(session=found.id, kinds=kinds, after=event.seq))
+    made.previous = _neighbour(call.reader, EventQuery(session=session.id, kinds=kinds, before=event.seq, newest=True))
+    made.next = _neighbour(call.reader, EventQuery(session=session.id, kinds=kinds, after=event.seq))
     value: dict[str, Any] = to_plain(made)
     return value
 
 
-def _chosen_event(call: Call, found: Session) -> Event:
-    args, query = call.args, EventQuery(session=found.id, kinds=filtered_kinds(call))
+def _chosen_event(call: Call, session: Session) -> Event:
+    args, query = call.args, EventQuery(session=session.id, kinds=filtered_kinds(call))
     seq, start = int(args.get("seq") or 0), int(args.get("start") or 0)
     if seq:
-        wanted = msgspec.structs.replace(query, kinds=(), after=seq - 1, before=seq + 1, limit=1)
+        event_query = msgspec.structs.replace(query, kinds=(), after=seq - 1, before=seq + 1, limit=1)
     elif start:
         offset = max(0, min(int(args.get("offset") or 0), BLOCK_ROWS * 3))
-        wanted = msgspec.structs.replace(query, after=start - 1, limit=offset + 1)
+        event_query = msgspec.structs.replace(query, after=start - 1, limit=offset + 1)
     else:
-        wanted = msgspec.structs.replace(query, newest=True, limit=1)
-    events = call.reader.events(wanted)
+        event_query = msgspec.structs.replace(query, newest=True, limit=1)
+    events = call.reader.events(event_query)
     if not events:
         raise CommandRefused(f"event {seq or start} is not one of this session")
     return events[-1]
@@ -192,26 +192,26 @@ class FoldedSessions:
         """Its document right before and right after event `seq`."""
         key = self._key(reader, session)
         with self._lock:
-            kept = self._kept.pop(key, [(0, None)])
-            self._kept = {**dict(list(self._kept.items())[1 - self.SESSIONS :]), key: kept}
-            return self._fold(reader, session, seq, kept)
+            snapshots = self._kept.pop(key, [(0, None)])
+            self._kept = {**dict(list(self._kept.items())[1 - self.SESSIONS :]), key: snapshots}
+            return self._fold(reader, session, seq, snapshots)
 
     def _key(self, reader: Reader, session: str) -> tuple[str, int]:
         first = reader.events(EventQuery(session=session, limit=1))
         return first[0].key if first else "", HistoryMark.parse(reader.meta(MARK)).erasures
 
     def _fold(
-        self, reader: Reader, session: str, seq: int, kept: list[tuple[int, Session | None]]
+        self, reader: Reader, session: str, seq: int, snapshots: list[tuple[int, Session | None]]
     ) -> tuple[Session | None, Session | None]:
-        start = bisect_left(kept, seq, key=lambda one: one[0]) - 1
-        after_seq, after = kept[start]
+        start = bisect_left(snapshots, seq, key=lambda one: one[0]) - 1
+        after_seq, after = snapshots[start]
         before, done = after, 0
         for event in reader.replay(after=after_seq, session=session):
             if event.seq > seq:
                 break
             before, after, done = after, reduce_safely(after, event), done + 1
-            if done % self.EVERY == 0 and event.seq > kept[-1][0]:
-                kept.append((event.seq, after))
+            if done % self.EVERY == 0 and event.seq > snapshots[-1][0]:
+                snapshots.append((event.seq, after))
         return before, after
 
 
@@ -229,8 +229,8 @@ folded_sessions = FoldedSessions()
 
 
 def _neighbour(reader: Reader, query: EventQuery) -> int:
-    found = reader.events(msgspec.structs.replace(query, limit=1))
-    return found[0].seq if found else 0
+    events = reader.events(msgspec.structs.replace(query, limit=1))
+    return events[0].seq if events else 0
 
 
 def _moment(event: Event, before: Session | None, after: Session) -> Moment:

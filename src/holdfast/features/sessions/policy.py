@@ -100,9 +100,13 @@ _TOLD_BY_SOURCE = {"resume": _at_resume, "clear": _at_clear, "fork": _at_resume,
 
 
 def _other_sessions(state: State, event: Event) -> Iterator[Session]:
-    known = RECENT_SESSIONS.get(state, event.project)
-    found = (SESSION.get(state, name) for name in (known.recent if known else []) if name != event.session)
-    return islice((session for session in found if session), 10)
+    recent_sessions = RECENT_SESSIONS.get(state, event.project)
+    sessions = (
+        SESSION.get(state, name)
+        for name in (recent_sessions.recent if recent_sessions else [])
+        if name != event.session
+    )
+    return islice((session for session in sessions if session), 10)
 
 
 def _left_open(state: State, event: Event, session: Session, label: str) -> Iterator[str]:

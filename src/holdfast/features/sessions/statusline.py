@@ -29,9 +29,9 @@ def statusline(call: Call) -> dict[str, Any]:
 
 
 def _session(call: Call) -> Session | None:
-    given = str(call.args.get("id") or call.session)
+    session_id = str(call.args.get("id") or call.session)
     try:
-        return find_session(call.reader, given) if given else None
+        return find_session(call.reader, session_id) if session_id else None
     except CommandRefused:
         return None
 
@@ -40,14 +40,14 @@ def _spent(figures: Figures, reported: object) -> list[str]:
     """Our figure; until the first call of a model is read, the agent's own."""
     spent = figures.spent
     if spent.total_tokens is None:
-        told = micro_dollars(reported)
-        return [dollars(told)] if told is not None else [f"{UNTOLD} tokens"]
+        reported_cost = micro_dollars(reported)
+        return [dollars(reported_cost)] if reported_cost is not None else [f"{UNTOLD} tokens"]
     return [dollars(spent.cost), f"{format_count(spent.total_tokens)} tokens"]
 
 
 def _context(percent: object) -> list[str]:
-    known = isinstance(percent, int | float) and not isinstance(percent, bool) and 0 <= percent <= 100
-    return [f"context {percent:.0f}%"] if known else []
+    is_valid = isinstance(percent, int | float) and not isinstance(percent, bool) and 0 <= percent <= 100
+    return [f"context {percent:.0f}%"] if is_valid else []
 
 
 def _waiting_others(session: Session | None, call: Call) -> list[str]:

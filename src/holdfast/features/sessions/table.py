@@ -69,12 +69,12 @@ def table(call: Call) -> dict[str, Any]:
 
 def agents(call: Call) -> dict[str, Any]:
     """Of each agent: how many sessions are on record, and when the last one did something."""
-    found: dict[str, dict[str, int]] = {}
+    by_agent: dict[str, dict[str, int]] = {}
     for session in _all(call.reader):
-        one = found.setdefault(session.agent, {"sessions": 0, "last": 0})
+        one = by_agent.setdefault(session.agent, {"sessions": 0, "last": 0})
         one["sessions"] += 1
         one["last"] = max(one["last"], session.at)
-    return found
+    return by_agent
 
 
 def _all(reader: Reader) -> Iterator[Session]:
@@ -103,21 +103,23 @@ def _fits(session: Session, filters: Filters, call: Call) -> bool:
     )
 
 
-def _has_text(session: Session, wanted: str) -> bool:
-    if not wanted:
+def _has_text(session: Session, text_filter: str) -> bool:
+    if not text_filter:
         return True
     prompt = session.turn.prompt if session.turn else ""
-    return any(wanted in text.lower() for text in (session.title, session.id, session.branch, session.project, prompt))
+    return any(
+        text_filter in text.lower() for text in (session.title, session.id, session.branch, session.project, prompt)
+    )
 
 
 def _tokens(session: Session, call: Call) -> int:
     return figures_of(session, call.reader, call.now, call.settings).spent.total_tokens or 0
 
 
-def _sorted(found: list[Session], filters: Filters, call: Call) -> list[Session]:
+def _sorted(sessions: list[Session], filters: Filters, call: Call) -> list[Session]:
     """The largest and the latest first; names from A to Z. `reverse` turns it round."""
     by_name = filters.sort in ("project", "agent", "title")
-    return sorted(found, key=_sort_key(filters, call), reverse=by_name == filters.reverse)
+    return sorted(sessions, key=_sort_key(filters, call), reverse=by_name == filters.reverse)
 
 
 def _sort_key(filters: Filters, call: Call) -> Callable[[Session], Any]:

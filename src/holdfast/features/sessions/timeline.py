@@ -135,9 +135,9 @@ class CallPairing:
             if not data.instead:
                 self._let_through(data.of)
         elif kind == "permission.denied":
-            found = self._matching(event, self.open)
-            if found:
-                self._deny(found.seq, data.reason, event.seq)
+            match = self._matching(event, self.open)
+            if match:
+                self._deny(match.seq, data.reason, event.seq)
         elif kind == "prompt.submitted":
             if prompt_text(data) and not is_synthetic(data):
                 self._leave(data.lane, "not ended")
@@ -240,15 +240,15 @@ def _around(session: Session, page: Sequence[Event], reader: Reader, *, with_sta
     if not any(event.kind in CALL_KINDS for event in page):
         return page
     query, first, last = EventQuery(session=session.id, kinds=PAIRED_KINDS), page[0].seq, page[-1].seq
-    found = {event.seq: event for event in page}
+    by_seq = {event.seq: event for event in page}
     queries = [replace(query, before=first, newest=True, limit=LOOK_AROUND)]
     if with_starts:
         queries.append(replace(query, kinds=("tool.started",), after=first, before=last, limit=2 * LOOK_AROUND))
     if any(event.kind == "tool.started" for event in page):
         queries.append(replace(query, after=last, limit=LOOK_AROUND))
     for one in queries:
-        found |= {event.seq: event for event in reader.events(one)}
-    return [found[seq] for seq in sorted(found)]
+        by_seq |= {event.seq: event for event in reader.events(one)}
+    return [by_seq[seq] for seq in sorted(by_seq)]
 
 
 def _is_shown(event: Event, turn: int, turns: Turns) -> bool:
@@ -301,8 +301,8 @@ def _is_silent(data: object) -> bool:
 def _lane_of(data: Any, session: Session) -> tuple[str, str]:
     """Name and type. Some agents tell the type only when a subagent begins, Cursor only the type when it ends."""
     lane, lane_type = data.get("lane", ""), data.get("lane_type", "")
-    known = session.lanes.get(lane)
-    return lane or lane_type, lane_type or (known.type if known else "")
+    known_lane = session.lanes.get(lane)
+    return lane or lane_type, lane_type or (known_lane.type if known_lane else "")
 
 
 def _row(event: Event, turn: int, session: Session, pairing: CallPairing, later: ReadLater | None) -> Row:
@@ -393,5 +393,5 @@ def _rule_text(event: Event) -> str:
     if isinstance(data, GitActed):
         return f"{data.verb} {data.after.branch} {data.after.head[:8]}".strip()
     names = ", ".join(requirement_names(data.get("requirements", ())))
-    said = str(data.get("what") or data.get("why") or "")
-    return ": ".join(part for part in (names, said) if part)
+    message = str(data.get("what") or data.get("why") or "")
+    return ": ".join(part for part in (names, message) if part)

@@ -155,8 +155,8 @@ def _limit(call: Call, default: int, name: str = "limit") -> int:
 
 def _listed(reader: Reader, statuses: tuple[str, ...], limit: int, **only: Any) -> list[Session]:
     """The newest of several statuses: each is a page of its own, merged."""
-    found = [doc for status in statuses for _, doc in SESSION.list(reader, status=status, limit=limit, **only)]
-    return sorted(found, key=lambda session: (session.at, session.id), reverse=True)[:limit]
+    docs = [doc for status in statuses for _, doc in SESSION.list(reader, status=status, limit=limit, **only)]
+    return sorted(docs, key=lambda session: (session.at, session.id), reverse=True)[:limit]
 
 
 def who(call: Call) -> dict[str, Any]:
@@ -181,13 +181,13 @@ def find(call: Call) -> dict[str, str]:
 
 def session(call: Call) -> dict[str, Any]:
     """One session whole: its facts, what it came to (unless it is asked `brief`), its latest turns."""
-    found = wanted_session(call)
-    figures = figures_of(found, call.reader, call.now, call.settings)
-    turns = Turns(found, call.reader).latest(_limit(call, 10, "turns"))
+    doc = wanted_session(call)
+    figures = figures_of(doc, call.reader, call.now, call.settings)
+    turns = Turns(doc, call.reader).latest(_limit(call, 10, "turns"))
     return {
-        **to_plain(session_row(found, figures)),
-        **_details(found),
-        "summary": None if call.args.get("brief") else summary_view(found, call.reader, figures),
+        **to_plain(session_row(doc, figures)),
+        **_details(doc),
+        "summary": None if call.args.get("brief") else summary_view(doc, call.reader, figures),
         "turns": [turn_row(turn, figures) for turn in turns],
         "now": call.now,
     }
@@ -202,21 +202,21 @@ def turn_row(turn: Turn, figures: Figures) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _details(found: Session) -> dict[str, Any]:
+def _details(doc: Session) -> dict[str, Any]:
     return {
-        "cwd": found.cwd, "transcript": found.transcript, "model": found.model, "origin": found.origin,
-        "source": found.source, "lanes": to_plain(found.lanes), "lanes_seen": found.lanes_seen,
-        "children": found.children, "children_seen": found.children_seen,
-        "process": msgspec.structs.asdict(found.process) if found.process else None,
-        "gates": to_plain(found.open_gates), "running": to_plain(found.running), "asks": to_plain(found.asks), "turn": to_plain(found.turn),
-        "injected": found.injected, "first_seq": found.first_seq, "seq": found.seq, "events": found.events,
+        "cwd": doc.cwd, "transcript": doc.transcript, "model": doc.model, "origin": doc.origin,
+        "source": doc.source, "lanes": to_plain(doc.lanes), "lanes_seen": doc.lanes_seen,
+        "children": doc.children, "children_seen": doc.children_seen,
+        "process": msgspec.structs.asdict(doc.process) if doc.process else None,
+        "gates": to_plain(doc.open_gates), "running": to_plain(doc.running), "asks": to_plain(doc.asks), "turn": to_plain(doc.turn),
+        "injected": doc.injected, "first_seq": doc.first_seq, "seq": doc.seq, "events": doc.events,
     }  # fmt: skip
 
 
-def summary_view(found: Session, reader: Reader, figures: Figures) -> dict[str, Any]:
+def summary_view(doc: Session, reader: Reader, figures: Figures) -> dict[str, Any]:
     from holdfast.features.sessions.jobs.summarise import summary_of
 
-    summary = summary_of(found, reader, figures)
+    summary = summary_of(doc, reader, figures)
     return {name: to_plain(value) for name, value in msgspec.structs.asdict(summary).items()}
 
 
@@ -242,13 +242,13 @@ MAX_TURNS, MAX_DECISIONS = 400, 400
 
 def timeline_page(call: Call) -> dict[str, Any]:
     """A page from the end (or before `before`), oldest first. `next` is the `before` of the page before it."""
-    found = wanted_session(call)
+    doc = wanted_session(call)
     limit, before = _limit(call, 100), int(call.args.get("before") or 0)
-    query = EventQuery(session=found.id, kinds=timeline.SHOWN_KINDS, before=before, limit=limit, newest=True)
+    query = EventQuery(session=doc.id, kinds=timeline.SHOWN_KINDS, before=before, limit=limit, newest=True)
     page = call.reader.events(query)
     return {
-        "session": row_of(found, call),
-        "entries": [_plain_row(row) for row in timeline.rows_of(found, page, call.reader)],
+        "session": row_of(doc, call),
+        "entries": [_plain_row(row) for row in timeline.rows_of(doc, page, call.reader)],
         "next": page[0].seq if len(page) == limit else None,
         "now": call.now,
     }
@@ -263,15 +263,15 @@ def _plain_row(row: timeline.Row) -> dict[str, Any]:
 
 def rows(call: Call) -> dict[str, Any]:
     """From event `start` on, or before `before`, or the last ones; with `q`, only those with this text in them."""
-    found, args = wanted_session(call), call.args
+    doc, args = wanted_session(call), call.args
     start, before = int(args.get("start") or 0), int(args.get("before") or 0)
     query = EventQuery(
-        session=found.id, kinds=filtered_kinds(call), after=max(0, start - 1), before=before,
+        session=doc.id, kinds=filtered_kinds(call), after=max(0, start - 1), before=before,
         limit=_limit(call, MARK_EVERY), newest=not start,
     )  # fmt: skip
     text = str(args.get("q") or "").strip()
     page, older = _matching(call.reader, query, text) if text else _page(call.reader, query)
-    return {"rows": _rows_with_turns(found, page, call.reader), "older": older, "now": call.now}
+    return {"rows": _rows_with_turns(doc, page, call.reader), "older": older, "now": call.now}
 
 
 def filtered_kinds(call: Call) -> tuple[str, ...]:
@@ -286,42 +286,42 @@ def _page(reader: Reader, query: EventQuery) -> tuple[list[Event], int]:
 
 def _matching(reader: Reader, query: EventQuery, text: str) -> tuple[list[Event], int]:
     """Newest first, so many at a go; the number says where to look on."""
-    wanted, found, looked, before = text.casefold(), list[Event](), 0, query.before
-    while len(found) < query.limit and looked < SEARCHED_AT_ONCE:
+    needle, matches, looked, before = text.casefold(), list[Event](), 0, query.before
+    while len(matches) < query.limit and looked < SEARCHED_AT_ONCE:
         page = reader.events(msgspec.structs.replace(query, after=0, before=before, limit=SEARCH_PAGE, newest=True))
         for event in reversed(page):
-            if len(found) < query.limit and wanted in _searched_text(event):
-                found.append(event)
+            if len(matches) < query.limit and needle in _searched_text(event):
+                matches.append(event)
                 before = event.seq
         looked += len(page)
         if len(page) < SEARCH_PAGE:
-            return found[::-1], before if len(found) == query.limit else 0
-        before = before if len(found) == query.limit else page[0].seq
-    return found[::-1], before
+            return matches[::-1], before if len(matches) == query.limit else 0
+        before = before if len(matches) == query.limit else page[0].seq
+    return matches[::-1], before
 
 
 def _searched_text(event: Event) -> str:
     return f"{event.tool} {event.kind} {msgspec.json.encode(event.data, enc_hook=str).decode()}".casefold()
 
 
-def _rows_with_turns(found: Session, page: list[Event], reader: Reader) -> list[dict[str, Any]]:
+def _rows_with_turns(doc: Session, page: list[Event], reader: Reader) -> list[dict[str, Any]]:
     """With the extent of its turn, so that a row can be drawn inside of it."""
-    turns = Turns(found, reader)
+    turns = Turns(doc, reader)
     shown = []
-    for row in timeline.rows_of(found, page, reader, turns, fold_denials=False):
+    for row in timeline.rows_of(doc, page, reader, turns, fold_denials=False):
         turn = turns.get(row.turn)
-        row.text = _within_project(found, row.text)
+        row.text = _within_project(doc, row.text)
         extent = {
-            "turn_at": turn.at if turn else 0, "turn_end": (turn.end if turn else 0) or found.at,
+            "turn_at": turn.at if turn else 0, "turn_end": (turn.end if turn else 0) or doc.at,
             "turn_first": turn.first if turn else 0,
         }  # fmt: skip
         shown.append({**_plain_row(row), **extent})
     return shown
 
 
-def _within_project(found: Session, text: str) -> str:
+def _within_project(doc: Session, text: str) -> str:
     """A path of the project without what all of them begin with."""
-    for folder in (found.project, found.cwd):
+    for folder in (doc.project, doc.cwd):
         if folder and text.startswith(f"{folder}/"):
             return text[len(folder) + 1 :]
     return text
@@ -330,28 +330,28 @@ def _within_project(found: Session, text: str) -> str:
 def marks(call: Call) -> dict[str, Any]:
     """The number of every two-hundredth row, and how many rows there are: what a scroll bar needs."""
     query = EventQuery(session=wanted_session(call).id, kinds=filtered_kinds(call))
-    found = call.reader.marks(query, MARK_EVERY)
-    last = msgspec.structs.replace(query, after=found[-1] - 1, limit=MARK_EVERY) if found else None
+    seqs = call.reader.marks(query, MARK_EVERY)
+    last = msgspec.structs.replace(query, after=seqs[-1] - 1, limit=MARK_EVERY) if seqs else None
     rest = call.reader.events(last) if last else []
-    total = max(0, len(found) - 1) * MARK_EVERY + len(rest)
-    return {"marks": found, "every": MARK_EVERY, "total": total, "last": rest[-1].seq if rest else 0}
+    total = max(0, len(seqs) - 1) * MARK_EVERY + len(rest)
+    return {"marks": seqs, "every": MARK_EVERY, "total": total, "last": rest[-1].seq if rest else 0}
 
 
 def overview(call: Call) -> dict[str, Any]:
     """The whole session at a glance: its latest turns and lanes, and where something was refused or injected."""
-    found = wanted_session(call)
-    query = EventQuery(session=found.id, kinds=("decision.made",), newest=True, limit=MAX_DECISIONS)
+    doc = wanted_session(call)
+    query = EventQuery(session=doc.id, kinds=("decision.made",), newest=True, limit=MAX_DECISIONS)
     turns, figures = (
-        Turns(found, call.reader).latest(MAX_TURNS),
-        figures_of(found, call.reader, call.now, call.settings),
+        Turns(doc, call.reader).latest(MAX_TURNS),
+        figures_of(doc, call.reader, call.now, call.settings),
     )
     return {
         "turns": [turn_row(turn, figures) for turn in turns],
-        "lanes": [{"id": lane, **to_plain(entry)} for lane, entry in found.lanes.items()],
+        "lanes": [{"id": lane, **to_plain(entry)} for lane, entry in doc.lanes.items()],
         "decisions": [{"seq": e.seq, "at": e.at, "deny": e.data.verdict == "deny"} for e in call.reader.events(query)],
-        "running": to_plain(list(found.running.values())),
-        "from": turns[0].at if turns else found.started_at,
-        "to": found.ended_at or found.at,
+        "running": to_plain(list(doc.running.values())),
+        "from": turns[0].at if turns else doc.started_at,
+        "to": doc.ended_at or doc.at,
     }
 
 
@@ -381,18 +381,18 @@ def _sums_of(year: Any, day: date) -> dict[str, int]:
 
 
 def _by_project_and_agent(reader: Reader, days: list[date]) -> list[dict[str, Any]]:
-    found: dict[tuple[str, str], dict[str, int]] = {}
+    totals: dict[tuple[str, str], dict[str, int]] = {}
     for day in days:
         doc = DAY.load(reader, day.isoformat())
         for project, agents in doc.by.items() if doc else ():
             for agent, sums in agents.items():
-                found[project, agent] = add_sums(found.get((project, agent), {}), sums)
-    rows = [{"project": project, "agent": agent, **_full_sums(sums)} for (project, agent), sums in found.items()]
+                totals[project, agent] = add_sums(totals.get((project, agent), {}), sums)
+    rows = [{"project": project, "agent": agent, **_full_sums(sums)} for (project, agent), sums in totals.items()]
     return sorted(rows, key=lambda row: (-row["ms"], row["project"], row["agent"]))
 
 
 def _full_sums(sums: dict[str, int]) -> dict[str, Any]:
     """`tokens` is None where none were told: an agent that tells none has not used none."""
     every = {name: sums.get(name, 0) for name in DAY_SUMS}
-    known = [sums[name] for name in TOKEN_SUMS if name in sums]
-    return {**every, "tokens": sum(known) if known else None}
+    token_sums = [sums[name] for name in TOKEN_SUMS if name in sums]
+    return {**every, "tokens": sum(token_sums) if token_sums else None}

@@ -73,9 +73,9 @@ def _need_person(call: Call, act: str) -> None:
 def locate(call: Call) -> CommandResult:
     """The identities of local projects, as the forwarder found them."""
     events = []
-    for path, found in list(dict(call.args.get("projects") or {}).items())[:MOST_PROJECTS]:
-        known = msgspec.convert(found, TeamProjectKnown)
-        events.append(own_event(known, call.now, project=str(path), once=f"{known.id}"))
+    for path, fields in list(dict(call.args.get("projects") or {}).items())[:MOST_PROJECTS]:
+        project = msgspec.convert(fields, TeamProjectKnown)
+        events.append(own_event(project, call.now, project=str(path), once=f"{project.id}"))
     return CommandResult(tuple(events), answer={"known": len(events)})
 
 
@@ -99,15 +99,15 @@ def _events_of(item: Item, tenant: str, call: Call) -> list[Event]:
 
 def _payload_of(item: Item, call: Call) -> Payload | None:
     """None for a kind that this version does not know: a newer server may tell more."""
-    given: Mapping[str, Any] = {**item.payload, "item": item.id, "by": item.by, "project_id": item.project}
+    fields: Mapping[str, Any] = {**item.payload, "item": item.id, "by": item.by, "project_id": item.project}
     if item.kind == "memory":
         return _memory_of(item, _repo_of(item, call))
     if item.kind == "lease":
-        given = {**given, "mine": item.payload.get("machine") == machine_id()}
+        fields = {**fields, "mine": item.payload.get("machine") == machine_id()}
     if item.kind == "handover":
-        given = {**given, "origin": item.payload.get("session", "")}
+        fields = {**fields, "origin": item.payload.get("session", "")}
     kind = ITEM_KINDS.get(item.kind)
-    return msgspec.convert(given, kind, strict=False) if kind else None
+    return msgspec.convert(fields, kind, strict=False) if kind else None
 
 
 ITEM_KINDS: Mapping[str, type[Payload]] = {
@@ -135,8 +135,8 @@ def _project_of(item: Item, call: Call) -> str:
     """A local folder of that identity, if there is one."""
     if not item.project:
         return ""
-    known = LOCAL_PROJECT.list(call.reader, limit=MOST_PROJECTS)
-    return next((key for key, one in known if one.id == item.project), "")
+    local_projects = LOCAL_PROJECT.list(call.reader, limit=MOST_PROJECTS)
+    return next((key for key, one in local_projects if one.id == item.project), "")
 
 
 def _repo_of(item: Item, call: Call) -> str:

@@ -67,10 +67,10 @@ def decide(state: State, event: Event, _settings: Settings) -> Decision | None:
         return _refuse_leased(state, event)
     if event.kind not in NEWS_KINDS:
         return None
-    given = [_show_rules(state, event), _show_budgets(state, event)]
+    decisions = [_show_rules(state, event), _show_budgets(state, event)]
     if event.kind == "session.started":
-        given += [_tell_handovers(state, event), _tell_leases(state, event)]
-    return merge(given)
+        decisions += [_tell_handovers(state, event), _tell_leases(state, event)]
+    return merge(decisions)
 
 
 def derive(state: State, event: Event, _settings: Settings) -> Iterable[Event]:

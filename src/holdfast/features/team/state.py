@@ -172,14 +172,14 @@ def _reduce_shared(doc: SharedState, event: Event) -> SharedState:
         arrived = Handover(item=data.item, by=data.by, text=data.text, at=event.at)
         return replace(doc, handovers=[*doc.handovers, arrived][-MOST_HANDOVERS:], at=event.at)
     if isinstance(data, TeamHandoverTold):
-        told = [replace(one, told=event.session) if one.item in data.handovers else one for one in doc.handovers]
-        return replace(doc, handovers=told, at=event.at)
+        handovers = [replace(one, told=event.session) if one.item in data.handovers else one for one in doc.handovers]
+        return replace(doc, handovers=handovers, at=event.at)
     return doc
 
 
 def _with_lease(doc: SharedState, data: TeamLeaseHeld, at: int) -> SharedState:
-    known = doc.leases.get(data.name)
-    if data.token <= doc.ended.get(data.name, 0) or (known and known.token > data.token):
+    current_lease = doc.leases.get(data.name)
+    if data.token <= doc.ended.get(data.name, 0) or (current_lease and current_lease.token > data.token):
         return doc
     held = KnownLease(
         person=data.by, session=data.session, token=data.token, paths=data.paths, until=at + data.left_ms,

@@ -33,9 +33,9 @@ from holdfast.features.uat.trace_report import parse_trace
 from holdfast.features.uat.views import brief
 
 
-def _event(asked: Call, doc: Run, kind: str, **data: Any) -> Event:
+def _event(command_call: Call, doc: Run, kind: str, **data: Any) -> Event:
     return Event(
-        key=delivery_key(asked.now), kind=kind, at=asked.now, session=doc.session, project=doc.project,
+        key=delivery_key(command_call.now), kind=kind, at=command_call.now, session=doc.session, project=doc.project,
         data={"uat": doc.id, **data},
     )  # fmt: skip
 
@@ -72,8 +72,8 @@ def _scenario(call: Call, name: str) -> Plan:
     wrong = [str(m) for m in mistakes if f"/{name}." in m.file]
     if wrong:
         raise CommandRefused(f"the scenario {name!r} has mistakes: {wrong[0]}", fix="See: holdfast uat validate")
-    known = f"Known: {', '.join(plans)}." if plans else "Write a first one with: holdfast uat init NAME"
-    raise CommandRefused(f"there is no scenario {line(name, 80)!r}", where=str(folder), fix=known)
+    hint = f"Known: {', '.join(plans)}." if plans else "Write a first one with: holdfast uat init NAME"
+    raise CommandRefused(f"there is no scenario {line(name, 80)!r}", where=str(folder), fix=hint)
 
 
 def _ad_hoc(name: str) -> Plan:
@@ -121,8 +121,8 @@ def _same_assertion(call: Call, doc: Run, description: str) -> dict[str, int]:
     return {"index": index} if (index := next(same, None)) is not None else {}
 
 
-def _in_range(doc: Run, given: Any) -> int:
-    number = _number(given)
+def _in_range(doc: Run, value: Any) -> int:
+    number = _number(value)
     if not 0 <= number <= len(doc.steps):
         raise CommandRefused(f"there is no step {number}; this run has {len(doc.steps)}")
     return number
@@ -140,18 +140,18 @@ def check(call: Call) -> CommandResult:
 
 def tool_call(call: Call) -> CommandResult:
     """S3-17 add_tool_call: for tools whose hooks do not reach Holdfast."""
-    doc, given = lookup.active(call), call.args.get("call")
-    if not isinstance(given, Mapping) or not isinstance(given.get("toolName"), str):
+    doc, reported = lookup.active(call), call.args.get("call")
+    if not isinstance(reported, Mapping) or not isinstance(reported.get("toolName"), str):
         raise CommandRefused("a tool call is an object with at least `toolName`")
-    number, ms = given.get("stepNumber"), given.get("executionTime")
+    number, ms = reported.get("stepNumber"), reported.get("executionTime")
     data = {
-        "tool": line(given["toolName"], 200),
+        "tool": line(reported["toolName"], 200),
         "step": _in_range(doc, number) if number is not None else None,
-        "parameters": bounded(given.get("parameters") or {}),
-        "result": bounded(given.get("result") or {}),
+        "parameters": bounded(reported.get("parameters") or {}),
+        "result": bounded(reported.get("result") or {}),
         "ms": max(0, int(ms)) if isinstance(ms, int | float) and not isinstance(ms, bool) else 0,
-        "ok": given.get("success") is not False,
-        "error": "" if given.get("success") is not False else line(given.get("error") or "failed", 300),
+        "ok": reported.get("success") is not False,
+        "error": "" if reported.get("success") is not False else line(reported.get("error") or "failed", 300),
     }
     return CommandResult((_event(call, doc, "uat.told", call=data),), answer=_shown(doc.id))
 
@@ -172,10 +172,10 @@ def update(call: Call) -> CommandResult:
     doc, patches = lookup.active(call), call.args.get("patches")
     if not isinstance(patches, list) or not patches or not all(isinstance(p, Mapping) for p in patches):
         raise CommandRefused("an update is one JSON object or several")
-    kept, added, ignored = patch.split(patch.merged_all(patches))
-    if patch.size(patch.merged(doc.overlay, kept)) > LARGEST_OVERLAY:
+    accepted, added, ignored = patch.split(patch.merged_all(patches))
+    if patch.size(patch.merged(doc.overlay, accepted)) > LARGEST_OVERLAY:
         raise CommandRefused(f"more than {LARGEST_OVERLAY} bytes cannot be merged into a run")
-    events = [_event(call, doc, "uat.patched", patch=kept)] if kept else []
+    events = [_event(call, doc, "uat.patched", patch=accepted)] if accepted else []
     for path, entries in _new_entries(call, doc, added).items():
         events += _added(call, doc, patch.ADDED[path], entries)
     if "session.status" in ignored and _says_over(patches):
@@ -191,8 +191,10 @@ def _new_entries(call: Call, doc: Run, added: dict[patch.Path, list[Any]]) -> di
     """Who writes a whole state back repeats what is in it already."""
     if not added:
         return {}
-    known = files.document(load(call.reader, doc.id))
-    return {(part, name): [e for e in given if e not in known[part][name]] for (part, name), given in added.items()}
+    document = files.document(load(call.reader, doc.id))
+    return {
+        (part, name): [e for e in entries if e not in document[part][name]] for (part, name), entries in added.items()
+    }
 
 
 def _says_over(patches: Iterable[Mapping[str, Any]]) -> bool:
@@ -209,9 +211,9 @@ def _added(call: Call, doc: Run, what: str, entries: list[Any]) -> Iterable[Even
             kind = line(facts.get("type") or "note", 50)
             yield _event(call, doc, "uat.problem", level=what, type=kind, message=words, step=doc.current)
         elif what == "check":
-            told = {"type": line(facts.get("type"), 100), "data": bounded(facts.get("data") or {})}
+            check_fields = {"type": line(facts.get("type"), 100), "data": bounded(facts.get("data") or {})}
             good = "success" if facts.get("result") == "success" else "failure"
-            yield _event(call, doc, "uat.checked", result=good, step=doc.current, **told)
+            yield _event(call, doc, "uat.checked", result=good, step=doc.current, **check_fields)
         else:
             if facts.get("result") not in (PASSED, FAILED, True, False):
                 continue

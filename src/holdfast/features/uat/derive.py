@@ -130,17 +130,23 @@ def _detected(state: State, event: Event, mine: SessionRuns, settings: UatSettin
         left = {name: left[name] for name in detect.named(text, left)}
         if not left:
             return
-    found = detect.assess(text, left, call)
-    facts = {"confidence": min(found.score, 100), "reasons": list(found.reasons)}
-    if found.score >= settings.start_at and found.scenario:
+    assessment = detect.assess(text, left, call)
+    facts = {"confidence": min(assessment.score, 100), "reasons": list(assessment.reasons)}
+    if assessment.score >= settings.start_at and assessment.scenario:
         new = run_id(event.at, event.key)
-        plan = left[found.scenario]
+        plan = left[assessment.scenario]
         fresh = run.begun(said(event, "uat.started", uat=new, plan=plan))
         first = _begun(event, fresh, choose(plan, fresh, call), call)
         data = started(plan, settings, event.project, message=text, auto=True, first=first, **facts)
         yield said(event, "uat.started", uat=new, **data)
-    elif found.score >= settings.suggest_at and mine.prompt and not mine.prompt.suggested and not mine.used:
-        yield said(event, "uat.suggested", scenario=found.scenario, score=found.score, reasons=list(found.reasons))
+    elif assessment.score >= settings.suggest_at and mine.prompt and not mine.prompt.suggested and not mine.used:
+        yield said(
+            event,
+            "uat.suggested",
+            scenario=assessment.scenario,
+            score=assessment.score,
+            reasons=list(assessment.reasons),
+        )
 
 
 # ── a tool ran ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -246,9 +252,9 @@ def _returning(call: Called, ok: bool, error: str) -> str:
 
 
 def _ms(event: Event, begun: OpenCall | None) -> int:
-    told = event.data.ms
-    if isinstance(told, int | float):
-        return max(0, int(told))
+    reported_ms = event.data.ms
+    if isinstance(reported_ms, int | float):
+        return max(0, int(reported_ms))
     return max(0, event.at - begun.at) if begun else 0
 
 

@@ -47,8 +47,8 @@ def is_order(clause: str, *, asks: bool) -> str:
     if asks and not _POLITE_QUESTION.match(clause):
         return ""
     spoken = next((word for word in _FOREIGN_WORD.findall(clause) if word in _FOREIGN_VERBS), "")
-    found = _UNSPACED.search(clause)
-    return spoken or (found.group() if found else "")
+    match = _UNSPACED.search(clause)
+    return spoken or (match.group() if match else "")
 
 
 # Does a prompt order a test of something a user does? Words only, 0 to 50 points. Pure, quick on any text.
@@ -133,10 +133,10 @@ def read(prompt: str) -> Reading:
     clauses = _clauses(prompt)
     seen = any(_BROWSER.search(clause) for clause in clauses)
     for clause in clauses:
-        found = _order(clause, seen)
-        if found.score:
-            orders.append(found.orders)
-        best = max(best, found, key=lambda reading: reading.score)
+        clause_reading = _order(clause, seen)
+        if clause_reading.score:
+            orders.append(clause_reading.orders)
+        best = max(best, clause_reading, key=lambda reading: reading.score)
     return best._replace(orders=" / ".join(orders))
 
 
@@ -163,28 +163,34 @@ def _clauses(prompt: str) -> list[str]:
 def _order(clause: str, seen: bool) -> Reading:
     """`seen`: somewhere in the prompt there is a browser."""
     polite = _POLITE.match(clause)
-    said = clause[polite.end() :] if polite else clause
+    request = clause[polite.end() :] if polite else clause
     asks = clause.endswith(_ASKS) and not re.match(r"(?:please|can|could|would|will) ?", clause)
-    verb = next(((name, m) for name, pattern in _VERBS if (m := pattern.match(said))), None)
+    verb = next(((name, m) for name, pattern in _VERBS if (m := pattern.match(request))), None)
     if verb is None and (foreign := is_order(clause, asks=clause.endswith(_ASKS))):
         return Reading(FOREIGN, (f"+{FOREIGN} “{foreign}”",), clause)
-    if verb is None or asks or _NOT_NOW.search(clause) or _CODE_TESTS.search(said):
+    if verb is None or asks or _NOT_NOW.search(clause) or _CODE_TESTS.search(request):
         return NOTHING
     kind, match = verb
-    thing = _object(match.group(), said[match.end() :])
-    return NOTHING if thing == "other" else _scored(kind, match.group(), said, thing, seen)
+    thing = _object(match.group(), request[match.end() :])
+    return NOTHING if thing == "other" else _scored(kind, match.group(), request, thing, seen)
 
 
 def _object(verb: str, rest: str) -> str:
     """`uat`, `flow`, `browser`, nothing that we know, or `other`: something that only stands beside one of them."""
-    said = words(rest)
-    flow = next((n for n, word in enumerate(said) if is_flow(word)), None)
+    rest_words = words(rest)
+    flow = next((n for n, word in enumerate(rest_words) if is_flow(word)), None)
     if flow is not None:
-        return "other" if _beside(said[:flow], said[flow + 1 :]) else "uat" if is_uat(f"{verb} {rest}") else "flow"
+        return (
+            "other"
+            if _beside(rest_words[:flow], rest_words[flow + 1 :])
+            else "uat"
+            if is_uat(f"{verb} {rest}")
+            else "flow"
+        )
     if is_uat(f"{verb} {rest}"):
-        return "other" if any(_NOT_THE_UAT.fullmatch(word) for word in said) else "uat"
+        return "other" if any(_NOT_THE_UAT.fullmatch(word) for word in rest_words) else "uat"
     looked = _BROWSER.search(rest)
-    before = words(rest[: looked.start()]) if looked else said
+    before = words(rest[: looked.start()]) if looked else rest_words
     named = [word for word in before if word not in ("in", "with", "the", "a", "using", "by")]
     return "other" if any(_PREPOSITION.fullmatch(word) for word in named) else "browser" if looked else ""
 
@@ -204,9 +210,9 @@ def _beside(before: list[str], after: list[str]) -> bool:
     return not (_GOES_ON.fullmatch(after[0]) or is_flow(after[0]))
 
 
-def _scored(kind: str, verb: str, said: str, thing: str, seen: bool) -> Reading:
+def _scored(kind: str, verb: str, request: str, thing: str, seen: bool) -> Reading:
     if thing == "uat" and kind in ("test", "run"):
-        return Reading(MOST, (f"+{MOST} it orders UAT (“{verb}”)",), said)
+        return Reading(MOST, (f"+{MOST} it orders UAT (“{verb}”)",), request)
     points, reasons = _BASE[kind], [f"+{_BASE[kind]} “{verb}”"]
     if thing in ("flow", "uat"):
         points += _WITH_FLOW[kind]
@@ -216,7 +222,7 @@ def _scored(kind: str, verb: str, said: str, thing: str, seen: bool) -> Reading:
         reasons.append("+15 in a browser")
     if points == _BASE[kind] and kind != "test":
         return NOTHING
-    return Reading(min(points, MOST), tuple(reasons), said)
+    return Reading(min(points, MOST), tuple(reasons), request)
 
 
 TOOL, SCENARIO = 30, 20
@@ -281,13 +287,13 @@ def _tool(steps: Sequence[PlannedStep], base_url: str, call: Called | None) -> t
 
 def _correlation(orders: str, name: str) -> tuple[int, str]:
     words = _WORD.findall(name.lower())
-    said = _WORD.findall(orders)
-    if not words or not said:
+    order_words = _WORD.findall(orders)
+    if not words or not order_words:
         return 0, ""
-    if _contains(said, words) or (not name.isascii() and name.lower() in orders):
+    if _contains(order_words, words) or (not name.isascii() and name.lower() in orders):
         return SCENARIO, f"it names the scenario {name}"
     telling = [word for word in words if not is_flow(word) and word not in ("test", "page", "uat")]
-    if telling and all(word in said for word in telling):
+    if telling and all(word in order_words for word in telling):
         return SCENARIO - 5, f"it names what {name} is about"
     return 0, ""
 
@@ -297,5 +303,5 @@ def _names_nothing(orders: str) -> bool:
     return all(_COMMON.fullmatch(word) for word in re.findall(r"[a-z0-9]+", orders))
 
 
-def _contains(said: list[str], words: list[str]) -> bool:
-    return any(said[n : n + len(words)] == words for n in range(len(said) - len(words) + 1))
+def _contains(order_words: list[str], words: list[str]) -> bool:
+    return any(order_words[n : n + len(words)] == words for n in range(len(order_words) - len(words) + 1))

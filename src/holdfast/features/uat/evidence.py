@@ -42,38 +42,38 @@ _whole_calls: OrderedDict[str, WholeCall] = OrderedDict()
 
 def enrich(event: Event, settings: UatSettings | None, _parts: ContentParts) -> bool:
     """Takes typed values out of the event before anything stores it, and reads the page its driver wrote to a file."""
-    told = event.data
-    if not isinstance(told, ToolPayload):
+    data = event.data
+    if not isinstance(data, ToolPayload):
         return False
     use = called(event, (settings or DEFAULTS).drivers).use
     if not use.known:
         return False
     call = _remember(event)
-    answer = text_of(response_of(event.body)) or told.output if isinstance(told, ToolEndPayload) else ""
-    kept, typed = hide_typed(use, call.given, answer)
-    told.input = {
-        name: HIDDEN if kept.get(name) != call.given.get(name) else clean_value(value, typed)
-        for name, value in told.input.items()
+    answer = text_of(response_of(event.body)) or data.output if isinstance(data, ToolEndPayload) else ""
+    cleaned, typed = hide_typed(use, call.given, answer)
+    data.input = {
+        name: HIDDEN if cleaned.get(name) != call.given.get(name) else clean_value(value, typed)
+        for name, value in data.input.items()
     }
-    told.command = _clean(str(kept.get("command", "")), typed) if told.command else ""
+    data.command = _clean(str(cleaned.get("command", "")), typed) if data.command else ""
     _hide_in_texts(event, typed)
     return True
 
 
 def _remember(event: Event) -> WholeCall:
-    told: ToolPayload = event.data
-    page = read_page(event) if isinstance(told, ToolEndPayload) else ""
-    call = _whole_calls[event.key] = WholeCall(event.body, _given(told, event.body), page)
+    data: ToolPayload = event.data
+    page = read_page(event) if isinstance(data, ToolEndPayload) else ""
+    call = _whole_calls[event.key] = WholeCall(event.body, _given(data, event.body), page)
     while len(_whole_calls) > MOST_WAITING:
         _whole_calls.popitem(last=False)
     return call
 
 
-def _given(told: ToolPayload, body: bytes) -> dict[str, Any]:
+def _given(data: ToolPayload, body: bytes) -> dict[str, Any]:
     """The arguments: the event keeps them cut down, the agent's own payload has them whole."""
     payload = _decoded(body)
-    whole = next((payload[name] for name in _ARGUMENTS if isinstance(payload.get(name), dict)), told.input)
-    return {**whole, **({"command": told.command} if told.command else {})}
+    whole = next((payload[name] for name in _ARGUMENTS if isinstance(payload.get(name), dict)), data.input)
+    return {**whole, **({"command": data.command} if data.command else {})}
 
 
 def _decoded(body: bytes) -> dict[str, Any]:
@@ -91,9 +91,9 @@ def whole_call(event: Event) -> WholeCall:
 
 def _hide_in_texts(event: Event, typed: list[str]) -> None:
     """Drivers repeat in their answers what was typed, as code or in the fields of a snapshot."""
-    told = event.data
-    if isinstance(told, ToolEndPayload):
-        told.output, told.error = _clean(told.output, typed), _clean(told.error, typed)
+    data = event.data
+    if isinstance(data, ToolEndPayload):
+        data.output, data.error = _clean(data.output, typed), _clean(data.error, typed)
     if event.body:
         msgspec.structs.force_setattr(event, "body", clean_body(event.body, typed))
 
@@ -126,10 +126,10 @@ def _clean(text: str, typed: list[str]) -> str:
 
 def read_page(event: Event) -> str:
     """Playwright MCP writes its snapshot of the page to a file beside the project and names it in its answer."""
-    found = _PAGE_FILE.search(text_of(response_of(event.body)) or event.data.output)
-    if not found or not event.project:
+    match = _PAGE_FILE.search(text_of(response_of(event.body)) or event.data.output)
+    if not match or not event.project:
         return ""
-    path = Path(event.data.cwd or event.project, found[1])
+    path = Path(event.data.cwd or event.project, match[1])
     return _read_text(path) if inside(path, (event.project,)) else ""
 
 

@@ -163,8 +163,8 @@ class Record:
     def _problems_of(self, event: Event) -> None:
         if not event.data.ok:
             self._note(event, "error", "tool", event.data.error or "failed")
-        for found in event.data.problems:
-            self._note(event, "warning", found.type, found.message)
+        for page_problem in event.data.problems:
+            self._note(event, "warning", page_problem.type, page_problem.message)
 
     def _shot(self, event: Event) -> None:
         if event.data.success:
@@ -271,14 +271,14 @@ def scenario(record: Record) -> dict[str, Any]:
         "estimatedDuration": plan.estimated_ms or None,
         "actualDuration": None if doc.end is None else max(0, doc.end - doc.start),
         "steps": [
-            step(n, wanted, stood) for n, (wanted, stood) in enumerate(zip(plan.steps, doc.steps, strict=False), 1)
+            step(n, planned, stood) for n, (planned, stood) in enumerate(zip(plan.steps, doc.steps, strict=False), 1)
         ],
     }
 
 
 def judged_steps(record: Record) -> list[dict[str, Any]]:
     """The steps with verdict and attempts, for people; the file has only what its format knows."""
-    told = scenario(record)["steps"]
+    step_rows = scenario(record)["steps"]
     return [
         {
             **one,
@@ -287,7 +287,7 @@ def judged_steps(record: Record) -> list[dict[str, Any]]:
             "error": stood.attempts[-1].error if stood.attempts else "",
             "attempts": [{**msgspec.to_builtins(a), "duration": duration(a)} for a in stood.attempts],
         }
-        for one, stood in zip(told, record.doc.steps, strict=False)
+        for one, stood in zip(step_rows, record.doc.steps, strict=False)
     ]
 
 
@@ -295,11 +295,11 @@ STATUS_IN_FILE = {INTERRUPTED: IN_PROGRESS}
 """The file's format knows pending, in_progress, completed, failed and skipped."""
 
 
-def step(number: int, wanted: PlannedStep, stood: Step) -> dict[str, Any]:
+def step(number: int, planned: PlannedStep, stood: Step) -> dict[str, Any]:
     return {
         "stepNumber": number,
-        "action": wanted.action,
-        "description": wanted.description,
+        "action": planned.action,
+        "description": planned.description,
         "status": STATUS_IN_FILE.get(stood.status, stood.status),
         "startTime": iso(stood.start),
         "endTime": None if stood.status == INTERRUPTED else iso(stood.end),
@@ -347,14 +347,14 @@ def health_check(event: Event, check: JudgedCheck | HealthChecked) -> dict[str, 
 def assertions(record: Record) -> list[dict[str, Any]]:
     planned = [
         _assertion(
-            wanted.step,
-            wanted.description or expected(wanted),
-            expected(wanted),
+            criteria.step,
+            criteria.description or expected(criteria),
+            expected(criteria),
             judged.result,
             judged.actual,
             judged.at,
         )
-        for wanted, judged in zip(record.plan.assertions, record.doc.assertions, strict=False)
+        for criteria, judged in zip(record.plan.assertions, record.doc.assertions, strict=False)
     ]
     by_hand = [
         _assertion(e.data.step, e.data.description, e.data.expected, e.data.result, e.data.actual, e.at)
@@ -364,12 +364,14 @@ def assertions(record: Record) -> list[dict[str, Any]]:
     return planned + by_hand
 
 
-def _assertion(step: Any, description: Any, wanted: Any, result: Any, actual: Any, at: int | None) -> dict[str, Any]:
+def _assertion(
+    step: Any, description: Any, expected_text: Any, result: Any, actual: Any, at: int | None
+) -> dict[str, Any]:
     return {
         "timestamp": iso(at),
         "stepNumber": step or None,
         "description": description or "",
-        "expected": wanted or None,
+        "expected": expected_text or None,
         "actual": actual or None,
         "result": result,
     }
@@ -411,22 +413,22 @@ def _spent(stood: Step, touched: int) -> int:
 
 def _timed(record: Record) -> list[dict[str, Any]]:
     return [
-        {"stepNumber": n, "duration": duration(stood), "action": wanted.action}
-        for n, (wanted, stood) in enumerate(zip(record.plan.steps, record.doc.steps, strict=False), 1)
+        {"stepNumber": n, "duration": duration(stood), "action": planned.action}
+        for n, (planned, stood) in enumerate(zip(record.plan.steps, record.doc.steps, strict=False), 1)
         if stood.status == COMPLETED and duration(stood) is not None
     ]
 
 
 def context(doc: Run) -> dict[str, Any]:
-    places = places_of(doc)
+    paths = places_of(doc)
     hooks = {name: {"data": one.data, "timestamp": iso(one.at)} for name, one in doc.hooks.items()}
     return {
         "userMessage": doc.message,
         "detectionConfidence": doc.confidence,
         "autoInitialized": doc.auto,
         "baseUrl": doc.base_url,
-        "screenshotDirectory": str(places.screenshots(doc.id)) if places else "",
-        "reportDirectory": str(places.reports) if places else "",
+        "screenshotDirectory": str(paths.screenshots(doc.id)) if paths else "",
+        "reportDirectory": str(paths.reports) if paths else "",
         **({"hooks": hooks} if hooks else {}),
         **({"endReason": doc.reason, "outcome": doc.outcome} if doc.end is not None else {}),
     }

@@ -25,13 +25,13 @@ def places(call: Call) -> Places:
 
 
 def run(call: Call, name: str = "run") -> Run:
-    wanted = str(call.args.get(name) or "")
-    if not wanted:
+    run_id = str(call.args.get(name) or "")
+    if not run_id:
         return _mine(call)
-    found = RUNS.load(call.reader, wanted) or _by_part(call, wanted)
-    if found is None:
-        raise CommandRefused(f"there is no UAT run {wanted!r}", fix="See: holdfast uat list")
-    return found
+    run_doc = RUNS.load(call.reader, run_id) or _by_part(call, run_id)
+    if run_doc is None:
+        raise CommandRefused(f"there is no UAT run {run_id!r}", fix="See: holdfast uat list")
+    return run_doc
 
 
 def active(call: Call) -> Run:
@@ -49,39 +49,39 @@ def _active(call: Call) -> Run | None:
 
 
 def session(call: Call) -> str:
-    given = str(call.args.get("session") or call.session or "")
-    if given == "latest":
-        given = latest_session(call)
-    if not given:
+    session_id = str(call.args.get("session") or call.session or "")
+    if session_id == "latest":
+        session_id = latest_session(call)
+    if not session_id:
         raise CommandRefused(
             "no session is known here", fix="Name one with --session ID, or --session latest for the last one at work."
         )
-    return given
+    return session_id
 
 
 def of_session(call: Call) -> SessionRuns | None:
-    given = str(call.args.get("session") or call.session or "")
-    given = latest_session(call) if given == "latest" or not given else given
-    return SESSION_RUNS.load(call.reader, given) if given else None
+    session_id = str(call.args.get("session") or call.session or "")
+    session_id = latest_session(call) if session_id == "latest" or not session_id else session_id
+    return SESSION_RUNS.load(call.reader, session_id) if session_id else None
 
 
 def _mine(call: Call) -> Run:
     mine = of_session(call)
     latest = mine.runs[-1] if mine and mine.runs else ""
-    found = RUNS.load(call.reader, latest) if latest else None
-    if found is None and not call.args.get("session"):
-        found = next((doc for _, doc in RUNS.list(call.reader, project=call.project, limit=1)), None)
-    if found is None:
+    run_doc = RUNS.load(call.reader, latest) if latest else None
+    if run_doc is None and not call.args.get("session"):
+        run_doc = next((doc for _, doc in RUNS.list(call.reader, project=call.project, limit=1)), None)
+    if run_doc is None:
         raise CommandRefused("there is no UAT run yet", fix="Begin one with: holdfast uat start SCENARIO")
-    return found
+    return run_doc
 
 
-def _by_part(call: Call, wanted: str) -> Run | None:
-    found = [doc for doc in _recent(call) if doc.id.startswith(wanted) or doc.id.endswith(wanted)]
-    if len(found) > 1:
-        ids = ", ".join(doc.id for doc in found[:5])
-        raise CommandRefused(f"{wanted!r} may be any of {ids}", fix="Give more of it.")
-    return found[0] if found else None
+def _by_part(call: Call, id_part: str) -> Run | None:
+    candidates = [doc for doc in _recent(call) if doc.id.startswith(id_part) or doc.id.endswith(id_part)]
+    if len(candidates) > 1:
+        ids = ", ".join(doc.id for doc in candidates[:5])
+        raise CommandRefused(f"{id_part!r} may be any of {ids}", fix="Give more of it.")
+    return candidates[0] if candidates else None
 
 
 def _recent(call: Call) -> Iterator[Run]:

@@ -44,13 +44,15 @@ class Called(NamedTuple):
     """Not the first command of its command line."""
 
 
-def called(event: Event, extra: Mapping[str, str] | None = None, given: Mapping[str, Any] | None = None) -> Called:
-    """`given`: the arguments as the agent sent them, where what is stored lacks what was typed."""
-    told: ToolPayload = event.data
-    arguments = dict(given if given is not None else told.input)
-    if told.command and given is None:
-        arguments["command"] = told.command
-    action = told.action
+def called(
+    event: Event, extra: Mapping[str, str] | None = None, raw_arguments: Mapping[str, Any] | None = None
+) -> Called:
+    """`raw_arguments`: the arguments as the agent sent them, where what is stored lacks what was typed."""
+    data: ToolPayload = event.data
+    arguments = dict(raw_arguments if raw_arguments is not None else data.input)
+    if data.command and raw_arguments is None:
+        arguments["command"] = data.command
+    action = data.action
     use = recognise(event.tool, arguments if action == "shell" or "__" in event.tool else {}, extra)
     call = Called(event.tool, action, arguments, use)
     # Of every tool call of every session this is asked; hardly any goes to an address.
@@ -117,8 +119,8 @@ def _opened_again(run: Run, call: Called) -> int:
 
 
 def _goes_elsewhere(run: Run, number: int, call: Called) -> bool:
-    known = run.steps[number - 1].address if number else ""
-    return bool(known and call.use.address and known != call.use.address[:300])
+    address = run.steps[number - 1].address if number else ""
+    return bool(address and call.use.address and address != call.use.address[:300])
 
 
 def _unfinished(run: Run, number: int) -> bool:
@@ -134,8 +136,8 @@ def _tool_fits(step: PlannedStep, call: Called) -> bool:
         return call.action == "shell"
     if not call.use.known:
         return False
-    wanted = MEANINGS_OF.get(action)
-    return call.use.meaning in wanted if wanted else _glob(f"*{action}*", short(call.tool))
+    allowed_meanings = MEANINGS_OF.get(action)
+    return call.use.meaning in allowed_meanings if allowed_meanings else _glob(f"*{action}*", short(call.tool))
 
 
 def _fits(expected: Any, actual: Any, base_url: str) -> bool:

@@ -300,13 +300,13 @@ def encode_png(image: Pixels) -> bytes:
 
 def main(before: str, after: str, difference: str = "") -> None:
     try:
-        told, drawn = compare_pictures(Path(before).read_bytes(), Path(after).read_bytes())
+        comparison, drawn = compare_pictures(Path(before).read_bytes(), Path(after).read_bytes())
     except OSError as error:
-        told, drawn = {"share": None, "note": f"cannot be read: {error.strerror}"}, None
+        comparison, drawn = {"share": None, "note": f"cannot be read: {error.strerror}"}, None
     if difference and drawn is not None:
         Path(difference).write_bytes(encode_png(drawn))
-        told["difference"] = difference
-    print(json.dumps(told))
+        comparison["difference"] = difference
+    print(json.dumps(comparison))
 
 
 if __name__ == "__main__":

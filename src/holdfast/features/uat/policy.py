@@ -35,12 +35,12 @@ def _prompted(state: State, event: Event, mine: SessionRuns, settings: UatSettin
         return None
     known = CATALOGUES.get(state, event.project)
     scenarios = known.scenarios if known else {}
-    found = detect.assess(prompt.text, scenarios)
-    if found.score < settings.suggest_at or not found.scenario:
+    assessment = detect.assess(prompt.text, scenarios)
+    if assessment.score < settings.suggest_at or not assessment.scenario:
         return None
-    plan = scenarios[found.scenario]
-    head = f"This looks like a UAT run of the scenario “{line(found.scenario, 80)}”: it is recorded from the first call"
-    return _told(f"{head} of one of its steps on (or: holdfast uat start {found.scenario}). {_steps(plan)}")
+    plan = scenarios[assessment.scenario]
+    head = f"This looks like a UAT run of the scenario “{line(assessment.scenario, 80)}”: it is recorded from the first call"
+    return _told(f"{head} of one of its steps on (or: holdfast uat start {assessment.scenario}). {_steps(plan)}")
 
 
 def _tool_started(state: State, event: Event, mine: SessionRuns, settings: UatSettings) -> Decision | None:
@@ -147,8 +147,8 @@ def _scans(state: State, event: Event, settings: UatSettings) -> Iterator[Job]:
     if not event.project or not settings.enabled:
         return
     mine = SESSION_RUNS.get(state, event.session) if event.kind == "prompt.submitted" else None
-    asked = event.kind == "session.started" or bool(mine and mine.prompt) or _edits_scenario(event, settings)
-    if asked:
+    is_due = event.kind == "session.started" or bool(mine and mine.prompt) or _edits_scenario(event, settings)
+    if is_due:
         yield Job(kind=SCAN, dedupe=event.project, payload={"project": event.project})
 
 

@@ -51,10 +51,10 @@ def reduce_session(doc: SessionRuns | None, event: Event) -> SessionRuns | None:
 
 def _prompted(doc: SessionRuns, event: Event) -> None:
     """Ordinary prompts leave nothing here."""
-    told: PromptSubmitted = event.data
-    if told.synthetic or not told.prompt:
+    data: PromptSubmitted = event.data
+    if data.synthetic or not data.prompt:
         return
-    text = told.prompt[:KEPT_OF_PROMPT]
+    text = data.prompt[:KEPT_OF_PROMPT]
     score = read(text).score
     doc.prompt = Prompt(text=text, score=score) if score >= WORTH_KEEPING else None
     doc.used, doc.tail = [], ""
@@ -66,8 +66,8 @@ def _suggested(doc: SessionRuns, event: Event) -> None:
 
 
 def _started(doc: SessionRuns, event: Event) -> None:
-    told: RunStarted = event.data
-    name, started = told.plan.name, told.uat
+    data: RunStarted = event.data
+    name, started = data.plan.name, data.uat
     doc.previous, doc.active, doc.tail = doc.active, started, ""
     doc.runs = [*doc.runs, started][-MOST_RUNS:]
     doc.used = [*doc.used, name][-MOST_RUNS:]
@@ -75,11 +75,11 @@ def _started(doc: SessionRuns, event: Event) -> None:
 
 def _ended(doc: SessionRuns, event: Event) -> None:
     """After a last step the agent may still take a picture of where it arrived: the turn's calls belong to the run."""
-    told: RunEnded = event.data
-    ended = told.uat
+    data: RunEnded = event.data
+    ended = data.uat
     doc.previous = "" if doc.previous == ended else doc.previous
     if doc.active == ended:
-        doc.active, doc.tail = "", ended if told.reason == "last-step" else ""
+        doc.active, doc.tail = "", ended if data.reason == "last-step" else ""
 
 
 def _turned(doc: SessionRuns, _event: Event) -> None:

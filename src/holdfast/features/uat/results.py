@@ -210,9 +210,9 @@ def bounded(value: Any, depth: int = 4, purse: list[int] | None = None) -> Any:
     """The same structure, small enough to keep for ever."""
     purse = [LARGEST_VALUE] if purse is None else purse
     if isinstance(value, str):
-        kept = value[: max(0, min(LONGEST_KEPT, purse[0]))]
-        purse[0] -= len(kept) + 2
-        return kept if len(kept) == len(value) else f"{kept}…"
+        shortened = value[: max(0, min(LONGEST_KEPT, purse[0]))]
+        purse[0] -= len(shortened) + 2
+        return shortened if len(shortened) == len(value) else f"{shortened}…"
     purse[0] -= 8
     if depth == 0 or purse[0] <= 0:
         return value if isinstance(value, int | float | bool | None) else "…"
@@ -242,10 +242,10 @@ def _value(response: Any, text: str) -> tuple[Any, str]:
     A JSON text is what it says; parts of a message are their text; images are not kept here."""
     if isinstance(response, Mapping) and "stdout" not in response and "content" not in response:
         return response, ""
-    found = _decoded(returned_text(text))
-    returned = found if isinstance(found, str) else ""
+    decoded = _decoded(returned_text(text))
+    returned = decoded if isinstance(decoded, str) else ""
     # A script may end with JSON.stringify(…).
-    return _object_of(_decoded(found) if isinstance(found, str) else found, text), returned
+    return _object_of(_decoded(decoded) if isinstance(decoded, str) else decoded, text), returned
 
 
 def _object_of(found: Any, text: str) -> Any:
@@ -270,8 +270,8 @@ def _decoded(text: str) -> Any:
 
 
 def _error(event: Event, facts: Mapping[str, Any], text: str) -> str:
-    said = own_error(text) or event.data.error or facts.get("error") or text or "it was interrupted"
-    return line(str(said).removeprefix("### Error").strip(), 400)
+    message = own_error(text) or event.data.error or facts.get("error") or text or "it was interrupted"
+    return line(str(message).removeprefix("### Error").strip(), 400)
 
 
 def _problems(text: str) -> Iterator[dict[str, str]]:
@@ -303,10 +303,12 @@ def _shots(event: Event, use: ToolUse, text: str, response: Any) -> list[str]:
     wanted = sum(one.meaning == "screenshot" for one in (use, *use.then))
     if not wanted:
         return sent
-    given = event.data.input
-    told = _LINKED.findall(text) or _SAVED.findall(text) or _IMAGE.findall(text)
-    asked = [given[n] for n in _FILE_ARGUMENTS if isinstance(given, Mapping) and isinstance(given.get(n), str)]
-    named = list(dict.fromkeys(path.removeprefix("file://") for path in (told or asked)))[:wanted]
+    arguments = event.data.input
+    linked = _LINKED.findall(text) or _SAVED.findall(text) or _IMAGE.findall(text)
+    requested = [
+        arguments[n] for n in _FILE_ARGUMENTS if isinstance(arguments, Mapping) and isinstance(arguments.get(n), str)
+    ]
+    named = list(dict.fromkeys(path.removeprefix("file://") for path in (linked or requested)))[:wanted]
     return named or sent
 
 
@@ -319,8 +321,8 @@ def _number(facts: Mapping[str, Any], *names: str) -> int:
 
 
 def _first(pattern: re.Pattern[str], text: str) -> str:
-    found = pattern.search(text)
-    return found[1].strip() if found else ""
+    match = pattern.search(text)
+    return match[1].strip() if match else ""
 
 
 # Assertions and page checks, judged on what a tool reported. Pure.
@@ -350,19 +352,19 @@ LISTING = ("console", "network")
 """Their answers are lists beside the page: what is not in them may still be on the page."""
 
 
-def conditions(given: Any) -> dict[str, Any]:
+def conditions(criteria: Any) -> dict[str, Any]:
     """Of an assertion or a health check (in a scenario or in a plan), only what is to hold."""
-    asked = ((name, getattr(given, name)) for name in CONDITIONS)
+    asked = ((name, getattr(criteria, name)) for name in CONDITIONS)
     return {name: value for name, value in asked if value is not None}
 
 
-def holds(wanted: Conditions, result: Result, ms: int, exit_code: int | None, base_url: str) -> bool:
+def holds(criteria: Conditions, result: Result, ms: int, exit_code: int | None, base_url: str) -> bool:
     """All of the conditions, on one result."""
-    return not unmet(wanted, result, ms, exit_code, base_url)
+    return not unmet(criteria, result, ms, exit_code, base_url)
 
 
-def unmet(wanted: Conditions, result: Result, ms: int, exit_code: int | None, base_url: str) -> list[str]:
-    violations = found_violations(result.value, wanted.impact)
+def unmet(criteria: Conditions, result: Result, ms: int, exit_code: int | None, base_url: str) -> list[str]:
+    violations = found_violations(result.value, criteria.impact)
     facts: dict[str, Callable[[Any], bool]] = {
         "contains": lambda text: text in result.text,
         "not_contains": lambda text: text not in result.text,
@@ -376,7 +378,7 @@ def unmet(wanted: Conditions, result: Result, ms: int, exit_code: int | None, ba
         "max_violations": lambda most: violations is None or len(violations) <= most,
         "fields": lambda fields: all(at(result.value, path) == value for path, value in fields.items()),
     }
-    return [name for name, value in conditions(wanted).items() if not facts[name](value)]
+    return [name for name, value in conditions(criteria).items() if not facts[name](value)]
 
 
 def at(value: Any, path: str) -> Any:
@@ -398,27 +400,27 @@ def assertions(
 
     A call that tells nothing of the page (a screenshot) can only break one.
     """
-    for number, wanted in enumerate(plan.assertions):
-        asks_axe = wanted.max_violations is not None
-        if wanted.budget_ms is not None or (asks_axe and found_violations(result.value, "") is None):
+    for number, criteria in enumerate(plan.assertions):
+        asks_axe = criteria.max_violations is not None
+        if criteria.budget_ms is not None or (asks_axe and found_violations(result.value, "") is None):
             continue
-        if wanted.step in (None, step):
-            missed = unmet(wanted, result, ms, exit_code, plan.base_url)
-            found = actual(wanted, result, ms, exit_code) if missed else ""
+        if criteria.step in (None, step):
+            missed = unmet(criteria, result, ms, exit_code, plan.base_url)
+            actual_text = actual(criteria, result, ms, exit_code) if missed else ""
             broken = any(name in ALWAYS for name in missed)
             if broken or (meaning not in SILENT and not (missed and meaning in LISTING)):
                 untold = bool(missed) and all(name in _PAGE_FACTS and not _PAGE_FACTS[name](result) for name in missed)
-                yield {"index": number, "met": not missed, "broken": broken, "untold": untold, "actual": found}
+                yield {"index": number, "met": not missed, "broken": broken, "untold": untold, "actual": actual_text}
 
 
 def page_checks(plan: Plan, step: int, result: Result, ms: int, exit_code: int | None) -> Iterator[dict[str, Any]]:
     """S3-7: what the page was like, for each check of this step that asks no server of its own."""
-    for number, wanted in enumerate(plan.health_checks):
-        if wanted.type != "http" and step and (wanted.step or 1) == step:
-            good = result.ok and holds(wanted, result, ms, exit_code, plan.base_url)
+    for number, criteria in enumerate(plan.health_checks):
+        if criteria.type != "http" and step and (criteria.step or 1) == step:
+            good = result.ok and holds(criteria, result, ms, exit_code, plan.base_url)
             yield {
                 "index": number,
-                "type": wanted.type or "page_load",
+                "type": criteria.type or "page_load",
                 "result": "success" if good else "failure",
                 "data": page(result),
             }
@@ -426,10 +428,12 @@ def page_checks(plan: Plan, step: int, result: Result, ms: int, exit_code: int |
 
 def page(result: Result) -> dict[str, Any]:
     """The seed's three facts; what a JSON result says itself goes before what we can tell."""
-    told = result.value if isinstance(result.value, Mapping) else {}
-    known = {"currentRoute": route(result.url), "hasErrors": bool(result.errors) or not result.ok}
-    said = {n: told[n] for n in ("isLoggedIn", "currentRoute", "hasErrors") if isinstance(told.get(n), bool | str)}
-    return {"isLoggedIn": None, **known, **said}
+    value = result.value if isinstance(result.value, Mapping) else {}
+    derived = {"currentRoute": route(result.url), "hasErrors": bool(result.errors) or not result.ok}
+    reported = {
+        n: value[n] for n in ("isLoggedIn", "currentRoute", "hasErrors") if isinstance(value.get(n), bool | str)
+    }
+    return {"isLoggedIn": None, **derived, **reported}
 
 
 def route(url: str) -> str:
@@ -444,35 +448,35 @@ _PAGE_FACTS: dict[str, Callable[[Result], str]] = {
 _FACT_NAMES = {"max_ms": "ms", "exit_code": "exit code"}
 
 
-def actual(wanted: Conditions, result: Result, ms: int, exit_code: int | None) -> str:
+def actual(criteria: Conditions, result: Result, ms: int, exit_code: int | None) -> str:
     """What was found of the things that were asked for; the page's words where nothing else was."""
-    asked = conditions(wanted)
+    asked = conditions(criteria)
     facts = {"url": result.url, "title": result.title, "status": result.status, "exit_code": exit_code, "max_ms": ms}
     unknown = "was not told by the driver"
-    found = [f"{_FACT_NAMES.get(name, name)} {facts[name]!r}" for name in facts if name in asked and facts[name] != ""]
-    found += [f"the page's {name} {unknown}" for name in ("url", "title") if name in asked and not facts[name]]
-    found += [f"{path} = {at(result.value, path)!r}" for path in wanted.fields or ()]
-    if wanted.no_errors:
-        found.append(f"{result.errors} errors")
-    if wanted.clean_console:
-        found.append(f"{result.console_errors} console errors: {'; '.join(p['message'] for p in result.problems)}")
-    if wanted.max_violations is not None:
-        listed = found_violations(result.value, wanted.impact) or []
-        found.append(f"{len(listed)} violations: {'; '.join(listed)}")
-    if result.error or not found or "contains" in asked or "not_contains" in asked:
-        found.append(result.error or readable_page(result.text))
-    return line(", ".join(found), 300)
+    parts = [f"{_FACT_NAMES.get(name, name)} {facts[name]!r}" for name in facts if name in asked and facts[name] != ""]
+    parts += [f"the page's {name} {unknown}" for name in ("url", "title") if name in asked and not facts[name]]
+    parts += [f"{path} = {at(result.value, path)!r}" for path in criteria.fields or ()]
+    if criteria.no_errors:
+        parts.append(f"{result.errors} errors")
+    if criteria.clean_console:
+        parts.append(f"{result.console_errors} console errors: {'; '.join(p['message'] for p in result.problems)}")
+    if criteria.max_violations is not None:
+        listed = found_violations(result.value, criteria.impact) or []
+        parts.append(f"{len(listed)} violations: {'; '.join(listed)}")
+    if result.error or not parts or "contains" in asked or "not_contains" in asked:
+        parts.append(result.error or readable_page(result.text))
+    return line(", ".join(parts), 300)
 
 
 def found_violations(value: Any, impact: str) -> list[str] | None:
     """What axe found, of at least this impact; None where the result is none of axe's."""
-    told = value.get("violations") if isinstance(value, Mapping) else None
-    if not isinstance(told, list):
+    violations = value.get("violations") if isinstance(value, Mapping) else None
+    if not isinstance(violations, list):
         return None
     least = IMPACTS.index(impact) if impact in IMPACTS else 0
-    entries = [one for one in told if isinstance(one, Mapping) and isinstance(one.get("id"), str)]
-    kept = [one for one in entries if one.get("impact") not in IMPACTS[:least]]
-    return [f"{one['id']} ({one.get('impact') or 'impact unknown'})" for one in kept]
+    entries = [one for one in violations if isinstance(one, Mapping) and isinstance(one.get("id"), str)]
+    severe = [one for one in entries if one.get("impact") not in IMPACTS[:least]]
+    return [f"{one['id']} ({one.get('impact') or 'impact unknown'})" for one in severe]
 
 
 def readable_page(text: str) -> str:
@@ -484,9 +488,9 @@ def readable_page(text: str) -> str:
     return "; ".join(telling + rest) if telling else " ".join(rest)
 
 
-def expected(wanted: PlannedAssertion) -> str:
+def expected(criteria: PlannedAssertion) -> str:
     """The conditions in words."""
-    if wanted.budget_ms:
-        return f"at most {wanted.budget_ms} ms"
-    parts = (f"{name.replace('_', ' ')} {value!r}" for name, value in conditions(wanted).items())
+    if criteria.budget_ms:
+        return f"at most {criteria.budget_ms} ms"
+    parts = (f"{name.replace('_', ' ')} {value!r}" for name, value in conditions(criteria).items())
     return line(", ".join(parts), LONGEST_EXPECTED)

@@ -106,17 +106,17 @@ def size(value: Any) -> int:
 
 def split(patch: Mapping[str, Any]) -> tuple[dict[str, Any], dict[Path, list[Any]], list[str]]:
     """(what may be merged, entries to add to lists, names that are derived and therefore left out)."""
-    kept, ignored = dict(patch), []
+    remaining, ignored = dict(patch), []
     added: dict[Path, list[Any]] = {}
     for path in ADDED:
-        value, kept = _taken(kept, path)
+        value, remaining = _taken(remaining, path)
         if isinstance(value, list):
             added[path] = value
     for path in DERIVED:
-        value, kept = _taken(kept, path)
+        value, remaining = _taken(remaining, path)
         if value is not None:
             ignored.append(".".join(path))
-    return _without_empty(kept), added, ignored
+    return _without_empty(remaining), added, ignored
 
 
 def _taken(value: dict[str, Any], path: Path) -> tuple[Any, dict[str, Any]]:
@@ -128,8 +128,8 @@ def _taken(value: dict[str, Any], path: Path) -> tuple[Any, dict[str, Any]]:
     inner = value[name]
     if not isinstance(inner, Mapping):
         return None, value
-    found, left = _taken(dict(inner), tuple(rest))
-    return found, {**value, name: left}
+    taken, left = _taken(dict(inner), tuple(rest))
+    return taken, {**value, name: left}
 
 
 def _without_empty(value: dict[str, Any]) -> dict[str, Any]:
@@ -141,10 +141,10 @@ PAPERWORK = ("uat.reported", "uat.restored", "uat.archived")
 
 
 def begun(event: Event) -> Run:
-    told: RunStarted = event.data
-    plan = told.plan
+    data: RunStarted = event.data
+    plan = data.plan
     return Run(
-        id=told.uat,
+        id=data.uat,
         session=event.session,
         project=event.project,
         scenario=plan.name,
@@ -153,20 +153,20 @@ def begun(event: Event) -> Run:
         touched=event.at,
         first_seq=event.seq,
         last_seq=event.seq,
-        of=told.of,
-        mode=told.mode,
-        root=told.root,
+        of=data.of,
+        mode=data.mode,
+        root=data.root,
         base_url=plan.base_url,
-        message=line(told.message, 1000),
-        confidence=told.confidence,
-        reasons=told.reasons[:MOST_RECENT],
-        auto=told.auto,
-        source=told.source,
-        environment=told.environment,
-        steps=[steps.planned_step(wanted) for wanted in plan.steps],
+        message=line(data.message, 1000),
+        confidence=data.confidence,
+        reasons=data.reasons[:MOST_RECENT],
+        auto=data.auto,
+        source=data.source,
+        environment=data.environment,
+        steps=[steps.planned_step(planned) for planned in plan.steps],
         assertions=[
-            Assertion(step=wanted.step or 0, expected=expected(wanted), budget_ms=wanted.budget_ms or 0)
-            for wanted in plan.assertions
+            Assertion(step=planned.step or 0, expected=expected(planned), budget_ms=planned.budget_ms or 0)
+            for planned in plan.assertions
         ],
     )
 
@@ -230,8 +230,8 @@ def _ended_call(run: Run, event: Event) -> None:
 def _note_findings(run: Run, event: Event, call: CallEnded) -> None:
     if not call.ok:
         _note(run, event, "error", INTERRUPTED if call.interrupted else "tool", call.error or "failed", call.step)
-    for found in call.problems:
-        _note(run, event, "warning", found.type, found.message, call.step)
+    for page_problem in call.problems:
+        _note(run, event, "warning", page_problem.type, page_problem.message, call.step)
     for check in call.health:
         _check(run, event, check)
 
@@ -255,42 +255,42 @@ def _count_call(run: Run, event: Event, call: CallEnded) -> None:
 
 def _judge_assertions(run: Run, event: Event, judged: Iterable[JudgedAssertion]) -> None:
     """What was met stays met unless it is broken; what is not met yet may still be; what is broken stays broken."""
-    known = list(run.assertions)
+    assertions = list(run.assertions)
     for one in judged:
-        before = known[one.index].result if one.index < len(known) else FAILED
-        if before == FAILED or (before == PASSED and not one.broken) or (one.untold and known[one.index].actual):
+        before = assertions[one.index].result if one.index < len(assertions) else FAILED
+        if before == FAILED or (before == PASSED and not one.broken) or (one.untold and assertions[one.index].actual):
             continue
         result = FAILED if one.broken else PASSED if one.met else UNKNOWN
-        known[one.index] = msgspec.structs.replace(
-            known[one.index], result=result, actual=one.actual, at=event.at, by_hand=False
+        assertions[one.index] = msgspec.structs.replace(
+            assertions[one.index], result=result, actual=one.actual, at=event.at, by_hand=False
         )
-    run.assertions = known
+    run.assertions = assertions
 
 
 def _step(run: Run, event: Event) -> None:
-    told: StepSet = event.data
+    data: StepSet = event.data
     run.touched = max(run.touched, event.at)
-    steps.set_status(run, told.step, told.status, event.at)
+    steps.set_status(run, data.step, data.status, event.at)
 
 
 def _asserted(run: Run, event: Event) -> None:
     """By hand: new, or instead of one of the scenario's."""
-    told: AssertionTold = event.data
-    index, number = told.index, told.step
+    data: AssertionTold = event.data
+    index, number = data.index, data.step
     if index is not None and 0 <= index < len(run.assertions):
-        known = list(run.assertions)
-        known[index] = msgspec.structs.replace(
-            known[index], result=told.result, actual=told.actual, at=event.at, by_hand=True
+        assertions = list(run.assertions)
+        assertions[index] = msgspec.structs.replace(
+            assertions[index], result=data.result, actual=data.actual, at=event.at, by_hand=True
         )
-        run.assertions = known
-        steps.judge_step(run, known[index].step)
+        run.assertions = assertions
+        steps.judge_step(run, assertions[index].step)
     elif len(run.assertions) < MOST_CHECKS and steps.has_step(run, number) and run.steps[number - 1].attempts:
-        one = Assertion(step=number, result=told.result, at=event.at, by_hand=True, extra=True)
-        one.expected, one.actual = told.expected or told.description, told.actual
+        one = Assertion(step=number, result=data.result, at=event.at, by_hand=True, extra=True)
+        one.expected, one.actual = data.expected or data.description, data.actual
         run.assertions = [*run.assertions, one]
         steps.judge_step(run, number)
     elif len(run.asserted) < MOST_CHECKS:
-        run.asserted = [*run.asserted, told.result]
+        run.asserted = [*run.asserted, data.result]
 
 
 def _checked(run: Run, event: Event) -> None:
@@ -317,11 +317,11 @@ def _shot(run: Run, event: Event) -> None:
 
 
 def _problem(run: Run, event: Event) -> None:
-    told: ProblemNoted = event.data
-    level = "error" if told.level == "error" else "warning"
-    _note(run, event, level, told.type or "note", told.message, told.step)
-    if told.tool and told.tool not in run.unknown_tools:
-        run.unknown_tools = [*run.unknown_tools, told.tool][-MOST_RECENT:]
+    data: ProblemNoted = event.data
+    level = "error" if data.level == "error" else "warning"
+    _note(run, event, level, data.type or "note", data.message, data.step)
+    if data.tool and data.tool not in run.unknown_tools:
+        run.unknown_tools = [*run.unknown_tools, data.tool][-MOST_RECENT:]
 
 
 def _note(run: Run, event: Event, level: str, kind: str, message: Any, step: int) -> None:
@@ -335,10 +335,12 @@ def _note(run: Run, event: Event, level: str, kind: str, message: Any, step: int
 
 
 def _signal(run: Run, event: Event) -> None:
-    told: SignalLeft = event.data
-    known = {n: v for n, v in run.hooks.items() if n != told.name}
-    kept = dict(list(known.items())[1 - MOST_SIGNALS :]) if len(known) >= MOST_SIGNALS else known
-    run.hooks = {**kept, told.name: Signal(data=told.data, at=event.at)}
+    data: SignalLeft = event.data
+    other_signals = {n: v for n, v in run.hooks.items() if n != data.name}
+    recent = (
+        dict(list(other_signals.items())[1 - MOST_SIGNALS :]) if len(other_signals) >= MOST_SIGNALS else other_signals
+    )
+    run.hooks = {**recent, data.name: Signal(data=data.data, at=event.at)}
 
 
 def _patched(run: Run, event: Event) -> None:

@@ -71,13 +71,13 @@ def parse_report(content: bytes, name: str) -> list[TestReport]:
         raise CommandRefused(f"{name} is larger than {LARGEST_REPORT >> 20} MB")
     start = content.lstrip()[:1]
     runner, cases = _parse_xml(content, name) if start == b"<" else _parse_json(content, name)
-    found = tuple(cases)[:MOST_TESTS]
-    if not found:
+    all_cases = tuple(cases)[:MOST_TESTS]
+    if not all_cases:
         raise CommandRefused(f"there are no tests in {name}", fix="Give a JSON or JUnit report of a test runner.")
-    if len(found) <= MOST_STEPS:
-        return [TestReport(runner, line(name, LONGEST_NAME), found)]
-    files = dict.fromkeys(case.file for case in found)
-    return [_of_file(runner, file or name, found, file) for file in files]
+    if len(all_cases) <= MOST_STEPS:
+        return [TestReport(runner, line(name, LONGEST_NAME), all_cases)]
+    files = dict.fromkeys(case.file for case in all_cases)
+    return [_of_file(runner, file or name, all_cases, file) for file in files]
 
 
 def _of_file(runner: str, name: str, cases: tuple[TestCase, ...], file: str) -> TestReport:
@@ -92,12 +92,12 @@ def failed_attempt(
 ) -> TestAttempt:
     """With what was expected and received, where the message says so in the usual words."""
     text = _COLOURS.sub("", str(message or ""))[:20_000] if status in (FAILED, INTERRUPTED) else ""
-    wanted, seen = _EXPECTED.search(text), _RECEIVED.search(text)
+    expected_match, seen = _EXPECTED.search(text), _RECEIVED.search(text)
     return TestAttempt(
         status=status,
         ms=max(0, int(ms)) if isinstance(ms, int | float) else 0,
         error=line(text.strip().partition("\n")[0], 300),
-        expected=line(wanted["value"] or wanted["words"], 200) if wanted else "",
+        expected=line(expected_match["value"] or expected_match["words"], 200) if expected_match else "",
         received=line(seen[1], 200) if seen else "",
         pictures=pictures,
         traces=traces,
@@ -113,25 +113,27 @@ _CYPRESS_PICTURE = re.compile(r"(.*?)(?: \(failed\))?(?: \(attempt (\d{1,3})\))?
 def add_artifacts(report: TestReport, folder: Path) -> TestReport:
     """pytest-playwright and Cypress leave pictures in folders of their own; their names say of which test."""
     find = _pytest_artifacts if report.runner == "pytest" else _cypress_artifacts
-    known = find(folder) if report.runner != "playwright" else {}
-    if not known:
+    artifacts = find(folder) if report.runner != "playwright" else {}
+    if not artifacts:
         return report
-    return replace(report, cases=tuple(_with_files(case, known) for case in report.cases))
+    return replace(report, cases=tuple(_with_files(case, artifacts) for case in report.cases))
 
 
-def _with_files(case: TestCase, known: Mapping[tuple[str, int], list[Path]]) -> TestCase:
+def _with_files(case: TestCase, artifacts: Mapping[tuple[str, int], list[Path]]) -> TestCase:
     """The files of an attempt at that attempt; where only the test is known, at the last one."""
     last = len(case.attempts)
     made = [
-        _attempt_with_files(attempt, _files_of(case, number, known, is_last=number == last))
+        _attempt_with_files(attempt, _files_of(case, number, artifacts, is_last=number == last))
         for number, attempt in enumerate(case.attempts, 1)
     ]
     return replace(case, attempts=tuple(made))
 
 
-def _files_of(case: TestCase, number: int, known: Mapping[tuple[str, int], list[Path]], *, is_last: bool) -> list[Path]:
+def _files_of(
+    case: TestCase, number: int, artifacts: Mapping[tuple[str, int], list[Path]], *, is_last: bool
+) -> list[Path]:
     name = _letters(case.title)
-    return known.get((name, number)) or (known.get((name, 0), []) if is_last else [])
+    return artifacts.get((name, number)) or (artifacts.get((name, 0), []) if is_last else [])
 
 
 def _attempt_with_files(attempt: TestAttempt, files: list[Path]) -> TestAttempt:
@@ -144,20 +146,20 @@ def _attempt_with_files(attempt: TestAttempt, files: list[Path]) -> TestAttempt:
 
 def _pytest_artifacts(folder: Path) -> dict[tuple[str, int], list[Path]]:
     """`test-results/<slug of the node id>/test-failed-1.png`; a report names the module without its ending."""
-    found: dict[tuple[str, int], list[Path]] = {}
+    artifacts: dict[tuple[str, int], list[Path]] = {}
     for file in _listed_files(folder / "test-results"):
-        found.setdefault((_letters(re.sub(r"-py-", "-", file.parent.name, count=1)), 0), []).append(file)
-    return found
+        artifacts.setdefault((_letters(re.sub(r"-py-", "-", file.parent.name, count=1)), 0), []).append(file)
+    return artifacts
 
 
 def _cypress_artifacts(folder: Path) -> dict[tuple[str, int], list[Path]]:
     """`cypress/screenshots/<spec>/<suite> -- <test> (failed) (attempt 2).png`."""
-    found: dict[tuple[str, int], list[Path]] = {}
+    artifacts: dict[tuple[str, int], list[Path]] = {}
     for file in _listed_files(folder / "cypress" / "screenshots"):
         named = _CYPRESS_PICTURE.fullmatch(file.stem)
         if named:
-            found.setdefault((_letters(named[1]), int(named[2] or 1)), []).append(file)
-    return found
+            artifacts.setdefault((_letters(named[1]), int(named[2] or 1)), []).append(file)
+    return artifacts
 
 
 def _listed_files(folder: Path) -> list[Path]:
@@ -182,8 +184,8 @@ def run_events(report: TestReport, start: int) -> Iterator[tuple[str, int, dict[
 
 
 def _call(report: TestReport, attempt: TestAttempt, step: int, n: int, began: int) -> dict[str, Any]:
-    told = {"error": attempt.error or "failed"} if attempt.status != PASSED else {"error": ""}
-    told |= {"expected": attempt.expected, "received": attempt.received}
+    failure = {"error": attempt.error or "failed"} if attempt.status != PASSED else {"error": ""}
+    failure |= {"expected": attempt.expected, "received": attempt.received}
     return {
         "n": n,
         "tool": f"{report.runner} test",
@@ -199,7 +201,7 @@ def _call(report: TestReport, attempt: TestAttempt, step: int, n: int, began: in
         "traces": list(attempt.traces),
         "problems": [{"type": kind, "level": "error", "message": text} for kind, text in attempt.problems],
         "url": attempt.address,
-        **told,
+        **failure,
     }
 
 
@@ -246,32 +248,32 @@ def _tries(test: Mapping[str, Any]) -> tuple[TestAttempt, ...]:
     """A test that is meant to fail and does has passed: the runner's own word goes before that of each result."""
     if test.get("status") == "skipped" or not test.get("results"):
         return (TestAttempt(SKIPPED),)
-    found = []
+    attempts = []
     for result in _maps(test.get("results")):
         status = _WORDS.get(str(result.get("status")), FAILED)
         meant = result.get("status") == test.get("expectedStatus", "passed")
         status = PASSED if meant and status != SKIPPED else FAILED if status == PASSED else status
         messages = [str(e.get("message")) for e in _maps(result.get("errors"))]
-        told = "\n".join(messages) or str((result.get("error") or {}).get("message") or "failed")
-        kept = [a for a in _maps(result.get("attachments")) if isinstance(a.get("path"), str)]
-        paths = tuple(str(a["path"]) for a in kept if str(a.get("contentType")).startswith("image/"))
-        traces = tuple(str(a["path"]) for a in kept if a.get("name") == "trace")
-        found.append(failed_attempt(status, result.get("duration"), told, paths, traces))
-    return tuple(found)
+        message = "\n".join(messages) or str((result.get("error") or {}).get("message") or "failed")
+        attachments = [a for a in _maps(result.get("attachments")) if isinstance(a.get("path"), str)]
+        paths = tuple(str(a["path"]) for a in attachments if str(a.get("contentType")).startswith("image/"))
+        traces = tuple(str(a["path"]) for a in attachments if a.get("name") == "trace")
+        attempts.append(failed_attempt(status, result.get("duration"), message, paths, traces))
+    return tuple(attempts)
 
 
 def _cypress(run: Any) -> Iterator[TestCase]:
     for test in _maps(run.get("tests") if isinstance(run, Mapping) else None):
         title = test.get("title")
         name = " › ".join(map(str, title)) if isinstance(title, list) else str(title)
-        told = test.get("displayError")
+        test_error = test.get("displayError")
         tries = _maps(test.get("attempts")) or [test]
-        found = [
-            failed_attempt(_WORDS.get(str(t.get("state")), FAILED), _cypress_ms(t, test), t.get("error") or told)
+        attempts = [
+            failed_attempt(_WORDS.get(str(t.get("state")), FAILED), _cypress_ms(t, test), t.get("error") or test_error)
             for t in tries
         ]
         spec = run.get("spec")
-        yield TestCase(name, str(spec.get("relative", "")) if isinstance(spec, Mapping) else "", tuple(found))
+        yield TestCase(name, str(spec.get("relative", "")) if isinstance(spec, Mapping) else "", tuple(attempts))
 
 
 def _cypress_ms(attempt: Mapping[str, Any], test: Mapping[str, Any]) -> Any:
@@ -314,8 +316,11 @@ def _junit_case(case: Xml.Element) -> TestCase:
     bad = next((e for tag in ("failure", "error") if (e := case.find(tag)) is not None), None)
     status = FAILED if bad is not None else SKIPPED if case.find("skipped") is not None else PASSED
     seconds = re.sub(r"[^0-9.]", "", case.get("time") or "") or "0"
-    told = {one.get("name"): str(one.get("value")) for one in case.iter("property") if one.get("value")}
-    files = [tuple(told[name] for name in (wanted,) if name in told) for wanted in _PLAYWRIGHT_PROPERTIES]
+    properties = {one.get("name"): str(one.get("value")) for one in case.iter("property") if one.get("value")}
+    files = [
+        tuple(properties[name] for name in (property_name,) if name in properties)
+        for property_name in _PLAYWRIGHT_PROPERTIES
+    ]
     last = failed_attempt(status, float(seconds) * 1000, _message(bad) if bad is not None else "", *files)
     rerun = bool(case.findall("rerunFailure") or case.findall("rerunError"))
     order = [last, *attempts] if rerun and status == FAILED else [*attempts, last]

@@ -224,12 +224,12 @@ def parse(content: bytes, file: str) -> tuple[Scenario | None, list[Mistake]]:
     try:
         scenario = Scenario.of(tree.value)
     except Unfit as error:
-        found = error.faults
+        faults = error.faults
     else:
-        found = misplaced_numbers(scenario)
-        if not found:
+        faults = misplaced_numbers(scenario)
+        if not faults:
             return scenario, []
-    return None, [mistake_at(place, text, tree.where, file) for place, text in found[:MOST_MISTAKES]]
+    return None, [mistake_at(field_path, text, tree.where, file) for field_path, text in faults[:MOST_MISTAKES]]
 
 
 def lines_of(path: Path) -> Where:
@@ -289,15 +289,15 @@ class _Tree:
         return _scalar(node)
 
     def _mapping(self, node: MappingNode, path: Place, depth: int) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         for key, value in node.value:
             name = str(key.value) if isinstance(key, ScalarNode) else ""
             at = key.start_mark.line + 1
-            if not name or name in found:
+            if not name or name in fields:
                 raise _Refused(f"`{line(name, 60)}` is given twice" if name else "a name must be plain text", at)
             self.where[(*path, name)] = at
-            found[name] = self._plain(value, (*path, name), depth + 1)
-        return found
+            fields[name] = self._plain(value, (*path, name), depth + 1)
+        return fields
 
 
 def _scalar(node: Any) -> Any:
@@ -312,12 +312,12 @@ def _scalar(node: Any) -> Any:
         return text
 
 
-def mistake_at(place: Place, text: str, where: Where, file: str) -> Mistake:
+def mistake_at(field_path: Place, text: str, where: Where, file: str) -> Mistake:
     """At the nearest line that is known: a missing field has none of its own. People count from 1."""
-    name = ".".join(str(part + 1) if isinstance(part, int) else str(part) for part in place)
-    while place and place not in where:
-        place = place[:-1]
-    return Mistake(file, where.get(place, 0), line(f"{name}: {text}" if name else text, 300))
+    name = ".".join(str(part + 1) if isinstance(part, int) else str(part) for part in field_path)
+    while field_path and field_path not in where:
+        field_path = field_path[:-1]
+    return Mistake(file, where.get(field_path, 0), line(f"{name}: {text}" if name else text, 300))
 
 
 # What `holdfast uat init` writes: a scenario to change, its schema for editors, and what git should leave alone.
@@ -360,18 +360,18 @@ health_checks:
 """
 
 
-def scenario_file(places: Places, name: str) -> Path:
-    return places.scenarios / f"{slug(name)}.yaml"
+def scenario_file(paths: Places, name: str) -> Path:
+    return paths.scenarios / f"{slug(name)}.yaml"
 
 
-def files(places: Places, name: str, base_url: str, recorded: str = "") -> Iterator[tuple[Path, bytes]]:
+def files(paths: Places, name: str, base_url: str, recorded: str = "") -> Iterator[tuple[Path, bytes]]:
     """`recorded`: the scenario itself, where it was made from a session."""
     quoted = msgspec.json.encode(name).decode() if slug(name) != name else name
     address = msgspec.json.encode(base_url or "http://localhost:3000").decode()
     text = TEMPLATE.format(schema=SCHEMA_FILE, name=quoted, base_url=address)
-    yield scenario_file(places, name), (recorded or text).encode()
-    yield places.scenarios / SCHEMA_FILE, schema_text()
-    yield places.root / ".gitignore", IGNORED.encode()
+    yield scenario_file(paths, name), (recorded or text).encode()
+    yield paths.scenarios / SCHEMA_FILE, schema_text()
+    yield paths.root / ".gitignore", IGNORED.encode()
 
 
 def schema_text() -> bytes:

@@ -32,9 +32,9 @@ LoadShared = Callable[[str], tuple[Scenario | None, str]]
 
 
 class PlanFault(Exception):
-    def __init__(self, place: Place, text: str) -> None:
+    def __init__(self, field_path: Place, text: str) -> None:
         super().__init__(text)
-        self.place = place
+        self.place = field_path
 
 
 class _Part(msgspec.Struct):
@@ -98,32 +98,34 @@ def _part(
     numbers: dict[int, int] = {}
     for index, step in enumerate(scenario.steps):
         if step.use:
-            place = outer or ("steps", index, "use")
-            inner = _shared_part(step, place, names, load_shared, within)
+            field_path = outer or ("steps", index, "use")
+            inner = _shared_part(step, field_path, names, load_shared, within)
             _append(made, inner)
         else:
-            told = names.put_in(step.plain(none=False), ("steps", index))
-            made.steps.append(msgspec.convert(told, PlannedStep))
+            fields = names.put_in(step.plain(none=False), ("steps", index))
+            made.steps.append(msgspec.convert(fields, PlannedStep))
         numbers[index + 1] = len(made.steps)
     for index, assertion in enumerate(scenario.assertions):
-        told = names.put_in(assertion.plain(none=False), ("assertions", index))
-        planned = msgspec.convert(told, PlannedAssertion)
+        fields = names.put_in(assertion.plain(none=False), ("assertions", index))
+        planned = msgspec.convert(fields, PlannedAssertion)
         planned.step = numbers[assertion.step] if assertion.step else None
         made.assertions.append(planned)
     return made
 
 
-def _shared_part(step: Step, place: Place, names: "_Names", load_shared: LoadShared, within: tuple[str, ...]) -> _Part:
+def _shared_part(
+    step: Step, field_path: Place, names: "_Names", load_shared: LoadShared, within: tuple[str, ...]
+) -> _Part:
     if step.use in within:
-        raise PlanFault(place, f"shared steps use each other in a circle: {' → '.join((*within, step.use))}")
+        raise PlanFault(field_path, f"shared steps use each other in a circle: {' → '.join((*within, step.use))}")
     if len(within) >= DEEPEST_USE:
-        raise PlanFault(place, f"shared steps are nested deeper than {DEEPEST_USE}")
+        raise PlanFault(field_path, f"shared steps are nested deeper than {DEEPEST_USE}")
     shared, problem = load_shared(step.use)
     if shared is None:
-        raise PlanFault(place, problem)
-    given = {name: names.put_in(value, place) for name, value in step.with_.items()}
-    inner = _Names({**shared.variables, **given}, {**names.secrets, **shared.secrets}, names.place)
-    return _part(shared, inner, load_shared, (*within, step.use), place)
+        raise PlanFault(field_path, problem)
+    arguments = {name: names.put_in(value, field_path) for name, value in step.with_.items()}
+    inner = _Names({**shared.variables, **arguments}, {**names.secrets, **shared.secrets}, names.place)
+    return _part(shared, inner, load_shared, (*within, step.use), field_path)
 
 
 def _append(made: _Part, part: _Part) -> None:
@@ -171,24 +173,26 @@ def _precondition_checks(scenario: Scenario, names: "_Names") -> Iterator[Planne
 class _Names:
     """What {{name}} stands for."""
 
-    def __init__(self, variables: Mapping[str, Any], secrets: Mapping[str, str], place: Place) -> None:
-        self.variables, self.secrets, self.place = variables, secrets, place
+    def __init__(self, variables: Mapping[str, Any], secrets: Mapping[str, str], field_path: Place) -> None:
+        self.variables, self.secrets, self.place = variables, secrets, field_path
 
-    def put_in(self, value: Any, place: Place = ()) -> Any:
+    def put_in(self, value: Any, field_path: Place = ()) -> Any:
         if isinstance(value, str):
-            return _VARIABLE.sub(lambda found: self._value(found, place or self.place), value)
+            return _VARIABLE.sub(lambda match: self._value(match, field_path or self.place), value)
         if isinstance(value, Mapping):
-            return {name: self.put_in(inner, place) for name, inner in value.items()}
-        return [self.put_in(inner, place) for inner in value] if isinstance(value, list | tuple) else value
+            return {name: self.put_in(inner, field_path) for name, inner in value.items()}
+        return [self.put_in(inner, field_path) for inner in value] if isinstance(value, list | tuple) else value
 
-    def _value(self, found: re.Match[str], place: Place) -> str:
-        secret, name = found.groups()
+    def _value(self, match: re.Match[str], field_path: Place) -> str:
+        secret, name = match.groups()
         if secret:
             if name not in self.secrets:
-                raise PlanFault(place, f"there is no secret {name!r}; name its environment variable under `secrets`")
+                raise PlanFault(
+                    field_path, f"there is no secret {name!r}; name its environment variable under `secrets`"
+                )
             return f"${self.secrets[name]}"
         if name not in self.variables:
-            raise PlanFault(place, f"there is no variable {name!r}")
+            raise PlanFault(field_path, f"there is no variable {name!r}")
         value = self.variables[name]
         return str(value).lower() if isinstance(value, bool) else str(value)
 
@@ -242,7 +246,7 @@ def record_steps(reader: Reader, session: str, extra: Mapping[str, str]) -> tupl
             continue
         result = result_of(event, event.body, call.use, read_page(event))
         names |= {
-            found["uid"] or found["ref"]: found["by_uid"] or found["by_ref"] for found in _NAMED.finditer(result.text)
+            match["uid"] or match["ref"]: match["by_uid"] or match["by_ref"] for match in _NAMED.finditer(result.text)
         }
         for use in (call.use, *call.use.then) if result.ok else ():
             base = base or _origin(use.address or result.url)
@@ -252,17 +256,17 @@ def record_steps(reader: Reader, session: str, extra: Mapping[str, str]) -> tupl
     return base, steps[:MOST_STEPS]
 
 
-def _element_names(given: Mapping[str, Any], known: Mapping[str, str]) -> list[str]:
+def _element_names(arguments: Mapping[str, Any], names_by_ref: Mapping[str, str]) -> list[str]:
     """What the call was done to, as a person would call it."""
-    parts = [given, *(one for name in ("fields", "elements") for one in _maps(given.get(name)))]
-    found = []
+    parts = [arguments, *(one for name in ("fields", "elements") for one in _maps(arguments.get(name)))]
+    labels = []
     for part in parts:
-        said = part.get("element") or part.get("name")
+        label = part.get("element") or part.get("name")
         signs = [str(part[name]).removeprefix("@") for name in _SIGNS if isinstance(part.get(name), str)]
-        found.append(str(said) if said else next((known[sign] for sign in signs if sign in known), ""))
-    words = str(given.get("command") or "").split() if "command" in given else []
-    found += [known[sign] for word in words if (sign := word.removeprefix("@").strip("'\"")) in known]
-    return [name for name in found if name]
+        labels.append(str(label) if label else next((names_by_ref[sign] for sign in signs if sign in names_by_ref), ""))
+    words = str(arguments.get("command") or "").split() if "command" in arguments else []
+    labels += [names_by_ref[sign] for word in words if (sign := word.removeprefix("@").strip("'\"")) in names_by_ref]
+    return [name for name in labels if name]
 
 
 def _maps(value: Any) -> list[Mapping[str, Any]]:
@@ -331,11 +335,11 @@ def scenario_text(name: str, base: str, steps: list[RecordedStep], session: str)
 def _seen_in_step(number: int, step: RecordedStep) -> Iterator[str]:
     # A text with {{ }} cannot be said in a scenario: it would be read as a variable.
     if step.title and "{{" not in step.title:
-        told = _quote(f"The page is {step.title}")
-        yield f"  - {{description: {told}, step: {number}, title: {_quote(step.title)}}}"
+        expectation = _quote(f"The page is {step.title}")
+        yield f"  - {{description: {expectation}, step: {number}, title: {_quote(step.title)}}}"
     if step.heading and step.heading != step.title and "{{" not in step.heading:
-        told = _quote(f"It shows {step.heading}")
-        yield f"  - {{description: {told}, step: {number}, contains: {_quote(step.heading)}}}"
+        expectation = _quote(f"It shows {step.heading}")
+        yield f"  - {{description: {expectation}, step: {number}, contains: {_quote(step.heading)}}}"
 
 
 def _quote(text: str) -> str:
@@ -354,7 +358,7 @@ def read_plan(path: Path) -> tuple[Plan | None, list[Mistake]]:
     plan, faults = build_plan(scenario, partial(_load_shared, path.parent))
     if faults:
         where = lines_of(path)
-        return None, [mistake_at(place, text, where, str(path)) for place, text in faults]
+        return None, [mistake_at(field_path, text, where, str(path)) for field_path, text in faults]
     return plan, []
 
 

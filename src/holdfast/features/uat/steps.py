@@ -27,8 +27,8 @@ BY_HAND = "by-hand"
 _CLOSED = (COMPLETED, FAILED, INTERRUPTED)
 
 
-def planned_step(wanted: PlannedStep) -> Step:
-    return Step(wanted=wanted.calls, budget_ms=wanted.budget_ms or 0)
+def planned_step(step_plan: PlannedStep) -> Step:
+    return Step(wanted=step_plan.calls, budget_ms=step_plan.budget_ms or 0)
 
 
 def begin_call(run: Run, number: int, at: int, address: str = "") -> None:
@@ -78,8 +78,8 @@ def judge_step(run: Run, number: int) -> None:
     mine = [a for a in run.assertions if a.step == number]
     broken = next((a for a in mine if a.result == FAILED), None)
     if broken is not None and attempt.status != INTERRUPTED:
-        told = {"expected": broken.expected, "received": broken.actual}
-        _set_attempt(run, number, status=FAILED, end=attempt.end or broken.at or run.touched, **told)
+        comparison = {"expected": broken.expected, "received": broken.actual}
+        _set_attempt(run, number, status=FAILED, end=attempt.end or broken.at or run.touched, **comparison)
     elif attempt.status == COMPLETED and not attempt.by_hand and any(a.result == UNKNOWN for a in mine):
         _set_attempt(run, number, status=IN_PROGRESS, end=None)
     elif attempt.status == IN_PROGRESS and mine and _calls_done(run, number) and not _awaited(run, number):
@@ -91,8 +91,10 @@ def _judge_budget(run: Run, number: int) -> None:
     step = run.steps[number - 1]
     spent = duration(step.attempts[-1])
     if step.budget_ms and step.attempts[-1].status == COMPLETED and spent is not None and spent > step.budget_ms:
-        told = {"expected": f"at most {step.budget_ms} ms", "received": f"{spent} ms"}
-        _set_attempt(run, number, status=FAILED, error=f"it took {spent} ms, its budget is {step.budget_ms} ms", **told)
+        comparison = {"expected": f"at most {step.budget_ms} ms", "received": f"{spent} ms"}
+        _set_attempt(
+            run, number, status=FAILED, error=f"it took {spent} ms, its budget is {step.budget_ms} ms", **comparison
+        )
 
 
 def set_status(run: Run, number: int, status: str, at: int) -> None:
@@ -184,11 +186,11 @@ def _reopened(step: Step) -> str:
 def _open_attempt(run: Run, number: int, at: int, reason: str) -> None:
     step = run.steps[number - 1]
     number_of = step.tries + 1
-    kept = step.attempts[1 - MOST_ATTEMPTS :] if len(step.attempts) >= MOST_ATTEMPTS else step.attempts
+    earlier_attempts = step.attempts[1 - MOST_ATTEMPTS :] if len(step.attempts) >= MOST_ATTEMPTS else step.attempts
     attempt = Attempt(number=number_of, reason=reason, status=IN_PROGRESS, start=at)
     # A retry goes on where the step failed; after a restart everything in it is done again.
     done = step.done if reason == "retry" else 0
-    _set_step(run, number, attempts=[*kept, attempt], tries=number_of, done=done)
+    _set_step(run, number, attempts=[*earlier_attempts, attempt], tries=number_of, done=done)
     if reason:
         run.assertions = [
             msgspec.structs.replace(a, result=UNKNOWN, actual="", at=None, by_hand=False) if a.step == number else a

@@ -97,8 +97,8 @@ def show(call: Call) -> dict[str, Any]:
 
 
 def _file(call: Call, doc: Run) -> str:
-    places = files.places_of(doc)
-    return str(write.targets(places, doc, call.reader)[-1]) if places else ""
+    paths = files.places_of(doc)
+    return str(write.targets(paths, doc, call.reader)[-1]) if paths else ""
 
 
 def document(call: Call) -> dict[str, Any]:
@@ -109,7 +109,7 @@ def document(call: Call) -> dict[str, Any]:
 def context(call: Call) -> dict[str, Any]:
     """S3-21."""
     doc = lookup.active(call)
-    places = files.places_of(doc)
+    paths = files.places_of(doc)
     return {
         "scenario": doc.scenario,
         "uatSessionId": doc.id,
@@ -117,14 +117,14 @@ def context(call: Call) -> dict[str, Any]:
         "totalSteps": len(doc.steps),
         "mode": doc.mode,
         "baseUrl": doc.base_url,
-        "screenshotDirectory": str(places.screenshots(doc.id)) if places else "",
+        "screenshotDirectory": str(paths.screenshots(doc.id)) if paths else "",
     }
 
 
 def signal(call: Call) -> dict[str, Any] | None:
     """S3-22: None when nobody left one."""
-    found = lookup.run(call).hooks.get(str(call.args.get("signal")))
-    return {"data": found.data, "timestamp": iso(found.at)} if found else None
+    hook_signal = lookup.run(call).hooks.get(str(call.args.get("signal")))
+    return {"data": hook_signal.data, "timestamp": iso(hook_signal.at)} if hook_signal else None
 
 
 def signals(call: Call) -> dict[str, Any]:
@@ -171,7 +171,7 @@ def validate(call: Call) -> dict[str, Any]:
         }
     read = [scenario_plan.read_plan(path) for path in named]
     good = sorted(plan.name for plan, _ in read if plan)
-    return {"files": len(named), "good": good, "mistakes": [_shown(m) for _, found in read for m in found]}
+    return {"files": len(named), "good": good, "mistakes": [_shown(m) for _, faults in read for m in faults]}
 
 
 def _shown(mistake: scenario.Mistake) -> dict[str, Any]:
@@ -185,15 +185,15 @@ def published(_call: Call) -> dict[str, Any]:
 def place(call: Call) -> dict[str, Any]:
     """Where the files of a session's run lie, and in which state they are."""
     doc = lookup.run(call)
-    places = files.places_of(doc)
-    if places is None:
+    paths = files.places_of(doc)
+    if paths is None:
         raise CommandRefused("this run has no folder")
     path = Path(_file(call, doc))
     return {
         "file": str(path),
         "condition": write.condition(path),
-        "lock": str(places.lock_file(doc.session)),
-        "backup": str(places.backup_file(doc.session)),
+        "lock": str(paths.lock_file(doc.session)),
+        "backup": str(paths.backup_file(doc.session)),
         "run": doc.id,
     }
 

@@ -24,8 +24,8 @@ def cut(text: str, language: str) -> list[Chunk]:
 def _cut(lines: list[str], language: str) -> Iterator[Chunk]:
     if language in PROSE:
         return chunk.cut_prose(lines, language)
-    if found := syntax.cut(lines, language):
-        return iter(found)
-    if found := chunk.cut_outline(lines, language):
-        return iter(found)
+    if chunks := syntax.cut(lines, language):
+        return iter(chunks)
+    if chunks := chunk.cut_outline(lines, language):
+        return iter(chunks)
     return windows(lines, 0, len(lines), "lines")

@@ -117,13 +117,13 @@ def _both_small(above: Chunk, below: Chunk) -> bool:
 
 
 def _take_in_tiny(chunks: Sequence[Chunk]) -> list[Chunk]:
-    kept: list[Chunk] = []
+    merged: list[Chunk] = []
     for chunk in chunks:
-        if kept and min(kept[-1].lines, chunk.lines) <= TINY_LINES and _fits(kept[-1], chunk):
-            kept[-1] = _join(kept[-1], chunk)
+        if merged and min(merged[-1].lines, chunk.lines) <= TINY_LINES and _fits(merged[-1], chunk):
+            merged[-1] = _join(merged[-1], chunk)
         else:
-            kept.append(chunk)
-    return kept
+            merged.append(chunk)
+    return merged
 
 
 def _fits(above: Chunk, below: Chunk) -> bool:
@@ -229,12 +229,14 @@ def cut_outline(lines: Sequence[str], language: str) -> list[Chunk]:
 
 
 def _cut(lines: Sequence[str]) -> Iterator[Chunk]:
-    found = [(row, match) for row, line in enumerate(lines) if len(line) < 500 and (match := _DEFINITION.match(line))]
-    if not found:
+    definitions = [
+        (row, match) for row, line in enumerate(lines) if len(line) < 500 and (match := _DEFINITION.match(line))
+    ]
+    if not definitions:
         return
-    outermost = min(len(match["indent"]) for _, match in found)
-    kept = [(row, match) for row, match in found if len(match["indent"]) <= outermost + 4]
-    spans = [(_with_comments(lines, row), match) for row, match in kept]
+    outermost = min(len(match["indent"]) for _, match in definitions)
+    outer_definitions = [(row, match) for row, match in definitions if len(match["indent"]) <= outermost + 4]
+    spans = [(_with_comments(lines, row), match) for row, match in outer_definitions]
     ends = [start for start, _ in spans[1:]] + [len(lines)]
     for start, end in gaps([(spans[0][0], len(lines))], 0, len(lines)):
         yield from of_lines(lines, start, end, "module", "")
@@ -262,12 +264,12 @@ Heading = tuple[int, int, str]
 
 
 def cut_prose(lines: Sequence[str], language: str) -> Iterator[Chunk]:
-    found = list(_markdown(lines) if language == "markdown" else _underlined(lines))
-    starts = [row for row, _, _ in found]
+    headings = list(_markdown(lines) if language == "markdown" else _underlined(lines))
+    starts = [row for row, _, _ in headings]
     if not starts or starts[0] > 0:
         yield from of_lines(lines, 0, starts[0] if starts else len(lines), "section", "")
     above: list[tuple[int, str]] = []
-    for number, (row, level, title) in enumerate(found):
+    for number, (row, level, title) in enumerate(headings):
         above = [*(a for a in above if a[0] < level), (level, title)]
         end = starts[number + 1] if number + 1 < len(starts) else len(lines)
         symbol = " > ".join(title for _, title in above[-3:])

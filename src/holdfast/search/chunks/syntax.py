@@ -167,9 +167,9 @@ def cut(lines: Sequence[str], language: str) -> list[Chunk]:
     tree = _parsed(parse, "\n".join(lines).encode("utf-8", "replace")) if parse else None
     if tree is None:
         return []
-    found = _tidy(_within(tree.root_node, GRAMMARS[language], "", DEEPEST), 0, len(lines))
-    _take_scraps(lines, found, len(lines))
-    return list(_chunks(lines, found)) if found else []
+    definitions = _tidy(_within(tree.root_node, GRAMMARS[language], "", DEEPEST), 0, len(lines))
+    _take_scraps(lines, definitions, len(lines))
+    return list(_chunks(lines, definitions)) if definitions else []
 
 
 def _parsed(parse: Any, content: bytes) -> Any:
@@ -187,9 +187,11 @@ def _parsed(parse: Any, content: bytes) -> Any:
     return None if late else tree
 
 
-def _chunks(lines: Sequence[str], found: list[Found]) -> Iterator[Chunk]:
-    rest = [(d.start, d.end) for d in found]
-    pieces = [(start, end, None) for start, end in gaps(rest, 0, len(lines))] + [(d.start, d.end, d) for d in found]
+def _chunks(lines: Sequence[str], definitions: list[Found]) -> Iterator[Chunk]:
+    rest = [(d.start, d.end) for d in definitions]
+    pieces = [(start, end, None) for start, end in gaps(rest, 0, len(lines))] + [
+        (d.start, d.end, d) for d in definitions
+    ]
     for start, end, definition in sorted(pieces, key=lambda piece: piece[0]):
         if definition is None:
             yield from of_lines(lines, start, end, "module", "")
@@ -210,34 +212,34 @@ def _of(lines: Sequence[str], definition: Found) -> Iterator[Chunk]:
         yield from _of(lines, one)
 
 
-def _tidy(found: list[Found], start: int, end: int) -> list[Found]:
+def _tidy(definitions: list[Found], start: int, end: int) -> list[Found]:
     """In order, without overlap: two definitions on one line are one."""
-    kept: list[Found] = []
-    for one in sorted(found, key=lambda d: (d.start, -d.end)):
+    tidied: list[Found] = []
+    for one in sorted(definitions, key=lambda d: (d.start, -d.end)):
         one.start, one.end = max(one.start, start), min(one.end, end)
         if one.start < one.end:
-            kept.append(one)
+            tidied.append(one)
             start = one.end
             one.inner = _tidy(one.inner, one.start, one.end)
-    return kept
+    return tidied
 
 
-def _take_scraps(lines: Sequence[str], found: list[Found], end: int) -> None:
+def _take_scraps(lines: Sequence[str], definitions: list[Found], end: int) -> None:
     """A line or two after a definition (a closing brace, an alias) are part of it, not a chunk that says little."""
-    for number, one in enumerate(found):
-        until = found[number + 1].start if number + 1 < len(found) else end
+    for number, one in enumerate(definitions):
+        until = definitions[number + 1].start if number + 1 < len(definitions) else end
         if sum(1 for line in lines[one.end : until] if line.strip()) <= MOST_SCRAPS:
             one.end = until
         _take_scraps(lines, one.inner, one.end)
 
 
 def _within(node: Node, grammar: Grammar, prefix: str, depth: int) -> list[Found]:
-    found: list[Found] = []
+    definitions: list[Found] = []
     if depth == 0:
-        return found
+        return definitions
     for child in node.named_children:
-        found += _from(child, grammar, prefix, depth)
-    return found
+        definitions += _from(child, grammar, prefix, depth)
+    return definitions
 
 
 def _from(node: Node, grammar: Grammar, prefix: str, depth: int) -> list[Found]:
@@ -316,11 +318,11 @@ def _in_class(node: Node) -> bool:
 
 def _name(node: Node) -> str:
     for field in ("type",) if node.type == "impl_item" else ("name", "declarator"):
-        found = node.child_by_field_name(field)
-        while found is not None and (inner := found.child_by_field_name("declarator")) is not None:
-            found = inner
-        if found is not None:
-            return _text(found)
+        name_node = node.child_by_field_name(field)
+        while name_node is not None and (inner := name_node.child_by_field_name("declarator")) is not None:
+            name_node = inner
+        if name_node is not None:
+            return _text(name_node)
     if node.type == "type_declaration":
         inside = next((c for c in node.named_children if c.type in ("type_spec", "type_alias")), None)
         return _name(inside) if inside is not None else ""

@@ -55,14 +55,14 @@ class Superseded(Exception):
 def run(task: Task) -> Result:
     """Never raises for what the checkout or the disk may do to it."""
     began = time.monotonic()
-    place = IndexDir(Path(task.folder))
+    index_dir = IndexDir(Path(task.folder))
     try:
-        place.prepare(About(task.root, task.repo))
+        index_dir.prepare(About(task.root, task.repo))
         with (
-            database.held(place.claim, task.run, task.patience_s) as held,
-            _Progress(place, task.run, held) as progress,
+            database.held(index_dir.claim, task.run, task.patience_s) as held,
+            _Progress(index_dir, task.run, held) as progress,
         ):
-            result = _run(task, place, progress)
+            result = _run(task, index_dir, progress)
     except database.Claimed as error:
         result = Result(status="claimed", reason=str(error))
     except Superseded:
@@ -72,7 +72,7 @@ def run(task: Task) -> Result:
     except (OSError, apsw.Error, BrokenExecutor) as error:
         result = Result(status="failed", reason=_reason(error))
     with contextlib.suppress(OSError):
-        sweep_gone(place.folder.parent)
+        sweep_gone(index_dir.folder.parent)
     result.ms = int((time.monotonic() - began) * 1000)
     return result
 
@@ -85,35 +85,37 @@ def _reason(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _run(task: Task, place: IndexDir, tell: Tell) -> Result:
+def _run(task: Task, index_dir: IndexDir, tell: Tell) -> Result:
     if not Path(task.root).is_dir():
         return Result(status="failed", reason=f"{task.root} is not there")
-    place.sweep()
+    index_dir.sweep()
     try:
-        return _into(task, place, tell, rebuild=task.rebuild)
+        return _into(task, index_dir, tell, rebuild=task.rebuild)
     except (database.IndexDamaged, *database.DAMAGE) as error:
-        result = _into(task, place, tell, rebuild=True)
+        result = _into(task, index_dir, tell, rebuild=True)
         result.reason = f"the index was made anew: {error}"
         return result
     finally:
-        place.sweep()
+        index_dir.sweep()
 
 
-def _into(task: Task, place: IndexDir, tell: Tell, rebuild: bool) -> Result:
+def _into(task: Task, index_dir: IndexDir, tell: Tell, rebuild: bool) -> Result:
     """An index that exists is changed in place; a rebuild and a first one are files of their own."""
     warming = threading.Thread(target=_warm, args=(task.settings,))
     warming.start()
     seen = _Seen(update.marks(task.root), checkout.look(task.root, task.settings))
     warming.join()
-    current = place.current()
-    generation = place.newest() + 1 if rebuild or not current else current
-    with contextlib.closing(_opened(task, place, generation, fresh=generation != current, seeded=not rebuild)) as db:
+    current = index_dir.current()
+    generation = index_dir.newest() + 1 if rebuild or not current else current
+    with contextlib.closing(
+        _opened(task, index_dir, generation, fresh=generation != current, seeded=not rebuild)
+    ) as db:
         if not current:
-            place.turn(generation)
-        result = _bring_up(task, seen, db, _while_there_is_room(tell, db, place))
+            index_dir.turn(generation)
+        result = _bring_up(task, seen, db, _while_there_is_room(tell, db, index_dir))
         result.generation = generation
-    if generation != place.current():
-        place.turn(generation)
+    if generation != index_dir.current():
+        index_dir.turn(generation)
     return result
 
 
@@ -123,20 +125,20 @@ def _warm(settings: IndexSettings) -> None:
         embedders.choose_embedder(settings)
 
 
-def _while_there_is_room(tell: Tell, db: apsw.Connection, place: IndexDir) -> Tell:
+def _while_there_is_room(tell: Tell, db: apsw.Connection, index_dir: IndexDir) -> Tell:
     def told(step: str, done: int, total: int) -> None:
         tell(step, done, total)
         if done < total:
-            database.check_disk_space(db, place.folder)
+            database.check_disk_space(db, index_dir.folder)
 
     return told
 
 
-def _opened(task: Task, place: IndexDir, generation: int, fresh: bool, seeded: bool) -> apsw.Connection:
-    path = place.database(generation)
+def _opened(task: Task, index_dir: IndexDir, generation: int, fresh: bool, seeded: bool) -> apsw.Connection:
+    path = index_dir.database(generation)
     if not fresh:
         return database.open_to_write(path)
-    for other in siblings(place, task.repo) if seeded else ():
+    for other in siblings(index_dir, task.repo) if seeded else ():
         with contextlib.suppress(database.IndexDamaged, apsw.Error):
             return _copied(other.database(other.current()), path)
         path.unlink(missing_ok=True)
@@ -204,8 +206,8 @@ def _put_folders(db: apsw.Connection, folders: dict[str, int]) -> None:
 class _Progress:
     """For whoever looks on: a small file, and the claim's heartbeat. Also the place where a run learns that it is to end."""
 
-    def __init__(self, place: IndexDir, run_id: str, held: database.Claim) -> None:
-        self._place, self._run, self._claim = place, run_id, held
+    def __init__(self, index_dir: IndexDir, run_id: str, held: database.Claim) -> None:
+        self._place, self._run, self._claim = index_dir, run_id, held
         self._shown = 0.0
 
     def __enter__(self) -> Tell:
@@ -229,15 +231,15 @@ class _Progress:
             partial.replace(self._place.progress)
 
 
-def cancelled(place: IndexDir, run_id: str) -> bool:
+def cancelled(index_dir: IndexDir, run_id: str) -> bool:
     try:
-        return place.cancel.read_text("ascii").strip() == run_id
+        return index_dir.cancel.read_text("ascii").strip() == run_id
     except (OSError, ValueError):
         return False
 
 
-def progress(place: IndexDir) -> dict[str, Any] | None:
+def progress(index_dir: IndexDir) -> dict[str, Any] | None:
     with contextlib.suppress(OSError, msgspec.DecodeError):
-        told = msgspec.json.decode(place.progress.read_bytes())
-        return told if isinstance(told, dict) else None
+        state = msgspec.json.decode(index_dir.progress.read_bytes())
+        return state if isinstance(state, dict) else None
     return None

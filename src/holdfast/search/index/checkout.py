@@ -165,10 +165,10 @@ class _Inside:
         self._known = {"": True}
 
     def __call__(self, folder: str) -> bool:
-        if (known := self._known.get(folder)) is None:
-            known = self(folder.rpartition("/")[0]) and self._is_folder(folder)
-            self._known[folder] = known
-        return known
+        if (is_inside := self._known.get(folder)) is None:
+            is_inside = self(folder.rpartition("/")[0]) and self._is_folder(folder)
+            self._known[folder] = is_inside
+        return is_inside
 
     def _is_folder(self, folder: str) -> bool:
         try:
@@ -396,9 +396,9 @@ def _is_script(content: bytes) -> bool:
 
 
 def language(path: str, content: bytes) -> str:
-    known = languages.of(path)
-    if known:
-        return known
+    by_path = languages.of(path)
+    if by_path:
+        return by_path
     first = content[:100].split(b"\n", 1)[0]
     for word, name in (
         (b"python", "python"),

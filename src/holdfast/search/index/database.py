@@ -77,9 +77,9 @@ def _tune(db: apsw.Connection) -> None:
     db.pragma("temp_store", "memory")
 
 
-def one(db: apsw.Connection, sql: str, given: tuple[Any, ...] = ()) -> tuple[Any, ...]:
+def one(db: apsw.Connection, sql: str, parameters: tuple[Any, ...] = ()) -> tuple[Any, ...]:
     """The row that must be there; where it is not, somebody else wrote into the file."""
-    row: tuple[Any, ...] | None = db.execute(sql, given).fetchone()
+    row: tuple[Any, ...] | None = db.execute(sql, parameters).fetchone()
     if row is None:
         raise IndexDamaged("a row is missing", fix="Run: holdfast index rebuild")
     return row
@@ -149,12 +149,12 @@ class IndexDir(msgspec.Struct, frozen=True):
 
     def current(self) -> int:
         """0 when there is none yet. One that is gone by now was followed by another."""
-        told = self._told()
-        while told and not self.database(told).exists():
-            before, told = told, self._told()
-            if told == before:
+        generation = self._told()
+        while generation and not self.database(generation).exists():
+            before, generation = generation, self._told()
+            if generation == before:
                 return 0
-        return told
+        return generation
 
     def _told(self) -> int:
         try:
@@ -178,9 +178,9 @@ class IndexDir(msgspec.Struct, frozen=True):
 
     def sweep(self) -> None:
         """Generations that answer no more. A reader that still has one open keeps it until it is done."""
-        kept = self.current()
+        current = self.current()
         for generation in self.generations():
-            if generation != kept:
+            if generation != current:
                 for tail in ("-wal", "-shm", ""):
                     Path(f"{self.database(generation)}{tail}").unlink(missing_ok=True)
 
@@ -214,20 +214,20 @@ def index_dir_of(state_dir: Path, root: str) -> IndexDir:
     return IndexDir(folder_of(state_dir) / f"{name}-{digest}")
 
 
-def siblings(place: IndexDir, repo: str) -> list[IndexDir]:
+def siblings(index_dir: IndexDir, repo: str) -> list[IndexDir]:
     """Indexes of other worktrees of the same repository: what is the same there need not be cut again."""
-    if not repo or not place.folder.parent.is_dir():
+    if not repo or not index_dir.folder.parent.is_dir():
         return []
-    others = [IndexDir(p) for p in sorted(place.folder.parent.iterdir()) if p != place.folder and p.is_dir()]
+    others = [IndexDir(p) for p in sorted(index_dir.folder.parent.iterdir()) if p != index_dir.folder and p.is_dir()]
     return [other for other in others if (about := other.about()) and about.repo == repo and other.current()]
 
 
 def sweep_gone(folder: Path) -> None:
     """Indexes of checkouts that were removed, some days later: a disk that is not mounted may come back."""
-    for place in (IndexDir(p) for p in folder.iterdir() if p.is_dir() and not p.is_symlink()):
-        about = place.about()
-        if about and not os.path.lexists(about.root) and time.time() - place.folder.stat().st_mtime > KEPT_S:
-            shutil.rmtree(place.folder, ignore_errors=True)
+    for index_dir in (IndexDir(p) for p in folder.iterdir() if p.is_dir() and not p.is_symlink()):
+        about = index_dir.about()
+        if about and not os.path.lexists(about.root) and time.time() - index_dir.folder.stat().st_mtime > KEPT_S:
+            shutil.rmtree(index_dir.folder, ignore_errors=True)
 
 
 def root_of(project: str) -> tuple[str, str]:

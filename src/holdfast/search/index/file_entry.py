@@ -49,30 +49,32 @@ class FileEntry(msgspec.Struct):
     parts: list[FileChunk] = []
 
 
-def read_entry(root: str, found: checkout.Found, settings: IndexSettings, known_hash: bytes = b"") -> FileEntry | None:
+def read_entry(
+    root: str, listed_file: checkout.Found, settings: IndexSettings, known_hash: bytes = b""
+) -> FileEntry | None:
     """None: it has the content that `known_hash` names, only its times differ."""
     largest = settings.largest_kb * 1024
-    if not found.plain:
-        return FileEntry(found, mtime=found.mtime, left_out=checkout.LINK)
-    if reason := checkout.by_name(found.path, found.size, largest):
-        return FileEntry(found, mtime=found.mtime, left_out=reason)
+    if not listed_file.plain:
+        return FileEntry(listed_file, mtime=listed_file.mtime, left_out=checkout.LINK)
+    if reason := checkout.by_name(listed_file.path, listed_file.size, largest):
+        return FileEntry(listed_file, mtime=listed_file.mtime, left_out=reason)
     try:
-        content = checkout.read(root, found, largest)
+        content = checkout.read(root, listed_file, largest)
     except OSError:
-        return FileEntry(found, left_out=checkout.UNREADABLE)
-    return _read(found, content, largest, known_hash)
+        return FileEntry(listed_file, left_out=checkout.UNREADABLE)
+    return _read(listed_file, content, largest, known_hash)
 
 
-def trusted_mtime(found: checkout.Found) -> int:
-    return found.mtime if found.mtime < time.time_ns() - checkout.FRESH_NS else checkout.UNTRUSTED
+def trusted_mtime(listed_file: checkout.Found) -> int:
+    return listed_file.mtime if listed_file.mtime < time.time_ns() - checkout.FRESH_NS else checkout.UNTRUSTED
 
 
-def _read(found: checkout.Found, content: bytes, largest: int, known_hash: bytes) -> FileEntry | None:
+def _read(listed_file: checkout.Found, content: bytes, largest: int, known_hash: bytes) -> FileEntry | None:
     digest = hashlib.blake2b(content, digest_size=16).digest()
     if digest == known_hash:
         return None
-    made = FileEntry(found, digest, trusted_mtime(found), checkout.language(found.path, content))
-    made.left_out = checkout.by_content(content, found.path, largest)
+    made = FileEntry(listed_file, digest, trusted_mtime(listed_file), checkout.language(listed_file.path, content))
+    made.left_out = checkout.by_content(content, listed_file.path, largest)
     if not made.left_out:
         text, made.left_out = checkout.text_of(content)
         made.parts = [_part(chunk) for chunk in cut(text, made.lang)]

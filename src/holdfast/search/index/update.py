@@ -74,7 +74,7 @@ Batch = list[tuple[checkout.Found, bytes]]
 
 def prepared(root: str, settings: IndexSettings, batch: Batch) -> list[FileEntry | None]:
     """Everything that needs no database; may run in another process."""
-    return [read_entry(root, found, settings, known) for found, known in batch]
+    return [read_entry(root, listed_file, settings, known_hash) for listed_file, known_hash in batch]
 
 
 class Update:
@@ -83,12 +83,14 @@ class Update:
         self.counts = Counts()
 
     def run(self, listing: checkout.Listing) -> Counts:
-        known = self._known()
-        changed = [found for found in listing.files if not _same(known.get(found.name), found)]
-        gone = known.keys() - {found.name for found in listing.files}
-        self._remove([known[path].id for path in gone])
+        known_rows = self._known()
+        changed = [
+            listed_file for listed_file in listing.files if not _same(known_rows.get(listed_file.name), listed_file)
+        ]
+        gone = known_rows.keys() - {listed_file.name for listed_file in listing.files}
+        self._remove([known_rows[path].id for path in gone])
         with process_map(len(changed) >= MANY_FILES) as each:
-            self._write_all(changed, known, each)
+            self._write_all(changed, known_rows, each)
         self.counts.files = len(listing.files)
         self.counts.left_out = one(self._db, "select count(*) from files where left_out <> ''")[0]
         return self.counts
@@ -106,30 +108,41 @@ class Update:
                     self._db.execute("delete from files where id = ?", (file,))
         self.counts.removed += len(gone)
 
-    def _write_all(self, changed: Sequence[checkout.Found], known: dict[str, Row], each: Map[Any, Any]) -> None:
+    def _write_all(self, changed: Sequence[checkout.Found], known_rows: dict[str, Row], each: Map[Any, Any]) -> None:
         done = 0
         self._tell("index", done, len(changed))
-        batches = [[(found, _hash(known.get(found.name))) for found in b] for b in _batches(changed, BATCH_FILES)]
+        batches = [
+            [(listed_file, _hash(known_rows.get(listed_file.name))) for listed_file in b]
+            for b in _batches(changed, BATCH_FILES)
+        ]
         for batch, pieces in zip(batches, each(partial(prepared, self._root, self._settings), batches), strict=True):
-            self._write(batch, pieces, known)
+            self._write(batch, pieces, known_rows)
             done += len(batch)
             self._tell("index", done, len(changed))
 
-    def _write(self, batch: Batch, pieces: Sequence[FileEntry | None], known: dict[str, Row]) -> None:
+    def _write(self, batch: Batch, pieces: Sequence[FileEntry | None], known_rows: dict[str, Row]) -> None:
         with self._db:
-            for (found, _), made in zip(batch, pieces, strict=True):
+            for (listed_file, _), made in zip(batch, pieces, strict=True):
                 if made is None:
-                    self._touch(known[found.name].id, found)
+                    self._touch(known_rows[listed_file.name].id, listed_file)
                 else:
-                    self._put(known.get(found.name), made)
+                    self._put(known_rows.get(listed_file.name), made)
 
-    def _touch(self, file: int, found: checkout.Found) -> None:
-        times = (found.size, trusted_mtime(found), found.ctime, file)
+    def _touch(self, file: int, listed_file: checkout.Found) -> None:
+        times = (listed_file.size, trusted_mtime(listed_file), listed_file.ctime, file)
         self._db.execute("update files set size = ?, mtime = ?, ctime = ? where id = ?", times)
 
     def _put(self, row: Row | None, made: FileEntry) -> None:
-        found = made.found
-        values = (found.name, found.size, made.mtime, found.ctime, made.hash, made.lang, made.left_out)
+        listed_file = made.found
+        values = (
+            listed_file.name,
+            listed_file.size,
+            made.mtime,
+            listed_file.ctime,
+            made.hash,
+            made.lang,
+            made.left_out,
+        )
         file = one(
             self._db, "insert into files (path, size, mtime, ctime, hash, lang, left_out) values (?, ?, ?, ?, ?, ?, ?)"
             " on conflict (path) do update set size = excluded.size, mtime = excluded.mtime, ctime = excluded.ctime,"
@@ -141,7 +154,7 @@ class Update:
             self._db.execute("insert or replace into texts values (?, ?)", (file, made.text))
         else:
             self._db.execute("delete from texts where file = ?", (file,))
-        self._put_parts(file, found.name, made.parts)
+        self._put_parts(file, listed_file.name, made.parts)
 
     def _put_parts(self, file: int, path: str, parts: Sequence[FileChunk]) -> None:
         """Chunks that are still there keep their row, their words and their vector."""
@@ -184,23 +197,29 @@ class Update:
 
     def _drop(self, chunks: Sequence[int]) -> None:
         """Their vectors are kept for a while: the same content may come back under another path or with another branch."""
-        given = [(c,) for c in chunks]
-        self._db.executemany(KEEP_VECTOR, given)
+        parameters = [(c,) for c in chunks]
+        self._db.executemany(KEEP_VECTOR, parameters)
         of_any_model = "delete from vectors where model in (select id from models) and chunk = ?"
-        self._db.executemany(of_any_model, given)
-        self._db.executemany("delete from words where rowid = ?", given)
-        self._db.executemany("delete from tokens where rowid = ?", given)
-        self._db.executemany("delete from names where rowid in (select id from definitions where chunk = ?)", given)
-        self._db.executemany("delete from definitions where chunk = ?", given)
-        self._db.executemany("delete from chunks where id = ?", given)
+        self._db.executemany(of_any_model, parameters)
+        self._db.executemany("delete from words where rowid = ?", parameters)
+        self._db.executemany("delete from tokens where rowid = ?", parameters)
+        self._db.executemany(
+            "delete from names where rowid in (select id from definitions where chunk = ?)", parameters
+        )
+        self._db.executemany("delete from definitions where chunk = ?", parameters)
+        self._db.executemany("delete from chunks where id = ?", parameters)
 
 
 def _hash(row: Row | None) -> bytes:
     return row.hash if row and not row.left_out else b""
 
 
-def _same(row: Row | None, found: checkout.Found) -> bool:
-    return row is not None and (row.size, row.mtime, row.ctime) == (found.size, found.mtime, found.ctime)
+def _same(row: Row | None, listed_file: checkout.Found) -> bool:
+    return row is not None and (row.size, row.mtime, row.ctime) == (
+        listed_file.size,
+        listed_file.mtime,
+        listed_file.ctime,
+    )
 
 
 def _batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
@@ -312,12 +331,12 @@ def marks(root: str) -> str:
     return msgspec.json.encode(checkout.git_marks(root)).decode()
 
 
-def is_unchanged(place: IndexDir, root: str, settings: IndexSettings) -> bool:
-    generation = place.current()
+def is_unchanged(index_dir: IndexDir, root: str, settings: IndexSettings) -> bool:
+    generation = index_dir.current()
     if not generation:
         return False
     try:
-        db = database.open_to_read(place.database(generation))
+        db = database.open_to_read(index_dir.database(generation))
     except (database.IndexDamaged, apsw.Error):
         return False
     try:
@@ -341,10 +360,10 @@ def _same_terms(db: apsw.Connection, root: str, settings: IndexSettings) -> bool
 def _same_vectors(db: apsw.Connection, settings: IndexSettings) -> bool:
     """Ours may be another one since Holdfast was updated; where there was none to be had, there may be one now."""
     try:
-        wanted = embedders.choose_embedder(settings).id
+        model_id = embedders.choose_embedder(settings).id
     except NoEmbedder:
         return True
-    return database.meta(db, "model") == wanted and not database.meta(db, "note")
+    return database.meta(db, "model") == model_id and not database.meta(db, "note")
 
 
 def _same_folders(db: apsw.Connection, root: str) -> bool:
@@ -368,15 +387,15 @@ def _same_files(db: apsw.Connection, root: str) -> bool:
     return True
 
 
-def index_counts(place: IndexDir) -> dict[str, Any]:
+def index_counts(index_dir: IndexDir) -> dict[str, Any]:
     """What the index holds, for those who look at its last run."""
-    db = database.open_to_read(place.database(place.current()))
+    db = database.open_to_read(index_dir.database(index_dir.current()))
     try:
-        kept, left_out, chunks = database.one(
+        indexed, left_out, chunks = database.one(
             db,
             "select (select count(*) from files where left_out = ''), (select count(*) from files where left_out <> ''),"
             " (select count(*) from chunks)",
         )
     finally:
         db.close()
-    return {"files": kept + left_out, "left_out": left_out, "chunks": chunks}
+    return {"files": indexed + left_out, "left_out": left_out, "chunks": chunks}

@@ -187,8 +187,8 @@ async def change_lease(
             "update machines set seen_at = %(now)s where tenant = %(tenant)s and machine = %(machine)s",
             {"machine": who.machine, "now": now},
         )
-        told = {**msgspec.to_builtins(lease), "name": request.name, "left_ms": lease.until - now}
-        await add_item(tx, channel, who.person, "lease", told, now, project=request.project)
+        item = {**msgspec.to_builtins(lease), "name": request.name, "left_ms": lease.until - now}
+        await add_item(tx, channel, who.person, "lease", item, now, project=request.project)
     elif outcome == "released":
         ended = {"name": request.name, "token": before.token}
         await add_item(tx, channel, who.person, "lease_ended", ended, now, project=request.project)
@@ -231,8 +231,8 @@ async def promote_memory(tx: TenantTransaction, channel: str, who: Member, memor
     row = await tx.one(PROMOTE, {"id": memory, "by": who.person, "now": now})
     if row is None:
         raise Refused(404, "there is no such memory to promote", "See: holdfast team memories")
-    told = {"id": row["id"], "type": row["type"], "text": row["text"], "words_of": row["by_person"]}
-    await add_item(tx, channel, who.person, "memory", told, now, project=row["project"])
+    item = {"id": row["id"], "type": row["type"], "text": row["text"], "words_of": row["by_person"]}
+    await add_item(tx, channel, who.person, "memory", item, now, project=row["project"])
     await write_audit(tx, who, "memory.promoted", {"id": memory}, now)
 
 
@@ -246,16 +246,16 @@ async def hand_over(tx: TenantTransaction, channel: str, who: Member, request: H
     need_text("a hand-over", request.text, LONGEST_TEXT)
     if not await tx.one("select 1 from people where tenant = %(tenant)s and person = %(to)s", {"to": request.to}):
         raise Refused(404, f"there is nobody called {request.to[:40]!r} in your team", "See: holdfast team people")
-    told = {"text": request.text, "session": request.session}
-    await add_item(tx, channel, who.person, "handover", told, now, project=request.project, person=request.to)
+    item = {"text": request.text, "session": request.session}
+    await add_item(tx, channel, who.person, "handover", item, now, project=request.project, person=request.to)
 
 
 async def set_rule(tx: TenantTransaction, channel: str, who: Member, rule: RuleRequest, now: int) -> None:
     values = {"name": rule.name, "requirement": json_value(rule.requirement), "by": who.person}
     await tx.execute(SAVE_RULE, {**values, "now": now})
-    told = {"name": rule.name, "requirement": rule.requirement}
-    await add_item(tx, channel, who.person, "rule", told, now)
-    await write_audit(tx, who, "rule.set", told, now)
+    item = {"name": rule.name, "requirement": rule.requirement}
+    await add_item(tx, channel, who.person, "rule", item, now)
+    await write_audit(tx, who, "rule.set", item, now)
 
 
 SAVE_RULE = """

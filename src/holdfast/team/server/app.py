@@ -109,15 +109,15 @@ class TeamServer:
         return self.public_url or f"{request.url.scheme}://{request.url.netloc}"
 
     async def _member(self, request: Request, page: bool) -> Member:
-        found: list[dict[str, Any]] = []
+        rows: list[dict[str, Any]] = []
         word, _, token = request.headers.get("authorization", "").partition(" ")
         if page and (cookie := request.cookies.get(COOKIE)):
-            found = await self.database.call_function("find_cookie", hash_secret(cookie), now_ms())
+            rows = await self.database.call_function("find_cookie", hash_secret(cookie), now_ms())
         elif not page and word.lower() == "bearer" and token:
-            found = await self.database.call_function("find_token", hash_secret(token))
-        if not found:
+            rows = await self.database.call_function("find_token", hash_secret(token))
+        if not rows:
             raise Refused(401, "this machine is not known here, or was revoked", "Join again: holdfast team join")
-        return Member(**found[0])
+        return Member(**rows[0])
 
 
 def as_response(value: Any) -> Response:
@@ -163,19 +163,19 @@ def inflate(body: bytes, most: int) -> bytes:
 
 async def enrol(team: TeamServer, request: Request) -> protocol.Enrolled:
     team.limits.take_enrolment(request.client.host if request.client else "")
-    asked = await read_message(request, protocol.EnrolRequest)
-    if asked.version < OLDEST_VERSION:
+    enrol_request = await read_message(request, protocol.EnrolRequest)
+    if enrol_request.version < OLDEST_VERSION:
         raise Refused(426, f"this server speaks version {VERSION}", "Update Holdfast on this machine.")
-    if not 8 <= len(asked.machine) <= 64 or not 0 <= asked.cursor < protocol.LARGEST_NUMBER:
+    if not 8 <= len(enrol_request.machine) <= 64 or not 0 <= enrol_request.cursor < protocol.LARGEST_NUMBER:
         raise Refused(422, "a machine has an id of 8 to 64 characters")
     token = new_secret("hft")
-    found = await team.database.call_function(
-        "use_code", hash_secret(asked.code), asked.machine, asked.label[:100], hash_secret(token),
-        asked.cursor, now_ms(),
+    rows = await team.database.call_function(
+        "use_code", hash_secret(enrol_request.code), enrol_request.machine, enrol_request.label[:100], hash_secret(token),
+        enrol_request.cursor, now_ms(),
     )  # fmt: skip
-    if not found:
+    if not rows:
         raise Refused(401, "this code is not known, was used, or is too old", "Ask for a new one.")
-    return protocol.Enrolled(token=token, **found[0])
+    return protocol.Enrolled(token=token, **rows[0])
 
 
 async def post_batch(ask: Ask) -> Response:
@@ -383,8 +383,8 @@ async def post_link(ask: Ask) -> Mapping[str, str]:
 async def login(team: TeamServer, request: Request) -> Response:
     cookie, now = new_secret("page"), now_ms()
     link = hash_secret(request.query_params.get("link", ""))
-    found = await team.database.call_function("use_link", link, hash_secret(cookie), now + COOKIE_MS, now)
-    if not (found and found[0]["use_link"]):
+    rows = await team.database.call_function("use_link", link, hash_secret(cookie), now + COOKIE_MS, now)
+    if not (rows and rows[0]["use_link"]):
         raise Refused(401, "this link was used or is too old", "Run: holdfast team board --open")
     response = Response(status_code=303, headers={"location": "/board", **pages.HEADERS})
     _keep_cookie(team, request, response, cookie)

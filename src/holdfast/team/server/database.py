@@ -54,15 +54,15 @@ def migrate_database(url: str) -> int:
         _create_schema(db, team_schema(url))
         db.execute("select pg_advisory_lock(%s)", (MIGRATION_LOCK,))  # Until this connection ends.
         have, oldest = _stored_version(db)
-        known = _migrations()
-        if have > max(known) and oldest > max(known):
+        migrations = _migrations()
+        if have > max(migrations) and oldest > max(migrations):
             raise SchemaTooNew(f"its tables are of version {have}", fix="Update Holdfast on this server.")
-        for number in sorted(n for n in known if n > have):
-            _run_step(db, number, known[number], team_schema(url))
+        for number in sorted(n for n in migrations if n > have):
+            _run_step(db, number, migrations[number], team_schema(url))
         with db.transaction():
             _protect_tables(db, team_schema(url))
             _create_partitions(db, now_ms())
-        return max(have, *known)
+        return max(have, *migrations)
 
 
 def _stored_version(db: psycopg.Connection[dict[str, Any]]) -> tuple[int, int]:
@@ -197,8 +197,8 @@ def remove_old_events(url: str, days: Mapping[str, int]) -> int:
         for level, keep in days.items():
             before = now_ms() - keep * 86_400_000
             removed += db.execute("delete from events where level = %s and received_at < %s", (level, before)).rowcount
-        for statement, kept in OLD_ROWS:
-            db.execute(statement, (now_ms() - kept * 86_400_000,))
+        for statement, days_kept in OLD_ROWS:
+            db.execute(statement, (now_ms() - days_kept * 86_400_000,))
     return removed
 
 
@@ -226,8 +226,8 @@ class TenantTransaction:
         return await done.fetchall()
 
     async def one(self, query: str, values: Mapping[str, Any] | None = None) -> dict[str, Any] | None:
-        found = await self.all(query, values)
-        return found[0] if found else None
+        rows = await self.all(query, values)
+        return rows[0] if rows else None
 
 
 class TeamDatabase:
@@ -307,14 +307,14 @@ class TeamDatabase:
         try:
             async with self._pool.connection(timeout=3) as db:
                 done = await db.execute(READINESS, (self.schema,))
-                found = await done.fetchone()
+                row = await done.fetchone()
         except Exception as error:
             return f"PostgreSQL: {hide_password(str(error).strip()) or type(error).__name__}"
-        if not found or found["version"] < max(_migrations()):
+        if not row or row["version"] < max(_migrations()):
             return "the tables are not migrated"
-        if found["privileged"] or found["unprotected"]:
+        if row["privileged"] or row["unprotected"]:
             return "row-level security is not in force"
-        return "" if not found["read_only"] else "the database is read-only"
+        return "" if not row["read_only"] else "the database is read-only"
 
     def pool_figures(self) -> dict[str, int]:
         return {name: int(value) for name, value in self._pool.get_stats().items()}

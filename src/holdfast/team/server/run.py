@@ -24,9 +24,9 @@ HOUSEKEEPING_S = 6 * 3600.0
 FIRST_CODE_MS = 24 * 3_600_000
 
 
-def database_url(given: str) -> str:
+def database_url(option: str) -> str:
     """In the environment rather than on the command line, where other users of the machine could read a password."""
-    url = given or os.environ.get(URL_VARIABLE, "")
+    url = option or os.environ.get(URL_VARIABLE, "")
     if not url.startswith(("postgresql://", "postgres://")):
         raise BadSettings("no PostgreSQL database is named", fix=f"Set {URL_VARIABLE}=postgresql://USER@HOST/DATABASE.")
     return url

@@ -60,23 +60,23 @@ def find(home: Path) -> Iterable[Path]:
 
 
 def parse(line: bytes, position: Position) -> Statement | None:
-    told = decode(line)
-    if told.prompt_id:
-        position.context.turn = told.prompt_id
+    entry = decode(line)
+    if entry.prompt_id:
+        position.context.turn = entry.prompt_id
     # The first folder is the project; later ones follow `cd`.
-    position.context.project = position.context.project or told.cwd or ""
-    message = told.message
-    if told.type != "assistant" or message is None or message.usage is None or message.model == NOT_A_MODEL:
+    position.context.project = position.context.project or entry.cwd or ""
+    message = entry.message
+    if entry.type != "assistant" or message is None or message.usage is None or message.model == NOT_A_MODEL:
         return None
     return Statement(
-        id=f"{message.id or told.uuid}:{told.request_id or ''}",
+        id=f"{message.id or entry.uuid}:{entry.request_id or ''}",
         said=usage_of(message.usage),
-        at=milliseconds(told.timestamp),
+        at=milliseconds(entry.timestamp),
         model=message.model or "",
-        session=told.session_id,
-        lane=told.agent_id or "",
-        branch=told.git_branch or "",
-        reported=micro_dollars(told.cost_usd),
+        session=entry.session_id,
+        lane=entry.agent_id or "",
+        branch=entry.git_branch or "",
+        reported=micro_dollars(entry.cost_usd),
     )
 
 

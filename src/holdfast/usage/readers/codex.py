@@ -66,20 +66,20 @@ def find(home: Path) -> Iterable[Path]:
 
 
 def parse(line: bytes, position: Position) -> Statement | None:
-    told, context = decode(line), position.context
-    payload = told.payload
+    entry, context = decode(line), position.context
+    payload = entry.payload
     if payload is None:
         return None
-    if told.type == "session_meta":
+    if entry.type == "session_meta":
         _begin(payload, context)
-    elif told.type == "turn_context":
+    elif entry.type == "turn_context":
         context.model, context.turn = payload.model or context.model, payload.turn_id or context.turn
-    elif told.type == "token_usage_record" and payload.usage and payload.response_id:
+    elif entry.type == "token_usage_record" and payload.usage and payload.response_id:
         context.detailed = True
-        said, at = payload.usage.usage(), milliseconds(told.timestamp)
-        return Statement(id=payload.response_id, said=said, at=at, model=payload.model or "")
+        usage, at = payload.usage.usage(), milliseconds(entry.timestamp)
+        return Statement(id=payload.response_id, said=usage, at=at, model=payload.model or "")
     elif payload.type == "token_count" and not context.detailed:
-        return _running_total(payload, position, milliseconds(told.timestamp))
+        return _running_total(payload, position, milliseconds(entry.timestamp))
     return None
 
 
@@ -98,11 +98,11 @@ def _running_total(payload: Payload, position: Position, at: int) -> Statement |
     total = payload.info.total_token_usage if payload.info else None
     if total is None:
         return None
-    context, said = position.context, total.usage()
-    known = position.known.get(_thread_id(context))
-    if known and (said.total or 0) < (known.total or 0):
+    context, usage = position.context, total.usage()
+    earlier = position.known.get(_thread_id(context))
+    if earlier and (usage.total or 0) < (earlier.total or 0):
         context.epoch += 1
-    return Statement(id=_thread_id(context), said=said, at=at)
+    return Statement(id=_thread_id(context), said=usage, at=at)
 
 
 def _thread_id(context: FileContext) -> str:

@@ -65,17 +65,17 @@ def parse(content: bytes, position: Position) -> Iterator[Statement]:
             yield _statement(f"{session.session_id}:{number}", item.message.usage, position.stamp // NS_PER_MS)
 
 
-def _statement(id_: str, told: Tokens, at: int) -> Statement:
-    prompt, output = told.prompt_tokens_details, told.completion_tokens_details
-    said = usage_of_prompt(
-        told.prompt_tokens,
-        told.completion_tokens,
+def _statement(id_: str, tokens: Tokens, at: int) -> Statement:
+    prompt, output = tokens.prompt_tokens_details, tokens.completion_tokens_details
+    usage = usage_of_prompt(
+        tokens.prompt_tokens,
+        tokens.completion_tokens,
         prompt.cached_tokens if prompt else None,
         prompt.cache_write_tokens if prompt else None,
         output.reasoning_tokens if output else None,
     )
-    cents = told.cost_cents if isinstance(told.cost_cents, int | float) else 0
-    return Statement(id=id_, said=said, at=at, model=told.model or "", reported=micro_dollars(cents / 100))
+    cents = tokens.cost_cents if isinstance(tokens.cost_cents, int | float) else 0
+    return Statement(id=id_, said=usage, at=at, model=tokens.model or "", reported=micro_dollars(cents / 100))
 
 
 def session_files(session: LiveSession) -> Iterable[Path]:

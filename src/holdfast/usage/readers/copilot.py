@@ -67,34 +67,34 @@ def begin(path: Path) -> FileContext:
 
 
 def parse(line: bytes, position: Position) -> Statement | None:
-    told, context = decode(line), position.context
-    data = told.data
+    entry, context = decode(line), position.context
+    data = entry.data
     if data is None:
         return None
-    if told.type == "session.start" and data.context:
+    if entry.type == "session.start" and data.context:
         context.project = data.context.git_root or data.context.cwd or ""
         context.branch = data.context.branch or ""
-    elif told.type == "user.message" and not told.agent_id:
+    elif entry.type == "user.message" and not entry.agent_id:
         context.turn = data.message_id or ""
-    elif told.type == "session.usage_record" and data.usage:
+    elif entry.type == "session.usage_record" and data.usage:
         context.detailed = True
-        return _call(told, data.usage)
-    elif told.type == "session.shutdown" and not context.detailed:
-        return _sums(told, data, context)
+        return _call(entry, data.usage)
+    elif entry.type == "session.shutdown" and not context.detailed:
+        return _sums(entry, data, context)
     return None
 
 
-def _call(told: Line, usage: Tokens) -> Statement:
+def _call(entry: Line, usage: Tokens) -> Statement:
     return Statement(
-        id=usage.api_call_id or told.id,
+        id=usage.api_call_id or entry.id,
         said=usage.usage(),
-        at=milliseconds(told.timestamp),
+        at=milliseconds(entry.timestamp),
         model=usage.model or "",
-        lane=told.agent_id or "",
+        lane=entry.agent_id or "",
     )
 
 
-def _sums(told: Line, data: Data, context: FileContext) -> Statement | None:
+def _sums(entry: Line, data: Data, context: FileContext) -> Statement | None:
     """With several models the sum cannot be split into statements of one line: the largest names it."""
     metrics = {model: one.usage.usage() for model, one in (data.model_metrics or {}).items() if one.usage}
     if not metrics:
@@ -103,7 +103,7 @@ def _sums(told: Line, data: Data, context: FileContext) -> Statement | None:
     for usage in metrics.values():
         total = total.plus(usage)
     model = max(metrics, key=lambda name: metrics[name].total or 0)
-    id_, at = f"{context.session}:sum", milliseconds(told.timestamp)
+    id_, at = f"{context.session}:sum", milliseconds(entry.timestamp)
     return Statement(id=id_, said=total, at=at, model=model, summed=True)
 
 

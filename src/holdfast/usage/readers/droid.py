@@ -53,16 +53,16 @@ def begin(path: Path) -> FileContext:
 
 
 def parse(content: bytes, position: Position) -> Iterator[Statement]:
-    told, own = decode(content), position.context.session
-    if told.token_usage is None:
+    session_file, own = decode(content), position.context.session
+    if session_file.token_usage is None:
         return
-    callers = [tag.metadata.calling_session_id for tag in told.tags if tag.metadata]
+    callers = [tag.metadata.calling_session_id for tag in session_file.tags if tag.metadata]
     caller = next(filter(None, callers), "")
     yield Statement(
         id=own,
-        said=_usage(told.token_usage),
+        said=_usage(session_file.token_usage),
         at=position.stamp // NS_PER_MS,
-        model=(told.model or "").removeprefix("custom:"),
+        model=(session_file.model or "").removeprefix("custom:"),
         session=caller or own,
         lane=own if caller else "",
         summed=True,

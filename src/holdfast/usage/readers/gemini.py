@@ -81,22 +81,22 @@ def _first_line(path: Path) -> str:
 
 
 def parse(line: bytes, position: Position) -> Statement | None:
-    told, context = decode(line), position.context
-    if told.session_id:
-        if told.kind == "subagent":
-            context.lane = told.session_id
-        context.session = context.session or told.session_id
-    return statement_of(told)
+    entry, context = decode(line), position.context
+    if entry.session_id:
+        if entry.kind == "subagent":
+            context.lane = entry.session_id
+        context.session = context.session or entry.session_id
+    return statement_of(entry)
 
 
 def statement_of(message: Message) -> Statement | None:
     tokens = message.tokens
     if tokens is None or not message.id:
         return None
-    said = usage_of_prompt(
+    usage = usage_of_prompt(
         _with_tools(tokens), tokens.output, tokens.cached, reasoning=tokens.thoughts, total=tokens.total
     )
-    return Statement(id=message.id, said=said, at=milliseconds(message.timestamp), model=message.model or "")
+    return Statement(id=message.id, said=usage, at=milliseconds(message.timestamp), model=message.model or "")
 
 
 def _with_tools(tokens: Tokens) -> Any:

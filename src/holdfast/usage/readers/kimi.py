@@ -51,25 +51,27 @@ def begin(path: Path) -> FileContext:
 
 
 def parse(line: bytes, position: Position) -> Statement | None:
-    told, context = decode(line), position.context
-    if told.type == "profile.bind" and told.environment_disclosure:
-        context.project = told.environment_disclosure.cwd or context.project
-    elif told.type == "turn.prompt":
-        context.turn = told.prompt_id or ""
-    elif told.type == "usage.record" and told.usage:
-        return _record(told, told.usage)
+    entry, context = decode(line), position.context
+    if entry.type == "profile.bind" and entry.environment_disclosure:
+        context.project = entry.environment_disclosure.cwd or context.project
+    elif entry.type == "turn.prompt":
+        context.turn = entry.prompt_id or ""
+    elif entry.type == "usage.record" and entry.usage:
+        return _record(entry, entry.usage)
     return None
 
 
-def _record(told: Line, tokens: Tokens) -> Statement:
+def _record(entry: Line, tokens: Tokens) -> Statement:
     """It has no id of its own: agent and time tell it from every other, also in a fork's copy."""
-    said = Usage(
+    usage = Usage(
         input=amount(tokens.input_other),
         output=amount(tokens.output),
         cache_read=amount(tokens.input_cache_read),
         cache_write_5m=amount(tokens.input_cache_creation),
     )
-    return Statement(id=f"{told.agent_id}@{told.time}", said=said, at=milliseconds(told.time), model=told.model or "")
+    return Statement(
+        id=f"{entry.agent_id}@{entry.time}", said=usage, at=milliseconds(entry.time), model=entry.model or ""
+    )
 
 
 def session_files(session: LiveSession) -> Iterable[Path]:

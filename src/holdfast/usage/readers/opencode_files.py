@@ -25,9 +25,9 @@ def parse(content: bytes, position: Position) -> Iterator[Statement]:
     message, path = decode(content), Path(position.path)
     session = message.session or path.parent.name
     parent = _parent_of(session, path.parents[2]) if len(path.parents) > 2 else ""
-    found = statement_of(message, message.id or path.stem, parent or session, session if parent else "")
-    if found:
-        yield found
+    statement = statement_of(message, message.id or path.stem, parent or session, session if parent else "")
+    if statement:
+        yield statement
 
 
 def _parent_of(session: str, storage: Path) -> str:

@@ -62,39 +62,39 @@ def find(home: Path) -> Iterable[Path]:
 
 
 def parse(line: bytes, position: Position) -> Statement | None:
-    told, context = decode(line), position.context
-    context.session, context.project = told.session_id or context.session, told.cwd or context.project
-    context.branch = told.git_branch or context.branch
-    at, response = milliseconds(told.timestamp), told.system_payload.ui_event if told.system_payload else None
+    entry, context = decode(line), position.context
+    context.session, context.project = entry.session_id or context.session, entry.cwd or context.project
+    context.branch = entry.git_branch or context.branch
+    at, response = milliseconds(entry.timestamp), entry.system_payload.ui_event if entry.system_payload else None
     if response and response.name.endswith("api_response") and response.response_id:
         context.detailed = True
         return _response(response, response.response_id, at)
-    if told.type == "assistant" and told.usage_metadata and not context.detailed:
-        return _answer(told, told.usage_metadata, at)
+    if entry.type == "assistant" and entry.usage_metadata and not context.detailed:
+        return _answer(entry, entry.usage_metadata, at)
     return None
 
 
-def _response(told: ApiResponse, id_: str, at: int) -> Statement:
-    said = usage_of_prompt(
-        told.input_token_count,
-        told.output_token_count,
-        told.cached_content_token_count,
-        reasoning=told.thoughts_token_count,
-        total=told.total_token_count,
+def _response(response: ApiResponse, id_: str, at: int) -> Statement:
+    usage = usage_of_prompt(
+        response.input_token_count,
+        response.output_token_count,
+        response.cached_content_token_count,
+        reasoning=response.thoughts_token_count,
+        total=response.total_token_count,
     )
-    lane = told.subagent_id or ""
-    return Statement(id=id_, said=said, at=at, model=told.model or "", lane=lane, turn=told.prompt_id or "")
+    lane = response.subagent_id or ""
+    return Statement(id=id_, said=usage, at=at, model=response.model or "", lane=lane, turn=response.prompt_id or "")
 
 
-def _answer(told: Line, metadata: Metadata, at: int) -> Statement:
-    said = usage_of_prompt(
+def _answer(entry: Line, metadata: Metadata, at: int) -> Statement:
+    usage = usage_of_prompt(
         metadata.prompt_token_count,
         metadata.candidates_token_count,
         metadata.cached_content_token_count,
         reasoning=metadata.thoughts_token_count,
         total=metadata.total_token_count,
     )
-    return Statement(id=told.uuid, said=said, at=at, model=told.model or "")
+    return Statement(id=entry.uuid, said=usage, at=at, model=entry.model or "")
 
 
 READER = UsageReader(NAME, (".jsonl",), find, lines_reader(NAME, parse, MARKS, begin_empty))

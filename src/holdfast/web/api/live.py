@@ -23,7 +23,9 @@ def register(routes: Routes, web_context: "WebContext", prefix: str) -> None:
     ) -> StreamingResponse:
         """Every event after `after` (or after the header Last-Event-ID), then each as it is committed."""
         again = int(last_event_id) if last_event_id and last_event_id.isdecimal() and len(last_event_id) < 17 else after
-        wanted = tuple(k for k in kinds.split() if k != "*")
-        return StreamingResponse(web_context.live.stream(again, session, wanted), 200, HEADERS, "text/event-stream")
+        wanted_kinds = tuple(k for k in kinds.split() if k != "*")
+        return StreamingResponse(
+            web_context.live.stream(again, session, wanted_kinds), 200, HEADERS, "text/event-stream"
+        )
 
     routes.add("GET", f"{prefix}/live", Permission.READ, live, response_class=StreamingResponse, tags=["live"])

@@ -14,8 +14,8 @@ async def events(
 ) -> Any:  # fmt: skip
     """The log. Without `after` the newest page first; with it, forwards from there."""
     args = {"session": session, "project": project, "kinds": kind, "tool": tool, "since": since, "until": until}
-    place = page(cursor) if cursor else {"after": after}
-    return await ask("log.events", {**args, "limit": limit, **place})
+    position = page(cursor) if cursor else {"after": after}
+    return await ask("log.events", {**args, "limit": limit, **position})
 
 
 async def event(ask: Asked, seq: Seq) -> Any:

@@ -33,9 +33,9 @@ class Views:
         self._client = client
 
     async def __call__(self, name: str, args: Mapping[str, Any], project: str = "", session: str = "") -> Response:
-        given = {key: value for key, value in args.items() if value not in ("", None, 0, False)}
-        told = await self._client.run(lambda: self._ask(name, given, project, session))
-        return answered(told, told.get("next") if isinstance(told, dict) else None)
+        arguments = {key: value for key, value in args.items() if value not in ("", None, 0, False)}
+        answer = await self._client.run(lambda: self._ask(name, arguments, project, session))
+        return answered(answer, answer.get("next") if isinstance(answer, dict) else None)
 
     def _ask(self, name: str, args: Mapping[str, Any], project: str, session: str) -> Any:
         try:
@@ -56,26 +56,31 @@ def pair(cursor: str) -> list[Any] | None:
     """Of lists by time: [milliseconds, key]."""
     if not cursor:
         return None
-    found = uncursor(cursor)
-    if isinstance(found, list) and len(found) == 2 and isinstance(found[0], int) and isinstance(found[1], str):
-        return found
+    position = uncursor(cursor)
+    if (
+        isinstance(position, list)
+        and len(position) == 2
+        and isinstance(position[0], int)
+        and isinstance(position[1], str)
+    ):
+        return position
     raise _not_ours()
 
 
 def number(cursor: str) -> int:
-    found = uncursor(cursor) if cursor else 0
-    if isinstance(found, int) and 0 <= found <= LARGEST:
-        return found
+    position = uncursor(cursor) if cursor else 0
+    if isinstance(position, int) and 0 <= position <= LARGEST:
+        return position
     raise _not_ours()
 
 
 def page(cursor: str) -> dict[str, int]:
     """Of the log: {"before": seq} or {"after": seq}."""
-    found = uncursor(cursor)
-    if isinstance(found, dict) and len(found) == 1 and {*found} <= {"before", "after"}:
-        (value,) = found.values()
+    position = uncursor(cursor)
+    if isinstance(position, dict) and len(position) == 1 and {*position} <= {"before", "after"}:
+        (value,) = position.values()
         if isinstance(value, int) and 0 <= value <= LARGEST:
-            return found
+            return position
     raise _not_ours()
 
 

@@ -12,8 +12,8 @@ async def sessions(
     project: Project = "", limit: Limit = 50, cursor: Cursor = "",
 ) -> Any:  # fmt: skip
     """Sessions, the latest activity first."""
-    asked = {"all": every, "project": project, "limit": limit, "before": pair(cursor)}
-    return await ask("sessions.list", asked)
+    arguments = {"all": every, "project": project, "limit": limit, "before": pair(cursor)}
+    return await ask("sessions.list", arguments)
 
 
 async def table(
@@ -22,9 +22,9 @@ async def table(
     reverse: bool = False, offset: Number = 0, limit: Limit = 100,
 ) -> Any:  # fmt: skip
     """Sessions filtered and sorted, with how many fit."""
-    asked = {"project": project, "agent": agent, "state": state, "branch": branch, "model": model, "text": text}
+    arguments = {"project": project, "agent": agent, "state": state, "branch": branch, "model": model, "text": text}
     figures = {"since": since, "until": until, "min_tokens": min_tokens, "offset": offset, "limit": limit}
-    return await ask("sessions.table", {**asked, **figures, "sort": sort, "reverse": reverse})
+    return await ask("sessions.table", {**arguments, **figures, "sort": sort, "reverse": reverse})
 
 
 async def who(ask: Asked) -> Any:
@@ -46,8 +46,8 @@ async def rows(
     ask: Asked, id: Id, start: Number = 0, before: Number = 0, only: Word = "", q: Word = "", limit: Limit = 200,
 ) -> Any:  # fmt: skip
     """A range of a session's rows: from one on, before one, or the last."""
-    asked = {"id": id, "start": start, "before": before, "only": only, "q": q, "limit": limit}
-    return await ask("sessions.rows", asked)
+    arguments = {"id": id, "start": start, "before": before, "only": only, "q": q, "limit": limit}
+    return await ask("sessions.rows", arguments)
 
 
 async def marks(ask: Asked, id: Id, only: Word = "") -> Any:

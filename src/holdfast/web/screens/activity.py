@@ -15,13 +15,13 @@ RANGES = (7, 30, 90)
 def page(visit: Visit) -> dict[str, Any]:
     measure = next((name for name, _ in MEASURES if name == visit.query.get("by")), "ms")
     span = next((n for n in RANGES if str(n) == visit.query.get("days")), 30)
-    told = visit.view("sessions.activity", days=WEEKS * 7, detailed=span)
+    activity = visit.view("sessions.activity", days=WEEKS * 7, detailed=span)
     return {
-        "today": told["today"],
-        "heat": heat(told["days"], measure),
-        "projects": summed(told["rows"], "project", measure),
-        "agents": summed(told["rows"], "agent", measure),
-        "days": bars(told["days"][-span:], measure),
+        "today": activity["today"],
+        "heat": heat(activity["days"], measure),
+        "projects": summed(activity["rows"], "project", measure),
+        "agents": summed(activity["rows"], "agent", measure),
+        "days": bars(activity["days"][-span:], measure),
         "measure": measure,
         "measures": MEASURES,
         "span": span,
@@ -36,11 +36,11 @@ def heat(days: list[dict[str, Any]], measure: str) -> dict[str, Any]:
     cells = []
     months: list[dict[str, Any]] = []
     for n, day in enumerate(days):
-        place = n + first.weekday()
+        day_index = n + first.weekday()
         when = date.fromisoformat(day["day"])
         if when.day == 1:
-            months.append({"x": place // 7, "name": when.strftime("%b")})
-        cells.append({**day, "x": place // 7, "y": place % 7, "level": _level(day[measure], ordered)})
+            months.append({"x": day_index // 7, "name": when.strftime("%b")})
+        cells.append({**day, "x": day_index // 7, "y": day_index % 7, "level": _level(day[measure], ordered)})
     return {"cells": cells, "months": months, "weeks": cells[-1]["x"] + 1}
 
 
@@ -58,14 +58,14 @@ def bars(days: list[dict[str, Any]], measure: str) -> list[dict[str, Any]]:
 
 
 def summed(rows: list[dict[str, Any]], by: str, measure: str) -> list[dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
+    groups: dict[str, dict[str, Any]] = {}
     for row in rows:
-        one = found.setdefault(row[by], {"name": row[by], "tokens": None})
+        one = groups.setdefault(row[by], {"name": row[by], "tokens": None})
         for name, value in row.items():
             if isinstance(value, int):
                 one[name] = (one.get(name) or 0) + value
-    most = max((one[measure] or 0 for one in found.values()), default=0) or 1
-    ranked = sorted(found.values(), key=lambda one: -(one[measure] or 0))
+    most = max((one[measure] or 0 for one in groups.values()), default=0) or 1
+    ranked = sorted(groups.values(), key=lambda one: -(one[measure] or 0))
     return [{**one, "share": round((one[measure] or 0) / most * 100, 1)} for one in ranked]
 
 

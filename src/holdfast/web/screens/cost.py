@@ -19,16 +19,16 @@ BY_TIME = frozenset(("day", "month", "block"))
 def page(visit: Visit) -> dict[str, Any]:
     by = next((name for name, _ in GROUPINGS if name == visit.query.get("by")), "day")
     span = next((name for name, _ in RANGES if name == visit.query.get("days")), "30")
-    told = visit.view("cost.report", by=by, since=_since(span), project=visit.project)
-    groups = told["groups"][::-1] if by in BY_TIME else told["groups"]
+    report = visit.view("cost.report", by=by, since=_since(span), project=visit.project)
+    groups = report["groups"][::-1] if by in BY_TIME else report["groups"]
     most = max((group["cost_micro_dollars"] or 0 for group in groups), default=0) or 1
     return {
         "rows": [row(by, group, most) for group in groups[:MOST_ROWS]],
         "left_out": max(0, len(groups) - MOST_ROWS),
-        "whole": row("", told["total"], most),
+        "whole": row("", report["total"], most),
         "today": _total(visit, _since("1")),
         "month": _total(visit, _month()),
-        "notes": told["notes"],
+        "notes": report["notes"],
         "by": by,
         "title": dict(GROUPINGS)[by],
         "span": span,

@@ -19,12 +19,12 @@ def page(visit: Visit) -> dict[str, Any]:
         raise CommandRefused(f"there is no event {seq[:40]!r}")
     event = visit.view("log.event", seq=int(seq))
     data, payload = event["data"], _payload(event["body"])
-    given = payload.get("tool_input") or data.get("input") or {}
-    edits = changes(given) or changes(data.get("input"))
+    tool_input = payload.get("tool_input") or data.get("input") or {}
+    edits = changes(tool_input) or changes(data.get("input"))
     return {
         "event": event,
         "data": data,
-        "given": _given(given, bool(edits)),
+        "given": _given(tool_input, bool(edits)),
         "changes": edits,
         "texts": [(name, data[name]) for name in LONG if isinstance(data.get(name), str) and data[name]],
         "facts": [(name, _short(value)) for name, value in data.items() if name not in HIDDEN | QUIET and value],
@@ -34,18 +34,18 @@ def page(visit: Visit) -> dict[str, Any]:
 
 def _payload(body: str) -> dict[str, Any]:
     try:
-        found = msgspec.json.decode(body)
+        payload = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return payload if isinstance(payload, dict) else {}
 
 
-def _given(given: Any, edited: bool) -> list[tuple[str, str]]:
+def _given(tool_input: Any, edited: bool) -> list[tuple[str, str]]:
     """What a tool was given, as name and text. What the diff shows already is left out."""
-    if not isinstance(given, dict):
-        return [("input", _short(given))] if given else []
+    if not isinstance(tool_input, dict):
+        return [("input", _short(tool_input))] if tool_input else []
     shown = ("old_string", "new_string", "content", "edits", "old_str", "new_str", "file_text", "patch")
-    return [(str(name), _text(value)) for name, value in given.items() if not (edited and name in shown)]
+    return [(str(name), _text(value)) for name, value in tool_input.items() if not (edited and name in shown)]
 
 
 def _text(value: Any) -> str:

@@ -10,16 +10,16 @@ MOST_CHECKS = 5
 
 
 def page(visit: Visit) -> dict[str, Any]:
-    found = visit.view("gates.places", project=visit.project)
-    boards = [_board(visit, place) for place in found["places"][:MOST_PLACES]]
+    answer = visit.view("gates.places", project=visit.project)
+    boards = [_board(visit, checkout) for checkout in answer["places"][:MOST_PLACES]]
     return {
         "places": sorted(boards, key=lambda one: (not one["open"], not one["sessions"], -one["at"])),
-        "everywhere": found["everywhere"],
+        "everywhere": answer["everywhere"],
         "refused": visit.view("gates.refused", project=visit.project, limit=15)["refused"],
         "projects": visit.view("project.list")["projects"],
         "attention": list(dict.fromkeys(line for board in boards for line in board["attention"])),
         "codes": _codes(visit),
-        "now": found["now"],
+        "now": answer["now"],
     }
 
 
@@ -30,29 +30,29 @@ def _codes(visit: Visit) -> list[dict[str, Any]]:
         return []  # No daemon runs: nothing waits for a code.
 
 
-def _board(visit: Visit, place: dict[str, Any]) -> dict[str, Any]:
+def _board(visit: Visit, checkout: dict[str, Any]) -> dict[str, Any]:
     """One column for each session; where none lives, one for the branch."""
-    where = {"of": place["project"], "repo": place["repo"], "branch": place["branch"]}
-    columns = place["sessions"] or [{"id": "", "alias": "", "agent": "", "active": place["at"]}]
+    where = {"of": checkout["project"], "repo": checkout["repo"], "branch": checkout["branch"]}
+    columns = checkout["sessions"] or [{"id": "", "alias": "", "agent": "", "active": checkout["at"]}]
     seen = [visit.view("gates.status", whose=column["id"], **where) for column in columns]
     names = [one["name"] for one in seen[0]["requirements"]]
     by_name = [{one["name"]: one for one in status["requirements"]} for status in seen]
     return {
-        **place,
+        **checkout,
         "columns": [{**column, "refused": status["refused"]} for column, status in zip(columns, seen, strict=True)],
         "rows": [[of[name] for of in by_name if name in of] for name in names],
         "open": sum(not one["ok"] and one["triggered"] for status in seen for one in status["requirements"]),
         "notices": seen[0]["notices"],
-        "checks": _checks(visit, place),
+        "checks": _checks(visit, checkout),
         "waiting": seen[0]["waiting"],
         "attention": [line for line in seen[0]["attention"] if line not in seen[0]["waiting"]],
     }
 
 
-def _checks(visit: Visit, place: dict[str, Any]) -> list[dict[str, Any]]:
+def _checks(visit: Visit, checkout: dict[str, Any]) -> list[dict[str, Any]]:
     """What ran on this branch, with verdict and reason: why something counts as proof or does not."""
-    found = visit.view("checks.list", of=place["project"], look=False)["runs"]
-    return [run for run in found if run["branch"] == place["branch"]][:MOST_CHECKS]
+    runs = visit.view("checks.list", of=checkout["project"], look=False)["runs"]
+    return [run for run in runs if run["branch"] == checkout["branch"]][:MOST_CHECKS]
 
 
 SCREEN = Screen(

@@ -8,14 +8,14 @@ MOST = 100
 
 
 def page(visit: Visit) -> dict[str, Any]:
-    wanted = visit.query.get("type", "")
+    wanted_type = visit.query.get("type", "")
     status = visit.query.get("status", "active")
     listed = visit.view("memory.listed", everywhere=not visit.project, status=status, limit=MOST)["observations"]
     types = sorted({one["type"] for one in listed})
     return {
-        "observations": [one for one in listed if not wanted or one["type"] == wanted],
+        "observations": [one for one in listed if not wanted_type or one["type"] == wanted_type],
         "types": types,
-        "wanted": wanted,
+        "wanted": wanted_type,
         "status": status,
         "inbox": visit.view("memory.listed", everywhere=not visit.project, status="candidate", limit=MOST)[
             "observations"

@@ -20,14 +20,14 @@ def page(visit: Visit) -> dict[str, Any]:
 
 def _compared(visit: Visit, other: str, run: dict[str, Any]) -> dict[str, Any]:
     """The other one is what was before. Pictures are asked for by their number in their run."""
-    found = visit.view("uat.compare", run=other, other=run["id"], of=run["project"])
-    before = _numbers(visit.view("uat.show", run=found["before"]["id"], of=run["project"]))
+    comparison = visit.view("uat.compare", run=other, other=run["id"], of=run["project"])
+    before = _numbers(visit.view("uat.show", run=comparison["before"]["id"], of=run["project"]))
     after = _numbers(run)
     pairs = [
         {**pair, "before_number": before.get(pair["before"]), "after_number": after.get(pair["after"])}
-        for pair in found["screenshots"]
+        for pair in comparison["screenshots"]
     ]
-    return {**found, "screenshots": pairs}
+    return {**comparison, "screenshots": pairs}
 
 
 def _numbers(run: dict[str, Any]) -> dict[str, int]:

@@ -30,7 +30,7 @@ PERIODS = {"": "any time", "1d": "last day", "7d": "last 7 days", "30d": "last 3
 def page(visit: Visit) -> dict[str, Any]:
     question = visit.query.get("q", "").strip()[:500]
     projects = known_projects(visit)
-    found = (
+    matches = (
         {
             "code": _code(visit, question, projects),
             "memory": _memory(visit, question),
@@ -46,7 +46,7 @@ def page(visit: Visit) -> dict[str, Any]:
         "failed": visit.query.get("failed"),
         "filters": {name: visit.query.get(name, "")[:500] for name in FILTERS},
         "periods": PERIODS,
-        **found,
+        **matches,
     }
 
 
@@ -58,8 +58,8 @@ def _telling(words: list[str]) -> list[str]:
 def _code(visit: Visit, question: str, projects: list[str]) -> dict[str, Any]:
     """The project that was chosen, or those where agents were last; the best of all first."""
     chosen = [visit.project] if visit.project else projects[:MOST_INDEXES]
-    told = [(project, _asked(visit, "reindex.search", project, query=question, limit=HITS)) for project in chosen]
-    good = [(project, answer) for project, answer in told if "hits" in answer]
+    answers = [(project, _asked(visit, "reindex.search", project, query=question, limit=HITS)) for project in chosen]
+    good = [(project, answer) for project, answer in answers if "hits" in answer]
     address = _editor(visit)
     hits = [
         {
@@ -74,7 +74,7 @@ def _code(visit: Visit, question: str, projects: list[str]) -> dict[str, Any]:
         "hits": sorted(hits, key=lambda hit: -hit["score"])[:HITS],
         "files": sum(answer["files"] for _, answer in good),
         "projects": len(good),
-        "problem": "" if good else next((answer["problem"] for _, answer in told), "No project is known yet."),
+        "problem": "" if good else next((answer["problem"] for _, answer in answers), "No project is known yet."),
     }
 
 
@@ -109,8 +109,8 @@ def _history(visit: Visit, question: str) -> dict[str, Any]:
 def _asked(visit: Visit, view: str, project: str, /, **args: Any) -> dict[str, Any]:
     """One half may fail (no index yet) while the other answers."""
     try:
-        found: dict[str, Any] = visit.client.view(view, args, project=project)
-        return found
+        answer: dict[str, Any] = visit.client.view(view, args, project=project)
+        return answer
     except HoldfastError as error:
         return {"problem": error.message}
 

@@ -21,15 +21,15 @@ def page(visit: Visit) -> dict[str, Any]:
     only = visit.query.get("only", "")
     # The tree is drawn by a script from then on; what it does not draw is shown anew with the page.
     drawn_by_script = bool(visit.query.get("live")) and not visit.query.get("q") and only != CONVERSATION
-    found: dict[str, Any] = {"rows": [], "older": 0}
+    loaded: dict[str, Any] = {"rows": [], "older": 0}
     if not drawn_by_script:
-        found = load_rows(visit, shown["id"], FIRST_ROWS)
+        loaded = load_rows(visit, shown["id"], FIRST_ROWS)
     return {
         "session": shown,
         "overview": session_rows.shapes(visit.view("sessions.overview", id=shown["id"])),
-        **found,
-        "turns": group_turns(found["rows"]),
-        "flat": session_rows.list_flat(found["rows"]) if visit.query.get("q") else [],
+        **loaded,
+        "turns": group_turns(loaded["rows"]),
+        "flat": session_rows.list_flat(loaded["rows"]) if visit.query.get("q") else [],
         "talk": only == CONVERSATION,
         **row_format(visit),
         "checks": latest_checks(visit, shown),
@@ -58,8 +58,8 @@ def group_turns(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def latest_checks(visit: Visit, shown: dict[str, Any]) -> list[dict[str, Any]]:
     """The latest run of each check, with verdict and reason. The content is not looked at: the page is shown often."""
-    found = visit.view("checks.list", of=shown["project"], whose=shown["id"], session=shown["id"], look=False)
-    value: list[dict[str, Any]] = found["runs"][:MOST_CHECKS]
+    answer = visit.view("checks.list", of=shown["project"], whose=shown["id"], session=shown["id"], look=False)
+    value: list[dict[str, Any]] = answer["runs"][:MOST_CHECKS]
     return value
 
 
@@ -80,9 +80,9 @@ def row_format(visit: Visit) -> dict[str, Any]:
 
 def rows_page(visit: Visit) -> dict[str, Any]:
     """A range of the rows, for the tree that scrolls: the same rows as on the page."""
-    found = load_rows(visit, visit.query.get("id", ""), visit.number("limit", 200))
+    loaded = load_rows(visit, visit.query.get("id", ""), visit.number("limit", 200))
     arrange = session_rows.list_flat if visit.query.get("only") else session_rows.build_tree
-    rows = arrange(found["rows"], fold_idle=visit.query.get("idle", "") != "real")
+    rows = arrange(loaded["rows"], fold_idle=visit.query.get("idle", "") != "real")
     return {**row_format(visit), "rows": rows}
 
 
@@ -91,11 +91,11 @@ def moment_page(visit: Visit) -> dict[str, Any]:
     seq = visit.query.get("seq", "")
     if seq and not seq.isdecimal():
         raise CommandRefused(f"there is no event {seq[:40]!r}")
-    told = visit.view(
+    moment = visit.view(
         "sessions.moment", id=visit.path["id"], seq=visit.number("seq"), start=visit.number("start"),
         offset=visit.number("offset"), only=visit.query.get("only", ""),
     )  # fmt: skip
-    return {"moment": told, "only": visit.query.get("only", ""), "changed": frozenset(told["changed"])}
+    return {"moment": moment, "only": visit.query.get("only", ""), "changed": frozenset(moment["changed"])}
 
 
 SCREEN = Screen(name="session", title="Session", path="/session/{id:path}", page=page, live="*", script="session.js")

@@ -23,20 +23,20 @@ def page(visit: Visit) -> dict[str, Any]:
     chosen = {name: visit.query.get(name, "") for name in CHOSEN}
     costs = _costs(visit)
     offset = visit.number("offset")
-    told = visit.view("sessions.table", costs=costs, offset=offset, limit=PAGE, **_arguments(chosen, visit))
-    for row in told["sessions"]:
+    answer = visit.view("sessions.table", costs=costs, offset=offset, limit=PAGE, **_arguments(chosen, visit))
+    for row in answer["sessions"]:
         row["cost"] = dollars(costs[row["id"]]) if row["id"] in costs else "–"
     return {
-        "told": told,
+        "told": answer,
         "chosen": chosen,
         "kept": {name: value for name, value in chosen.items() if value},
         "columns": COLUMNS,
         "ranges": RANGES,
         "filtered": any(chosen[name] for name in CHOSEN if name not in ("sort", "reverse")),
         "before": max(0, offset - PAGE),
-        "after": offset + PAGE if offset + PAGE < told["total"] else 0,
-        "first": min(offset + 1, told["total"]),
-        "last": min(offset + PAGE, told["total"]),
+        "after": offset + PAGE if offset + PAGE < answer["total"] else 0,
+        "first": min(offset + 1, answer["total"]),
+        "last": min(offset + PAGE, answer["total"]),
     }
 
 

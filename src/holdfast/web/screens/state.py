@@ -15,7 +15,7 @@ def page(visit: Visit) -> dict[str, Any]:
         return {"projects": projects, "root": root, "moments": [], "found": None}
     last = len(moments) - 1
     step = min(visit.number("step", last), last)
-    found, earlier = _at(visit, root, moments, step) if "step" in visit.query else (_now(visit, root), None)
+    current, earlier = _at(visit, root, moments, step) if "step" in visit.query else (_now(visit, root), None)
     before, before_document = (earlier["text"], earlier["document"]) if earlier else ("", {})
     return {
         "projects": projects,
@@ -25,10 +25,10 @@ def page(visit: Visit) -> dict[str, Any]:
         "chosen": moments[step],
         "is_now": step == last,
         "compared": bool(before),
-        "found": found,
-        "parts": _parts(found["document"]),
-        "changed": _changed_parts(found["document"], before_document),
-        "lines": _lines(before, found["text"]),
+        "found": current,
+        "parts": _parts(current["document"]),
+        "changed": _changed_parts(current["document"], before_document),
+        "lines": _lines(before, current["text"]),
     }
 
 
@@ -41,13 +41,13 @@ def _at(
     visit: Visit, root: str, moments: list[dict[str, Any]], step: int
 ) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """The document of that moment, and of the moment before. Both are made from the log: that takes a while."""
-    found = visit.view("project.state", project=root, at=str(moments[step]["seq"]))
+    current = visit.view("project.state", project=root, at=str(moments[step]["seq"]))
     if not step:
-        return found, None
+        return current, None
     try:
-        return found, visit.view("project.state", project=root, at=str(moments[step - 1]["seq"]))
+        return current, visit.view("project.state", project=root, at=str(moments[step - 1]["seq"]))
     except CommandRefused:
-        return found, None  # Nothing was known yet.
+        return current, None  # Nothing was known yet.
 
 
 TITLES = {

@@ -9,16 +9,16 @@ PRIORITIES = {"P0": "nothing else can go on", "P1": "urgent", "P2": "soon", "P3"
 
 def page(visit: Visit) -> dict[str, Any]:
     projects = visit.view("project.list")["projects"]
-    wanted = [one for one in projects if not visit.project or one["root"] == visit.project]
-    lists = [visit.view("project.tasks", project=one["root"]) for one in wanted]
+    chosen = [one for one in projects if not visit.project or one["root"] == visit.project]
+    lists = [visit.view("project.tasks", project=one["root"]) for one in chosen]
     tasks = [{**task, "root": of["root"], "project": of["project"]} for of in lists for task in of["tasks"]]
-    found = visit.view("project.leases")
+    lease_list = visit.view("project.leases")
     return {
         "projects": projects,
         "sections": [(name, words, [t for t in tasks if t["priority"] == name]) for name, words in PRIORITIES.items()],
         "count": len(tasks),
-        "leases": [lease for lease in found["leases"] if lease["holders"] or lease["waiters"]],
-        "now": found["now"],
+        "leases": [lease for lease in lease_list["leases"] if lease["holders"] or lease["waiters"]],
+        "now": lease_list["now"],
     }
 
 

@@ -10,12 +10,12 @@ PAGE = 50
 def page(visit: Visit) -> dict[str, Any]:
     before = visit.query.get("before", "").partition("~")
     after = [int(before[0]), before[2]] if before[0].isdecimal() and len(before[0]) < 17 else None
-    found = visit.view("uat.list", all=not visit.project, limit=PAGE, before=after)
+    answer = visit.view("uat.list", all=not visit.project, limit=PAGE, before=after)
     return {
-        "runs": found["runs"],
-        "next": "~".join(map(str, found["next"])) if found["next"] else "",
+        "runs": answer["runs"],
+        "next": "~".join(map(str, answer["next"])) if answer["next"] else "",
         "projects": visit.view("project.list")["projects"],
-        "now": found["now"],
+        "now": answer["now"],
     }
 
 

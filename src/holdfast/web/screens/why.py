@@ -11,8 +11,8 @@ def page(visit: Visit) -> dict[str, Any]:
     if not seq.isdecimal() or len(seq) > 15:
         raise CommandRefused(f"{seq[:40]!r} is no number of an event")
     event = visit.reader.event(int(seq))
-    told = visit.view("gates.explain", of=event.project if event else "", seq=int(seq))
-    return {"told": told, "event": event, "of_project": event.project if event else ""}
+    explanation = visit.view("gates.explain", of=event.project if event else "", seq=int(seq))
+    return {"told": explanation, "event": event, "of_project": event.project if event else ""}
 
 
 SCREEN = Screen(name="why", title="Why", path="/gates/why/{seq}", page=page)

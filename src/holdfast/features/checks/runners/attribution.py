@@ -157,8 +157,8 @@ def _piece_form(piece: Piece) -> str:
 def _usual_form(candidate: Candidate) -> str:
     pieces = list(candidate.command.visible)
     if candidate.match:
-        wanted = candidate.match.runner.stream == "stderr"
-        return _form([piece for piece in pieces if piece.stderr == wanted])
+        on_stderr = candidate.match.runner.stream == "stderr"
+        return _form([piece for piece in pieces if piece.stderr == on_stderr])
     return _form(pieces)
 
 
@@ -192,8 +192,8 @@ def _loud_commands(candidates: list[Candidate], analysis: Analysis) -> list[int]
 
 
 def _position(analysis: Analysis, index: int, last: bool) -> int:
-    places = [n for n, piece in enumerate(analysis.terminal) if piece.invocation == index]
-    return (places[-1] if last else places[0]) if places else -1
+    positions = [n for n, piece in enumerate(analysis.terminal) if piece.invocation == index]
+    return (positions[-1] if last else positions[0]) if positions else -1
 
 
 # ── runners that are called by name ──────────────────────────────────────────────────────────────────────────────────
@@ -201,15 +201,15 @@ def _position(analysis: Analysis, index: int, last: bool) -> int:
 
 def read_reports(runner: Runner, output: Output) -> list[Report]:
     """The summaries of one runner, in order; failures that show beside them count as one more."""
-    found: list[Report] = []
+    reports: list[Report] = []
     for stream, text in (("stdout", output.out), ("stderr", output.err)):
         for report in sorted(runner.read(text), key=lambda one: one.position) if text else ():
             report.runner, report.stream = runner.name, stream
-            found.append(report)
-    whole = [report for report in found if not report.partial]
+            reports.append(report)
+    whole = [report for report in reports if not report.partial]
     if whole and any(report.failed for report in whole):
         return whole
-    return found
+    return reports
 
 
 def _attribute_runner(
@@ -369,7 +369,7 @@ def _entry_distrust(candidate: Candidate, loud: list[int], faked: bool, output: 
 
 def read_all(output: Output, leave_out: set[str]) -> list[Report]:
     """The summaries of every known test runner, in order."""
-    found: list[Report] = []
+    collected: list[Report] = []
     for runner in TEST_RUNNERS:
         if runner.name in leave_out:
             continue
@@ -377,10 +377,10 @@ def read_all(output: Output, leave_out: set[str]) -> list[Report]:
         if runner.sums and reports:
             reports = [sum_reports(reports, runner)]
         # Some runners end alike: the first that knows a summary is taken for the one that printed it.
-        places = {(report.stream, report.position) for report in found if not report.partial}
-        found += [report for report in reports if (report.stream, report.position) not in places]
-    if any(report.runner != "bats" and not report.partial for report in found):
-        found = [report for report in found if report.runner != "bats"]
-    whole = [report for report in found if not report.partial]
-    chosen = found if whole and not any(report.failed for report in whole) else whole or found[:1]
+        positions = {(report.stream, report.position) for report in collected if not report.partial}
+        collected += [report for report in reports if (report.stream, report.position) not in positions]
+    if any(report.runner != "bats" and not report.partial for report in collected):
+        collected = [report for report in collected if report.runner != "bats"]
+    whole = [report for report in collected if not report.partial]
+    chosen = collected if whole and not any(report.failed for report in whole) else whole or collected[:1]
     return sorted(chosen, key=lambda report: (report.stream, report.position))

@@ -37,8 +37,8 @@ _CTEST = re.compile(r"^\d+% tests passed, (\d+) tests? failed out of (\d+)", re.
 def read_go(text: str) -> list[Report]:
     ok = [match for match in _GO_OK.finditer(text) if "no tests to run" not in match[1]]
     failure = _GO_FAIL.search(text)
-    if '"Action":' in text and (found := _GO_JSON.findall(text)):
-        return [Report(passed=found.count("pass"), failed=found.count("fail"))]
+    if '"Action":' in text and (actions := _GO_JSON.findall(text)):
+        return [Report(passed=actions.count("pass"), failed=actions.count("fail"))]
     if failure:
         failed = len(_GO_FAILED_TEST.findall(text))
         broken = len(_GO_BROKEN.findall(text))
@@ -53,7 +53,7 @@ def read_go(text: str) -> list[Report]:
 
 
 def read_cargo(text: str) -> list[Report]:
-    found = [
+    reports = [
         Report(
             passed=int(m[2]),
             failed=max(int(m[3]), m[1] == "FAILED"),
@@ -63,9 +63,9 @@ def read_cargo(text: str) -> list[Report]:
         )
         for m in _CARGO.finditer(text)
     ]
-    if (error := _CARGO_ERROR.search(text)) and not any(report.failed for report in found):
-        found.append(Report(failed=1, position=error.start(), partial=True))
-    return found
+    if (error := _CARGO_ERROR.search(text)) and not any(report.failed for report in reports):
+        reports.append(Report(failed=1, position=error.start(), partial=True))
+    return reports
 
 
 def read_nextest(text: str) -> list[Report]:

@@ -259,22 +259,22 @@ _TASK_VALUES = frozenset(
 
 def _targets(words: list[str]) -> list[str]:
     """The recipes that are named, without flags, their values and variables."""
-    found: list[str] = []
+    targets: list[str] = []
     skip = False
     for word in words:
         if word == "--":
             break
         if not skip and not word.startswith("-") and "=" not in word and word not in ("run", "default"):
-            found.append(word)
+            targets.append(word)
         skip = word in _TASK_VALUES
-    return found
+    return targets
 
 
 def _flag_values(words: list[str]) -> list[str]:
     """`nx run-many -t test`: the target is the value of a flag there."""
     pairs = zip(words, [*words[1:], ""], strict=True)
-    given = [word.partition("=")[2] or value for word, value in pairs if word.partition("=")[0] in _TARGET_FLAGS]
-    return [target for value in given for target in value.split(",") if target]
+    flag_values = [word.partition("=")[2] or value for word, value in pairs if word.partition("=")[0] in _TARGET_FLAGS]
+    return [target for value in flag_values for target in value.split(",") if target]
 
 
 _TARGET_FLAGS = frozenset(("-t", "--target", "--targets"))
@@ -397,14 +397,14 @@ def _first(folder: str, names: tuple[str, ...], read: ReadFile) -> str:
 
 def _indented(text: str, target: str) -> str:
     """The indented lines below `target:` with the variables of the file put in."""
-    wanted = target.split()[0] if target else ""
+    target_name = target.split()[0] if target else ""
     lines: list[str] = []
     inside = False
     for line in text.splitlines():
         if line[:1] in (" ", "\t"):
             lines += [line.strip().lstrip("@-+")] if inside else []
         elif line.strip() and not line.startswith("#"):
-            inside = bool(wanted) and bool(re.match(rf"{re.escape(wanted)}\b[^=]*:(?!=)", line))
+            inside = bool(target_name) and bool(re.match(rf"{re.escape(target_name)}\b[^=]*:(?!=)", line))
     variables = dict(_MAKE_VARIABLE.findall(text))
     return _REFERENCE.sub(lambda match: variables.get(match[1] or match[2], match[0]), "\n".join(lines))
 
@@ -412,9 +412,9 @@ def _indented(text: str, target: str) -> str:
 def _read_package_script(text: str, target: str) -> str:
     try:
         scripts = json.loads(text or "{}").get("scripts", {})
-        found = [
+        script_lines = [
             scripts[name] for name in (f"pre{target}", target, f"post{target}") if isinstance(scripts.get(name), str)
         ]
     except (ValueError, AttributeError, RecursionError):
         return ""
-    return " && ".join(found)
+    return " && ".join(script_lines)

@@ -111,16 +111,16 @@ def read_node(text: str) -> list[Report]:
     ends = [match.start() for match in matches[1:]] + [len(text)]
     reports = []
     for match, end in zip(matches, ends, strict=False):
-        found = {name: pattern.search(text, match.end(), end) for name, pattern in _NODE_PART.items()}
-        if found["pass"] is None or found["fail"] is None:
+        parts = {name: pattern.search(text, match.end(), end) for name, pattern in _NODE_PART.items()}
+        if parts["pass"] is None or parts["fail"] is None:
             continue
-        failed = count(found["fail"]) + count(found["cancelled"])
-        broken = len(_NODE_BROKEN_FILE.findall(text, 0, match.start())) if failed and not count(found["pass"]) else 0
+        failed = count(parts["fail"]) + count(parts["cancelled"])
+        broken = len(_NODE_BROKEN_FILE.findall(text, 0, match.start())) if failed and not count(parts["pass"]) else 0
         if broken and broken >= failed:
             reports.append(Report(nothing="the test files could not be run", broken=True, position=match.start()))
             continue
         reports.append(
-            Report(passed=count(found["pass"]), failed=failed, skipped=count(found["skipped"]), position=match.start())
+            Report(passed=count(parts["pass"]), failed=failed, skipped=count(parts["skipped"]), position=match.start())
         )
     if not reports and (sign := _NODE_FAILURE.search(text)):
         return [Report(failed=1, position=sign.start(), partial=True)]
@@ -157,12 +157,14 @@ def read_cypress(text: str) -> list[Report]:
 
 
 def read_ava(text: str) -> list[Report]:
-    found = list(_AVA.finditer(text))
-    if not found:
+    matches = list(_AVA.finditer(text))
+    if not matches:
         return read_tape(text)
     return [
         Report(
-            passed=sum(count(m, 1) for m in found), failed=sum(count(m, 2) for m in found), position=found[0].start()
+            passed=sum(count(m, 1) for m in matches),
+            failed=sum(count(m, 2) for m in matches),
+            position=matches[0].start(),
         )
     ]
 

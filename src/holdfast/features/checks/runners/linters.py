@@ -17,8 +17,8 @@ def says(good: str, bad: str) -> Reader:
     def read(text: str) -> list[Report]:
         if match := dirty.search(text):
             return [Report(failed=1, position=match.start())]
-        found = clean.search(text)
-        return [Report(passed=1, position=found.start())] if found else []
+        praise = clean.search(text)
+        return [Report(passed=1, position=praise.start())] if praise else []
 
     return read
 

@@ -154,10 +154,10 @@ def _has_required(runner: Runner, arguments: list[str]) -> bool:
 
 
 def _hollow(runner: Runner, arguments: list[str]) -> str:
-    given = {_flag(word): word for word in arguments}
-    named = [word for flag, word in given.items() if flag in runner.hollow]
-    if not named and all(flags & given.keys() for flags in runner.hollow_with):
-        named = [given[flag] for flags in runner.hollow_with for flag in sorted(flags & given.keys())[:1]]
+    by_flag = {_flag(word): word for word in arguments}
+    named = [word for flag, word in by_flag.items() if flag in runner.hollow]
+    if not named and all(flags & by_flag.keys() for flags in runner.hollow_with):
+        named = [by_flag[flag] for flags in runner.hollow_with for flag in sorted(flags & by_flag.keys())[:1]]
     return f"with {' and '.join(named)} neither its exit status nor its summary tells that tests ran" if named else ""
 
 

@@ -57,22 +57,24 @@ def add_report(judgement: CommandJudgement, command: str, cwd: str, started_ms: 
     counts = read_report(path, started_ms)
     if counts is None:
         return judgement
-    told = _with_counts(tests[0], counts, trusted=_is_plain(ran) and not judgement.writes)
-    checks = [told if check is tests[0] else check for check in judgement.checks]
+    test_check = _with_counts(tests[0], counts, trusted=_is_plain(ran) and not judgement.writes)
+    checks = [test_check if check is tests[0] else check for check in judgement.checks]
     proves = all(c.verdict is Verdict.PASSED for c in checks if c.kind is CheckKind.TEST)
-    return msgspec.structs.replace(judgement, checks=checks, proves_tests_pass=proves, why=f"{told.runner}: {told.why}")
+    return msgspec.structs.replace(
+        judgement, checks=checks, proves_tests_pass=proves, why=f"{test_check.runner}: {test_check.why}"
+    )
 
 
 def _with_counts(check: Check, counts: ReportCounts, *, trusted: bool) -> Check:
     numbers = {"passed": counts.passed, "failed": counts.failed, "skipped": counts.skipped}
     name = os.path.basename(counts.path)
-    said = f"{name} tells {counts.passed} passed, {counts.failed} failed"
+    counts_text = f"{name} tells {counts.passed} passed, {counts.failed} failed"
     if check.verdict is Verdict.PASSED and counts.failed:
-        why = f"the exit status says passed, but {said}"
+        why = f"the exit status says passed, but {counts_text}"
         return msgspec.structs.replace(check, verdict=Verdict.UNKNOWN, why=why)
     if check.verdict is Verdict.UNKNOWN and trusted and (counts.failed or counts.passed):
         verdict = Verdict.FAILED if counts.failed else Verdict.PASSED
-        return msgspec.structs.replace(check, verdict=verdict, why=f"the report {said}", **numbers)
+        return msgspec.structs.replace(check, verdict=verdict, why=f"the report {counts_text}", **numbers)
     if check.verdict in (Verdict.PASSED, Verdict.FAILED) and check.passed is None and check.failed is None:
         return msgspec.structs.replace(check, **numbers)
     return check
@@ -106,10 +108,10 @@ def read_report(path: str, started_ms: int) -> ReportCounts | None:
     """None where there is no such file, it is older than the run, too large, or no report."""
     try:
         with open(path, "rb") as file:
-            found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_BYTES:
+            file_stat = os.fstat(file.fileno())
+            if not stat.S_ISREG(file_stat.st_mode) or file_stat.st_size > MAX_BYTES:
                 return None
-            if found.st_mtime_ns // 1_000_000 < started_ms:
+            if file_stat.st_mtime_ns // 1_000_000 < started_ms:
                 return None
             text = file.read(MAX_BYTES)
     except (OSError, ValueError):
@@ -143,7 +145,7 @@ def _read_json(path: str, text: bytes) -> ReportCounts | None:
         report = msgspec.json.decode(text, type=_PytestReport)
     except (msgspec.DecodeError, RecursionError):
         return None
-    found = report.summary
+    summary = report.summary
     if report.exitcode not in (0, 1):
         return None
-    return ReportCounts(path, found.passed, found.failed + found.error, found.skipped)
+    return ReportCounts(path, summary.passed, summary.failed + summary.error, summary.skipped)

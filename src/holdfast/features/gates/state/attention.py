@@ -56,14 +56,14 @@ def reduce_rules(doc: AcceptedRules | None, event: Event) -> AcceptedRules | Non
 
 def _reduce_team_rules(doc: AcceptedRules, event: Event) -> AcceptedRules:
     """Requirements as the team wrote them, by name; the digest tells whether they were read already."""
-    data, known = event.data, dict(doc.rules)
+    data, rules = event.data, dict(doc.rules)
     if isinstance(data, TeamRuleArrived):
-        known[data.name] = data.requirement
+        rules[data.name] = data.requirement
     elif isinstance(data, TeamRuleWithdrawn):
-        known.pop(data.name, None)
+        rules.pop(data.name, None)
     else:
-        known = {}
-    return replace(doc, rules=known, digest=f"team/{event.seq}", by="team", at=event.at)
+        rules = {}
+    return replace(doc, rules=rules, digest=f"team/{event.seq}", by="team", at=event.at)
 
 
 class Pause(Document, frozen=True):

@@ -69,12 +69,12 @@ class BranchState(Document, frozen=True):
 
     def recent_of_others(self, name: str, session: str, since: int) -> tuple[str, Entry] | None:
         """The newest entry of another session that was satisfied, or ended, since then (`carry_over`)."""
-        found = [
+        candidates = [
             (max(entry.at, entry.ended), sid, entry)
             for sid, entry in self.requirements.get(name, NO_ENTRIES).sessions.items()
             if sid != session and not entry.approved and entry.by != "carry_over"
         ]
-        at, sid, newest = max(found, default=(0, "", None), key=lambda one: one[:2])
+        at, sid, newest = max(candidates, default=(0, "", None), key=lambda one: one[:2])
         return (sid, newest) if newest and at >= since else None
 
 
@@ -100,32 +100,32 @@ def reduce_branch(doc: BranchState | None, event: Event) -> BranchState | None:
 def _with_requirement(
     requirements: dict[str, RequirementEntries], one: SatisfiedRequirement, data: SatisfiedPayload, event: Event
 ) -> dict[str, RequirementEntries]:
-    known = requirements.get(one.name, NO_ENTRIES)
+    entries = requirements.get(one.name, NO_ENTRIES)
     approved = isinstance(data, GatesApproved)
     entry = Entry(
         at=event.at, seq=event.seq, by=data.method, until=one.until, approved=approved, metadata=data.metadata
     )
     if one.scope in SHARED or data.everyone or not event.session:
-        known = replace(known, scope=one.scope, everyone=entry)
+        entries = replace(entries, scope=one.scope, everyone=entry)
     else:
-        sessions = with_newest(known.sessions, event.session, entry, MOST_SESSIONS)
-        known = replace(known, scope=one.scope, sessions=sessions)
-    return with_newest(requirements, one.name, known, MOST_REQUIREMENTS)
+        sessions = with_newest(entries.sessions, event.session, entry, MOST_SESSIONS)
+        entries = replace(entries, scope=one.scope, sessions=sessions)
+    return with_newest(requirements, one.name, entries, MOST_REQUIREMENTS)
 
 
 def _clear_entries(doc: BranchState, data: GatesCleared, event: Event) -> BranchState:
     """Only the session's own entry (D7), unless everybody's is asked for."""
 
-    def cut(known: RequirementEntries) -> RequirementEntries:
+    def cut(entries: RequirementEntries) -> RequirementEntries:
         if data.everyone:
-            return RequirementEntries(scope=known.scope)
-        mine = known.sessions.get(event.session)
+            return RequirementEntries(scope=entries.scope)
+        mine = entries.sessions.get(event.session)
         spent = mine is not None and data.method == "used"
-        used = {**known.used, event.session: UsedEntry(entry=mine, of=data.of)} if mine and spent else known.used
-        return replace(known, sessions=without(known.sessions, [event.session]), used=_newest_used(used))
+        used = {**entries.used, event.session: UsedEntry(entry=mine, of=data.of)} if mine and spent else entries.used
+        return replace(entries, sessions=without(entries.sessions, [event.session]), used=_newest_used(used))
 
     named = set(data.requirements)
-    requirements = {name: cut(known) if name in named else known for name, known in doc.requirements.items()}
+    requirements = {name: cut(entries) if name in named else entries for name, entries in doc.requirements.items()}
     return replace(doc, requirements=requirements, at=event.at)
 
 
@@ -134,14 +134,14 @@ def _newest_used(used: dict[str, UsedEntry]) -> dict[str, UsedEntry]:
 
 
 def _mark_ended(doc: BranchState, event: Event) -> BranchState | None:
-    if not any(event.session in known.sessions for known in doc.requirements.values()):
+    if not any(event.session in entries.sessions for entries in doc.requirements.values()):
         return None
 
-    def mark(known: RequirementEntries) -> RequirementEntries:
-        mine = known.sessions.get(event.session)
+    def mark(entries: RequirementEntries) -> RequirementEntries:
+        mine = entries.sessions.get(event.session)
         if mine is None:
-            return known
-        return replace(known, sessions={**known.sessions, event.session: replace(mine, ended=event.at)})
+            return entries
+        return replace(entries, sessions={**entries.sessions, event.session: replace(mine, ended=event.at)})
 
     return replace(doc, requirements=mapped(doc.requirements, mark))
 

@@ -169,10 +169,10 @@ def _turned(doc: GateSession, event: Event) -> GateSession:
 
 
 def _triggered(doc: GateSession, event: Event) -> GateSession:
-    known = doc.triggered
+    triggered = doc.triggered
     for name in event.data.requirements if isinstance(event.data, GatesTriggered) else ():
-        known = with_newest(known, name, event.at, MOST_TRIGGERED)
-    return replace(doc, triggered=known, at=event.at)
+        triggered = with_newest(triggered, name, event.at, MOST_TRIGGERED)
+    return replace(doc, triggered=triggered, at=event.at)
 
 
 def _satisfied(doc: GateSession, event: Event) -> GateSession:

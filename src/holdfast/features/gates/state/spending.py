@@ -37,8 +37,10 @@ class SpentCell(Document, frozen=True):
 
     def cost(self, table: PriceTable) -> int | None:
         """Micro-dollars; None where neither we nor the agent know a price."""
-        found = cost_of(table, self.usage, self.model, self.at, prompt=self.longer_than + 1 if self.longer_than else 0)
-        return self.reported if isinstance(found, UnknownCost) else found
+        computed = cost_of(
+            table, self.usage, self.model, self.at, prompt=self.longer_than + 1 if self.longer_than else 0
+        )
+        return self.reported if isinstance(computed, UnknownCost) else computed
 
 
 Cells = list[SpentCell]
@@ -87,10 +89,10 @@ def add_cell(cells: Cells, new: SpentCell) -> Cells:
 
 
 def _plus(cell: SpentCell, new: SpentCell) -> SpentCell:
-    told = [part for part in (cell.reported, new.reported) if part is not None]
+    reported_parts = [part for part in (cell.reported, new.reported) if part is not None]
     return SpentCell(
         model=cell.model, longer_than=cell.longer_than, usage=cell.usage.plus(new.usage),
-        reported=sum(told) if told else None, at=new.at,
+        reported=sum(reported_parts) if reported_parts else None, at=new.at,
     )  # fmt: skip
 
 

@@ -55,9 +55,9 @@ class Hit(msgspec.Struct, frozen=True):
 
 
 class Catalogue:
-    def __init__(self, place: Path | None = None) -> None:
+    def __init__(self, path: Path | None = None) -> None:
         self._lock = threading.Lock()
-        self._file = place
+        self._file = path
         self._begin()
 
     def _begin(self) -> None:
@@ -82,21 +82,21 @@ class Catalogue:
         with self._lock:
             self._catch_up(reader)
             scores = self._allowed(self._ranking.scores(question), places, since)
-            found: list[Hit] = []
+            hits: list[Hit] = []
             for number in self._ranking.best(scores):
                 score = float(scores[number])
-                if score <= 0 or len(found) == limit:
+                if score <= 0 or len(hits) == limit:
                     break
                 entry = self._entry(number)
-                found.append(Hit(entry, score, tuple(self._attached.get(entry.seq, ()))))
-            return found
+                hits.append(Hit(entry, score, tuple(self._attached.get(entry.seq, ()))))
+            return hits
 
-    def _allowed(self, scores: Any, places: Collection[str], since: int) -> Any:
+    def _allowed(self, scores: Any, locations: Collection[str], since: int) -> Any:
         import numpy as np
 
-        if places:
+        if locations:
             here = np.array(self._places)
-            scores = scores * sum(here == self._where.get(place, -1) for place in places)
+            scores = scores * sum(here == self._where.get(location, -1) for location in locations)
         return scores * (np.array(self._ats) >= since) if since else scores
 
     def _entry(self, number: int) -> Entry:
@@ -161,10 +161,10 @@ class Catalogue:
 
     def _observed(self, event: Event, data: RememberedPayload) -> None:
         """What somebody said is found by the moment he said it; what was done, or summed up, has words of its own."""
-        said = [] if data.origin == MODEL else [n for n in data.evidence if self._is_moment(n)]
-        for seq in said[:1]:
+        moments = [] if data.origin == MODEL else [n for n in data.evidence if self._is_moment(n)]
+        for seq in moments[:1]:
             self._attached.setdefault(seq, []).append(data.id)
-        if said or data.id in self._known:
+        if moments or data.id in self._known:
             return
         self._known.add(data.id)
         self._ids[len(self)] = data.id
@@ -175,17 +175,17 @@ class Catalogue:
         return at < len(self) and self._seqs[at] == seq and self._kinds[at] != OBSERVATION
 
     def _add(self, event: Event, kind: int, words: str) -> None:
-        place = place_of(event)
+        location = place_of(event)
         self._seqs.append(event.seq)
         self._ats.append(event.at)
         self._kinds.append(kind)
-        self._places.append(self._where.setdefault(place, len(self._where)))
-        self._ranking.add(f"{place}\n{event.session or self._occasion(event, place)}", words)
+        self._places.append(self._where.setdefault(location, len(self._where)))
+        self._ranking.add(f"{location}\n{event.session or self._occasion(event, location)}", words)
 
-    def _occasion(self, event: Event, place: str) -> str:
-        at, number = self._last_added.get(place, (event.at, 0))
+    def _occasion(self, event: Event, location: str) -> str:
+        at, number = self._last_added.get(location, (event.at, 0))
         number += event.at - at > QUIET_MS
-        self._last_added[place] = (event.at, number)
+        self._last_added[location] = (event.at, number)
         return f"{OCCASION}{number}"
 
     # ── the file ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -207,10 +207,10 @@ class Catalogue:
 
     def _read_file(self, reader: Reader) -> bool:
         """Only if it was made from this very log, and from all of it that was there."""
-        found = file.read(self._file) if self._file else None
-        if found is None:
+        content = file.read(self._file) if self._file else None
+        if content is None:
             return False
-        arrays, about = found
+        arrays, about = content
         try:
             last = reader.event(int(about["seq"]))
             if last is None or last.key != about["key"]:
@@ -226,12 +226,12 @@ class Catalogue:
         self._ranking.load(arrays, about)
         for name, kind in COLUMNS.items():
             setattr(self, f"_{name}", array(kind, arrays[name].tobytes()))
-        self._where = {place: number for number, place in enumerate(about["where"])}
+        self._where = {location: number for number, location in enumerate(about["where"])}
         ids = about["ids"].split("\n") if about["ids"] else []
         self._ids = dict(zip(arrays["with_id"].tolist(), ids, strict=True))
         self._known = set(self._ids.values())
         self._attached = dict(about["attached"])
-        self._last_added = {place: (at, number) for place, (at, number) in about["last_added"].items()}
+        self._last_added = {location: (at, number) for location, (at, number) in about["last_added"].items()}
         if {len(getattr(self, f"_{name}")) for name in COLUMNS} != {len(self._ranking)}:
             raise ValueError("the columns do not fit one another")
         self._seq, self._key, self._fresh = about["seq"], about["key"], about["fresh"]

@@ -34,8 +34,8 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Any]] | None:
     import numpy as np
 
     try:
-        with np.load(path, allow_pickle=False) as found:
-            arrays = {name: found[name] for name in found.files}
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
         about = msgspec.json.decode(arrays.pop("about").tobytes())
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, msgspec.DecodeError):
         return None
@@ -58,7 +58,7 @@ def marked(seq: int) -> bytes:
 
 def reached(path: Path) -> int:
     try:
-        told = msgspec.json.decode(mark(path).read_bytes())
-        return int(told["seq"]) if told["format"] == FORMAT and path.is_file() else 0
+        content = msgspec.json.decode(mark(path).read_bytes())
+        return int(content["seq"]) if content["format"] == FORMAT and path.is_file() else 0
     except (OSError, msgspec.DecodeError, KeyError, TypeError, ValueError):
         return 0

@@ -18,14 +18,14 @@ MOST = 60
 @lru_cache(maxsize=20_000)
 def like(word: str) -> tuple[tuple[str, float], ...]:
     """A word that stands in the everyday table is looked for there; any other in the model of code."""
-    found: list[tuple[str, float]] = []
+    similar: list[tuple[str, float]] = []
     with suppress(NoEmbedder):
-        found = lexical.load().like(stem(word), LIKE_LEAST, MOST)
-    if not found:
+        similar = lexical.load().like(stem(word), LIKE_LEAST, MOST)
+    if not similar:
         with suppress(NoEmbedder):
-            found = embedder.load().like(word, CODE_LIKE_LEAST, MOST)
+            similar = embedder.load().like(word, CODE_LIKE_LEAST, MOST)
     stems: dict[str, float] = {}
-    for other, likeness in found:
+    for other, likeness in similar:
         stems.setdefault(stem(other), likeness)
     return tuple(stems.items())
 

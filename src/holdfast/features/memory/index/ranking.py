@@ -130,14 +130,14 @@ class Ranking:
         """Texts of one session come in their order. The number it has from now on."""
         counts = Counter([*map(stem, plain(text)), *names(text)])
         number, length = len(self), float(sum(counts.values()))
-        place = self._place(session)
-        self._before.append(self._last[place])
+        session_number = self._place(session)
+        self._before.append(self._last[session_number])
         self._after.append(-1)
-        if self._last[place] >= 0:
-            self._after[self._last[place]] = number
-        self._last[place] = number
-        self._session_lengths[place] += length
-        self._session.append(place)
+        if self._last[session_number] >= 0:
+            self._after[self._last[session_number]] = number
+        self._last[session_number] = number
+        self._session_lengths[session_number] += length
+        self._session.append(session_number)
         self._lengths.append(length)
         self._asking.append("?" in text)
         self._postings.add(number, counts)
@@ -145,12 +145,12 @@ class Ranking:
         return number
 
     def _place(self, session: str) -> int:
-        place = self._numbers.setdefault(session, len(self._numbers))
-        if place == len(self._last):
+        session_number = self._numbers.setdefault(session, len(self._numbers))
+        if session_number == len(self._last):
             self._names.append(session)
             self._last.append(-1)
             self._session_lengths.append(0.0)
-        return place
+        return session_number
 
     def session_of(self, number: int) -> str:
         return self._names[self._session[number]]
@@ -190,9 +190,9 @@ class Ranking:
             "norms": self._norms(self._lengths), "session_norms": self._norms(self._session_lengths),
         }  # fmt: skip
 
-    def _norms(self, given: Any) -> Any:
+    def _norms(self, raw_lengths: Any) -> Any:
         np = self._np
-        lengths = np.array(given, np.float32)
+        lengths = np.array(raw_lengths, np.float32)
         return K1 * (1 - B + B * lengths / max(1.0, float(lengths.mean())))
 
     def _by_words(self, question: str) -> tuple[Any, Any]:
@@ -225,8 +225,8 @@ class Ranking:
     def _weighed(self, term: str) -> tuple[Any, Any, float, Any, float]:
         """(texts, how much each has of it, how rare it is; how much each session has of it, how rare it is there)"""
         np, norms, session_norms = self._np, self._frozen["norms"], self._frozen["session_norms"]
-        at, found = self._postings.of(term)
-        often = found.astype(np.float32)
+        at, counts = self._postings.of(term)
+        often = counts.astype(np.float32)
         times = np.bincount(self._frozen["session"][at], often, len(session_norms)).astype(np.float32)
         return (
             at, often * (K1 + 1) / (often + norms[at]), _idf(len(self), len(at)),
@@ -278,5 +278,5 @@ COLUMNS = {
 }  # fmt: skip
 
 
-def _idf(all_of_them: int, found: int) -> float:
-    return math.log(1 + (all_of_them - found + 0.5) / (found + 0.5))
+def _idf(all_of_them: int, matching: int) -> float:
+    return math.log(1 + (all_of_them - matching + 0.5) / (matching + 0.5))

@@ -42,8 +42,8 @@ class Question(msgspec.Struct, frozen=True):
         """No tokenizer makes more tokens than there are bytes."""
         return len(self.system.encode()) + len(self.user.encode("utf-8", "replace")) + OVERHEAD + output_tokens
 
-    def likely(self, said: str) -> int:
-        return fence.tokens(self.system) + fence.tokens(self.user) + fence.tokens(said)
+    def likely(self, answer: str) -> int:
+        return fence.tokens(self.system) + fence.tokens(self.user) + fence.tokens(answer)
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -83,12 +83,12 @@ def ask_endpoint(question: Question, settings: ModelSettings, cancelled: Callabl
             sent = True
             connection.request("POST", target, _body(question, settings), _headers(settings))
             answer = connection.getresponse()
-            said = answer.read(LARGEST_ANSWER + 1)
+            content = answer.read(LARGEST_ANSWER + 1)
     except (OSError, http.client.HTTPException, ssl.SSLError, ValueError) as error:
         raise ModelFailed(f"{type(error).__name__}: {error}", spent=sent) from None
     finally:
         connection.close()
-    return _endpoint_reply(answer, said)
+    return _endpoint_reply(answer, content)
 
 
 def _body(question: Question, settings: ModelSettings) -> bytes:
@@ -124,22 +124,22 @@ def _ended_in_time(sock: Any, patience_s: float, cancelled: Callable[[], bool]) 
         over.set()
 
 
-def _endpoint_reply(answer: http.client.HTTPResponse, said: bytes) -> Reply:
+def _endpoint_reply(answer: http.client.HTTPResponse, content: bytes) -> Reply:
     if answer.status != 200:
         wait = _seconds(answer.headers.get("Retry-After"))
         raise ModelFailed(
-            f"HTTP {answer.status}: {one_line(said[:300].decode('utf-8', 'replace'), 200)}", spent=False, wait_s=wait
+            f"HTTP {answer.status}: {one_line(content[:300].decode('utf-8', 'replace'), 200)}", spent=False, wait_s=wait
         )
-    if len(said) > LARGEST_ANSWER:
+    if len(content) > LARGEST_ANSWER:
         raise ModelFailed("its answer is too long", spent=True)
     try:
-        told = msgspec.json.decode(said)
-        text = told["choices"][0]["message"]["content"]
+        decoded = msgspec.json.decode(content)
+        text = decoded["choices"][0]["message"]["content"]
     except (msgspec.DecodeError, RecursionError, KeyError, IndexError, TypeError):
         raise ModelFailed("its answer is not of that API", spent=True) from None
     if not isinstance(text, str):
         raise ModelFailed("its answer has no text", spent=True)
-    return Reply(text, _used_tokens(told.get("usage")))
+    return Reply(text, _used_tokens(decoded.get("usage")))
 
 
 def _used_tokens(usage: Any) -> int:
@@ -191,13 +191,13 @@ def _environment(settings: ModelSettings) -> dict[str, str]:
 
 def _claude_reply(code: int, out: bytes, err: bytes) -> Reply:
     try:
-        told: Any = msgspec.json.decode(out)
+        decoded: Any = msgspec.json.decode(out)
     except (msgspec.DecodeError, RecursionError):
-        told = None
-    result = told if isinstance(told, dict) else {}
-    said = one_line((err or out)[:500].decode("utf-8", "replace"), 200)
+        decoded = None
+    result = decoded if isinstance(decoded, dict) else {}
+    message = one_line((err or out)[:500].decode("utf-8", "replace"), 200)
     if code or not result or result.get("is_error"):
-        raise ModelFailed(f"claude ended with {code}: {said}", spent=bool(result) or not code)
+        raise ModelFailed(f"claude ended with {code}: {message}", spent=bool(result) or not code)
     text = result.get("result")
     if not isinstance(text, str):
         raise ModelFailed("claude gave no text", spent=True)

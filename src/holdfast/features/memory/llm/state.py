@@ -107,13 +107,13 @@ def reduce(doc: Any, event: Event, ref: Ref) -> Meter | Queue | None:
 
 def _set_aside(meter: Meter, event: Event) -> Meter:
     """If there is enough, and if no other call for this project is under way; else nothing changes."""
-    asked: ModelAsked = event.data
-    enough = 0 < asked.tokens <= meter.left(event.at, asked.limit)
+    reservation: ModelAsked = event.data
+    enough = 0 < reservation.tokens <= meter.left(event.at, reservation.limit)
     if not enough or meter.is_busy(event.project):
         return meter
     day = meter.day_of(event.at)
-    mine = OpenCall(event.project, asked.tokens, day)
-    return replace(meter, day=day, open={**meter.open, asked.id: mine}, at=event.at)
+    mine = OpenCall(event.project, reservation.tokens, day)
+    return replace(meter, day=day, open={**meter.open, reservation.id: mine}, at=event.at)
 
 
 def _settle(meter: Meter, event: Event) -> Meter:
@@ -133,12 +133,12 @@ def _settle(meter: Meter, event: Event) -> Meter:
 
 
 def meter_view(meter: Meter | None, at: int, limit: int) -> dict[str, Any]:
-    known = meter or new_meter(at)
-    today = known.use_of(at)
+    current = meter or new_meter(at)
+    today = current.use_of(at)
     return {
-        "limit": limit, "used": today.tokens, "left": max(0, known.left(at, limit)), "held": known.held,
+        "limit": limit, "used": today.tokens, "left": max(0, current.left(at, limit)), "held": current.held,
         "calls": today.calls, "failed": today.failed,
-        "days": [{"at": day * DAY_MS, **msgspec.to_builtins(use)} for day, use in reversed(known.days.items())],
+        "days": [{"at": day * DAY_MS, **msgspec.to_builtins(use)} for day, use in reversed(current.days.items())],
     }  # fmt: skip
 
 

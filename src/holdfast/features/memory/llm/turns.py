@@ -64,8 +64,8 @@ def read_turn(reader: Reader, queued: Event, head: int, settings: MemorySettings
 
 
 def _of_turn(reader: Reader, queued: Event, head: int) -> Iterator[Event]:
-    asked: TurnQueued = queued.data
-    begin = asked.turn
+    queued_turn: TurnQueued = queued.data
+    begin = queued_turn.turn
     query = EventQuery(session=queued.session, kinds=KINDS, after=begin - 1, before=head + 1, limit=MOST_EVENTS)
     for event in reader.events(query):
         data: HookPayload = event.data
@@ -111,34 +111,34 @@ class BadAnswer(Exception):
     """It is not what was asked for."""
 
 
-def read_answer(said: str, turns: Sequence[ReadTurn]) -> list[tuple[ReadTurn, Candidate]]:
-    told = _object(said).get("observations")
-    if not isinstance(told, list):
+def read_answer(answer: str, turns: Sequence[ReadTurn]) -> list[tuple[ReadTurn, Candidate]]:
+    entries = _object(answer).get("observations")
+    if not isinstance(entries, list):
         raise BadAnswer("there is no list `observations` in it")
-    given: dict[int, int] = {}
-    found = []
-    for one in (entry for entry in told[: MOST_PER_TURN * len(turns)] if isinstance(entry, dict)):
+    count_by_turn: dict[int, int] = {}
+    candidates = []
+    for one in (entry for entry in entries[: MOST_PER_TURN * len(turns)] if isinstance(entry, dict)):
         number = _number(one.get("turn"), 1 if len(turns) == 1 else 0)
-        if 1 <= number <= len(turns) and given.get(number, 0) < MOST_PER_TURN:
+        if 1 <= number <= len(turns) and count_by_turn.get(number, 0) < MOST_PER_TURN:
             turn = turns[number - 1]
             for candidate in _candidate(one, turn):
-                given[number] = given.get(number, 0) + 1
-                found.append((turn, candidate))
-    return found
+                count_by_turn[number] = count_by_turn.get(number, 0) + 1
+                candidates.append((turn, candidate))
+    return candidates
 
 
-def _object(said: str) -> dict[str, Any]:
+def _object(answer: str) -> dict[str, Any]:
     """Models like to talk around their JSON."""
-    begin, end = said.find("{"), said.rfind("}")
-    if begin < 0 or end < begin or len(said) > LARGEST:
-        raise BadAnswer("there is no JSON object in it" if len(said) <= LARGEST else "it is too long")
+    begin, end = answer.find("{"), answer.rfind("}")
+    if begin < 0 or end < begin or len(answer) > LARGEST:
+        raise BadAnswer("there is no JSON object in it" if len(answer) <= LARGEST else "it is too long")
     try:
-        told = msgspec.json.decode(said[begin : end + 1].encode("utf-8", "replace"))
+        decoded = msgspec.json.decode(answer[begin : end + 1].encode("utf-8", "replace"))
     except (msgspec.DecodeError, RecursionError):
         raise BadAnswer("its JSON cannot be read") from None
-    if not isinstance(told, dict):
+    if not isinstance(decoded, dict):
         raise BadAnswer("its JSON is not an object")
-    return told
+    return decoded
 
 
 def _candidate(one: dict[str, Any], turn: ReadTurn) -> Iterator[Candidate]:

@@ -35,12 +35,12 @@ def explain_line(line: str | bytes) -> dict[str, Any]:
 
 def _answer(row: Row) -> dict[str, Any]:
     if row.prompt is not None:
-        found = observe_prompt(row.prompt, row.context or "")
-        return {"remembered": [{"type": one.type, "text": one.text, "outcome": one.outcome} for one in found]}
+        observations = observe_prompt(row.prompt, row.context or "")
+        return {"remembered": [{"type": one.type, "text": one.text, "outcome": one.outcome} for one in observations]}
     if row.statements is not None:
         return {"valid": valid_statements(row.statements, row.asked_at)}
     if row.events is not None or row.next is not None:
         summary = build_summary(row.events or [])
-        told = select_memories(row.memories, row.next, summary) if row.next else []
-        return {"told": told, "summary": summary.as_text()}
+        selected = select_memories(row.memories, row.next, summary) if row.next else []
+        return {"told": selected, "summary": summary.as_text()}
     return {"error": f"nothing to explain in this line. One of: {FORMS}"}

@@ -80,8 +80,8 @@ def is_specific(concept: str, words: set[str]) -> bool:
 
 
 def concepts_of(words: set[str]) -> set[str]:
-    found = {concept for word in words for concept in CONCEPTS_OF.get(word, ())}
-    return found | {f"tool:{GROUP_OF[word]}" for word in words if word in GROUP_OF}
+    concepts = {concept for word in words for concept in CONCEPTS_OF.get(word, ())}
+    return concepts | {f"tool:{GROUP_OF[word]}" for word in words if word in GROUP_OF}
 
 
 MOST_TOLD = 5
@@ -152,14 +152,14 @@ def select_memories(memories: Sequence[Memory], next_: Next, summary: Summary | 
 
 
 def rank_fitting(
-    holding: Sequence[Memory], prompt: str, summary: Summary | None = None, known: Sequence[Memory] = ()
+    holding: Sequence[Memory], prompt: str, summary: Summary | None = None, corpus: Sequence[Memory] = ()
 ) -> list[tuple[str, float]]:
-    """Ids with how well they fit, the best first; how rare a word is, is counted over `known`."""
+    """Ids with how well they fit, the best first; how rare a word is, is counted over `corpus`."""
     if _TALK.search(prompt) or not holding:
         return []
-    asked, everything = _question(prompt, summary), known or holding
+    question, everything = _question(prompt, summary), corpus or holding
     often = Counter(word for m in everything for word in memory_words(m.text))
-    scored = [(m.id, _fit(m, prompt, asked, often, len(everything))) for m in holding]
+    scored = [(m.id, _fit(m, prompt, question, often, len(everything))) for m in holding]
     return sorted((one for one in scored if one[1] >= LEAST_FIT), key=lambda one: (-one[1], one[0]))
 
 
@@ -173,8 +173,8 @@ def still_valid(memories: Sequence[Memory], asked_at: str) -> list[Memory]:
     ended = superseded_by([Statement(m.at, m.by if m.type != "session_summary" else DEED, m.text) for m in ordered])
     today = parse_date(asked_at)
     newest = max((m.at for m in ordered if m.type == "session_summary"), default="")
-    kept = [m for n, m in enumerate(ordered) if n not in ended and _worth_telling(m) and not _over(m, today)]
-    return [m for m in kept if m.type != "session_summary" or m.at == newest]
+    valid = [m for n, m in enumerate(ordered) if n not in ended and _worth_telling(m) and not _over(m, today)]
+    return [m for m in valid if m.type != "session_summary" or m.at == newest]
 
 
 def _worth_telling(memory: Memory) -> bool:
@@ -196,8 +196,8 @@ def _repeats_task(memory: Memory, goals: Sequence[set[str]]) -> bool:
 
 
 def _over(memory: Memory, today: object) -> bool:
-    said = parse_date(memory.at)
-    until = end_of(memory.text, said) if said else None
+    stated_on = parse_date(memory.at)
+    until = end_of(memory.text, stated_on) if stated_on else None
     return until is not None and today is not None and until < today  # type: ignore[operator]
 
 
@@ -229,23 +229,23 @@ def _with_parts(words: set[str]) -> set[str]:
     return words | {part for word in words for part in re.split(r"[/._-]+", word) if len(part) > 2}
 
 
-def _fit(memory: Memory, prompt: str, asked: _Question, often: Counter[str], total: int) -> float:
+def _fit(memory: Memory, prompt: str, question: _Question, often: Counter[str], total: int) -> float:
     words = set(memory_words(memory.text))
     if not words:
         return 0.0
     if _always_of_use(memory, prompt):
         return 1.5
-    asked_words = set(asked.words)
+    asked_words = set(question.words)
     weight = {w: _weight(w, often, total) for w in words}
-    direct = sum(weight[w] for w in words & asked.words)
-    around = sum(weight[w] for w in (words & asked.around) - asked.words)
+    direct = sum(weight[w] for w in words & question.words)
+    around = sum(weight[w] for w in (words & question.around) - question.words)
     concepts = concepts_of(words)
     shared = sum(
-        1.0 if is_specific(c, words) or is_specific(c, asked_words) else 0.5 for c in concepts & asked.concepts
+        1.0 if is_specific(c, words) or is_specific(c, asked_words) else 0.5 for c in concepts & question.concepts
     )
-    near = len((concepts & asked.around_concepts) - asked.concepts)
+    near = len((concepts & question.around_concepts) - question.concepts)
     fit = direct + 0.6 * around + 0.45 * min(shared, 3) + 0.2 * min(near, 3)
-    return fit + (0.8 if memory.type == "session_summary" and asked.goes_on else 0.0)
+    return fit + (0.8 if memory.type == "session_summary" and question.goes_on else 0.0)
 
 
 def _weight(word: str, often: Counter[str], total: int) -> float:

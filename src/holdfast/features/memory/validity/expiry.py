@@ -69,44 +69,44 @@ _COUNT = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 _DAYS = {"day": 1, "week": 7, "fortnight": 14, "month": 31}
 
 
-def end_of(text: str, said: date) -> date | None:
+def end_of(text: str, stated_on: date) -> date | None:
     """The last day on which it holds; none where it names no end."""
     if _LASTING_FROM.search(text):
         return None
-    return _dated_end(text, said) or _near_end(text, said)
+    return _dated_end(text, stated_on) or _near_end(text, stated_on)
 
 
-def _dated_end(text: str, said: date) -> date | None:
-    if found := _UNTIL_ISO.search(text):
-        return _day(int(found[1]), int(found[2]), int(found[3]))
-    if found := _UNTIL_DATE.search(text):
-        month = _MONTHS.get((found[2] or found[3]).lower())
+def _dated_end(text: str, stated_on: date) -> date | None:
+    if match := _UNTIL_ISO.search(text):
+        return _day(int(match[1]), int(match[2]), int(match[3]))
+    if match := _UNTIL_DATE.search(text):
+        month = _MONTHS.get((match[2] or match[3]).lower())
         if month:
-            return _next(said, month, int(found[1] or found[4]))
-    if (found := _UNTIL_WEEKDAY.search(text)) and (weekday := _WEEKDAYS.get(found[1].lower())) is not None:
-        return said + timedelta(days=(weekday - said.weekday()) % 7 or 7)
-    if (found := _UNTIL_MONTH.search(text)) and (month := _MONTHS.get(found[1].lower())):
-        return _next(said, month, 28)
+            return _next(stated_on, month, int(match[1] or match[4]))
+    if (match := _UNTIL_WEEKDAY.search(text)) and (weekday := _WEEKDAYS.get(match[1].lower())) is not None:
+        return stated_on + timedelta(days=(weekday - stated_on.weekday()) % 7 or 7)
+    if (match := _UNTIL_MONTH.search(text)) and (month := _MONTHS.get(match[1].lower())):
+        return _next(stated_on, month, 28)
     return None
 
 
-def _near_end(text: str, said: date) -> date | None:
-    if (found := _SPAN.search(text)) and not _LENGTH.search(text):
-        return said + timedelta(
-            days=_DAYS[found[2].lower()] * int(_COUNT.get((found[1] or "1").lower(), found[1] or 1))
+def _near_end(text: str, stated_on: date) -> date | None:
+    if (match := _SPAN.search(text)) and not _LENGTH.search(text):
+        return stated_on + timedelta(
+            days=_DAYS[match[2].lower()] * int(_COUNT.get((match[1] or "1").lower(), match[1] or 1))
         )
     if _WEEK.search(text):
-        return said + timedelta(days=6 - said.weekday())
+        return stated_on + timedelta(days=6 - stated_on.weekday())
     if _MONTH.search(text):
-        return said + timedelta(days=31 - said.day)
+        return stated_on + timedelta(days=31 - stated_on.day)
     if _DAY.search(text) and not _HAPPENED.search(text):
-        return said
-    return said + timedelta(days=1) if _TOMORROW.search(text) else None
+        return stated_on
+    return stated_on + timedelta(days=1) if _TOMORROW.search(text) else None
 
 
-def _next(said: date, month: int, day: int) -> date | None:
-    here = _day(said.year, month, day)
-    return here if here is None or here >= said else _day(said.year + 1, month, day)
+def _next(stated_on: date, month: int, day: int) -> date | None:
+    here = _day(stated_on.year, month, day)
+    return here if here is None or here >= stated_on else _day(stated_on.year + 1, month, day)
 
 
 def _day(year: int, month: int, day: int) -> date | None:

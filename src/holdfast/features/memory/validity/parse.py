@@ -329,9 +329,9 @@ def _subject(tokens: list[str]) -> list[str]:
 def _scopes(text: str, tokens: list[str], main: int) -> set[str]:
     """What stands behind the main clause gives a reason ("too much for the chip"), no scope; a path is one anywhere."""
     named = {normal_word(t) for t in tokens if t in _SCOPE_WORDS}
-    placed = {found[1].strip("/.") for found in _PLACED.finditer(text)}
-    said = {found.group(0).strip("/.") for found in _PATH.finditer(text)}
-    paths = {normal_word(path) for path in said - placed} - {""}
+    placed = {match[1].strip("/.") for match in _PLACED.finditer(text)}
+    mentioned = {match.group(0).strip("/.") for match in _PATH.finditer(text)}
+    paths = {normal_word(path) for path in mentioned - placed} - {""}
     after = {
         normal_word(m[1] or m[2]) for m in _FOR_SCOPE.finditer(text, 0, main) if _is_content((m[1] or m[2]).lower())
     }
@@ -340,22 +340,22 @@ def _scopes(text: str, tokens: list[str], main: int) -> set[str]:
 
 def _awaited(until: re.Match[str]) -> list[str]:
     """What a rule waits for: up to the comma; where the sentence begins with it, its first words."""
-    said = until[1] or until[2]
-    clause = said.split(",")[0]
+    phrase = until[1] or until[2]
+    clause = phrase.split(",")[0]
     words = [normal_word(token) for token in _WORD.findall(clause) if _is_content(token.lower())]
-    return words[:2] if until.start() < 3 and clause == said else words
+    return words[:2] if until.start() < 3 and clause == phrase else words
 
 
 def _dead(text: str) -> set[str]:
-    gone = (part for pattern in _DEAD for found in pattern.finditer(text) for part in found.groups() if part)
+    gone = (part for pattern in _DEAD for match in pattern.finditer(text) for part in match.groups() if part)
     return {normal_word(word) for word in gone if _is_content(word.lower())} - {""}
 
 
 def _taken_back(text: str) -> set[str]:
-    found: set[str] = set()
+    withdrawn: set[str] = set()
     for pattern in _TAKEN_BACK:
         for match in pattern.finditer(text):
             gone = next(part for part in match.groups() if part)
-            found |= content_words(gone)
-            found |= {t for t in (w.lower() for w in _WORD.findall(gone)) if re.fullmatch(r"v?\d[\d.]*", t)}
-    return found
+            withdrawn |= content_words(gone)
+            withdrawn |= {t for t in (w.lower() for w in _WORD.findall(gone)) if re.fullmatch(r"v?\d[\d.]*", t)}
+    return withdrawn

@@ -169,8 +169,8 @@ _DONE_BY = re.compile(r"\bby (?:the )?([\w-]+)", re.IGNORECASE)
 
 def _other_doer(new: Parsed, old: Parsed) -> bool:
     """ "releases are cut by hand", then "the bot cuts the releases"."""
-    found = _DONE_BY.search(old.text)
-    doer = normal_word(found[1]) if found else ""
+    match = _DONE_BY.search(old.text)
+    doer = normal_word(match[1]) if match else ""
     rest = old.main - {doer}
     return (
         doer in old.main and doer not in new.words and len(rest) >= 2 and rest <= new.main and not _is_of_less(new, old)
@@ -258,12 +258,12 @@ def _rival_tool(new: Parsed, old: Parsed) -> bool:
     """Another tool of the same group for the same thing."""
     for group, names in new.tools.items():
         before = old.tools.get(group, set())
-        kept = names - new.taken_back - new.negated
-        if before and before <= new.negated and kept and not _about(new, group) - old.words:
+        remaining = names - new.taken_back - new.negated
+        if before and before <= new.negated and remaining and not _about(new, group) - old.words:
             return True
-        if not before or before & kept:
+        if not before or before & remaining:
             continue
-        if not kept and not new.strong:
+        if not remaining and not new.strong:
             continue
         named_off = "off" in new.tokens[-6:] or "off" in new.text.split(",")[0].split()
         if named_off and names:
@@ -281,7 +281,7 @@ def _rival_tool(new: Parsed, old: Parsed) -> bool:
 
 def _about(one: Parsed, group: str = "") -> frozenset[str]:
     """What is said besides the names of tools (of this group)."""
-    named = {name for known, names in one.tools.items() if not group or known == group for name in names}
+    named = {name for tool_group, names in one.tools.items() if not group or tool_group == group for name in names}
     tools = named | {normal_word(name) for name in named}
     return frozenset(word for word in one.main if word not in tools) - {
         "repo",
@@ -339,8 +339,8 @@ def _new_owner(new: Parsed, old: Parsed) -> bool:
 @lru_cache(maxsize=4_000)
 def _owner(text: str) -> tuple[str, set[str]] | None:
     for clause in text.split(", "):
-        if found := _OWNER.search(clause.strip()):
-            return found["person"] or found["person2"], content_words(found["area"] or found["area2"])
+        if match := _OWNER.search(clause.strip()):
+            return match["person"] or match["person2"], content_words(match["area"] or match["area2"])
     return None
 
 

@@ -75,15 +75,15 @@ def superseded_by(statements: Sequence[Statement], judge: Judge = replacement_st
     parsed = {n: parse_statement(one.text) for n, one in enumerate(statements) if one.by == USER and _is_said(one.text)}
     lasting = {n for n in parsed if _is_lasting(statements[n].text)}
     ended: dict[int, int] = {}
-    for newer, said in parsed.items():
+    for newer, newer_parsed in parsed.items():
         if not _may_replace(statements[newer]):
             continue
         older = [n for n in sorted(lasting - set(ended)) if n < newer]
         # News ("the audit is through") outlasts nothing itself, but brings the end that an older rule named.
         if newer in lasting:
-            gone = choose_replaced({n: judge(said, parsed[n]) for n in older})
+            gone = choose_replaced({n: judge(newer_parsed, parsed[n]) for n in older})
         else:
-            gone = [n for n in older if lifts_end(said, parsed[n])]
+            gone = [n for n in older if lifts_end(newer_parsed, parsed[n])]
         ended.update(dict.fromkeys(gone, newer))
     return ended
 
@@ -109,8 +109,14 @@ _WISH_OF_OTHERS = re.compile(
 
 def _is_said(text: str) -> bool:
     """A statement about the present: no question, no memory, nothing that is done just once."""
-    asked = _QUESTION.search(text) or QUESTION_START.match(text)
-    if asked or _PAST.search(text) or _ONCE.search(text) or _ELSEWHERE.search(text) or _WISH_OF_OTHERS.search(text):
+    is_question = _QUESTION.search(text) or QUESTION_START.match(text)
+    if (
+        is_question
+        or _PAST.search(text)
+        or _ONCE.search(text)
+        or _ELSEWHERE.search(text)
+        or _WISH_OF_OTHERS.search(text)
+    ):
         return False
     return not _INCIDENT.search(text) or bool(find_cues(text) & {"we_decide", "we_move", "from_now", "deontic"})
 
@@ -123,8 +129,8 @@ def _is_lasting(text: str) -> bool:
 
 
 def _is_over(one: Statement, today: date | None) -> bool:
-    said = parse_date(one.at)
-    until = end_of(one.text, said) if said else None
+    stated_on = parse_date(one.at)
+    until = end_of(one.text, stated_on) if stated_on else None
     return until is not None and today is not None and today > until
 
 

@@ -66,8 +66,8 @@ MULTIWORD = {
 
 def tools_in(words: set[str]) -> dict[str, set[str]]:
     """Group → the names of it that are said."""
-    found: dict[str, set[str]] = {}
+    by_group: dict[str, set[str]] = {}
     for word in words:
         if group := GROUP_OF.get(word):
-            found.setdefault(group, set()).add(word)
-    return found
+            by_group.setdefault(group, set()).add(word)
+    return by_group

@@ -102,12 +102,12 @@ def parsed(text: str, where: str = "") -> State:
         yaml = YAML(typ="safe", pure=True)
         if any(isinstance(event, AliasEvent) for event in yaml.parse(StringIO(body))):
             raise BadState("it uses YAML aliases", where=where, fix="Write the values out.")
-        found = YAML(typ="safe", pure=True).load(body)
+        loaded = YAML(typ="safe", pure=True).load(body)
     except (YAMLError, ValueError, RecursionError) as error:
         raise BadState(f"not YAML: {_first_words(error)}", where=where, fix="The file was left as it is.") from error
-    if not isinstance(found, dict):
+    if not isinstance(loaded, dict):
         raise BadState("it is not a mapping of sections", where=where, fix="The file was left as it is.")
-    state: State = _plain(found)
+    state: State = _plain(loaded)
     return state
 
 
@@ -157,9 +157,9 @@ def migrate_v3_to_v4(v3_state: State) -> State:
 
 def _blockers(v3_state: State) -> list[State]:
     """What stood in the way is a task of the highest priority."""
-    found = _actions(v3_state.get("BLOCKERS"))
+    blockers = _actions(v3_state.get("BLOCKERS"))
     return [
-        {**one, "priority": "P0"} if isinstance(one, Mapping) else {"action": one, "priority": "P0"} for one in found
+        {**one, "priority": "P0"} if isinstance(one, Mapping) else {"action": one, "priority": "P0"} for one in blockers
     ]
 
 
@@ -169,15 +169,15 @@ def _actions(written: Any) -> list[Any]:
         return [written]
     if not isinstance(written, Mapping):
         return list(written) if isinstance(written, Iterable) else []
-    found: list[Any] = []
+    actions: list[Any] = []
     for key, value in written.items():
         level = {"priority": str(key).upper()[:2]} if re.match(r"(?i)p[0-3](?![a-z0-9])", str(key)) else {}
         for one in value if isinstance(value, list) else [value]:
             if isinstance(one, Mapping):
-                found.append({**({} if level else {"action": str(key)}), **level, **one})
+                actions.append({**({} if level else {"action": str(key)}), **level, **one})
             elif one is not None:
-                found.append({"action": str(one) if level else f"{key}: {one}", **level})
-    return found
+                actions.append({"action": str(one) if level else f"{key}: {one}", **level})
+    return actions
 
 
 def _work_context(v3_state: State) -> State:
@@ -189,8 +189,8 @@ def _work_context(v3_state: State) -> State:
 
 def derive_state_from_v3(v3_state: State) -> State:
     """Facts that a v3 file happens to name. It never knew git's own state, so that is `unknown` unless it says so."""
-    known = v3_state.get("CURRENT_STATE")
-    state = dict(known) if isinstance(known, dict) else {}
+    current = v3_state.get("CURRENT_STATE")
+    state = dict(current) if isinstance(current, dict) else {}
     for old, section in (("GIT_STATUS", "git"), ("GIT", "git"), ("TESTS", "tests"), ("TOKEN_BUDGET", "token_budget")):
         if old in v3_state and section not in state:
             state[section] = v3_state[old]
@@ -206,8 +206,8 @@ def convert_next_actions_to_tasks(next_actions: Iterable[Any]) -> State:
     actions = [action for action in listed if isinstance(action, Mapping | str)]
     tasks: dict[str, list[State]] = {name: [] for name in SECTIONS.values()}
     for number, action in enumerate(actions, 1):
-        given = action if isinstance(action, Mapping) else {"action": action}
-        tasks[SECTIONS[priority_of(given.get("priority"))]].append(_task(given, number))
+        fields = action if isinstance(action, Mapping) else {"action": action}
+        tasks[SECTIONS[priority_of(fields.get("priority"))]].append(_task(fields, number))
     return tasks
 
 
@@ -308,27 +308,27 @@ class Adoption(msgspec.Struct):
 
 def adopt_document(doc: Project, path: Path, content: bytes, now: int) -> list[Event]:
     """The events that bring it in. The same file twice gives the same events, which happen once."""
-    found = read_adoption(content, doc)
+    adoption = read_adoption(content, doc)
     made_by_us = HEAD_MARK.encode() in content
     digest = hashlib.sha256(content).hexdigest()
-    known = {task.description for task in doc.own_tasks}
+    known_texts = {task.description for task in doc.own_tasks}
     events = []
-    for task in found.tasks:
-        if task.description not in known:
+    for task in adoption.tasks:
+        if task.description not in known_texts:
             key = adoption_key(doc.project, task.description, digest if made_by_us else "")
             added = TaskAdded(
                 description=task.description, priority=task.priority, done_when=task.done_when, imported=SOURCE,
                 why=f"It was written into {path.name}.",
             )  # fmt: skip
             events.append(msgspec.structs.replace(own_event(added, now, project=doc.project), key=key))
-    events += _finished(doc, found.done, now)
+    events += _finished(doc, adoption.done, now)
     adopted = DocumentAdopted(
         path=str(path),
-        version=found.version,
+        version=adoption.version,
         tasks=len(events),
-        history=found.history,
-        focus=found.focus,
-        left=found.left,
+        history=adoption.history,
+        focus=adoption.focus,
+        left=adoption.left,
     )
     key = adoption_key(doc.project, str(path), digest)
     return [*events, msgspec.structs.replace(own_event(adopted, now, project=doc.project), key=key)]
@@ -374,31 +374,31 @@ def read_adoption(content: bytes, doc: Project | None = None) -> Adoption:
 def _read_state(state: Mapping[str, Any], doc: Project | None) -> Adoption:
     version = str(state.get("SCHEMA_VERSION", OLD_VERSION))
     v4 = as_v4(dict(state))
-    found = Adoption(version=version, tasks=[], done=[], history=[], left=[])
+    adoption = Adoption(version=version, tasks=[], done=[], history=[], left=[])
     for priority, item in _listed(v4.get("TASKS"), ""):
-        _add_task(found, priority, item, doc)
+        _add_task(adoption, priority, item, doc)
     if doc is not None or version[:1] == "4":  # Sections of version 3 in a version 4 file: a person's.
         for name, level in (("BLOCKERS", "P0"), ("NEXT_ACTIONS", ""), ("next_actions", "")):
             for priority, item in _listed(state.get(name), level):
-                _add_task(found, priority, item, doc)
+                _add_task(adoption, priority, item, doc)
     for name in state:
         if name not in UNDERSTOOD:
-            _add_unknown_section(found, str(name), state[name])
+            _add_unknown_section(adoption, str(name), state[name])
     if doc is None:
-        found.history = list(_adopted_lines(v4.get("STATE_HISTORY")))
+        adoption.history = list(_adopted_lines(v4.get("STATE_HISTORY")))
         context = v4.get("WORK_CONTEXT")
-        found.focus = str(context.get("current_phase") or "")[:300] if isinstance(context, Mapping) else ""
-    found.tasks = found.tasks[:MAX_TASKS]
-    return found
+        adoption.focus = str(context.get("current_phase") or "")[:300] if isinstance(context, Mapping) else ""
+    adoption.tasks = adoption.tasks[:MAX_TASKS]
+    return adoption
 
 
-def _add_unknown_section(found: Adoption, name: str, value: Any) -> None:
+def _add_unknown_section(adoption: Adoption, name: str, value: Any) -> None:
     """A list somebody wrote is taken as things to do; anything else is named."""
     if isinstance(value, list) and all(isinstance(item, str | Mapping) for item in value):
         for item in value:
-            _add_task(found, "", item, None)
+            _add_task(adoption, "", item, None)
     else:
-        found.left.append(f"{name[:60]} (an unknown section)")
+        adoption.left.append(f"{name[:60]} (an unknown section)")
 
 
 def _listed(written: Any, priority: str) -> Iterator[tuple[str, Any]]:
@@ -413,16 +413,16 @@ def _listed(written: Any, priority: str) -> Iterator[tuple[str, Any]]:
         yield from ((priority, item) for item in written)
 
 
-def _add_task(found: Adoption, priority: str, item: Any, doc: Project | None) -> None:
+def _add_task(adoption: Adoption, priority: str, item: Any, doc: Project | None) -> None:
     fields: Mapping[str, Any] = item if isinstance(item, Mapping) else {"description": item}
     description = _description(fields)
     if doc is not None and (ours := _task_of_ours(fields, doc)):
-        found.done += [ours] if _is_over(fields) else []
+        adoption.done += [ours] if _is_over(fields) else []
     elif not description:
-        found.left.append("a task without a description")
+        adoption.left.append("a task without a description")
     elif not _is_over(fields):
         level = priority or priority_of(fields.get("priority"))
-        found.tasks.append(FoundTask(description, level, _done_when(fields)))
+        adoption.tasks.append(FoundTask(description, level, _done_when(fields)))
 
 
 def _task_of_ours(fields: Mapping[str, Any], doc: Project) -> str:
@@ -457,8 +457,8 @@ def _adopted_lines(written: Any) -> Iterator[AdoptedLine]:
 
 def _read_lines(text: str, doc: Project | None, error: BadState) -> Adoption:
     """For a file that is no YAML any more: list items that are no fields of ours."""
-    found = Adoption(tasks=[], done=[], history=[], left=[f"what is no list item ({error.detail})"])
-    known = _known_texts(doc)
+    adoption = Adoption(tasks=[], done=[], history=[], left=[f"what is no list item ({error.detail})"])
+    known_texts = _known_texts(doc)
     priority = "P2"
     for line in text.splitlines()[:20_000]:
         if section := _SECTION.match(line):
@@ -467,10 +467,10 @@ def _read_lines(text: str, doc: Project | None, error: BadState) -> Adoption:
         if not match or match["mark"] in ("x", "X"):
             continue
         words = " ".join(match["text"].split())[:500]
-        if words and words not in known and not _FIELD.match(words):
-            found.tasks.append(FoundTask(words, priority))
-    found.tasks = found.tasks[:MAX_TASKS]
-    return found
+        if words and words not in known_texts and not _FIELD.match(words):
+            adoption.tasks.append(FoundTask(words, priority))
+    adoption.tasks = adoption.tasks[:MAX_TASKS]
+    return adoption
 
 
 def _known_texts(doc: Project | None) -> set[str]:

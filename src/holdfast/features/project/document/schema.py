@@ -189,23 +189,23 @@ def problems(state: Any) -> list[str]:
     """What is wrong with it, each with where; empty when it is valid."""
     from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-    found = sorted(
+    errors = sorted(
         Draft202012Validator(SCHEMA).iter_errors(state), key=lambda error: list(map(str, error.absolute_path))
     )
-    return [_told(error) for error in found[:MOST_PROBLEMS]]
+    return [_told(error) for error in errors[:MOST_PROBLEMS]]
 
 
 def check(text: str, where: str = "") -> dict[str, Any]:
     """A document's text, whole: whether it is valid, and what is wrong with it if not."""
     try:
-        found = formats.parsed(text, where)
+        document = formats.parsed(text, where)
     except formats.BadState as error:
         return {"valid": False, "version": "", "problems": [error.message]}
-    version = str(found.get("SCHEMA_VERSION") or formats.OLD_VERSION)
+    version = str(document.get("SCHEMA_VERSION") or formats.OLD_VERSION)
     if version.startswith("3."):
         note = "it is of version 3; holdfast state migrate makes it version 4"
         return {"valid": False, "version": version, "problems": [note]}
-    wrong = problems(found)
+    wrong = problems(document)
     return {"valid": not wrong, "version": version, "problems": wrong}
 
 
@@ -224,10 +224,10 @@ UNSAID = ("LAST_UPDATED", "resolved_at")
 
 def between(old: Any, new: Any) -> Iterator[dict[str, Any]]:
     """Leaves that differ, by dotted path. Lists of things with a name are compared by it, others as wholes."""
-    for number, found in enumerate(_walk(old, new, "")):
+    for number, difference in enumerate(_walk(old, new, "")):
         if number == MOST:
             return
-        yield found
+        yield difference
 
 
 def _walk(old: Any, new: Any, path: str) -> Iterator[dict[str, Any]]:
@@ -254,14 +254,14 @@ def _by_name(items: list[Any]) -> dict[str, Any]:
 
 def filled_in(old: Mapping[str, Any], observed: Mapping[str, Any]) -> dict[str, Any]:
     """An old file's own words, on today's facts: git and the rest as they are, tasks with what their gaps say now."""
-    found = {**observed, **{name: value for name, value in old.items() if value not in (None, [], {})}}
-    found["CURRENT_STATE"] = {**(old.get("CURRENT_STATE") or {}), **observed["CURRENT_STATE"]}
-    if found.get("PROJECT") == "unknown":
-        found["PROJECT"] = observed["PROJECT"]
+    merged = {**observed, **{name: value for name, value in old.items() if value not in (None, [], {})}}
+    merged["CURRENT_STATE"] = {**(old.get("CURRENT_STATE") or {}), **observed["CURRENT_STATE"]}
+    if merged.get("PROJECT") == "unknown":
+        merged["PROJECT"] = observed["PROJECT"]
     if isinstance(old.get("TASKS"), Mapping):
-        found["TASKS"] = {name: [_now(task, observed) for task in tasks] for name, tasks in old["TASKS"].items()}
-    found["LAST_UPDATED"] = observed["LAST_UPDATED"]
-    return found
+        merged["TASKS"] = {name: [_now(task, observed) for task in tasks] for name, tasks in old["TASKS"].items()}
+    merged["LAST_UPDATED"] = observed["LAST_UPDATED"]
+    return merged
 
 
 def _now(task: Mapping[str, Any], observed: Mapping[str, Any]) -> dict[str, Any]:

@@ -145,9 +145,9 @@ def explain_uncommitted(doc: Project, now: int) -> UncommittedContext | None:
     """None when nothing is uncommitted."""
     if not doc.git.count:
         return None
-    found = sorted((h for h in hypotheses(doc, now) if h.clues), key=lambda h: -h.weight)
-    total = sum(h.weight for h in found)
-    best, rest = found[0], found[1 : 1 + MAX_ALTERNATIVES]
+    ranked = sorted((h for h in hypotheses(doc, now) if h.clues), key=lambda h: -h.weight)
+    total = sum(h.weight for h in ranked)
+    best, rest = ranked[0], ranked[1 : 1 + MAX_ALTERNATIVES]
     shares = [Alternative(h.intent, round(h.weight / total, 2)) for h in rest if h.weight / total >= MIN_SHARE]
     share = round(best.weight / total, 2)
     return UncommittedContext(best.reason, share, best.evidence, _area_intent(doc) or best.intent, shares)
@@ -155,8 +155,8 @@ def explain_uncommitted(doc: Project, now: int) -> UncommittedContext | None:
 
 def _area_intent(doc: Project) -> str:
     areas = doc.rules.areas
-    found = (areas.get(area_of(file.path, areas)) for file in doc.git.files)
-    return next((area.intent for area in found if area and area.intent), "")
+    touched_areas = (areas.get(area_of(file.path, areas)) for file in doc.git.files)
+    return next((area.intent for area in touched_areas if area and area.intent), "")
 
 
 def hypotheses(doc: Project, now: int) -> Iterable[Hypothesis]:
@@ -168,8 +168,8 @@ def hypotheses(doc: Project, now: int) -> Iterable[Hypothesis]:
     yield _forgotten(doc, now)
 
 
-def _clues(*given: tuple[bool, float, str]) -> tuple[tuple[float, str], ...]:
-    return tuple((weight, text) for holds, weight, text in given if holds)
+def _clues(*candidates: tuple[bool, float, str]) -> tuple[tuple[float, str], ...]:
+    return tuple((weight, text) for holds, weight, text in candidates if holds)
 
 
 def _merging(doc: Project) -> Hypothesis:
@@ -271,23 +271,23 @@ def global_document(doc: GlobalState) -> Fields:
 
 
 def habits_of_several(doc: GlobalState | None, now: int) -> list[HabitFacts]:
-    known = doc.projects if doc else {}
-    return shared_habits({one.name or root: one.habits for root, one in known.items()}, now)
+    projects = doc.projects if doc else {}
+    return shared_habits({one.name or root: one.habits for root, one in projects.items()}, now)
 
 
 def _current_state(doc: Project) -> Fields:
-    found: Fields = {"git": _git(doc), "tests": _tests(doc)}
+    fields: Fields = {"git": _git(doc), "tests": _tests(doc)}
     if doc.trees:
-        found["filesystem"] = {name: _tree(tree) for name, tree in doc.trees.items()}
+        fields["filesystem"] = {name: _tree(tree) for name, tree in doc.trees.items()}
     if doc.notion.sync_status:
-        found["notion_workspace"] = _notion(doc.notion)
-    found["token_budget"] = _tokens(doc.usage)
-    return found
+        fields["notion_workspace"] = _notion(doc.notion)
+    fields["token_budget"] = _tokens(doc.usage)
+    return fields
 
 
 def _git(doc: Project) -> Fields:
     git, runs = doc.git, check_runs(doc)
-    found: Fields = {
+    fields: Fields = {
         "repository": git.repository or None,
         "status": git.status or "unknown",
         "branch": git.branch or None,
@@ -300,7 +300,7 @@ def _git(doc: Project) -> Fields:
         "in_progress": git.doing, "detached": git.detached, "conflicts": git.conflicts, "worktree": git.worktree,
         "problem": git.problem,
     }  # fmt: skip
-    return {**found, **{name: value for name, value in more.items() if value}}
+    return {**fields, **{name: value for name, value in more.items() if value}}
 
 
 def _commit(last: CommitFacts) -> Fields:
@@ -323,9 +323,9 @@ def _tests(doc: Project) -> Fields:
 
 
 def _tree(tree: TreeFacts) -> Fields:
-    found: Fields = {"path": tree.path, "modified": iso(tree.modified), "size_mb": tree.size_mb}
+    fields: Fields = {"path": tree.path, "modified": iso(tree.modified), "size_mb": tree.size_mb}
     more = {"in_sync": tree.in_sync, "problem": tree.problem or None}
-    return {**found, **{name: value for name, value in more.items() if value is not None}}
+    return {**fields, **{name: value for name, value in more.items() if value is not None}}
 
 
 def _notion(notion: NotionState) -> Fields:
@@ -367,24 +367,24 @@ def task_fields(task: Task) -> Fields:
 
 
 def _project_resolution(doc: Project) -> Fields:
-    known = doc.resolution
-    found: Fields = {
+    resolution = doc.resolution
+    fields: Fields = {
         "project": doc.shown_name,
-        "confidence": known.confidence,
-        "resolved_at": iso(known.resolved_at or doc.at),
+        "confidence": resolution.confidence,
+        "resolved_at": iso(resolution.resolved_at or doc.at),
     }
-    return {**found, **_votes(known)} if known.method else found
+    return {**fields, **_votes(resolution)} if resolution.method else fields
 
 
-def resolution_fields(known: Resolution) -> Fields:
-    return {"project": known.project, "confidence": known.confidence, **_votes(known)}
+def resolution_fields(resolution: Resolution) -> Fields:
+    return {"project": resolution.project, "confidence": resolution.confidence, **_votes(resolution)}
 
 
-def _votes(known: Resolution) -> Fields:
+def _votes(resolution: Resolution) -> Fields:
     return {
-        "method": known.method,
-        "signals": {name: _signal(one) for name, one in known.signals.items()},
-        "alternatives": [_signal(one) for one in known.alternatives],
+        "method": resolution.method,
+        "signals": {name: _signal(one) for name, one in resolution.signals.items()},
+        "alternatives": [_signal(one) for one in resolution.alternatives],
     }
 
 
@@ -393,23 +393,23 @@ def _signal(signal: Signal) -> Fields:
 
 
 def _context(doc: Project, now: int) -> Fields:
-    found = work_context(doc, now)
+    context = work_context(doc, now)
     return {
-        "current_phase": found.phase,
+        "current_phase": context.phase,
         "current_activity": {
-            "type": found.activity.type,
-            "started_at": iso(found.activity.started_at),
-            "status": found.activity.status,
+            "type": context.activity.type,
+            "started_at": iso(context.activity.started_at),
+            "status": context.activity.status,
         },
         "uncommitted_files_context": None
-        if found.uncommitted is None
+        if context.uncommitted is None
         else {
-            "reason": found.uncommitted.reason,
-            "confidence": found.uncommitted.confidence,
-            "evidence": found.uncommitted.evidence,
-            "inferred_intent": found.uncommitted.intent,
+            "reason": context.uncommitted.reason,
+            "confidence": context.uncommitted.confidence,
+            "evidence": context.uncommitted.evidence,
+            "inferred_intent": context.uncommitted.intent,
             "alternative_interpretations": [
-                {"intent": one.intent, "confidence": one.confidence} for one in found.uncommitted.alternatives
+                {"intent": one.intent, "confidence": one.confidence} for one in context.uncommitted.alternatives
             ],
         },
         "blockers": [task.description for task in doc.tasks if task.priority == "P0"],
@@ -429,8 +429,8 @@ def _pattern(habit: HabitFacts, project: str = "") -> Fields:
 def _locks(doc: Project) -> Fields:
     """Those that are or were used here, those the settings name, and the two everybody has."""
     named: Iterable[str] = (name for area in doc.rules.areas.values() for name in area.locks)
-    known = dict.fromkeys((*doc.locks, *named, *USUAL_LOCKS))
-    return {name: lock_fields(doc.locks.get(name) or LeaseLock()) for name in known}
+    lock_names = dict.fromkeys((*doc.locks, *named, *USUAL_LOCKS))
+    return {name: lock_fields(doc.locks.get(name) or LeaseLock()) for name in lock_names}
 
 
 def lock_fields(lock: LeaseLock) -> Fields:
@@ -448,11 +448,11 @@ def lock_fields(lock: LeaseLock) -> Fields:
 
 
 def _history_line(line: HistoryLine) -> Fields:
-    found: Fields = {"timestamp": iso(line.timestamp), "change_type": line.change_type}
+    fields: Fields = {"timestamp": iso(line.timestamp), "change_type": line.change_type}
     more = {
         "section": line.section,
         "task_id": line.task_id,
         "summary": line.summary,
         "changed_by_process": line.process,
     }
-    return {**found, **{name: value for name, value in more.items() if value or name == "summary"}}
+    return {**fields, **{name: value for name, value in more.items() if value or name == "summary"}}

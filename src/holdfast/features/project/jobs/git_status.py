@@ -42,35 +42,35 @@ def read_git_status(root: str, run: Run, before: GitFacts, now: int) -> GitFacts
     ran = ask(git.status(filters=ask.filters(*folders)))
     if ran.code != 0:
         return _unknown(root, _complaint(ran))
-    found = git.parse_status(ran.out)
-    found.changes = [c for c in found.changes if not (c.untracked and _BEING_WRITTEN.search(c.path))]
-    return _facts(root, found, folders, ask, before, now)
+    status = git.parse_status(ran.out)
+    status.changes = [c for c in status.changes if not (c.untracked and _BEING_WRITTEN.search(c.path))]
+    return _facts(root, status, folders, ask, before, now)
 
 
 def _facts(
-    root: str, found: git.Status, folders: tuple[Path, Path], ask: "GitQuestions", before: GitFacts, now: int
+    root: str, status: git.Status, folders: tuple[Path, Path], ask: "GitQuestions", before: GitFacts, now: int
 ) -> GitFacts:
     own, common = folders
-    last, unpushed_since = _commits(ask, found, before)
+    last, unpushed_since = _commits(ask, status, before)
     facts = GitFacts(
         repository=tilde(root),
-        status="dirty" if found.changes else "clean",
-        branch=found.branch or "HEAD",
-        detached=not found.branch,
-        head=found.head,
-        upstream=found.upstream,
-        ahead=found.ahead,
-        behind=found.behind,
-        cut=found.cut,
-        stashes=found.stashes,
+        status="dirty" if status.changes else "clean",
+        branch=status.branch or "HEAD",
+        detached=not status.branch,
+        head=status.head,
+        upstream=status.upstream,
+        ahead=status.ahead,
+        behind=status.behind,
+        cut=status.cut,
+        stashes=status.stashes,
         doing=next((what for name, what in DOING.items() if (own / name).exists()), ""),
         last=last,
         unpushed_since=unpushed_since,
         worktree=own != common,
-        draft=_has_draft(own, found.head, before),
+        draft=_has_draft(own, status.head, before),
         remote=_remote(common),
     )
-    _add_files(facts, root, found.changes, before, now)
+    _add_files(facts, root, status.changes, before, now)
     return facts
 
 
@@ -126,11 +126,11 @@ def git_folders(root: str) -> tuple[Path, Path] | None:
     return own, (own / pointer).resolve() if pointer else own
 
 
-def _add_files(facts: GitFacts, root: str, found: list[git.Change], before: GitFacts, now: int) -> None:
+def _add_files(facts: GitFacts, root: str, all_changes: list[git.Change], before: GitFacts, now: int) -> None:
     """Conflicts first, then what git knows, then what is new: the list is cut, the count is not."""
-    changes = sorted(found, key=lambda c: (not c.conflict, c.untracked, c.path))
-    known = {file.path: file.modified for file in before.files}
-    looked = [_file(root, change, known, now) for change in changes[:MAX_LOOKED_AT]]
+    changes = sorted(all_changes, key=lambda c: (not c.conflict, c.untracked, c.path))
+    modified_times = {file.path: file.modified for file in before.files}
+    looked = [_file(root, change, modified_times, now) for change in changes[:MAX_LOOKED_AT]]
     times = [file.modified for file in looked if file.modified]
     facts.count, facts.files = len(changes), looked[:MAX_LISTED_FILES]
     facts.oldest_change, facts.newest_change = min(times, default=0), max(times, default=0)
@@ -138,13 +138,13 @@ def _add_files(facts: GitFacts, root: str, found: list[git.Change], before: GitF
     facts.untracked_sources = _sources(changes)
 
 
-def _file(root: str, change: git.Change, known: Mapping[str, int], now: int) -> ChangedFile:
+def _file(root: str, change: git.Change, modified_times: Mapping[str, int], now: int) -> ChangedFile:
     shown = shown_path(change.path)
     try:
         seen = os.lstat(os.path.join(root, change.path))  # noqa: PTH118 - two thousand of them
     except (OSError, ValueError):
         # It is gone: the moment it was first missed stands for its time.
-        gone = known.get(shown) or now
+        gone = modified_times.get(shown) or now
         return ChangedFile(path=shown, code=change.code, modified=gone, changed=gone)
     size = seen.st_size if stat.S_ISREG(seen.st_mode) else None
     modified, inode_changed = seen.st_mtime_ns // 1_000_000, seen.st_ctime_ns // 1_000_000
@@ -162,12 +162,12 @@ def _sources(changes: Iterable[git.Change]) -> list[str]:
     return [path for path in new if Path(path).suffix.lower() in SOURCES][:MAX_SOURCES]
 
 
-def _commits(ask: GitQuestions, found: git.Status, before: GitFacts) -> tuple[CommitFacts | None, int]:
+def _commits(ask: GitQuestions, status: git.Status, before: GitFacts) -> tuple[CommitFacts | None, int]:
     """Asked again only when there is another commit, or another upstream to compare it with."""
-    same = before.head == found.head and before.last is not None
-    last = before.last if same else _last(ask, found.head)
-    same = same and (before.upstream, before.ahead) == (found.upstream, found.ahead)
-    return last, before.unpushed_since if same else _unpushed_since(ask, found)
+    same = before.head == status.head and before.last is not None
+    last = before.last if same else _last(ask, status.head)
+    same = same and (before.upstream, before.ahead) == (status.upstream, status.ahead)
+    return last, before.unpushed_since if same else _unpushed_since(ask, status)
 
 
 def _last(ask: GitQuestions, head: str) -> CommitFacts | None:
@@ -177,10 +177,10 @@ def _last(ask: GitQuestions, head: str) -> CommitFacts | None:
     return CommitFacts(hash=commit.hash, subject=commit.subject, at=commit.at, author=commit.author)
 
 
-def _unpushed_since(ask: GitQuestions, found: git.Status) -> int:
-    if not found.ahead:
+def _unpushed_since(ask: GitQuestions, status: git.Status) -> int:
+    if not status.ahead:
         return 0
-    commits = git.parse_commits(ask(git.commits("@{upstream}..HEAD", min(found.ahead, 1000))).out)
+    commits = git.parse_commits(ask(git.commits("@{upstream}..HEAD", min(status.ahead, 1000))).out)
     return min((commit.at for commit in commits), default=0)
 
 
@@ -202,6 +202,6 @@ def _remote(common: Path) -> str:
         if text.startswith("["):
             section = text
         elif section.startswith("[remote ") and text.replace(" ", "").startswith("url="):
-            found = text.partition("=")[2].strip().rpartition("@")[2]
-            url = found if section == '[remote "origin"]' or not url else url
+            address = text.partition("=")[2].strip().rpartition("@")[2]
+            url = address if section == '[remote "origin"]' or not url else url
     return url[:300]

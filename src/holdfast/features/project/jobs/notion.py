@@ -171,16 +171,16 @@ def _offline(error: Exception) -> bool:
 def _source(client: Any, database: str) -> tuple[str, str]:
     """The database's first data source and its title column; columns that are missing are made."""
     source = client.databases.retrieve(database)["data_sources"][0]["id"]
-    known = client.data_sources.retrieve(source)["properties"]
-    missing = {name: shape for name, shape in COLUMNS.items() if name not in known}
+    properties = client.data_sources.retrieve(source)["properties"]
+    missing = {name: shape for name, shape in COLUMNS.items() if name not in properties}
     if missing:
         client.data_sources.update(source, properties=missing)
-    title = next((name for name, column in known.items() if column.get("type") == "title"), "Name")
+    title = next((name for name, column in properties.items() if column.get("type") == "title"), "Name")
     return source, title
 
 
-def _write(client: Any, source: str, title: str, change: Change, known: NotionPage | None) -> NotionPage:
-    page: str = (known.page if known else "") or _find(client, source, change.mark)
+def _write(client: Any, source: str, title: str, change: Change, known_page: NotionPage | None) -> NotionPage:
+    page: str = (known_page.page if known_page else "") or _find(client, source, change.mark)
     columns = {title: {"title": _text(change.title)}, **{name: _column(name, v) for name, v in change.fields.items()}}
     if page:
         client.pages.update(page, properties=columns)
@@ -192,9 +192,9 @@ def _write(client: Any, source: str, title: str, change: Change, known: NotionPa
 
 
 def _find(client: Any, source: str, mark: str) -> str:
-    wanted = {"property": "Holdfast", "rich_text": {"equals": mark}}
-    found = client.data_sources.query(source, filter=wanted, page_size=1)["results"]
-    return str(found[0]["id"]) if found else ""
+    condition = {"property": "Holdfast", "rich_text": {"equals": mark}}
+    pages = client.data_sources.query(source, filter=condition, page_size=1)["results"]
+    return str(pages[0]["id"]) if pages else ""
 
 
 def _column(name: str, value: str) -> dict[str, Any]:

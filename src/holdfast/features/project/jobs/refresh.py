@@ -54,9 +54,9 @@ PREFIX = "junit "
 MAX_REPORTS, MAX_BYTES = 50, 32 << 20
 
 
-def read_reports(root: str, globs: Iterable[str], known: Mapping[str, int]) -> list[ReportRun]:
+def read_reports(root: str, globs: Iterable[str], known_stamps: Mapping[str, int]) -> list[ReportRun]:
     """Each file that changed, as a test run of everything it covers."""
-    return [run for file in _files(root, globs) if (run := _read(root, file, known))]
+    return [run for file in _files(root, globs) if (run := _read(root, file, known_stamps))]
 
 
 def _files(root: str, globs: Iterable[str]) -> Iterator[Path]:
@@ -70,14 +70,14 @@ def _files(root: str, globs: Iterable[str]) -> Iterator[Path]:
             continue
 
 
-def _read(root: str, file: Path, known: Mapping[str, int]) -> ReportRun | None:
+def _read(root: str, file: Path, known_stamps: Mapping[str, int]) -> ReportRun | None:
     name = f"{PREFIX}{file.relative_to(root)}"[:200]
     try:
         seen = file.stat()
     except OSError:
         return None
     stamp = seen.st_mtime_ns // 1_000_000
-    if known.get(name) == stamp or seen.st_size > MAX_BYTES:
+    if known_stamps.get(name) == stamp or seen.st_size > MAX_BYTES:
         return None
     return _run_of_report(name, file, stamp)
 
@@ -86,8 +86,8 @@ def _run_of_report(name: str, file: Path, written: int) -> ReportRun | None:
     from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
     try:
-        found = JUnitXml.fromfile(str(file))
-        suites = [found] if isinstance(found, TestSuite) else list(found)
+        report = JUnitXml.fromfile(str(file))
+        suites = [report] if isinstance(report, TestSuite) else list(report)
     except Exception:  # any XML error: a report that cannot be read is none
         return None
     cases = [case for suite in suites for case in _cases(suite, TestCase)]
@@ -185,9 +185,9 @@ def _patterns(reader: Reader, root: str, name: str, now: int) -> list[HabitFacts
 
 def report_changes(doc: Project, facts: ProjectFacts, now: int, pid: int = 0) -> list[Event]:
     """Compared by a sum of what was reported: what is stored may have been redacted."""
-    found = {name: value for name in facts.__struct_fields__ if (value := getattr(facts, name)) is not None}
-    sums = {name: _sum(value) for name, value in found.items()}
-    changed = {name: value for name, value in found.items() if doc.sums.get(name) != sums[name]}
+    sections = {name: value for name in facts.__struct_fields__ if (value := getattr(facts, name)) is not None}
+    sums = {name: _sum(value) for name, value in sections.items()}
+    changed = {name: value for name, value in sections.items() if doc.sums.get(name) != sums[name]}
     if not changed:
         return []
     news = ProjectFacts(**changed)
@@ -215,26 +215,26 @@ def scan_todos(call: JobCall) -> list[Event]:
     if folders is None or not doc.git.head:
         return []
     ask = GitQuestions(root, call.run)
-    places = [*find_in_difference(ask, doc.git, *folders), *find_in_new_files(root, doc.git)]
-    todos = TodoFacts(count=len(places), places=places[:MAX_PLACES])
+    locations = [*find_in_difference(ask, doc.git, *folders), *find_in_new_files(root, doc.git)]
+    todos = TodoFacts(count=len(locations), places=locations[:MAX_PLACES])
     return report_changes(doc, ProjectFacts(todos=todos), call.now)
 
 
-def find_in_difference(ask: GitQuestions, known: GitFacts, own: Path, common: Path) -> Iterator[str]:
-    base = _base(ask, known, common)
+def find_in_difference(ask: GitQuestions, git_facts: GitFacts, own: Path, common: Path) -> Iterator[str]:
+    base = _base(ask, git_facts, common)
     names = set(git.parse_names(ask(git.diff("--name-only", "-z", base, "HEAD", "--")).out))
-    names |= {file.path for file in known.files if file.code != "??"}
+    names |= {file.path for file in git_facts.files if file.code != "??"}
     if not names:
         return
     words = ("--unified=0", "-G", r"TODO|FIXME", base, "--", *sorted(names)[:MAX_PATHS])
     yield from added_marks(ask(git.diff(*words, filters=ask.filters(own, common))).out.decode("utf-8", "replace"))
 
 
-def _base(ask: GitQuestions, known: GitFacts, common: Path) -> str:
+def _base(ask: GitQuestions, git_facts: GitFacts, common: Path) -> str:
     """Where this branch began; on the main branch itself what was pushed, else the last commit."""
     mains = _main_branches(common)
-    if known.branch in MAIN_NAMES or known.branch in mains:
-        return "@{upstream}" if known.upstream else "HEAD"
+    if git_facts.branch in MAIN_NAMES or git_facts.branch in mains:
+        return "@{upstream}" if git_facts.upstream else "HEAD"
     for main in mains:
         ran = ask(git.merge_base(main, "HEAD"))
         if ran.code == 0:
@@ -254,16 +254,16 @@ def added_marks(difference: str) -> Iterator[str]:
     for text in difference.split("\n"):
         if text.startswith("+++ "):
             path = text[6:] if text.startswith("+++ b/") else ""
-        elif found := re.match(r"@@ -\S+ \+(\d+)", text):
-            line = int(found[1])
+        elif match := re.match(r"@@ -\S+ \+(\d+)", text):
+            line = int(match[1])
         elif text.startswith("+"):
             if path and MARKS.search(text):
                 yield f"{path}:{line}"
             line += 1
 
 
-def find_in_new_files(root: str, known: GitFacts) -> Iterator[str]:
-    for path in known.untracked_sources:
+def find_in_new_files(root: str, git_facts: GitFacts) -> Iterator[str]:
+    for path in git_facts.untracked_sources:
         file = Path(root) / path
         try:
             if file.is_symlink() or file.stat().st_size > MAX_NEW_FILE_BYTES:
@@ -312,21 +312,21 @@ _LAST_RUNS: dict[tuple[str, str], int] = {}
 
 def _run_rules_of(root: str, call: JobCall, *, all_rules: bool) -> Iterator[Event]:
     rules = (call.settings(root) or DEFAULTS).checks
-    known = load_project(call.reader, root).own_rules if rules else {}
+    outcomes = load_project(call.reader, root).own_rules if rules else {}
     for name, rule in rules.items():
         if call.cancelled():
             return
         if all_rules or call.now - _LAST_RUNS.get((root, name), 0) >= rule.every * 1000:
             _LAST_RUNS[(root, name)] = call.now
-            yield from _run_rule(root, name, rule, call, known, list(rules))
+            yield from _run_rule(root, name, rule, call, outcomes, list(rules))
 
 
 def _run_rule(
-    root: str, name: str, rule: Check, call: JobCall, known: Mapping[str, RuleOutcome], names: Iterable[str]
+    root: str, name: str, rule: Check, call: JobCall, outcomes: Mapping[str, RuleOutcome], names: Iterable[str]
 ) -> Iterator[Event]:
     ran = call.run([SHELL, "-c", rule.command], cwd=root, env=dict(os.environ), timeout=rule.timeout)
     outcome = RuleOutcome(ran.code == rule.exit_code, ran.code, _rule_facts(rule))
-    if known.get(name) != outcome:
+    if outcomes.get(name) != outcome:
         checked = RuleChecked(
             name=name, names=list(names), ok=outcome.ok, exit_code=outcome.exit_code, rule=outcome.rule
         )  # fmt: skip

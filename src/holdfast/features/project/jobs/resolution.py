@@ -42,18 +42,18 @@ def resolve_project(
     reader: Reader, root: str, remote: str, settings: ProjectSettings, now: int, override: str = "", cwd: str = ""
 ) -> Resolution:
     """By all signals of this moment."""
-    known = read_mapping(settings.mapping_file)
+    mapping = read_mapping(settings.mapping_file)
     doc, doing = PROJECT.load(reader, project_key(root)), ACTIVITY.load(reader, project_key(root))
-    pwd = pwd_signal(cwd or root, tilde(cwd or root), known)
+    pwd = pwd_signal(cwd or root, tilde(cwd or root), mapping)
     signals = {
         "pwd": pwd,
-        "git": git_signal(remote, known),
-        "recent_files": recent_signal(recent_paths(doing, now, RECENT_MS), root, pwd.project, known),
+        "git": git_signal(remote, mapping),
+        "recent_files": recent_signal(recent_paths(doing, now, RECENT_MS), root, pwd.project, mapping),
         "user_override": override_signal(override or _named_by_user(doc, doing, settings)),
     }
     known_projects = GLOBAL.load(reader, ALL)
     names = sorted({one.name for one in known_projects.projects.values() if one.name}) if known_projects else []
-    return vote(signals, [*known, *names])
+    return vote(signals, [*mapping, *names])
 
 
 def _named_by_user(doc: Project | None, doing: Activity | None, settings: ProjectSettings) -> str:
@@ -70,31 +70,31 @@ def folder_name(reader: Reader, root: str, name: str) -> str:
         {one.folder: where for where, one in known_projects.projects.items() if one.folder} if known_projects else {}
     )
     parents = [safe_name(part) for part in reversed(root.split("/")[:-1]) if part]
-    wanted = name
+    candidate = name
     for parent in parents:
-        if taken.get(wanted, root) == root:
-            return wanted
-        wanted = f"{wanted}-{parent}"[:120]
-    return wanted
+        if taken.get(candidate, root) == root:
+            return candidate
+        candidate = f"{candidate}-{parent}"[:120]
+    return candidate
 
 
 # ── signals ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def pwd_signal(folder: str, shown: str, known: ProjectMapping) -> Signal:
-    name = named_by_path(folder, known) or safe_name(folder.rstrip("/").rpartition("/")[2])
+def pwd_signal(folder: str, shown: str, mapping: ProjectMapping) -> Signal:
+    name = named_by_path(folder, mapping) or safe_name(folder.rstrip("/").rpartition("/")[2])
     return _signal("pwd", name, f"Working directory: {shown}")
 
 
-def git_signal(remote: str, known: ProjectMapping) -> Signal:
+def git_signal(remote: str, mapping: ProjectMapping) -> Signal:
     """`git@host:someone/name.git` → `name`, or what the mapping says of it."""
     short = remote_name(remote)
     if not short:
         return _signal("git", "", "No git remote")
-    return _signal("git", named_by_remote(remote, known) or safe_name(short), f"Git remote: {short}")
+    return _signal("git", named_by_remote(remote, mapping) or safe_name(short), f"Git remote: {short}")
 
 
-def recent_signal(paths: Iterable[str], root: str, name_of_root: str, known: ProjectMapping) -> Signal:
+def recent_signal(paths: Iterable[str], root: str, name_of_root: str, mapping: ProjectMapping) -> Signal:
     """Files changed within ten minutes: the project most of them belong to."""
     listed = list(paths)
     if not listed:
@@ -102,7 +102,7 @@ def recent_signal(paths: Iterable[str], root: str, name_of_root: str, known: Pro
     votes: dict[str, list[str]] = {}
     for path in listed:
         inside = path == root or path.startswith(f"{root}/")
-        name = named_by_path(path, known) or (name_of_root if inside else safe_name(_folder_of(path)))
+        name = named_by_path(path, mapping) or (name_of_root if inside else safe_name(_folder_of(path)))
         votes.setdefault(name, []).append(path)
     name, mine = max(votes.items(), key=lambda vote: len(vote[1]))
     folder = _common_folder([p.removeprefix(f"{root}/") for p in mine])
@@ -160,9 +160,9 @@ def _reason_for(name: str, signals: Mapping[str, Signal]) -> str:
     return "; ".join(reasons) or f"No recent {name}-related activity"
 
 
-def named_by_path(path: str, known: ProjectMapping) -> str:
+def named_by_path(path: str, mapping: ProjectMapping) -> str:
     """The project whose pattern fits most exactly: a folder above it, a piece of the path, or a glob."""
-    fits = [(len(p), name) for name, project in known.items() for p in project.paths if _fits(path, p)]
+    fits = [(len(p), name) for name, project in mapping.items() for p in project.paths if _fits(path, p)]
     return max(fits)[1] if fits else ""
 
 
@@ -174,8 +174,8 @@ def _fits(path: str, pattern: str) -> bool:
     return f"/{pattern.strip('/')}/" in f"{path}/"
 
 
-def named_by_remote(remote: str, known: ProjectMapping) -> str:
-    for name, project in known.items():
+def named_by_remote(remote: str, mapping: ProjectMapping) -> str:
+    for name, project in mapping.items():
         if any(part in remote for part in project.remotes):
             return name
     return ""
@@ -223,10 +223,10 @@ def _mapped_projects(file: Path) -> dict[str, MappedProject]:
     from ruamel.yaml.error import YAMLError
 
     try:
-        found = YAML(typ="safe", pure=True).load(file.read_bytes())
+        loaded = YAML(typ="safe", pure=True).load(file.read_bytes())
     except (OSError, YAMLError, ValueError, RecursionError):
         return {}
-    projects = found.get("projects", found) if isinstance(found, dict) else {}
+    projects = loaded.get("projects", loaded) if isinstance(loaded, dict) else {}
     if not isinstance(projects, dict):
         return {}
     return {str(name): _mapped(value) for name, value in list(projects.items())[:MAX_MAPPED]}

@@ -24,9 +24,9 @@ _NOT_PLAIN = re.compile(r"^(?:run_|encrypted_|symlink_|create_|modify_|remove_)|
 def look_at_trees(call: JobCall) -> list[Event]:
     root = str(call.job.payload["project"])
     settings = call.settings(root) or DEFAULTS
-    found = {name: tree_facts(name, settings.trees, root) for name in settings.trees}
+    trees = {name: tree_facts(name, settings.trees, root) for name in settings.trees}
     pid = int(call.job.payload.get("pid") or 0)
-    return report_changes(load_project(call.reader, root), ProjectFacts(trees=found), call.now, pid)
+    return report_changes(load_project(call.reader, root), ProjectFacts(trees=trees), call.now, pid)
 
 
 def tree_facts(name: str, trees: Mapping[str, Tree], root: str) -> TreeFacts:

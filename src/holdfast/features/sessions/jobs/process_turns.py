@@ -51,10 +51,10 @@ class UsagePositions:
         self._progress: OrderedDict[tuple[str, str], _Progress] = OrderedDict()
 
     def start(self, session: str, path: str, reader: Reader, stamp: int) -> Position:
-        known = self._progress.get((session, path))
-        if known is None:
+        progress = self._progress.get((session, path))
+        if progress is None:
             return Position(path=path, stamp=stamp)
-        return known.after if not known.last_key or reader.known([known.last_key]) else known.before
+        return progress.after if not progress.last_key or reader.known([progress.last_key]) else progress.before
 
     def advance(self, session: str, before: Position, after: Position, last_key: str) -> None:
         name = session, before.path
@@ -91,10 +91,10 @@ def _new_records(
     for _ in range(MAX_READS):
         reading = source.read(position)
         position = reading.position
-        found = [one for one in reading.records if not source.shared or one.session == live.id]
-        for part in (found[n : n + KEYS_AT_ONCE] for n in range(0, len(found), KEYS_AT_ONCE)):
-            known = reader.known([record.key for record in part])
-            fresh = [record for record in part if record.key not in known]
+        own_records = [one for one in reading.records if not source.shared or one.session == live.id]
+        for part in (own_records[n : n + KEYS_AT_ONCE] for n in range(0, len(own_records), KEYS_AT_ONCE)):
+            known_keys = reader.known([record.key for record in part])
+            fresh = [record for record in part if record.key not in known_keys]
             last_key = fresh[-1].key if fresh else last_key
             yield from fresh
         if not reading.more:
@@ -121,8 +121,8 @@ class TurnNumbers:
 
     def __init__(self, session: Session, reader: Reader) -> None:
         self._turns = Turns(session, reader)
-        kept = [turn for turn in (session.previous, session.turn) if turn]
-        self._by_id = {turn.id: turn.n for turn in kept if turn.id}
+        turns = [turn for turn in (session.previous, session.turn) if turn]
+        self._by_id = {turn.id: turn.n for turn in turns if turn.id}
         self._recent = session.recent
 
     def of(self, record: UsageRecord) -> int:

@@ -57,8 +57,8 @@ def _report(ended: Event, message: str, reader: Reader) -> Event:
     data: TurnEnded = ended.data
     session = SESSION.load(reader, ended.session)
     n = Turns(session, reader).at_event(ended.seq) if session and not data.lane else 0
-    found = TurnAnswerRead(of=ended.seq, n=n, lane=data.lane, turn=data.turn, message=message)
-    return msgspec.structs.replace(derived_event(ended, found), key=f"{ended.key}/answer")
+    answer = TurnAnswerRead(of=ended.seq, n=n, lane=data.lane, turn=data.turn, message=message)
+    return msgspec.structs.replace(derived_event(ended, answer), key=f"{ended.key}/answer")
 
 
 def _look_repeatedly(ended: Event, call: JobCall) -> str:
@@ -143,12 +143,12 @@ _copilot_line = msgspec.json.Decoder(_CopilotLine).decode
 
 def _copilot(line: bytes) -> Spoken | None:
     """1.0.102."""
-    told = _copilot_line(line)
-    if told.type not in ("user.message", "assistant.message"):
+    record = _copilot_line(line)
+    if record.type not in ("user.message", "assistant.message"):
         return None
     return Spoken(
-        milliseconds(told.timestamp), told.type == "user.message", told.data.content, bool(told.data.tool_requests),
-        told.lane or "",
+        milliseconds(record.timestamp), record.type == "user.message", record.data.content, bool(record.data.tool_requests),
+        record.lane or "",
     )  # fmt: skip
 
 
@@ -174,9 +174,9 @@ _droid_line = msgspec.json.Decoder(_DroidLine).decode
 
 def _droid(line: bytes) -> Spoken | None:
     """0.225.2. Results of tools and reports of hooks are messages of the user too."""
-    told = _droid_line(line)
-    message, texts = told.message, [part.text for part in told.message.content if part.type == "text"]
-    at, calls = milliseconds(told.timestamp), any(part.type == "tool_use" for part in message.content)
+    record = _droid_line(line)
+    message, texts = record.message, [part.text for part in record.message.content if part.type == "text"]
+    at, calls = milliseconds(record.timestamp), any(part.type == "tool_use" for part in message.content)
     if message.role == "assistant":
         return Spoken(at, False, "\n".join(texts), calls)
     return Spoken(at, True) if texts and message.visibility != "user_only" else None
@@ -198,14 +198,14 @@ _kimi_line = msgspec.json.Decoder(_KimiLine).decode
 
 def _kimi(line: bytes) -> Spoken | None:
     """2.1.0: words and calls of tools are records of their own."""
-    told = _kimi_line(line)
-    if told.type == "turn.prompt":
-        return Spoken(told.time, True)
-    if told.type != "context.append_loop_event" or told.event.type not in ("content.part", "tool.call"):
+    record = _kimi_line(line)
+    if record.type == "turn.prompt":
+        return Spoken(record.time, True)
+    if record.type != "context.append_loop_event" or record.event.type not in ("content.part", "tool.call"):
         return None
-    if told.event.type == "content.part" and told.event.part.type != "text":
+    if record.event.type == "content.part" and record.event.part.type != "text":
         return None  # Thinking.
-    return Spoken(told.time, False, told.event.part.text, told.event.type == "tool.call")
+    return Spoken(record.time, False, record.event.part.text, record.event.type == "tool.call")
 
 
 SPEAKERS: dict[str, tuple[tuple[bytes, ...], Callable[[bytes], Spoken | None]]] = {

@@ -47,11 +47,11 @@ def read_exit(call: JobCall) -> list[Event]:
 def _report(ended: Event, code: int) -> Event:
     """Of the time when the command ended: what it proves is as old as that, however late we know it."""
     data: ToolEndPayload = ended.data
-    found = ToolExitRead(
+    exit_read = ToolExitRead(
         of=ended.seq, call=data.call, lane=data.lane, action=data.action, command=data.command, branch=data.branch,
         repo=data.repo, ok=code == 0, exit_code=code,
     )  # fmt: skip
-    return msgspec.structs.replace(derived_event(ended, found), key=f"{ended.key}/exit")
+    return msgspec.structs.replace(derived_event(ended, exit_read), key=f"{ended.key}/exit")
 
 
 def _look_repeatedly(ended: Event, cancelled: Callable[[], bool]) -> int | None:
@@ -114,8 +114,8 @@ def _codex(line: bytes, ended: Event) -> int | None:
     """
     record = _record(line)
     payload, item = record.payload, record.payload.item
-    told = (record.type, payload.type, item.type, item.id)
-    ours = told == ("event_msg", "item_completed", "CommandExecution", ended.data.call)
+    identity = (record.type, payload.type, item.type, item.id)
+    ours = identity == ("event_msg", "item_completed", "CommandExecution", ended.data.call)
     return item.exit_code if ours and payload.completed_at_ms <= ended.at else None
 
 

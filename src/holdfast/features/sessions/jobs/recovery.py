@@ -100,10 +100,10 @@ def _is_of(turn: Turn, prompt: str, at: int) -> bool:
 def _interrupt(line: bytes) -> tuple[str, int]:
     """(prompt id, time). A person may type the same words, but only as plain text."""
     with suppress(msgspec.DecodeError, ValueError, TypeError, AttributeError, RecursionError):
-        found: Any = msgspec.json.decode(line)
-        parts = found["message"]["content"] if found.get("type") == "user" else None
+        record: Any = msgspec.json.decode(line)
+        parts = record["message"]["content"] if record.get("type") == "user" else None
         if isinstance(parts, list) and any(isinstance(p, dict) and p.get("text") in TEXTS for p in parts):
-            return str(found.get("promptId") or ""), milliseconds(found.get("timestamp"))
+            return str(record.get("promptId") or ""), milliseconds(record.get("timestamp"))
     return "", 0
 
 
@@ -122,13 +122,15 @@ def find_process(call: JobCall) -> list[Event]:
     if session is None:
         return []
     above = liveness.agent_above(int(payload["pid"]), int(payload.get("start") or 0))
-    found = liveness.agent_process(above) if above else None
-    return [_process_found(session, found, call.now)] if found and found != session.process else []
+    process = liveness.agent_process(above) if above else None
+    return [_process_found(session, process, call.now)] if process and process != session.process else []
 
 
-def _process_found(session: Session, found: AgentProcess, now: int) -> Event:
-    payload = ProcessFound(pid=found.pid, start=found.start, boot=found.boot, machine=found.machine, name=found.name)
-    return session_event(session, payload, now, f"{found.pid}.{found.start}.{session.seq}")
+def _process_found(session: Session, process: AgentProcess, now: int) -> Event:
+    payload = ProcessFound(
+        pid=process.pid, start=process.start, boot=process.boot, machine=process.machine, name=process.name
+    )
+    return session_event(session, payload, now, f"{process.pid}.{process.start}.{session.seq}")
 
 
 def lost_among(sessions: Iterable[Session], now: int) -> Iterator[Event]:
@@ -332,8 +334,8 @@ def parent_events(session: Session, reader: Reader, now: int) -> Iterator[Event]
 
 def _neighbours(session: Session, reader: Reader) -> Iterator[Session]:
     """Sessions of the same agent in the same project, the latest first."""
-    known = RECENT_SESSIONS.load(reader, session.project)
-    for name in known.recent if known else []:
+    recent_sessions = RECENT_SESSIONS.load(reader, session.project)
+    for name in recent_sessions.recent if recent_sessions else []:
         other = SESSION.load(reader, name)
         if other and other.id != session.id and other.agent == session.agent:
             yield other
@@ -373,7 +375,7 @@ def first_message(path: str) -> str:
     with suppress(OSError, ValueError), open(path, "rb", opener=open_regular) as file:
         for line in file.read(FIRST_BYTES).split(b"\n"):
             with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                found = msgspec.json.decode(line)
-                if isinstance(found, dict) and found.get("type") == "user":
-                    return str(found.get("uuid") or "")[:100]
+                record = msgspec.json.decode(line)
+                if isinstance(record, dict) and record.get("type") == "user":
+                    return str(record.get("uuid") or "")[:100]
     return ""

@@ -60,7 +60,7 @@ class SummaryBuilder:
 
     def result(self, figures: Figures) -> SessionSummarised:
         by_edits = sorted(self.files, key=lambda path: -self.files[path])
-        found = SessionSummarised(
+        summary = SessionSummarised(
             title=self.title,
             files=by_edits[:MAX_FILES],
             files_seen=len(self.files),
@@ -72,7 +72,7 @@ class SummaryBuilder:
             end=self.end,
             outcome=build_summary(self.course).as_line(),
         )
-        return with_figures(found, figures)
+        return with_figures(summary, figures)
 
     def _left_open(self) -> list[str]:
         failing = [run for run in self.tests.values() if run.verdict == Verdict.FAILED]
@@ -113,8 +113,8 @@ class SummaryBuilder:
         times = (earlier.times if earlier else 0) + 1
         self.commands[command] = CommandRun(command=command, ok=ok, exit_code=data.exit_code, times=times)
         if ok and _COMMIT.search(data.command):
-            for found in _COMMITTED.finditer(data.output):
-                self.commits.append(CommitMade(**{k: one_line(v, LINE) for k, v in found.groupdict().items()}))
+            for match in _COMMITTED.finditer(data.output):
+                self.commits.append(CommitMade(**{k: one_line(v, LINE) for k, v in match.groupdict().items()}))
 
     def _check_finished(self, event: Event) -> None:
         """The latest run of each suite and part; one of the whole suite that passed makes its parts good."""
@@ -124,7 +124,9 @@ class SummaryBuilder:
         suite = (check.worktree, check.dir, check.runner)
         key = (*suite, *check.operands)
         if check.verdict == Verdict.PASSED and check.selection == Selection.ALL:
-            self.tests = {known: run for known, run in self.tests.items() if known[:3] != suite or known == key}
+            self.tests = {
+                test_key: run for test_key, run in self.tests.items() if test_key[:3] != suite or test_key == key
+            }
         earlier = self.tests.pop(key, None)
         if earlier and earlier.verdict == Verdict.FAILED and check.verdict == Verdict.DID_NOT_RUN:
             self.tests[key] = earlier  # `pytest --version` says nothing of what failed.
@@ -186,26 +188,26 @@ def summarise_events(events: Iterable[Event], figures: Figures) -> SessionSummar
     return builder.result(figures)
 
 
-def with_figures(found: SessionSummarised, figures: Figures) -> SessionSummarised:
+def with_figures(summary: SessionSummarised, figures: Figures) -> SessionSummarised:
     """The same figures as everywhere, also in the text."""
     counted = msgspec.structs.replace(
-        found, prompts=figures.prompts, tools=figures.calls, failed=figures.failed, denied=figures.denied,
+        summary, prompts=figures.prompts, tools=figures.calls, failed=figures.failed, denied=figures.denied,
         edits=figures.edits, ms=figures.duration_ms,
     )  # fmt: skip
     counted.text = as_text(counted, figures)
     return counted
 
 
-def as_text(found: SessionSummarised, figures: Figures) -> str:
+def as_text(summary: SessionSummarised, figures: Figures) -> str:
     """A few lines a person or an agent reads in a second."""
-    files = f"{format_counted(found.files_seen, 'file')} edited"
+    files = f"{format_counted(summary.files_seen, 'file')} edited"
     work = ", ".join((format_work(figures), files, format_duration(figures.duration_ms)))
-    lines = [f"{found.title or 'no prompt'}: {work}."]
+    lines = [f"{summary.title or 'no prompt'}: {work}."]
     for name, values in (
-        ("files", [_file_name(path) for path in found.files[:8]]),
-        ("tests", [f"{run.command} {_outcome(run)}" for run in found.tests[-5:]]),
-        ("commits", [f"{commit.sha} {commit.subject}" for commit in found.commits[-5:]]),
-        ("left open", found.open[:5]),
+        ("files", [_file_name(path) for path in summary.files[:8]]),
+        ("tests", [f"{run.command} {_outcome(run)}" for run in summary.tests[-5:]]),
+        ("commits", [f"{commit.sha} {commit.subject}" for commit in summary.commits[-5:]]),
+        ("left open", summary.open[:5]),
     ):
         if values:
             lines.append(f"{name}: {'; '.join(values)}")
@@ -234,10 +236,10 @@ def _test_run(check: CheckFinished, earlier: CommandRun | None) -> CommandRun:
 
 def _outcome(run: CommandRun) -> str:
     """In older logs a run has no verdict: then nothing is said of how it ended."""
-    said = {Verdict.DID_NOT_RUN.value: "did not run", Verdict.UNKNOWN.value: "ended unknown"}.get(
+    label = {Verdict.DID_NOT_RUN.value: "did not run", Verdict.UNKNOWN.value: "ended unknown"}.get(
         run.verdict, run.verdict
     )
-    return f"{said} ({run.counts})" if run.counts else said
+    return f"{label} ({run.counts})" if run.counts else label
 
 
 def summary_of(session: Session, reader: Reader, figures: Figures) -> SessionSummarised:
@@ -256,6 +258,6 @@ def summarise_session(call: JobCall) -> list[Event]:
     if session.summarised >= session.seq:
         return []
     figures = figures_of(session, call.reader, call.now, call.settings(session.project))
-    found = summarise_events(call.reader.replay(session=session.id), figures)
-    found.of = session.seq
-    return [session_event(session, found, call.now, f"{session.seq}.{session.restarts}")]
+    summary = summarise_events(call.reader.replay(session=session.id), figures)
+    summary.of = session.seq
+    return [session_event(session, summary, call.now, f"{session.seq}.{session.restarts}")]

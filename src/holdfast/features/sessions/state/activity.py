@@ -64,11 +64,11 @@ def _added(event: Event) -> Mapping[str, int]:
 
 def _tokens(data: ModelAnswered) -> dict[str, int]:
     """Both tiers of cache writes as one; reasoning is part of the output."""
-    found: dict[str, int] = {}
+    tokens: dict[str, int] = {}
     for kind, n in data.tokens.items():
         name = "cache_write" if kind.startswith("cache_write") else kind
-        found[name] = found.get(name, 0) + n
-    return found
+        tokens[name] = tokens.get(name, 0) + n
+    return tokens
 
 
 def _turn(n: int, facts: TurnFacts) -> Turn:

@@ -100,8 +100,8 @@ def mark_processed(session: Session, n: int, seq: int) -> None:
     if last and last.n == n:
         session.turn = msgspec.structs.replace(last, processed=max(last.processed, seq))
     if session.missed == n:
-        known = session.previous or session.turn
-        session.missed = n + 1 if known and n + 1 < known.n else 0
+        last_turn = session.previous or session.turn
+        session.missed = n + 1 if last_turn and n + 1 < last_turn.n else 0
 
 
 TOLD_ENDS = ("exit", "clear")
@@ -161,11 +161,11 @@ def touch_lane(session: Session, event: Event, tools: int = 0) -> None:
     lane = event.data.lane
     if not lane:
         return
-    known = session.lanes.get(lane)
-    if known is None:
+    known_lane = session.lanes.get(lane)
+    if known_lane is None:
         session.lanes_seen += 1
-        known = Lane(type=one_line(event.data.lane_type, 40), at=event.at)
-    entry = msgspec.structs.replace(known, tools=known.tools + tools, last=event.at)
+        known_lane = Lane(type=one_line(event.data.lane_type, 40), at=event.at)
+    entry = msgspec.structs.replace(known_lane, tools=known_lane.tools + tools, last=event.at)
     session.lanes = _capped({**session.lanes, lane: entry})
 
 
@@ -174,10 +174,10 @@ def end_lane(session: Session, event: Event) -> None:
     touch_lane(session, event)
     data = event.data
     lane = data.lane or _oldest_open(session, data.lane_type)
-    known = session.lanes.get(lane)
-    if known is None:
+    known_lane = session.lanes.get(lane)
+    if known_lane is None:
         return
-    entry = msgspec.structs.replace(known, end=known.end or event.at or 1)
+    entry = msgspec.structs.replace(known_lane, end=known_lane.end or event.at or 1)
     if isinstance(data, SubagentEnded) and data.lane_transcript:
         entry.transcript = data.lane_transcript
     session.lanes = {**session.lanes, lane: entry}

@@ -27,9 +27,9 @@ PAGE = 200
 
 def wanted_session(call: Call) -> Session:
     """By `id`; without one the session of whoever asks, else the latest in the project, else the latest of all."""
-    given = str(call.args.get("id") or "").strip()
-    if given:
-        return find_session(call.reader, given)
+    session_id = str(call.args.get("id") or "").strip()
+    if session_id:
+        return find_session(call.reader, session_id)
     own = SESSION.load(call.reader, call.session) if call.session else None
     if own:
         return own
@@ -40,20 +40,24 @@ def wanted_session(call: Call) -> Session:
     raise CommandRefused("there is no session yet")
 
 
-def find_session(reader: Reader, given: str) -> Session:
+def find_session(reader: Reader, session_id: str) -> Session:
     """The full id, else the one that begins like it, else the alias shown in lists."""
-    exact = SESSION.load(reader, given)
+    exact = SESSION.load(reader, session_id)
     if exact:
         return exact
-    found = [doc for _, doc in SESSION.list(reader, prefix=given, limit=MAX_CANDIDATES + 1)]
-    found = found or [doc for key, doc in SESSION.list(reader, limit=ALIASES_SEARCHED) if alias(key) == given]
-    if len(found) == 1:
-        return found[0]
-    if not found:
-        raise CommandRefused(f"there is no session {one_line(given, 80)!r}", fix="See: holdfast session list --all")
-    named = "; ".join(f"{doc.id} ({doc.title or doc.state})" for doc in found[:MAX_CANDIDATES])
-    more = " …" if len(found) > MAX_CANDIDATES else ""
-    raise CommandRefused(f"{one_line(given, 80)!r} may be {named}{more}", fix="Give more of the id.")
+    candidates = [doc for _, doc in SESSION.list(reader, prefix=session_id, limit=MAX_CANDIDATES + 1)]
+    candidates = candidates or [
+        doc for key, doc in SESSION.list(reader, limit=ALIASES_SEARCHED) if alias(key) == session_id
+    ]
+    if len(candidates) == 1:
+        return candidates[0]
+    if not candidates:
+        raise CommandRefused(
+            f"there is no session {one_line(session_id, 80)!r}", fix="See: holdfast session list --all"
+        )
+    named = "; ".join(f"{doc.id} ({doc.title or doc.state})" for doc in candidates[:MAX_CANDIDATES])
+    more = " …" if len(candidates) > MAX_CANDIDATES else ""
+    raise CommandRefused(f"{one_line(session_id, 80)!r} may be {named}{more}", fix="Give more of the id.")
 
 
 def sessions_by_status(reader: Reader, status: str, until: int = 0) -> Iterator[Session]:
@@ -104,8 +108,8 @@ class Turns:
 
     def latest(self, limit: int) -> list[Turn]:
         """The oldest of them first."""
-        found = (self.get(n) for n in range(max(1, self.last - limit + 1), self.last + 1))
-        return [turn for turn in found if turn]
+        turns = (self.get(n) for n in range(max(1, self.last - limit + 1), self.last + 1))
+        return [turn for turn in turns if turn]
 
     def at_event(self, seq: int) -> int:
         """The number of the turn that an event belongs to; 0 before the first."""

@@ -113,8 +113,8 @@ def read_inside(path: Path, doc: Run, settings: UatSettings, limit: int) -> byte
     except FileNotFoundError:
         raise _Unusable("it is not there (any more)") from None
     with os.fdopen(fd, "rb") as file:
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode) or not os.path.samestat(found, Path(real).stat()):
+        file_stat = os.fstat(fd)
+        if not stat.S_ISREG(file_stat.st_mode) or not os.path.samestat(file_stat, Path(real).stat()):
             raise _Unusable("it is not a plain file")
         content = file.read(limit + 1)
     if len(content) > limit:
@@ -178,10 +178,10 @@ def ending(image: bytes) -> str:
 
 def _kept(call: JobCall, doc: Run, event: Event, image: bytes, facts: Mapping[str, Any]) -> Path:
     """S3-8's name; several pictures of one second are told apart."""
-    places = places_of(doc)
-    if places is None:
+    paths = places_of(doc)
+    if paths is None:
         raise _Unusable("this run has no folder")
-    folder = places.ready(places.screenshots(doc.id))
+    folder = paths.ready(paths.screenshots(doc.id))
     when = moment(event.at).strftime("%H%M%S")
     name = f"{doc.id}-{slug(doc.scenario)}-step{facts['step']}-{slug(facts['action'])}-{when}"
     for number in range(1, MOST_IN_A_SECOND):
@@ -204,7 +204,7 @@ def _console(doc: Run, event: Event, settings: UatSettings) -> Iterator[Event]:
         except (_Unusable, OSError):
             continue
         lines = text.decode("utf-8", "replace").splitlines()
-        wanted = lines[max(0, first - 1) : last or None] if first else lines
-        for number, found in enumerate(console_lines("\n".join(wanted))):
-            data = {"level": "warning", "type": found["type"], "message": found["message"], "step": event.data.step}
+        new_lines = lines[max(0, first - 1) : last or None] if first else lines
+        for number, entry in enumerate(console_lines("\n".join(new_lines))):
+            data = {"level": "warning", "type": entry["type"], "message": entry["message"], "step": event.data.step}
             yield told(doc, "uat.problem", event.at, f"{event.seq}/{number}", n=event.data.n, **data)

@@ -24,17 +24,17 @@ def health(call: JobCall) -> list[Event]:
     plan = PLANS.load(call.reader, str(payload["uat"]))
     if not doc or not plan:
         return []
-    wanted = plan.health_checks[payload["index"]]
-    url = plan.base_url.rstrip("/") + "/" + (wanted.path or "").lstrip("/")
+    criteria = plan.health_checks[payload["index"]]
+    url = plan.base_url.rstrip("/") + "/" + (criteria.path or "").lstrip("/")
     hosts = (call.settings(doc.project) or DEFAULTS).health_hosts
-    good, data = check(url, wanted, hosts)
+    good, data = check(url, criteria, hosts)
     result = "success" if good else "failure"
     facts = {"type": "http", "result": result, "data": data, "step": payload["step"], "index": payload["index"]}
-    facts["precondition"] = wanted.precondition
+    facts["precondition"] = criteria.precondition
     return [told(doc, "uat.checked", call.now, f"{call.job.id}", **facts)]
 
 
-def check(url: str, wanted: Conditions, hosts: tuple[str, ...]) -> tuple[bool, dict[str, Any]]:
+def check(url: str, criteria: Conditions, hosts: tuple[str, ...]) -> tuple[bool, dict[str, Any]]:
     problem = refusal(url, hosts)
     if problem:
         return False, {"url": line(url, 300), "error": problem}
@@ -45,8 +45,8 @@ def check(url: str, wanted: Conditions, hosts: tuple[str, ...]) -> tuple[bool, d
         return False, {"url": line(url, 300), "error": line(error, 200) or type(error).__name__}
     ms = int((time.monotonic() - began) * 1000)
     result = Result(value={}, text=text, ok=status < 400, url=url, status=status)
-    good = result.ok if wanted.status is None else True
-    return good and holds(wanted, result, ms, None, ""), {"url": line(url, 300), "statusCode": status, "loadTime": ms}
+    good = result.ok if criteria.status is None else True
+    return good and holds(criteria, result, ms, None, ""), {"url": line(url, 300), "statusCode": status, "loadTime": ms}
 
 
 def refusal(url: str, hosts: tuple[str, ...]) -> str:

@@ -31,11 +31,11 @@ def reported(call: JobCall, doc: Run, formats: Iterable[str], key: str) -> Event
 
 
 def _written(call: JobCall, doc: Run, formats: Iterable[str]) -> list[dict[str, Any]]:
-    places, made = places_of(doc), []
-    if places is None:
+    paths, made = places_of(doc), []
+    if paths is None:
         raise UnsafePath("this run has no folder")
     record = load(call.reader, doc.id)
-    folder = places.ready(places.reports)
+    folder = paths.ready(paths.reports)
     for name in formats:
         path = folder / f"{safe(doc.id)}{ENDINGS[name]}"
         call.put(File(path, rendered(record, name), MODE, hidden=folder))

@@ -47,10 +47,10 @@ def _report(call: JobCall, event: Event) -> Event:
 
 def _recover(call: JobCall, event: Event) -> Event:
     doc = _doc(call, event)
-    places = files.places_of(doc)
-    if places is None:
+    paths = files.places_of(doc)
+    if paths is None:
         return _said(doc, "uat.restored", call.now, was="missing", now="missing", path="")
-    path = write.targets(places, doc, call.reader)[-1]
+    path = write.targets(paths, doc, call.reader)[-1]
     was, before = write.condition(path), tend.bytes_of(path)
     write.put(call, doc)
     was = "damaged" if was == "good" and tend.bytes_of(path) != before else was
@@ -64,22 +64,22 @@ def _said(doc: Run, kind: str, at: int, **data: Any) -> Event:
 def _init(call: JobCall, event: Event) -> Event:
     """A first scenario, the schema beside it, and what git should not keep."""
     settings = call.settings(event.project) or DEFAULTS
-    places = Places(Path(root_of(event.project, settings.root)), event.project)
-    places.ready(places.scenarios)
-    for path, content in scenario.files(places, event.data.name, event.data.base_url, event.data.text):
+    paths = Places(Path(root_of(event.project, settings.root)), event.project)
+    paths.ready(paths.scenarios)
+    for path, content in scenario.files(paths, event.data.name, event.data.base_url, event.data.text):
         if not os.path.lexists(path):
             call.put(File(path, content, MODE))
-    plans, mistakes = scan.catalogue(places.scenarios)
+    plans, mistakes = scan.catalogue(paths.scenarios)
     data = {"scenarios": plans, "problems": [str(m) for m in mistakes[: scan.MOST_MISTAKES]]}
     return Event(key="", kind="uat.scenarios", at=call.now, project=event.project, data=data)
 
 
 def _compare(call: JobCall, event: Event) -> Event:
     one, other = load(call.reader, event.data.uat), load(call.reader, event.data.with_)
-    places = files.places_of(other.doc)
-    folder = places.ready(places.screenshots(other.doc.id)) if places else None
+    paths = files.places_of(other.doc)
+    folder = paths.ready(paths.screenshots(other.doc.id)) if paths else None
     pairs = [_pair(call, pair, folder, one.doc.id) for pair in suite.screenshots(one, other)]
-    report = _comparison_page(call, one, other, pairs, places) if places else ""
+    report = _comparison_page(call, one, other, pairs, paths) if paths else ""
     return _said(one.doc, "uat.compared", call.now, pairs=pairs, report=report, **{"with": other.doc.id})
 
 
@@ -96,10 +96,10 @@ def _pair(call: JobCall, pair: dict[str, Any], folder: Path | None, before: str)
         return {**pair, "share": None, "note": "could not be compared"}
 
 
-def _comparison_page(call: JobCall, one: Record, other: Record, pairs: list[dict[str, Any]], places: Places) -> str:
-    told = {**suite.compared(one, other), "screenshots": pairs}
-    path = places.ready(places.reports) / f"compare-{safe(one.doc.id)}-{safe(other.doc.id)}.html"
-    call.put(File(path, render_comparison(told, (one, other)), MODE))
+def _comparison_page(call: JobCall, one: Record, other: Record, pairs: list[dict[str, Any]], paths: Places) -> str:
+    comparison = {**suite.compared(one, other), "screenshots": pairs}
+    path = paths.ready(paths.reports) / f"compare-{safe(one.doc.id)}-{safe(other.doc.id)}.html"
+    call.put(File(path, render_comparison(comparison, (one, other)), MODE))
     return str(path)
 
 
@@ -111,28 +111,28 @@ def _clean(call: JobCall, event: Event) -> Event:
     limit = call.now - int(days if isinstance(days, int) else settings.keep_days) * DAY_MS
     removed: list[str] = []
     if root and Path(root).is_dir():
-        places = Places(Path(root), event.project)
-        removed = [str(p) for p in tend.sweep(places, time.time())]
-        removed += _old(call, places, event.project, limit, dry=event.data.dry)
+        paths = Places(Path(root), event.project)
+        removed = [str(p) for p in tend.sweep(paths, time.time())]
+        removed += _old(call, paths, event.project, limit, dry=event.data.dry)
     data = {"removed": removed[:1000], "count": len(removed), "dry": event.data.dry}
     return Event(key="", kind="uat.cleaned", at=call.now, project=event.project, data=data)
 
 
-def _old(call: JobCall, places: Places, project: str, limit: int, *, dry: bool) -> list[str]:
+def _old(call: JobCall, paths: Places, project: str, limit: int, *, dry: bool) -> list[str]:
     removed = []
     for status in ("completed", "archived"):
         for doc in tend.docs(call, status):
-            if doc.project == project and doc.root == str(places.root) and doc.at < limit:
-                removed += _remove(call, places, doc, dry=dry)
+            if doc.project == project and doc.root == str(paths.root) and doc.at < limit:
+                removed += _remove(call, paths, doc, dry=dry)
     return removed
 
 
-def _remove(call: JobCall, places: Places, doc: Run, *, dry: bool) -> list[str]:
-    wanted = [places.screenshots(doc.id), places.archive_file(doc.id)]
-    wanted += [places.reports / f"{doc.id}{end}" for end in ENDINGS.values()]
+def _remove(call: JobCall, paths: Places, doc: Run, *, dry: bool) -> list[str]:
+    candidates = [paths.screenshots(doc.id), paths.archive_file(doc.id)]
+    candidates += [paths.reports / f"{doc.id}{end}" for end in ENDINGS.values()]
     if write.latest(call.reader, doc.session) == doc.id:
-        wanted += [places.session_file(doc.session), places.backup_file(doc.session)]
-    there = [path for path in wanted if os.path.lexists(path) and places.is_plain(path.parent)]
+        candidates += [paths.session_file(doc.session), paths.backup_file(doc.session)]
+    there = [path for path in candidates if os.path.lexists(path) and paths.is_plain(path.parent)]
     for path in there if not dry else ():
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)

@@ -27,8 +27,8 @@ def scan(call: JobCall) -> list[Event]:
 def scanned(call: JobCall, project: str, root: str) -> list[Event]:
     plans, mistakes = catalogue(Places(Path(root), project).scenarios)
     problems = [str(m) for m in mistakes[:MOST_MISTAKES]]
-    known = CATALOGUES.load(call.reader, project) or Catalogue()
-    if (known.scenarios, known.problems) == (plans, problems):
+    current = CATALOGUES.load(call.reader, project) or Catalogue()
+    if (current.scenarios, current.problems) == (plans, problems):
         return []
     data = {"scenarios": plans, "problems": problems}
     return [Event(key=delivery_key(call.now), kind="uat.scenarios", at=call.now, project=project, data=data)]
@@ -40,8 +40,8 @@ def catalogue(folder: Path) -> tuple[dict[str, Plan], list[Mistake]]:
     mistakes: list[Mistake] = []
     left = LARGEST_CATALOGUE
     for path in listed(folder):
-        plan, found = read_plan(path)
-        mistakes += found
+        plan, plan_mistakes = read_plan(path)
+        mistakes += plan_mistakes
         if plan is None:
             continue
         plan.file, name = path.name, plan.name

@@ -69,29 +69,29 @@ def _expired(call: JobCall, doc: Run) -> list[Event]:
 
 def archived(call: JobCall, doc: Run) -> list[Event]:
     """The copy in the archive first, then the session's file, its backup and its lock."""
-    places = files.places_of(doc)
-    if places is None or not Path(doc.project or "/").is_dir():
+    paths = files.places_of(doc)
+    if paths is None or not Path(doc.project or "/").is_dir():
         return [told(doc, "uat.archived", call.now, "once", path="")]
-    path = places.archive_file(doc.id)
-    places.ready(path.parent)
+    path = paths.archive_file(doc.id)
+    paths.ready(path.parent)
     call.put(File(path, files.content(load(call.reader, doc.id)), write.MODE))
     if write.latest(call.reader, doc.session) == doc.id:
-        _remove(places, doc.session)
+        _remove(paths, doc.session)
     return [told(doc, "uat.archived", call.now, "once", path=str(path))]
 
 
-def _remove(places: Places, session: str) -> None:
-    places.ready(places.session_file(session).parent)
-    for path in (places.session_file(session), places.backup_file(session), places.lock_file(session)):
+def _remove(paths: Places, session: str) -> None:
+    paths.ready(paths.session_file(session).parent)
+    for path in (paths.session_file(session), paths.backup_file(session), paths.lock_file(session)):
         path.unlink(missing_ok=True)
 
 
 def restored(call: JobCall, doc: Run) -> list[Event]:
     """Damage is found by comparing the file with its backup: a changed digit is still JSON."""
-    places = files.places_of(doc)
-    if places is None or write.latest(call.reader, doc.session) != doc.id:
+    paths = files.places_of(doc)
+    if paths is None or write.latest(call.reader, doc.session) != doc.id:
         return []
-    path, backup = places.session_file(doc.session), places.backup_file(doc.session)
+    path, backup = paths.session_file(doc.session), paths.backup_file(doc.session)
     was = write.condition(path)
     if was == "good" and bytes_of(backup) == bytes_of(path):
         return []
@@ -108,16 +108,16 @@ def bytes_of(path: Path) -> bytes:
         return b""
 
 
-def sweep(places: Places, now_s: float) -> list[Path]:
+def sweep(paths: Places, now_s: float) -> list[Path]:
     """S3-19: `temp-*` and half-written files older than an hour, only plain ones, only of the sessions folder."""
-    folder, removed = places.root / "sessions", []
-    if not places.is_plain(folder):
+    folder, removed = paths.root / "sessions", []
+    if not paths.is_plain(folder):
         return []
     for entry in list(os.scandir(folder)):
         if not (entry.name.startswith("temp-") or ".partial" in entry.name):
             continue
-        found = entry.stat(follow_symlinks=False)
-        if stat.S_ISREG(found.st_mode) and now_s - found.st_mtime > TEMP_MINUTES * 60:
+        file_stat = entry.stat(follow_symlinks=False)
+        if stat.S_ISREG(file_stat.st_mode) and now_s - file_stat.st_mtime > TEMP_MINUTES * 60:
             Path(entry.path).unlink(missing_ok=True)
             removed.append(Path(entry.path))
     return removed

@@ -32,20 +32,20 @@ def _safely(call: JobCall, doc: Run) -> list[Event]:
 
 def put(call: JobCall, doc: Run) -> None:
     """Two files: were one of them damaged in its place, the other would still be whole."""
-    places = files.places_of(doc)
-    if places is None or not Path(doc.project or "/").is_dir():
+    paths = files.places_of(doc)
+    if paths is None or not Path(doc.project or "/").is_dir():
         return
     made = files.content(load(call.reader, doc.id))
-    for path in targets(places, doc, call.reader):
-        places.ready(path.parent)
+    for path in targets(paths, doc, call.reader):
+        paths.ready(path.parent)
         call.put(File(path, made, MODE, hidden=path.parent))
 
 
-def targets(places: Places, doc: Run, reader: Reader) -> list[Path]:
+def targets(paths: Places, doc: Run, reader: Reader) -> list[Path]:
     """The session's file belongs to its latest run; the others are in the archive."""
     if doc.archived or latest(reader, doc.session) != doc.id:
-        return [places.archive_file(doc.id)]
-    return [places.backup_file(doc.session), places.session_file(doc.session)]
+        return [paths.archive_file(doc.id)]
+    return [paths.backup_file(doc.session), paths.session_file(doc.session)]
 
 
 def latest(reader: Reader, session: str) -> str:
@@ -56,9 +56,9 @@ def latest(reader: Reader, session: str) -> str:
 def condition(path: Path) -> str:
     """`good`, `missing` or `damaged`."""
     try:
-        found = msgspec.json.decode(path.read_bytes())
+        content = msgspec.json.decode(path.read_bytes())
     except FileNotFoundError:
         return "missing"
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return "damaged"
-    return "good" if files.valid(found) else "damaged"
+    return "good" if files.valid(content) else "damaged"

@@ -23,7 +23,7 @@ def rendered(record: Record) -> bytes:
     return render_page("report.html", page=build_page(record), timeline=Markup(svg(record)))  # noqa: S704 - made here
 
 
-def render_comparison(told: dict[str, Any], records: tuple[Record, Record]) -> bytes:
+def render_comparison(comparison: dict[str, Any], records: tuple[Record, Record]) -> bytes:
     """Two runs side by side; of each pair of pictures what was before, what is now, and what differs."""
     folders = tuple(folder for record in records if (folder := picture_folder(record)))
     pairs = [
@@ -31,9 +31,9 @@ def render_comparison(told: dict[str, Any], records: tuple[Record, Record]) -> b
             **pair,
             **{name: picture_data(str(pair.get(name) or ""), folders) for name in ("before", "after", "difference")},
         }
-        for pair in told["screenshots"]
+        for pair in comparison["screenshots"]
     ]
-    return render_page("compare.html", told={**told, "screenshots": pairs})
+    return render_page("compare.html", told={**comparison, "screenshots": pairs})
 
 
 def render_page(template: str, **values: Any) -> bytes:

@@ -34,10 +34,10 @@ def rendered(record: Record) -> bytes:
 
 def _properties(suite: Xml.Element, record: Record) -> None:
     doc = record.doc
-    found = {"uatSessionId": doc.id, "claudeSessionId": doc.session, "baseUrl": doc.base_url}
-    found |= {"outcome": doc.outcome or "running", "reason": doc.reason, "toolCalls": str(doc.calls)}
+    property_values = {"uatSessionId": doc.id, "claudeSessionId": doc.session, "baseUrl": doc.base_url}
+    property_values |= {"outcome": doc.outcome or "running", "reason": doc.reason, "toolCalls": str(doc.calls)}
     properties = Xml.SubElement(suite, "properties")
-    for name, value in found.items():
+    for name, value in property_values.items():
         Xml.SubElement(properties, "property", name=name, value=_text(value))
 
 

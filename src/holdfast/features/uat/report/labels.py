@@ -94,7 +94,7 @@ def verdict_words(name: str) -> str:
 def facts(record: Record) -> list[tuple[str, str]]:
     doc, counted = record.doc, figures(record)
     end = REASONS.get(doc.reason, doc.reason)
-    found = [
+    rows = [
         ("Steps", _steps_line(counted)),
         ("Assertions", _assertions_line(counted)),
         ("Tool calls", _calls_line(counted)),
@@ -108,7 +108,7 @@ def facts(record: Record) -> list[tuple[str, str]]:
         ("Asked for", doc.message),
         ("Session", doc.session),
     ]
-    return [(name, value) for name, value in found if value]
+    return [(name, value) for name, value in rows if value]
 
 
 def _steps_line(counted: Figures) -> str:
@@ -144,9 +144,9 @@ class Failure(msgspec.Struct, frozen=True):
 
 def failures(record: Record) -> list[Failure]:
     """Failed and interrupted steps in their order, then failed assertions of the whole run."""
-    found = [_failure(record, step) for step in steps(record) if step["verdict"] in (FAILED, INTERRUPTED)]
+    failed_steps = [_failure(record, step) for step in steps(record) if step["verdict"] in (FAILED, INTERRUPTED)]
     whole = [one for one in files.assertions(record) if one["result"] == FAILED and not one["stepNumber"]]
-    return found + [
+    return failed_steps + [
         Failure(0, str(one["description"]), FAILED, str(one["expected"] or ""), str(one["actual"] or ""))
         for one in whole
     ]
@@ -167,13 +167,13 @@ def _failure(record: Record, step: dict[str, Any]) -> Failure:
 
 def steps(record: Record) -> list[dict[str, Any]]:
     """The seed's steps, with what was expected of each."""
-    wanted = record.plan.steps
+    planned = record.plan.steps
     listed = files.judged_steps(record)
     return [
-        {**step, "expected": wanted[n].expected_ms, "slow": _slow(step, wanted[n])} for n, step in enumerate(listed)
+        {**step, "expected": planned[n].expected_ms, "slow": _slow(step, planned[n])} for n, step in enumerate(listed)
     ]
 
 
-def _slow(step: dict[str, Any], wanted: PlannedStep) -> bool:
-    expected = wanted.expected_ms
+def _slow(step: dict[str, Any], planned: PlannedStep) -> bool:
+    expected = planned.expected_ms
     return bool(expected and step["duration"] is not None and step["duration"] > expected)

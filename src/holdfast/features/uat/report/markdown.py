@@ -45,13 +45,13 @@ def _lines(record: Record) -> Iterable[str]:
 
 
 def _failures(record: Record) -> Iterable[str]:
-    found = labels.failures(record)
-    if found:
-        yield from ("", f"## What failed ({len(found)})", "")
-    for one in found:
+    failures = labels.failures(record)
+    if failures:
+        yield from ("", f"## What failed ({len(failures)})", "")
+    for one in failures:
         yield f"- {labels.mark(one.verdict)} **{labels.verdict_words(one.verdict)}** {plain(one.title)}"
-        told = (("expected", one.expected), ("received", one.received), ("error", one.error), ("call", one.call))
-        yield from (f"  - {name}: {plain(value)}" for name, value in told if value)
+        details = (("expected", one.expected), ("received", one.received), ("error", one.error), ("call", one.call))
+        yield from (f"  - {name}: {plain(value)}" for name, value in details if value)
 
 
 def _assertions(record: Record) -> Iterable[str]:
@@ -69,9 +69,9 @@ def _checks(record: Record) -> Iterable[str]:
     if record.checks:
         yield from ("", "## Health checks", "")
     for event, check in record.checks[:MOST]:
-        told = files.health_check(event, check)
-        facts = ", ".join(f"{plain(k)} {plain(v)}" for k, v in told["data"].items())
-        yield f"- {labels.mark(told['result'])} {plain(told['type'])}: {facts}"
+        check_row = files.health_check(event, check)
+        facts = ", ".join(f"{plain(k)} {plain(v)}" for k, v in check_row["data"].items())
+        yield f"- {labels.mark(check_row['result'])} {plain(check_row['type'])}: {facts}"
 
 
 def _problems(title: str, listed: list[dict[str, Any]]) -> Iterable[str]:
@@ -85,7 +85,7 @@ def _problems(title: str, listed: list[dict[str, Any]]) -> Iterable[str]:
 def _pictures(record: Record) -> Iterable[str]:
     if record.shots:
         yield from ("", "## Screenshots", "")
-    places = files.places_of(record.doc)
+    paths = files.places_of(record.doc)
     for shot in record.shots:
-        path = os.path.relpath(shot.data.path, places.reports) if places else shot.data.path
+        path = os.path.relpath(shot.data.path, paths.reports) if paths else shot.data.path
         yield f"![{plain(shot.get('name'))}](<{path}>)"

@@ -165,7 +165,7 @@ def _tiles(record: Record) -> list[tuple[str, str, str]]:
 def _environment(record: Record) -> list[tuple[str, str]]:
     doc = record.doc
     agent = next((call.agent for call in record.calls if call.agent), "")
-    found = [
+    rows = [
         ("Address", doc.base_url),
         ("Driver", ", ".join(doc.drivers) or doc.source),
         ("Agent", agent),
@@ -174,7 +174,7 @@ def _environment(record: Record) -> list[tuple[str, str]]:
         ("Machine", f"{platform.system()} {platform.machine()}"),
         *sorted(doc.environment.items()),
     ]
-    return [(name, value) for name, value in found if value]
+    return [(name, value) for name, value in rows if value]
 
 
 # ── steps and attempts ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -284,16 +284,16 @@ def _page_of(call: CallEnded | None) -> str:
     if call is None:
         return ""
     text = call.result.get("text", "") if isinstance(call.result, dict) else ""
-    _, found, inline = str(text).partition("```yaml\n")
-    return call.page or (inline.partition("```")[0] if found else "")
+    _, fence, inline = str(text).partition("```yaml\n")
+    return call.page or (inline.partition("```")[0] if fence else "")
 
 
 def _whole_run(record: Record, pictures: list[Picture]) -> StepView | None:
     """What belongs to no step: assertions and checks of the whole run, pictures taken outside of steps."""
-    known = {int(step["stepNumber"]) for step in labels.steps(record)}
-    judged = [one for one in files.assertions(record) if (one["stepNumber"] or 0) not in known]
-    checks = [files.health_check(event, check) for event, check in record.checks if event.data.step not in known]
-    left = [picture for picture in pictures if picture.step not in known]
+    step_numbers = {int(step["stepNumber"]) for step in labels.steps(record)}
+    judged = [one for one in files.assertions(record) if (one["stepNumber"] or 0) not in step_numbers]
+    checks = [files.health_check(event, check) for event, check in record.checks if event.data.step not in step_numbers]
+    left = [picture for picture in pictures if picture.step not in step_numbers]
     if not (judged or checks or left):
         return None
     return StepView(
@@ -348,13 +348,13 @@ def load_pictures(record: Record) -> Iterable[Picture]:
 
 def picture_folder(record: Record) -> str:
     """The run's own folder of pictures, where it is a plain one."""
-    places = files.places_of(record.doc)
-    mine = places.screenshots(record.doc.id) if places else None
-    return str(mine) if places and mine and places.is_plain(mine) else ""
+    paths = files.places_of(record.doc)
+    mine = paths.screenshots(record.doc.id) if paths else None
+    return str(mine) if paths and mine and paths.is_plain(mine) else ""
 
 
 def picture_data(path: str, folders: tuple[str, ...]) -> str:
-    content = next((found for folder in folders if (found := _content(path, folder))), b"") if path else b""
+    content = next((image for folder in folders if (image := _content(path, folder))), b"") if path else b""
     return _address(TYPES.get(Path(path).suffix, ""), content)
 
 

@@ -66,14 +66,14 @@ class Suite(msgspec.Struct, kw_only=True):
 
 
 def build_suite(reader: Reader, project: str, now: int, tag: str = "") -> Suite:
-    found = [doc for _, doc in RUNS.list(reader, project=project, limit=MOST_RUNS) if doc.end is not None]
+    ended_runs = [doc for _, doc in RUNS.list(reader, project=project, limit=MOST_RUNS) if doc.end is not None]
     runs: defaultdict[str, list[Run]] = defaultdict(list)
-    for doc in sorted(found, key=lambda doc: doc.start):
+    for doc in sorted(ended_runs, key=lambda doc: doc.start):
         runs[doc.scenario].append(doc)
     rows = [_row(reader, name, listed) for name, listed in runs.items()]
     rows = [row for row in rows if not tag or tag in row.tags]
-    kept = {row.scenario for row in rows}
-    counted = [doc for doc in found if doc.scenario in kept]
+    scenarios = {row.scenario for row in rows}
+    counted = [doc for doc in ended_runs if doc.scenario in scenarios]
     return Suite(
         project=project,
         # What fails most comes first: that is what the page is opened for.
@@ -127,15 +127,15 @@ def _change(times: list[int]) -> str:
 def _slowest(reader: Reader, runs: Iterable[Run]) -> list[SlowStep]:
     """The slowest passed step of each scenario's latest run."""
     latest = {doc.scenario: doc for doc in sorted(runs, key=lambda doc: doc.start)}
-    found = []
+    slow_steps = []
     for doc in latest.values():
         plan = PLANS.load(reader, doc.id) or NO_PLAN
-        for number, (step, wanted) in enumerate(zip(doc.steps, plan.steps, strict=False), 1):
+        for number, (step, planned) in enumerate(zip(doc.steps, plan.steps, strict=False), 1):
             ms = duration(step)
             if ms is not None and step.status not in (SKIPPED,) and step.status == COMPLETED:
-                title = wanted.description or wanted.action
-                found.append(SlowStep(doc.scenario, number, title, ms, doc.id))
-    return sorted(found, key=lambda one: -one.ms)[:MOST_SLOW]
+                title = planned.description or planned.action
+                slow_steps.append(SlowStep(doc.scenario, number, title, ms, doc.id))
+    return sorted(slow_steps, key=lambda one: -one.ms)[:MOST_SLOW]
 
 
 def suite_view(call: Call) -> dict[str, object]:
@@ -174,10 +174,10 @@ def compared(before: Record, after: Record) -> dict[str, Any]:
 
 
 def _head(record: Record) -> dict[str, Any]:
-    doc, told = record.doc, files.performance(record)
+    doc, performance = record.doc, files.performance(record)
     ms = None if doc.end is None else doc.end - doc.start
     head = {"id": doc.id, "start": doc.start, "outcome": doc.outcome or doc.status, "ms": ms}
-    return {**head, "calls": told["toolCallCount"], "errors": told["errorCount"]}
+    return {**head, "calls": performance["toolCallCount"], "errors": performance["errorCount"]}
 
 
 def steps(before: Record, after: Record) -> list[dict[str, Any]]:
@@ -187,9 +187,9 @@ def steps(before: Record, after: Record) -> list[dict[str, Any]]:
 
 def _step(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     a, b = old["duration"], new["duration"]
-    known = a is not None and b is not None
-    slower = known and b > a * SLOWER and b - a >= NOTICEABLE_MS
-    faster = known and a > b * SLOWER and a - b >= NOTICEABLE_MS
+    both_timed = a is not None and b is not None
+    slower = both_timed and b > a * SLOWER and b - a >= NOTICEABLE_MS
+    faster = both_timed and a > b * SLOWER and a - b >= NOTICEABLE_MS
     return {
         "step": new["stepNumber"],
         "action": new["action"],
@@ -229,7 +229,7 @@ def screenshots(before: Record, after: Record) -> list[dict[str, Any]]:
 
 
 def _by_step(record: Record) -> defaultdict[int, list[str]]:
-    found: defaultdict[int, list[str]] = defaultdict(list)
+    pictures: defaultdict[int, list[str]] = defaultdict(list)
     for shot in record.shots:
-        found[shot.data.step].append(shot.data.path)
-    return found
+        pictures[shot.data.step].append(shot.data.path)
+    return pictures
