@@ -21,7 +21,7 @@ import psutil
 from holdfast.core.errors import StoreUnavailable
 from holdfast.core.event import Event
 from holdfast.core.kinds import HOOK_KINDS
-from holdfast.core.machine import holder
+from holdfast.core.machine import lease_holder
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.paths import Paths
 from holdfast.stores import open_reader
@@ -121,14 +121,14 @@ class World:
 
     @property
     def pid(self) -> int:
-        return holder(self.paths.lease)
+        return lease_holder(self.paths.lease)
 
     def kill(self, sig: int = signal.SIGKILL) -> int:
         pid = self.pid
         if pid > 0:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, sig)
-            wait_until(lambda: holder(self.paths.lease) != pid, "the daemon is gone")
+            wait_until(lambda: lease_holder(self.paths.lease) != pid, "the daemon is gone")
         return pid
 
     def close(self) -> None:

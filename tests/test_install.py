@@ -19,7 +19,7 @@ from holdfast.agents import AGENTS
 from holdfast.core.errors import InstallRefused
 from holdfast.install import hooks as install
 from holdfast.install import hooks_text, locations
-from holdfast.install.json_edit import parse
+from holdfast.install.json_edit import parse_json
 from holdfast.install.status_line import status_line_of
 
 CLAUDE = AGENTS["claude-code"]
@@ -48,10 +48,10 @@ class World:
         return self.file
 
     def install(self, level="project"):
-        return install.install(CLAUDE, level, self.project)
+        return install.install_hooks(CLAUDE, level, self.project)
 
     def remove(self, level="project"):
-        return install.remove(CLAUDE, level, self.project)
+        return install.remove_hooks(CLAUDE, level, self.project)
 
     def refused(self, work=None) -> InstallRefused:
         before = self.file.read_bytes() if self.file.is_file() else None
@@ -120,9 +120,9 @@ def test_in_twice_and_out_again(world, text):
     file = world.settings(text)
     first = world.install()
     written = file.read_bytes()
-    assert {e.event for e in install.installed(CLAUDE, "project", world.project)} == set(EVENTS)
-    assert install.verify(CLAUDE, "project", world.project) == []
-    assert hooks_text.foreign(written.decode()) == hooks_text.foreign(text)
+    assert {e.event for e in install.installed_hooks(CLAUDE, "project", world.project)} == set(EVENTS)
+    assert install.verify_installation(CLAUDE, "project", world.project) == []
+    assert hooks_text.foreign_values(written.decode()) == hooks_text.foreign_values(text)
     assert first.changes and first.diff
     assert not world.install().changes
     assert file.read_bytes() == written
@@ -157,7 +157,7 @@ def test_what_another_wrote_meanwhile_stays(world, name):
     file.write_bytes(file.read_bytes() + b"\n\n")
     world.remove()
     rest = file.read_bytes().decode()
-    assert hooks_text.foreign(rest) == hooks_text.foreign(text)
+    assert hooks_text.foreign_values(rest) == hooks_text.foreign_values(text)
     assert "holdfast" not in rest.replace("echo holdfast-hook", "")
     assert name in LOOSE or rest == text + "\n\n"
 
@@ -240,7 +240,7 @@ def test_an_upgrade_still_gives_the_first_bytes_back(world, monkeypatch):
     newer = world.root / "newer"
     shutil.copytree(world.client.parent, newer)
     monkeypatch.setattr(hooks_text, "_script_folders", lambda: [newer])
-    assert any("out of date" in problem for problem in install.verify(CLAUDE, "project", world.project))
+    assert any("out of date" in problem for problem in install.verify_installation(CLAUDE, "project", world.project))
     assert world.install().changes
     assert str(newer).encode() in file.read_bytes()
     world.remove()
@@ -330,29 +330,29 @@ def test_which_entries_are_ours(value, ours):
 
 
 def test_verify_says_what_is_wrong(world):
-    assert len(install.verify(CLAUDE, "project", world.project)) == len(EVENTS)
+    assert len(install.verify_installation(CLAUDE, "project", world.project)) == len(EVENTS)
     world.settings('{"disableAllHooks": true}')
     world.install()
     world.client.chmod(0o644)
-    problems = install.verify(CLAUDE, "project", world.project)
+    problems = install.verify_installation(CLAUDE, "project", world.project)
     assert any("disableAllHooks" in p for p in problems)
     assert sum(f"{world.client} is not there" in p for p in problems) == len(EVENTS)
-    found = install.installed(CLAUDE, "project", world.project)
+    found = install.installed_hooks(CLAUDE, "project", world.project)
     assert {item.missing for item in found} == {str(world.client)}
 
 
 def test_two_levels_at_once_are_seen(world):
     world.install("project")
-    assert install.doubles(CLAUDE, world.project) == []
+    assert install.duplicate_hooks(CLAUDE, world.project) == []
     world.install("user")
-    doubles = install.doubles(CLAUDE, world.project)
+    doubles = install.duplicate_hooks(CLAUDE, world.project)
     assert {d.event for d in doubles} == set(EVENTS)
     assert set(doubles[0].paths) == {world.file, world.home / ".claude/settings.json"}
 
 
 def test_home_as_project_is_one_file_and_no_double(world):
-    install.install(CLAUDE, "user", world.home)
-    assert install.doubles(CLAUDE, world.home) == []
+    install.install_hooks(CLAUDE, "user", world.home)
+    assert install.duplicate_hooks(CLAUDE, world.home) == []
 
 
 # ---- refusals ----
@@ -407,9 +407,9 @@ def test_a_folder_in_its_place_and_a_project_that_is_not_there(world):
     world.file.mkdir(parents=True)
     world.refused()
     with pytest.raises(InstallRefused):
-        install.plan(CLAUDE, "project", world.root / "nowhere")
+        install.plan_install(CLAUDE, "project", world.root / "nowhere")
     with pytest.raises(InstallRefused):
-        install.plan(CLAUDE, "galaxy", world.project)
+        install.plan_install(CLAUDE, "galaxy", world.project)
 
 
 def test_links_inside_are_followed_and_stay_links(world):
@@ -446,17 +446,17 @@ def test_links_that_lead_outside_or_nowhere_are_refused(world):
 
 def test_a_change_between_plan_and_apply_is_seen(world):
     world.settings("{}")
-    plan = install.plan(CLAUDE, "project", world.project)
+    plan = install.plan_install(CLAUDE, "project", world.project)
     world.settings('{"a": 1}')
-    assert "changed meanwhile" in world.refused(lambda: install.apply(plan)).message
+    assert "changed meanwhile" in world.refused(lambda: install.apply_plan(plan)).message
     world.install()
-    plan = install.removal(CLAUDE, "project", world.project)
+    plan = install.plan_removal(CLAUDE, "project", world.project)
     world.file.write_text(world.file.read_text() + " ")
-    world.refused(lambda: install.apply(plan))
+    world.refused(lambda: install.apply_plan(plan))
 
 
 def test_a_plan_writes_nothing(world):
-    plan = install.plan(CLAUDE, "user", world.project)
+    plan = install.plan_install(CLAUDE, "user", world.project)
     assert plan.created and "+    " in plan.diff
     assert list(world.home.iterdir()) == [] and list(world.project.iterdir()) == []
 
@@ -491,7 +491,7 @@ def test_a_write_that_fails_leaves_the_old_file(world, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(Path, "replace", fails)
         with pytest.raises(InstallRefused) as refusal:
-            install.apply(install.plan(CLAUDE, "project", world.project))
+            install.apply_plan(install.plan_install(CLAUDE, "project", world.project))
     assert "No space left" in refusal.value.message
     assert file.read_text() == "{}"
 
@@ -501,7 +501,7 @@ def killed_at(world: World, verb: str, call: int) -> int:
     work = (
         "import sys; from pathlib import Path; from holdfast.install import hooks as install; from holdfast.agents import AGENTS;"
         "from holdfast.install import hooks_text; hooks_text._script_folders = lambda: [Path(sys.argv[2])];"
-        "getattr(install, sys.argv[1])(AGENTS['claude-code'], 'project', Path(sys.argv[3]))"
+        "getattr(install, sys.argv[1] + '_hooks')(AGENTS['claude-code'], 'project', Path(sys.argv[3]))"
     )
     calls = "fsync,rename,unlink,mkdir,rmdir"
     strace = ["strace", "-qq", "-o", "/dev/null", "-e", f"inject={calls}:signal=KILL:when={call}"]
@@ -590,8 +590,8 @@ LAYOUTS = pytest.mark.parametrize("wanted", [GROUPS, ENTRIES], ids=["in groups",
 @given(text=texts)
 def test_any_text_takes_ours_in_and_gives_it_back(wanted, text):
     put_in = hooks_text.with_ours(text, wanted)
-    assert hooks_text.foreign(put_in) == hooks_text.foreign(text)
-    hooks = parse(put_in).value["hooks"]
+    assert hooks_text.foreign_values(put_in) == hooks_text.foreign_values(text)
+    hooks = parse_json(put_in).value["hooks"]
     assert all(hooks[event][-1] == wanted[event] for event in EVENTS)
     assert hooks_text.with_ours(put_in, wanted) == put_in
     assert hooks_text.without_ours(put_in, hooks_text.parts_of(text)) == text
@@ -604,10 +604,10 @@ def test_any_mixture_of_older_entries_ends_the_same(wanted, text, older):
     old = {event: {"command": "/old/holdfast-hook", "args": [event]} for event in older}
     mixed = hooks_text.with_ours(text, {e: {"hooks": [o]} for e, o in old.items()} if wanted is GROUPS else old)
     put_in = hooks_text.with_ours(mixed, wanted)
-    found = hooks_text.ours_in(parse(put_in))
+    found = hooks_text.ours_in(parse_json(put_in))
     assert sorted(event for event, _, _ in found) == sorted(EVENTS)
-    assert hooks_text.foreign(put_in) == hooks_text.foreign(text)
-    assert hooks_text.foreign(hooks_text.without_ours(put_in)) == hooks_text.foreign(text)
+    assert hooks_text.foreign_values(put_in) == hooks_text.foreign_values(text)
+    assert hooks_text.foreign_values(hooks_text.without_ours(put_in)) == hooks_text.foreign_values(text)
 
 
 @settings(max_examples=30, deadline=None)
@@ -626,7 +626,7 @@ def test_any_file_comes_back_to_the_byte_and_keeps_an_edit(value, text_seed, edi
 
 def test_the_real_home_is_never_touched(world):
     """Every path comes from HOME of the environment and from the project given."""
-    plans = [install.plan(CLAUDE, level, world.project) for level in locations.levels(CLAUDE)]
+    plans = [install.plan_install(CLAUDE, level, world.project) for level in locations.install_levels(CLAUDE)]
     assert all(plan.path.is_relative_to(world.root) and plan.state.is_relative_to(world.root) for plan in plans)
     assert hashlib.sha256(b"").hexdigest() not in {r for p in plans if p.record for r in p.record.results}
 
@@ -635,13 +635,13 @@ def test_a_file_of_our_making_goes_also_after_an_upgrade(world: World, monkeypat
     """Hooks and status line share a file: each sees the other's entry as somebody's."""
     parts = [CLAUDE, status_line_of(CLAUDE)]
     for part in parts:
-        install.install(part, "user", world.project)
+        install.install_hooks(part, "user", world.project)
     newer = world.root / "newer" / "holdfast-hook"
     shutil.copytree(world.client.parent, newer.parent)
     monkeypatch.setattr(hooks_text, "_script_folders", lambda: [newer.parent])
     for part in parts:
-        install.install(part, "user", world.project)
+        install.install_hooks(part, "user", world.project)
     assert str(newer) in (world.home / ".claude/settings.json").read_text()
     for part in reversed(parts):
-        install.remove(part, "user", world.project)
+        install.remove_hooks(part, "user", world.project)
     assert not (world.home / ".claude/settings.json").exists()

@@ -35,12 +35,12 @@ def tree(folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize("level", ["user", "project"])
 def test_from_nothing_to_nothing(agent, level, world):
     before = tree(world.project)
-    plan = install.install(agent, level, world.project)
+    plan = install.install_hooks(agent, level, world.project)
     assert plan.created
     assert plan.path.is_relative_to(world.home if level == "user" else world.project)
-    assert install.verify(agent, level, world.project) == []
-    assert not install.install(agent, level, world.project).changes
-    install.remove(agent, level, world.project)
+    assert install.verify_installation(agent, level, world.project) == []
+    assert not install.install_hooks(agent, level, world.project).changes
+    install.remove_hooks(agent, level, world.project)
     assert not plan.path.exists()
     assert tree(world.project) == before
 
@@ -53,14 +53,14 @@ def test_in_twice_and_out_again(agent, text, world):
     file = file_of(agent, world)
     file.parent.mkdir(parents=True)
     file.write_bytes(text.encode())
-    install.install(agent, "project", world.project)
+    install.install_hooks(agent, "project", world.project)
     written = file.read_bytes()
-    found = install.installed(agent, "project", world.project)
+    found = install.installed_hooks(agent, "project", world.project)
     assert [item.event for item in found] and all(item.current and not item.missing for item in found)
     assert {item.event for item in found} == {h.event for h in agent.hooks if h.register}
-    assert layouts.of(agent).foreign(written.decode()) == layouts.of(agent).foreign(text)
-    assert not install.install(agent, "project", world.project).changes
-    install.remove(agent, "project", world.project)
+    assert layouts.layout_of(agent).foreign(written.decode()) == layouts.layout_of(agent).foreign(text)
+    assert not install.install_hooks(agent, "project", world.project).changes
+    install.remove_hooks(agent, "project", world.project)
     assert file.read_bytes() == text.encode()
 
 
@@ -69,9 +69,9 @@ def test_what_another_wrote_meanwhile_stays(agent, world):
     file = file_of(agent, world)
     file.parent.mkdir(parents=True)
     file.write_text('{\n  "mine": 1\n}\n')
-    install.install(agent, "project", world.project)
+    install.install_hooks(agent, "project", world.project)
     file.write_text(file.read_text().replace('"mine": 1', '"mine": 2'))
-    install.remove(agent, "project", world.project)
+    install.remove_hooks(agent, "project", world.project)
     assert file.read_text() == '{\n  "mine": 2\n}\n'
 
 
@@ -82,14 +82,14 @@ def test_a_broken_file_is_refused_and_left(agent, text, world):
     file.parent.mkdir(parents=True)
     file.write_text(text)
     with pytest.raises(InstallRefused):
-        install.install(agent, "project", world.project)
+        install.install_hooks(agent, "project", world.project)
     assert file.read_text() == text
 
 
 @JSON
 def test_the_command_is_ours_and_never_names_a_version(agent, world):
-    install.install(agent, "project", world.project)
-    for item in install.installed(agent, "project", world.project):
+    install.install_hooks(agent, "project", world.project)
+    for item in install.installed_hooks(agent, "project", world.project):
         line = item.entry.get("command") or item.entry["bash"]
         words = shlex.split(line.removeprefix("exec "))
         hook = agent.hook(item.event)
@@ -97,8 +97,8 @@ def test_the_command_is_ours_and_never_names_a_version(agent, world):
 
 
 def entry_of(name, event, world):
-    install.install(OTHERS[name], "project", world.project)
-    found = install.installed(OTHERS[name], "project", world.project)
+    install.install_hooks(OTHERS[name], "project", world.project)
+    found = install.installed_hooks(OTHERS[name], "project", world.project)
     return next(item.entry for item in found if item.event == event)
 
 
@@ -112,14 +112,14 @@ def test_timeouts_are_in_each_agents_unit(world):
 
 
 def test_gemini_is_asked_for_wanted_compressions_only(world):
-    install.install(OTHERS["gemini"], "project", world.project)
+    install.install_hooks(OTHERS["gemini"], "project", world.project)
     told = json.loads(file_of(OTHERS["gemini"], world).read_text())["hooks"]["PreCompress"]
     assert told[0]["matcher"] == "manual"
 
 
 @pytest.mark.parametrize("name", ["copilot", "cursor"])
 def test_a_new_file_has_its_version(name, world):
-    install.install(OTHERS[name], "project", world.project)
+    install.install_hooks(OTHERS[name], "project", world.project)
     assert json.loads(file_of(OTHERS[name], world).read_text())["version"] == 1
 
 
@@ -129,11 +129,11 @@ def test_entries_of_others_in_a_list_stay(world):
     file.parent.mkdir(parents=True)
     text = '{\n  "version": 1,\n  "hooks": {\n    "preToolUse": [{"command": "./check.sh"}]\n  }\n}\n'
     file.write_text(text)
-    install.install(agent, "project", world.project)
+    install.install_hooks(agent, "project", world.project)
     told = json.loads(file.read_text())["hooks"]["preToolUse"]
     assert told[0] == {"command": "./check.sh"} and len(told) == 2
     file.write_text(file.read_text() + "\n")
-    install.remove(agent, "project", world.project)
+    install.remove_hooks(agent, "project", world.project)
     assert file.read_text() == text + "\n"
 
 
@@ -143,21 +143,21 @@ def test_somebody_elses_plugin_of_our_name_is_left_alone(world):
     file.parent.mkdir(parents=True)
     file.write_text("export const Mine = async () => ({})\n")
     with pytest.raises(InstallRefused):
-        install.install(agent, "project", world.project)
-    assert not install.removal(agent, "project", world.project).changes
+        install.install_hooks(agent, "project", world.project)
+    assert not install.plan_removal(agent, "project", world.project).changes
 
 
 def test_a_plugin_of_ours_that_somebody_changed_is_not_thrown_away(world):
     agent = OTHERS["opencode"]
-    file = install.install(agent, "project", world.project).path
+    file = install.install_hooks(agent, "project", world.project).path
     file.write_text(file.read_text() + "// mine\n")
-    for work in (install.install, install.remove):
+    for work in (install.install_hooks, install.remove_hooks):
         with pytest.raises(InstallRefused, match="changed"):
             work(agent, "project", world.project)
 
 
 def test_a_plugin_names_a_client_that_is_gone(world):
     agent = OTHERS["opencode"]
-    install.install(agent, "project", world.project)
+    install.install_hooks(agent, "project", world.project)
     world.client.unlink()
-    assert any(str(world.client) in problem for problem in install.verify(agent, "project", world.project))
+    assert any(str(world.client) in problem for problem in install.verify_installation(agent, "project", world.project))

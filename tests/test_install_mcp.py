@@ -38,47 +38,47 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_in_twice_and_out_again(project: Path, text: str) -> None:
     file = project / ".mcp.json"
     file.write_bytes(text.encode())
-    install.install(CLAUDE, "project", project)
+    install.install_hooks(CLAUDE, "project", project)
     after = file.read_bytes()
     assert mcp_servers.Servers().found(after.decode())
-    assert not install.install(CLAUDE, "project", project).changes
-    assert install.verify(CLAUDE, "project", project) == []
-    install.remove(CLAUDE, "project", project)
+    assert not install.install_hooks(CLAUDE, "project", project).changes
+    assert install.verify_installation(CLAUDE, "project", project) == []
+    install.remove_hooks(CLAUDE, "project", project)
     assert file.read_bytes() == text.encode()
 
 
 def test_a_file_of_our_making_goes_with_us(project: Path) -> None:
-    install.install(CLAUDE, "project", project)
+    install.install_hooks(CLAUDE, "project", project)
     told = json.loads((project / ".mcp.json").read_text())
     assert told == {"mcpServers": {"holdfast": {"command": str(project.parent / "bin/holdfast"), "args": ["mcp"]}}}
-    install.remove(CLAUDE, "project", project)
+    install.remove_hooks(CLAUDE, "project", project)
     assert list(project.iterdir()) == []
 
 
 def test_what_others_added_meanwhile_stays(project: Path) -> None:
-    install.install(CLAUDE, "project", project)
+    install.install_hooks(CLAUDE, "project", project)
     file = project / ".mcp.json"
     told = json.loads(file.read_text())
     told["mcpServers"]["other"] = {"command": "x"}
     file.write_text(json.dumps(told, indent=4))
-    install.remove(CLAUDE, "project", project)
+    install.remove_hooks(CLAUDE, "project", project)
     assert json.loads(file.read_text()) == {"mcpServers": {"other": {"command": "x"}}}
 
 
 def test_an_entry_somebody_wrote_himself_stays_his(project: Path) -> None:
     file, text = project / ".mcp.json", '{"mcpServers": {"holdfast": {"command": "uvx", "args": ["holdfast", "mcp"]}}}'
     file.write_text(text)
-    assert not install.install(CLAUDE, "project", project).changes
-    assert not install.remove(CLAUDE, "project", project).changes
+    assert not install.install_hooks(CLAUDE, "project", project).changes
+    assert not install.remove_hooks(CLAUDE, "project", project).changes
     assert file.read_text() == text
 
 
 def test_an_entry_of_ours_that_moved_is_brought_up_to_date(project: Path) -> None:
     file = project / ".mcp.json"
     file.write_text('{"mcpServers": {"holdfast": {"command": "/old/bin/holdfast", "args": ["mcp"]}, "b": {}}}')
-    assert install.verify(CLAUDE, "project", project) != []
-    install.install(CLAUDE, "project", project)
-    assert install.verify(CLAUDE, "project", project) == []
+    assert install.verify_installation(CLAUDE, "project", project) != []
+    install.install_hooks(CLAUDE, "project", project)
+    assert install.verify_installation(CLAUDE, "project", project) == []
     assert json.loads(file.read_text())["mcpServers"]["b"] == {}
 
 
@@ -86,7 +86,7 @@ def test_an_entry_of_ours_that_moved_is_brought_up_to_date(project: Path) -> Non
 def test_what_cannot_be_understood_is_refused(project: Path, text: str) -> None:
     (project / ".mcp.json").write_text(text)
     with pytest.raises(InstallRefused):
-        install.install(CLAUDE, "project", project)
+        install.install_hooks(CLAUDE, "project", project)
     assert (project / ".mcp.json").read_text() == text
 
 
@@ -103,16 +103,16 @@ def test_the_users_own_file_is_edited_and_no_copy_is_kept(project: Path, servers
     before = json.dumps(LIVE | ({"mcpServers": servers} if servers is not None else {}), indent=2)
     file.write_text(before)
     file.chmod(0o600)
-    plan = install.install(CLAUDE, "user", project)
+    plan = install.install_hooks(CLAUDE, "user", project)
     assert "holdfast" in json.loads(file.read_text())["mcpServers"]
     assert file.stat().st_mode & 0o777 == 0o600
     kept = [path.read_text() for path in Records(plan.state).folder.iterdir()]
     assert kept and not any("sk-ant-secret" in text for text in kept)
     changed = json.loads(file.read_text()) | {"numStartups": 8}
-    install.remove(CLAUDE, "user", project)
+    install.remove_hooks(CLAUDE, "user", project)
     assert file.read_text() == before
     file.write_text(json.dumps(changed, indent=2))
-    install.remove(CLAUDE, "user", project)
+    install.remove_hooks(CLAUDE, "user", project)
     assert json.loads(file.read_text())["numStartups"] == 8
     assert "holdfast" not in json.loads(file.read_text()).get("mcpServers", {})
 
@@ -132,7 +132,7 @@ def test_any_file_in_and_out(rest: dict, servers: dict | None, indent: int | str
     after = layout.with_ours(before, CLAUDE, state)
     if "holdfast" in (servers or {}):
         return
-    assert json.loads(after)["mcpServers"]["holdfast"] == mcp_servers.entry(state)
+    assert json.loads(after)["mcpServers"]["holdfast"] == mcp_servers.server_entry(state)
     assert layout.without_ours(after, before) == (before if rest or servers else layout.without_ours(after, before))
     assert layout.foreign(after) == layout.foreign(before)
 
@@ -146,14 +146,16 @@ def test_every_agent_that_takes_servers_gets_ours(project: Path, name: str, leve
     """Beside the hooks, even in the same file, and both go without a trace."""
     agent, tools = AGENTS[name], mcp_servers.tools_of(AGENTS[name])
     assert tools
-    install.install(agent, level, project)
-    install.install(tools, level, project)
-    assert install.verify(agent, level, project) == [] == install.verify(tools, level, project)
-    assert not install.install(agent, level, project).changes
-    assert not install.install(tools, level, project).changes
-    install.remove(tools, level, project)
-    assert install.verify(agent, level, project) == []
-    install.remove(agent, level, project)
+    install.install_hooks(agent, level, project)
+    install.install_hooks(tools, level, project)
+    assert (
+        install.verify_installation(agent, level, project) == [] == install.verify_installation(tools, level, project)
+    )
+    assert not install.install_hooks(agent, level, project).changes
+    assert not install.install_hooks(tools, level, project).changes
+    install.remove_hooks(tools, level, project)
+    assert install.verify_installation(agent, level, project) == []
+    install.remove_hooks(agent, level, project)
     left = [path for folder in (project, Path.home()) for path in folder.rglob("*") if path.is_file()]
     assert [path for path in left if "state" not in path.parts] == []
 
@@ -167,11 +169,11 @@ def test_codex_keeps_its_own_settings(project: Path, text: str) -> None:
     file = project / ".codex" / "config.toml"
     file.parent.mkdir()
     file.write_text(text)
-    install.install(tools, "project", project)
+    install.install_hooks(tools, "project", project)
     told = tomllib.loads(file.read_text())
-    assert told["mcp_servers"]["holdfast"] == mcp_servers.entry(install.default_state_dir())
+    assert told["mcp_servers"]["holdfast"] == mcp_servers.server_entry(install.default_state_dir())
     file.write_text(file.read_text() + "[more]\nb = 2\n")
-    install.remove(tools, "project", project)
+    install.remove_hooks(tools, "project", project)
     assert tomllib.loads(file.read_text()) == {**tomllib.loads(text), "more": {"b": 2}}
 
 
@@ -182,7 +184,7 @@ def test_codex_servers_in_one_inline_table_are_left_alone(project: Path) -> None
     file.parent.mkdir()
     file.write_text("mcp_servers = { other = { command = 'x' } }\n")
     with pytest.raises(InstallRefused):
-        install.install(tools, "project", project)
+        install.install_hooks(tools, "project", project)
 
 
 def test_by_the_command_line(tmp_path: Path) -> None:

@@ -311,7 +311,7 @@ def test_a_project_may_not_set_everything(house, layer, text):
     resolved = house.load()
     assert getattr(resolved[section], name) == default
     assert "holdfast config trust" in str(resolved.notices[0])
-    trust.trust(path, config_dir=house.config)
+    trust.trust_file(path, config_dir=house.config)
     assert getattr(house.load()[section], name) != default
     house.write(layer, text + "  # changed\n")
     assert getattr(house.load()[section], name) == default
@@ -322,7 +322,7 @@ def test_commands_wait_for_trust_wherever_they_stand(house):
     resolved = house.load()
     assert (resolved["gates"].rules["x"], resolved["gates"].steps[0].run) == (Rule(scope="a"), "")
     assert [(n.line, n.path) for n in resolved.notices] == [(2, "gates.rules.x.run"), (3, "gates.steps.0.run")]
-    trust.trust(path, config_dir=house.config)
+    trust.trust_file(path, config_dir=house.config)
     assert house.load()["gates"].rules["x"].run == "rm -rf"
 
 
@@ -385,7 +385,7 @@ def test_set_value_needs_a_project_and_a_readable_file(house):
 def test_what_was_trusted_stays_trusted_when_the_user_changes_it(house):
     path = house.write("project", "gates: {steps: [{run: make}]}\n")
     assert set_value(house.settings, "project", "gates.warn", 1, house.project)
-    trust.trust(path, config_dir=house.config)
+    trust.trust_file(path, config_dir=house.config)
     assert set_value(house.settings, "project", "gates.warn", 2, house.project) == ()
     assert house.load()["gates"].steps[0].run == "make"
 
@@ -453,7 +453,7 @@ def test_trusting_a_file_is_seen(house):
     cache = SettingsCache(house.settings, clock=clock)
     path = house.write("project", "gates: {steps: [{run: make}]}\n")
     assert cache.for_project(str(house.project))["gates"].steps[0].run == ""
-    trust.trust(path, config_dir=house.config)
+    trust.trust_file(path, config_dir=house.config)
     clock.now = 1.5
     assert cache.for_project(str(house.project))["gates"].steps[0].run == "make"
 

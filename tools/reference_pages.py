@@ -117,10 +117,10 @@ def mcp_page() -> str:
 
 
 def api_page() -> str:
-    from holdfast.web.server import build
+    from holdfast.web.server import build_app
 
     with tempfile.TemporaryDirectory() as folder:
-        _, _, routes = build(Paths(Path(folder) / "state").prepare(), 1)
+        _, _, routes = build_app(Paths(Path(folder) / "state").prepare(), 1)
         paths = routes.web.openapi()["paths"]
     parts = [
         "# HTTP API", MADE,

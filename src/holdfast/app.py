@@ -30,7 +30,7 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _quiet(_feature: str, _event: Event, _error: Exception) -> None:
+def _ignore_error(_feature: str, _event: Event, _error: Exception) -> None:
     return None
 
 
@@ -52,10 +52,10 @@ class ReadOnlyApp:
         )  # fmt: skip
 
     def view(self, name: str, call: Call) -> Any:
-        return _named(self.features, "views", name)(call)
+        return _find_handler(self.features, "views", name)(call)
 
     def command(self, name: str, call: Call) -> CommandResult:
-        value: CommandResult = _named(self.features, "commands", name)(call)
+        value: CommandResult = _find_handler(self.features, "commands", name)(call)
         return value
 
 
@@ -67,7 +67,7 @@ class App(ReadOnlyApp):
     redact: Callable[[bytes], tuple[bytes, int]]
 
 
-def _named(features: Sequence[Feature], table: str, name: str) -> Callable[[Call], Any]:
+def _find_handler(features: Sequence[Feature], table: str, name: str) -> Callable[[Call], Any]:
     owner, _, verb = name.partition(".")
     for feature in features:
         if feature.name == owner and verb in getattr(feature, table):
@@ -102,11 +102,11 @@ def open_read_only(paths: Paths) -> ReadOnlyApp:
     return ReadOnlyApp(paths, open_settings(features), features)
 
 
-def build(
+def build_app(
     paths: Paths,
     features: Sequence[Feature] | None = None,
     agents: Mapping[str, Agent] = AGENTS,
-    report: Report = _quiet,
+    report: Report = _ignore_error,
 ) -> App:
     features = all_features() if features is None else features
     machine.use_state_folder(paths.state)
@@ -116,7 +116,7 @@ def build(
     ports = Ports(
         read=intake.read,
         clean=intake.clean,
-        write=lambda event, decision: _write(agents, event, decision),
+        write=lambda event, decision: _write_reply(agents, event, decision),
         settings=settings.for_project,
         project=intake.project,
         clock=now_ms,
@@ -126,6 +126,6 @@ def build(
     return App(paths, settings, tuple(features), agents, store, Engine(store, features, ports), redact)
 
 
-def _write(agents: Mapping[str, Agent], event: Event, decision: Decision) -> bytes:
+def _write_reply(agents: Mapping[str, Agent], event: Event, decision: Decision) -> bytes:
     agent = agents.get(event.agent) or agents.get("plain")  # one we know only through a program of its own
     return agent.write(event, decision) if agent else b""

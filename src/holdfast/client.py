@@ -17,7 +17,7 @@ import msgspec
 
 from holdfast.core.caller import LEASE_OWNERS_VARIABLE, SESSION_VARIABLES
 from holdfast.core.errors import CommandRefused, DaemonUnreachable, HoldfastError
-from holdfast.core.machine import holder
+from holdfast.core.machine import lease_holder
 from holdfast.paths import Paths, default_state_dir
 
 START_S = 15.0
@@ -76,12 +76,12 @@ class DaemonClient:
 
     def running(self) -> int:
         """The daemon's pid, or 0."""
-        return holder(self.paths.lease)
+        return lease_holder(self.paths.lease)
 
     def start(self) -> int:
         """Starts one if none serves and waits until it does. Its pid."""
         paths = self.paths.prepare()
-        if not holder(paths.lease):
+        if not lease_holder(paths.lease):
             paths.failed.unlink(missing_ok=True)
             subprocess.Popen(
                 # -P: a `holdfast` folder in the repository where somebody types this must not be imported (P9).
@@ -92,7 +92,7 @@ class DaemonClient:
         while time.monotonic() < deadline:
             if (sock := self._connect()) is not None:
                 sock.close()
-                return holder(paths.lease)
+                return lease_holder(paths.lease)
             if paths.failed.exists():
                 break
             time.sleep(0.02)
@@ -119,12 +119,12 @@ class DaemonClient:
         return sock
 
     def _connect(self) -> socket.socket | None:
-        if _borrowed is not None and self.paths == paths():
+        if _borrowed is not None and self.paths == state_paths():
             return _borrowed(self._timeout)
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         sock.settimeout(self._timeout)
         try:
-            connect(sock, self.paths.control_socket)
+            connect_socket(sock, self.paths.control_socket)
         except OSError:
             sock.close()
             return None
@@ -135,7 +135,7 @@ class DaemonClient:
         return failed.read_text().strip() if failed.exists() else f"no daemon serves {self.paths.state}"
 
 
-def connect(sock: socket.socket, path: Path) -> None:
+def connect_socket(sock: socket.socket, path: Path) -> None:
     """Where the path is too long for a socket's address, its folder is named by number."""
     if len(os.fsencode(str(path))) < LONGEST_ADDRESS:
         sock.connect(str(path))
@@ -164,52 +164,52 @@ def _connect_from(folder: int, sock: socket.socket, name: str) -> None:
 # ── for programs that a person or an agent started ───────────────────────────────────────────────────────────────────
 
 
-def paths() -> Paths:
+def state_paths() -> Paths:
     return Paths(default_state_dir().absolute())
 
 
-def session() -> str:
+def current_session() -> str:
     """The agent tells its shell which session it is (H4); nothing is guessed."""
     return next((os.environ[name] for name in SESSION_VARIABLES if os.environ.get(name)), "")
 
 
-def project() -> str:
+def current_project() -> str:
     from holdfast.git_context import locate
 
     cwd = str(Path.cwd())
     return os.environ.get("HOLDFAST_PROJECT") or locate(cwd).get("root", cwd)
 
 
-def view(name: str, **args: Any) -> Any:
-    return ask("view", name=name, args=args)
+def ask_view(name: str, **args: Any) -> Any:
+    return ask_daemon("view", name=name, args=args)
 
 
-def command(name: str, **args: Any) -> Any:
-    return ask("command", name=name, args=args)
+def run_command(name: str, **args: Any) -> Any:
+    return ask_daemon("command", name=name, args=args)
 
 
-def ask(op: str, *, start: bool = True, **request: Any) -> Any:
-    return DaemonClient(paths()).ask(op, start=start, **(_whose() | request))
+def ask_daemon(op: str, *, start: bool = True, **request: Any) -> Any:
+    return DaemonClient(state_paths()).ask(op, start=start, **(_caller_fields() | request))
 
 
-def stream(op: str, *, start: bool = True, **request: Any) -> Iterator[dict[str, Any]]:
-    return DaemonClient(paths()).stream(op, start=start, **(_whose() | request))
+def stream_replies(op: str, *, start: bool = True, **request: Any) -> Iterator[dict[str, Any]]:
+    return DaemonClient(state_paths()).stream(op, start=start, **(_caller_fields() | request))
 
 
-def running() -> int:
-    return DaemonClient(paths()).running()
+def running_pid() -> int:
+    return DaemonClient(state_paths()).running()
 
 
 def start_daemon() -> int:
-    return DaemonClient(paths()).start()
+    return DaemonClient(state_paths()).start()
 
 
 def stop_daemon(reason: str = "asked to") -> int:
-    return DaemonClient(paths()).stop(reason)
+    return DaemonClient(state_paths()).stop(reason)
 
 
-def _whose() -> dict[str, str]:
-    return {"session": session(), "project": project()}
+def _caller_fields() -> dict[str, str]:
+    return {"session": current_session(), "project": current_project()}
 
 
 # Asking the daemon for a lease and waiting in line for it: for the command line and for MCP tools.
@@ -221,7 +221,7 @@ Ask = Callable[..., Any]
 
 
 def acquire_lease(
-    name: str, pid: int, wait: float | None, *, pause: Pause = time.sleep, ask: Ask = command, **how: Any
+    name: str, pid: int, wait: float | None, *, pause: Pause = time.sleep, ask: Ask = run_command, **how: Any
 ) -> dict[str, Any]:
     """Asks, and asks again until it is granted, refused, or one has waited long enough. What `pause` raises ends the
     waiting, and the request with it."""
@@ -252,4 +252,4 @@ def leases_held_above() -> list[str]:
 
 def release_lease(name: str, owner: str) -> None:
     with contextlib.suppress(HoldfastError):
-        command("project.release", lease=name, owner=owner)
+        run_command("project.release", lease=name, owner=owner)

@@ -62,7 +62,7 @@ class Footprint:
         """Record first: whoever is killed in between leaves a file that is known to be ours."""
         if self._is_outside(path):
             record = self._find(path) or WrittenFile(path=str(path), made_folders=_missing_folders(path))
-            record.digest = _digest(content)
+            record.digest = _content_digest(content)
             self._keep(record)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content, mode)
@@ -70,7 +70,7 @@ class Footprint:
     def was_edited(self, path: Path, content: bytes) -> bool:
         """Whether we wrote this file, and it is not what we wrote."""
         record = self._find(path)
-        return record is not None and bool(record.digest) and record.digest != _digest(content)
+        return record is not None and bool(record.digest) and record.digest != _content_digest(content)
 
     def set_aside(self, path: Path) -> Path:
         """Somebody else's file moves into the state folder; the first one comes back with the uninstall."""
@@ -94,11 +94,11 @@ class Footprint:
         if exclude is None or not path.is_relative_to(where["root"]):
             return
         name = "/" + str(path.relative_to(where["root"])).replace("\\", "/") + ("/" if path.is_dir() else "")
-        self._add_line(exclude, _escaped(name))
+        self._add_line(exclude, _escape_ignore_pattern(name))
 
     def _add_line(self, exclude: Path, line: bytes) -> None:
         before = exclude.read_bytes() if exclude.exists() else b""
-        head, ours, tail = _split(before)
+        head, ours, tail = _split_at_block(before)
         if line in ours or len(ours) >= MAX_LINES or len(before) > MAX_EXCLUDE_BYTES:
             return
         record = self._find(exclude) or WrittenFile(path=str(exclude), exclude=True, created=not exclude.exists())
@@ -107,7 +107,7 @@ class Footprint:
             head += b"\n" if record.added_newline else b""
         self._keep(record)
         exclude.parent.mkdir(exist_ok=True)
-        write_atomically(exclude, head + _block([*ours, line]) + tail, 0o644)
+        write_atomically(exclude, head + _ignore_block([*ours, line]) + tail, 0o644)
 
     # ── out again ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -155,7 +155,7 @@ class Footprint:
 
 def _take_out_file(path: Path, record: WrittenFile, done: TakenOut) -> None:
     there = path.is_file() and not path.is_symlink()
-    if there and _digest(path.read_bytes()) != record.digest:
+    if there and _content_digest(path.read_bytes()) != record.digest:
         done.left.append(record.path)
         return
     original = Path(record.original) if record.original else None
@@ -181,7 +181,7 @@ def _remove_empty_folders(path: Path, made: int) -> None:
 def _take_out_block(path: Path, record: WrittenFile, done: TakenOut) -> None:
     if path.is_symlink() or not path.is_file():
         return
-    head, ours, tail = _split(path.read_bytes())
+    head, ours, tail = _split_at_block(path.read_bytes())
     if not ours:
         return
     if record.added_newline and not tail:
@@ -193,7 +193,7 @@ def _take_out_block(path: Path, record: WrittenFile, done: TakenOut) -> None:
     done.removed.append(f"{record.path} (our lines)")
 
 
-def _split(content: bytes) -> tuple[bytes, list[bytes], bytes]:
+def _split_at_block(content: bytes) -> tuple[bytes, list[bytes], bytes]:
     """(before our block, our lines, after it); all of it is before where there is no block."""
     head, begin, rest = content.partition(BEGIN)
     ours, end, tail = rest.partition(END)
@@ -202,11 +202,11 @@ def _split(content: bytes) -> tuple[bytes, list[bytes], bytes]:
     return head, ours.splitlines(), tail
 
 
-def _block(lines: list[bytes]) -> bytes:
+def _ignore_block(lines: list[bytes]) -> bytes:
     return BEGIN + b"".join(line + b"\n" for line in lines) + END
 
 
-def _escaped(name: str) -> bytes:
+def _escape_ignore_pattern(name: str) -> bytes:
     """A name as a pattern that means just this name. One with a line break cannot be written."""
     text = "".join(f"\\{char}" if char in "\\*?[]" else char for char in name.replace("\n", "?"))
     return os.fsencode(text.removesuffix(" ") + "\\ " if text.endswith(" ") else text)
@@ -236,5 +236,5 @@ def _name_of(path: Path) -> str:
     return hashlib.sha256(os.fsencode(path)).hexdigest()[:32]
 
 
-def _digest(content: bytes) -> str:
+def _content_digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()

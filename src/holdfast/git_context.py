@@ -35,7 +35,7 @@ def _with_branch(context: Mapping[str, str], git_dir: str) -> Mapping[str, str]:
     if not context:
         return context
     try:
-        branch = _branch(git_dir)
+        branch = _current_branch(git_dir)
     except OSError:
         return NOWHERE
     return context if branch == context["branch"] else {**context, "branch": branch}
@@ -43,16 +43,16 @@ def _with_branch(context: Mapping[str, str], git_dir: str) -> Mapping[str, str]:
 
 def locate(cwd: str) -> Mapping[str, str]:
     try:
-        root = _root(cwd)
+        root = _find_root(cwd)
         if not root:
             return NOWHERE
         git_dir = _git_dir(root)
-        return {"root": root, "branch": _branch(git_dir), "repo": _common_dir(git_dir)}
+        return {"root": root, "branch": _current_branch(git_dir), "repo": _common_dir(git_dir)}
     except OSError:
         return NOWHERE
 
 
-def _root(folder: str) -> str:
+def _find_root(folder: str) -> str:
     while True:
         if os.path.lexists(os.path.join(folder, ".git")):
             return folder
@@ -71,7 +71,7 @@ def _git_dir(root: str) -> str:
     return os.path.normpath(os.path.join(root, target))
 
 
-def _branch(git_dir: str) -> str:
+def _current_branch(git_dir: str) -> str:
     head = _first_line(os.path.join(git_dir, "HEAD"))
     return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""
 

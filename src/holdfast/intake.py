@@ -14,7 +14,7 @@ from holdfast.core.caller import HookOrigins
 from holdfast.core.decision import Delivery
 from holdfast.core.event import AT_ONCE, BODY_LIMIT, Event
 from holdfast.core.kinds import TOOL_ENDS, TURN_ENDS, HookPayload, decode_payload
-from holdfast.core.machine import boot, look, machine_id
+from holdfast.core.machine import boot_id, look_up_process, machine_id
 from holdfast.core.ports import GitContext
 from holdfast.core.text import CUT_MARK, PrivateWords
 
@@ -53,7 +53,7 @@ class Intake:
             return delivery
         whole = self._private.clean(delivery.body)
         # Before it is cut: half a key is still most of a key, and no rule knows it any more.
-        body, _, digest = capped(self._redact(_bounded(whole))[0])
+        body, _, digest = cap_body(self._redact(_bound_body(whole))[0])
         return msgspec.structs.replace(
             delivery,
             body=body,
@@ -72,7 +72,7 @@ class Intake:
         if isinstance(data, HookPayload):
             git = self._git_context.of(data.cwd or delivery.cwd)
             data.branch, data.repo = self._clean_text(git.get("branch", "")), self._clean_text(git.get("repo", ""))
-            data.paused = _paused(delivery)
+            data.paused = _is_paused(delivery)
             data.claimed = self._origins.is_claim(event.agent, event.session, delivery.ancestors)
             data.project_name = delivery.env.get("CLAUDE_PROJECT", "")[:80]
             data.worktree = "" if git.get("root") == project else git.get("root", "")
@@ -97,7 +97,7 @@ class Intake:
         """The same for an event of our own making: its text may quote a person, a file or a program."""
         if not event.data:
             return event
-        data, _ = self._redact(self._private.clean_own(_written(event.data)))
+        data, _ = self._redact(self._private.clean_own(_encode_body(event.data)))
         # Read back always: reducers must see now what they will see in a replay (lists for tuples, null for NaN).
         return msgspec.structs.replace(event, data=decode_payload(event.kind, event.version, data))
 
@@ -113,7 +113,7 @@ class Intake:
             problem = "the payload is not an object"
         except Exception as error:
             problem = f"{type(error).__name__}: {error}"
-        return unread(delivery, problem)
+        return unread_event(delivery, problem)
 
     def _agent(self, delivery: Delivery, payload: dict[str, Any]) -> Agent:
         """Several agents run Claude's hook file: what the payload says goes before where the hook was registered."""
@@ -139,9 +139,11 @@ def made_session_id(event: Event, delivery: Delivery) -> str:
         leader = os.getsid(delivery.pid)
     except OSError:
         leader = delivery.pid
-    process = look(leader)
+    process = look_up_process(leader)
     start = process.start if process else delivery.start
-    return str(uuid.uuid5(_SESSION_IDS, f"{event.agent}\n{delivery.cwd}\n{machine_id()}\n{boot()}\n{leader}\n{start}"))
+    return str(
+        uuid.uuid5(_SESSION_IDS, f"{event.agent}\n{delivery.cwd}\n{machine_id()}\n{boot_id()}\n{leader}\n{start}")
+    )
 
 
 def _dedupe_key(event: Event, mark: str) -> str:
@@ -153,25 +155,25 @@ def _dedupe_key(event: Event, mark: str) -> str:
     return AT_ONCE + digest if mark[0] == AT_ONCE else digest
 
 
-def _written(data: Mapping[str, Any]) -> bytes:
+def _encode_body(data: Mapping[str, Any]) -> bytes:
     try:
         return encode(data)
     except (TypeError, ValueError):  # a type JSON does not have, or half a surrogate pair
-        return encode(_writable(data), enc_hook=str)
+        return encode(_make_writable(data), enc_hook=str)
 
 
-def _writable(value: Any) -> Any:
+def _make_writable(value: Any) -> Any:
     """Half a surrogate pair, as file names and program output may have it, cannot be written anywhere."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, Mapping):
-        return {_writable(str(k)): _writable(v) for k, v in value.items()}
+        return {_make_writable(str(k)): _make_writable(v) for k, v in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [_writable(v) for v in value]
+        return [_make_writable(v) for v in value]
     return value
 
 
-def unread(delivery: Delivery, problem: str) -> Event:
+def unread_event(delivery: Delivery, problem: str) -> Event:
     return Event(
         key=delivery.key,
         kind="unknown",
@@ -181,30 +183,30 @@ def unread(delivery: Delivery, problem: str) -> Event:
     )
 
 
-def _paused(delivery: Delivery) -> bool:
+def _is_paused(delivery: Delivery) -> bool:
     """Whoever started the agent wants to be left alone: a variable set to anything but nothing, 0, no or false."""
     values = [delivery.env[name].strip().lower() for name in PAUSING if name in delivery.env]
     return bool(values) and not _MEANS_NO.issuperset(values)
 
 
-def capped(body: bytes) -> tuple[bytes, int, str]:
+def cap_body(body: bytes) -> tuple[bytes, int, str]:
     """(what is kept, length of the whole, its hash if anything was cut). What is kept is still JSON if it was."""
     if len(body) <= BODY_LIMIT:
         return body, len(body), ""
     digest = hashlib.sha256(body).hexdigest()
     try:
-        shortened = encode(_trimmed(decode(body), DEEPEST))
+        shortened = encode(_trim_value(decode(body), DEEPEST))
     except Exception:
         shortened = body
     return shortened if len(shortened) <= BODY_LIMIT else _still_too_long(shortened), len(body), digest
 
 
-def _bounded(body: bytes) -> bytes:
+def _bound_body(body: bytes) -> bytes:
     """A body of many megabytes, with far more of each string than is kept: what is cut here is cut again later."""
     if len(body) <= BOUNDED:
         return body
     try:
-        return encode(_trimmed(decode(body), DEEPEST, 16 * LONGEST_STRING))
+        return encode(_trim_value(decode(body), DEEPEST, 16 * LONGEST_STRING))
     except Exception:
         return body[: 16 * BODY_LIMIT]
 
@@ -216,14 +218,14 @@ def _still_too_long(body: bytes) -> bytes:
         return body[:BODY_LIMIT]
 
 
-def _trimmed(value: Any, depth: int, longest: int = LONGEST_STRING) -> Any:
+def _trim_value(value: Any, depth: int, longest: int = LONGEST_STRING) -> Any:
     if isinstance(value, str):
         return value if len(value) <= longest else _middle_out(value, longest)
     if isinstance(value, dict):
         items = list(value.items())[:LONGEST_LIST] if depth else []
-        return {k[:200]: _trimmed(v, depth - 1, longest) for k, v in items}
+        return {k[:200]: _trim_value(v, depth - 1, longest) for k, v in items}
     if isinstance(value, list):
-        return [_trimmed(v, depth - 1, longest) for v in value[:LONGEST_LIST]] if depth else []
+        return [_trim_value(v, depth - 1, longest) for v in value[:LONGEST_LIST]] if depth else []
     return value
 
 

@@ -123,7 +123,7 @@ def is_owner(client: tuple[str, int], server_port: int) -> bool | None:
 
 def owner_of(client: tuple[str, int], server_port: int) -> int | None:
     """The user whose socket this is, by its own address and the port it talks to."""
-    client_address = _address(*client)
+    client_address = _proc_address(*client)
     for table in TABLES:
         try:
             lines = Path(table).read_text(encoding="ascii").splitlines()[1:]
@@ -135,7 +135,7 @@ def owner_of(client: tuple[str, int], server_port: int) -> int | None:
     return None
 
 
-def _address(host: str, port: int) -> str:
+def _proc_address(host: str, port: int) -> str:
     """As /proc writes it: the bytes of an IPv4 address in the machine's order (also at the end of a mapped one)."""
     packed = socket.inet_aton(host)
     return f"{int.from_bytes(packed, 'little'):08X}:{port:04X}"

@@ -18,7 +18,7 @@ PATIENCE_S = 2.0
 
 def main() -> None:
     try:
-        _hook(*sys.argv[1:4])
+        _relay_hook(*sys.argv[1:4])
     except Exception:  # noqa: S110 - a hook says nothing and never fails
         pass
     finally:
@@ -26,16 +26,16 @@ def main() -> None:
         os._exit(0)
 
 
-def _hook(name: str, mode: str, event: str) -> None:
+def _relay_hook(name: str, mode: str, event: str) -> None:
     payload = sys.stdin.buffer.read()
     program = shutil.which(f"{PROGRAM}{name}") if name.replace("-", "").isalnum() else None
-    plain = _ask([program, "read", event], payload) if program else b""
-    reply = _ask([*client_command(), mode, name, event], plain or payload, patience=10)
+    plain = _run_program([program, "read", event], payload) if program else b""
+    reply = _run_program([*client_command(), mode, name, event], plain or payload, patience=10)
     if program and plain and reply:
-        sys.stdout.buffer.write(_ask([program, "write", event], reply))
+        sys.stdout.buffer.write(_run_program([program, "write", event], reply))
 
 
-def _ask(command: list[str], stdin: bytes, patience: float = PATIENCE_S) -> bytes:
+def _run_program(command: list[str], stdin: bytes, patience: float = PATIENCE_S) -> bytes:
     try:
         done = subprocess.run(
             command, input=stdin, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=patience, check=False

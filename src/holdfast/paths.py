@@ -196,7 +196,7 @@ def remove_partials(paths: Paths) -> int:
         paths.quarantine,
         paths.logs,
         paths.derived,
-        *_indexes(paths),
+        *_index_folders(paths),
     ):
         for path in folder.glob(".*.partial*"):
             match = _PARTIAL.match(path.name)
@@ -206,7 +206,7 @@ def remove_partials(paths: Paths) -> int:
     return removed
 
 
-def _indexes(paths: Paths) -> list[Path]:
+def _index_folders(paths: Paths) -> list[Path]:
     folder = paths.state / "indexes"
     return [path for path in folder.iterdir() if path.is_dir()] if folder.is_dir() else []
 

@@ -13,33 +13,35 @@ from holdfast.paths import default_config_dir, private_folder, write_atomically
 FILE = "trust.json"
 
 
-def trusted(path: Path, content: bytes, config_dir: Path | None = None) -> bool:
-    return is_trusted(path, content, read(config_dir))
+def is_file_trusted(path: Path, content: bytes, config_dir: Path | None = None) -> bool:
+    return is_trusted(path, content, read_trusted(config_dir))
 
 
 def is_trusted(path: Path, content: bytes, known: Mapping[str, str]) -> bool:
-    return known.get(_key(path)) == _digest(content)
+    return known.get(_path_key(path)) == _content_digest(content)
 
 
-def trust(path: Path, content: bytes | None = None, config_dir: Path | None = None) -> str:
+def trust_file(path: Path, content: bytes | None = None, config_dir: Path | None = None) -> str:
     """Give `content` where a person was shown it, so that no other content is trusted. Answers its digest."""
-    digest = _digest(path.read_bytes() if content is None else content)
-    _change(lambda known: {**known, _key(path): digest}, config_dir)
+    digest = _content_digest(path.read_bytes() if content is None else content)
+    _edit_trusted(lambda known: {**known, _path_key(path): digest}, config_dir)
     return digest
 
 
-def untrust(path: Path, config_dir: Path | None = None) -> bool:
+def untrust_file(path: Path, config_dir: Path | None = None) -> bool:
     """Whether it was trusted."""
-    was = _key(path) in read(config_dir)
+    was = _path_key(path) in read_trusted(config_dir)
     if was:
-        _change(lambda known: {key: digest for key, digest in known.items() if key != _key(path)}, config_dir)
+        _edit_trusted(
+            lambda known: {key: digest for key, digest in known.items() if key != _path_key(path)}, config_dir
+        )
     return was
 
 
-def read(config_dir: Path | None = None) -> dict[str, str]:
+def read_trusted(config_dir: Path | None = None) -> dict[str, str]:
     """Nothing is trusted when the file is missing, damaged, not ours or writable by others."""
     try:
-        with open(_file(config_dir), "rb") as file:
+        with open(_trust_store_path(config_dir), "rb") as file:
             file_stat = os.fstat(file.fileno())
             if file_stat.st_uid != os.geteuid() or file_stat.st_mode & 0o022:
                 return {}
@@ -49,27 +51,27 @@ def read(config_dir: Path | None = None) -> dict[str, str]:
         return {}
 
 
-def _file(config_dir: Path | None) -> Path:
+def _trust_store_path(config_dir: Path | None) -> Path:
     return (config_dir or default_config_dir()) / FILE
 
 
-def _key(path: Path) -> str:
+def _path_key(path: Path) -> str:
     return os.path.realpath(path)
 
 
-def _digest(content: bytes) -> str:
+def _content_digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _change(edit: Callable[[dict[str, str]], dict[str, str]], config_dir: Path | None) -> None:
-    file = _file(config_dir)
-    with _alone(file):
-        text = json.dumps(edit(read(config_dir)), indent=2, sort_keys=True) + "\n"
+def _edit_trusted(edit: Callable[[dict[str, str]], dict[str, str]], config_dir: Path | None) -> None:
+    file = _trust_store_path(config_dir)
+    with _locked_file(file):
+        text = json.dumps(edit(read_trusted(config_dir)), indent=2, sort_keys=True) + "\n"
         write_atomically(file, text.encode())
 
 
 @contextmanager
-def _alone(file: Path) -> Iterator[None]:
+def _locked_file(file: Path) -> Iterator[None]:
     """Two commands at once must not lose one another's line."""
     private_folder(file.parent.resolve())
     fd = os.open(file.with_name(f".{file.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)

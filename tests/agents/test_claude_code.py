@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from holdfast.agents import AGENTS
 from holdfast.core.agent import ACTIONS
-from holdfast.core.decision import NOTHING, Context, Decision, Delivery, deny, tell
+from holdfast.core.decision import NOTHING, Context, Decision, Delivery, context_decision, deny_decision
 from holdfast.core.event import Event
 from holdfast.core.kinds import HOOK_KINDS
 
@@ -179,7 +179,7 @@ def test_long_texts_keep_head_and_tail_and_stay_in_their_limits():
 
 
 def test_a_refused_tool():
-    said = specific("PreToolUse", deny("no evidence", "no approval"))
+    said = specific("PreToolUse", deny_decision("no evidence", "no approval"))
     assert said == {
         "hookEventName": "PreToolUse",
         "permissionDecision": "deny",
@@ -194,12 +194,15 @@ def test_ask_and_allow_before_a_tool():
 
 @pytest.mark.parametrize("native", ["Stop", "SubagentStop", "UserPromptSubmit", "PostToolUse"])
 def test_a_block(native):
-    assert reply(native, deny("tests are red")) == {"decision": "block", "reason": "tests are red"}
-    assert reply(native, deny())["reason"]
+    assert reply(native, deny_decision("tests are red")) == {"decision": "block", "reason": "tests are red"}
+    assert reply(native, deny_decision())["reason"]
 
 
 def test_a_permission_is_given_or_refused():
-    assert specific("PermissionRequest", deny("not here"))["decision"] == {"behavior": "deny", "message": "not here"}
+    assert specific("PermissionRequest", deny_decision("not here"))["decision"] == {
+        "behavior": "deny",
+        "message": "not here",
+    }
     assert specific("PermissionRequest", Decision(verdict="allow"))["decision"] == {"behavior": "allow"}
     assert reply("PermissionRequest", Decision(verdict="ask")) is None
 
@@ -214,7 +217,7 @@ def test_contexts_are_fenced_and_joined(native):
 
 
 def test_context_at_the_end_of_a_turn_is_not_sent_because_it_would_continue_it():
-    assert reply("Stop", tell("memory", "by the way")) is None
+    assert reply("Stop", context_decision("memory", "by the way")) is None
 
 
 def test_notices_are_for_the_person():
@@ -222,7 +225,7 @@ def test_notices_are_for_the_person():
 
 
 def test_a_compaction_is_not_held_up():
-    assert reply("SubagentStop", deny("go on"), compaction=True) is None
+    assert reply("SubagentStop", deny_decision("go on"), compaction=True) is None
 
 
 @pytest.mark.parametrize("hook", CLAUDE.hooks, ids=lambda h: h.event)
@@ -292,6 +295,6 @@ def test_reading_and_answering_takes_microseconds():
     taken = []
     for _ in range(300):
         begun = time.perf_counter()
-        CLAUDE.write(read(payload), deny("no evidence"))
+        CLAUDE.write(read(payload), deny_decision("no evidence"))
         taken.append(time.perf_counter() - begun)
     assert sorted(taken)[150] < 500e-6

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from holdfast.cli import render
 from holdfast.core.decision import Context
-from holdfast.core.text import escape_invisible, fenced, name_invisible, strip_controls
+from holdfast.core.text import escape_invisible, name_invisible, strip_controls, wrap_context
 from holdfast.features.project.document.text import dump_yaml
 from holdfast.mcp.connection import render_answer
 from holdfast.mcp.context import Answer
@@ -37,14 +37,14 @@ anything = st.text(st.characters(exclude_categories=()), max_size=60)
 def test_no_door_in_memory_lets_it_out(text: str) -> None:
     json_ready = text.encode("utf-8", "replace").decode()
     doors = {
-        "terminal": render.clean(text),
+        "terminal": render.clean_line(text),
         "plain": strip_controls(text),
-        "page": web_text.harmless(text).replace("\r", ""),
-        "marked": str(web_text.marked(text, ["a"])).replace("\r", ""),
+        "page": web_text.sanitise_value(text).replace("\r", ""),
+        "marked": str(web_text.mark_words(text, ["a"])).replace("\r", ""),
         "named": name_invisible(text).replace("\r", ""),
         "json": render.json_text({"a": json_ready}),
         "yaml": dump_yaml({json_ready: [json_ready]}),
-        "context": fenced(Context(source=json_ready, text=text, weight=1)),
+        "context": wrap_context(Context(source=json_ready, text=text, weight=1)),
         "tool": render_answer(Answer(text, {"a": json_ready}))["content"][0]["text"],
     }
     assert {name: found for name, shown in doors.items() if (found := hidden(shown))} == {}

@@ -21,7 +21,7 @@ import psutil
 
 from holdfast.core.event import Event
 from holdfast.web.keys import Keys
-from holdfast.web.server_address import place
+from holdfast.web.server_address import running_server
 from tests.bench import event, floors
 from tests.bench.figures import fact, figure, heading, ms, p50, percentile
 from tests.bench.hook import HOOK
@@ -143,7 +143,7 @@ def memory(world: World, visitor: Visitor) -> None:
     with watched(visitor, 20, "/"):
         for n in range(20):
             visitor.get(f"/session/s-{n}")
-        daemon, web = (psutil.Process(pid).memory_info().rss for pid in (world.pid, place(world.paths)["pid"]))
+        daemon, web = (psutil.Process(pid).memory_info().rss for pid in (world.pid, running_server(world.paths)["pid"]))
         figure("the daemon's memory with 20 open pages", daemon / (1 << 20), 150, unit="MB")
         figure("the web server's memory with 20 open pages", web / (1 << 20), 150, unit="MB")
 

@@ -12,7 +12,7 @@ from holdfast.core.event import Event
 from holdfast.core.ids import delivery_key
 from holdfast.features.gates.policy import decide, derive
 from holdfast.features.gates.settings import PRESETS, GateSettings
-from holdfast.features.gates.views import Simulation, simulate
+from holdfast.features.gates.views import Simulation, simulate_rules
 from holdfast.stores import open_store
 from tests.bench import floors
 from tests.bench.figures import fact, figure, heading, p50
@@ -165,7 +165,7 @@ def _rehearsing() -> None:
         reader = store.reader()
         settings = GateSettings.of({"requirements": {"commit_plan": {}, "tests_green": {}}})
         began, worked = time.perf_counter(), time.process_time()
-        told = simulate(reader, settings, project=PROJECT)
+        told = simulate_rules(reader, settings, project=PROJECT)
         clock, cpu = time.perf_counter() - began, time.process_time() - worked
         note = f"{EVENTS / clock / 1000:.0f} by the clock on this machine now"
         figure("rehearsal, per second of CPU", EVENTS / cpu / 1000, 50, unit="k events", more_is_better=True, note=note)

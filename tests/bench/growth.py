@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from holdfast.app import build
+from holdfast.app import build_app
 from holdfast.core.decision import Delivery
 from holdfast.core.event import Event
 from holdfast.core.ids import delivery_key
@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def _fill(world: World) -> None:
-    app = build(world.paths.prepare())
+    app = build_app(world.paths.prepare())
     mark_made(app.store, app.features)
     payload = event.write(world.root / "fill.json", 700).read_bytes()
     delivery = Delivery(key="", agent="claude-code", event="PostToolUse", at=1, cwd="/", body=payload)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from holdfast.agents.shell_entry import line
+from holdfast.agents.shell_entry import shell_line
 from holdfast.install.hooks_text import python_command
 from tests.bench import event, floors
 from tests.bench.figures import fact, figure, heading, ms, p50, p99
@@ -55,7 +55,7 @@ def _against(names: Sequence[str], runs: Sequence[list[int]], ours: list[int], t
 
 def _warm(world: World, root: Path, payload: Path) -> None:
     heading(f"Native hook, daemon warm, durable answer, 2.8 KB, {ROUNDS} rounds")
-    shell = ["/bin/sh", "-c", line([str(NATIVE_HOOK), "ask", "claude-code", "PostToolUse"])]
+    shell = ["/bin/sh", "-c", shell_line([str(NATIVE_HOOK), "ask", "claude-code", "PostToolUse"])]
     *floor, ours, through_sh, true = floors.measure(
         [*_floors(root), HOOK, shell, ["/bin/true"]], payload, ROUNDS, env=world.env
     )

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.core.event import Event
-from holdfast.core.replay import fold
-from holdfast.core.state import row
+from holdfast.core.replay import fold_events
+from holdfast.core.state import state_row
 from holdfast.features.memory import FEATURE
 from holdfast.features.memory.documents import OBSERVATION
 from holdfast.features.memory.index import ranking
-from holdfast.features.memory.index.likeness import alike, like
-from holdfast.features.memory.terms import plain, stem
+from holdfast.features.memory.index.likeness import similar_word_lookup, similar_words
+from holdfast.features.memory.terms import plain_words, stem_word
 from holdfast.search import embedder, lexical
 from tests.bench.figures import fact, figure, heading, p50, p99
 from tests.features.memory.harness import PROJECT, MemoryHarness
@@ -95,7 +95,7 @@ def _with_weights(like: float, of_session: float, talks: list[Any], built: list[
 
 
 def _ranking_of(talk: dict[str, Any]) -> ranking.Ranking:
-    made = ranking.Ranking(alike())
+    made = ranking.Ranking(similar_word_lookup())
     for turn in talk["turns"]:
         made.add(f"session-{turn['session']}", _said(turn))
     return made
@@ -113,12 +113,12 @@ def _share(talk: dict[str, Any], best: Iterator[int], scores: Any, wanted: list[
 
 
 def _bm25_found(talk: dict[str, Any]) -> float:
-    counts = [Counter(map(stem, plain(_said(turn)))) for turn in talk["turns"]]
+    counts = [Counter(map(stem_word, plain_words(_said(turn)))) for turn in talk["turns"]]
     often = Counter(word for one in counts for word in one)
     mean = sum(sum(one.values()) for one in counts) / len(counts)
     found = 0.0
     for question, wanted in _answerable(talk):
-        words = {stem(word) for word in plain(question)}
+        words = {stem_word(word) for word in plain_words(question)}
         scores = [
             sum(
                 math.log(1 + (len(counts) - often[w] + 0.5) / (often[w] + 0.5))
@@ -171,7 +171,7 @@ def _found(web_context: MemoryHarness, question: str, wanted: list[str], seqs: d
 def speed(texts: int = 100_000) -> None:
     heading(f"memory: time to find among {texts:,} observations")
     chance = random.Random(1)
-    words = lexical.load().words + [_made_up(chance) for _ in range(20_000)]
+    words = lexical.load_everyday_words().words + [_made_up(chance) for _ in range(20_000)]
     weights = list(itertools.accumulate(1 / (n + 10) for n in range(len(words))))
 
     def some(count: int) -> str:
@@ -214,17 +214,17 @@ def _fill(web_context: MemoryHarness, texts: Iterator[str]) -> None:
         }
         batch.append(Event(key=this, kind="memory.observed", data=data, seq=number, **common))
         if number % 5_000 == 0:
-            docs = fold(FEATURE, batch)
+            docs = fold_events(FEATURE, batch)
             with web_context.store.transaction():
                 web_context.store.append(batch)
                 web_context.store.save(
-                    [row(FEATURE, ref, doc) for ref, doc in docs.items() if ref.kind == OBSERVATION.kind]
+                    [state_row(FEATURE, ref, doc) for ref, doc in docs.items() if ref.kind == OBSERVATION.kind]
                 )
 
 
 def _first_search(web_context: MemoryHarness) -> float:
     web_context.restarted()
-    for cache in (lexical.load, embedder.load, like):
+    for cache in (lexical.load_everyday_words, embedder.load_model, similar_words):
         cache.cache_clear()
     return _timed(web_context, "which parser did we choose for the importer") / 1e9
 

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from holdfast.app import build
+from holdfast.app import build_app
 from holdfast.core.event import Event
 from holdfast.core.feature import JobCall
 from holdfast.core.ids import delivery_key
 from holdfast.core.job import ClaimedJob
 from holdfast.core.replay import Rebuild, document_at
 from holdfast.daemon import children
-from holdfast.daemon.files import put
+from holdfast.daemon.files import put_file
 from holdfast.features.project import FEATURE
 from holdfast.features.project.jobs.refresh import refresh
 from holdfast.features.project.state import project_ref
@@ -70,13 +70,13 @@ def _holdfast(world: World, *words: str) -> None:
 
 def _look(world: World) -> None:
     """One look as the daemon's worker makes it, against one `git status` as a person types it."""
-    app = build(world.paths)
+    app = build_app(world.paths)
     reader = app.store.reader()
     root = str(world.project)
     call = JobCall(
         job=ClaimedJob(id=1, kind="project.refresh", dedupe=root, attempts=1, payload={"project": root}),
         reader=reader, settings=lambda _project: None, now=int(time.time() * 1000), state_dir=world.paths.state,
-        cancelled=lambda: False, run=children.run, put=put,
+        cancelled=lambda: False, run=children.run_child, put=put_file,
     )  # fmt: skip
     env = {**os.environ, "HOME": str(world.home)}
     works = {
@@ -105,7 +105,7 @@ def _cost(work: Callable[[], Any]) -> tuple[float, float]:
 
 
 def _rebuild(world: World) -> None:
-    app = build(world.paths.prepare())
+    app = build_app(world.paths.prepare())
     for start in range(0, EVENTS, 2000):
         app.engine.handle([_event(n) for n in range(start, min(EVENTS, start + 2000))])
     reader = app.store.reader()

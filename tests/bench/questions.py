@@ -84,7 +84,7 @@ def ask_all(name: str, asked: Sequence[Asked]) -> list[Scored]:
     root = CHECKOUTS / name
     with tempfile.TemporaryDirectory() as state:
         place = index_dir_of(Path(state), str(root))
-        told = build.run(Task(root=str(root), folder=str(place.folder), run="bench", settings=IndexSettings()))
+        told = build.run_build(Task(root=str(root), folder=str(place.folder), run="bench", settings=IndexSettings()))
         assert told.status == "completed", told
         searcher = Searcher(place)
         language = main_language(searcher)

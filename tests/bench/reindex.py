@@ -79,7 +79,7 @@ def _building(root: Path, folder: Path) -> None:
     fact("… CPU", f"{cpu:.1f} s")
     if shutil.which("ctags"):
         fact("… to `ctags -R` (which has names only)", f"{whole / ctags:.1f} ×")
-    summary = inspect.summary(place) or {}
+    summary = inspect.index_summary(place) or {}
     figure("index size to indexed source text", summary["bytes"] / summary["source_bytes"], 2)
     fact("indexed source text", f"{summary['source_bytes'] / 1e6:.1f} MB")
     _changing(root, place)
@@ -200,12 +200,12 @@ def _asking(root: Path, folder: Path) -> None:
     try:
         world.start()
         subprocess.run(["cp", "-r", str(folder / "state" / "indexes"), str(world.paths.state)], check=True)
-        first = _took(lambda: client.view("reindex.search", query="escape html"))
+        first = _took(lambda: client.ask_view("reindex.search", query="escape html"))
         figure("first question to a daemon that never searched", first * 1000, 400, unit="ms")
         asked = [*QUESTIONS * 4]
         random.Random(3).shuffle(asked)
-        times = [_took(lambda q=q: client.view("reindex.search", query=q)) for q in asked]  # type: ignore[misc]
-        chunks = client.view("reindex.search", query="x")["chunks"]
+        times = [_took(lambda q=q: client.ask_view("reindex.search", query=q)) for q in asked]  # type: ignore[misc]
+        chunks = client.ask_view("reindex.search", query="x")["chunks"]
         figure("a question, p50, through the daemon", p50(times) * 1000, 25, unit="ms", note=f"{chunks} chunks")
     finally:
         world.close()
@@ -215,7 +215,7 @@ def _embedding(root: Path) -> None:
     """Functions as they are, in one process."""
     texts = [(str(p.relative_to(root)), p.read_text("utf-8", "replace")) for p in sorted(root.rglob("django/**/*.py"))]
     given = passages(all_functions(texts))
-    model = embedder.load()
+    model = embedder.load_model()
     model.documents(given[:100])
     took = _took(lambda: model.documents(given))
     figure("chunks embedded per second and core", len(given) / took, 2000, unit="/s", more_is_better=True)

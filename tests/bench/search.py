@@ -24,7 +24,7 @@ from holdfast.search.chunks import lines_of
 from holdfast.search.embedder import Embedder, Passage
 from holdfast.search.index import database
 from holdfast.search.index.database import SCHEMA
-from holdfast.search.index.file_entry import pack_text, searchable, unpack_text
+from holdfast.search.index.file_entry import pack_text, searchable_words, unpack_text
 from holdfast.search.index.update import Embedding
 from holdfast.search.query import parse_query, whole_tokens
 from holdfast.search.settings import OFF, IndexSettings
@@ -76,7 +76,7 @@ def _keep(path: Path, files: Files) -> None:
     partial = path.with_suffix(".partial")
     with tarfile.open(partial, "w:gz") as archive:
         for name, content in files:
-            if languages.of(name) and len(content) < 2_000_000:
+            if languages.language_of_path(name) and len(content) < 2_000_000:
                 item = tarfile.TarInfo(name)
                 item.size = len(content)
                 archive.addfile(item, io.BytesIO(content))
@@ -161,10 +161,10 @@ class Haystack:
             self.db.execute("insert into chunks values (?, ?, 'function', ?, ?, ?, x'')", row)
             defined = (number, number, one.name, one.symbol, stop - start)
             self.db.execute("insert into definitions values (?, ?, ?, ?, 'function', 0, ?)", defined)
-            self.db.execute("insert into names (rowid, name) values (?, ?)", (number, lexical.squeezed(one.name)))
+            self.db.execute("insert into names (rowid, name) values (?, ?)", (number, lexical.squeeze_name(one.name)))
             tokens = " ".join(whole_tokens(one.body))
             self.db.execute("insert into tokens (rowid, token) values (?, ?)", (number, tokens))
-            words = (number, searchable(one.symbol), searchable(path), searchable(one.body))
+            words = (number, searchable_words(one.symbol), searchable_words(path), searchable_words(one.body))
             self.db.execute("insert into words (rowid, name, path, body) values (?, ?, ?, ?)", words)
             start = stop + 1
 
@@ -176,7 +176,7 @@ class Haystack:
         return self.vectors.best(self.model.query(question), ranking.DEPTH)
 
     def both(self, question: str) -> list[tuple[int, float]]:
-        mixed = ranking.mix(self.meaning(question), self.text(question))
+        mixed = ranking.mix_rankings(self.meaning(question), self.text(question))
         return sorted(mixed.items(), key=lambda one: (-one[1], one[0]))
 
     def product(self, question: str) -> list[tuple[int, float]]:
@@ -187,7 +187,7 @@ class Haystack:
         return [(one.chunk, one.score) for one in ranked.ranked(self.meaning(question), self.text(question))]
 
     def _text_of(self, db: apsw.Connection, file: int) -> list[str]:
-        return unpack_text(database.one(db, "select text from texts where file = ?", (file,))[0])
+        return unpack_text(database.fetch_required_row(db, "select text from texts where file = ?", (file,))[0])
 
 
 def questions(found: Sequence[Function]) -> list[tuple[str, int]]:
@@ -197,7 +197,7 @@ def questions(found: Sequence[Function]) -> list[tuple[str, int]]:
 
 
 def all_functions(texts: Sequence[tuple[str, str]]) -> list[Function]:
-    return [made for path, text in texts for made in functions(text, languages.of(path), path)]
+    return [made for path, text in texts for made in functions(text, languages.language_of_path(path), path)]
 
 
 def scores(
@@ -215,7 +215,11 @@ def scores(
 
 def main() -> None:
     heading("search: NDCG@10 on repositories the model has not seen")
-    model = embedder.load(Path(os.environ["HOLDFAST_MODEL"])) if os.environ.get("HOLDFAST_MODEL") else embedder.load()
+    model = (
+        embedder.load_model(Path(os.environ["HOLDFAST_MODEL"]))
+        if os.environ.get("HOLDFAST_MODEL")
+        else embedder.load_model()
+    )
     totals: dict[str, list[tuple[float, float, float]]] = {}
     print(
         f"    {'repository':<12}{'functions':>10}{'questions':>10}{'full text':>11}{'meaning':>9}{'both':>8}{'product':>9}"

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.app import build
+from holdfast.app import build_app
 from holdfast.core.engine import Engine
 from holdfast.core.event import Event
 from holdfast.core.feature import Feature
 from holdfast.core.ports import Doc, Ref, Store
-from holdfast.core.replay import fold
-from holdfast.core.state import row
+from holdfast.core.replay import fold_events
+from holdfast.core.state import state_row
 from holdfast.features.sessions import FEATURE
 from holdfast.features.sessions.settings import SessionsSettings
 from holdfast.stores import open_store
@@ -84,12 +84,12 @@ def timed(work: Callable[[], object]) -> int:
 
 def fill(world: World, log: Iterable[Event]) -> None:
     """Appended and folded by hand: quicker than an engine, and the same in the end."""
-    app = build(world.paths.prepare())
+    app = build_app(world.paths.prepare())
     docs: dict[Ref, Doc] = {}
     batch: list[Event] = []
     for event in log:
         batch.append(event)
-        fold(FEATURE, [event], docs)
+        fold_events(FEATURE, [event], docs)
         if len(batch) == BATCH:
             _keep(app.store, batch, docs)
     _keep(app.store, batch, docs)
@@ -101,7 +101,7 @@ def _keep(store: Store, batch: list[Event], docs: dict[Ref, Doc]) -> None:
     with store.transaction():
         if batch:
             store.append(batch)
-        store.save([row(FEATURE, ref, doc) for ref, doc in docs.items()])
+        store.save([state_row(FEATURE, ref, doc) for ref, doc in docs.items()])
     batch.clear()
     for ref in [ref for ref, doc in docs.items() if getattr(doc, "status", "") == "completed"]:
         del docs[ref]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.app import build
+from holdfast.app import build_app
 from holdfast.core.decision import Delivery
 from holdfast.core.ids import delivery_key
 from holdfast.paths import Paths
@@ -38,7 +38,7 @@ def main() -> None:
 
 def _store_limit(root: Path, payload: Path, size: int) -> float:
     """The same events straight into the store in this process, in batches of that size: no socket, no features."""
-    app = build(Paths(root).prepare())
+    app = build_app(Paths(root).prepare())
     delivery = Delivery(key="", agent="claude-code", event="PostToolUse", at=1, cwd="/", body=payload.read_bytes())
     template = app.engine.ports.read(delivery)
     batches = [

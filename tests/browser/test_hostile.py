@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from holdfast.web import forward
-from holdfast.web.text import harmless
+from holdfast.web.text import sanitise_value
 from tests.browser import hostile, looks
 from tests.kit import World, git
 
@@ -61,7 +61,7 @@ class Hostile:
     def _fire(self, event: str, fields: dict[str, Any]) -> None:
         common = {"session_id": self.sessions[-1], "transcript_path": "/none.jsonl", "cwd": str(self.project)}
         payload = json.loads(json.dumps({**common, "hook_event_name": event, **fields}).replace("\\ud800", "\\ufffd"))
-        forward.hook(self.world.paths, "ask", "claude-code", event, payload)
+        forward.forward_hook(self.world.paths, "ask", "claude-code", event, payload)
 
     def _scenario(self) -> None:
         folder = self.project / "uat" / "scenarios"
@@ -182,7 +182,7 @@ def test_two_hundred_sessions_each_with_its_own(visitor: Any, attacked: Hostile)
 
 def _start(text: str) -> str:
     """As the page names what would not be seen; its first letters, for the rest may be cut off."""
-    return harmless(" ".join(text.replace("\ud800", "\ufffd").split()))[:16].strip()
+    return sanitise_value(" ".join(text.replace("\ud800", "\ufffd").split()))[:16].strip()
 
 
 def test_events_and_reasons(visitor: Any, attacked: Hostile) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.app import build
+from holdfast.app import build_app
 from holdfast.core.event import Event
 from tests.bench.sessions import an_event, fill
 from tests.kit import World, wait_until
@@ -36,7 +36,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     made = World(tmp_path_factory.mktemp("long"))
     events = made_events()
     fill(made, itertools.islice(events, FOLDED))
-    store = build(made.paths.prepare()).store
+    store = build_app(made.paths.prepare()).store
     while batch := list(itertools.islice(events, 20_000)):
         with store.transaction():
             store.append(batch)

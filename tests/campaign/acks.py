@@ -122,7 +122,7 @@ def judge(world: World, wanted: set[str], maybe: frozenset[str] | set[str] = fro
     assert not doubled, f"doubled: {doubled[:5]}"
     assert set(found) <= wanted | maybe, f"from nowhere: {sorted(set(found) - wanted - maybe)[:5]}"
     if world.paths.database.exists():  # else the log is a server's
-        backup.check(world.paths.database)
+        backup.check_database(world.paths.database)
     wait_until(lambda: state_is_replay(world), "state = replay of the log (P5)")
 
 

@@ -79,7 +79,7 @@ class FakeAgent:
         }  # fmt: skip
         assert self.process.stdin
         words = [*hook_command(), mode, "claude-code", event]
-        words = ["sh", "-c", shell_entry.line(words)] if self.shell else words
+        words = ["sh", "-c", shell_entry.shell_line(words)] if self.shell else words
         self.process.stdin.write(json.dumps([words, payload]) + "\n")
         self.process.stdin.flush()
 

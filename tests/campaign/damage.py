@@ -40,7 +40,7 @@ def _one(world: World, way: str, chance: random.Random, told: dict[str, int]) ->
     for n, call in enumerate(sorted(first)):
         assert send(world, frame(call)) is not None
         if n == EVENTS // 2:
-            backup.write(world.paths.database, world.paths.backups)
+            backup.write_backup(world.paths.database, world.paths.backups)
     BREAK[way](world, chance)
     assert fire(world, "after", "ask") == 0
     found = settled(world)
@@ -53,7 +53,7 @@ def _one(world: World, way: str, chance: random.Random, told: dict[str, int]) ->
 
 def _sound(world: World) -> bool:
     try:
-        backup.check(world.paths.database)
+        backup.check_database(world.paths.database)
         return True
     except Exception:
         return False

@@ -106,9 +106,9 @@ def erase_under(world: World, fault: str) -> int:
         assert ask(world), "it can be asked again"
     wait_until(lambda: not partials(world), "half-written files are removed")
     assert not leftovers(world), f"{fault}: left in {leftovers(world)}"
-    backup.check(world.paths.database)
-    for made in backup.listed(world.paths.backups):
-        backup.check(made)
+    backup.check_database(world.paths.database)
+    for made in backup.list_backups(world.paths.backups):
+        backup.check_database(made)
     assert state_is_replay(world), f"{fault}: state is not the replay of the log"
     return int(early)
 

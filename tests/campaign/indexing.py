@@ -80,7 +80,7 @@ def _killed(tree: Tree, after: float, rebuild: bool) -> None:
     time.sleep(after)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    wait_until(lambda: database.holder(tree.place.claim) is None, "the claim is free at once", 2.0)
+    wait_until(lambda: database.claim_holder(tree.place.claim) is None, "the claim is free at once", 2.0)
 
 
 def _fresh(tree: Tree, folder: Path) -> set:

@@ -132,20 +132,20 @@ def an_old_schema(world: World) -> None:
 
 def migrated(world: World) -> None:
     judge(world, PROMISED)
-    for made in backup.listed(world.paths.backups):
-        backup.check(made)
+    for made in backup.list_backups(world.paths.backups):
+        backup.check_database(made)
 
 
 def backups_whole(world: World) -> None:
-    for made in backup.listed(world.paths.backups):
-        backup.check(made)
+    for made in backup.list_backups(world.paths.backups):
+        backup.check_database(made)
     judge(world, PROMISED)
 
 
 def damaged(world: World) -> None:
     """A backup of all, and then a hole in the middle of the file."""
     some_events(world)
-    backup.write(world.paths.database, world.paths.backups)
+    backup.write_backup(world.paths.database, world.paths.backups)
     db = apsw.Connection(str(world.paths.database))
     db.execute("pragma wal_checkpoint(truncate)").fetchall()
     db.close()

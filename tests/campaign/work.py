@@ -23,7 +23,7 @@ def migration(paths: Paths) -> None:
 
 
 def backing_up(paths: Paths) -> None:
-    backup.write(paths.database, paths.backups, reason="test")
+    backup.write_backup(paths.database, paths.backups, reason="test")
 
 
 def repair(paths: Paths) -> None:
@@ -34,7 +34,7 @@ def repair(paths: Paths) -> None:
 def install(paths: Paths) -> None:
     from holdfast.install import hooks
 
-    hooks.install(AGENTS["claude-code"], "project", paths.state.parent / "project", paths.state)
+    hooks.install_hooks(AGENTS["claude-code"], "project", paths.state.parent / "project", paths.state)
 
 
 if __name__ == "__main__":

@@ -38,9 +38,9 @@ def test_a_broken_settings_file_is_left_alone_and_up_fails(world: World) -> None
 
 
 def test_a_machine_without_git_is_told_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert list(checks._git()) == []
+    assert list(checks._check_git()) == []
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert [finding.mend for finding in checks._git()] == ["install git, then: holdfast daemon restart"]
+    assert [finding.mend for finding in checks._check_git()] == ["install git, then: holdfast daemon restart"]
     assert readiness.next_commands([])[-1] == "install git, then: holdfast up"
 
 

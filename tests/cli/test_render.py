@@ -15,18 +15,18 @@ def test_brackets_are_text(text: str, capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_control_characters_are_left_out() -> None:
-    assert render.clean("a\x1b[31mred\x07\u202e b") == "ared b"
+    assert render.clean_line("a\x1b[31mred\x07\u202e b") == "ared b"
 
 
 def test_long_text_is_cut_with_a_mark() -> None:
-    assert render.clean("x" * 500, 10) == "x" * 9 + "…"
+    assert render.clean_line("x" * 500, 10) == "x" * 9 + "…"
 
 
 @pytest.mark.parametrize(
     ("seconds", "said"), [(3, "3 s ago"), (125, "2 min ago"), (7300, "2 h ago"), (200_000, "2 d ago")]
 )
 def test_ages(seconds: int, said: str) -> None:
-    assert render.ago(0, seconds * 1000) == said
+    assert render.time_ago(0, seconds * 1000) == said
 
 
 def test_a_narrow_terminal_loses_columns_and_never_ids(capsys: pytest.CaptureFixture[str]) -> None:

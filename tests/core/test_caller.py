@@ -54,7 +54,7 @@ def test_the_environment_of_an_agents_shell_tells_it() -> None:
 
 
 def test_below_a_sessions_process_it_depends_on_the_session_and_on_running_calls() -> None:
-    me = machine.look(os.getpid())
+    me = machine.look_up_process(os.getpid())
     assert me
     with started([sys.executable, "-c", WAITS]) as pid:
         assert not judge_caller(pid, [AgentProcess(me.pid, me.start)]).is_agent
@@ -83,9 +83,9 @@ def test_a_shell_that_only_starts_the_hook_is_looked_through(tmp_path: Path) -> 
     hook.write_text(f'#!/bin/sh\n"{sys.executable}" -c "{WAITS}"\n')
     hook.chmod(0o755)
     with started(["bash", "-c", f"{hook} ask claude-code PreToolUse || true"]) as pid:
-        parent = machine.look(pid)
+        parent = machine.look_up_process(pid)
         assert parent
-        shell = machine.look(parent.parent)
+        shell = machine.look_up_process(parent.parent)
         assert shell and shell.name == "holdfast-hook"
         assert ProcessChains().above(shell.pid)[0] == os.getpid()
 

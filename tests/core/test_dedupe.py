@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from holdfast.app import App, build
+from holdfast.app import App, build_app
 from holdfast.core.decision import Delivery
 from holdfast.core.errors import StoreUnavailable
 from holdfast.core.event import AT_ONCE_MS, KEPT, WINDOW_MS, Deduplicator
@@ -26,7 +26,7 @@ BOTH = (
 
 @pytest.fixture
 def app(tmp_path: Path):
-    made = build(Paths(tmp_path / "state").prepare())
+    made = build_app(Paths(tmp_path / "state").prepare())
     yield made
     made.store.close()
 
@@ -109,7 +109,7 @@ def test_a_restart_forgets_nothing(app, tmp_path):
     call = {**CALL, "tool_use_id": "toolu_1"}
     deliver(app, call)
     app.store.close()
-    second = build(Paths(tmp_path / "state"))
+    second = build_app(Paths(tmp_path / "state"))
     assert deliver(second, call, at=AT + 400) == [0]
     app.store, app.engine = second.store, second.engine
     assert count(app) == 1

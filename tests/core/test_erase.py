@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from holdfast.core.erase import INSTEAD, Quotation, build_eraser, excerpts
+from holdfast.core.erase import INSTEAD, Quotation, build_eraser, find_excerpts
 
 TEXT = "The codename of\nthe merger is Zebrafinch, tell nobody"
 LONG = "Our staging password rotates every Tuesday because the vendor Marmalade insists upon it in writing"
@@ -100,4 +100,4 @@ def test_probes_are_letters_no_spelling_hides() -> None:
 
 
 def test_excerpts_name_the_field() -> None:
-    assert list(excerpts({"a": {"b": ["x", TEXT]}}, Quotation(TEXT)))[0][0] == "a.b"
+    assert list(find_excerpts({"a": {"b": ["x", TEXT]}}, Quotation(TEXT)))[0][0] == "a.b"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.decision import Context
-from holdfast.core.text import FENCE_TAG, fenced, sanitise, tokens, within_budget
+from holdfast.core.text import FENCE_TAG, estimate_tokens, sanitise, within_budget, wrap_context
 
 ROLES = ("system", "user", "assistant", "human", "function", "tool", "antml:x", "important", "hook", FENCE_TAG)
 PIECES = st.sampled_from(
@@ -22,7 +22,7 @@ CONTEXTS = st.builds(Context, source=HOSTILE, text=HOSTILE, weight=st.integers(0
 
 @given(CONTEXTS)
 def test_no_text_closes_its_fence(context):
-    lines = fenced(context)
+    lines = wrap_context(context)
     assert len(re.findall(rf"<\s*/?\s*{FENCE_TAG}", lines, re.IGNORECASE)) == 2
     assert lines.startswith(f'<{FENCE_TAG} source="')
     assert lines.endswith(f"\n</{FENCE_TAG}>")
@@ -30,7 +30,7 @@ def test_no_text_closes_its_fence(context):
 
 @given(CONTEXTS)
 def test_the_source_cannot_leave_its_quotes(context):
-    first = fenced(context).partition("\n")[0]
+    first = wrap_context(context).partition("\n")[0]
     assert re.fullmatch(rf'<{FENCE_TAG} source="[\w.:/-]*">', first)
 
 
@@ -60,7 +60,7 @@ def test_ordinary_text_stays_as_it_is(text):
 @given(st.lists(CONTEXTS, max_size=8), st.integers(-5, 200))
 def test_the_budget_is_never_exceeded(contexts, budget):
     kept, left_out = within_budget(contexts, budget)
-    assert sum(tokens(c.text) for c in kept) <= max(0, budget)
+    assert sum(estimate_tokens(c.text) for c in kept) <= max(0, budget)
     assert sorted(map(id, kept + left_out)) == sorted(map(id, contexts))
     assert kept == [c for c in contexts if any(c is k for k in kept)]
 
@@ -69,10 +69,12 @@ def test_the_budget_is_never_exceeded(contexts, budget):
 def test_what_was_left_out_would_not_have_fitted_beside_the_heavier(contexts, budget):
     kept, left_out = within_budget(contexts, budget)
     for context in left_out:
-        heavier = sum(tokens(k.text) for k in kept if k.weight >= context.weight)
-        assert heavier + tokens(context.text) > budget
+        heavier = sum(estimate_tokens(k.text) for k in kept if k.weight >= context.weight)
+        assert heavier + estimate_tokens(context.text) > budget
 
 
 @given(st.text(), st.text())
 def test_more_text_never_costs_less(a, b):
-    assert max(tokens(a), tokens(b)) <= tokens(a + b) <= tokens(a) + tokens(b)
+    assert (
+        max(estimate_tokens(a), estimate_tokens(b)) <= estimate_tokens(a + b) <= estimate_tokens(a) + estimate_tokens(b)
+    )

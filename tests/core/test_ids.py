@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from holdfast.core.ids import (
     LONGEST_NAME,
-    alias,
-    bounded,
+    bounded_name,
     delivery_key,
     native_session_id,
+    session_alias,
     shared_session_key,
 )
 
@@ -21,20 +21,20 @@ MILLISECONDS = st.integers(0, 2**48 - 1)
 
 @given(NAMES, NAMES)
 def test_two_names_stay_two(a, b):
-    assert (bounded(a) == bounded(b)) == (a == b)
+    assert (bounded_name(a) == bounded_name(b)) == (a == b)
 
 
 @given(NAMES)
 def test_a_bounded_name_is_short_printable_and_stays(name):
-    short = bounded(name)
+    short = bounded_name(name)
     assert len(short) <= LONGEST_NAME
     assert short.isprintable()
-    assert bounded(short) == short
+    assert bounded_name(short) == short
 
 
 @given(st.text(st.characters(categories=["L", "N", "P"]), max_size=LONGEST_NAME))
 def test_an_ordinary_name_is_its_own(name):
-    assert bounded(name) == name
+    assert bounded_name(name) == name
 
 
 @given(MILLISECONDS, MILLISECONDS)
@@ -61,9 +61,9 @@ def test_without_a_time_it_is_now():
 
 
 def test_the_alias_tells_seed_ids_apart():
-    assert alias("session_20251201_101112") != alias("session_20251201_101113")
-    assert alias("a1b2c3d4-e5f6-7890-abcd-ef1234567890") == "a1b2c3d4"
-    assert all(len(alias(name)) <= 8 for name in ("", "x", "session_", "a" * 100))
+    assert session_alias("session_20251201_101112") != session_alias("session_20251201_101113")
+    assert session_alias("a1b2c3d4-e5f6-7890-abcd-ef1234567890") == "a1b2c3d4"
+    assert all(len(session_alias(name)) <= 8 for name in ("", "x", "session_", "a" * 100))
 
 
 def test_the_key_of_a_session_that_shares_its_id():

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from holdfast.app import App, build
+from holdfast.app import App, build_app
 from holdfast.core.decision import Delivery
 from holdfast.core.event import KEPT, Event, SessionOwners
 from holdfast.core.ids import delivery_key
@@ -29,7 +29,7 @@ CALL = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"co
 
 @pytest.fixture
 def app(tmp_path: Path):
-    made = build(Paths(tmp_path / "state").prepare())
+    made = build_app(Paths(tmp_path / "state").prepare())
     yield made
     made.store.close()
 

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.core.erase import Quotation
 from holdfast.core.event import Event
-from holdfast.daemon.erase_files import quotes
+from holdfast.daemon.erase_files import quotes_text
 from holdfast.daemon.erase_intent import EraseIntent, new_intent, open_intents, remove_intent, save_intent
 from holdfast.paths import INTENT_SUFFIX, Paths, plain_files
 from tests.kit import World, alive, wait_until
@@ -135,8 +135,8 @@ def test_an_intent_is_private_and_survives_only_whole(tmp_path: Path) -> None:
 def test_a_file_is_searched_piece_by_piece(tmp_path: Path) -> None:
     big = tmp_path / "big"
     big.write_bytes(b"x " * (2 << 20) + TEXT.encode() + b" y" * 1000)
-    assert quotes(big, [Quotation(TEXT)])
-    assert not quotes(big, [Quotation("something else entirely, and not here")])
+    assert quotes_text(big, [Quotation(TEXT)])
+    assert not quotes_text(big, [Quotation("something else entirely, and not here")])
 
 
 def test_a_daemon_ends_when_its_state_folder_is_replaced(world: World) -> None:

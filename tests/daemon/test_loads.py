@@ -26,7 +26,7 @@ def test_nor_do_settings_and_scenarios_bring_it() -> None:
         "from holdfast.features.uat import scenario as scenario_file\n"
         "settings = open_settings().settings; settings.defaults(); json_schema(settings)\n"
         "assert settings.sections['gates'].of({'requirements': {'a': {}}}).rules\n"
-        "assert scenario_file.parse(b'name: x\\nsteps: [{action: click}]', 'x')[0]\n"
+        "assert scenario_file.parse_scenario(b'name: x\\nsteps: [{action: click}]', 'x')[0]\n"
         "print('pydantic' in sys.modules)"
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -10,7 +10,7 @@ from holdfast.core.event import Event
 from holdfast.core.ports import EventQuery
 from holdfast.daemon import repair
 from holdfast.ingest.log import Log
-from holdfast.ingest.store_guard import HighWaterMark, StoreGuard, forget
+from holdfast.ingest.store_guard import HighWaterMark, StoreGuard, remove_high_water_mark
 from holdfast.paths import Paths
 from holdfast.stores import backup
 from holdfast.stores.sqlite import SqliteStore
@@ -99,7 +99,7 @@ def test_the_log_of_the_daemon_takes_any_text(paths: Paths) -> None:
 def damaged(paths: Paths) -> None:
     store = SqliteStore(paths.database)
     an_engine(store).handle(events(50))
-    backup.write(paths.database, paths.backups)
+    backup.write_backup(paths.database, paths.backups)
     an_engine(store).handle(events(30, body=b"x" * 2000))
     store.close()
     with paths.database.open("r+b") as file:
@@ -141,7 +141,7 @@ def test_a_log_that_ends_too_early_is_damage(paths: Paths) -> None:
     high_water_mark.saw(7)
     with pytest.raises(StoreDamaged):
         repair.check_head(paths.database, paths, HighWaterMark(paths.database).head)
-    forget(paths.database)
+    remove_high_water_mark(paths.database)
     repair.check_head(paths.database, paths, HighWaterMark(paths.database).head)
 
 

@@ -25,12 +25,12 @@ pytestmark = pytest.mark.fault
 # ── schemas ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.skipif(migrate.newest("sqlite") < 2, reason="there is only one schema so far")
+@pytest.mark.skipif(migrate.newest_version("sqlite") < 2, reason="there is only one schema so far")
 def test_an_old_schema_is_migrated_after_a_backup(world: World) -> None:
     an_old_schema(world)
     assert fire(world, "after", "start") == 0
     judge(world, {"stored-0", "stored-1", "stored-2", "after"})
-    assert any("before-migration" in made.name for made in backup.listed(world.paths.backups))
+    assert any("before-migration" in made.name for made in backup.list_backups(world.paths.backups))
 
 
 def test_a_newer_schema_is_left_alone_and_hooks_go_on(world: World) -> None:
@@ -47,7 +47,7 @@ def test_a_newer_schema_is_left_alone_and_hooks_go_on(world: World) -> None:
     assert world.paths.database.read_bytes() == content
     assert spooled(world.paths.spool)
     db = apsw.Connection(str(world.paths.database))
-    db.pragma("user_version", migrate.newest("sqlite"))  # Holdfast is upgraded.
+    db.pragma("user_version", migrate.newest_version("sqlite"))  # Holdfast is upgraded.
     db.close()
     judge(world, {"before", *(f"meanwhile-{n}" for n in range(3))})
 
@@ -91,7 +91,7 @@ def test_a_clock_that_jumps_changes_no_order_and_loses_nothing(world: World, shi
         assert fire(world, f"hook-{n}", "ask") == 0
         sent.append(f"hook-{n}")
         if n % 2:
-            backup.write(world.paths.database, world.paths.backups)
+            backup.write_backup(world.paths.database, world.paths.backups)
             world.kill()
             serving(world)
     judge(world, set(sent))
@@ -103,7 +103,7 @@ def test_a_backup_made_after_the_clock_was_set_back_is_not_the_first_to_go(tmp_p
     world.paths.backups.mkdir(exist_ok=True)
     for n in range(backup.KEEP):
         shutil.copy(world.paths.database, world.paths.backups / f"2099010{n + 1}T000000Z-daily.db")
-    made = backup.write(world.paths.database, world.paths.backups)
+    made = backup.write_backup(world.paths.database, world.paths.backups)
     assert made.exists()
 
 

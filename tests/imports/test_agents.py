@@ -17,7 +17,7 @@ from holdfast.imports import IMPORTERS, source
 from holdfast.imports.history import number_turns
 from holdfast.imports.source import Place, Skipped
 from holdfast.usage.model import KINDS, Usage, total_of
-from holdfast.usage.scan import Ledger, scan
+from holdfast.usage.scan import Ledger, scan_usage
 from holdfast.usage.spending import Spending
 from tests.usage.kit import EXPECTED, sample_home
 
@@ -93,7 +93,7 @@ def test_the_tokens_are_those_that_are_read_live(agent, tmp_path):
     home = sample_home(tmp_path, agent)
     events, _ = told(home, agent)
     assert spent(events) == EXPECTED[agent]
-    read = {record.key for record in scan(home, [agent], Ledger())}
+    read = {record.key for record in scan_usage(home, [agent], Ledger())}
     assert {e.key for e in events if e.kind == "model.answered"} == read, "one event, whichever way it comes"
     assert all(e.data["model"] for e in events if e.kind == "model.answered")
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from holdfast.core.event import Event
 from holdfast.core.kinds.gates_events import SatisfiedRequirement
 from holdfast.features.project.document.v4 import project_document
-from holdfast.features.project.files import document_text, sealed
+from holdfast.features.project.files import document_text, seal_text
 from holdfast.features.project.state import Project
 from holdfast.imports import IMPORTERS
-from holdfast.imports.source import Place, Skipped, milliseconds
+from holdfast.imports.source import Place, Skipped, parse_milliseconds
 
 SAMPLES = Path(__file__).parent / "samples"
 
@@ -158,7 +158,7 @@ def test_session_state_in_the_documented_folder_and_never_our_own(place):
     """S1-18, S1-16: `~/.claude/sessions/<project>/`; what Holdfast itself wrote there is no history."""
     put(place.home, ".claude/sessions/project/SESSION_STATE.md", V3)
     assert len(told("session-state", place)[0]) == 3
-    ours = sealed(document_text(project_document(Project(project=str(place.project)), 0)))
+    ours = seal_text(document_text(project_document(Project(project=str(place.project)), 0)))
     (place.home / ".claude/sessions/project/SESSION_STATE.md").write_bytes(ours)
     assert told("session-state", place) == ([], [])
 
@@ -258,4 +258,4 @@ def test_nothing_that_stands_in_a_file_breaks_an_import(name, data, tmp_path_fac
      ("never", 0), (None, 0), (True, 0), (-5, 0), (float("inf"), 0), (float("nan"), 0)],
 )  # fmt: skip
 def test_times(value, at):
-    assert milliseconds(value) == at
+    assert parse_milliseconds(value) == at

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.core.agent import Agent, Hook
-from holdfast.core.decision import Decision, Delivery, tell
+from holdfast.core.decision import Decision, Delivery, context_decision
 from holdfast.core.engine import Engine, Outcome
 from holdfast.core.errors import StoreDamaged, StoreUnavailable
 from holdfast.core.event import Event
@@ -38,7 +38,7 @@ def enqueue(_state: State, event: Event, _settings: object) -> list[Job]:
 
 def decide(state: State, event: Event, _settings: object) -> Decision | None:
     doc = state.get("count", event.session) or {"n": 0}
-    return tell("test", f"{doc['n']} so far") if event.kind == "tool.started" else None
+    return context_decision("test", f"{doc['n']} so far") if event.kind == "tool.started" else None
 
 
 def a_feature() -> Feature:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import mcp
-from holdfast.core.text import tokens
+from holdfast.core.text import estimate_tokens
 from holdfast.mcp.tools import TOOLS
 from tests.kit import BIN, World, awaited, wait_until
 from tests.mcp.clients import Connected, call_tools, over_stdio, text_of
@@ -45,7 +45,7 @@ def test_the_list_is_small_and_every_tool_says_what_it_does(connect: Connect) ->
         assert tool.annotations.read_only_hint or tool.annotations.destructive_hint is False
         assert tool.output_schema and tool.description
     tools = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed.tools]
-    assert tokens(json.dumps(tools, separators=(",", ":"))) <= 1000
+    assert estimate_tokens(json.dumps(tools, separators=(",", ":"))) <= 1000
 
 
 def test_every_tool_answers(connect: Connect, world: World) -> None:

@@ -56,7 +56,7 @@ def test_claude_reads_a_finished_turn(
 
     [request] = [r for r in model.requests if any(SYSTEM[:60] in words for words in all_strings(r.body))]
     assert not request.body.get("tools")
-    sent = fence.tokens(json.dumps(request.body))
-    ours = fence.tokens(SYSTEM) + fence.tokens("what is the parser like" * 4)
+    sent = fence.estimate_tokens(json.dumps(request.body))
+    ours = fence.estimate_tokens(SYSTEM) + fence.estimate_tokens("what is the parser like" * 4)
     assert sent - ours < OWN_TOKENS
     assert {e.session for e in held.hooks_seen()} == {held.hooks_seen()[0].session}

@@ -15,8 +15,8 @@ import pytest
 
 from holdfast.usage.model import Usage, UsageRecord, total_of
 from holdfast.usage.prices import load_table
-from holdfast.usage.report import total
-from holdfast.usage.scan import scan
+from holdfast.usage.report import sum_all_records
+from holdfast.usage.scan import scan_usage
 from tests.usage.generate import Generator
 
 from .agent import Agent
@@ -156,7 +156,7 @@ def test_what_is_read_is_what_the_model_said(name: str, agent: Agent, model: Mod
         model.script([spending(text("again done"), input=4000, output=104, cache_read=50_000)])
         assert agent.run("and again", *kind.again, timeout=120).returncode == 0
         assert "please do it" in json.dumps(model.conversation()[-1].body), "the session went on"
-    records = list(scan(agent.home, [name]))
+    records = list(scan_usage(agent.home, [name]))
     assert same(records, said_by(model, kind), kind), (records, model.replies)
     if kind.knows_reasoning:
         assert total_of([record.spent for record in records]).reasoning is not None
@@ -202,9 +202,9 @@ def assert_same_as_ccusage(home: Path, records: list[UsageRecord], figures: tupl
 def test_generated_transcripts_come_to_the_same_in_ccusage(tmp_path: Path) -> None:
     """Streamed messages, forks and subagents: tokens to the last one, money but for the rounding of each call."""
     Generator(tmp_path).write(sessions=60, messages=50)
-    records = list(scan(tmp_path, ["claude-code"]))
+    records = list(scan_usage(tmp_path, ["claude-code"]))
     assert_same_as_ccusage(tmp_path, records, ("input", "output", "cache_read", "total"))
-    assert abs(total(records, load_table()).cost - ccusage(tmp_path)["cost"]) < len(records)
+    assert abs(sum_all_records(records, load_table()).cost - ccusage(tmp_path)["cost"]) < len(records)
 
 
 def ccusage(home: Path) -> dict[str, int]:
@@ -226,7 +226,7 @@ MODELS = ("claude-opus-5-5", "claude-sonnet-5-5", "claude-sonnet-4-6", "claude-h
 def test_the_cost_is_claude_codes_own_figure(name: str, agent: Agent, model: ModelServer, model_name: str) -> None:
     spend(model, KINDS[name])
     result = agent.run("please do it", "--output-format", "json", "--model", model_name)
-    ours = total(scan(agent.home, [name]), load_table())
+    ours = sum_all_records(scan_usage(agent.home, [name]), load_table())
     theirs = json.loads(result.stdout)["total_cost_usd"] * 1_000_000
     assert ours.unpriced == set()
     assert abs(ours.cost - theirs) <= theirs * 0.005, (ours, result.stdout)

@@ -71,7 +71,7 @@ def test_both_read_escapes_alike(text: bytes, percent: bool) -> None:
     library = anchors.load_library()
     assert library is not None
     decoded, out, source = views._decode_natively(library, text, percent)
-    assert (decoded, list(out), list(source)) == views._decode(text, percent)
+    assert (decoded, list(out), list(source)) == views._decode_escapes(text, percent)
 
 
 @settings(max_examples=80, deadline=None)
@@ -79,4 +79,4 @@ def test_both_read_escapes_alike(text: bytes, percent: bool) -> None:
 def test_both_read_json_alike(value: object, ascii_only: bool) -> None:
     body = json.dumps(value, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
     text, *places = views._flatten_natively(body)
-    assert (text, *map(list, places)) == views._flatten(body)
+    assert (text, *map(list, places)) == views._flatten_json(body)

@@ -85,7 +85,7 @@ def test_too_many_files_is_said_and_the_old_index_answers(tree: Tree) -> None:
 def test_too_many_files_from_the_start_leave_no_empty_index(tree: Tree) -> None:
     tree.write({f"f{n}.py": "x = 1\n" for n in range(30)})
     assert tree.index(settings=IndexSettings(most_files=20)).status == "failed"
-    assert inspect.summary(tree.place) is None
+    assert inspect.index_summary(tree.place) is None
 
 
 def test_files_that_are_left_out_and_why(tree: Tree) -> None:
@@ -185,7 +185,7 @@ def test_nor_when_it_is_put_there_while_we_read(tree: Tree, tmp_path: Path) -> N
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "a.py").write_text("def stolen():\n    return 1\n")
     tree.write({"pkg/a.py": WHEEL})
-    listed = checkout.look(str(tree.root), IndexSettings())
+    listed = checkout.list_checkout(str(tree.root), IndexSettings())
     shutil.rmtree(tree.root / "pkg")
     (tree.root / "pkg").symlink_to(tmp_path / "outside")
     made = read_entry(str(tree.root), listed.files[0], IndexSettings())
@@ -249,7 +249,7 @@ def _in_a_child(prepare: Callable[[], None], tree: Tree) -> Result:
     if not child:
         try:
             prepare()
-            os.write(writer, msgspec.json.encode(build.run(tree.task())))
+            os.write(writer, msgspec.json.encode(build.run_build(tree.task())))
         finally:
             os._exit(0)
     os.close(writer)
@@ -278,7 +278,7 @@ def test_a_corrupt_index_is_said_and_made_anew(tree: Tree, damage: str) -> None:
         tree.ask("f7")
     except IndexDamaged as error:
         assert "holdfast index" in error.message
-    assert inspect.summary(tree.place) is not None
+    assert inspect.index_summary(tree.place) is not None
     tree.write({"m7.py": "def f7():\n    return 'changed'\n", "new.py": WHEEL})
     told = tree.index()
     assert told.status == "completed"
@@ -357,7 +357,7 @@ def test_a_root_that_is_gone(tree: Tree) -> None:
 def test_no_index_yet(tree: Tree) -> None:
     with pytest.raises(NoIndex):
         tree.ask("anything")
-    assert inspect.summary(tree.place) is None
+    assert inspect.index_summary(tree.place) is None
 
 
 def test_the_last_of_the_disk_is_left_to_the_log(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -126,8 +126,8 @@ def test_any_question_is_answered(tree: Tree, asked: str) -> None:
 
 def test_the_outline_of_a_file(tree: Tree) -> None:
     with Searcher(tree.place).read() as db:
-        found = symbols.outline(db, "app/upload.py")
-        assert symbols.outline(db, "nowhere.py") is None
+        found = symbols.file_outline(db, "app/upload.py")
+        assert symbols.file_outline(db, "nowhere.py") is None
     assert found
     assert [(one.symbol, one.line, one.end) for one in found.definitions] == [
         ("send_chunk", 4, 12), ("UploadSession", 15, 21), ("UploadSession.resume_interrupted", 16, 21),

@@ -194,7 +194,7 @@ def test_killed_anywhere_the_next_run_makes_it_whole(tree: Tree) -> None:
             tree.write({name: f"def g{number}():\n    return '{rng.random()}'\n" * rng.randrange(1, 5)})
         _killed(tree, rng.random() * took * 1.2, rebuild=rng.random() < 0.4)
         # At once, or when the git it was just about to start has started: until then that one has the file open, too.
-        wait_until(lambda: database.holder(tree.place.claim) is None, "the claim is free", 2.0)
+        wait_until(lambda: database.claim_holder(tree.place.claim) is None, "the claim is free", 2.0)
         if tree.place.current():
             tree.ask("return a number")
     assert tree.index().status == "completed"
@@ -214,7 +214,7 @@ def _killed(tree: Tree, after: float, rebuild: bool) -> None:
     child = os.fork()
     if not child:
         try:
-            build.run(tree.task(rebuild=rebuild))
+            build.run_build(tree.task(rebuild=rebuild))
         finally:
             os._exit(0)
     time.sleep(after)
@@ -226,13 +226,13 @@ def test_a_live_run_keeps_its_claim_however_old_it_is(tree: Tree) -> None:
     """D3, C5: nothing but its owner's end frees it; a heartbeat that stopped decides nothing."""
     tree.write({"a.py": BODIES[0]})
     tree.index()
-    with database.held(tree.place.claim, "old") as mine:
+    with database.hold_claim(tree.place.claim, "old") as mine:
         mine._holder = database.Holder(pid=os.getpid(), start=0.0, run="old", at=0, beat=0)
         assert tree.index(patience_s=0.1).status == "claimed"
-        holder = database.holder(tree.place.claim)
+        holder = database.claim_holder(tree.place.claim)
         assert holder is not None
         assert holder.pid == os.getpid()
-    assert database.holder(tree.place.claim) is None
+    assert database.claim_holder(tree.place.claim) is None
     assert tree.index().status == "completed"
 
 
@@ -289,10 +289,10 @@ def test_another_model_takes_over_only_when_it_is_ready(tree: Tree, monkeypatch:
         def documents(self, passages):  # type: ignore[no-untyped-def]
             if self.broken:
                 raise NoEmbedder("the endpoint is down")
-            return embedder.load().documents(passages)[:, :64]
+            return embedder.load_model().documents(passages)[:, :64]
 
         def query(self, text):  # type: ignore[no-untyped-def]
-            return embedder.load().query(text)[:64]
+            return embedder.load_model().query(text)[:64]
 
     other = Other()
     monkeypatch.setattr(embedders, "choose_embedder", lambda _settings: other)
@@ -315,9 +315,9 @@ def test_a_model_that_came_with_an_update_is_seen_though_no_file_changed(
         time.sleep(0.06)
         tree.bring_up()
     assert tree.bring_up() == "unchanged"
-    monkeypatch.setattr(embedder.load(), "id", "holdfast-code-2")
+    monkeypatch.setattr(embedder.load_model(), "id", "holdfast-code-2")
     assert tree.bring_up() == "completed"
-    assert inspect.summary(tree.place)["model"] == "holdfast-code-2"  # type: ignore[index]
+    assert inspect.index_summary(tree.place)["model"] == "holdfast-code-2"  # type: ignore[index]
     assert tree.bring_up() == "unchanged"
 
 

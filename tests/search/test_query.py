@@ -3,9 +3,9 @@
 import pytest
 
 from holdfast.search.languages import role_of, role_of_chunk
-from holdfast.search.lexical import edits
+from holdfast.search.lexical import edit_distance
 from holdfast.search.query import names_in, parse_query, whole_tokens
-from holdfast.search.ranking import flattened, name_in_line, phrase_share
+from holdfast.search.ranking import flatten_words, name_in_line, phrase_share
 
 
 @pytest.mark.parametrize(
@@ -66,12 +66,12 @@ def test_a_declaration_is_worth_more_than_a_use() -> None:
 def test_a_message_is_recognised_with_its_values_filled_in() -> None:
     rarity = dict.fromkeys("port 5055 disabled due to conflict".split(), 2.0)
     words = ["port", "5055", "disabled", "due", "to", "conflict"]
-    assert phrase_share(words, flattened('LOG.warn("Port {} disabled due to conflict", port)'), rarity) > 0.4
-    assert phrase_share(words, flattened("the conflict is due to a disabled port"), rarity) == 0
+    assert phrase_share(words, flatten_words('LOG.warn("Port {} disabled due to conflict", port)'), rarity) > 0.4
+    assert phrase_share(words, flatten_words("the conflict is due to a disabled port"), rarity) == 0
 
 
 @pytest.mark.parametrize(
     ("one", "other", "count"), [("limitter", "limiter", 1), ("traker", "tracker", 1), ("same", "same", 0)]
 )
 def test_edits(one: str, other: str, count: int) -> None:
-    assert edits(one, other, 2) == count
+    assert edit_distance(one, other, 2) == count

@@ -120,8 +120,8 @@ def test_what_has_nothing_to_do_with_a_question_is_not_shown(tree: Tree) -> None
 def test_a_model_that_cannot_be_read_does_not_stop_the_full_text(
     tree: Tree, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    real = embedder.load
-    monkeypatch.setattr(embedder, "load", lambda: real(tmp_path))
+    real = embedder.load_model
+    monkeypatch.setattr(embedder, "load_model", lambda: real(tmp_path))
     answer = tree.ask("connection pool")
     assert "the search model cannot be read" in answer.note
     assert answer.hits[0].path == "src/db/pool.py"
@@ -160,7 +160,7 @@ def test_a_long_lived_searcher_sees_changes(tree: Tree) -> None:
 
 def test_why_a_file_is_in_it_or_not(tree: Tree) -> None:
     def why(name: str) -> dict:
-        return inspect.why(tree.place, str(tree.root), name, IndexSettings(exclude=("docs/",)))
+        return inspect.explain_file(tree.place, str(tree.root), name, IndexSettings(exclude=("docs/",)))
 
     assert [c["symbol"] for c in why("src/db/pool.py")["chunks"]][0] == "ConnectionPool"
     assert why("nothing.py")["reason"] == "there is no such file"
@@ -170,11 +170,11 @@ def test_why_a_file_is_in_it_or_not(tree: Tree) -> None:
 
 def test_the_mixture() -> None:
     meaning, text = [(1, 0.9), (2, 0.5), (3, 0.1)], [(3, 12.0), (2, 4.0)]
-    by_meaning, by_text = ranking.mix(meaning, text, 1.0), ranking.mix(meaning, text, 0.0)
+    by_meaning, by_text = ranking.mix_rankings(meaning, text, 1.0), ranking.mix_rankings(meaning, text, 0.0)
     assert by_meaning[1] > by_meaning[2] > by_meaning[3]
     assert max(by_text, key=by_text.__getitem__) == 3
-    assert [*ranking.mix([], text)] == [3, 2]
-    assert ranking.mix([], []) == {}
+    assert [*ranking.mix_rankings([], text)] == [3, 2]
+    assert ranking.mix_rankings([], []) == {}
 
 
 def test_a_file_counts_by_its_best_few_chunks() -> None:
@@ -196,7 +196,7 @@ def test_words_of_a_question_are_never_syntax() -> None:
 def test_the_model_is_small_and_knows_what_belongs_together() -> None:
     """≤ 20 MB, numpy only; a question lies nearer to its code than to another."""
     assert sum(p.stat().st_size for p in embedder.FOLDER.iterdir()) <= 20_000_000
-    model = embedder.load()
+    model = embedder.load_model()
     rows = model.documents(
         [
             Passage(

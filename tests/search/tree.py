@@ -46,7 +46,7 @@ class Tree:
         return Task(**fields | given, settings=settings)
 
     def index(self, **given: Any) -> Result:
-        return build.run(self.task(**given))
+        return build.run_build(self.task(**given))
 
     def bring_up(self) -> str:
         """As the room's job does: where nothing changed, no run."""

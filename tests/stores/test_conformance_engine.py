@@ -7,11 +7,11 @@ import time
 
 import pytest
 
-from holdfast.core.decision import deny
+from holdfast.core.decision import deny_decision
 from holdfast.core.event import Event
 from holdfast.core.feature import Feature
 from holdfast.core.ports import Doc, EventQuery, Reader, Ref, StateRow, Store
-from holdfast.core.replay import Rebuild, document_at, outdated
+from holdfast.core.replay import Rebuild, document_at, outdated_features
 from tests.factories import a_counter, a_delivery, an_engine, an_event, counted, events
 
 from . import workers
@@ -136,7 +136,7 @@ def test_new_rules_rebuild_the_state_from_the_log(store: Store, reader: Reader):
     with store.transaction():
         rebuild.read()
         rebuild.write(store)
-    assert outdated([double, TOOLS], reader) == [TOOLS]
+    assert outdated_features([double, TOOLS], reader) == [TOOLS]
     assert differences(reader, double) == []
     assert {row.version for row in reader.rows("counter")} == {2}
     assert {row.ref: row.doc for row in reader.rows("tools")} == before
@@ -165,7 +165,9 @@ def test_a_document_is_shown_as_it_was(store: Store, reader: Reader):
 
 
 def test_deciding_writes_its_record_into_the_same_log(store: Store, reader: Reader):
-    strict = a_counter(decide=lambda state, event, _settings: deny(f"n={state.get('count', event.session)['n']}"))
+    strict = a_counter(
+        decide=lambda state, event, _settings: deny_decision(f"n={state.get('count', event.session)['n']}")
+    )
     engine = an_engine(store, strict)
     delivery = a_delivery(mode="ask")
     first, again = engine.handle([delivery, delivery])

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.core.erase import Quotation, build_eraser
 from holdfast.core.event import Event
-from holdfast.core.history import MARK, HistoryMark, next_page, phrases
+from holdfast.core.history import MARK, HistoryMark, next_page, split_phrases
 from holdfast.core.ports import HistoryQuery, Reader, Store
 from holdfast.stores import sqlite_path
 from holdfast.stores.erase import rewrite_copy, sqlite_sql
@@ -32,7 +32,7 @@ def index_all(store: Store, reader: Reader, limit: int = 2) -> None:
 
 
 def find(reader: Reader, text: str = "", **filters: object) -> list[int]:
-    return reader.history(HistoryQuery(phrases=phrases(text, 32), **filters))  # type: ignore[arg-type]
+    return reader.history(HistoryQuery(phrases=split_phrases(text, 32), **filters))  # type: ignore[arg-type]
 
 
 def a_prompt(text: str, **given: object) -> Event:

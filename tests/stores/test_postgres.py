@@ -18,7 +18,7 @@ from holdfast.stores.postgres import PostgresReader, PostgresStore
 from holdfast.stores.rows import select_events
 from tests.factories import an_engine, an_event, counted, events
 
-NEXT = migrate.newest("postgres") + 1
+NEXT = migrate.newest_version("postgres") + 1
 
 
 @pytest.fixture
@@ -314,8 +314,11 @@ def test_many_daemons_may_start_at_once(url: str):
 
 def test_a_migration_is_applied_once(opened, monkeypatch: pytest.MonkeyPatch):
     an_engine(opened()).handle([an_event()])
-    more = [*migrate.migrations("postgres"), (NEXT, "create table extra (x integer); insert into extra values (1)")]
-    monkeypatch.setattr(migrate, "migrations", lambda _dialect: more)
+    more = [
+        *migrate.load_migrations("postgres"),
+        (NEXT, "create table extra (x integer); insert into extra values (1)"),
+    ]
+    monkeypatch.setattr(migrate, "load_migrations", lambda _dialect: more)
     for _ in range(2):
         store = opened()
         assert store._db.execute("select count(*) from extra").fetchone() == (1,)
@@ -326,8 +329,11 @@ def test_a_migration_is_applied_once(opened, monkeypatch: pytest.MonkeyPatch):
 
 def test_a_failing_migration_changes_nothing(opened, monkeypatch: pytest.MonkeyPatch):
     store = opened()
-    more = [*migrate.migrations("postgres"), (NEXT, "create table extra (x integer); insert into nowhere values (1)")]
-    monkeypatch.setattr(migrate, "migrations", lambda _dialect: more)
+    more = [
+        *migrate.load_migrations("postgres"),
+        (NEXT, "create table extra (x integer); insert into nowhere values (1)"),
+    ]
+    monkeypatch.setattr(migrate, "load_migrations", lambda _dialect: more)
     with pytest.raises(psycopg.errors.UndefinedTable):
         opened()
     assert store._db.execute("select to_regclass('extra')").fetchone() == (None,)

@@ -16,7 +16,7 @@ from holdfast.stores.sqlite import SqliteReader, SqliteStore
 from holdfast.stores.sqlite_connection import for_reading
 from tests.factories import an_engine, an_event, counted, events
 
-NEXT = migrate.newest("sqlite") + 1
+NEXT = migrate.newest_version("sqlite") + 1
 
 
 @pytest.fixture
@@ -96,21 +96,21 @@ def test_a_newer_schema_is_refused_and_left_alone(path: Path, store: SqliteStore
 def test_a_migration_is_applied_once_after_a_backup(path: Path, store: SqliteStore, tmp_path: Path, monkeypatch):
     an_engine(store).handle([an_event(key="old")])
     store.close()
-    more = [*migrate.migrations("sqlite"), (NEXT, "create table extra (x)")]
-    monkeypatch.setattr(migrate, "migrations", lambda _dialect: more)
+    more = [*migrate.load_migrations("sqlite"), (NEXT, "create table extra (x)")]
+    monkeypatch.setattr(migrate, "load_migrations", lambda _dialect: more)
     for _ in range(2):
         migrated = SqliteStore(path, backups=tmp_path / "backups")
         assert migrated._db.execute("select count(*) from extra").get == 0
         migrated.close()
-    (copy,) = backup.listed(tmp_path / "backups")
+    (copy,) = backup.list_backups(tmp_path / "backups")
     assert f"before-migration-{NEXT}" in copy.name
     assert log_of(copy) == ["old"]
 
 
 def test_a_failing_migration_changes_nothing(path: Path, store: SqliteStore, monkeypatch):
     store.close()
-    more = [*migrate.migrations("sqlite"), (NEXT, "create table extra (x); insert into nowhere values (1)")]
-    monkeypatch.setattr(migrate, "migrations", lambda _dialect: more)
+    more = [*migrate.load_migrations("sqlite"), (NEXT, "create table extra (x); insert into nowhere values (1)")]
+    monkeypatch.setattr(migrate, "load_migrations", lambda _dialect: more)
     with pytest.raises(apsw.SQLError):
         SqliteStore(path)
     db = for_reading(path)
@@ -124,7 +124,7 @@ def test_a_failing_migration_changes_nothing(path: Path, store: SqliteStore, mon
 def test_a_backup_is_whole_checked_and_private(path: Path, store: SqliteStore, tmp_path: Path):
     batch = events(50, body=b"b" * 5000)
     an_engine(store).handle(batch)
-    copy = backup.write(path, tmp_path / "backups")
+    copy = backup.write_backup(path, tmp_path / "backups")
     assert log_of(copy) == [e.key for e in batch]
     assert (mode(copy), mode(copy.parent)) == (0o600, 0o700)
     assert [p.name for p in copy.parent.iterdir()] == [copy.name]
@@ -161,25 +161,25 @@ def test_a_backup_ends_although_the_daemon_goes_on_writing(path: Path, store: Sq
             return Busy(super().backup(*args))
 
     monkeypatch.setattr(backup.apsw, "Connection", Connection)
-    assert len(log_of(backup.write(path, tmp_path / "backups"))) == 50
+    assert len(log_of(backup.write_backup(path, tmp_path / "backups"))) == 50
 
 
 def test_the_newest_seven_are_kept(path: Path, store: SqliteStore, tmp_path: Path):
     made = []
     for n in range(9):
         an_engine(store).handle([an_event(key=f"key-{n}")])
-        made.append(backup.write(path, tmp_path / "backups"))
-    assert backup.listed(tmp_path / "backups") == made[:1:-1]
+        made.append(backup.write_backup(path, tmp_path / "backups"))
+    assert backup.list_backups(tmp_path / "backups") == made[:1:-1]
 
 
 def test_a_half_made_backup_is_never_listed(path: Path, store: SqliteStore, tmp_path: Path, monkeypatch):
     def damaged(_path: Path) -> None:
         raise StoreDamaged("no")
 
-    monkeypatch.setattr(backup, "check", damaged)
+    monkeypatch.setattr(backup, "check_database", damaged)
     with pytest.raises(StoreDamaged):
-        backup.write(path, tmp_path / "backups")
-    assert backup.listed(tmp_path / "backups") == []
+        backup.write_backup(path, tmp_path / "backups")
+    assert backup.list_backups(tmp_path / "backups") == []
 
 
 # ---- damage (P7)
@@ -196,7 +196,7 @@ def test_a_damaged_file_is_said_to_be_damaged(path: Path, store: SqliteStore):
     store.close()
     damage(path)
     with pytest.raises(StoreDamaged):
-        backup.check(path)
+        backup.check_database(path)
     with pytest.raises(StoreDamaged):
         an_engine(SqliteStore(path)).handle(events(5))
     for read in (
@@ -221,7 +221,7 @@ def test_something_else_is_not_taken_for_a_database(path: Path):
 def test_quarantine_keeps_every_byte(path: Path, store: SqliteStore, tmp_path: Path):
     an_engine(store).handle(events(10))
     was = {name.name: name.read_bytes() for name in path.parent.iterdir()}
-    place = backup.quarantine(path, tmp_path / "quarantine")
+    place = backup.quarantine_database(path, tmp_path / "quarantine")
     assert {name.name: name.read_bytes() for name in place.iterdir()} == was
     assert list(path.parent.iterdir()) == []
     assert mode(place) == 0o700
@@ -230,18 +230,18 @@ def test_quarantine_keeps_every_byte(path: Path, store: SqliteStore, tmp_path: P
 def test_the_newest_backup_that_is_whole_is_restored(path: Path, store: SqliteStore, tmp_path: Path):
     engine, folder = an_engine(store), tmp_path / "backups"
     engine.handle([an_event(key="first")])
-    good = backup.write(path, folder)
+    good = backup.write_backup(path, folder)
     engine.handle(events(100, body=b"x" * 2000))
-    damage(backup.write(path, folder))
+    damage(backup.write_backup(path, folder))
     store.close()
-    backup.quarantine(path, tmp_path / "quarantine")
-    assert backup.restore(folder, path) == good
+    backup.quarantine_database(path, tmp_path / "quarantine")
+    assert backup.restore_backup(folder, path) == good
     assert log_of(path) == ["first"]
     assert mode(path) == 0o600
 
 
 def test_without_a_whole_backup_nothing_is_restored(path: Path, tmp_path: Path):
-    assert backup.restore(tmp_path / "none", path) is None
+    assert backup.restore_backup(tmp_path / "none", path) is None
     assert not path.exists()
 
 
@@ -251,7 +251,9 @@ def test_what_can_be_read_is_salvaged_and_the_evidence_stays(path: Path, store: 
     for name in (path, Path(f"{path}-wal")):  # as a kill leaves them: the events are still in the write-ahead log
         shutil.copy(name, evidence)
     was = {name.name: name.read_bytes() for name in evidence.iterdir()}
-    assert [row[1] for row in backup.salvage(evidence / path.name, after=15)] == [f"key-{n}" for n in range(16, 21)]
+    assert [row[1] for row in backup.salvage_events(evidence / path.name, after=15)] == [
+        f"key-{n}" for n in range(16, 21)
+    ]
     assert {name: (evidence / name).read_bytes() for name in was} == was
 
 
@@ -260,7 +262,7 @@ def test_salvage_steps_over_what_is_broken(path: Path, store: SqliteStore, tmp_p
     store.close()
     torn = shutil.copy(path, tmp_path / "torn.db")
     damage(Path(torn), start=path.stat().st_size // 8192 * 4096, count=4096 * 20)  # whole pages
-    rows = list(backup.salvage(Path(torn), after=0))
+    rows = list(backup.salvage_events(Path(torn), after=0))
     assert 0 < len(rows) < 300
     assert all(row[-1] == b"x" * 3000 for row in rows)
 

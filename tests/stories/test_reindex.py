@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.ports import Ref
-from holdfast.search.index.database import holder
+from holdfast.search.index.database import claim_holder
 from tests.kit import World, git, wait_until
 from tests.search.serving import served
 
@@ -274,7 +274,7 @@ def test_the_daemon_dies_in_the_middle_and_the_next_one_goes_on(world: World) ->
 
 
 def held(world: World) -> bool:
-    return any(holder(path) for path in (world.paths.state / "indexes").glob("*/claim"))
+    return any(claim_holder(path) for path in (world.paths.state / "indexes").glob("*/claim"))
 
 
 def test_the_seeds_functions_from_a_hook_script(world: World) -> None:

@@ -35,7 +35,7 @@ def agent(world: World, monkeypatch: pytest.MonkeyPatch) -> Agent:
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(world.project)
     places = Places(world.project / "uat", str(world.project))
-    for path, content in scenario.files(places, "login-flow", "http://localhost:3000"):
+    for path, content in scenario.initial_files(places, "login-flow", "http://localhost:3000"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     agent = world.session(SESSION)
@@ -71,7 +71,7 @@ def in_file(world: World) -> dict:
 
 def latest() -> dict:
     """The run a list shows first."""
-    runs = client.view("uat.list")["runs"]
+    runs = client.ask_view("uat.list")["runs"]
     return runs[0] if runs else {}
 
 
@@ -344,7 +344,7 @@ def test_a_result_of_50_mb_and_other_hostile_input(world: World, agent: Agent) -
     assert latest()["status"] == "active"
     assert api.recover_session_state(SESSION)
     assert the_file(world).stat().st_size < 200_000
-    assert client.ask("status")["errors"] == {}
+    assert client.ask_daemon("status")["errors"] == {}
 
 
 def test_two_sessions_of_one_project_do_not_meet(world: World, agent: Agent) -> None:
@@ -353,6 +353,6 @@ def test_two_sessions_of_one_project_do_not_meet(world: World, agent: Agent) -> 
     for one in (agent, other):
         ordered(one)
     agent.tool(FILL, text("ok"), selector="#x")
-    runs = {r["session"]: r for r in client.view("uat.list")["runs"]}
+    runs = {r["session"]: r for r in client.ask_view("uat.list")["runs"]}
     assert (runs[SESSION]["calls"], runs["s-other"]["calls"]) == (2, 1)
     wait_until(lambda: the_file(world).exists() and the_file(world, "s-other").exists(), "both files are there")

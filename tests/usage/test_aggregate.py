@@ -13,19 +13,19 @@ from holdfast.usage.report import (
     BLOCK_MS,
     GROUPS,
     HOUR_MS,
-    amounts,
-    blocks,
     by_day,
     by_month,
-    dollars,
-    money,
-    notes,
-    plain,
+    format_dollars,
+    format_money,
+    price_notes,
     reported_money,
-    sums,
-    total,
+    sum_all_records,
+    sum_as_dict,
+    sum_by_group,
+    token_amounts,
+    usage_blocks,
 )
-from holdfast.usage.scan import scan
+from holdfast.usage.scan import scan_usage
 from holdfast.usage.spending import next_commit
 from tests.usage.kit import sample_home
 
@@ -44,14 +44,14 @@ def test_groups():
         record(session="a", turn_n=2, branch="fix", project="/p", lane="x"),
         record(session="b", model="unheard-of", project="/q"),
     ]
-    groups = {name: [one.group for one in sums(records, group, TABLE)] for name, group in GROUPS.items()}
+    groups = {name: [one.group for one in sum_by_group(records, group, TABLE)] for name, group in GROUPS.items()}
     assert groups["session"] == ["a", "b"]
     assert groups["turn"] == ["", "a/1", "a/2"]
     assert groups["branch"] == ["", "fix", "main"]
     assert groups["project"] == ["/p", "/q"]
     assert groups["model"] == ["gpt-6-sol", "unheard-of"]
     assert groups["lane"] == ["", "x"]
-    first, second = sums(records, GROUPS["session"], TABLE)
+    first, second = sum_by_group(records, GROUPS["session"], TABLE)
     assert (first.cost, first.unpriced, first.calls, first.priced) == (4_000_000, set(), 2, 4_000_000)
     assert (second.priced, second.unpriced) == (None, {"unheard-of"})
 
@@ -72,7 +72,7 @@ def test_work_belongs_to_the_commit_after_it():
 
 def test_blocks_of_five_hours():
     times = [NOON + 60_000, NOON + 2 * HOUR_MS, NOON + BLOCK_MS, NOON + 3 * BLOCK_MS]
-    found = blocks([record(at=at) for at in reversed(times)], TABLE)
+    found = usage_blocks([record(at=at) for at in reversed(times)], TABLE)
     assert [(block.start, block.sum.calls) for block in found] == [
         (NOON, 2), (NOON + BLOCK_MS, 1), (NOON + 3 * BLOCK_MS, 1),
     ]  # fmt: skip
@@ -81,7 +81,7 @@ def test_blocks_of_five_hours():
 
 @given(st.lists(st.integers(NOON, NOON + 10 * BLOCK_MS), max_size=30))
 def test_every_use_is_in_one_block(times):
-    found = blocks([record(at=at) for at in times], TABLE)
+    found = usage_blocks([record(at=at) for at in times], TABLE)
     assert sum(block.sum.calls for block in found) == len(times)
     assert all(block.start <= block.sum.first <= block.sum.last < block.end for block in found)
     assert all(one.end <= two.start or two.sum.first - one.sum.last >= BLOCK_MS
@@ -93,38 +93,38 @@ def test_every_use_is_in_one_block(times):
     [(None, "–"), (0, "$0.00"), (1, "$0.000001"), (1500, "$0.0015"), (10_000, "$0.01"), (1_234_567_890, "$1,234.57")],
 )
 def test_money_as_people_read_it(micro, shown):
-    assert dollars(micro) == shown
+    assert format_dollars(micro) == shown
 
 
 def test_what_is_not_told_is_not_zero():
-    (one,) = sums([record(spent=Usage(output=3))], GROUPS["agent"], TABLE)
-    assert (amounts(plain(one)), money(plain(one))) == ((None, 3, None, None, 3), "$0.00003")
+    (one,) = sum_by_group([record(spent=Usage(output=3))], GROUPS["agent"], TABLE)
+    assert (token_amounts(sum_as_dict(one)), format_money(sum_as_dict(one))) == ((None, 3, None, None, 3), "$0.00003")
 
 
 def test_the_agents_own_figure_stands_beside_ours_where_they_differ():
-    (same,) = sums([record(reported=2_000_000)], GROUPS["agent"], TABLE)
-    (other,) = sums([record(reported=3_000_000)], GROUPS["agent"], TABLE)
-    assert (money(plain(same)), reported_money(plain(same))) == ("$2.00", "")
-    assert (money(plain(other)), reported_money(plain(other))) == ("$2.00", "$3.00")
+    (same,) = sum_by_group([record(reported=2_000_000)], GROUPS["agent"], TABLE)
+    (other,) = sum_by_group([record(reported=3_000_000)], GROUPS["agent"], TABLE)
+    assert (format_money(sum_as_dict(same)), reported_money(sum_as_dict(same))) == ("$2.00", "")
+    assert (format_money(sum_as_dict(other)), reported_money(sum_as_dict(other))) == ("$2.00", "$3.00")
 
 
 def test_only_what_an_agent_reports_money_for_is_compared_with_it():
-    (one,) = sums([record(reported=2_000_000), record()], GROUPS["agent"], TABLE)
+    (one,) = sum_by_group([record(reported=2_000_000), record()], GROUPS["agent"], TABLE)
     assert (one.cost, one.reported, one.differs) == (4_000_000, 2_000_000, False)
 
 
 def test_models_without_a_price_are_named():
     records = [record(), record(model="unheard-of")]
-    (one,) = sums(records, GROUPS["agent"], TABLE)
-    assert money(plain(one)) == "$2.00+"
-    assert "unheard-of" in notes([one])[0]
-    assert notes(sums([record()], GROUPS["agent"], TABLE)) == []
+    (one,) = sum_by_group(records, GROUPS["agent"], TABLE)
+    assert format_money(sum_as_dict(one)) == "$2.00+"
+    assert "unheard-of" in price_notes([one])[0]
+    assert price_notes(sum_by_group([record()], GROUPS["agent"], TABLE)) == []
 
 
 def test_a_table_of_a_recorded_session(tmp_path):
-    records = list(scan(sample_home(tmp_path, "claude-code")))
-    whole = total(records, TABLE)
-    (shown,) = map(plain, sums(records, GROUPS["model"], TABLE))
+    records = list(scan_usage(sample_home(tmp_path, "claude-code")))
+    whole = sum_all_records(records, TABLE)
+    (shown,) = map(sum_as_dict, sum_by_group(records, GROUPS["model"], TABLE))
     assert shown["group"] == "claude-opus-5-5"
-    assert (amounts(shown), money(shown)) == ((11_110, 518, 151_000, 340, 162_968), "$0.09")
+    assert (token_amounts(shown), format_money(shown)) == ((11_110, 518, 151_000, 340, 162_968), "$0.09")
     assert whole.cost == 11110 * 4 + 518 * 20 + 151000 // 5 + 300 * 5 + 40 * 8

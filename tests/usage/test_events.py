@@ -8,7 +8,7 @@ from holdfast.core.kinds import HOOK_KINDS
 from holdfast.usage.events import KIND, usage_event, usage_record
 from holdfast.usage.model import Usage, UsageRecord
 from holdfast.usage.prices import cost_of_record, load_table
-from holdfast.usage.scan import scan
+from holdfast.usage.scan import scan_usage
 from tests.usage.kit import EXPECTED, sample_home
 
 TABLE = load_table()
@@ -16,7 +16,7 @@ TABLE = load_table()
 
 @pytest.mark.parametrize("agent", EXPECTED)
 def test_there_and_back(agent, tmp_path):
-    for record in scan(sample_home(tmp_path, agent)):
+    for record in scan_usage(sample_home(tmp_path, agent)):
         event = usage_event(record)
         stored = msgspec.json.decode(msgspec.json.encode(event), type=Event)
         back = usage_record(stored)

@@ -16,7 +16,7 @@ from holdfast.usage.prices import (
     PriceList,
     UnknownCost,
     cost_of,
-    encode,
+    encode_prices,
     load_table,
     names_of,
     read_import,
@@ -144,7 +144,7 @@ def test_prices_set_by_hand(tmp_path):
     second = Price(since=date(2026, 1, 1), input=Decimal(2), output=Decimal(3))
     own = with_price(with_price(PriceList(), "m", first), "m", second)
     assert own.models["m"] == [second]
-    (tmp_path / "prices.json").write_bytes(encode(own.models))
+    (tmp_path / "prices.json").write_bytes(encode_prices(own.models))
     assert read_prices(tmp_path / "prices.json").models == own.models
     assert without_model(own, "m").models == {}
     with pytest.raises(BadPrices):

@@ -12,7 +12,7 @@ from holdfast.usage import reader as follow
 from holdfast.usage.model import NOTHING, Usage, total_of
 from holdfast.usage.reader import LiveSession, Position
 from holdfast.usage.readers import READERS, claude_code, codex, copilot, files_of, gemini, opencode_files, qwen
-from holdfast.usage.scan import Ledger, records_of, scan
+from holdfast.usage.scan import Ledger, records_of, scan_usage
 from tests.usage.kit import EXPECTED, sample_home
 
 EVERY = pytest.mark.parametrize("agent", EXPECTED)
@@ -25,7 +25,7 @@ def totals(records) -> Usage:
 
 @EVERY
 def test_the_figures_are_those_that_the_model_said(agent, tmp_path):
-    records = list(scan(sample_home(tmp_path, agent)))
+    records = list(scan_usage(sample_home(tmp_path, agent)))
     assert totals(records) == EXPECTED[agent]
     assert {record.agent for record in records} == {agent}
     assert len({record.session for record in records}) == 1, "subagents belong to the session that began them"
@@ -34,7 +34,7 @@ def test_the_figures_are_those_that_the_model_said(agent, tmp_path):
 
 @pytest.mark.parametrize("agent", [name for name in EXPECTED if name not in ("continue",)])
 def test_subagents_are_lanes(agent, tmp_path):
-    lanes = {record.lane for record in scan(sample_home(tmp_path, agent))}
+    lanes = {record.lane for record in scan_usage(sample_home(tmp_path, agent))}
     assert "" in lanes and len(lanes) > 1
 
 
@@ -51,8 +51,8 @@ def test_a_second_look_tells_nothing_new(agent, tmp_path):
 def test_a_copy_of_the_whole_home_is_counted_once(agent, tmp_path):
     """A resumed or forked session repeats its parent in a file of another name."""
     ledger = Ledger()
-    first = list(scan(sample_home(tmp_path, agent), ledger=ledger))
-    assert list(scan(sample_home(tmp_path / "again", agent), ledger=ledger)) == []
+    first = list(scan_usage(sample_home(tmp_path, agent), ledger=ledger))
+    assert list(scan_usage(sample_home(tmp_path / "again", agent), ledger=ledger)) == []
     assert totals(first) == EXPECTED[agent]
 
 
@@ -80,7 +80,7 @@ def test_a_file_cut_anywhere_comes_to_the_same_once_the_rest_is_there(agent, dat
 def test_small_chunks_change_nothing(agent, tmp_path, monkeypatch):
     monkeypatch.setattr(follow, "CHUNK", 1000)
     monkeypatch.setattr(follow, "MOST_PER_READ", 3000)
-    assert totals(scan(sample_home(tmp_path, agent))) == EXPECTED[agent]
+    assert totals(scan_usage(sample_home(tmp_path, agent))) == EXPECTED[agent]
 
 
 @pytest.mark.parametrize("agent", LINES)
@@ -90,7 +90,7 @@ def test_a_line_beyond_all_bounds_is_passed_over(agent, tmp_path, monkeypatch):
     home = sample_home(tmp_path, agent)
     for path in READERS[agent][0].find(home):
         path.write_bytes(b'{"usage": "' + b"x" * 50_000 + b'"}\n' + path.read_bytes())
-    assert totals(scan(home)) == EXPECTED[agent]
+    assert totals(scan_usage(home)) == EXPECTED[agent]
 
 
 @pytest.mark.parametrize("agent", LINES)
@@ -143,7 +143,13 @@ def test_odd_values_are_unknown_and_never_an_error(tokens, message):
         {"type": "session.usage_record", "data": {"usage": tokens}},
         {"type": "assistant", "uuid": "u", "usageMetadata": tokens},
     )
-    for parse in (claude_code.parse, codex.parse, gemini.parse, copilot.parse, qwen.parse):
+    for parse in (
+        claude_code.parse_claude_code_usage,
+        codex.parse_codex_usage,
+        gemini.parse_gemini_usage,
+        copilot.parse_copilot_usage,
+        qwen.parse_qwen_usage,
+    ):
         for line in lines:
             try:
                 parse(json.dumps(line).encode(), position)
@@ -222,7 +228,7 @@ def test_a_fork_of_an_older_rollout_counts_only_its_own(tmp_path):
     read_lines(codex.READER, home / "rollout-1.jsonl", *old_codex(10, 30))
     read_lines(codex.READER, home / "rollout-2.jsonl", *old_codex(10, 30, 50, forked="t1", id_="t2"))
     os.utime(home / "rollout-1.jsonl", (1, 1))
-    assert totals(scan(tmp_path, ["codex"])).output == 50
+    assert totals(scan_usage(tmp_path, ["codex"])).output == 50
 
 
 def test_copilot_before_it_wrote_every_call_down(tmp_path):
@@ -244,7 +250,7 @@ def test_geminis_older_chats(tmp_path):
     path.parent.mkdir(parents=True)
     tokens = {"input": 10, "output": 3, "cached": 4, "thoughts": 1, "tool": 2, "total": 16}
     path.write_text(json.dumps({"sessionId": "s", "messages": [{"id": "m", "type": "gemini", "tokens": tokens}]}))
-    (record,) = scan(tmp_path, ["gemini"])
+    (record,) = scan_usage(tmp_path, ["gemini"])
     assert (record.spent, record.session) == (Usage(8, 4, 4, None, None, 1), "s")
 
 
@@ -256,7 +262,7 @@ def test_opencodes_older_files(tmp_path):
                         (storage / "session/p/child.json", {"id": "child", "parentID": "top"})):  # fmt: skip
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps(value))
-    (record,) = scan(tmp_path, ["opencode"])
+    (record,) = scan_usage(tmp_path, ["opencode"])
     assert (record.session, record.lane, record.reported) == ("top", "child", 500_000)
     assert record.spent == Usage(1, 5, 4, 5, None, 3)
 
@@ -268,7 +274,7 @@ def test_auggies_sessions_as_its_code_writes_them(tmp_path):
     path = tmp_path / ".augment/sessions/s1.json"
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps({"sessionId": "s1", "chatHistory": [exchange, {"exchange": {}}]}))
-    (record,) = scan(tmp_path, ["auggie"])
+    (record,) = scan_usage(tmp_path, ["auggie"])
     assert (record.spent, record.model, record.session) == (Usage(10, 3, 4, 5), "gpt-5", "s1")
 
 

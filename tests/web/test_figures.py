@@ -16,8 +16,8 @@ from holdfast.git_context import CachedGitContext
 from holdfast.intake import Intake
 from holdfast.mcp.context import Caller, Context
 from holdfast.mcp.resources import timeline_lines
-from holdfast.usage.report import dollars
-from holdfast.web.text import span
+from holdfast.usage.report import format_dollars
+from holdfast.web.text import format_span
 from tests.factories import a_key
 from tests.features.sessions.test_timelines import PARTS, SESSION, a_whole_session
 from tests.kit import World
@@ -79,7 +79,7 @@ def test_every_door_says_the_same(door: Door, agent: str, monkeypatch: pytest.Mo
         monkeypatch.setenv(variable, value)
     check_resource(list(timeline_lines(name, Context(Caller("/elsewhere"), lambda *_: None))), name, shown)
     markdown = door.world.view("sessions.export", id=name, format="md")["text"].replace("\\", "")
-    assert f"**cost**: {dollars(shown['cost'])}" in markdown and f"**state**: {shown['state']}" in markdown
+    assert f"**cost**: {format_dollars(shown['cost'])}" in markdown and f"**state**: {shown['state']}" in markdown
     assert f"**duration**: {format_duration(shown['duration_ms'])}" in markdown
 
 
@@ -92,7 +92,7 @@ def check_page(page: str, shown: dict[str, Any]) -> None:
     wanted = {
         "Prompts": f"{shown['prompts']}", "Tools": f"{shown['tools']}{failed}", "Denied": f"{shown['denied']}",
         "Edits": f"{shown['edits']}", "Open gates": f"{shown['open_gates']}", "Tokens": f"{shown['total_tokens']}",
-        "Cost": dollars(shown["cost"]), "Duration": span(shown["duration_ms"]),
+        "Cost": format_dollars(shown["cost"]), "Duration": format_span(shown["duration_ms"]),
     }  # fmt: skip
     assert {label: facts[label] for label in wanted} == wanted
 
@@ -104,4 +104,4 @@ def check_resource(lines: list[str], name: str, shown: dict[str, Any]) -> None:
     ]
     names = ("turn_n", "prompts", "tools", "failed", "denied", "edits", "open_gates")
     assert counts == [shown[figure] for figure in names]
-    assert lines[1].endswith(f"| {shown['total_tokens']} tokens | {dollars(shown['cost'])}")
+    assert lines[1].endswith(f"| {shown['total_tokens']} tokens | {format_dollars(shown['cost'])}")

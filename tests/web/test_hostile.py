@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from holdfast.web import text
-from holdfast.web.changes import LONGEST_LINE, MOST_LINES, changes
+from holdfast.web.changes import LONGEST_LINE, MOST_LINES, list_changes
 from tests.kit import World
 
 from .conftest import Door, serving
@@ -48,7 +48,7 @@ def harmless(body: str) -> Page:
         if tag == "script":
             assert (attributes["src"] or "").startswith("/static/"), attributes
         assert tag not in ("img", "iframe", "object", "embed", "base"), tag
-    assert text.harmless(body) == body
+    assert text.sanitise_value(body) == body
     return page
 
 
@@ -95,7 +95,7 @@ def test_every_event_shows_it_as_text(attacked: Door):
         assert len(body) < 600_000
         seen += harmless(body).text
     for one in HOSTILE:
-        assert text.harmless(one) in seen, one
+        assert text.sanitise_value(one) in seen, one
     assert "␛[31mred" in seen
     assert "⟨202E⟩" in seen
 
@@ -137,30 +137,30 @@ def test_addresses_that_lead_nowhere(attacked: Door):
 
 
 def test_what_hides_is_named():
-    assert text.harmless("plain") == "plain"
-    assert text.harmless("Grüße, 世界") == "Grüße, 世界"
-    assert text.harmless("a\x1b\u202e\u200bz") == "a␛⟨202E⟩⟨200B⟩z"
-    assert text.harmless("tab\tand\nline") == "tab\tand\nline"
-    assert text.harmless(None) == ""
-    assert text.harmless(7) == 7
+    assert text.sanitise_value("plain") == "plain"
+    assert text.sanitise_value("Grüße, 世界") == "Grüße, 世界"
+    assert text.sanitise_value("a\x1b\u202e\u200bz") == "a␛⟨202E⟩⟨200B⟩z"
+    assert text.sanitise_value("tab\tand\nline") == "tab\tand\nline"
+    assert text.sanitise_value(None) == ""
+    assert text.sanitise_value(7) == 7
 
 
 def test_marking_words_never_breaks_out():
-    assert text.marked("a <b> Cat", ["cat", "<b>"]) == "a <mark>&lt;b&gt;</mark> <mark>Cat</mark>"
-    assert text.marked("<b>", []) == "&lt;b&gt;"
-    assert "<script" not in text.marked("<script>amp lt mark</script>", ["script", "amp", "lt", "mark", "&"])
+    assert text.mark_words("a <b> Cat", ["cat", "<b>"]) == "a <mark>&lt;b&gt;</mark> <mark>Cat</mark>"
+    assert text.mark_words("<b>", []) == "&lt;b&gt;"
+    assert "<script" not in text.mark_words("<script>amp lt mark</script>", ["script", "amp", "lt", "mark", "&"])
 
 
 def test_an_edit_is_a_diff_whatever_its_fields_are_called():
-    (change,) = changes({"file_path": "a.py", "old_string": "one\ntwo\n", "new_string": "one\n2\n"})
+    (change,) = list_changes({"file_path": "a.py", "old_string": "one\ntwo\n", "new_string": "one\n2\n"})
     assert change.path == "a.py"
     assert [line for line in change.lines if line[0] in "+-"] == [("-", "two"), ("+", "2")]
-    (written,) = changes({"path": "b", "content": "x\ny"})
+    (written,) = list_changes({"path": "b", "content": "x\ny"})
     assert written.lines == [("+", "x"), ("+", "y")]
-    many = changes({"filePath": "c", "edits": [{"oldString": "a", "newString": "b"}, 7, {"nothing": 1}]})
+    many = list_changes({"filePath": "c", "edits": [{"oldString": "a", "newString": "b"}, 7, {"nothing": 1}]})
     assert len(many) == 1
     for strange in (None, 7, "text", [], {}, {"edits": "x"}, {"old_string": 1, "new_string": None}):
-        assert changes(strange) == []
-    (huge,) = changes({"old_string": "x" * 500_000, "new_string": "a\n" * 100_000})
+        assert list_changes(strange) == []
+    (huge,) = list_changes({"old_string": "x" * 500_000, "new_string": "a\n" * 100_000})
     assert len(huge.lines) <= MOST_LINES
     assert all(len(line) <= LONGEST_LINE for _, line in huge.lines)

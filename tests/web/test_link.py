@@ -14,7 +14,7 @@ from holdfast.paths import Paths
 from holdfast.web import keys as keys_of
 from holdfast.web import server
 from holdfast.web.keys import Keys
-from holdfast.web.server_address import place
+from holdfast.web.server_address import running_server
 from tests.kit import World, alive, awaited, wait_until
 
 from .conftest import Door, free_port
@@ -60,10 +60,10 @@ def test_one_server_many_links(world: World, dashboard):
     first, second = dashboard(), dashboard()
     assert first["address"] == second["address"]
     assert first["link"] != second["link"]
-    running = place(world.paths)
+    running = running_server(world.paths)
     assert alive(running["pid"])
     world.cli("dashboard", "--stop")
-    assert place(world.paths) is None
+    assert running_server(world.paths) is None
     wait_until(lambda: not alive(running["pid"]), "it has ended")
     assert "No dashboard was running" in world.cli("dashboard", "--stop")
 
@@ -85,7 +85,7 @@ def test_two_do_not_run_at_once(world: World, dashboard):
 
 def test_it_ends_when_nobody_looks(tmp_path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(server, "CHECK_S", 0.01)
-    web, web_context, _ = server.build(Paths(tmp_path / "state").prepare(), 8417)
+    web, web_context, _ = server.build_app(Paths(tmp_path / "state").prepare(), 8417)
     running = server.Server(uvicorn.Config(web), web_context)
 
     async def left_after(idle_s: float) -> bool:
@@ -104,7 +104,7 @@ def test_it_ends_when_nobody_looks(tmp_path, monkeypatch: pytest.MonkeyPatch):
 
 def test_it_ends_when_its_folder_is_thrown_away(world: World, dashboard):
     dashboard()
-    pid = place(world.paths)["pid"]
+    pid = running_server(world.paths)["pid"]
     world.kill()
     world.paths.run.rename(world.root / "elsewhere")
     wait_until(lambda: not alive(pid), "it has ended")

@@ -25,7 +25,7 @@ def routes(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, str, Per
 
 def built(folder: Path) -> Routes:
     paths = Paths(folder / "state").prepare()
-    _, web_context, found = server.build(paths, 8417)
+    _, web_context, found = server.build_app(paths, 8417)
     web_context.client.close()
     return found
 
@@ -155,4 +155,4 @@ def test_a_route_without_a_permission_does_not_start(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(server.api, "register", careless)
     with pytest.raises(HoldfastError, match="does not say who may use it: /open-to-all"):
-        server.build(Paths(tmp_path / "other").prepare(), 8417)
+        server.build_app(Paths(tmp_path / "other").prepare(), 8417)

@@ -56,23 +56,23 @@ def test_what_a_subagent_did_lies_under_it():
 
 
 def test_a_row_is_called_what_it_is():
-    assert session_rows.label(row()) == "Bash"
-    assert session_rows.look(row(ok=False)) == "failed"
+    assert session_rows.row_label(row()) == "Bash"
+    assert session_rows.row_style(row(ok=False)) == "failed"
     denied = row(kind="decision.made", verdict="deny", text="deny: not before tests")
-    assert (session_rows.label(denied), session_rows.look(denied), session_rows.says(denied)) == (
+    assert (session_rows.row_label(denied), session_rows.row_style(denied), session_rows.row_text(denied)) == (
         "Denied",
         "denied",
         "not before tests",
     )
     told = row(kind="decision.made", verdict="allow", text="allow: memory", injected=40)
-    assert (session_rows.label(told), session_rows.look(told), session_rows.says(told)) == (
+    assert (session_rows.row_label(told), session_rows.row_style(told), session_rows.row_text(told)) == (
         "Injected context",
         "told",
         "40 tokens: memory",
     )
-    assert session_rows.says(row(kind="decision.made", verdict="ask", text="ask: ")) == "ask"
-    assert session_rows.says(row(kind="subagent.started", text="", lane="l-1")) == "l-1"
-    assert session_rows.label(row(kind="gates.paused")) == "Gates paused"
+    assert session_rows.row_text(row(kind="decision.made", verdict="ask", text="ask: ")) == "ask"
+    assert session_rows.row_text(row(kind="subagent.started", text="", lane="l-1")) == "l-1"
+    assert session_rows.row_label(row(kind="gates.paused")) == "Gates paused"
 
 
 def test_a_lane_keeps_its_colour():
@@ -93,7 +93,7 @@ def test_turns_lie_side_by_side_and_waiting_takes_no_room():
         "decisions": [{"seq": 5, "at": NOW + 40_000_000, "deny": True}],
         "to": NOW + 86_403_000,
     }  # fmt: skip
-    seen = session_rows.shapes(told)
+    seen = session_rows.overview_shapes(told)
     first, second = seen["turns"]
     assert first["x"] == 0
     assert first["x"] + first["width"] < second["x"]
@@ -106,7 +106,7 @@ def test_turns_lie_side_by_side_and_waiting_takes_no_room():
 @pytest.mark.parametrize("count", [0, 1, 400])
 def test_however_many_turns_there_are_they_fit(count: int):
     turns = [turn(n, NOW + n * 1000, 0 if n % 2 else NOW + n * 1000) for n in range(count)]
-    seen = session_rows.shapes({"turns": turns, "lanes": [], "decisions": [], "to": NOW})
+    seen = session_rows.overview_shapes({"turns": turns, "lanes": [], "decisions": [], "to": NOW})
     assert len(seen["turns"]) == count
     assert all(one["x"] >= 0 and one["x"] + one["width"] <= 1000.5 and one["width"] > 0 for one in seen["turns"])
 
@@ -114,21 +114,21 @@ def test_however_many_turns_there_are_they_fit(count: int):
 def test_the_heat_of_a_day_is_its_place_among_the_busy_ones():
     first = date(2025, 11, 10)
     days = [{"day": str(first + timedelta(n)), "ms": ms} for n, ms in enumerate([0, 1, 2, 3, 1_000_000])]
-    seen = activity.heat(days, "ms")
+    seen = activity.heat_map(days, "ms")
     assert [cell["level"] for cell in seen["cells"]] == [0, 1, 2, 3, 4]
     assert [(cell["x"], cell["y"]) for cell in seen["cells"]] == [(0, n) for n in range(5)]  # 10 November is a Monday
-    assert activity.heat([{"day": "2026-01-01", "ms": 5}], "ms")["cells"][0]["level"] == 4
-    assert activity.heat([{"day": "2026-01-01", "ms": 5}], "ms")["months"] == [{"x": 0, "name": "Jan"}]
+    assert activity.heat_map([{"day": "2026-01-01", "ms": 5}], "ms")["cells"][0]["level"] == 4
+    assert activity.heat_map([{"day": "2026-01-01", "ms": 5}], "ms")["months"] == [{"x": 0, "name": "Jan"}]
 
 
 def test_shares_are_of_the_largest():
     each = (("/a", "x", 30), ("/a", "y", 10), ("/b", "x", 20))
     rows = [{"project": project, "agent": agent, "ms": ms} for project, agent, ms in each]
-    assert [(one["name"], one["ms"], one["share"]) for one in activity.summed(rows, "project", "ms")] == [
+    assert [(one["name"], one["ms"], one["share"]) for one in activity.sum_rows(rows, "project", "ms")] == [
         ("/a", 40, 100.0),
         ("/b", 20, 50.0),
     ]
-    assert activity.summed([], "project", "ms") == []
+    assert activity.sum_rows([], "project", "ms") == []
 
 
 @pytest.mark.parametrize(
@@ -137,19 +137,19 @@ def test_shares_are_of_the_largest():
      (200_000_000, "2 d 7 h"), (-5, "0 ms"), (None, "0 ms")],
 )  # fmt: skip
 def test_lengths_of_time(ms, said: str):
-    assert text.span(ms) == said
+    assert text.format_span(ms) == said
 
 
 def test_times_counts_and_sizes():
     assert text.ago_words(NOW - 125_000, NOW) == "2 min ago"
     assert text.ago_words(NOW, NOW) == "now"
     assert text.ago_words(NOW + 86_400_000, NOW).startswith("20")
-    assert 'title="20' in text.ago(NOW, NOW)
-    assert text.ago(0) == '<span class="none">–</span>'
-    assert text.exact(1 << 70).isdigit()
-    assert [text.count(n) for n in (0, 9_999, 12_345, 1_234_567, 999_999_999, 5e12)] == [
+    assert 'title="20' in text.format_ago(NOW, NOW)
+    assert text.format_ago(0) == '<span class="none">–</span>'
+    assert text.format_exact_time(1 << 70).isdigit()
+    assert [text.format_count(n) for n in (0, 9_999, 12_345, 1_234_567, 999_999_999, 5e12)] == [
         "0", "9,999", "12.3 k", "1.2 M", "1000 M", "5000.0 G",
     ]  # fmt: skip
-    assert [text.size(n) for n in (0, 2048, 5 << 20, 3 << 30)] == ["0 B", "2.0 KB", "5.0 MB", "3.0 GB"]
-    assert text.link("/a b", q="x&y", empty="") == "/a%20b?q=x%26y"
-    assert text.part("a/b?c") == "a%2Fb%3Fc"
+    assert [text.format_size(n) for n in (0, 2048, 5 << 20, 3 << 30)] == ["0 B", "2.0 KB", "5.0 MB", "3.0 GB"]
+    assert text.build_link("/a b", q="x&y", empty="") == "/a%20b?q=x%26y"
+    assert text.quote_part("a/b?c") == "a%2Fb%3Fc"

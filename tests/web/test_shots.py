@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from holdfast.web.shots import LARGEST, picture
+from holdfast.web.shots import LARGEST, read_picture
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"rest"
 
@@ -11,7 +11,7 @@ PNG = b"\x89PNG\r\n\x1a\n" + b"rest"
 def test_an_image_is_served_by_what_it_is_not_by_its_name(tmp_path: Path) -> None:
     for name, content, kind in (("a.png", PNG, "image/png"), ("b.txt", b"\xff\xd8\xff..", "image/jpeg")):
         (tmp_path / name).write_bytes(content)
-        assert picture(tmp_path / name) == (kind, content)
+        assert read_picture(tmp_path / name) == (kind, content)
 
 
 def test_anything_else_is_not(tmp_path: Path) -> None:
@@ -25,4 +25,4 @@ def test_anything_else_is_not(tmp_path: Path) -> None:
         file.write(PNG)
         file.truncate(LARGEST + 1)
     for name in ("secret", "page.png", "link.png", "folder.png", "pipe.png", "huge.png", "missing.png", "nul\0.png"):
-        assert picture(tmp_path / name) is None, name
+        assert read_picture(tmp_path / name) is None, name

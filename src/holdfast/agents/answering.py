@@ -8,7 +8,7 @@ import msgspec
 
 from holdfast.core.decision import Context, Decision
 from holdfast.core.event import Event
-from holdfast.core.text import fenced, sanitise, sanitise_around_fences
+from holdfast.core.text import sanitise, sanitise_around_fences, wrap_context
 
 NO_REASON = "Refused by Holdfast."
 NOBODY: frozenset[str] = frozenset()
@@ -29,7 +29,7 @@ class Answers:
         return native in self.context or native in self.block or native in self.permission or native == self.before_tool
 
 
-def write(
+def write_reply(
     answers: Answers, event: Event, decision: Decision, *, stop_reason: Callable[[Decision], str] | None = None
 ) -> bytes:
     """`stop_reason` words the refusal of a stop where that has to differ."""
@@ -37,24 +37,26 @@ def write(
     if not answers.answered(native) or event.get("compaction"):
         return b""
     worded = stop_reason if stop_reason and native == "Stop" else reason_of
-    reply = _blocking(answers, native, decision, worded)
-    if specific := _specific(answers, native, decision):
+    reply = _block_fields(answers, native, decision, worded)
+    if specific := _hook_specific_fields(answers, native, decision):
         reply["hookSpecificOutput"] = {"hookEventName": native, **specific}
     if decision.notices:
         reply["systemMessage"] = notice_of(decision)
-    return encoded(reply)
+    return encode_reply(reply)
 
 
-def encoded(reply: dict[str, Any]) -> bytes:
+def encode_reply(reply: dict[str, Any]) -> bytes:
     return msgspec.json.encode(reply) if reply else b""
 
 
-def _blocking(answers: Answers, native: str, decision: Decision, worded: Callable[[Decision], str]) -> dict[str, Any]:
+def _block_fields(
+    answers: Answers, native: str, decision: Decision, worded: Callable[[Decision], str]
+) -> dict[str, Any]:
     blocks = decision.verdict == "deny" and native in answers.block
     return {"decision": "block", "reason": worded(decision)} if blocks else {}
 
 
-def _specific(answers: Answers, native: str, decision: Decision) -> dict[str, Any]:
+def _hook_specific_fields(answers: Answers, native: str, decision: Decision) -> dict[str, Any]:
     specific: dict[str, Any] = {}
     if native == answers.before_tool and decision.verdict in answers.verdicts:
         specific["permissionDecision"] = decision.verdict
@@ -77,4 +79,4 @@ def notice_of(decision: Decision) -> str:
 
 
 def context_of(contexts: Sequence[Context]) -> str:
-    return "\n\n".join(fenced(context) for context in contexts)
+    return "\n\n".join(wrap_context(context) for context in contexts)

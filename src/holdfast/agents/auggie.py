@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any
 
 from holdfast.agents import normal, reading, shell_entry
-from holdfast.agents.answering import context_of, encoded, notice_of, reason_of
+from holdfast.agents.answering import context_of, encode_reply, notice_of, reason_of
 from holdfast.agents.normal import one_path
 from holdfast.agents.reading import Data, name
 from holdfast.core.agent import Agent, Enforcement, Hook, Payload, Setup
@@ -37,7 +37,7 @@ TOOLS = {
 ENFORCES: dict[str, Enforcement] = {"tool.started": "prevent", "turn.ended": "retry", "tool.finished": "retry"}
 
 
-def _project(_delivery: Delivery, payload: Payload) -> str | None:
+def _project_root(_delivery: Delivery, payload: Payload) -> str | None:
     roots = payload.get("workspace_roots")
     return one_path(roots[0]) if isinstance(roots, list) and roots else None
 
@@ -47,17 +47,17 @@ def _add_result(data: Data, payload: Payload) -> None:
     data["ok"] = not problem
     reading.add_output(data, payload.get("tool_output"))
     if isinstance(problem, str) and problem:
-        data["error"] = normal.capped(problem, normal.ERROR)
+        data["error"] = normal.cap_text(problem, normal.ERROR)
 
 
 def _add_answer(data: Data, payload: Payload) -> None:
     """Told only where the settings ask for the conversation."""
-    answer = reading.message(normal.mapping(payload.get("conversation")).get("agentTextResponse"))
+    answer = reading.message(normal.mapping_or_empty(payload.get("conversation")).get("agentTextResponse"))
     if answer:
         data["message"] = answer
 
 
-def _kind(kind: str, data: Data) -> str:
+def _event_kind(kind: str, data: Data) -> str:
     if kind == "turn.ended" and data.get("why") == "interrupted":
         return "turn.interrupted"
     return "tool.failed" if kind == "tool.finished" and data.get("ok") is False else kind
@@ -75,15 +75,15 @@ TABLES = reading.Tables(
     with_tool=frozenset({"PreToolUse", "PostToolUse"}),
     tools=TOOLS,
     session=lambda payload: payload.get("conversation_id"),
-    project=_project,
+    project=_project_root,
     extras={"PostToolUse": _add_result, "Stop": _add_answer},
-    kind_of=_kind,
+    kind_of=_event_kind,
 )
 
 BLOCKS = frozenset({"PostToolUse", "Stop"})
 
 
-def write(event: Event, decision: Decision) -> bytes:
+def write_reply(event: Event, decision: Decision) -> bytes:
     """All that is said of an event stands below `hookSpecificOutput`, the refusal of a stop too."""
     native = event.get("native")
     specific: dict[str, Any] = {}
@@ -96,12 +96,12 @@ def write(event: Event, decision: Decision) -> bytes:
     reply: dict[str, Any] = {"hookSpecificOutput": {"hookEventName": native, **specific}} if specific else {}
     if decision.notices and native in KINDS:
         reply["systemMessage"] = notice_of(decision)
-    return encoded(reply)
+    return encode_reply(reply)
 
 
-def recognise(_delivery: Delivery, payload: Payload) -> bool:
+def recognise_payload(_delivery: Delivery, payload: Payload) -> bool:
     """Cursor has the same id of a conversation; its events begin with a small letter, and it names its version."""
-    fields = normal.mapping(payload)
+    fields = normal.mapping_or_empty(payload)
     event = fields.get("hook_event_name")
     named = isinstance(fields.get("conversation_id"), str) and isinstance(event, str) and event in KINDS
     return named and "cursor_version" not in fields and "session_id" not in fields
@@ -109,7 +109,7 @@ def recognise(_delivery: Delivery, payload: Payload) -> bool:
 
 SETUP = Setup(
     files={"user": ".augment/settings.json", "project": ".augment/settings.json"},
-    entry=shell_entry.milliseconds(),
+    entry=shell_entry.entry_in_milliseconds(),
     program="auggie",
     folder=".augment",
 )
@@ -118,9 +118,9 @@ AUGGIE = Agent(
     name="auggie",
     title="Augment auggie",
     hooks=HOOKS,
-    read=partial(reading.read, TABLES),
-    write=write,
-    recognise=recognise,
+    read=partial(reading.read_agent_event, TABLES),
+    write=write_reply,
+    recognise=recognise_payload,
     enforces=ENFORCES,
     tools=TOOLS,
     setup=SETUP,

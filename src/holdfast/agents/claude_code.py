@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from holdfast.agents import answering, normal, reading
-from holdfast.agents.normal import flag, number, one_path, words
+from holdfast.agents.normal import number_or_none, one_path, text_cleaner, true_or_none
 from holdfast.agents.reading import (
     COMPACT,
     ENDED,
@@ -106,20 +106,24 @@ COMMON: Fields = (
 )
 
 
-def _calls(value: Any) -> list[dict[str, str]] | None:
+def _tool_calls(value: Any) -> list[dict[str, str]] | None:
     fields = (("call", "tool_use_id", name), ("tool", "tool_name", name))
-    return [normal.picked(normal.mapping(call), fields) for call in value[:100]] if isinstance(value, list) else None
+    return (
+        [normal.pick_fields(normal.mapping_or_empty(call), fields) for call in value[:100]]
+        if isinstance(value, list)
+        else None
+    )
 
 
 _TASK: Fields = (
     ("task", "task_id", name),
     ("subject", "task_subject", message),
-    ("description", "task_description", words(2_000)),
+    ("description", "task_description", text_cleaner(2_000)),
 )
 _SWITCH: Fields = (("old", "from_model", name), ("new", "to_model", name), ("source", "source", name))
 
 FIELDS: dict[str, Fields] = {
-    "SessionStart": (("source", "source", name), ("idle_s", "seconds_since_last_response", number)),
+    "SessionStart": (("source", "source", name), ("idle_s", "seconds_since_last_response", number_or_none)),
     "SessionEnd": OVER,
     "UserPromptSubmit": (("prompt", "prompt", prompt), ("source", "source", name)),
     "UserPromptExpansion": (
@@ -131,7 +135,7 @@ FIELDS: dict[str, Fields] = {
     "PreToolUse": TOOL,
     "PostToolUse": TOOL,
     "PostToolUseFailure": FAILURE,
-    "PostToolBatch": (("calls", "tool_calls", _calls),),
+    "PostToolBatch": (("calls", "tool_calls", _tool_calls),),
     "PermissionRequest": TOOL,
     "PermissionDenied": (*TOOL, ("reason", "reason", error)),
     "Stop": ENDED,
@@ -158,13 +162,17 @@ FIELDS: dict[str, Fields] = {
     "WorktreeRemove": (("path", "worktree_path", one_path),),
     "Elicitation": (("message", "message", message), ("server", "mcp_server_name", name)),
     "ElicitationResult": (("server", "mcp_server_name", name), ("action", "action", name)),
-    "MessageDisplay": (("message", "delta", message), ("index", "index", number), ("final", "final", flag)),
+    "MessageDisplay": (
+        ("message", "delta", message),
+        ("index", "index", number_or_none),
+        ("final", "final", true_or_none),
+    ),
     "FileChanged": (("path", "file_path", one_path), ("change", "event", name)),
 }
 _WITH_TOOL = frozenset(event for event, fields in FIELDS.items() if fields[:2] == TOOL)
 
 
-def _process(delivery: Delivery) -> dict[str, int]:
+def _agent_process(delivery: Delivery) -> dict[str, int]:
     """Where a shell stands between the agent and the hook, the parent dies at once: then only the id is known."""
     pid_text = delivery.env.get("CLAUDE_PID", "")
     if pid_text.isdecimal() and len(pid_text) < 11 and int(pid_text) != delivery.pid:
@@ -173,14 +181,14 @@ def _process(delivery: Delivery) -> dict[str, int]:
 
 
 def _add_server(data: Data, payload: Payload) -> None:
-    if server := name(normal.mapping(payload.get("mcp_server")).get("name")):
+    if server := name(normal.mapping_or_empty(payload.get("mcp_server")).get("name")):
         data["server"] = server
 
 
 def _add_result(data: Data, payload: Payload) -> None:
     _add_server(data, payload)
     response = payload.get("tool_response")
-    result = normal.mapping(response)
+    result = normal.mapping_or_empty(response)
     interrupted = result.get("interrupted") is True
     detached = bool(result.get("backgroundTaskId")) or result.get("isAsync") is True
     data["ok"] = not interrupted
@@ -196,7 +204,7 @@ def _add_result(data: Data, payload: Payload) -> None:
 
 def _add_failure(data: Data, payload: Payload) -> None:
     _add_server(data, payload)
-    reading.failed(data, payload.get("error"))
+    reading.mark_failed(data, payload.get("error"))
 
 
 def _mark_synthetic(data: Data, _payload: Payload) -> None:
@@ -210,7 +218,7 @@ def _mark_compaction(data: Data, payload: Payload) -> None:
         data["compaction"] = True
 
 
-def _kind(kind: str, data: Data) -> str:
+def _event_kind(kind: str, data: Data) -> str:
     """The end of a compaction's own call is no end of a subagent."""
     return "model.answered" if kind == "subagent.ended" and data.get("compaction") else kind
 
@@ -223,7 +231,7 @@ TABLES = reading.Tables(
     with_tool=_WITH_TOOL,
     tools=TOOLS,
     project=lambda delivery, _payload: one_path(delivery.env.get("CLAUDE_PROJECT_DIR")),
-    process=_process,
+    process=_agent_process,
     extras={
         "PreToolUse": _add_server,
         "PostToolUse": _add_result,
@@ -233,7 +241,7 @@ TABLES = reading.Tables(
         "UserPromptSubmit": _mark_synthetic,
         "SubagentStop": _mark_compaction,
     },
-    kind_of=_kind,
+    kind_of=_event_kind,
 )
 
 # ---- writing ----
@@ -261,9 +269,9 @@ FOREIGN_ENV = frozenset(
 _FOREIGN_TRANSCRIPT = re.compile(r"^$|/rollout-[^/]*$|/\.factory/sessions/")
 
 
-def recognise(delivery: Delivery, payload: Payload) -> bool:
+def recognise_payload(delivery: Delivery, payload: Payload) -> bool:
     """Payload before environment: an agent started from another one's shell inherits all its variables."""
-    known = normal.mapping(payload)
+    known = normal.mapping_or_empty(payload)
     transcript = known.get("transcript_path")
     named = isinstance(known.get("session_id"), str) and isinstance(known.get("hook_event_name"), str)
     if not named or not isinstance(transcript, str):
@@ -276,7 +284,7 @@ def recognise(delivery: Delivery, payload: Payload) -> bool:
 # ---- installing ----
 
 
-def _entry(hook: Hook, command: Sequence[str]) -> dict[str, Any]:
+def _hook_entry(hook: Hook, command: Sequence[str]) -> dict[str, Any]:
     """Exec form: without a shell between, a hook costs less and its parent is the agent itself."""
     program, *arguments = command
     return {"type": "command", "command": program, "args": arguments, "timeout": int(hook.timeout)}
@@ -288,7 +296,7 @@ SETUP = Setup(
         "project": ".claude/settings.json",
         "local": ".claude/settings.local.json",
     },
-    entry=_entry,
+    entry=_hook_entry,
     mcp={"user": ".claude.json", "project": ".mcp.json"},
     status_line="statusLine",
     program="claude",
@@ -300,9 +308,9 @@ CLAUDE_CODE = Agent(
     name=NAME_OF_AGENT,
     title="Claude Code",
     hooks=HOOKS,
-    read=partial(reading.read, TABLES),
-    write=partial(answering.write, ANSWERS),
-    recognise=recognise,
+    read=partial(reading.read_agent_event, TABLES),
+    write=partial(answering.write_reply, ANSWERS),
+    recognise=recognise_payload,
     enforces=ENFORCES,
     tools=TOOLS,
     mark=reading.by_ids,

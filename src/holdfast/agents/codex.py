@@ -57,14 +57,18 @@ LONGEST_PATCH = 1 << 20
 EXIT_CODE = re.compile(r"^Exit code: (\d{1,3})$", re.MULTILINE)
 
 
-def _tokens(value: Any) -> dict[str, Any] | None:
-    counts = {key: number for key, number in normal.mapping(value).items() if normal.number(number) is not None}
+def _token_counts(value: Any) -> dict[str, Any] | None:
+    counts = {
+        key: number
+        for key, number in normal.mapping_or_empty(value).items()
+        if normal.number_or_none(number) is not None
+    }
     return dict(list(counts.items())[:12]) or None
 
 
 def _add_patch(data: Data, payload: Payload) -> None:
     """The files a patch touches are named only in its text."""
-    text = normal.mapping(payload.get("tool_input")).get("command")
+    text = normal.mapping_or_empty(payload.get("tool_input")).get("command")
     if payload.get("tool_name") == "apply_patch" and isinstance(text, str):
         named = [path.strip() for path in PATCHED.findall(text[:LONGEST_PATCH])]
         if paths := normal.paths_in({"paths": named}, data.get("cwd", "")):
@@ -105,7 +109,11 @@ TABLES = reading.Tables(
         "SubagentStop": LANE_ENDED,
         "PreCompact": COMPACT,
         "PostCompact": COMPACT,
-        "PostModelRequest": (("status", "status", name), ("error", "error", error), ("tokens", "token_usage", _tokens)),
+        "PostModelRequest": (
+            ("status", "status", name),
+            ("error", "error", error),
+            ("tokens", "token_usage", _token_counts),
+        ),
     },
     with_tool=frozenset({"PreToolUse", "PostToolUse", "PermissionRequest"}),
     tools=TOOLS,
@@ -123,8 +131,8 @@ ANSWERS = answering.Answers(
 ROLLOUT = re.compile(r"/rollout-[^/]*$")
 
 
-def recognise(_delivery: Delivery, payload: Payload) -> bool:
-    fields = normal.mapping(payload)
+def recognise_payload(_delivery: Delivery, payload: Payload) -> bool:
+    fields = normal.mapping_or_empty(payload)
     event = fields.get("hook_event_name")
     if not isinstance(event, str) or event not in KINDS or "timestamp" in fields or "conversation_id" in fields:
         return False
@@ -134,7 +142,7 @@ def recognise(_delivery: Delivery, payload: Payload) -> bool:
 
 SETUP = Setup(
     files={"user": ".codex/hooks.json", "project": ".codex/hooks.json"},
-    entry=shell_entry.seconds,
+    entry=shell_entry.entry_in_seconds,
     mcp={"user": ".codex/config.toml", "project": ".codex/config.toml"},
     mcp_format="codex",
     program="codex",
@@ -148,9 +156,9 @@ CODEX = Agent(
     name="codex",
     title="Codex CLI",
     hooks=HOOKS,
-    read=partial(reading.read, TABLES),
-    write=partial(answering.write, ANSWERS),
-    recognise=recognise,
+    read=partial(reading.read_agent_event, TABLES),
+    write=partial(answering.write_reply, ANSWERS),
+    recognise=recognise_payload,
     enforces=ENFORCES,
     tools=TOOLS,
     mark=reading.by_numbered_ids,

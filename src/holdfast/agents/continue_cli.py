@@ -51,7 +51,7 @@ def _add_result(data: Data, payload: Payload) -> None:
 
 
 def _add_failure(data: Data, payload: Payload) -> None:
-    reading.failed(data, payload.get("error"))
+    reading.mark_failed(data, payload.get("error"))
 
 
 TABLES = reading.Tables(
@@ -90,9 +90,9 @@ ANSWERS = answering.Answers(
 )
 
 
-def recognise(_delivery: Delivery, payload: Payload) -> bool:
+def recognise_payload(_delivery: Delivery, payload: Payload) -> bool:
     """As Claude Code's, with an empty path of the transcript. What comes over HTTP has that too, but no mode."""
-    fields = normal.mapping(payload)
+    fields = normal.mapping_or_empty(payload)
     event = fields.get("hook_event_name")
     named = isinstance(fields.get("session_id"), str) and isinstance(event, str) and event in KINDS
     in_mode = "permission_mode" in fields and "timestamp" not in fields
@@ -105,7 +105,7 @@ SETUP = Setup(
         "project": ".continue/settings.json",
         "local": ".continue/settings.local.json",
     },
-    entry=shell_entry.seconds,
+    entry=shell_entry.entry_in_seconds,
     program="cn",
     folder=".continue",
 )
@@ -114,9 +114,9 @@ CONTINUE = Agent(
     name="continue",
     title="Continue CLI",
     hooks=HOOKS,
-    read=partial(reading.read, TABLES),
-    write=partial(answering.write, ANSWERS),
-    recognise=recognise,
+    read=partial(reading.read_agent_event, TABLES),
+    write=partial(answering.write_reply, ANSWERS),
+    recognise=recognise_payload,
     enforces=ENFORCES,
     tools=TOOLS,
     mark=reading.by_ids,

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from holdfast.agents import normal, reading, shell_entry
-from holdfast.agents.answering import context_of, encoded, reason_of
-from holdfast.agents.normal import flag, one_path
+from holdfast.agents.answering import context_of, encode_reply, reason_of
+from holdfast.agents.normal import one_path, true_or_none
 from holdfast.agents.reading import OVER, PROMPT, STARTED, Data, Fields, error, message, name
 from holdfast.core.agent import Agent, Enforcement, Hook, Payload, Setup
 from holdfast.core.decision import Decision, Delivery
@@ -83,25 +83,25 @@ def _one_spelling(payload: Payload) -> Payload:
     return {SAME_FIELDS.get(key, key): value for key, value in payload.items()}
 
 
-def _native(delivery: Delivery, payload: Payload) -> Any:
+def _native_event_name(delivery: Delivery, payload: Payload) -> Any:
     """A payload in camelCase does not name its event; then the registration has to."""
     event_name = payload.get("hookName") or payload.get("hook_event_name") or delivery.event
     return PASCAL.get(event_name, event_name) if isinstance(event_name, str) else event_name
 
 
-def _session(payload: Payload) -> Any:
+def _session_id_of(payload: Payload) -> Any:
     """Inside a subagent the id is the subagent's, and the parent is the session."""
     parent = payload.get("parentAgentId")
     return parent if isinstance(parent, str) and parent else payload.get("sessionId")
 
 
 def _error_text(value: Any) -> str | None:
-    return error(normal.mapping(value).get("message") if not isinstance(value, str) else value)
+    return error(normal.mapping_or_empty(value).get("message") if not isinstance(value, str) else value)
 
 
 def _add_result(data: Data, payload: Payload) -> None:
     """A failing command is a success with an exit code in its text."""
-    result = normal.mapping(payload.get("toolResult"))
+    result = normal.mapping_or_empty(payload.get("toolResult"))
     kind = result.get("resultType", result.get("result_type"))
     output = result.get("textResultForLlm", result.get("text_result_for_llm"))
     data["ok"] = kind != "failure"
@@ -113,7 +113,7 @@ def _add_result(data: Data, payload: Payload) -> None:
 
 
 def _add_failure(data: Data, payload: Payload) -> None:
-    reading.failed(data, payload.get("error"))
+    reading.mark_failed(data, payload.get("error"))
 
 
 def _first_prompt(data: Data, _payload: Payload) -> None:
@@ -121,7 +121,11 @@ def _first_prompt(data: Data, _payload: Payload) -> None:
         data["source"] = "startup"
 
 
-_ENDED: Fields = (("again", "stop_hook_active", flag), ("message", "response", message), ("why", "stopReason", name))
+_ENDED: Fields = (
+    ("again", "stop_hook_active", true_or_none),
+    ("message", "response", message),
+    ("why", "stopReason", name),
+)
 
 TABLES = reading.Tables(
     agent="copilot",
@@ -148,8 +152,8 @@ TABLES = reading.Tables(
     tools=TOOLS,
     tool_name="toolName",
     tool_input="toolArgs",
-    session=_session,
-    native=_native,
+    session=_session_id_of,
+    native=_native_event_name,
     extras={
         "postToolUse": _add_result,
         "postToolUseFailure": _add_failure,
@@ -159,8 +163,8 @@ TABLES = reading.Tables(
 )
 
 
-def read(delivery: Delivery, payload: Payload) -> Event:
-    return reading.read(TABLES, delivery, _one_spelling(payload) if isinstance(payload, dict) else payload)
+def read_event(delivery: Delivery, payload: Payload) -> Event:
+    return reading.read_agent_event(TABLES, delivery, _one_spelling(payload) if isinstance(payload, dict) else payload)
 
 
 # ---- writing ----
@@ -168,7 +172,7 @@ def read(delivery: Delivery, payload: Payload) -> Event:
 TAKES_CONTEXT = frozenset({"sessionStart", "userPromptSubmitted", "postToolUse"})
 
 
-def write(event: Event, decision: Decision) -> bytes:
+def write_reply(event: Event, decision: Decision) -> bytes:
     native = event.get("native")
     reply: dict[str, Any] = {}
     if native == "preToolUse" and decision.verdict in ("deny", "ask", "allow"):
@@ -177,11 +181,11 @@ def write(event: Event, decision: Decision) -> bytes:
         reply = {"decision": "block", "reason": reading.spoken_reason(decision)}
     if native in TAKES_CONTEXT and decision.contexts:
         reply["additionalContext"] = context_of(decision.contexts)
-    return encoded(reply)
+    return encode_reply(reply)
 
 
-def recognise(_delivery: Delivery, payload: Payload) -> bool:
-    fields = normal.mapping(payload)
+def recognise_payload(_delivery: Delivery, payload: Payload) -> bool:
+    fields = normal.mapping_or_empty(payload)
     if "conversation_id" in fields:
         return False
     if isinstance(fields.get("sessionId"), str):
@@ -196,7 +200,7 @@ def recognise(_delivery: Delivery, payload: Payload) -> bool:
 # ---- one happening, two spellings ----
 
 
-def mark(event: Event, payload: Payload) -> str:
+def event_mark(event: Event, payload: Payload) -> str:
     """Milliseconds since 1970 in one spelling, ISO in the other; it is made once for all hooks of an event."""
     stamp = payload.get("timestamp")
     if isinstance(stamp, str):
@@ -205,19 +209,19 @@ def mark(event: Event, payload: Payload) -> str:
         return ""
     data = event.data
     about = {key: data[key] for key in ("input", "prompt", "error", "message") if key in data}
-    return f"@{stamp}{reading.about(about)}"
+    return f"@{stamp}{reading.facts_checksum(about)}"
 
 
 # ---- installing ----
 
 
-def _entry(hook: Hook, command: Sequence[str]) -> dict[str, Any]:
-    return {"type": "command", "bash": shell_entry.line(command), "timeoutSec": int(hook.timeout)}
+def _hook_entry(hook: Hook, command: Sequence[str]) -> dict[str, Any]:
+    return {"type": "command", "bash": shell_entry.shell_line(command), "timeoutSec": int(hook.timeout)}
 
 
 SETUP = Setup(
     files={"user": ".copilot/hooks/holdfast.json", "project": ".github/hooks/holdfast.json"},
-    entry=_entry,
+    entry=_hook_entry,
     layout="list",
     blank={"version": 1},
     mcp={"user": ".copilot/mcp-config.json", "project": ".github/mcp.json"},
@@ -232,11 +236,11 @@ COPILOT = Agent(
     name="copilot",
     title="GitHub Copilot CLI",
     hooks=HOOKS,
-    read=read,
-    write=write,
-    recognise=recognise,
+    read=read_event,
+    write=write_reply,
+    recognise=recognise_payload,
     enforces=ENFORCES,
     tools=TOOLS,
-    mark=mark,
+    mark=event_mark,
     setup=SETUP,
 )

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 from holdfast.agents import normal, reading, shell_entry
-from holdfast.agents.answering import context_of, encoded, notice_of, reason_of
-from holdfast.agents.normal import flag, number, one_path
+from holdfast.agents.answering import context_of, encode_reply, notice_of, reason_of
+from holdfast.agents.normal import number_or_none, one_path, true_or_none
 from holdfast.agents.reading import OVER, PROMPT, Data, error, message, name
 from holdfast.core.agent import Agent, Enforcement, Hook, Payload, Setup
 from holdfast.core.decision import Decision, Delivery
@@ -64,10 +64,14 @@ ENFORCES: dict[str, Enforcement] = {
 def _add_result(data: Data, payload: Payload) -> None:
     output = payload.get("tool_output")
     try:
-        result = normal.mapping(msgspec.json.decode(output)) if isinstance(output, str) else normal.mapping(output)
+        result = (
+            normal.mapping_or_empty(msgspec.json.decode(output))
+            if isinstance(output, str)
+            else normal.mapping_or_empty(output)
+        )
     except (msgspec.DecodeError, UnicodeEncodeError):
         result = {}
-    code = number(result.get("exitCode"))
+    code = number_or_none(result.get("exitCode"))
     data["ok"] = not code
     reading.add_output(data, result.get("output") if isinstance(result.get("output"), str) else output)
     if data["action"] == "shell" and isinstance(code, int):
@@ -75,27 +79,27 @@ def _add_result(data: Data, payload: Payload) -> None:
 
 
 def _add_failure(data: Data, payload: Payload) -> None:
-    reading.failed(data, payload.get("error_message"))
+    reading.mark_failed(data, payload.get("error_message"))
 
 
-def _unrepeated(data: Data, payload: Payload) -> None:
+def _mark_repeated_stop(data: Data, payload: Payload) -> None:
     """`again` in other agents; here the stops that were refused are counted."""
-    if number(payload.get("loop_count")):
+    if number_or_none(payload.get("loop_count")):
         data["again"] = True
 
 
-def _stopped(data: Data, payload: Payload) -> None:
-    _unrepeated(data, payload)
+def _add_stop_status(data: Data, payload: Payload) -> None:
+    _mark_repeated_stop(data, payload)
     if payload.get("status") == "aborted":
         data["interrupted"] = True
 
 
-def _kind(kind: str, data: Data) -> str:
+def _event_kind(kind: str, data: Data) -> str:
     return "turn.interrupted" if kind == "turn.ended" and data.get("interrupted") else kind
 
 
-TOOL = (("call", "tool_use_id", name), ("ms", "duration", number))
-NATIVE_TOOL = (("command", "command", normal.words(normal.COMMAND)), ("path", "file_path", one_path))
+TOOL = (("call", "tool_use_id", name), ("ms", "duration", number_or_none))
+NATIVE_TOOL = (("command", "command", normal.text_cleaner(normal.COMMAND)), ("path", "file_path", one_path))
 
 TABLES = reading.Tables(
     agent="cursor",
@@ -112,7 +116,7 @@ TABLES = reading.Tables(
         "beforeSubmitPrompt": PROMPT,
         "preToolUse": TOOL,
         "postToolUse": TOOL,
-        "postToolUseFailure": (*TOOL, ("error", "error_message", error), ("interrupted", "is_interrupt", flag)),
+        "postToolUseFailure": (*TOOL, ("error", "error_message", error), ("interrupted", "is_interrupt", true_or_none)),
         "stop": (("status", "status", name),),
         "subagentStart": (("lane", "subagent_id", name), ("lane_type", "subagent_type", name)),
         "subagentStop": (
@@ -131,33 +135,33 @@ TABLES = reading.Tables(
     with_tool=frozenset({"preToolUse", "postToolUse", "postToolUseFailure"}),
     tools=TOOLS,
     session=lambda payload: payload.get("conversation_id") or payload.get("session_id"),
-    project=lambda _delivery, payload: _root(payload),
+    project=lambda _delivery, payload: _workspace_root(payload),
     extras={
         "postToolUse": _add_result,
         "postToolUseFailure": _add_failure,
-        "stop": _stopped,
-        "subagentStop": _unrepeated,
+        "stop": _add_stop_status,
+        "subagentStop": _mark_repeated_stop,
     },
-    kind_of=_kind,
+    kind_of=_event_kind,
 )
 
 
-def _root(payload: Payload) -> str | None:
+def _workspace_root(payload: Payload) -> str | None:
     roots = payload.get("workspace_roots")
     return one_path(roots[0]) if isinstance(roots, list) and roots else None
 
 
-def read(delivery: Delivery, payload: Payload) -> Event:
+def read_event(delivery: Delivery, payload: Payload) -> Event:
     """A user's hooks run in `~/.cursor`, so the folder of the hook says nothing; the workspace does."""
-    if isinstance(payload, dict) and not payload.get("cwd") and (root := _root(payload)):
+    if isinstance(payload, dict) and not payload.get("cwd") and (root := _workspace_root(payload)):
         payload = {**payload, "cwd": root}
-    return reading.read(TABLES, delivery, payload)
+    return reading.read_agent_event(TABLES, delivery, payload)
 
 
 # ---- writing ----
 
 
-def write(event: Event, decision: Decision) -> bytes:
+def write_reply(event: Event, decision: Decision) -> bytes:
     native = event.get("native")
     reply: dict[str, Any] = {}
     if native == "preToolUse" and decision.verdict in ("deny", "ask", "allow"):
@@ -172,24 +176,24 @@ def write(event: Event, decision: Decision) -> bytes:
         reply["additional_context"] = context_of(decision.contexts)
     if native in ("preToolUse", "beforeSubmitPrompt") and decision.notices and "user_message" not in reply:
         reply["user_message"] = notice_of(decision)
-    return encoded(reply)
+    return encode_reply(reply)
 
 
-def recognise(_delivery: Delivery, payload: Payload) -> bool:
+def recognise_payload(_delivery: Delivery, payload: Payload) -> bool:
     """Augment's auggie names a conversation, too; its events begin with a capital letter."""
-    fields = normal.mapping(payload)
+    fields = normal.mapping_or_empty(payload)
     event = fields.get("hook_event_name")
     other = isinstance(event, str) and event[:1].isupper() and "session_id" not in fields
     return "cursor_version" in fields or (isinstance(fields.get("conversation_id"), str) and not other)
 
 
-def _entry(hook: Hook, command: Sequence[str]) -> dict[str, Any]:
-    return {"command": shell_entry.line(command), "timeout": int(hook.timeout)}
+def _hook_entry(hook: Hook, command: Sequence[str]) -> dict[str, Any]:
+    return {"command": shell_entry.shell_line(command), "timeout": int(hook.timeout)}
 
 
 SETUP = Setup(
     files={"user": ".cursor/hooks.json", "project": ".cursor/hooks.json"},
-    entry=_entry,
+    entry=_hook_entry,
     layout="list",
     blank={"version": 1},
     mcp={"user": ".cursor/mcp.json", "project": ".cursor/mcp.json"},
@@ -202,9 +206,9 @@ CURSOR = Agent(
     name="cursor",
     title="Cursor",
     hooks=HOOKS,
-    read=read,
-    write=write,
-    recognise=recognise,
+    read=read_event,
+    write=write_reply,
+    recognise=recognise_payload,
     enforces=ENFORCES,
     tools=TOOLS,
     mark=reading.by_numbered_ids,

@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any
 
 from holdfast.agents import answering, normal, reading, shell_entry
-from holdfast.agents.normal import flag, number, one_path
+from holdfast.agents.normal import number_or_none, one_path, true_or_none
 from holdfast.agents.reading import COMPACT, NOTE, OVER, PROMPT, STARTED, Data, name
 from holdfast.core.agent import Agent, Enforcement, Hook, Payload, Setup
 from holdfast.core.decision import Delivery
@@ -74,7 +74,7 @@ TABLES = reading.Tables(
         "SessionStart": STARTED,
         "SessionEnd": OVER,
         "UserPromptSubmit": (*PROMPT, ("turn", "message_id", name)),
-        "Stop": (("again", "stop_hook_active", flag), ("calls", "tool_execution_count", number)),
+        "Stop": (("again", "stop_hook_active", true_or_none), ("calls", "tool_execution_count", number_or_none)),
         "SubagentStop": (("message", "task_result", reading.message), ("lane_type", "task_name", name)),
         "PreCompact": COMPACT,
         "Notification": NOTE,
@@ -90,8 +90,8 @@ ANSWERS = answering.Answers(
 )
 
 
-def recognise(_delivery: Delivery, payload: Payload) -> bool:
-    fields = normal.mapping(payload)
+def recognise_payload(_delivery: Delivery, payload: Payload) -> bool:
+    fields = normal.mapping_or_empty(payload)
     transcript: Any = fields.get("transcript_path")
     named = isinstance(fields.get("session_id"), str) and isinstance(fields.get("hook_event_name"), str)
     return named and isinstance(transcript, str) and SESSIONS in transcript
@@ -99,7 +99,7 @@ def recognise(_delivery: Delivery, payload: Payload) -> bool:
 
 SETUP = Setup(
     files={"user": ".factory/settings.json", "project": ".factory/settings.json"},
-    entry=shell_entry.seconds,
+    entry=shell_entry.entry_in_seconds,
     mcp={"user": ".factory/mcp.json", "project": ".factory/mcp.json"},
     mcp_format="droid",
     program="droid",
@@ -112,9 +112,9 @@ DROID = Agent(
     name="droid",
     title="Factory droid",
     hooks=HOOKS,
-    read=partial(reading.read, TABLES),
-    write=partial(answering.write, ANSWERS),
-    recognise=recognise,
+    read=partial(reading.read_agent_event, TABLES),
+    write=partial(answering.write_reply, ANSWERS),
+    recognise=recognise_payload,
     enforces=ENFORCES,
     tools=TOOLS,
     mark=reading.by_ids,

@@ -5,8 +5,8 @@ from functools import partial
 from typing import Any
 
 from holdfast.agents import normal, reading, shell_entry
-from holdfast.agents.answering import context_of, encoded, notice_of, reason_of
-from holdfast.agents.normal import flag, one_path
+from holdfast.agents.answering import context_of, encode_reply, notice_of, reason_of
+from holdfast.agents.normal import one_path, true_or_none
 from holdfast.agents.reading import COMPACT, NOTE, OVER, PROMPT, STARTED, Data, message
 from holdfast.core.agent import Agent, Enforcement, Hook, Payload, Setup
 from holdfast.core.decision import Decision, Delivery
@@ -57,13 +57,13 @@ OWN_LINES = ("Error: ", "Exit Code: ", "Signal: ", "Background PIDs: ", "Process
 
 def _add_result(data: Data, payload: Payload) -> None:
     """It fires for failing commands too, and says their exit code only in the text for the model."""
-    response = normal.mapping(payload.get("tool_response"))
-    problem = normal.mapping(response.get("error")).get("message") or response.get("error")
+    response = normal.mapping_or_empty(payload.get("tool_response"))
+    problem = normal.mapping_or_empty(response.get("error")).get("message") or response.get("error")
     data["ok"] = not problem
     output = response.get("llmContent")
     reading.add_output(data, plain_output(output))
     if isinstance(problem, str) and problem:
-        data["error"] = normal.capped(problem, normal.ERROR)
+        data["error"] = normal.cap_text(problem, normal.ERROR)
     if data["action"] == "shell" and (code := exit_code_in(output)) is not None:
         data["exit_code"], data["ok"] = code, code == 0
 
@@ -98,7 +98,7 @@ def _one_word(data: Data, _payload: Payload) -> None:
         data["topic"] = "permission_prompt"
 
 
-def _kind(kind: str, data: Data) -> str:
+def _event_kind(kind: str, data: Data) -> str:
     return "model.requested" if kind == "compact.started" and data.get("trigger") == "auto" else kind
 
 
@@ -110,7 +110,7 @@ TABLES = reading.Tables(
         "SessionStart": STARTED,
         "SessionEnd": OVER,
         "BeforeAgent": PROMPT,
-        "AfterAgent": (("message", "prompt_response", message), ("again", "stop_hook_active", flag)),
+        "AfterAgent": (("message", "prompt_response", message), ("again", "stop_hook_active", true_or_none)),
         "Notification": NOTE,
         "PreCompress": COMPACT,
     },
@@ -118,14 +118,14 @@ TABLES = reading.Tables(
     tools=TOOLS,
     project=lambda delivery, _payload: one_path(delivery.env.get("GEMINI_PROJECT_DIR")),
     extras={"BeforeAgent": reading.take_out, "AfterTool": _add_result, "Notification": _one_word},
-    kind_of=_kind,
+    kind_of=_event_kind,
 )
 
 TAKES_CONTEXT = frozenset({"SessionStart", "BeforeAgent", "AfterTool"})
 TAKES_DENIAL = frozenset({"BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent"})
 
 
-def write(event: Event, decision: Decision) -> bytes:
+def write_reply(event: Event, decision: Decision) -> bytes:
     native = event.get("native")
     reply: dict[str, Any] = {}
     if decision.verdict == "deny" and native in TAKES_DENIAL:
@@ -137,12 +137,12 @@ def write(event: Event, decision: Decision) -> bytes:
         reply["hookSpecificOutput"] = {"hookEventName": native, "additionalContext": context_of(decision.contexts)}
     if decision.notices and native in TAKES_CONTEXT | TAKES_DENIAL:
         reply["systemMessage"] = notice_of(decision)
-    return encoded(reply)
+    return encode_reply(reply)
 
 
-def recognise(_delivery: Delivery, payload: Payload) -> bool:
+def recognise_payload(_delivery: Delivery, payload: Payload) -> bool:
     """Qwen Code sends the same and a permission mode; Copilot names no transcript where the names are shared."""
-    fields = normal.mapping(payload)
+    fields = normal.mapping_or_empty(payload)
     texts = ("session_id", "hook_event_name", "transcript_path", "timestamp")
     if not all(isinstance(fields.get(key), str) for key in texts) or "permission_mode" in fields:
         return False
@@ -151,7 +151,7 @@ def recognise(_delivery: Delivery, payload: Payload) -> bool:
 
 SETUP = Setup(
     files={"user": ".gemini/settings.json", "project": ".gemini/settings.json"},
-    entry=shell_entry.milliseconds(name="holdfast"),
+    entry=shell_entry.entry_in_milliseconds(name="holdfast"),
     mcp={"user": ".gemini/settings.json", "project": ".gemini/settings.json"},
     program="gemini",
     folder=".gemini",
@@ -163,9 +163,9 @@ GEMINI = Agent(
     name="gemini",
     title="Gemini CLI",
     hooks=HOOKS,
-    read=partial(reading.read, TABLES),
-    write=write,
-    recognise=recognise,
+    read=partial(reading.read_agent_event, TABLES),
+    write=write_reply,
+    recognise=recognise_payload,
     enforces=ENFORCES,
     tools=TOOLS,
     mark=reading.by_time,

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 from holdfast.agents import normal, reading
-from holdfast.agents.answering import context_of, encoded, reason_of
-from holdfast.agents.normal import flag, one_path
+from holdfast.agents.answering import context_of, encode_reply, reason_of
+from holdfast.agents.normal import one_path, true_or_none
 from holdfast.agents.reading import COMPACT, NOTE, OVER, Data, name
 from holdfast.core.agent import Agent, Enforcement, Hook, Payload
 from holdfast.core.decision import Decision, Delivery
@@ -60,12 +60,12 @@ ENFORCES: dict[str, Enforcement] = {
 def _prompt_text(value: Any) -> str | None:
     """A prompt comes as parts."""
     parts = value if isinstance(value, list) else [{"text": value}]
-    texts = [part.get("text") for part in map(normal.mapping, parts[:100])]
+    texts = [part.get("text") for part in map(normal.mapping_or_empty, parts[:100])]
     return reading.prompt("\n".join(text for text in texts if isinstance(text, str)))
 
 
 def _error_text(value: Any) -> str | None:
-    return reading.error(value if isinstance(value, str) else normal.mapping(value).get("message"))
+    return reading.error(value if isinstance(value, str) else normal.mapping_or_empty(value).get("message"))
 
 
 def _add_result(data: Data, payload: Payload) -> None:
@@ -76,7 +76,7 @@ def _add_result(data: Data, payload: Payload) -> None:
 
 
 def _add_failure(data: Data, _payload: Payload) -> None:
-    reading.failed(data, data.get("error"))
+    reading.mark_failed(data, data.get("error"))
 
 
 TOOL = (("call", "tool_call_id", name),)
@@ -93,7 +93,7 @@ TABLES = reading.Tables(
         "PostToolUse": TOOL,
         "PostToolUseFailure": (*TOOL, ("error", "error", _error_text)),
         "PermissionRequest": TOOL,
-        "Stop": (("again", "stop_hook_active", flag),),
+        "Stop": (("again", "stop_hook_active", true_or_none),),
         "StopFailure": (("error", "error_message", reading.error),),
         "SubagentStart": LANE,
         "SubagentStop": (*LANE, ("message", "response", reading.message)),
@@ -109,7 +109,7 @@ TABLES = reading.Tables(
 REFUSES = frozenset({"PreToolUse", "UserPromptSubmit", "Stop"})
 
 
-def write(event: Event, decision: Decision) -> bytes:
+def write_reply(event: Event, decision: Decision) -> bytes:
     """One form of refusal for every event; a context is only taken with a prompt."""
     native = event.get("native")
     reply: dict[str, Any] = {}
@@ -118,11 +118,11 @@ def write(event: Event, decision: Decision) -> bytes:
         reply["hookSpecificOutput"] = {"hookEventName": native, **refusal}
     elif decision.contexts and native == "UserPromptSubmit":
         reply["message"] = context_of(decision.contexts)
-    return encoded(reply)
+    return encode_reply(reply)
 
 
-def recognise(_delivery: Delivery, payload: Payload) -> bool:
-    client = normal.mapping(payload).get("client_type")
+def recognise_payload(_delivery: Delivery, payload: Payload) -> bool:
+    client = normal.mapping_or_empty(payload).get("client_type")
     return isinstance(client, str) and client.startswith(CLIENT)
 
 
@@ -130,9 +130,9 @@ KIMI = Agent(
     name="kimi",
     title="Kimi Code",
     hooks=HOOKS,
-    read=partial(reading.read, TABLES),
-    write=write,
-    recognise=recognise,
+    read=partial(reading.read_agent_event, TABLES),
+    write=write_reply,
+    recognise=recognise_payload,
     enforces=ENFORCES,
     tools=TOOLS,
     mark=reading.by_numbered_ids,

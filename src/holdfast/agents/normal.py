@@ -20,7 +20,7 @@ _EXIT_CODE = re.compile(r"\bexit(?:ed with)? code:? (\d{1,3})\b", re.IGNORECASE)
 _UNTIDY_PATH = re.compile(r"//|/\.")
 
 
-def storable(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """JSON may hold half a surrogate pair, which no store can write."""
     if text.isascii():
         return text
@@ -31,36 +31,36 @@ def storable(text: str) -> str:
     return text
 
 
-def capped(text: str, limit: int) -> str:
+def cap_text(text: str, limit: int) -> str:
     """Head and tail: what was asked for is at the beginning, how it ended at the end."""
-    return storable(shorten(text, limit))
+    return replace_surrogates(shorten(text, limit))
 
 
-def words(limit: int) -> Callable[[Any], str | None]:
+def text_cleaner(limit: int) -> Callable[[Any], str | None]:
     """A cleaner for one field: the text within its limit, or nothing where there is no text."""
 
     def clean(value: Any) -> str | None:
-        return capped(value, limit) if isinstance(value, str) and value else None
+        return cap_text(value, limit) if isinstance(value, str) and value else None
 
     return clean
 
 
 def one_path(value: Any) -> str | None:
     """Cut, not shortened in the middle: half a path must never look like another one."""
-    return storable(value.replace("\0", "")[:PATH]) if isinstance(value, str) and value else None
+    return replace_surrogates(value.replace("\0", "")[:PATH]) if isinstance(value, str) and value else None
 
 
-def flag(value: Any) -> bool | None:
+def true_or_none(value: Any) -> bool | None:
     return True if value is True else None
 
 
-def number(value: Any) -> int | float | None:
+def number_or_none(value: Any) -> int | float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return value if -(1 << 53) <= value <= 1 << 53 else None
 
 
-def picked(payload: Mapping[str, Any], fields: Iterable[tuple[str, str, Callable[[Any], Any]]]) -> dict[str, Any]:
+def pick_fields(payload: Mapping[str, Any], fields: Iterable[tuple[str, str, Callable[[Any], Any]]]) -> dict[str, Any]:
     """(our name, the agent's name, cleaner): only what is there and clean."""
     cleaned = {}
     for name, key, clean in fields:
@@ -69,25 +69,25 @@ def picked(payload: Mapping[str, Any], fields: Iterable[tuple[str, str, Callable
     return cleaned
 
 
-def mapping(value: Any) -> Mapping[str, Any]:
+def mapping_or_empty(value: Any) -> Mapping[str, Any]:
     """Asked of every payload several times: what JSON makes is known at once, the rest by its class."""
     return value if type(value) is dict or isinstance(value, Mapping) else {}
 
 
-def trimmed(value: Any) -> Any:
+def trim_input(value: Any) -> Any:
     """The same structure with long strings cut and no more than INPUT_TOTAL characters in all."""
-    return _trim(value, INPUT_DEPTH, [INPUT_TOTAL])
+    return _trim_value(value, INPUT_DEPTH, [INPUT_TOTAL])
 
 
-def _trim(value: Any, depth: int, purse: list[int]) -> Any:
+def _trim_value(value: Any, depth: int, purse: list[int]) -> Any:
     if isinstance(value, str):
-        text = capped(value, min(INPUT_STRING, max(purse[0], 1)))
+        text = cap_text(value, min(INPUT_STRING, max(purse[0], 1)))
         purse[0] -= len(text)
         return text
     if value is None or isinstance(value, bool | float):
         return value
     if isinstance(value, int):
-        return value if number(value) is not None else LEFT_OUT
+        return value if number_or_none(value) is not None else LEFT_OUT
     if depth == 0 or not isinstance(value, Mapping | list | tuple):
         return LEFT_OUT
     return _trim_mapping(value, depth, purse) if isinstance(value, Mapping) else _trim_list(value, depth, purse)
@@ -99,9 +99,9 @@ def _trim_mapping(value: Mapping[Any, Any], depth: int, purse: list[int]) -> dic
         if len(trimmed_items) == INPUT_ITEMS or purse[0] <= 0:
             trimmed_items[LEFT_OUT] = len(value) - len(trimmed_items)
             break
-        name = capped(str(key), 200)
+        name = cap_text(str(key), 200)
         purse[0] -= len(name) + 4
-        trimmed_items[name] = _trim(item, depth - 1, purse)
+        trimmed_items[name] = _trim_value(item, depth - 1, purse)
     return trimmed_items
 
 
@@ -112,11 +112,11 @@ def _trim_list(value: Iterable[Any], depth: int, purse: list[int]) -> list[Any]:
             trimmed_items.append(LEFT_OUT)
             break
         purse[0] -= 4
-        trimmed_items.append(_trim(item, depth - 1, purse))
+        trimmed_items.append(_trim_value(item, depth - 1, purse))
     return trimmed_items
 
 
-def absolute(path: str, cwd: str) -> str:
+def absolute_path(path: str, cwd: str) -> str:
     """A gate compares paths, so `a/../b` is `b`. Links are not followed: that would touch the disk."""
     whole = path if path[0] in "/~" or not cwd else f"{cwd}/{path}"
     return posixpath.normpath(whole) if _UNTIDY_PATH.search(whole) else whole
@@ -127,7 +127,9 @@ def paths_in(tool_input: Mapping[str, Any], cwd: str) -> list[str]:
     for key in PATH_LIST_KEYS:
         if isinstance(listed := tool_input.get(key), list):
             named.extend(listed[:MOST_PATHS])
-    unique_paths = {absolute(path, cwd): None for value in named if (path := one_path(value)) and "://" not in path}
+    unique_paths = {
+        absolute_path(path, cwd): None for value in named if (path := one_path(value)) and "://" not in path
+    }
     return list(unique_paths)[:MOST_PATHS]
 
 
@@ -140,16 +142,16 @@ def exit_code_in(error: Any) -> int | None:
 def output_text(response: Any) -> str:
     """What a tool gave back, as a person would read it."""
     if isinstance(response, str):
-        return capped(response, OUTPUT)
+        return cap_text(response, OUTPUT)
     if isinstance(response, list):
         texts = [str(part["text"]) for part in response if isinstance(part, Mapping) and "text" in part]
-        return capped("\n".join(texts), OUTPUT)
-    parts = mapping(response)
+        return cap_text("\n".join(texts), OUTPUT)
+    parts = mapping_or_empty(response)
     streams = [parts[key] for key in ("stdout", "stderr") if isinstance(parts.get(key), str) and parts[key]]
     if not streams:
-        inner = mapping(parts.get("file")).get("content", parts.get("content", parts.get("result")))
+        inner = mapping_or_empty(parts.get("file")).get("content", parts.get("content", parts.get("result")))
         return output_text(inner) if isinstance(inner, str | list) else ""
-    return capped("\n".join(streams), OUTPUT)
+    return cap_text("\n".join(streams), OUTPUT)
 
 
 def milliseconds_of(stamp: str) -> int | None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.agents import normal, reading
-from holdfast.agents.answering import context_of, encoded, notice_of, reason_of
+from holdfast.agents.answering import context_of, encode_reply, notice_of, reason_of
 from holdfast.agents.normal import one_path
 from holdfast.agents.reading import Data, error, message, name
 from holdfast.core.agent import Agent, Enforcement, Hook, Payload, Setup
@@ -51,13 +51,15 @@ IN_A_LANE = {"session.started": "subagent.started", "turn.ended": "subagent.ende
 """A subagent is a session of its own to opencode; to us it is a lane of the session that began it."""
 
 
-def read(delivery: Delivery, payload: Payload) -> Event:
-    return reading.read(TABLES, delivery, _flat(payload) if isinstance(payload, dict) else payload)
+def read_event(delivery: Delivery, payload: Payload) -> Event:
+    return reading.read_agent_event(
+        TABLES, delivery, _flatten_payload(payload) if isinstance(payload, dict) else payload
+    )
 
 
-def _flat(payload: Payload) -> dict[str, Any]:
+def _flatten_payload(payload: Payload) -> dict[str, Any]:
     """What the plugin functions were given, side by side."""
-    tool_input, gave = normal.mapping(payload.get("input")), normal.mapping(payload.get("output"))
+    tool_input, gave = normal.mapping_or_empty(payload.get("input")), normal.mapping_or_empty(payload.get("output"))
     parent = payload.get("parentID")
     child = isinstance(parent, str) and parent
     return {
@@ -68,22 +70,22 @@ def _flat(payload: Payload) -> dict[str, Any]:
         "result": gave,
         "lane": payload.get("sessionID") if child else None,
         "sessionID": parent if child else payload.get("sessionID"),
-        "turn": normal.mapping(gave.get("message")).get("id"),
-        "model": normal.mapping(normal.mapping(gave.get("message")).get("model")).get("modelID"),
-        "prompt": _prompt(gave.get("parts")),
+        "turn": normal.mapping_or_empty(gave.get("message")).get("id"),
+        "model": normal.mapping_or_empty(normal.mapping_or_empty(gave.get("message")).get("model")).get("modelID"),
+        "prompt": _prompt_text(gave.get("parts")),
     }
 
 
-def _prompt(parts: Any) -> str | None:
+def _prompt_text(parts: Any) -> str | None:
     if not isinstance(parts, list):
         return None
-    typed = [part.get("text") for part in map(normal.mapping, parts[:100]) if not part.get("synthetic")]
+    typed = [part.get("text") for part in map(normal.mapping_or_empty, parts[:100]) if not part.get("synthetic")]
     return "\n".join(text for text in typed if isinstance(text, str))
 
 
 def _add_result(data: Data, payload: Payload) -> None:
-    result = normal.mapping(payload.get("result"))
-    code = normal.number(normal.mapping(result.get("metadata")).get("exit"))
+    result = normal.mapping_or_empty(payload.get("result"))
+    code = normal.number_or_none(normal.mapping_or_empty(result.get("metadata")).get("exit"))
     data["ok"] = not code
     reading.add_output(data, result.get("output"))
     if data["action"] == "shell" and isinstance(code, int):
@@ -94,21 +96,21 @@ def _add_failure(data: Data, _payload: Payload) -> None:
     data["ok"] = False
 
 
-def _started(data: Data, payload: Payload) -> None:
+def _add_start_source(data: Data, payload: Payload) -> None:
     data["source"] = "startup" if payload.get("hook") == "session.created" else "resume"
 
 
 def _error_text(value: Any) -> str | None:
-    details = normal.mapping(value)
-    return error(normal.mapping(details.get("data")).get("message") or details.get("name") or value)
+    details = normal.mapping_or_empty(value)
+    return error(normal.mapping_or_empty(details.get("data")).get("message") or details.get("name") or value)
 
 
-def _aborted(data: Data, payload: Payload) -> None:
-    if normal.mapping(payload.get("error")).get("name") == "MessageAbortedError":
+def _mark_interrupted(data: Data, payload: Payload) -> None:
+    if normal.mapping_or_empty(payload.get("error")).get("name") == "MessageAbortedError":
         data["interrupted"] = True
 
 
-def _kind(kind: str, data: Data) -> str:
+def _event_kind(kind: str, data: Data) -> str:
     if kind == "turn.failed" and data.get("interrupted"):
         kind = "turn.interrupted"
     return IN_A_LANE.get(kind, kind) if data.get("lane") else kind
@@ -137,17 +139,17 @@ TABLES = reading.Tables(
         "chat.message": reading.take_out,
         "tool.execute.after": _add_result,
         "tool.error": _add_failure,
-        "session.created": _started,
-        "session.seen": _started,
-        "session.error": _aborted,
+        "session.created": _add_start_source,
+        "session.seen": _add_start_source,
+        "session.error": _mark_interrupted,
     },
-    kind_of=_kind,
+    kind_of=_event_kind,
 )
 
 # ---- writing ----
 
 
-def write(event: Event, decision: Decision) -> bytes:
+def write_reply(event: Event, decision: Decision) -> bytes:
     """Read by our own plugin: it throws, appends to the prompt or goes on with the session."""
     reply: dict[str, Any] = {}
     if decision.verdict == "deny" and event.kind in ENFORCES:
@@ -157,32 +159,32 @@ def write(event: Event, decision: Decision) -> bytes:
         reply["context"] = context_of(decision.contexts)
     if decision.notices:
         reply["notice"] = notice_of(decision)
-    return encoded(reply)
+    return encode_reply(reply)
 
 
-def recognise(_delivery: Delivery, payload: Payload) -> bool:
-    return normal.mapping(payload).get("agent") == "opencode"
+def recognise_payload(_delivery: Delivery, payload: Payload) -> bool:
+    return normal.mapping_or_empty(payload).get("agent") == "opencode"
 
 
 # ---- installing ----
 
 
-def _text(command: Sequence[str]) -> str:
+def _plugin_text(command: Sequence[str]) -> str:
     import json  # Here, because a daemon's start should not wait for it.
 
     before, _, after = PLUGIN.read_text().partition(f"{COMMAND}[]")
     return f"{before}{COMMAND}{json.dumps(list(command), ensure_ascii=False)}{after}"
 
 
-def _entry(_hook: Hook, command: Sequence[str]) -> dict[str, Any]:
+def _hook_entry(_hook: Hook, command: Sequence[str]) -> dict[str, Any]:
     return {"command": command[0], "args": list(command[1:])}
 
 
 SETUP = Setup(
     files={"user": ".config/opencode/plugin/holdfast.js", "project": ".opencode/plugin/holdfast.js"},
-    entry=_entry,
+    entry=_hook_entry,
     layout="text",
-    text=_text,
+    text=_plugin_text,
     mcp={"user": ".config/opencode/opencode.json", "project": "opencode.json"},
     mcp_format="opencode",
     program="opencode",
@@ -194,9 +196,9 @@ OPENCODE = Agent(
     name="opencode",
     title="opencode",
     hooks=HOOKS,
-    read=read,
-    write=write,
-    recognise=recognise,
+    read=read_event,
+    write=write_reply,
+    recognise=recognise_payload,
     enforces=ENFORCES,
     tools=TOOLS,
     setup=SETUP,

@@ -17,17 +17,17 @@ def agents_table() -> str:
     """Agent × event × what is enforced. The words are the agent's own names for the event."""
     hooked_agents = [agent for agent in AGENTS.values() if agent.hooks]
     head = ["event", *(agent.title for agent in hooked_agents)]
-    rows = [[f"`{kind}`", *(_cell(agent, kind) for agent in hooked_agents)] for kind in SHOWN]
-    return _table([head, ["---"] * len(head), *rows])
+    rows = [[f"`{kind}`", *(_event_cell(agent, kind) for agent in hooked_agents)] for kind in SHOWN]
+    return _markdown_table([head, ["---"] * len(head), *rows])
 
 
 def files_table() -> str:
     agents_with_setup = [agent for agent in AGENTS.values() if agent.setup]
     head = ["agent", "`--agent`", "user", "project", "from version"]
-    return _table([head, ["---"] * len(head), *(_files(agent) for agent in agents_with_setup)])
+    return _markdown_table([head, ["---"] * len(head), *(_files_row(agent) for agent in agents_with_setup)])
 
 
-def _cell(agent: Agent, kind: str) -> str:
+def _event_cell(agent: Agent, kind: str) -> str:
     event_names = [f"`{hook.event}`" for hook in agent.hooks if hook.kind == kind and hook.register]
     if not event_names:
         return SILENT
@@ -35,7 +35,7 @@ def _cell(agent: Agent, kind: str) -> str:
     return f"{', '.join(event_names)} · **{enforced}**" if enforced else ", ".join(event_names)
 
 
-def _files(agent: Agent) -> list[str]:
+def _files_row(agent: Agent) -> list[str]:
     setup = agent.setup
     if setup is None:
         return []
@@ -43,5 +43,5 @@ def _files(agent: Agent) -> list[str]:
     return [agent.title, f"`{agent.name}`", f"`~/{setup.files['user']}`", f"`{setup.files['project']}`", oldest]
 
 
-def _table(rows: Iterable[list[str]]) -> str:
+def _markdown_table(rows: Iterable[list[str]]) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)

@@ -3,7 +3,7 @@
 from functools import partial
 
 from holdfast.agents import answering, gemini, normal, reading, shell_entry
-from holdfast.agents.normal import flag, number, one_path
+from holdfast.agents.normal import number_or_none, one_path, true_or_none
 from holdfast.agents.reading import (
     COMPACT,
     ENDED,
@@ -61,11 +61,11 @@ ENFORCES: dict[str, Enforcement] = {
     "turn.ended": "retry",
 }
 
-TOOL = (("call", "tool_use_id", name), ("ms", "duration_ms", number))
+TOOL = (("call", "tool_use_id", name), ("ms", "duration_ms", number_or_none))
 
 
 def _add_result(data: Data, payload: Payload) -> None:
-    response = normal.mapping(payload.get("tool_response"))
+    response = normal.mapping_or_empty(payload.get("tool_response"))
     reading.add_output(data, response.get("llmContent"))
     data["ok"] = True
     if data["action"] == "shell" and (code := gemini.exit_code_in(response.get("llmContent"))) is not None:
@@ -78,7 +78,7 @@ def _add_failure(data: Data, payload: Payload) -> None:
         data["exit_code"] = code
 
 
-def _kind(kind: str, data: Data) -> str:
+def _event_kind(kind: str, data: Data) -> str:
     """After every batch of tools a prompt comes without a word in it: it tells that the batch is over."""
     return "tool.batch" if kind == "prompt.submitted" and data.get("synthetic") and not data.get("prompt") else kind
 
@@ -101,7 +101,7 @@ TABLES = reading.Tables(
         "UserPromptSubmit": PROMPT,
         "PreToolUse": TOOL,
         "PostToolUse": TOOL,
-        "PostToolUseFailure": (*TOOL, ("error", "error", error), ("interrupted", "is_interrupt", flag)),
+        "PostToolUseFailure": (*TOOL, ("error", "error", error), ("interrupted", "is_interrupt", true_or_none)),
         "PermissionRequest": TOOL,
         "PermissionDenied": (*TOOL, ("reason", "reason", error)),
         "Stop": ENDED,
@@ -111,13 +111,13 @@ TABLES = reading.Tables(
         "PostCompact": COMPACT,
         "Notification": NOTE,
         "InstructionsLoaded": (("path", "file_path", one_path), ("reason", "load_reason", name)),
-        "MessageDisplay": (("message", "displayed_text", message), ("final", "is_final", flag)),
+        "MessageDisplay": (("message", "displayed_text", message), ("final", "is_final", true_or_none)),
     },
     with_tool=frozenset({"PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest", "PermissionDenied"}),
     tools=TOOLS,
     project=lambda delivery, _payload: one_path(delivery.env.get("QWEN_PROJECT_DIR")),
     extras={"PostToolUse": _add_result, "PostToolUseFailure": _add_failure, "UserPromptSubmit": reading.take_out},
-    kind_of=_kind,
+    kind_of=_event_kind,
 )
 
 ANSWERS = answering.Answers(
@@ -127,15 +127,15 @@ ANSWERS = answering.Answers(
 )
 
 
-def recognise(_delivery: Delivery, payload: Payload) -> bool:
-    fields = normal.mapping(payload)
+def recognise_payload(_delivery: Delivery, payload: Payload) -> bool:
+    fields = normal.mapping_or_empty(payload)
     texts = ("session_id", "hook_event_name", "transcript_path", "timestamp", "permission_mode")
     return all(isinstance(fields.get(key), str) for key in texts) and "conversation_id" not in fields
 
 
 SETUP = Setup(
     files={"user": ".qwen/settings.json", "project": ".qwen/settings.json"},
-    entry=shell_entry.seconds,
+    entry=shell_entry.entry_in_seconds,
     mcp={"user": ".qwen/settings.json", "project": ".qwen/settings.json"},
     program="qwen",
     folder=".qwen",
@@ -146,9 +146,9 @@ QWEN = Agent(
     name="qwen",
     title="Qwen Code",
     hooks=HOOKS,
-    read=partial(reading.read, TABLES),
-    write=partial(answering.write, ANSWERS, stop_reason=reading.spoken_reason),
-    recognise=recognise,
+    read=partial(reading.read_agent_event, TABLES),
+    write=partial(answering.write_reply, ANSWERS, stop_reason=reading.spoken_reason),
+    recognise=recognise_payload,
     enforces=ENFORCES,
     tools=TOOLS,
     mark=reading.by_time,

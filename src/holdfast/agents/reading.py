@@ -7,22 +7,22 @@ from zlib import crc32
 
 from holdfast.agents import normal
 from holdfast.agents.answering import reason_of
-from holdfast.agents.normal import NAME, flag, number, one_path, words
+from holdfast.agents.normal import NAME, number_or_none, one_path, text_cleaner, true_or_none
 from holdfast.core.agent import Payload
 from holdfast.core.decision import Decision, Delivery
 from holdfast.core.event import AT_ONCE, Event
-from holdfast.core.ids import bounded
+from holdfast.core.ids import bounded_name
 from holdfast.core.text import VOICE, without_contexts
 
 Data = dict[str, Any]
 Fields = tuple[tuple[str, str, Callable[[Any], Any]], ...]
 """(our name, the agent's name, cleaner)"""
 
-name = words(NAME)
-prompt, message, error = words(normal.PROMPT), words(normal.MESSAGE), words(normal.ERROR)
+name = text_cleaner(NAME)
+prompt, message, error = text_cleaner(normal.PROMPT), text_cleaner(normal.MESSAGE), text_cleaner(normal.ERROR)
 
 
-def count(value: Any) -> int | None:
+def list_length(value: Any) -> int | None:
     return len(value) if isinstance(value, list) else None
 
 
@@ -52,13 +52,13 @@ class Tables:
     """Where the same event can mean two things."""
 
 
-def read(tables: Tables, delivery: Delivery, payload: Payload) -> Event:
+def read_agent_event(tables: Tables, delivery: Delivery, payload: Payload) -> Event:
     """The body is left to whoever stores the event: it is redacted and cut the same way for every agent."""
-    fields = normal.mapping(payload)
+    fields = normal.mapping_or_empty(payload)
     native = tables.native(delivery, fields)
-    native = bounded(native) if isinstance(native, str) and native else bounded(delivery.event)
-    data = _common(tables, delivery, fields, native)
-    data.update(normal.picked(fields, tables.fields.get(native, ())))
+    native = bounded_name(native) if isinstance(native, str) and native else bounded_name(delivery.event)
+    data = _common_fields(tables, delivery, fields, native)
+    data.update(normal.pick_fields(fields, tables.fields.get(native, ())))
     if native in tables.with_tool:
         add_tool(tables, data, fields)
     if extra := tables.extras.get(native):
@@ -71,16 +71,16 @@ def read(tables: Tables, delivery: Delivery, payload: Payload) -> Event:
         key=delivery.key,
         kind=tables.kind_of(kind, data) if tables.kind_of else kind,
         at=delivery.at,
-        session=bounded(session) if isinstance(session, str) else "",
+        session=bounded_name(session) if isinstance(session, str) else "",
         project=tables.project(delivery, fields) or data.get("cwd", ""),
         agent=tables.agent,
-        tool=bounded(tool) if isinstance(tool, str) else "",
+        tool=bounded_name(tool) if isinstance(tool, str) else "",
         data=data,
     )
 
 
-def _common(tables: Tables, delivery: Delivery, payload: Payload, native: str) -> Data:
-    data = normal.picked(payload, tables.common)
+def _common_fields(tables: Tables, delivery: Delivery, payload: Payload, native: str) -> Data:
+    data = normal.pick_fields(payload, tables.common)
     if "cwd" not in data and (cwd := one_path(delivery.cwd)):
         data["cwd"] = cwd
     data["native"] = native
@@ -95,15 +95,15 @@ def parent_process(delivery: Delivery) -> dict[str, int]:
 
 
 def add_tool(tables: Tables, data: Data, payload: Payload) -> None:
-    tool_input = normal.mapping(payload.get(tables.tool_input))
+    tool_input = normal.mapping_or_empty(payload.get(tables.tool_input))
     data["action"] = action = action_of(tables.tools, payload.get(tables.tool_name))
     if tool_input:
-        data["input"] = normal.trimmed(tool_input)
-    if action == "shell" and (command := words(normal.COMMAND)(tool_input.get("command"))):
+        data["input"] = normal.trim_input(tool_input)
+    if action == "shell" and (command := text_cleaner(normal.COMMAND)(tool_input.get("command"))):
         data["command"] = command
     if paths := normal.paths_in(tool_input, data.get("cwd", "")):
         data["paths"] = paths
-    if action == "skill" and (skill := _skill(tool_input)):
+    if action == "skill" and (skill := _skill_name(tool_input)):
         data["skill"] = skill
 
 
@@ -113,7 +113,7 @@ def action_of(tools: Mapping[str, str], tool: Any) -> str:
     return tools.get(tool) or ("mcp" if tool.startswith(("mcp__", "mcp_", "MCP:")) else "other")
 
 
-def _skill(tool_input: Mapping[str, Any]) -> str | None:
+def _skill_name(tool_input: Mapping[str, Any]) -> str | None:
     named = tool_input.get("skill") or tool_input.get("name") or tool_input.get("command")
     if not isinstance(named, str) or not named.strip(" /"):
         return None
@@ -126,23 +126,23 @@ def add_output(data: Data, response: Any) -> None:
         data["output"] = output
 
 
-def failed(data: Data, problem: Any) -> None:
+def mark_failed(data: Data, problem: Any) -> None:
     data["ok"] = False
     if data.get("action") == "shell" and (code := normal.exit_code_in(problem)) is not None:
         data["exit_code"] = code
 
 
-TOOL: Fields = (("call", "tool_use_id", name), ("ms", "duration_ms", number))
+TOOL: Fields = (("call", "tool_use_id", name), ("ms", "duration_ms", number_or_none))
 ENDED: Fields = (
     ("message", "last_assistant_message", message),
-    ("again", "stop_hook_active", flag),
-    ("background", "background_tasks", count),
+    ("again", "stop_hook_active", true_or_none),
+    ("background", "background_tasks", list_length),
 )
 COMPACT: Fields = (("trigger", "trigger", name), ("instructions", "custom_instructions", message))
 STARTED: Fields = (("source", "source", name),)
 OVER: Fields = (("reason", "reason", name),)
 NOTE: Fields = (("message", "message", message), ("topic", "notification_type", name))
-FAILURE: Fields = (*TOOL, ("error", "error", error), ("interrupted", "is_interrupt", flag))
+FAILURE: Fields = (*TOOL, ("error", "error", error), ("interrupted", "is_interrupt", true_or_none))
 LANE_ENDED: Fields = (*ENDED, ("lane_transcript", "agent_transcript_path", one_path))
 PROMPT: Fields = (("prompt", "prompt", prompt),)
 
@@ -179,16 +179,16 @@ def by_ids(event: Event, _payload: Payload) -> str:
         return f"c{call}"
     turn = data.get("turn", "")
     if turn and event.kind == "prompt.submitted":
-        return f"t{turn}{about(data)}"
+        return f"t{turn}{facts_checksum(data)}"
     if event.kind in WHOLE_SESSION and data.get("pid_start"):
         return f"p{data['pid']}.{data['pid_start']}{data.get('source', '')}"
-    return "" if not turn or event.kind == "permission.requested" else f"{AT_ONCE}{turn}{about(data)}"
+    return "" if not turn or event.kind == "permission.requested" else f"{AT_ONCE}{turn}{facts_checksum(data)}"
 
 
 def by_numbered_ids(event: Event, payload: Payload) -> str:
     """The same where the model makes up the numbers of its calls, and may count from 0 again."""
     mark = by_ids(event, payload)
-    return mark + about(event.data) if mark.startswith("c") else mark
+    return mark + facts_checksum(event.data) if mark.startswith("c") else mark
 
 
 def by_time(event: Event, payload: Payload) -> str:
@@ -198,14 +198,14 @@ def by_time(event: Event, payload: Payload) -> str:
     data = event.data
     if event.kind == "session.ended" and data.get("pid_start"):
         return f"p{data['pid']}.{data['pid_start']}{data.get('reason', '')}"
-    return f"@{stamp}{data.get('call', '')}{about(data)}" if isinstance(stamp, str | int) and stamp else ""
+    return f"@{stamp}{data.get('call', '')}{facts_checksum(data)}" if isinstance(stamp, str | int) and stamp else ""
 
 
 SHORT = ("source", "reason", "topic", "task", "trigger", "status", "calls", "again")
 LONG = ("prompt", "message", "error", "output")
 
 
-def about(data: Any) -> str:
+def facts_checksum(data: Any) -> str:
     """The facts that vary, as a number; one turn has many events."""
     facts: list[Any] = [data[name] for name in SHORT if name in data]
     facts += [data[name] for name in LONG if name in data]

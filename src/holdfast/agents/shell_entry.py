@@ -7,17 +7,17 @@ from typing import Any
 from holdfast.core.agent import Hook
 
 
-def line(command: Sequence[str]) -> str:
+def shell_line(command: Sequence[str]) -> str:
     """`exec` spares the shell that would otherwise wait, and makes the agent our parent."""
     return "exec " + shlex.join(command)
 
 
-def seconds(hook: Hook, command: Sequence[str]) -> dict[str, Any]:
-    return {"type": "command", "command": line(command), "timeout": int(hook.timeout)}
+def entry_in_seconds(hook: Hook, command: Sequence[str]) -> dict[str, Any]:
+    return {"type": "command", "command": shell_line(command), "timeout": int(hook.timeout)}
 
 
-def milliseconds(**more: Any) -> Callable[[Hook, Sequence[str]], dict[str, Any]]:
+def entry_in_milliseconds(**more: Any) -> Callable[[Hook, Sequence[str]], dict[str, Any]]:
     def entry(hook: Hook, command: Sequence[str]) -> dict[str, Any]:
-        return {"type": "command", "command": line(command), "timeout": int(hook.timeout * 1000), **more}
+        return {"type": "command", "command": shell_line(command), "timeout": int(hook.timeout * 1000), **more}
 
     return entry

@@ -32,40 +32,42 @@ PATIENCE_S = 2.0
 def get_session_id() -> str:
     """The id the agent gave (S0-3): the same in every process of the session, never built from the clock (D1). Empty outside
     of a session."""
-    return client.session()
+    return client.current_session()
 
 
 def initialize_session_state(source: str = "unknown", session_id: str = "") -> None:
     """At the start of a session. A new id begins with false, whatever `source` says; the same id keeps its flag."""
-    answer = _asked(lambda: client.command("reindex.initialize", source=source, **_who(session_id)))
-    _settle(answer, session_id, shown=False)
+    answer = _call_or_none(
+        lambda: client.run_command("reindex.initialize", source=source, **_session_and_project(session_id))
+    )
+    _ensure_state_file(answer, session_id, shown=False)
 
 
 def should_show_first_prompt_status(session_id: str = "") -> bool:
     """Whether this session's first prompt is still to come. True where nothing is known."""
-    answer = _asked(lambda: client.view("reindex.flag", **_who(session_id)))
+    answer = _call_or_none(lambda: client.ask_view("reindex.flag", **_session_and_project(session_id)))
     if answer and answer["known"]:
         return not answer["shown"]
-    stored, shown = state_file.read(_content(answer))
-    current = answer["session_id"] if answer else session_id or client.session()
+    stored, shown = state_file.parse_state_file(_state_file_content(answer))
+    current = answer["session_id"] if answer else session_id or client.current_session()
     return not (shown and (not current or stored == current))
 
 
 def mark_first_prompt_shown(session_id: str = "") -> None:
     """From now on `should_show_first_prompt_status` says False for this session. Makes and mends the file."""
-    answer = _asked(lambda: client.command("reindex.mark", shown=True, **_who(session_id)))
-    _settle(answer, session_id, shown=True)
+    answer = _call_or_none(lambda: client.run_command("reindex.mark", shown=True, **_session_and_project(session_id)))
+    _ensure_state_file(answer, session_id, shown=True)
 
 
-def _who(session_id: str) -> dict[str, str]:
-    return {"session": session_id or client.session(), "project": _project()}
+def _session_and_project(session_id: str) -> dict[str, str]:
+    return {"session": session_id or client.current_session(), "project": _project_folder()}
 
 
-def _project() -> str:
-    return os.environ.get("CLAUDE_PROJECT_DIR") or client.project()
+def _project_folder() -> str:
+    return os.environ.get("CLAUDE_PROJECT_DIR") or client.current_project()
 
 
-def _asked(ask: Callable[[], Any]) -> Any:
+def _call_or_none(ask: Callable[[], Any]) -> Any:
     try:
         return ask()
     except Exception as error:
@@ -73,33 +75,36 @@ def _asked(ask: Callable[[], Any]) -> Any:
         return None
 
 
-def _content(answer: Any) -> bytes | None:
+def _state_file_content(answer: Any) -> bytes | None:
     try:
-        value: bytes | None = (Path(_project()) / (answer or {}).get("state_file", STATE_FILE)).read_bytes()
+        value: bytes | None = (Path(_project_folder()) / (answer or {}).get("state_file", STATE_FILE)).read_bytes()
         return value
     except OSError:
         return None
 
 
-def _settle(answer: Any, session_id: str, shown: bool) -> None:
+def _ensure_state_file(answer: Any, session_id: str, shown: bool) -> None:
     """Waits for the view; where the daemon could not be asked, the file alone carries the flag until it can."""
     if answer:
         deadline = time.monotonic() + PATIENCE_S
         while (
-            state_file.read(_content(None)) != (answer["session_id"], answer["shown"]) and time.monotonic() < deadline
+            state_file.parse_state_file(_state_file_content(None)) != (answer["session_id"], answer["shown"])
+            and time.monotonic() < deadline
         ):
             time.sleep(0.01)
         return
     try:
-        _write(session_id or client.session(), shown)
+        _write_state_file(session_id or client.current_session(), shown)
     except Exception as error:
         print(f"holdfast: {error}", file=sys.stderr)
 
 
-def _write(session: str, shown: bool) -> None:
-    stored, flag = state_file.read(_content(None))
+def _write_state_file(session: str, shown: bool) -> None:
+    stored, flag = state_file.parse_state_file(_state_file_content(None))
     session = session or stored or time.strftime("session_%Y%m%d_%H%M%S")
     flag_to_store = shown or (flag and stored == session)
-    path = Path(_project()) / STATE_FILE
+    path = Path(_project_folder()) / STATE_FILE
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, state_file.content(NewestSession(session, flag_to_store), state_file.CURRENT), 0o644)
+    write_atomically(
+        path, state_file.render_state_file(NewestSession(session, flag_to_store), state_file.CURRENT), 0o644
+    )

@@ -23,14 +23,14 @@ def main(words: list[str]) -> int:
     # The lock belongs to the shell that asked for it: this process is gone in a moment.
     owner = {"owner": os.getppid()} if name in LOCKS else {}
     try:
-        answer = getattr(uat_session, name)(*(_argument(word) for word in arguments), **owner)
+        answer = getattr(uat_session, name)(*(_parse_argument(word) for word in arguments), **owner)
     except TypeError as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 0 if name in NEVER_FAILS else 2
-    return _show(name, answer)
+    return _print_answer(name, answer)
 
 
-def _show(name: str, answer: Any) -> int:
+def _print_answer(name: str, answer: Any) -> int:
     if isinstance(answer, str):
         print(answer)
     elif not isinstance(answer, bool) and (answer is not None or name == "get_hook_signal"):
@@ -39,7 +39,7 @@ def _show(name: str, answer: Any) -> int:
     return 1 if failed and name not in NEVER_FAILS else 0
 
 
-def _argument(word: str) -> Any:
+def _parse_argument(word: str) -> Any:
     """JSON where it is an object or a list, else the word itself."""
     try:
         return json.loads(word) if word[:1] in ("{", "[") else word

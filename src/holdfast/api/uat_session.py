@@ -28,13 +28,13 @@ State = dict[str, Any]
 
 def create_session_state(session: str, scenario: str, message: str = "", confidence: int | str = 100) -> State | None:
     """Begins a run; None where the scenario is unknown or has mistakes."""
-    facts = {"scenario": scenario, "message": message, "confidence": _number(confidence), "auto": True}
-    return read_session_state(session) if _command("uat.start", session, **facts) else None
+    facts = {"scenario": scenario, "message": message, "confidence": _parse_number(confidence), "auto": True}
+    return read_session_state(session) if _run_command("uat.start", session, **facts) else None
 
 
 def read_session_state(session: str) -> State | None:
     """As it is now, not as a file was written."""
-    return _object(_view("uat.document", session))
+    return _parse_object(_ask_view("uat.document", session))
 
 
 def write_session_state(session: str, data: State | str) -> bool:
@@ -48,62 +48,62 @@ def update_session_state(session: str, patch: State | str) -> bool:
 
 def batch_update_session(session: str, *patches: State | str) -> bool:
     """Several patches, one write."""
-    read = [_object(patch) for patch in patches]
-    return None not in read and _command("uat.update", session, patches=read) is not None
+    read = [_parse_object(patch) for patch in patches]
+    return None not in read and _run_command("uat.update", session, patches=read) is not None
 
 
 def add_tool_call(session: str, call: State | str) -> bool:
-    return _command("uat.call", session, call=_object(call)) is not None
+    return _run_command("uat.call", session, call=_parse_object(call)) is not None
 
 
 def update_scenario_progress(session: str, step: int | str, status: str) -> bool:
-    return _command("uat.step", session, step=_number(step), status=status) is not None
+    return _run_command("uat.step", session, step=_parse_number(step), status=status) is not None
 
 
 def is_session_active(session: str) -> bool:
-    return _view("uat.active", session) is not None
+    return _ask_view("uat.active", session) is not None
 
 
 def cleanup_session(session: str) -> bool:
     """Ends the run. Its lock goes with it, whoever held it; temporary files older than an hour are removed."""
-    ended = _command("uat.end", session) is not None
-    location = _view("uat.place", session)
+    ended = _run_command("uat.end", session) is not None
+    location = _ask_view("uat.place", session)
     if location:
         Path(location["lock"]).unlink(missing_ok=True)
     if ended:
-        _done(_command("uat.tend", ""))
+        _wait_until_done(_run_command("uat.tend", ""))
     return ended
 
 
 def cleanup_stale_sessions() -> int:
     """How many were archived. A run that is silent too long ends first."""
-    outcome = _done(_command("uat.tend", "")) or {}
+    outcome = _wait_until_done(_run_command("uat.tend", "")) or {}
     if outcome.get("ended"):
-        outcome = _done(_command("uat.tend", "")) or {}
+        outcome = _wait_until_done(_run_command("uat.tend", "")) or {}
     return int(outcome.get("count", 0))
 
 
 def get_session_context(session: str) -> State | None:
-    return _object(_view("uat.context", session))
+    return _parse_object(_ask_view("uat.context", session))
 
 
 def set_hook_signal(session: str, name: str, data: Any) -> bool:
-    return _command("uat.signal", session, signal=name, data=data) is not None
+    return _run_command("uat.signal", session, signal=name, data=data) is not None
 
 
 def get_hook_signal(session: str, name: str) -> State | None:
-    return _object(_view("uat.signal", session, signal=name))
+    return _parse_object(_ask_view("uat.signal", session, signal=name))
 
 
 def validate_session_state(session: str) -> bool:
     """Whether the file is there and whole."""
-    location = _view("uat.place", session)
+    location = _ask_view("uat.place", session)
     return bool(location and location["condition"] == "good")
 
 
 def recover_session_state(session: str) -> bool:
     """Writes the file anew from the log."""
-    outcome = _done(_command("uat.recover", session))
+    outcome = _wait_until_done(_run_command("uat.recover", session))
     return bool(outcome and outcome["now"] == "good")
 
 
@@ -113,7 +113,7 @@ def get_cached_session(session: str) -> State | None:
 
 
 def cache_session(session: str, data: State | str) -> bool:  # noqa: ARG001 - the seed's signature
-    return _object(data) is not None
+    return _parse_object(data) is not None
 
 
 def acquire_session_lock(session: str, timeout: float | str = LOCK_S, owner: int | None = None) -> str | None:
@@ -121,11 +121,11 @@ def acquire_session_lock(session: str, timeout: float | str = LOCK_S, owner: int
 
     `owner`: the process that holds it, by default this one.
     """
-    location = _view("uat.place", session)
+    location = _ask_view("uat.place", session)
     if location is None:
         return None
     path, deadline = Path(location["lock"]), time.monotonic() + float(timeout)
-    while not _locked(path, owner or os.getpid()):
+    while not _create_lock_file(path, owner or os.getpid()):
         _remove_stale(path)
         if time.monotonic() > deadline:
             return None
@@ -141,7 +141,7 @@ def release_session_lock(lock_file: str = "", owner: int | None = None) -> None:
             path.unlink()
 
 
-def _locked(path: Path, owner: int) -> bool:
+def _create_lock_file(path: Path, owner: int) -> bool:
     try:
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
     except OSError:
@@ -165,35 +165,35 @@ def _owner_lives(path: Path) -> bool:
         return True  # Half-written, or gone this moment: only its age can tell.
 
 
-def _view(name: str, session: str, **args: Any) -> Any:
+def _ask_view(name: str, session: str, **args: Any) -> Any:
     try:
-        return client.view(name, session=session, **args)
+        return client.ask_view(name, session=session, **args)
     except HoldfastError:
         return None
 
 
-def _command(name: str, session: str, **args: Any) -> Any:
+def _run_command(name: str, session: str, **args: Any) -> Any:
     try:
-        return client.command(name, session=session, **args)
+        return client.run_command(name, session=session, **args)
     except HoldfastError:
         return None
 
 
-def _done(answer: State | None) -> State | None:
+def _wait_until_done(answer: State | None) -> State | None:
     deadline = time.monotonic() + DONE_S
     while answer and time.monotonic() < deadline:
-        if (outcome := _object(_view("uat.done", "", key=answer["done"]))) is not None:
+        if (outcome := _parse_object(_ask_view("uat.done", "", key=answer["done"]))) is not None:
             return outcome
         time.sleep(0.02)
     return None
 
 
-def _number(value: int | str) -> int | str:
+def _parse_number(value: int | str) -> int | str:
     """From a shell everything is a word."""
     return int(value) if isinstance(value, str) and value.isdecimal() else value
 
 
-def _object(data: Any) -> State | None:
+def _parse_object(data: Any) -> State | None:
     if isinstance(data, str):
         try:
             data = json.loads(data)

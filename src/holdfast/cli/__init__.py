@@ -6,27 +6,27 @@ import sys
 def main() -> None:
     """A command that only asks the daemon goes to the warm CLI server; everything else loads the command line here."""
     try:
-        _run()
+        _run_command_line()
     except KeyboardInterrupt:
         sys.exit(130)
 
 
-def _run() -> None:
+def _run_command_line() -> None:
     arguments = sys.argv[1:]
     if arguments == ["mcp"]:  # An agent waits for it at every start: no parser of command lines is loaded.
-        from holdfast.mcp.stdio import serve
+        from holdfast.mcp.stdio import serve_stdio
 
-        serve()
+        serve_stdio()
         return
     from holdfast.cli import warm_client
 
-    served = warm_client.serves(arguments)
+    served = warm_client.is_served_warm(arguments)
     if served and (code := warm_client.run_warm(arguments)) is not None:
         sys.exit(code)
-    from holdfast.cli.root import run
+    from holdfast.cli.root import run_cli
 
     try:
-        run()
+        run_cli()
     finally:
         if served:
             _start_warm_server()
@@ -38,6 +38,6 @@ def _start_warm_server() -> None:
     from holdfast.core.errors import HoldfastError
 
     try:
-        client.ask("warm_cli", start=False, prefix=sys.prefix)
+        client.ask_daemon("warm_cli", start=False, prefix=sys.prefix)
     except HoldfastError:
         pass  # no daemon, or an older one

@@ -42,37 +42,37 @@ def blame(
     """Which session wrote this line or made this commit, on which prompt, and why."""
     match = _LINE.match(what)
     blamed = _blame_line(match["file"], int(match["line"])) if match else _blame_commit(what)
-    answer = client.view("project.origin", commit=blamed.commit, path=blamed.path, text=blamed.text)
+    answer = client.ask_view("project.origin", commit=blamed.commit, path=blamed.path, text=blamed.text)
     if json:
         render.json_line({"line": blamed, "origin": answer})
         return
-    _show(what, blamed, answer)
+    _show_blame(what, blamed, answer)
 
 
-def _show(what: str, blamed: BlamedLine, answer: dict[str, Any]) -> None:
+def _show_blame(what: str, blamed: BlamedLine, answer: dict[str, Any]) -> None:
     if blamed.text:
-        render.out.print(f"{render.clean(what, 120)}  {render.clean(blamed.text.strip(), 100)}")
+        render.out.print(f"{render.clean_line(what, 120)}  {render.clean_line(blamed.text.strip(), 100)}")
     commit = f"{blamed.commit[:12]} {blamed.subject} ({blamed.author})" if blamed.commit else "not committed yet"
-    _row("commit", commit)
+    _print_row("commit", commit)
     turn = answer["turn"]
     if not turn:
-        _row("session", f"unknown: {answer['why_unknown']}" if answer["why_unknown"] else "unknown")
+        _print_row("session", f"unknown: {answer['why_unknown']}" if answer["why_unknown"] else "unknown")
         return
     how = "wrote this line" if answer["how"] == "edit" else "made the commit"
-    when = render.ago(turn["at"]) if turn["at"] else "at an unknown time"
-    _row(
+    when = render.time_ago(turn["at"]) if turn["at"] else "at an unknown time"
+    _print_row(
         "session",
         f"{turn['session']} ({turn['agent'] or 'unknown agent'}), turn {turn['number'] or '–'}, {when}, {how}",
     )
-    _row("prompt", turn["prompt"] or "–")
-    _row("reason", turn["reason"] or "– (no answer on record)")
+    _print_row("prompt", turn["prompt"] or "–")
+    _print_row("reason", turn["reason"] or "– (no answer on record)")
     for work in answer["work"]:
-        _row("work", f"turn {work['number']}: {work['prompt']}")
-    _row("more", f"holdfast session show {turn['session'][:8]}")
+        _print_row("work", f"turn {work['number']}: {work['prompt']}")
+    _print_row("more", f"holdfast session show {turn['session'][:8]}")
 
 
-def _row(label: str, text: str) -> None:
-    render.out.print(f"  {label:<8} {render.clean(text, 600)}")
+def _print_row(label: str, text: str) -> None:
+    render.out.print(f"  {label:<8} {render.clean_line(text, 600)}")
 
 
 # ── what git says ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -82,10 +82,10 @@ def _blame_line(file: str, line: int) -> BlamedLine:
     path = Path(file)
     if not path.is_file():
         raise CommandRefused(f"{file}: there is no such file", fix="holdfast blame FILE:LINE")
-    root = _git(path.parent, "rev-parse", "--show-toplevel").strip()
+    root = _run_git(path.parent, "rev-parse", "--show-toplevel").strip()
     where = f"-L{max(1, line)},{max(1, line)}"
-    output = _git(
-        path.parent, "blame", "--no-textconv", "--porcelain", "-w", where, "--", path.name, filters=_filters(root)
+    output = _run_git(
+        path.parent, "blame", "--no-textconv", "--porcelain", "-w", where, "--", path.name, filters=_git_filters(root)
     )
     blamed = BlamedLine(path=str(path.resolve().relative_to(Path(root).resolve())))
     sha = output.partition(" ")[0]
@@ -102,25 +102,25 @@ def _blame_line(file: str, line: int) -> BlamedLine:
 def _blame_commit(name: str) -> BlamedLine:
     if name.startswith("-"):
         raise CommandRefused(f"{name!r} is no commit", fix="holdfast blame FILE:LINE, or a commit's id.")
-    fields = _git(Path(), "log", "-1", "--format=%H%x00%s%x00%an", name, "--").rstrip("\n").split("\0")
+    fields = _run_git(Path(), "log", "-1", "--format=%H%x00%s%x00%an", name, "--").rstrip("\n").split("\0")
     if len(fields) != 3:
         raise CommandRefused(f"there is no commit {name!r}", fix="holdfast blame FILE:LINE, or a commit's id.")
     return BlamedLine(commit=fields[0], subject=fields[1], author=fields[2])
 
 
-def _filters(root: str) -> list[str]:
+def _git_filters(root: str) -> list[str]:
     """Programs that the repository's own config names for its files: none of them runs for a question."""
-    return git.own_filters(_ask(Path(root), git.config_names()).encode())
+    return git.own_filters(_git_output(Path(root), git.config_names()).encode())
 
 
-def _git(folder: Path, *words: str, filters: Iterable[str] = ()) -> str:
-    return _ask(folder, git.argv(*words, filters=filters))
+def _run_git(folder: Path, *words: str, filters: Iterable[str] = ()) -> str:
+    return _git_output(folder, git.git_argv(*words, filters=filters))
 
 
-def _ask(folder: Path, command: list[str]) -> str:
+def _git_output(folder: Path, command: list[str]) -> str:
     try:
         ran = subprocess.run(
-            command, cwd=folder, env=git.environment(os.environ), capture_output=True, timeout=PATIENCE_S,
+            command, cwd=folder, env=git.git_environment(os.environ), capture_output=True, timeout=PATIENCE_S,
             check=False,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:

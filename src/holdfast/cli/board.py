@@ -13,12 +13,12 @@ CLEAR_LINE, CLEAR_BELOW = "\x1b[K", "\x1b[J"
 
 
 def show_board() -> None:
-    if not client.running():
-        status.overview()
+    if not client.running_pid():
+        status.show_overview()
     elif sys.stdout.isatty() and sys.stdin.isatty() and render.out.color_system:
         _redraw_until_interrupted()
     else:
-        status.overview()
+        status.show_overview()
 
 
 def _redraw_until_interrupted() -> None:
@@ -26,7 +26,7 @@ def _redraw_until_interrupted() -> None:
     try:
         while True:
             with render.out.capture() as drawn:
-                _draw()
+                _draw_board()
             sys.stdout.write(fit_screen(drawn.get(), shutil.get_terminal_size().lines))
             sys.stdout.flush()
             time.sleep(EVERY_S)
@@ -46,11 +46,11 @@ def fit_screen(drawn: str, height: int) -> str:
     return HOME + "".join(f"{line}{CLEAR_LINE}\n" for line in lines) + CLEAR_BELOW
 
 
-def _draw() -> None:
-    answer = client.ask("status")
+def _draw_board() -> None:
+    answer = client.ask_daemon("status")
     sessions.who()
     render.out.print()
-    for warning in status.warnings(answer):
+    for warning in status.status_warnings(answer):
         render.out.print(f"! {warning}", style="yellow")
     counts = answer["counts"]
     render.out.print(f"{counts['events']} events. Dashboard: holdfast dashboard. Leave with Ctrl-C.", style="dim")

@@ -46,12 +46,12 @@ class RootGroup(TyperGroup):
         if name not in MODULES:
             return None
         if name not in self.commands:
-            self.commands[name] = _load(name)
+            self.commands[name] = _load_command(name)
         return self.commands[name]
 
     def load_all(self) -> None:
         for name in MODULES:
-            self.commands.setdefault(name, _load(name))
+            self.commands.setdefault(name, _load_command(name))
 
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
         width = max(map(len, MODULES)) + 4
@@ -75,7 +75,7 @@ def _unknown_command(name: str) -> str:
     return f"There is no command {name!r}." + (f" Did you mean: holdfast {near[0]}" if near else "")
 
 
-def _load(name: str) -> Command:
+def _load_command(name: str) -> Command:
     module = import_module(f"holdfast.cli.{MODULES[name]}")
     holder = typer.Typer(rich_markup_mode=None)
     holder.callback()(lambda: None)  # With one command and no callback typer would make no group of it.

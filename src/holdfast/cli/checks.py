@@ -30,7 +30,7 @@ class Request(msgspec.Struct):
 
 
 @app.command("list")
-def list_(
+def list_checks(
     json: Json = False,
     kind: Annotated[str, typer.Option("--kind", help="test, lint, types, format or build.")] = "",
     verdict: Annotated[str, typer.Option("--verdict", help="passed, failed, did_not_run or unknown.")] = "",
@@ -39,7 +39,7 @@ def list_(
     from holdfast import client
     from holdfast.cli import render
 
-    answer = client.view("checks.list", kind=kind, verdict=verdict)
+    answer = client.ask_view("checks.list", kind=kind, verdict=verdict)
     if json:
         render.json_line(answer)
     elif not answer["runs"]:
@@ -60,7 +60,11 @@ def show(
     from holdfast import client
     from holdfast.cli import render
 
-    answer = client.view("checks.show", seq=seq) if seq else client.view("checks.explain_last", kind=kind, dir=folder)
+    answer = (
+        client.ask_view("checks.show", seq=seq)
+        if seq
+        else client.ask_view("checks.explain_last", kind=kind, dir=folder)
+    )
     if json:
         render.json_line(answer)
     elif seq:
@@ -71,14 +75,15 @@ def show(
 
 def _run_line(run: dict[str, Any]) -> str:
     from holdfast.cli import render
-    from holdfast.core.ids import alias
+    from holdfast.core.ids import session_alias
 
     state = {True: "", False: ", files changed since", None: ", content unknown"}[run["current"]]
     where = "" if run["here"] else f" on {run['branch'] or 'no branch'} in {run['worktree']}"
-    who = "this session" if run["own"] else alias(run["session"])
+    who = "this session" if run["own"] else session_alias(run["session"])
     counts = f" ({run['counts']})" if run["counts"] else ""
     what = f"{run['kind']} {run['runner']} in {run['dir']}{where}: {run['verdict']}{counts}{state}"
-    return f"{run['seq']:>6}  {render.clock(run['at'])}  {render.clean(what, 200)}  [{who}]  {render.clean(run['command'], 60)}"
+    command = render.clean_line(run["command"], 60)
+    return f"{run['seq']:>6}  {render.clock_time(run['at'])}  {render.clean_line(what, 200)}  [{who}]  {command}"
 
 
 def _show_run(run: dict[str, Any]) -> None:
@@ -91,7 +96,7 @@ def _show_run(run: dict[str, Any]) -> None:
         "content": run["content"].get("") or "not looked at in time",
     }  # fmt: skip
     for name, value in lines.items():
-        render.out.print(f"{name:<10} {render.clean(value, 1000)}")
+        render.out.print(f"{name:<10} {render.clean_line(value, 1000)}")
 
 
 def _show_nearest(answer: dict[str, Any]) -> None:
@@ -99,7 +104,9 @@ def _show_nearest(answer: dict[str, Any]) -> None:
 
     run = answer["run"]
     state = "hold here and now" if answer["holds"] else "are not proved here and now"
-    render.out.print(f"Checks of kind {render.clean(answer['kind'])} {state}: {render.clean(answer['why'], 300)}")
+    render.out.print(
+        f"Checks of kind {render.clean_line(answer['kind'])} {state}: {render.clean_line(answer['why'], 300)}"
+    )
     if run:
         render.out.print(f"nearest: {_run_line(run)}")
     if answer["hint"]:
@@ -118,13 +125,13 @@ def explain(
         return
     request = Request(command, exit_code=exit_code)
     if json:
-        print(_answer(request))
+        print(_answer_request(request))
     elif exit_code is not None:
-        _show(_judge(request))
+        _show_judgement(_judge_request(request))
     else:
         for code in (0, 1):
             print(f"If it ends with {code}, and its output is not known:")
-            _show(_judge(Request(command, exit_code=code)))
+            _show_judgement(_judge_request(Request(command, exit_code=code)))
 
 
 def _explain_lines(lines: Iterable[bytes]) -> None:
@@ -135,10 +142,10 @@ def _explain_lines(lines: Iterable[bytes]) -> None:
             request = msgspec.json.decode(line, type=Request)
         except msgspec.DecodeError as error:
             raise HoldfastError(f"line {number} of standard input is not a command to explain: {error}") from None
-        sys.stdout.write(_answer(request) + "\n")
+        sys.stdout.write(_answer_request(request) + "\n")
 
 
-def _judge(request: Request) -> "Judgement":
+def _judge_request(request: Request) -> "Judgement":
     from holdfast.features.checks.judge import judge_command
     from holdfast.features.checks.runners.entries import RepositoryFiles
 
@@ -154,8 +161,8 @@ def _judge(request: Request) -> "Judgement":
     )
 
 
-def _answer(request: Request) -> str:
-    judgement = msgspec.to_builtins(_judge(request))
+def _answer_request(request: Request) -> str:
+    judgement = msgspec.to_builtins(_judge_request(request))
     answer = {"checks": judgement["checks"], "proves_tests_pass": judgement["proves_tests_pass"]}
     answer |= {"git": judgement["git"], "why": judgement["why"], "writes": judgement["writes"]}
     if request.id is not None:
@@ -163,7 +170,7 @@ def _answer(request: Request) -> str:
     return escape_invisible(msgspec.json.encode(answer).decode())
 
 
-def _show(judgement: "Judgement") -> None:
+def _show_judgement(judgement: "Judgement") -> None:
     for check in judgement.checks:
         counts = f", {check.passed} passed, {check.failed} failed" if check.passed is not None else ""
         where = strip_controls(f"{check.kind} {check.runner} in {check.dir} ({check.selection})")

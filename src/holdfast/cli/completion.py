@@ -18,26 +18,26 @@ def offer_values(path: str, command: Command) -> None:
         for name, inner in command.commands.items():
             offer_values(f"{path} {name}", inner)
     for parameter in command.params:
-        source = _source(path, parameter.name or "")
+        source = _value_source(path, parameter.name or "")
         if source:
-            parameter._custom_shell_complete = _completer(source)
+            parameter._custom_shell_complete = _make_completer(source)
 
 
-def _source(path: str, parameter: str) -> Source | None:
+def _value_source(path: str, parameter: str) -> Source | None:
     if parameter == "session":
-        return sessions
+        return session_values
     if parameter == "agent":
-        return agents
+        return agent_values
     if path.startswith("gate ") and parameter in ("name", "names"):
-        return gates
+        return gate_values
     if path.startswith("uat ") and parameter == "scenario":
-        return scenarios
+        return scenario_values
     if path.startswith("task ") and parameter in ("id", "task", "ids"):
-        return tasks
+        return task_values
     return None
 
 
-def _completer(source: Source) -> Callable[[Context, Parameter, str], list[CompletionItem]]:
+def _make_completer(source: Source) -> Callable[[Context, Parameter, str], list[CompletionItem]]:
     def complete(_context: Context, _parameter: Parameter, incomplete: str) -> list[CompletionItem]:
         matches = (item for item in source() if item[0].startswith(incomplete))
         return [CompletionItem(value, help=label or None) for value, label in matches][:MOST]
@@ -45,38 +45,38 @@ def _completer(source: Source) -> Callable[[Context, Parameter, str], list[Compl
     return complete
 
 
-def sessions() -> Iterable[tuple[str, str]]:
-    for row in _view("sessions.list", all=True, limit=MOST).get("sessions", ()):
+def session_values() -> Iterable[tuple[str, str]]:
+    for row in _view_or_empty("sessions.list", all=True, limit=MOST).get("sessions", ()):
         yield str(row["alias"]), f"{row['state']}: {' '.join(str(row['title'] or row['prompt']).split())[:60]}"
 
 
-def gates() -> Iterable[tuple[str, str]]:
-    for one in _view("gates.list").get("requirements", ()):
+def gate_values() -> Iterable[tuple[str, str]]:
+    for one in _view_or_empty("gates.list").get("requirements", ()):
         yield str(one["name"]), str(one["type"])
 
 
-def agents() -> Iterable[tuple[str, str]]:
+def agent_values() -> Iterable[tuple[str, str]]:
     from holdfast.agents import AGENTS
 
     return ((name, "") for name in AGENTS)
 
 
-def scenarios() -> Iterable[tuple[str, str]]:
-    for one in _view("uat.scenarios").get("scenarios", ()):
+def scenario_values() -> Iterable[tuple[str, str]]:
+    for one in _view_or_empty("uat.scenarios").get("scenarios", ()):
         yield str(one["name"]), str(one.get("title") or "")
 
 
-def tasks() -> Iterable[tuple[str, str]]:
-    for one in _view("project.tasks").get("tasks", ()):
+def task_values() -> Iterable[tuple[str, str]]:
+    for one in _view_or_empty("project.tasks").get("tasks", ()):
         yield str(one["id"]), " ".join(str(one.get("description") or "").split())[:60]
 
 
-def _view(name: str, **args: Any) -> dict[str, Any]:
+def _view_or_empty(name: str, **args: Any) -> dict[str, Any]:
     from holdfast import client
     from holdfast.core.errors import HoldfastError
 
     try:
-        answer = client.ask("view", start=False, name=name, args=args)
+        answer = client.ask_daemon("view", start=False, name=name, args=args)
     except HoldfastError:
         return {}
     return answer if isinstance(answer, dict) else {}

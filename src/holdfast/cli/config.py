@@ -27,7 +27,7 @@ Layer = Annotated[str, typer.Option("--layer", help="user, project or local")]
 @app.command()
 def show(section: Annotated[str, typer.Argument(help="Only this section.")] = "", json: Json = False) -> None:
     """Every setting as it counts here, with its origin."""
-    resolved = open_settings().for_project(client.project())
+    resolved = open_settings().for_project(client.current_project())
     entries = [(name, value, str(origin)) for name, value, origin in resolved.flat() if name.startswith(section)]
     rows = [(name, _without_secrets(value), origin) for name, value, origin in entries]
     if json:
@@ -36,23 +36,23 @@ def show(section: Annotated[str, typer.Argument(help="Only this section.")] = ""
         return
     table = render.plain_table("setting", "value", "origin")
     for name, value, origin in rows:
-        table.add_row(name, render.clean(_shown(value), 60), Text(origin, style="dim"))
+        table.add_row(name, render.clean_line(_format_value(value), 60), Text(origin, style="dim"))
     render.out.print(table)
     for notice in resolved.notices:
         render.out.print(Text(f"! {notice}", style="yellow"))
 
 
 @app.command("set")
-def set_(
+def set_setting(
     name: Annotated[str, typer.Argument(help="e.g. store.body_days")],
     value: Annotated[str, typer.Argument(help="As YAML: 30, true, [a, b].")],
     layer: Layer = "user",
 ) -> None:
     """Change one value in a settings file; comments and order are kept."""
     _person_only(f"setting {name}")
-    settings, project = open_settings().settings, _project(layer)
-    notices = set_value(settings, layer, name, _yaml(value), project=project)
-    render.out.print(f"{name} = {render.clean(value)} in {settings.file(layer, project)}")
+    settings, project = open_settings().settings, _layer_project(layer)
+    notices = set_value(settings, layer, name, _parse_yaml(value), project=project)
+    render.out.print(f"{name} = {render.clean_line(value)} in {settings.file(layer, project)}")
     for notice in notices:
         render.out.print(Text(str(notice)))
 
@@ -81,20 +81,20 @@ def trust(
 
 def _trust_one(path: Path, yes: bool, revoke: bool) -> None:
     if revoke:
-        render.out.print(f"{path}: {'no longer trusted' if trusting.untrust(path) else 'was not trusted'}")
+        render.out.print(f"{path}: {'no longer trusted' if trusting.untrust_file(path) else 'was not trusted'}")
         return
     content = path.read_bytes()
     render.out.print(Text(content.decode("utf-8", "replace")))
     if not yes:
         typer.confirm(f"Trust this content of {path}?", abort=True)
-    trusting.trust(path, content)
+    trusting.trust_file(path, content)
     render.out.print(f"{path}: trusted until it changes")
 
 
 def _person_only(act: str) -> None:
     """Refused to an agent, and on record; where no daemon can be asked, by the processes above this one alone."""
     try:
-        client.command("gates.attempt", act=act)
+        client.run_command("gates.attempt", act=act)
     except DaemonUnreachable:
         who = judge_caller(os.getpid())
         if who.is_agent:
@@ -102,15 +102,15 @@ def _person_only(act: str) -> None:
 
 
 def _project_files() -> list[Path]:
-    files = open_settings().settings.all_files(client.project())
+    files = open_settings().settings.all_files(client.current_project())
     return [path for layer, path in files if layer != "user" and path.exists()]
 
 
-def _project(layer: str) -> str:
-    return "" if layer == "user" else client.project()
+def _layer_project(layer: str) -> str:
+    return "" if layer == "user" else client.current_project()
 
 
-def _yaml(text: str) -> Any:
+def _parse_yaml(text: str) -> Any:
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
@@ -125,5 +125,5 @@ def _without_secrets(value: Any) -> Any:
     return current_redactor().redact_text(value)[0] if isinstance(value, str) else value
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value, enc_hook=str).decode()

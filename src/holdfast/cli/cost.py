@@ -11,9 +11,9 @@ from holdfast import client
 from holdfast.app import now_ms
 from holdfast.cli import render
 from holdfast.cli.options import Json
-from holdfast.core.ids import alias
+from holdfast.core.ids import session_alias
 from holdfast.core.times import parse_moment
-from holdfast.usage.report import COLUMNS, UNTOLD, amounts, money, reported_money, tokens
+from holdfast.usage.report import COLUMNS, UNTOLD, format_money, format_token_count, reported_money, token_amounts
 
 GROUPS_HELP = "day, month, session, turn, project, agent, model, branch, commit or block (five hours)."
 
@@ -36,8 +36,8 @@ def cost(
 ) -> None:  # fmt: skip
     """What sessions cost, as far as agents tell what they used. What is not known is shown as –."""
     now = now_ms()
-    root = client.project() if here else str(Path(project).expanduser().absolute()) if project else ""
-    answer = client.view(
+    root = client.current_project() if here else str(Path(project).expanduser().absolute()) if project else ""
+    answer = client.ask_view(
         "cost.report", by=by, project=root, agent=agent, session=session, model=model, branch=branch,
         since=parse_moment(since, now) if since else 0, until=parse_moment(until, now) if until else 0,
     )  # fmt: skip
@@ -47,39 +47,41 @@ def cost(
     if not answer["groups"]:
         render.out.print("No token use is on record. Past sessions: holdfast import --help")
         return
-    _print(answer)
+    _print_report(answer)
 
 
-def _print(answer: dict[str, Any]) -> None:
+def _print_report(answer: dict[str, Any]) -> None:
     table = render.plain_table(answer["by"])
     for name in COLUMNS:
         table.add_column(name, justify="right", no_wrap=True)
     for group in answer["groups"]:
-        table.add_row(group_name(answer["by"], group), *figures(group))
-    table.add_row(Text("total", style="bold"), *(Text(figure, style="bold") for figure in figures(answer["total"])))
+        table.add_row(group_name(answer["by"], group), *cost_figures(group))
+    table.add_row(
+        Text("total", style="bold"), *(Text(figure, style="bold") for figure in cost_figures(answer["total"]))
+    )
     render.out.print(table)
     for note in answer["notes"]:
-        render.out.print(Text(render.clean(note, 500), style="yellow"))
+        render.out.print(Text(render.clean_line(note, 500), style="yellow"))
 
 
 def group_name(by: str, group: dict[str, Any]) -> str:
     name = str(group["group"])
     if by in ("session", "turn", "commit") and name:
         where = ", ".join(Path(one).name for one in group["projects"] if one)
-        return f"{_short(by, name)}  {render.clean(', '.join(group['agents']))} {render.clean(where, 30)}".strip()
+        return f"{_short_group_id(by, name)}  {render.clean_line(', '.join(group['agents']))} {render.clean_line(where, 30)}".strip()
     if by == "block":
         start = datetime.fromtimestamp(group["start"] / 1000)
         return f"{start:%Y-%m-%d %H:%M}–{datetime.fromtimestamp(group['end'] / 1000):%H:%M}{' (open)' if group['open'] else ''}"
-    return render.clean(name, 60) or UNTOLD
+    return render.clean_line(name, 60) or UNTOLD
 
 
-def _short(by: str, name: str) -> str:
+def _short_group_id(by: str, name: str) -> str:
     if by == "commit":
-        return render.clean(name[:12])
+        return render.clean_line(name[:12])
     session, _, turn = name.rpartition("/") if by == "turn" else (name, "", "")
-    return f"{render.clean(alias(session))}{' turn ' + turn if turn else ''}"
+    return f"{render.clean_line(session_alias(session))}{' turn ' + turn if turn else ''}"
 
 
-def figures(group: dict[str, Any]) -> tuple[str, ...]:
+def cost_figures(group: dict[str, Any]) -> tuple[str, ...]:
     own = reported_money(group)
-    return *map(tokens, amounts(group)), money(group) + (f" (agent says {own})" if own else "")
+    return *map(format_token_count, token_amounts(group)), format_money(group) + (f" (agent says {own})" if own else "")

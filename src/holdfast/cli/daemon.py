@@ -17,7 +17,7 @@ app = typer.Typer(help="Start, stop and look at the daemon.", no_args_is_help=Tr
 @app.command()
 def start() -> None:
     """Start it, unless it runs already. Hooks do this by themselves."""
-    was = client.running()
+    was = client.running_pid()
     pid = client.start_daemon()
     render.out.print(f"The daemon {'was running already' if was else 'is running'} (pid {pid}).")
 
@@ -39,16 +39,16 @@ def restart() -> None:
 @app.command()
 def run() -> None:
     """Run it here, in the foreground, with its log on the terminal."""
-    from holdfast.daemon.run import run as serve
+    from holdfast.daemon.run import run_daemon as serve
 
-    raise typer.Exit(serve(client.paths(), foreground=True))
+    raise typer.Exit(serve(client.state_paths(), foreground=True))
 
 
 @app.command()
 def status(json: Json = False) -> None:
     """Whether it runs, since when, and how it is."""
-    pid = client.running()
-    answer = client.ask("status") if pid else {}
+    pid = client.running_pid()
+    answer = client.ask_daemon("status") if pid else {}
     if json:
         render.json_line({"running": bool(pid), **answer})
     elif not pid:
@@ -56,7 +56,7 @@ def status(json: Json = False) -> None:
     else:
         memory = format_bytes(answer["memory_bytes"])
         render.out.print(
-            f"Running: pid {pid}, {render.ago(answer['started'])}, {memory}, {answer['counts']['events']} events."
+            f"Running: pid {pid}, {render.time_ago(answer['started'])}, {memory}, {answer['counts']['events']} events."
         )
 
 
@@ -66,7 +66,7 @@ def logs(
     follow: Annotated[bool, typer.Option("--follow", "-f")] = False,
 ) -> None:
     """The end of the daemon's log."""
-    path = client.paths().log_file
+    path = client.state_paths().log_file
     if not path.exists():
         render.out.print(f"No log yet at {path}.")
         return
@@ -84,7 +84,7 @@ def unit(
     write: Annotated[bool, typer.Option("--write", help="Put it in its place instead of printing it.")] = False,
 ) -> None:
     """A service file, for those who want the daemon started at log-in."""
-    text, path, next_step = units.service(kind, client.paths())
+    text, path, next_step = units.service_file(kind, client.state_paths())
     if write:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)

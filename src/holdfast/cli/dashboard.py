@@ -33,10 +33,10 @@ def dashboard(
     """Open the dashboard: every session, live."""
     needs_web()
     if stop:
-        _stop(json)
+        _stop_dashboard(json)
         return
     client.start_daemon()
-    answer = _post(_running() or _started(port_or_default(port)), "link")
+    answer = _post_request(_running_server() or _start_server(port_or_default(port)), "link")
     if json:
         render.json_line(answer)
         return
@@ -49,12 +49,12 @@ def dashboard(
         )
 
 
-def _stop(json: bool) -> None:
-    running = _running()
+def _stop_dashboard(json: bool) -> None:
+    running = _running_server()
     if running:
-        _post(running, "stop")
-        _wait(lambda: not _running())
-        if _running():
+        _post_request(running, "stop")
+        _wait_until(lambda: not _running_server())
+        if _running_server():
             raise CommandRefused(
                 f"it was asked to end, and still runs (pid {running['pid']})", fix="Try again, or kill it."
             )
@@ -64,31 +64,31 @@ def _stop(json: bool) -> None:
         render.out.print("The dashboard has ended." if running else "No dashboard was running.")
 
 
-def _running() -> dict[str, Any] | None:
-    from holdfast.web.server_address import place
+def _running_server() -> dict[str, Any] | None:
+    from holdfast.web.server_address import running_server
 
-    return place(client.paths())
+    return running_server(client.state_paths())
 
 
-def _started(port: int) -> dict[str, Any]:
-    paths = client.paths()
+def _start_server(port: int) -> dict[str, Any]:
+    paths = client.state_paths()
     failed = paths.run / "web.failed"
     failed.unlink(missing_ok=True)
     subprocess.Popen(
         [sys.executable, "-P", "-m", "holdfast.web", "--state", str(paths.state), "--port", str(port)],
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
     )  # fmt: skip
-    _wait(lambda: _running() or failed.exists())
-    running = _running()
+    _wait_until(lambda: _running_server() or failed.exists())
+    running = _running_server()
     if not running:
         why = failed.read_text(errors="replace") if failed.exists() else "it did not begin to listen"
         raise CommandRefused(f"the dashboard could not start: {why}", fix="See it fail with: holdfast serve")
     return running
 
 
-def _post(running: dict[str, Any], what: str) -> dict[str, Any]:
+def _post_request(running: dict[str, Any], what: str) -> dict[str, Any]:
     """With the token that only the owner can read."""
-    token = (client.paths().run / "http.token").read_text().strip()
+    token = (client.state_paths().run / "http.token").read_text().strip()
     connection = http.client.HTTPConnection("127.0.0.1", running["port"], timeout=10)
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     try:
@@ -105,7 +105,7 @@ def _post(running: dict[str, Any], what: str) -> dict[str, Any]:
     return value
 
 
-def _wait(true: Any) -> None:
+def _wait_until(true: Any) -> None:
     deadline = time.monotonic() + START_S
     while not true() and time.monotonic() < deadline:
         time.sleep(0.02)

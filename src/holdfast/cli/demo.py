@@ -52,16 +52,16 @@ def demo(
             try:
                 played = player.play()
                 line.update("The dashboard opens …")
-                link = _dashboard(player)
+                link = _open_dashboard(player)
                 line.stop()
-                _tell(player, played, link, json)
+                _show_demo(player, played, link, json)
                 if open_ and has_screen():
                     subprocess.Popen([sys.executable, "-m", "webbrowser", link], env=mine, stdout=subprocess.DEVNULL)
-                _stay(player, still)
+                _keep_running(player, still)
             except KeyboardInterrupt:
                 pass
             finally:
-                _leave(player)
+                _close_demo(player)
     finally:
         if keep:
             there = " ".join(f"{name}={root}/{folder}" for name, folder in PLACES.items())
@@ -74,22 +74,22 @@ def _as_interrupt(_number: int, _frame: Any) -> None:
     raise KeyboardInterrupt
 
 
-def _dashboard(player: "Player") -> str:
-    done = _holdfast(player, "dashboard", "--no-open", "--json")
+def _open_dashboard(player: "Player") -> str:
+    done = _run_holdfast(player, "dashboard", "--no-open", "--json")
     if done.returncode:
         raise CommandRefused(f"the dashboard did not open: {done.stderr.strip()}", fix="See: holdfast doctor")
     value: str = msgspec.json.decode(done.stdout.splitlines()[-1])["data"]["link"]
     return value
 
 
-def _holdfast(player: "Player", *words: str) -> "subprocess.CompletedProcess[str]":
+def _run_holdfast(player: "Player", *words: str) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-P", "-c", "from holdfast.cli import main; main()", *words]
     return subprocess.run(
         command, env=player.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
 
 
-def _tell(player: "Player", played: Any, link: str, json: bool) -> None:
+def _show_demo(player: "Player", played: Any, link: str, json: bool) -> None:
     if json:
         payload = {"link": link, "root": str(player.root), "env": player.env, "seconds": round(played.seconds, 2),
                 "hooks": played.hooks, "refused": played.refused, "surprises": played.surprises}  # fmt: skip
@@ -105,17 +105,17 @@ def _tell(player: "Player", played: Any, link: str, json: bool) -> None:
     render.out.print("Ctrl-C ends it and removes the folder.")
 
 
-def _stay(player: "Player", still: bool) -> None:
+def _keep_running(player: "Player", still: bool) -> None:
     for _ in () if still else player.go_on(time.sleep):
         pass
     while True:
         time.sleep(3600)
 
 
-def _leave(player: "Player") -> None:
+def _close_demo(player: "Player") -> None:
     """A second Ctrl-C must not leave anything behind."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        _holdfast(player, "dashboard", "--stop")
+        _run_holdfast(player, "dashboard", "--stop")
     finally:
         player.close()

@@ -24,7 +24,7 @@ def doctor(
 ) -> None:
     """Look for everything that is known to go wrong. Exit 1 when something needs you."""
     all_findings = run_checks()
-    repaired = [_repair(finding) for finding in all_findings if fix and finding.safely]
+    repaired = [_repair_finding(finding) for finding in all_findings if fix and finding.safely]
     left = [f for f in all_findings if not (fix and f.safely)]
     agents = look_at_agents(self_test=self_test)
     if json:
@@ -32,11 +32,11 @@ def doctor(
         agent_rows = [{**msgspec.to_builtins(one), "ready": one.ready} for one in agents]
         render.json_line({"findings": findings, "mended": repaired, "agents": agent_rows})
     else:
-        _show(left, repaired, agents)
+        _show_findings(left, repaired, agents)
     raise typer.Exit(1 if left else 0)
 
 
-def _show(left: list[Finding], repaired: list[str], agents: list[Readiness]) -> None:
+def _show_findings(left: list[Finding], repaired: list[str], agents: list[Readiness]) -> None:
     show_agents(agents)
     for line in repaired:
         render.out.print(Text(f"repaired  {line}", style="green"))
@@ -48,7 +48,7 @@ def _show(left: list[Finding], repaired: list[str], agents: list[Readiness]) -> 
         render.out.print("No problems found." if agents else "No problems found. No coding agent was found either.")
 
 
-def _repair(finding: Finding) -> str:
+def _repair_finding(finding: Finding) -> str:
     if finding.safely:
         finding.safely()
     return finding.problem

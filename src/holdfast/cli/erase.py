@@ -42,15 +42,15 @@ def erase(
     if not yes:
         raise CommandRefused(f"erasing {session or folder} cannot be undone", fix="Say --yes to do it.")
     sessions, projects = [session] if session else [], [folder] if folder else []
-    show_receipt(client.ask("erase", sessions=sessions, projects=projects), json)
+    show_receipt(client.ask_daemon("erase", sessions=sessions, projects=projects), json)
 
 
 def erase_text(text: str, yes: bool, json: bool) -> None:
     """Shows everything that repeats it; `yes` does it."""
     if not yes:
-        _show_repetitions(client.ask("erase", texts=[text], dry=True), json)
+        _show_repetitions(client.ask_daemon("erase", texts=[text], dry=True), json)
         return
-    show_receipt(client.ask("erase", texts=[text]), json)
+    show_receipt(client.ask_daemon("erase", texts=[text]), json)
 
 
 def _show_repetitions(repetitions: list[dict[str, Any]], json: bool) -> None:
@@ -59,7 +59,7 @@ def _show_repetitions(repetitions: list[dict[str, Any]], json: bool) -> None:
         return
     for one in repetitions[:MOST_SHOWN]:
         where = f"{one['table']} {one['key']} {one['field']}".strip()
-        render.out.print(f"{render.clean(where, 60):<60}  {render.clean(one['excerpt'], 160)}")
+        render.out.print(f"{render.clean_line(where, 60):<60}  {render.clean_line(one['excerpt'], 160)}")
     if len(repetitions) > MOST_SHOWN:
         render.out.print(f"… and {len(repetitions) - MOST_SHOWN} more")
     if not repetitions:
@@ -82,7 +82,7 @@ def show_receipt(receipt: dict[str, Any], json: bool) -> None:
 
 def erase_everything(yes: bool, json: bool) -> None:
     """With no daemon running; a daemon that starts and finds it half done goes on with it."""
-    paths = client.paths()
+    paths = client.state_paths()
     if not yes:
         raise CommandRefused(
             f"this erases all of {paths.state} and the files Holdfast keeps in projects", fix="Say --yes to do it."
@@ -91,7 +91,7 @@ def erase_everything(yes: bool, json: bool) -> None:
     from holdfast.core.machine import Lease
     from holdfast.daemon.wipe import begin_wipe, finish_wipe, remove_state
 
-    shown = client.ask("shown_files")
+    shown = client.ask_daemon("shown_files")
     begin_wipe(paths)
     client.stop_daemon("holdfast erase --everything")
     lease = Lease(paths.lease)

@@ -19,7 +19,7 @@ Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=1000)]
 
 
 @app.command("list")
-def list_(
+def list_events(
     session: Session = "",
     limit: Limit = 40,
     kind: Annotated[
@@ -30,7 +30,7 @@ def list_(
 ) -> None:
     """The newest events, oldest of them first."""
     session = _full_id(session)
-    page = client.view("log.events", session=session, limit=limit, before=before, kinds=kind or [])
+    page = client.ask_view("log.events", session=session, limit=limit, before=before, kinds=kind or [])
     if json:
         render.json_line(page)
         return
@@ -41,7 +41,7 @@ def list_(
     elif page["next"]:
         only = f" --session {session}" if session else ""
         more = f"older: holdfast event list{only} --before {page['next']['before']}"
-        render.out.print(Text(render.clean(more), style="dim"))
+        render.out.print(Text(render.clean_line(more), style="dim"))
 
 
 @app.command()
@@ -53,36 +53,36 @@ def tail(
 ) -> None:
     """The last events, and then each new one as it happens."""
     session = _full_id(session)
-    page = client.view("log.events", session=session, limit=limit)["events"]
+    page = client.ask_view("log.events", session=session, limit=limit)["events"]
     for event in page:
-        _show(event, json)
+        _show_event(event, json)
     if not follow:
         return
     after = page[-1]["seq"] if page else 0
-    for line in client.stream("tail", after=after, session=session):
+    for line in client.stream_replies("tail", after=after, session=session):
         if "event" in line:
-            _show(line["event"], json)
+            _show_event(line["event"], json)
 
 
 @app.command()
 def show(seq: int, json: Json = False) -> None:
     """One event with all its fields."""
-    event = client.view("log.event", seq=seq)
+    event = client.ask_view("log.event", seq=seq)
     if json:
         render.json_line(event)
         return
     render.out.print(render.event_line(event))
     for name, value in event["data"].items():
-        render.out.print(Text(f"  {name:<12} ", style="dim") + Text(render.clean(value, 2000)))
+        render.out.print(Text(f"  {name:<12} ", style="dim") + Text(render.clean_line(value, 2000)))
     if event["body"]:
         size_note = "" if not event["body_hash"] else f" (cut down from {format_bytes(event['body_size'])})"
         render.out.print(Text(f"  body{size_note}:", style="dim"))
-        render.out.print(Text("  " + render.clean(event["body"], 4000)))
+        render.out.print(Text("  " + render.clean_line(event["body"], 4000)))
 
 
 def _full_id(session: str) -> str:
     """The id that a beginning or an alias stands for. What may be several sessions is refused with their names."""
-    return str(client.view("sessions.find", id=session)["id"]) if session else ""
+    return str(client.ask_view("sessions.find", id=session)["id"]) if session else ""
 
 
 def _nothing_found(session: str, kinds: list[str], before: int) -> str:
@@ -91,10 +91,10 @@ def _nothing_found(session: str, kinds: list[str], before: int) -> str:
         return "No events yet. Put the hooks in with: holdfast install"
     of_kind = f" of kind {', '.join(kinds)}" if kinds else ""
     in_session = f" in session {session}" if session else ""
-    return render.clean(f"No events{of_kind}{in_session}{f' before {before}' if before else ''}.")
+    return render.clean_line(f"No events{of_kind}{in_session}{f' before {before}' if before else ''}.")
 
 
-def _show(event: dict[str, Any], json: bool) -> None:
+def _show_event(event: dict[str, Any], json: bool) -> None:
     if json:
         render.json_line(event)
     else:

@@ -34,7 +34,7 @@ _DURATION = re.compile(r"^(\d+(?:\.\d+)?)\s*(s|sec|m|min|h|d|w)?$")
 _UNITS = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
-def seconds(text: str) -> int:
+def parse_duration(text: str) -> int:
     """`90`, `30m`, `2h`, `7d`."""
     if not text:
         return 0
@@ -44,27 +44,27 @@ def seconds(text: str) -> int:
     return int(float(match[1]) * _UNITS[match[2] or "s"])
 
 
-def _here(**more: Any) -> dict[str, Any]:
+def _caller_context(**more: Any) -> dict[str, Any]:
     around = locate(str(Path.cwd()))
-    by = "agent" if client.session() else "person"
+    by = "agent" if client.current_session() else "person"
     return {"branch": around.get("branch", ""), "repo": around.get("repo", ""), "by": by, **more}
 
 
 @app.command()
 def status(session: Session = "", json: Json = False) -> None:
     """What is asked for here, what is satisfied, and what resolves the rest."""
-    answer = client.view("gates.status", **_here(session=session))
-    answer["enforcement"] = enforcement(answer["agent"])
+    answer = client.ask_view("gates.status", **_caller_context(session=session))
+    answer["enforcement"] = agent_enforcement(answer["agent"])
     if json:
         render.json_line(answer)
         return
-    render.out.print(_headline(answer))
+    render.out.print(_status_headline(answer))
     for one in answer["requirements"]:
-        render.out.print(_requirement(one))
+        render.out.print(_requirement_line(one))
     if not answer["requirements"]:
         render.out.print("No requirement is set here, so nothing is ever refused. Begin with: holdfast gate init")
     for notice in (*answer["attention"], *answer["notices"]):
-        render.out.print(Text(f"! {render.clean(notice, 400)}", style="yellow"))
+        render.out.print(Text(f"! {render.clean_line(notice, 400)}", style="yellow"))
     others = [one for one in answer["sessions"] if one["id"] != answer["session"]]
     if others:
         render.out.print(
@@ -72,50 +72,50 @@ def status(session: Session = "", json: Json = False) -> None:
         )
 
 
-def enforcement(agent: str) -> dict[str, str]:
+def agent_enforcement(agent: str) -> dict[str, str]:
     """What a refusal does in that agent: prevent (it does not happen), retry (it is told and goes on), observe."""
     entry = AGENTS.get(agent)
     at = {"tool": "tool.started", "stop": "turn.ended"}
     return {moment: entry.enforces.get(kind, "observe") if entry else "observe" for moment, kind in at.items()}
 
 
-def _headline(answer: dict[str, Any]) -> Text:
+def _status_headline(answer: dict[str, Any]) -> Text:
     where = f"branch {answer['branch']}" if answer["branch"] else answer["project"]
-    line = Text(render.clean(where), style="bold")
+    line = Text(render.clean_line(where), style="bold")
     if answer["session"]:
         held = answer["enforcement"]
-        line.append(f"  session {render.clean(answer['session'][:8])}", style="cyan")
+        line.append(f"  session {render.clean_line(answer['session'][:8])}", style="cyan")
         line.append(f"  {answer['agent'] or 'agent unknown'}: tools {held['tool']}, stop {held['stop']}", style="dim")
     if answer["paused"]:
         line.append("  PAUSED (holdfast gate resume)", style="bold yellow")
     return line
 
 
-def _requirement(one: dict[str, Any]) -> Text:
+def _requirement_line(one: dict[str, Any]) -> Text:
     line = Text("  ✓ " if one["ok"] else "  ⬜ ", style="green" if one["ok"] else "yellow")
     line.append(f"{one['name']:<24} ", style="bold")
     line.append(f"{one['type'] + '/' + one['scope']:<20} ", style="dim")
-    line.append(render.clean(one["why"], 120))
+    line.append(render.clean_line(one["why"], 120))
     if one["until"]:
-        line.append(f", until {render.clock(one['until'])}", style="dim")
+        line.append(f", until {render.clock_time(one['until'])}", style="dim")
     if not one["ok"]:
-        line.append(f"  → {render.clean(one['resolve'], 160)}", style="cyan")
+        line.append(f"  → {render.clean_line(one['resolve'], 160)}", style="cyan")
     if one["triggered"]:
         line.append("  (in use)", style="dim")
     return line
 
 
 @app.command("list")
-def list_(json: Json = False) -> None:
+def list_requirements(json: Json = False) -> None:
     """The requirements of this project, and those that could be switched on."""
-    answer = client.view("gates.list")
+    answer = client.ask_view("gates.list")
     if json:
         render.json_line(answer)
         return
     table = render.plain_table("requirement", "type", "scope", "refuses", "resolved by")
     for one in answer["requirements"]:
         moments = "+".join(name for name, on in (("tool", one["at_tool"]), ("stop", one["at_stop"])) if on)
-        table.add_row(one["name"], one["type"], one["scope"], moments, render.clean(one["resolve"], 80))
+        table.add_row(one["name"], one["type"], one["scope"], moments, render.clean_line(one["resolve"], 80))
     render.out.print(table)
     for label, names in (("disabled", answer["disabled"]), ("built in, off", answer["built_in"])):
         if names:
@@ -128,10 +128,15 @@ def satisfy(
     code: Code = "", json: Json = False,
 ) -> None:  # fmt: skip
     """Mark a requirement as done. Who did it is recorded; one that needs evidence cannot be marked."""
-    args = _here(
-        names=names, session=session, everyone=branch, ttl=seconds(ttl), metadata=_metadata(metadata), code=code
+    args = _caller_context(
+        names=names,
+        session=session,
+        everyone=branch,
+        ttl=parse_duration(ttl),
+        metadata=_parse_metadata(metadata),
+        code=code,
     )
-    _said(client.command("gates.satisfy", **args), "satisfied", json)
+    _show_change(client.run_command("gates.satisfy", **args), "satisfied", json)
 
 
 @app.command()
@@ -140,10 +145,15 @@ def approve(
     code: Code = "", json: Json = False,
 ) -> None:  # fmt: skip
     """Allow something for a while (default: an hour). Only a person can do this, not an agent."""
-    args = _here(
-        names=names, session=session, everyone=branch, ttl=seconds(ttl), metadata=_metadata(metadata), code=code
+    args = _caller_context(
+        names=names,
+        session=session,
+        everyone=branch,
+        ttl=parse_duration(ttl),
+        metadata=_parse_metadata(metadata),
+        code=code,
     )
-    _said(client.command("gates.approve", **args), "approved", json)
+    _show_change(client.run_command("gates.approve", **args), "approved", json)
 
 
 @app.command()
@@ -156,11 +166,11 @@ def clear(
     json: Json = False,
 ) -> None:
     """Open again what was satisfied: this session's only, unless --branch is given."""
-    args = _here(names=names or [], all=every, session=session, everyone=branch, force=force)
-    _said(client.command("gates.clear", **args), "cleared", json)
+    args = _caller_context(names=names or [], all=every, session=session, everyone=branch, force=force)
+    _show_change(client.run_command("gates.clear", **args), "cleared", json)
 
 
-def _said(answer: dict[str, Any], what: str, json: bool) -> None:
+def _show_change(answer: dict[str, Any], what: str, json: bool) -> None:
     if json:
         render.json_line(answer)
         return
@@ -179,19 +189,21 @@ def pause(
     json: Json = False,
 ) -> None:
     """Refuse nothing for a while. (HOLDFAST_PAUSE=1 in the agent's environment does the same.)"""
-    args = _here(seconds=seconds(duration), everywhere=everywhere, session_only=session_only, why=why, code=code)
-    answer = client.command("gates.pause", **args)
+    args = _caller_context(
+        seconds=parse_duration(duration), everywhere=everywhere, session_only=session_only, why=why, code=code
+    )
+    answer = client.run_command("gates.pause", **args)
     if json:
         render.json_line(answer)
         return
-    until = f"until {render.clock(answer['until'])}" if answer["until"] else "until: holdfast gate resume"
+    until = f"until {render.clock_time(answer['until'])}" if answer["until"] else "until: holdfast gate resume"
     render.out.print(f"gates rest in {answer['where']}, {until}")
 
 
 @app.command()
 def resume(json: Json = False) -> None:
     """End a pause: the gates refuse again."""
-    answer = client.command("gates.resume", **_here())
+    answer = client.run_command("gates.resume", **_caller_context())
     render.json_line(answer) if json else render.out.print("gates are back")
 
 
@@ -200,27 +212,27 @@ def accept(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False, code: Code = "", json: Json = False
 ) -> None:  # fmt: skip
     """Let the settings ask for less than what is in force. Shows the difference first. Only a person can do this."""
-    lines = client.view("gates.attention")["waiting"]
+    lines = client.ask_view("gates.attention")["waiting"]
     if not lines:
         render.out.print("Nothing waits to be accepted.")
         return
     for line in lines:
-        render.out.print(Text(f"! {render.clean(line, 400)}", style="yellow"))
+        render.out.print(Text(f"! {render.clean_line(line, 400)}", style="yellow"))
     if not yes:
         typer.confirm("Accept this?", abort=True)
-    answer = client.command("gates.accept", **_here(code=code))
+    answer = client.run_command("gates.accept", **_caller_context(code=code))
     render.json_line(answer) if json else render.out.print(f"accepted: {'; '.join(answer['accepted']) or 'nothing'}")
 
 
 @app.command()
 def codes(json: Json = False) -> None:
     """Codes that prove that a person asked, where this cannot be told. Shown only in a terminal of your own."""
-    answer = client.view("gates.codes")
+    answer = client.ask_view("gates.codes")
     if json:
         render.json_line(answer)
         return
     for one in answer["codes"]:
-        render.out.print(f"{one['code']}  {render.clean(one['act'], 120)}  ({render.clean(one['why'], 120)})")
+        render.out.print(f"{one['code']}  {render.clean_line(one['act'], 120)}  ({render.clean_line(one['why'], 120)})")
     if not answer["codes"]:
         render.out.print("Nothing waits for a code.")
 
@@ -228,7 +240,7 @@ def codes(json: Json = False) -> None:
 @app.command()
 def prune(json: Json = False) -> None:
     """Remove the state of branches that git does not know any more."""
-    answer = client.command("gates.prune", **_here())
+    answer = client.run_command("gates.prune", **_caller_context())
     if json:
         render.json_line(answer)
         return
@@ -238,21 +250,21 @@ def prune(json: Json = False) -> None:
 @app.command()
 def explain(seq: Annotated[int, typer.Argument(help="The number of an event.")], json: Json = False) -> None:
     """Why a call was refused or allowed."""
-    answer = client.view("gates.explain", **_here(seq=seq))
+    answer = client.ask_view("gates.explain", **_caller_context(seq=seq))
     if json:
         render.json_line(answer)
         return
     what = answer["what"] if isinstance(answer["what"], str) else ", ".join(answer["what"])
     render.out.print(
-        f"{answer['seq']}  {render.clock(answer['at'])}  {answer['kind']}  {answer['tool']}  {render.clean(what, 100)}"
+        f"{answer['seq']}  {render.clock_time(answer['at'])}  {answer['kind']}  {answer['tool']}  {render.clean_line(what, 100)}"
     )
     render.out.print(Text(f"answer then: {answer['verdict']}", style="bold"))
     for reason in (*answer["reasons"], *answer["notices"]):
         for line in reason.splitlines():
-            render.out.print(Text(f"  {render.clean(line, 300)}"))
+            render.out.print(Text(f"  {render.clean_line(line, 300)}"))
     render.out.print(Text("by today's rules, knowing what was known then:", style="dim"))
     for one in answer["requirements"]:
-        render.out.print(_requirement({**one, "until": 0, "triggered": one["about"]}))
+        render.out.print(_requirement_line({**one, "until": 0, "triggered": one["about"]}))
 
 
 @app.command()
@@ -263,8 +275,10 @@ def replay(
     json: Json = False,
 ) -> None:
     """What rules would have refused in recorded sessions, before they refuse anything."""
-    rules = _rules(settings) if settings else None
-    answer = client.view("gates.replay", **_here(seconds=seconds(since), settings=rules, everywhere=everywhere))
+    rules = _read_rules(settings) if settings else None
+    answer = client.ask_view(
+        "gates.replay", **_caller_context(seconds=parse_duration(since), settings=rules, everywhere=everywhere)
+    )
     if json:
         render.json_line(answer)
         return
@@ -272,14 +286,14 @@ def replay(
     render.out.print(f"{calls} and {stops} would have been refused by {', '.join(answer['rules']) or 'no rule'}.")
     for case in answer["cases"][:40]:
         line = Text(f"{case['seq']:>8}  ", style="cyan")
-        line.append(f"{render.clean(case['tool'] or case['kind'], 12):<12} {render.clean(case['what'], 70)}")
+        line.append(f"{render.clean_line(case['tool'] or case['kind'], 12):<12} {render.clean_line(case['what'], 70)}")
         line.append(f"  {', '.join(case['requirements'])}", style="yellow")
         render.out.print(line)
     if answer["cases"]:
         render.out.print(Text(f"open one: holdfast gate explain {answer['cases'][0]['seq']}", style="dim"))
 
 
-def _rules(file: Path) -> dict[str, Any]:
+def _read_rules(file: Path) -> dict[str, Any]:
     """Another rule set, read as strictly as the project's own."""
     from holdfast.app import open_settings
 
@@ -293,13 +307,13 @@ def _rules(file: Path) -> dict[str, Any]:
 @app.command()
 def verify(json: Json = False) -> None:
     """Check the settings: what is wrong with them, and which skills they name that are not installed. Exit 1 if any."""
-    answer = client.view("gates.verify", **_here())
+    answer = client.ask_view("gates.verify", **_caller_context())
     if json:
         render.json_line(answer)
     else:
         render.out.print(f"{answer['requirements']} requirements, {len(answer['problems'])} problems")
         for problem in answer["problems"]:
-            render.out.print(Text(f"! {render.clean(problem, 400)}", style="yellow"))
+            render.out.print(Text(f"! {render.clean_line(problem, 400)}", style="yellow"))
     raise typer.Exit(0 if answer["good"] else 1)
 
 
@@ -316,14 +330,14 @@ def init(
     from holdfast.app import open_settings
     from holdfast.settings.yaml_document import set_value
 
-    presets = client.view("gates.presets")
-    chosen = _chosen(presets, preset, with_ or [])
+    presets = client.ask_view("gates.presets")
+    chosen = _choose_requirements(presets, preset, with_ or [])
     useless = {
         name: skills for name, skills in presets["missing"].items() if name in chosen and name not in (with_ or [])
     }
     chosen = {name: rule for name, rule in chosen.items() if name not in useless}
     cache = open_settings()
-    project = "" if layer == "user" else client.project()
+    project = "" if layer == "user" else client.current_project()
     here = cache.settings.load(project)["gates"].requirements
     added = [name for name in chosen if name not in here]
     for name in added:
@@ -344,9 +358,9 @@ def init(
 
 def _say_what_follows() -> None:
     """Whether it all works, and what it would have refused in the sessions of the last week."""
-    for problem in client.view("gates.verify", **_here())["problems"]:
-        render.out.print(Text(f"! {render.clean(problem, 400)}", style="yellow"))
-    answer = client.view("gates.replay", **_here(seconds=seconds("7d")))
+    for problem in client.ask_view("gates.verify", **_caller_context())["problems"]:
+        render.out.print(Text(f"! {render.clean_line(problem, 400)}", style="yellow"))
+    answer = client.ask_view("gates.replay", **_caller_context(seconds=parse_duration("7d")))
     if answer["calls"] or answer["stops"]:
         calls, stops = (f"{answer[f'refused_{what}']} of {answer[what]} {what}" for what in ("calls", "stops"))
         render.out.print(
@@ -355,7 +369,7 @@ def _say_what_follows() -> None:
     render.out.print(Text("See: holdfast gate status · try it on the past: holdfast gate replay", style="dim"))
 
 
-def _chosen(presets: dict[str, Any], preset: str, more: list[str]) -> dict[str, Any]:
+def _choose_requirements(presets: dict[str, Any], preset: str, more: list[str]) -> dict[str, Any]:
     if not preset and not more:
         for name, rules in presets["presets"].items():
             render.out.print(f"  {name:<8} {', '.join(rules) or 'nothing: no tests or branches to protect were found'}")
@@ -370,7 +384,7 @@ def _chosen(presets: dict[str, Any], preset: str, more: list[str]) -> dict[str, 
     return {**(presets["presets"][preset] if preset else {}), **{name: {"enabled": True} for name in more}}
 
 
-def _metadata(text: str) -> dict[str, Any]:
+def _parse_metadata(text: str) -> dict[str, Any]:
     if not text:
         return {}
     try:

@@ -10,7 +10,7 @@ from holdfast import client
 from holdfast.app import now_ms
 from holdfast.cli import render
 from holdfast.cli.options import Json
-from holdfast.core.ids import alias
+from holdfast.core.ids import session_alias
 from holdfast.core.times import parse_moment
 
 BEHIND = 200
@@ -37,37 +37,39 @@ def history(
     json: Json = False,
 ) -> None:  # fmt: skip
     """Prompts, answers, commands, outputs, files, errors and commits, newest first."""
-    answer = client.view(
-        "log.history", query=" ".join(query or ()), project=_root(project, here), agent=agent, session=session, tool=tool,
+    answer = client.ask_view(
+        "log.history", query=" ".join(query or ()), project=_project_filter(project, here), agent=agent, session=session, tool=tool,
         file=file, kinds=kind or [], failed=failed, since=parse_moment(since, now_ms()) if since else 0, before=before, limit=limit,
     )  # fmt: skip
     if json:
         render.json_line(answer)
         return
     for hit in answer["hits"]:
-        _show(hit, answer["words"])
-    _footer(answer)
+        _show_hit(hit, answer["words"])
+    _show_footer(answer)
 
 
-def _root(project: str, here: bool) -> str:
+def _project_filter(project: str, here: bool) -> str:
     if here:
-        return client.project()
+        return client.current_project()
     return str(Path(project).expanduser().absolute()) if project else ""
 
 
-def _show(hit: dict[str, Any], words: list[str]) -> None:
+def _show_hit(hit: dict[str, Any], words: list[str]) -> None:
     line = Text(f"{hit['seq']:>7}  {render.day_and_clock(hit['at'])}  ", style="dim")
     line.append(
         f"{hit['kind']:<17} ", style="red" if hit["failed"] else render.STYLES.get(hit["kind"].partition(".")[0], "")
     )
-    line.append(f"{render.clean(alias(hit['session'])):<8} ", style="cyan")
-    line.append(f"{render.clean(Path(hit['project']).name, 24)} {render.clean(hit['agent'])} ", style="dim")
-    snippet = Text(f"{render.clean(hit['tool'])}: " if hit["tool"] else "") + Text(render.clean(hit["snippet"], 300))
+    line.append(f"{render.clean_line(session_alias(hit['session'])):<8} ", style="cyan")
+    line.append(f"{render.clean_line(Path(hit['project']).name, 24)} {render.clean_line(hit['agent'])} ", style="dim")
+    snippet = Text(f"{render.clean_line(hit['tool'])}: " if hit["tool"] else "") + Text(
+        render.clean_line(hit["snippet"], 300)
+    )
     snippet.highlight_words(words, "bold yellow", case_sensitive=False)
     render.out.print(line + snippet)
 
 
-def _footer(answer: dict[str, Any]) -> None:
+def _show_footer(answer: dict[str, Any]) -> None:
     if not answer["hits"]:
         render.out.print("Nothing like that happened in any session on record.")
     elif answer["partly"]:

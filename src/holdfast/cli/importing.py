@@ -32,10 +32,10 @@ SHOWN_SKIPS = 20
 
 
 def register(app: typer.Typer) -> None:
-    app.command("import")(import_)
+    app.command("import")(import_history)
 
 
-def import_(
+def import_history(
     what: Annotated[list[str] | None, typer.Argument(help=f"Of: {', '.join(IMPORTERS)}. Default: all.")] = None,
     home: Annotated[Path | None, typer.Option("--home", help="Where the agents' folders are.")] = None,
     again: Annotated[bool, typer.Option("--again", help="Read files once more that are known and unchanged.")] = False,
@@ -43,18 +43,18 @@ def import_(
     json: Json = False,
 ) -> None:
     """Import earlier sessions from the agents' own files. These are only read; importing twice changes nothing."""
-    location = Place((home or Path.home()).absolute(), Path(client.project()))
+    location = Place((home or Path.home()).absolute(), Path(client.current_project()))
     known_files = KnownFiles()
-    work = [(importer, file) for importer in chosen(what or []) for file in importer.find(location)]
+    work = [(importer, file) for importer in chosen_importers(what or []) for file in importer.find(location)]
     fresh = [(i, f) for i, f in work if again or not known_files.has(f)]
     total = Totals(files=len(fresh), unchanged=len(work) - len(fresh))
-    with _progress(quiet=json) as bar, known_files:
+    with _progress_bar(quiet=json) as bar, known_files:
         task = bar.add_task("import", total=sum(_size_of(file) for _, file in fresh))
         with BatchSender(total, known_files, dry_run) as sender:
             for importer, file in fresh:
                 _import_file(importer, file, location, sender)
                 bar.advance(task, _size_of(file))
-    render.json_line(total.told()) if json else _show(total, dry_run)
+    render.json_line(total.told()) if json else _show_totals(total, dry_run)
 
 
 def _size_of(file: Path) -> int:
@@ -66,11 +66,11 @@ def _size_of(file: Path) -> int:
 
 def files_to_import() -> list[Path]:
     """Every file an import would read now."""
-    location, known_files = Place(Path.home(), Path(client.project())), KnownFiles()
-    return [file for importer in chosen([]) for file in importer.find(location) if not known_files.has(file)]
+    location, known_files = Place(Path.home(), Path(client.current_project())), KnownFiles()
+    return [file for importer in chosen_importers([]) for file in importer.find(location) if not known_files.has(file)]
 
 
-def chosen(names: list[str]) -> list[Importer]:
+def chosen_importers(names: list[str]) -> list[Importer]:
     if unknown := [name for name in names if name not in IMPORTERS]:
         raise CommandRefused(f"there is no importer {unknown[0]!r}", fix=f"Known: {', '.join(IMPORTERS)}.")
     return [IMPORTERS[name] for name in names] or list(IMPORTERS.values())
@@ -98,14 +98,14 @@ class Totals:
 def _import_file(importer: Importer, file: Path, location: Place, sender: "BatchSender") -> None:
     total, stamp = sender.total, file_stamp(file)
     try:
-        for event in number_turns(_events(importer.read(file, location), total)):
+        for event in number_turns(_events_noting_skips(importer.read(file, location), total)):
             sender.add(event, whole_session=importer.whole_sessions)
     except OSError as error:
         total.skipped.append(Skipped(str(file), error.strerror or str(error)))
     sender.end_file(file, stamp)
 
 
-def _events(records: Iterable[Found], total: Totals) -> Iterator[Event]:
+def _events_noting_skips(records: Iterable[Found], total: Totals) -> Iterator[Event]:
     for one in records:
         if isinstance(one, Event):
             yield one
@@ -197,7 +197,7 @@ class BatchSender:
         if self._dry_run or not events:
             self.total.taken += len(events)
         else:
-            done = client.ask("ingest", events=events)
+            done = client.ask_daemon("ingest", events=events)
             self.total.taken += done["taken"]
             self.total.known += done["known"]
         if not self._dry_run:
@@ -206,7 +206,7 @@ class BatchSender:
     def _without_told(self, batch: Batch) -> list[msgspec.Raw]:
         new = sorted(batch.of_sessions - self._told_by_hooks.keys())
         if new:
-            answer = {(agent, session) for agent, session in client.ask("told", sessions=new)}
+            answer = {(agent, session) for agent, session in client.ask_daemon("told", sessions=new)}
             self._told_by_hooks.update((session, session in answer) for session in new)
         by_hooks = {session for session in batch.of_sessions if self._told_by_hooks[session]}
         events = [event for session, event in batch.events if session not in by_hooks]
@@ -218,7 +218,7 @@ class KnownFiles:
     """Which files were read to their end, as they were then. Written now and then: a file that is read again adds nothing."""
 
     def __init__(self) -> None:
-        self._file = client.paths().state / "imports" / "read.json"
+        self._file = client.state_paths().state / "imports" / "read.json"
         self._changed, self._saved = False, 0.0
         try:
             self._read: dict[str, list[int]] = msgspec.json.decode(self._file.read_bytes(), type=dict[str, list[int]])
@@ -256,12 +256,12 @@ def file_stamp(file: Path) -> list[int]:
     return [file_stat.st_size, file_stat.st_mtime_ns]
 
 
-def _progress(quiet: bool) -> Progress:
+def _progress_bar(quiet: bool) -> Progress:
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     return Progress(*columns, console=render.err, disable=quiet, transient=True)
 
 
-def _show(total: Totals, dry_run: bool) -> None:
+def _show_totals(total: Totals, dry_run: bool) -> None:
     verb = "would be taken" if dry_run else "taken"
     render.out.print(f"{total.files} files: {total.taken} events {verb}, {total.known} were there already.")
     if total.unchanged:
@@ -272,6 +272,8 @@ def _show(total: Totals, dry_run: bool) -> None:
         kinds = ", ".join(f"{count} {why}" for why, count in total.expected.most_common(8))
         render.out.print(Text(f"Records that tell nothing of their own: {kinds}", style="dim"))
     for skip in total.skipped[:SHOWN_SKIPS]:
-        render.out.print(Text(f"!  {render.clean(skip.where, 160)}: {render.clean(skip.why, 160)}", style="yellow"))
+        render.out.print(
+            Text(f"!  {render.clean_line(skip.where, 160)}: {render.clean_line(skip.why, 160)}", style="yellow")
+        )
     if len(total.skipped) > SHOWN_SKIPS:
         render.out.print(f"… and {len(total.skipped) - SHOWN_SKIPS} more; all of them: holdfast import --again --json")

@@ -15,7 +15,7 @@ from holdfast.core.agent import Agent
 from holdfast.core.errors import CommandRefused, InstallRefused
 from holdfast.footprint import Footprint, TakenOut
 from holdfast.install import hooks
-from holdfast.install.locations import is_present, levels, partial_of
+from holdfast.install.locations import install_levels, is_present, partial_of
 from holdfast.install.mcp_servers import tools_of
 from holdfast.install.status_line import StatusLine, status_line_of
 from holdfast.paths import default_state_dir
@@ -31,39 +31,39 @@ def install(
     statusline: WithStatusline = False, dry_run: DryRun = False, json: Json = False,
 ) -> None:  # fmt: skip
     """Put the hooks into the agents' settings. Everything else in the file stays as it is."""
-    level = _level(project, user)
-    agents, root = with_tools(chosen(agent), level, mcp, statusline), Path(client.project())
-    plans = [hooks.plan(one, level, root) for one in agents]
+    level = _chosen_level(project, user)
+    agents, root = with_tools(chosen_agents(agent), level, mcp, statusline), Path(client.current_project())
+    plans = [hooks.plan_install(one, level, root) for one in agents]
     if not dry_run:  # Planned again: hooks and MCP server may go into one file.
-        plans = [hooks.install(one, level, root) for one in agents]
+        plans = [hooks.install_hooks(one, level, root) for one in agents]
     if json:
-        render.json_line([_told(plan, dry_run) for plan in plans])
+        render.json_line([_plan_fields(plan, dry_run) for plan in plans])
         return
     for plan in plans:
-        _show(plan, dry_run, put_in=True)
+        _show_plan(plan, dry_run, put_in=True)
 
 
 def uninstall(
     agent: AgentName = "", project: AtProject = False, user: AtUser = False, dry_run: DryRun = False, json: Json = False
 ) -> None:
     """Take the hooks out again. The file is exactly what it was before."""
-    named = [AGENTS[agent]] if agent in AGENTS else chosen(agent) if agent else list(AGENTS.values())
-    where = [_level(project, user)] if project or user else ["project", "user"]
+    named = [AGENTS[agent]] if agent in AGENTS else chosen_agents(agent) if agent else list(AGENTS.values())
+    where = [_chosen_level(project, user)] if project or user else ["project", "user"]
     # The other way round than they went in: each finds its file as it left it.
-    targets = [(a, level) for level in where for a in reversed(with_tools(named, level)) if level in levels(a)]
+    targets = [(a, level) for level in where for a in reversed(with_tools(named, level)) if level in install_levels(a)]
     plans = [_taken_out(a, level, dry_run) for a, level in targets]
     plans = [plan for plan in plans if plan.changes]
     whole = not (agent or project or user or dry_run)
     files = Footprint(default_state_dir()).take_out() if whole else TakenOut()
     if json:
-        render.json_line([_told(plan, dry_run) for plan in plans])
+        render.json_line([_plan_fields(plan, dry_run) for plan in plans])
         return
     for plan in plans:
-        _show(plan, dry_run, put_in=False)
+        _show_plan(plan, dry_run, put_in=False)
     if not plans:
         render.out.print("No hooks of ours were found.")
     _show_files(files)
-    if whole and client.running() > 0:
+    if whole and client.running_pid() > 0:
         render.out.print(Text("The daemon still runs, without work: holdfast daemon stop", style="dim"))
     if whole:
         render.out.print(Text("What was recorded stays until you erase it: holdfast erase --everything", style="dim"))
@@ -74,20 +74,20 @@ def _show_files(files: TakenOut) -> None:
     if files.removed:
         render.out.print(f"{len(files.removed)} files and entries that Holdfast wrote were taken out.")
     for path in files.restored:
-        render.out.print(f"{render.clean(path, 200)}: as it was before Holdfast.")
+        render.out.print(f"{render.clean_line(path, 200)}: as it was before Holdfast.")
     for path in files.left:
-        render.out.print(f"{render.clean(path, 200)}: left, because it was changed since Holdfast wrote it.")
+        render.out.print(f"{render.clean_line(path, 200)}: left, because it was changed since Holdfast wrote it.")
 
 
 def _taken_out(agent: Agent, level: str, dry_run: bool) -> hooks.Plan:
-    plan = hooks.removal(agent, level, Path(client.project()))
+    plan = hooks.plan_removal(agent, level, Path(client.current_project()))
     # One that was killed while it wrote has changed nothing, but left its half-made file in the project.
     if not dry_run and (plan.changes or partial_of(plan.path).exists()):
-        hooks.apply(plan)
+        hooks.apply_plan(plan)
     return plan
 
 
-def chosen(agent: str) -> list[Agent]:
+def chosen_agents(agent: str) -> list[Agent]:
     if agent and agent not in AGENTS:
         raise CommandRefused(f"there is no agent {agent!r}", fix=f"Known: {', '.join(AGENTS)}.")
     if agent:
@@ -103,7 +103,7 @@ def with_tools(agents: list[Agent], level: str, mcp: bool = True, statusline: bo
     variants: list[Agent] = []
     for agent in agents:
         others = (tools_of(agent) if mcp else None, status_line_of(agent) if statusline else None)
-        variants += [agent, *(one for one in others if one and level in levels(one))]
+        variants += [agent, *(one for one in others if one and level in install_levels(one))]
     return variants
 
 
@@ -111,9 +111,9 @@ def where_installed() -> list[dict[str, Any]]:
     """Where our hooks are now, seen from this folder."""
     rows = []
     for agent in AGENTS.values():
-        for level in levels(agent):
+        for level in install_levels(agent):
             try:
-                entries = hooks.installed(agent, level, Path(client.project()))
+                entries = hooks.installed_hooks(agent, level, Path(client.current_project()))
             except InstallRefused:
                 continue
             if entries:
@@ -121,13 +121,13 @@ def where_installed() -> list[dict[str, Any]]:
     return list({row["path"]: row for row in rows}.values())
 
 
-def _level(project: bool, user: bool) -> str:
+def _chosen_level(project: bool, user: bool) -> str:
     if project and user:
         raise CommandRefused("--project and --user exclude each other")
     return "project" if project else "user"
 
 
-def _show(plan: hooks.Plan, dry_run: bool, *, put_in: bool) -> None:
+def _show_plan(plan: hooks.Plan, dry_run: bool, *, put_in: bool) -> None:
     if dry_run:
         render.out.print(
             Syntax(plan.diff, "diff", background_color="default") if plan.changes else f"{plan.path}: no change"
@@ -158,7 +158,7 @@ def _show_status_line(plan: hooks.Plan, put_in: bool) -> None:
         render.out.print(f"{plan.agent}: {how} {plan.path}.")
 
 
-def _told(plan: hooks.Plan, dry_run: bool) -> dict[str, Any]:
+def _plan_fields(plan: hooks.Plan, dry_run: bool) -> dict[str, Any]:
     return {
         "agent": plan.agent, "level": plan.level, "path": str(plan.path), "changed": plan.changes,
         "written": not dry_run, "diff": plan.diff,

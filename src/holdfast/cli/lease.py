@@ -50,7 +50,7 @@ def acquire(
             f"{name} is yours (process {answer['pid']}, token {answer['token']}). holdfast lease release {name}"
         )
     else:
-        render.err.print(f"{name} is not free: {render.clean(answer['why'])}")
+        render.err.print(f"{name} is not free: {render.clean_line(answer['why'])}")
     if answer["answer"] != "granted":
         raise typer.Exit(EXIT_BUSY)
 
@@ -63,7 +63,7 @@ def release(
     json: Json = False,
 ) -> None:
     """Give it back."""
-    answer = client.command("project.release", lease=name, pid=pid or os.getppid(), exactly=bool(pid), force=force)
+    answer = client.run_command("project.release", lease=name, pid=pid or os.getppid(), exactly=bool(pid), force=force)
     if json:
         render.json_line(answer)
     else:
@@ -71,9 +71,9 @@ def release(
 
 
 @app.command("list")
-def list_(json: Json = False) -> None:
+def list_leases(json: Json = False) -> None:
     """Who holds what, and who waits."""
-    answer = client.view("project.leases")
+    answer = client.ask_view("project.leases")
     if json:
         render.json_line(answer)
         return
@@ -82,14 +82,14 @@ def list_(json: Json = False) -> None:
     for lease in answer["leases"]:
         for side, word in (("holders", "held by"), ("waiters", "awaited by")):
             for entry in lease[side]:
-                render.out.print(_line(lease["name"], word, entry, answer["now"]))
+                render.out.print(_lease_line(lease["name"], word, entry, answer["now"]))
 
 
-def _line(name: str, word: str, entry: dict[str, Any], now: int) -> Text:
-    since = render.ago(entry["at"], now)
-    line = Text(f"{render.clean(name, 40):<24} {word} process {entry['pid']} ({entry['mode']}), since {since}")
+def _lease_line(name: str, word: str, entry: dict[str, Any], now: int) -> Text:
+    since = render.time_ago(entry["at"], now)
+    line = Text(f"{render.clean_line(name, 40):<24} {word} process {entry['pid']} ({entry['mode']}), since {since}")
     if entry["why"]:
-        line.append(f", {render.clean(entry['why'], 60)}")
+        line.append(f", {render.clean_line(entry['why'], 60)}")
     if entry["lost"]:
         line.append(f"  {entry['lost']}", style="red")
     elif entry["late"] and word == "held by":
@@ -109,12 +109,12 @@ def run(
         name, os.getpid(), wait, exactly=True, runs=True, shared=shared, ttl=ttl, why=why or " ".join(words)[:100]
     )
     if answer["answer"] != "granted":
-        render.err.print(f"{name} is not free: {render.clean(answer['why'])}")
+        render.err.print(f"{name} is not free: {render.clean_line(answer['why'])}")
         raise typer.Exit(EXIT_BUSY)
     within = " ".join([*leases_held_above(), answer["owner"]])
     env = {"HOLDFAST_LEASE": name, "HOLDFAST_LEASE_TOKEN": str(answer["token"]), LEASE_OWNERS_VARIABLE: within}
-    with _guarded(answer["owner"]), _kept(name, answer["owner"], ttl):
-        raise typer.Exit(_run(words, env))
+    with _guarded_command(answer["owner"]), _renewed_lease(name, answer["owner"], ttl):
+        raise typer.Exit(_run_command(words, env))
 
 
 GRACE_S = 5.0
@@ -122,12 +122,12 @@ GRACE_S = 5.0
 
 
 @contextlib.contextmanager
-def _guarded(owner: str) -> Iterator[None]:
+def _guarded_command(owner: str) -> Iterator[None]:
     """A second process that ends the command if this one is killed: nobody works on without the lease's keeper."""
     read, write = os.pipe()
     guard = os.fork()
     if not guard:
-        _guard(owner, read)
+        _run_guard(owner, read)
     os.close(read)
     try:
         yield
@@ -138,7 +138,7 @@ def _guarded(owner: str) -> Iterator[None]:
         os.waitpid(guard, 0)
 
 
-def _guard(owner: str, read: int) -> NoReturn:
+def _run_guard(owner: str, read: int) -> NoReturn:
     """Never returns into the program it was forked from."""
     try:
         os.setsid()  # Ctrl-C at the terminal is for the command.
@@ -166,14 +166,14 @@ def _end_command(owner: str) -> None:
 
 
 @contextlib.contextmanager
-def _kept(name: str, owner: str, ttl: float) -> Iterator[None]:
+def _renewed_lease(name: str, owner: str, ttl: float) -> Iterator[None]:
     """Renewed while the block runs, released when it is left, however it is left."""
     over = threading.Event()
 
     def beat() -> None:
         while not over.wait(max(0.2, ttl / 3)):
             with contextlib.suppress(HoldfastError, OSError):
-                client.command("project.keep", lease=name, owner=owner)
+                client.run_command("project.keep", lease=name, owner=owner)
 
     threading.Thread(target=beat, daemon=True).start()
     try:
@@ -183,7 +183,7 @@ def _kept(name: str, owner: str, ttl: float) -> Iterator[None]:
         release_lease(name, owner)
 
 
-def _run(words: list[str], env: dict[str, str]) -> int:
+def _run_command(words: list[str], env: dict[str, str]) -> int:
     try:
         child = subprocess.Popen(words, env={**os.environ, **env})
     except OSError as error:

@@ -20,18 +20,18 @@ def mcp(
     if not http:
         from holdfast.mcp import stdio
 
-        stdio.serve()
+        stdio.serve_stdio()
         return
     from holdfast.mcp import http as http_server
     from holdfast.web import keys
 
     client.start_daemon()
-    paths = client.paths()
-    token, sock = keys.secret(paths), http_server.listening(port)
-    _tell(f"http://{http_server.HOST}:{sock.getsockname()[1]}{http_server.PATH}", str(paths.run / "http.token"))
-    http_server.serve(sock, token, client.project())
+    paths = client.state_paths()
+    token, sock = keys.read_or_create_token(paths), http_server.listen_on_port(port)
+    _show_address(f"http://{http_server.HOST}:{sock.getsockname()[1]}{http_server.PATH}", str(paths.run / "http.token"))
+    http_server.serve_http(sock, token, client.current_project())
 
 
-def _tell(address: str, token_file: str) -> None:
-    render.out.print(f"Listening on {address} for {client.project()} (Ctrl-C ends it)")
+def _show_address(address: str, token_file: str) -> None:
+    render.out.print(f"Listening on {address} for {client.current_project()} (Ctrl-C ends it)")
     render.out.print(f'Header: "Authorization: Bearer …" with what is in {token_file}')

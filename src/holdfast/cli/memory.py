@@ -33,20 +33,20 @@ def search(
 ) -> None:
     """Find what was said, decided, fixed and learned."""
     since = _days_ago(days) if days else 0
-    answer = client.view(
+    answer = client.ask_view(
         "memory.search", query=" ".join(query), limit=limit, type=kind, since=since, everywhere=everywhere
     )
     if json:
         render.json_line(answer)
         return
     for hit in answer["hits"]:
-        _line(hit["id"], hit["type"] or hit["kind"], hit["at"], hit["text"], hit["status"])
+        _print_memory(hit["id"], hit["type"] or hit["kind"], hit["at"], hit["text"], hit["status"])
     if not answer["hits"]:
         render.out.print(f"Nothing found in {answer['texts']} texts.")
 
 
 @app.command("list")
-def list_(
+def list_memories(
     limit: Limit = 20,
     status: Annotated[
         str, typer.Option("--status", help="active, candidate, superseded, dropped, forgotten.")
@@ -57,12 +57,12 @@ def list_(
 ) -> None:
     """The newest memories of this project."""
     wanted_status = "candidate" if candidates else status
-    answer = client.view("memory.listed", limit=limit, status=wanted_status, everywhere=everywhere)
+    answer = client.ask_view("memory.listed", limit=limit, status=wanted_status, everywhere=everywhere)
     if json:
         render.json_line(answer)
         return
     for doc in answer["observations"]:
-        _line(doc["id"], doc["type"], doc["at"], doc["text"], "pinned" if doc["pinned"] else doc["status"])
+        _print_memory(doc["id"], doc["type"], doc["at"], doc["text"], "pinned" if doc["pinned"] else doc["status"])
     if not answer["observations"]:
         render.out.print(
             "No candidates."
@@ -74,11 +74,11 @@ def list_(
 @app.command()
 def show(id: Id, json: Json = False) -> None:
     """One memory in full, with the events it comes from."""
-    doc = client.view("memory.show", id=id)
+    doc = client.ask_view("memory.show", id=id)
     if json:
         render.json_line(doc)
         return
-    render.out.print(Text(render.clean(doc["text"], 4000), style="bold"))
+    render.out.print(Text(render.clean_line(doc["text"], 4000), style="bold"))
     for name in (
         "id",
         "type",
@@ -93,20 +93,20 @@ def show(id: Id, json: Json = False) -> None:
         "detail",
     ):
         if doc.get(name):
-            render.out.print(Text(f"  {name:<13} ", style="dim") + Text(render.clean(doc[name], 1000)))
+            render.out.print(Text(f"  {name:<13} ", style="dim") + Text(render.clean_line(doc[name], 1000)))
     for event in doc["evidence"]:
-        render.out.print(Text(f"  from e{event['seq']:<7} {event['kind']}  ", style="dim") + _clean(event["text"]))
+        render.out.print(Text(f"  from e{event['seq']:<7} {event['kind']}  ", style="dim") + _clean_text(event["text"]))
 
 
 @app.command()
 def around(id: Id, limit: Limit = 6, json: Json = False) -> None:
     """What was said before and after it."""
-    answer = client.view("memory.around", id=id, limit=limit)
+    answer = client.ask_view("memory.around", id=id, limit=limit)
     if json:
         render.json_line(answer)
         return
     for one in answer["said"]:
-        _line(one["id"], one["kind"], one["at"], one["text"])
+        _print_memory(one["id"], one["kind"], one["at"], one["text"])
 
 
 @app.command()
@@ -118,20 +118,20 @@ def add(
     json: Json = False,
 ) -> None:
     """Remember something in your own words."""
-    doc = client.command("memory.add", text=" ".join(text), type=kind, files=file or [], pin=pin)
-    _changed(doc, "remembered", json)
+    doc = client.run_command("memory.add", text=" ".join(text), type=kind, files=file or [], pin=pin)
+    _show_change(doc, "remembered", json)
 
 
 @app.command()
 def pin(id: Id, off: Annotated[bool, typer.Option("--off", help="No longer.")] = False, json: Json = False) -> None:
     """Have it told at every start of a session."""
-    _changed(client.command("memory.pin", id=id, off=off), "no longer pinned" if off else "pinned", json)
+    _show_change(client.run_command("memory.pin", id=id, off=off), "no longer pinned" if off else "pinned", json)
 
 
 @app.command()
 def promote(id: Id, json: Json = False) -> None:
     """Vouch for a memory that is not in your own words, so that agents may be told it."""
-    _changed(client.command("memory.promote", id=id), "promoted", json)
+    _show_change(client.run_command("memory.promote", id=id), "promoted", json)
 
 
 @app.command()
@@ -142,33 +142,33 @@ def keep(
     json: Json = False,
 ) -> None:
     """Keep a candidate: from now on agents are told it."""
-    _changed(client.command("memory.keep", id=id, text=text, type=kind), "kept", json)
+    _show_change(client.run_command("memory.keep", id=id, text=text, type=kind), "kept", json)
 
 
 @app.command()
 def drop(id: Id, json: Json = False) -> None:
     """Drop a candidate: the same words are not proposed again."""
-    _changed(client.command("memory.drop", id=id), "dropped", json)
+    _show_change(client.run_command("memory.drop", id=id), "dropped", json)
 
 
 @app.command()
 def review(everywhere: Everywhere = False) -> None:
     """Go through the candidates: k keeps, c changes the words, d drops, s skips, q ends."""
-    waiting = client.view("memory.listed", limit=100, status="candidate", everywhere=everywhere)["observations"]
+    waiting = client.ask_view("memory.listed", limit=100, status="candidate", everywhere=everywhere)["observations"]
     if not waiting:
         render.out.print("No candidates.")
     for number, doc in enumerate(waiting, 1):
-        _line(doc["id"], doc["type"], doc["at"], doc["text"])
+        _print_memory(doc["id"], doc["type"], doc["at"], doc["text"])
         if doc["detail"]:
-            render.out.print(Text(f"  {render.clean(doc['detail'], 300)}", style="yellow"))
+            render.out.print(Text(f"  {render.clean_line(doc['detail'], 300)}", style="yellow"))
         render.out.print(
             Text(f"  {number} of {len(waiting)}   k keep   c change   d drop   s skip   q quit", style="dim")
         )
-        if not _decide(doc):
+        if not _review_candidate(doc):
             return
 
 
-def _decide(doc: dict[str, Any]) -> bool:
+def _review_candidate(doc: dict[str, Any]) -> bool:
     """One key for one candidate; false when the person has had enough."""
     import click
 
@@ -178,12 +178,12 @@ def _decide(doc: dict[str, Any]) -> bool:
         if key in ("\x03", "\x04", ""):
             return False
     if key == "k":
-        _changed(client.command("memory.keep", id=doc["id"]), "kept", False)
+        _show_change(client.run_command("memory.keep", id=doc["id"]), "kept", False)
     elif key == "c":
         words = click.prompt("  In these words", default=doc["text"])
-        _changed(client.command("memory.keep", id=doc["id"], text=words), "kept", False)
+        _show_change(client.run_command("memory.keep", id=doc["id"], text=words), "kept", False)
     elif key == "d":
-        _changed(client.command("memory.drop", id=doc["id"]), "dropped", False)
+        _show_change(client.run_command("memory.drop", id=doc["id"]), "dropped", False)
     return key != "q"
 
 
@@ -198,7 +198,7 @@ def forget(
     if bool(id) == bool(text):
         raise CommandRefused("name a memory or a --text", fix="See: holdfast memory search")
     if id:
-        _changed(client.command("memory.forget", id=id), "forgotten", json)
+        _show_change(client.run_command("memory.forget", id=id), "forgotten", json)
         return
     import sys
 
@@ -235,10 +235,11 @@ def _json_text(answer: dict[str, Any]) -> str:
 def _plain_text(answer: dict[str, Any]) -> str:
     if "remembered" in answer:
         rows = [
-            f"{one['outcome']:<10} {one['type']:<11} {render.clean(one['text'], 1000)}" for one in answer["remembered"]
+            f"{one['outcome']:<10} {one['type']:<11} {render.clean_line(one['text'], 1000)}"
+            for one in answer["remembered"]
         ]
         return "\n".join(rows) or "nothing lasting"
-    return render.clean(" ".join(f"{name}: {value}" for name, value in answer.items()), 4000)
+    return render.clean_line(" ".join(f"{name}: {value}" for name, value in answer.items()), 4000)
 
 
 @app.command()
@@ -249,15 +250,15 @@ def injected(
     json: Json = False,
 ) -> None:
     """What agents were told from memory, word for word."""
-    answer = client.view("memory.injected", session=session, limit=limit, everywhere=everywhere)
+    answer = client.ask_view("memory.injected", session=session, limit=limit, everywhere=everywhere)
     if json:
         render.json_line(answer)
         return
     for one in answer["injected"]:
-        head = f"{render.clock(one['at'])}  {one['moment']}  {one['session'][:8]}  {one['source']}"
-        render.out.print(Text(render.clean(f"{head}, {one['tokens']} tokens"), style="dim"))
+        head = f"{render.clock_time(one['at'])}  {one['moment']}  {one['session'][:8]}  {one['source']}"
+        render.out.print(Text(render.clean_line(f"{head}, {one['tokens']} tokens"), style="dim"))
         for words in one["text"].split("\n"):
-            render.out.print(Text("  ") + _clean(words))
+            render.out.print(Text("  ") + _clean_text(words))
     if not answer["injected"]:
         render.out.print("No agent was told anything from memory yet.")
 
@@ -265,16 +266,18 @@ def injected(
 @app.command()
 def meter(json: Json = False) -> None:
     """What the model that reads finished turns cost, where one is switched on."""
-    answer = client.view("memory.meter")
+    answer = client.ask_view("memory.meter")
     if json:
         render.json_line(answer)
         return
     render.out.print(meter_line(answer))
     for day in answer["days"]:
         failed = f", {day['failed']} failed" if day["failed"] else ""
-        render.out.print(f"  {_day(day['at'])}  {day['tokens']:>9,} tokens  {day['calls']} calls{failed}")
+        render.out.print(f"  {_format_day(day['at'])}  {day['tokens']:>9,} tokens  {day['calls']} calls{failed}")
     if answer["error"]:
-        render.out.print(Text(f"! {render.clean(answer['error'])}; again {_when(answer['next_at'])}", style="yellow"))
+        render.out.print(
+            Text(f"! {render.clean_line(answer['error'])}; again {_time_until(answer['next_at'])}", style="yellow")
+        )
 
 
 def meter_line(answer: dict[str, Any]) -> str:
@@ -283,17 +286,17 @@ def meter_line(answer: dict[str, Any]) -> str:
         return "off, no tokens used" if not answer["used"] else f"off, {answer['used']:,} tokens used today"
     count = answer["waiting"]
     waiting = f", {count} turn{'s' if count > 1 else ''} waiting" if count else ""
-    named = render.clean(f"{answer['use']} {answer['name']}".strip())
+    named = render.clean_line(f"{answer['use']} {answer['name']}".strip())
     return f"{named}, {answer['used']:,} of {answer['limit']:,} tokens today{waiting}"
 
 
-def _day(at: int) -> str:
+def _format_day(at: int) -> str:
     import time
 
     return time.strftime("%Y-%m-%d", time.gmtime(at / 1000))
 
 
-def _when(at: int) -> str:
+def _time_until(at: int) -> str:
     import time
 
     seconds = at / 1000 - time.time()
@@ -306,31 +309,31 @@ def handoff(
     json: Json = False,
 ) -> None:
     """Make a session's work ready: the next agent that starts in this project is told it, once."""
-    answer = client.command("memory.handoff", session=session, note=note)
+    answer = client.run_command("memory.handoff", session=session, note=note)
     if json:
         render.json_line(answer)
         return
     for words in answer["text"].split("\n"):
-        render.out.print(_clean(words))
+        render.out.print(_clean_text(words))
     render.out.print(Text("The next session that starts here is told this, once.", style="dim"))
 
 
-def _changed(doc: dict[str, Any], how: str, json: bool) -> None:
+def _show_change(doc: dict[str, Any], how: str, json: bool) -> None:
     if json:
         render.json_line(doc)
     else:
-        render.out.print(f"{render.clean(doc['id'])} {how}.")
+        render.out.print(f"{render.clean_line(doc['id'])} {how}.")
 
 
-def _line(id: str, kind: str, at: int, text: str, status: str = "") -> None:
+def _print_memory(id: str, kind: str, at: int, text: str, status: str = "") -> None:
     line = Text(f"{id:<13}  ", style="cyan")
-    line.append(f"{kind:<16} {render.ago(at):>10}  ", style="dim")
+    line.append(f"{kind:<16} {render.time_ago(at):>10}  ", style="dim")
     line.append(f"({status}) " if status and status != "active" else "", style="yellow")
-    render.out.print(line + _clean(text))
+    render.out.print(line + _clean_text(text))
 
 
-def _clean(text: str) -> Text:
-    return Text(render.clean(text, 1000))
+def _clean_text(text: str) -> Text:
+    return Text(render.clean_line(text, 1000))
 
 
 def _days_ago(days: int) -> int:

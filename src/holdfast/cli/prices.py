@@ -17,7 +17,7 @@ from holdfast.usage.prices import (
     Price,
     PriceList,
     Rates,
-    encode,
+    encode_prices,
     load_table,
     names_of,
     read_import,
@@ -46,18 +46,18 @@ def show(model: Annotated[str, typer.Argument(help="Only this model.")] = "", js
         raise CommandRefused(f"no price is known for {model}", fix=fix)
     rows = [(name, price, name in prices.own) for name in names for price in prices.models[name]]
     if json:
-        render.json_line([{"model": name, "own": own, **_plain(price)} for name, price, own in rows])
+        render.json_line([{"model": name, "own": own, **_price_fields(price)} for name, price, own in rows])
         return
     table = render.plain_table("model", "from", "input", "output", "cache read", "write 5m", "write 1h", "")
     for name, price, own in rows:
-        table.add_row(name, price.since.isoformat(), *_shown(price), "yours" if own else "")
+        table.add_row(name, price.since.isoformat(), *_format_rates(price), "yours" if own else "")
         if price.long:
-            table.add_row("", f"> {price.long.over:,}", *_shown(price.long), "")
+            table.add_row("", f"> {price.long.over:,}", *_format_rates(price.long), "")
     render.out.print(table)
 
 
 @app.command("set")
-def set_(
+def set_price(
     model: Model,
     paid: Annotated[
         str, typer.Option("--input", help="Dollars per million input tokens that come from no cache.")
@@ -70,60 +70,60 @@ def set_(
     remove: Annotated[bool, typer.Option("--remove", help="Take your own price of this model away.")] = False,
 ) -> None:
     """Set your own price of a model; it replaces the shipped one."""
-    name, own = model.strip().lower(), _own()
+    name, own = model.strip().lower(), _own_prices()
     if remove:
         if name not in own.models:
             raise CommandRefused(f"you have set no price for {name}")
-        _save(without_model(own, name))
+        _save_prices(without_model(own, name))
         render.out.print(f"Your own price of {name} is removed.")
         return
     if not paid or not output:
         raise CommandRefused("--input and --output are both needed", fix="Prices are dollars per million tokens.")
     price = Price(
-        since=_day(since),
-        input=_amount(paid),
-        output=_amount(output),
-        cache_read=_amount(cache_read) if cache_read else None,
-        cache_write_5m=_amount(cache_write) if cache_write else None,
-        cache_write_1h=_amount(cache_write_1h) if cache_write_1h else None,
+        since=_parse_day(since),
+        input=_parse_amount(paid),
+        output=_parse_amount(output),
+        cache_read=_parse_amount(cache_read) if cache_read else None,
+        cache_write_5m=_parse_amount(cache_write) if cache_write else None,
+        cache_write_1h=_parse_amount(cache_write_1h) if cache_write_1h else None,
     )
-    _save(with_price(own, name, price))
-    paid_and_earned = " / ".join(text.plain for text in _shown(price)[:2])
+    _save_prices(with_price(own, name, price))
+    paid_and_earned = " / ".join(text.plain for text in _format_rates(price)[:2])
     render.out.print(f"{name}: {paid_and_earned} per million from {price.since}, in {own_file()}")
 
 
 @app.command("import")
-def import_(
+def import_prices(
     file: Annotated[Path, typer.Argument(help="A list of ours, or a catalogue with prices per token.")],
     since: Annotated[str, typer.Option("--from", help="The day they hold from, where the file names none.")] = "",
     dry_run: DryRun = False,
 ) -> None:
     """Take the prices of a file over into your own."""
-    taken = read_import(file, _day(since))
+    taken = read_import(file, _parse_day(since))
     if not dry_run:
-        _save(PriceList({**_own().models, **taken.models}))
+        _save_prices(PriceList({**_own_prices().models, **taken.models}))
     count = len(taken.models)
     would = "would be taken" if dry_run else "taken"
     render.out.print(f"{count} {'model' if count == 1 else 'models'} {would} from {file}.")
 
 
-def _own() -> PriceList:
+def _own_prices() -> PriceList:
     return read_prices(own_file()) if own_file().exists() else PriceList()
 
 
-def _save(prices: PriceList) -> None:
+def _save_prices(prices: PriceList) -> None:
     private_folder(own_file().parent)
-    write_atomically(own_file(), encode(prices.models))
+    write_atomically(own_file(), encode_prices(prices.models))
 
 
-def _amount(text: str) -> Decimal:
+def _parse_amount(text: str) -> Decimal:
     try:
         return Decimal(text.strip().lstrip("$"))
     except InvalidOperation as error:
         raise CommandRefused(f"{text!r} is no price", fix="Give dollars per million tokens, such as 2.50.") from error
 
 
-def _day(text: str) -> date:
+def _parse_day(text: str) -> date:
     if not text:
         return datetime.now(UTC).date()
     try:
@@ -132,19 +132,19 @@ def _day(text: str) -> date:
         raise CommandRefused(f"{text!r} is no day", fix="Write it as 2026-11-15.") from error
 
 
-def _shown(rates: Rates) -> list[Text]:
+def _format_rates(rates: Rates) -> list[Text]:
     amounts = [getattr(rates, field) for field in FIELDS]
     return [Text("–" if amount is None else f"${amount.normalize():f}") for amount in amounts]
 
 
-def _plain(price: Price) -> dict[str, object]:
+def _price_fields(price: Price) -> dict[str, object]:
     row: dict[str, object] = {"from": price.since.isoformat()}
-    row |= {field: _number(getattr(price, field)) for field in FIELDS}
+    row |= {field: _float_or_none(getattr(price, field)) for field in FIELDS}
     if price.long:
-        long = {field: _number(getattr(price.long, field)) for field in FIELDS}
+        long = {field: _float_or_none(getattr(price.long, field)) for field in FIELDS}
         row["long"] = {"over": price.long.over, **long}
     return row
 
 
-def _number(amount: Decimal | None) -> float | None:
+def _float_or_none(amount: Decimal | None) -> float | None:
     return None if amount is None else float(amount)

@@ -32,7 +32,7 @@ def redact(
     json: Annotated[bool, typer.Option("--json", help='Lines {"text"} in, {"text", "removed"} out.')] = False,
 ) -> None:
     """Print a text without its secrets, and on the error stream what was removed."""
-    content = _read(file)
+    content = _read_input(file)
     redactor = _configured_redactor()
     if json:
         _redact_lines(content, redactor)
@@ -62,7 +62,7 @@ def _redact_lines(content: bytes, redactor: Redactor) -> None:
     sys.stdout.flush()
 
 
-def _read(file: str) -> bytes:
+def _read_input(file: str) -> bytes:
     try:
         return sys.stdin.buffer.read() if file == STDIN else Path(file).read_bytes()
     except OSError as error:

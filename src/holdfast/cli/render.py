@@ -15,7 +15,7 @@ from rich.segment import Segment
 from rich.table import Column, Table
 from rich.text import Text
 
-from holdfast.core.ids import alias
+from holdfast.core.ids import session_alias
 from holdfast.core.text import escape_invisible, shorten_line, strip_controls
 
 SCHEMA = 1
@@ -83,7 +83,7 @@ STYLES = {
 }
 
 
-def clean(value: Any, limit: int = 200) -> str:
+def clean_line(value: Any, limit: int = 200) -> str:
     """On one line, at most so long, and nothing in it that a reader cannot see."""
     return shorten_line(" ".join(strip_controls(str(value)).split()), limit)
 
@@ -101,7 +101,7 @@ def print_text(text: str) -> None:
     print(strip_controls(text), end="", flush=True)
 
 
-def clock(at_ms: int) -> str:
+def clock_time(at_ms: int) -> str:
     return time.strftime("%H:%M:%S", time.localtime(at_ms / 1000))
 
 
@@ -109,7 +109,7 @@ def day_and_clock(at_ms: int) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at_ms / 1000))
 
 
-def ago(at_ms: int, now_ms: int | None = None) -> str:
+def time_ago(at_ms: int, now_ms: int | None = None) -> str:
     seconds = max(0, ((now_ms or time.time() * 1000) - at_ms) / 1000)
     for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= size:
@@ -136,7 +136,7 @@ class FittingTable(Table):
     def _fitting(self, width: int) -> list[Column]:
         columns = list(self.columns)
         identity = next((column for column in columns if str(column.header)), columns[0])
-        identity.min_width = _width(identity)
+        identity.min_width = _column_width(identity)
         while len(columns) > 2 and self._needed(columns) > width:
             inner = [column for column in columns[:-1] if column is not identity]
             if not inner:
@@ -146,11 +146,11 @@ class FittingTable(Table):
 
     @staticmethod
     def _needed(columns: list[Column]) -> int:
-        widths = [_width(column) for column in columns]
+        widths = [_column_width(column) for column in columns]
         return sum(widths[:-1]) + min(widths[-1], SMALLEST_TEXT) + GAP * (len(columns) - 1)
 
 
-def _width(column: Column) -> int:
+def _column_width(column: Column) -> int:
     return max(cell_len(str(cell)) for cell in (column.header, *column.cells))
 
 
@@ -163,14 +163,14 @@ def plain_table(*columns: str) -> Table:
 
 def event_line(event: dict[str, Any]) -> Text:
     kind = event["kind"]
-    line = Text(f"{event['seq']:>6}  {clock(event['at'])}  ", style="dim")
+    line = Text(f"{event['seq']:>6}  {clock_time(event['at'])}  ", style="dim")
     line.append(f"{kind:<20} ", style=STYLES.get(kind.partition(".")[0], ""))
-    line.append(f"{clean(alias(event['session'])):<8}  ", style="dim")
-    line.append(clean(headline(event), 100))
+    line.append(f"{clean_line(session_alias(event['session'])):<8}  ", style="dim")
+    line.append(clean_line(event_headline(event), 100))
     return line
 
 
-def headline(event: dict[str, Any]) -> str:
+def event_headline(event: dict[str, Any]) -> str:
     """What a person wants to know of an event in one line."""
     data = event["data"]
     if event["kind"] == "answer.undelivered":
@@ -180,7 +180,7 @@ def headline(event: dict[str, Any]) -> str:
         return f"{data.get('verdict', '')}: {'; '.join(data.get('reasons', ())) or ', '.join(sources)}"
     detail = next((data[name] for name in HEADLINE if data.get(name)), "")
     detail = detail[0] if isinstance(detail, list) and detail else detail
-    lane = f"[{clean(data['lane_type'] or data['lane'], 20)}] " if data.get("lane") and "lane_type" in data else ""
+    lane = f"[{clean_line(data['lane_type'] or data['lane'], 20)}] " if data.get("lane") and "lane_type" in data else ""
     code = data.get("exit_code")
     return f"{lane}{event['tool'] + ': ' if event['tool'] else ''}{detail}{f' → {code}' if code is not None else ''}"
 

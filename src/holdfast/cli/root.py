@@ -54,7 +54,7 @@ def build_command() -> Command:
     return command
 
 
-def run(command: Command | None = None) -> None:
+def run_cli(command: Command | None = None) -> None:
     """Exit codes: 0 done, 1 refused or failed (said in one line), 2 wrong usage, 130 interrupted."""
     if "--version" in sys.argv[1:2]:  # The most asked question needs none of the rest.
         print(f"holdfast {__version__}")
@@ -62,20 +62,20 @@ def run(command: Command | None = None) -> None:
     try:
         _refuse_without_home()
         if command is not None or not _answered_quickly():
-            _invoke(command or typer.main.get_command(app))
+            _invoke_command(command or typer.main.get_command(app))
         sys.stdout.flush()
     except HoldfastError as error:
-        _fail(strip_controls(error.message), type(error).__name__, EXIT_ERROR)
+        _exit_with_error(strip_controls(error.message), type(error).__name__, EXIT_ERROR)
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             _leave_quietly(0)
         where = f" ({error.filename})" if error.filename else ""
-        _fail(f"{error.strerror or error}{where}. Try: holdfast doctor", type(error).__name__, EXIT_ERROR)
+        _exit_with_error(f"{error.strerror or error}{where}. Try: holdfast doctor", type(error).__name__, EXIT_ERROR)
     except (KeyboardInterrupt, typer.Abort):
         _leave_quietly(EXIT_INTERRUPTED)
 
 
-def _invoke(command: Command) -> None:
+def _invoke_command(command: Command) -> None:
     """Wrong usage is told as click tells it, or as JSON when JSON was asked for."""
     completing = "_HOLDFAST_COMPLETE" in os.environ
     try:
@@ -84,7 +84,7 @@ def _invoke(command: Command) -> None:
         code = ended.exit_code
     except ClickException as error:
         if _wants_json():
-            _fail(error.format_message(), "Usage", error.exit_code)
+            _exit_with_error(error.format_message(), "Usage", error.exit_code)
         error.show()
         sys.exit(error.exit_code)
     if isinstance(code, int) and code:
@@ -105,7 +105,7 @@ def _wants_json() -> bool:
     return "--json" in sys.argv[1:]
 
 
-def _fail(message: str, kind: str, code: int) -> None:
+def _exit_with_error(message: str, kind: str, code: int) -> None:
     """On the error stream, so that what a script reads from the other is never half data, half complaint."""
     if _wants_json():
         from holdfast.cli import render

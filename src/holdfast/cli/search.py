@@ -39,45 +39,47 @@ def search(
     """
     match query:
         case ["related", place] if "/" in place or "." in place or ":" in place:
-            _related(place, limit, json)
+            _show_related(place, limit, json)
         case ["outline", file] if "/" in file or "." in file:
-            _outline(file, json)
+            _show_outline(file, json)
         case ["symbol", name]:
-            _symbol(name, json)
+            _show_symbol(name, json)
         case _:
-            answer = client.view("reindex.search", query=" ".join(query), lang=lang, path=path, kind=kind, limit=limit)
-            _answer(answer, json)
+            answer = client.ask_view(
+                "reindex.search", query=" ".join(query), lang=lang, path=path, kind=kind, limit=limit
+            )
+            _show_hits(answer, json)
 
 
-def _answer(answer: dict[str, Any], json: bool) -> None:
+def _show_hits(answer: dict[str, Any], json: bool) -> None:
     if json:
         render.json_line(answer)
         return
     for hit in answer["hits"]:
-        _show(hit)
+        _show_hit(hit)
     if not answer["hits"]:
         render.out.print("Nothing found.")
-    _footer(answer)
+    _show_footer(answer)
 
 
-def _related(location: str, limit: int, json: bool) -> None:
+def _show_related(location: str, limit: int, json: bool) -> None:
     file, line = _PATH_AND_LINE.match(location).groups()  # type: ignore[union-attr]
-    _answer(client.view("reindex.related", file=_absolute(file), line=int(line or 1), limit=limit), json)
+    _show_hits(client.ask_view("reindex.related", file=_absolute_path(file), line=int(line or 1), limit=limit), json)
 
 
-def _outline(file: str, json: bool) -> None:
-    answer = client.view("reindex.outline", file=_absolute(file))
+def _show_outline(file: str, json: bool) -> None:
+    answer = client.ask_view("reindex.outline", file=_absolute_path(file))
     if json:
         render.json_line(answer)
         return
-    render.out.print(f"{render.clean(answer['path'])} ({answer['lang']}), {answer['lines']} lines")
+    render.out.print(f"{render.clean_line(answer['path'])} ({answer['lang']}), {answer['lines']} lines")
     for one in answer["definitions"]:
         lines = f"{one['line']}-{one['end']}"
-        render.out.print(Text(f"  {lines:<12} {one['kind']:<9} {render.clean(one['symbol'])}"))
+        render.out.print(Text(f"  {lines:<12} {one['kind']:<9} {render.clean_line(one['symbol'])}"))
 
 
-def _symbol(name: str, json: bool) -> None:
-    answer = client.view("reindex.symbol", symbol=name)
+def _show_symbol(name: str, json: bool) -> None:
+    answer = client.ask_view("reindex.symbol", symbol=name)
     if json:
         render.json_line(answer)
         return
@@ -85,37 +87,37 @@ def _symbol(name: str, json: bool) -> None:
         if answer[title]:
             render.out.print(f"{title} ({len(answer[title])})")
         for one in answer[title][:MOST_SHOWN]:
-            line = Text(f"  {render.clean(one['path'])}:{one['line']}", style="cyan")
-            line.append(f"  {render.clean(one['text'])}")
+            line = Text(f"  {render.clean_line(one['path'])}:{one['line']}", style="cyan")
+            line.append(f"  {render.clean_line(one['text'])}")
             render.out.print(line)
     if not answer["definitions"] and not answer["uses"] and not answer["tests"]:
         render.out.print("No such name in the index.")
     if answer["similar"]:
-        render.out.print("Similar names: " + ", ".join(render.clean(one) for one in answer["similar"]))
+        render.out.print("Similar names: " + ", ".join(render.clean_line(one) for one in answer["similar"]))
 
 
-def _absolute(file: str) -> str:
+def _absolute_path(file: str) -> str:
     from pathlib import Path
 
     return str(Path(file).absolute())
 
 
-def _show(hit: dict[str, Any]) -> None:
-    line = Text(f"{render.clean(hit['path'])}:{hit['line']}-{hit['end']}", style="cyan")
-    line.append(f"  {render.clean(hit['symbol'])}", style="bold")
-    line.append(f"  ({'; '.join(render.clean(why) for why in hit['why'])})", style="dim")
+def _show_hit(hit: dict[str, Any]) -> None:
+    line = Text(f"{render.clean_line(hit['path'])}:{hit['line']}-{hit['end']}", style="cyan")
+    line.append(f"  {render.clean_line(hit['symbol'])}", style="bold")
+    line.append(f"  ({'; '.join(render.clean_line(why) for why in hit['why'])})", style="dim")
     render.out.print(line)
     for number, text in enumerate(hit["excerpt"].split("\n"), hit["excerpt_line"]):
         render.out.print(Text(f"{number:>6}  ", style="dim") + Text(_as_is(text)))
-    if around := _around(hit):
+    if around := _surrounding_symbols(hit):
         render.out.print(Text(f"        {around}", style="dim"))
 
 
-def _around(hit: dict[str, Any]) -> str:
+def _surrounding_symbols(hit: dict[str, Any]) -> str:
     """`in Parser 10-90; before: open 12-20; after: close 41-50`."""
     titles = {"within": "in", "before": "before:", "after": "after:"}
     return "; ".join(
-        f"{title} {render.clean(one['symbol'], 80)} {one['line']}-{one['end']}"
+        f"{title} {render.clean_line(one['symbol'], 80)} {one['line']}-{one['end']}"
         for name, title in titles.items()
         if (one := hit[name])
     )
@@ -124,12 +126,12 @@ def _around(hit: dict[str, Any]) -> str:
 def _as_is(text: str) -> str:
     """Indentation stays; control characters go."""
     indent = len(text) - len(text.lstrip())
-    return " " * min(indent, 40) + render.clean(text)
+    return " " * min(indent, 40) + render.clean_line(text)
 
 
-def _footer(answer: dict[str, Any]) -> None:
-    age = f", indexed {render.ago(answer['at'])}" if answer["at"] else ""
-    note = f" {render.clean(answer['note'])}." if answer["note"] else ""
+def _show_footer(answer: dict[str, Any]) -> None:
+    age = f", indexed {render.time_ago(answer['at'])}" if answer["at"] else ""
+    note = f" {render.clean_line(answer['note'])}." if answer["note"] else ""
     counts = f"{_count(answer['chunks'], 'chunk')} of {_count(answer['files'], 'file')}"
     render.err.print(Text(f"{counts}{age}.{note}", style="dim"))
 

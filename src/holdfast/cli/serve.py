@@ -41,4 +41,4 @@ def serve(
         render.out.print(f"Listening on {web_context.address}/api/oak/ci/ (Ctrl-C ends it)")
         render.out.print(f"Dashboard: {web_context.new_link()}")
 
-    server.serve(client.paths(), port_or_default(port), tell=tell)
+    server.serve_dashboard(client.state_paths(), port_or_default(port), tell=tell)

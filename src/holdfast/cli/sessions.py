@@ -15,7 +15,7 @@ from holdfast.cli import render
 from holdfast.cli.options import Json
 from holdfast.core.text import escape_invisible, strip_controls
 from holdfast.core.times import format_duration
-from holdfast.usage.report import UNTOLD, dollars, format_cost_facts, format_count
+from holdfast.usage.report import UNTOLD, format_cost_facts, format_count, format_dollars
 
 app = typer.Typer(help="Look at sessions; close, reopen or export one.", no_args_is_help=True)
 
@@ -48,7 +48,7 @@ def register(root: typer.Typer) -> None:
 
 def who(json: Json = False) -> None:
     """Which of my sessions needs me? Every live one, those that wait for you first."""
-    answer = client.view("sessions.who")
+    answer = client.ask_view("sessions.who")
     if json:
         render.json_line(answer)
         return
@@ -58,9 +58,9 @@ def who(json: Json = False) -> None:
     table = render.plain_table("", "session", "project", "state", "since", "what")
     for row in answer["sessions"]:
         mark = Text("●" if row["needs"] else " ", style="yellow")
-        table.add_row(mark, *_cells(row), _since(row, answer["now"]), _what(row))
-    _print(table)
-    render.out.print(Text(_tally(answer), style="dim"))
+        table.add_row(mark, *_session_cells(row), _time_since(row, answer["now"]), _session_activity(row))
+    _print_table(table)
+    render.out.print(Text(_count_line(answer), style="dim"))
 
 
 def statusline(
@@ -69,7 +69,7 @@ def statusline(
 ) -> None:
     """One line for a status bar: cost, tokens, context, open gates, who waits. Agents' own JSON is taken from stdin."""
     payload = json_from_stdin() if not session else {}
-    shown = client.view(
+    shown = client.ask_view(
         "sessions.statusline", id=session or payload.get("session_id") or "",
         context=_part_of(payload, "context_window", "used_percentage"), reported=_part_of(payload, "cost", "total_cost_usd"),
     )  # fmt: skip
@@ -95,7 +95,7 @@ def _part_of(payload: dict[str, Any], *names: str) -> Any:
 
 
 @app.command("list")
-def list_(
+def list_sessions(
     all_: Annotated[bool, typer.Option("--all", "-a", help="Also those that ended.")] = False,
     here: Annotated[bool, typer.Option("--here", help="Only of this project.")] = False,
     limit: Limit = 50,
@@ -105,8 +105,8 @@ def list_(
     """Sessions, the latest activity first."""
     at, _, key = before.partition(":")
     cursor = [int(at), key] if at.isdigit() and key else None
-    project = client.project() if here else ""
-    answer = client.view("sessions.list", all=all_, project=project, limit=limit, before=cursor)
+    project = client.current_project() if here else ""
+    answer = client.ask_view("sessions.list", all=all_, project=project, limit=limit, before=cursor)
     if json:
         render.json_line(answer)
         return
@@ -115,12 +115,17 @@ def list_(
         return
     table = render.plain_table("session", "project", "state", "last", "turns", "tools", "tokens", "cost", "title")
     for row in answer["sessions"]:
-        counts = (str(row["turn_n"]), str(row["tools"]), _count(row["total_tokens"]), dollars(row["cost"]))
-        table.add_row(*_cells(row), render.ago(row["at"], answer["now"]), *counts, render.clean(row["title"], 60))
-    _print(table)
+        counts = (str(row["turn_n"]), str(row["tools"]), _count_text(row["total_tokens"]), format_dollars(row["cost"]))
+        table.add_row(
+            *_session_cells(row),
+            render.time_ago(row["at"], answer["now"]),
+            *counts,
+            render.clean_line(row["title"], 60),
+        )
+    _print_table(table)
     if answer["next"]:
         words = f"holdfast session list{' --all' if all_ else ''} --before {answer['next'][0]}:{answer['next'][1]}"
-        render.out.print(Text(f"older: {render.clean(words)}", style="dim"))
+        render.out.print(Text(f"older: {render.clean_line(words)}", style="dim"))
 
 
 @app.command()
@@ -130,23 +135,25 @@ def show(
     json: Json = False,
 ) -> None:
     """One session: its facts, its turns and its summary."""
-    answer = client.view("sessions.show", id=session, turns=turns)
+    answer = client.ask_view("sessions.show", id=session, turns=turns)
     if json:
         render.json_line(answer)
         return
-    for name, value in _facts(answer):
-        render.out.print(Text(f"{name:<10}", style="dim") + Text(render.clean(value, 1000)))
+    for name, value in _session_facts(answer):
+        render.out.print(Text(f"{name:<10}", style="dim") + Text(render.clean_line(value, 1000)))
     render.out.print()
     table = render.plain_table("turn", "when", "ended by", "tools", "failed", "tokens", "cost", "prompt")
     for turn in answer["turns"]:
-        when, how = render.clock(turn["at"]), turn["how"] or "open"
-        spent = (_count(turn["total_tokens"]), dollars(turn["cost"]))
+        when, how = render.clock_time(turn["at"]), turn["how"] or "open"
+        spent = (_count_text(turn["total_tokens"]), format_dollars(turn["cost"]))
         counts = (str(turn["tools"]), str(turn["failed"]), *spent)
-        table.add_row(str(turn["n"]), when, how, *counts, render.clean(turn["prompt"] or f"({turn['origin']})", 80))
-    _print(table)
+        table.add_row(
+            str(turn["n"]), when, how, *counts, render.clean_line(turn["prompt"] or f"({turn['origin']})", 80)
+        )
+    _print_table(table)
     render.out.print()
     for line in answer["summary"]["text"].splitlines():
-        render.out.print(Text(render.clean(line, 1000)))
+        render.out.print(Text(render.clean_line(line, 1000)))
 
 
 @app.command()
@@ -157,7 +164,7 @@ def timeline(
     json: Json = False,
 ) -> None:
     """Every prompt and every tool call of a session, in order."""
-    answer = client.view("sessions.timeline", id=session, limit=limit, before=before)
+    answer = client.ask_view("sessions.timeline", id=session, limit=limit, before=before)
     if json:
         render.json_line(answer)
         return
@@ -174,13 +181,13 @@ def timeline(
 @app.command()
 def close(session: Id, json: Json = False) -> None:
     """Mark a session as ended. (If its agent goes on working, it is live again.)"""
-    _changed(client.command("sessions.close", id=session), "Closed", "It had ended already", json)
+    _show_change(client.run_command("sessions.close", id=session), "Closed", "It had ended already", json)
 
 
 @app.command()
 def reopen(session: Id, json: Json = False) -> None:
     """Mark a closed session as live again."""
-    _changed(client.command("sessions.reopen", id=session), "Open again", "It is live", json)
+    _show_change(client.run_command("sessions.reopen", id=session), "Open again", "It is live", json)
 
 
 @app.command()
@@ -191,7 +198,7 @@ def recover(
     json: Json = False,
 ) -> None:
     """Run the recovery jobs now instead of within a minute. Safe to run twice."""
-    answer = client.command("sessions.recover", kind=kind)
+    answer = client.run_command("sessions.recover", kind=kind)
     if json:
         render.json_line(answer)
         return
@@ -207,7 +214,7 @@ def export(
     json: Json = False,
 ) -> None:
     """A session as Markdown, JSONL, or one HTML file that needs nothing else."""
-    pieces = _pieces(session, format_)
+    pieces = _export_pieces(session, format_)
     if output:
         with output.open("w", encoding="utf-8") as file:
             file.writelines(pieces)
@@ -221,16 +228,16 @@ def export(
         render.out.print(f"Written: {output}")
 
 
-def _pieces(session: str, format_: str) -> Any:
+def _export_pieces(session: str, format_: str) -> Any:
     visible = escape_invisible if format_ == "jsonl" else strip_controls
-    answer = client.view("sessions.export", id=session, format=format_)
+    answer = client.ask_view("sessions.export", id=session, format=format_)
     yield visible(answer["text"])
     while answer["next"]:
-        answer = client.view("sessions.export", id=answer["id"], format=format_, after=answer["next"])
+        answer = client.ask_view("sessions.export", id=answer["id"], format=format_, after=answer["next"])
         yield visible(answer["text"])
 
 
-def _print(table: Table) -> None:
+def _print_table(table: Table) -> None:
     """On a narrow terminal only the last column is cut."""
     *others, last = table.columns
     used = 0
@@ -241,57 +248,59 @@ def _print(table: Table) -> None:
     render.out.print(table)
 
 
-def _changed(answer: dict[str, Any], done: str, already: str, json: bool) -> None:
+def _show_change(answer: dict[str, Any], done: str, already: str, json: bool) -> None:
     if json:
         render.json_line(answer)
     else:
-        render.out.print(f"{done if answer['changed'] else already}: {render.clean(answer['id'])}")
+        render.out.print(f"{done if answer['changed'] else already}: {render.clean_line(answer['id'])}")
 
 
-def _cells(row: dict[str, Any]) -> tuple[Text, str, Text]:
+def _session_cells(row: dict[str, Any]) -> tuple[Text, str, Text]:
     state = row["state"] if row["state"] != "ended" else f"ended/{row['reason']}"
     name = Path(row["project"]).name or row["project"]
     return (
-        Text(render.clean(row["alias"], 12), style="cyan"),
-        render.clean(name, 24),
+        Text(render.clean_line(row["alias"], 12), style="cyan"),
+        render.clean_line(name, 24),
         Text(state, style=STATES.get(row["state"], "")),
     )
 
 
-def _since(row: dict[str, Any], now: int) -> str:
-    return render.ago(row["needs"]["since"] if row["needs"] else row["since"], now)
+def _time_since(row: dict[str, Any], now: int) -> str:
+    return render.time_ago(row["needs"]["since"] if row["needs"] else row["since"], now)
 
 
-def _what(row: dict[str, Any]) -> str:
+def _session_activity(row: dict[str, Any]) -> str:
     if row["needs"]:
-        text = render.clean(row["needs"]["text"], 80)
+        text = render.clean_line(row["needs"]["text"], 80)
         return f"{NEEDS.get(row['needs']['what'], row['needs']['what'])}{': ' + text if text else ''}"
     lanes = f"subagents: {row['lanes_open']}; " if row["lanes_open"] else ""
-    return lanes + render.clean(row["doing"] or row["prompt"] or row["title"], 80)
+    return lanes + render.clean_line(row["doing"] or row["prompt"] or row["title"], 80)
 
 
-def _tally(answer: dict[str, Any]) -> str:
+def _count_line(answer: dict[str, Any]) -> str:
     live, waiting = len(answer["sessions"]), answer["waiting"]
     return f"{live} live, {waiting} {'waits' if waiting == 1 else 'wait'} for you."
 
 
-def _facts(answer: dict[str, Any]) -> list[tuple[str, str]]:
+def _session_facts(answer: dict[str, Any]) -> list[tuple[str, str]]:
     ended = f" ({answer['reason']}{', ' + answer['detail'] if answer['detail'] else ''})" if answer["reason"] else ""
     tokens = answer["tokens"]
-    spent = "–" if tokens is None else ", ".join(f"{_count(n)} {k.replace('_', ' ')}" for k, n in tokens.items() if n)
+    spent = (
+        "–" if tokens is None else ", ".join(f"{_count_text(n)} {k.replace('_', ' ')}" for k, n in tokens.items() if n)
+    )
     process = answer["process"] or {}
     facts = [
         ("session", answer["id"]),
         ("title", answer["title"]),
         ("agent", f"{answer['agent']} {answer['model']}".strip()),
         ("project", f"{answer['project']}{' on ' + answer['branch'] if answer['branch'] else ''}"),
-        ("state", f"{answer['state']}{ended}, since {render.ago(answer['since'], answer['now'])}"),
-        ("started", f"{render.ago(answer['started_at'], answer['now'])} ({answer['origin'] or 'unseen'})"),
+        ("state", f"{answer['state']}{ended}, since {render.time_ago(answer['since'], answer['now'])}"),
+        ("started", f"{render.time_ago(answer['started_at'], answer['now'])} ({answer['origin'] or 'unseen'})"),
         ("process", f"{process['name']} {process['pid']}" if process else "not known"),
         ("work", ", ".join(_counted(answer[name], one, many) for name, one, many in WORK if answer[name])),
         ("duration", format_duration(answer["duration_ms"])),
         ("tokens", spent),
-        ("cost", _cost(answer)),
+        ("cost", _cost_text(answer)),
         ("gates", f"open: {', '.join(answer['gates'])}" if answer["gates"] else "none open"),
         ("subagents", str(answer["lanes_seen"]) if answer["lanes_seen"] else ""),
         ("from", f"{answer['parent']} ({answer['parent_reason']})" if answer["parent"] else ""),
@@ -300,31 +309,31 @@ def _facts(answer: dict[str, Any]) -> list[tuple[str, str]]:
     return [(name, value) for name, value in facts if value]
 
 
-def _cost(answer: dict[str, Any]) -> str:
+def _cost_text(answer: dict[str, Any]) -> str:
     return format_cost_facts(answer["cost"], answer["reported_cost"], answer["unpriced"])
 
 
 def timeline_line(entry: dict[str, Any]) -> Text:
     kind = entry["kind"]
-    line = Text(f"{entry['seq']:>7}  {render.clock(entry['at'])}  ", style="dim")
+    line = Text(f"{entry['seq']:>7}  {render.clock_time(entry['at'])}  ", style="dim")
     if entry["lane"]:
-        line.append(f"[{render.clean(entry['lane_type'] or entry['lane'], 24)}] ", style="magenta")
-    line.append(f"{render.clean(entry['label'])}  ", style=render.STYLES.get(kind.partition(".")[0], ""))
+        line.append(f"[{render.clean_line(entry['lane_type'] or entry['lane'], 24)}] ", style="magenta")
+    line.append(f"{render.clean_line(entry['label'])}  ", style=render.STYLES.get(kind.partition(".")[0], ""))
     if entry["tool"] and entry["label"] != entry["tool"]:
-        line.append(f"{render.clean(entry['tool'])}: ")
-    line.append(render.clean(entry["text"], 120))
-    outcome = _outcome(entry)
+        line.append(f"{render.clean_line(entry['tool'])}: ")
+    line.append(render.clean_line(entry["text"], 120))
+    outcome = _call_outcome(entry)
     if outcome:
         line.append(f"  {outcome}", style="red" if entry["outcome"] in ("failed", "denied") else "yellow")
     return line
 
 
-def _outcome(entry: dict[str, Any]) -> str:
+def _call_outcome(entry: dict[str, Any]) -> str:
     """How a call ended, where it did not just succeed."""
     if entry["outcome"] == "failed" and entry["exit_code"] is not None:
         return f"failed {entry['exit_code']}"
     if entry["outcome"] == "denied" and entry["reason"]:
-        return f"denied: {render.clean(entry['reason'], 120)}"
+        return f"denied: {render.clean_line(entry['reason'], 120)}"
     return "" if entry["outcome"] == "ok" else str(entry["outcome"])
 
 
@@ -338,5 +347,5 @@ def _counted(n: int, one: str, many: str) -> str:
     return f"{n} {one if n == 1 else many}"
 
 
-def _count(n: int | None) -> str:
+def _count_text(n: int | None) -> str:
     return UNTOLD if n is None else format_count(n)

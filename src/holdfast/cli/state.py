@@ -41,7 +41,7 @@ def state(context: typer.Context, at: At = "", json: Json = False) -> None:
 @app.command()
 def show(at: At = "", json: Json = False) -> None:
     """The whole document, as it is or as it was."""
-    answer = client.view("project.state", at=at) if at else fresh_view("project.state")
+    answer = client.ask_view("project.state", at=at) if at else fresh_view("project.state")
     if json:
         from holdfast.cli import render
 
@@ -55,25 +55,25 @@ def refresh(json: Json = False) -> None:
     """Look at the project now and wait until that is done."""
     from holdfast.cli import render
 
-    _look()
-    answer = client.view("project.tasks")
+    _refresh_project()
+    answer = client.ask_view("project.tasks")
     if json:
         render.json_line({"root": answer["root"], "tasks": len(answer["tasks"])})
     else:
-        render.out.print(f"Looked at {render.clean(answer['root'])}: {len(answer['tasks'])} open tasks.")
+        render.out.print(f"Looked at {render.clean_line(answer['root'])}: {len(answer['tasks'])} open tasks.")
 
 
 def fresh_view(name: str, **args: Any) -> dict[str, Any]:
     """A view of the project after a look at it, unless there was one in the last seconds or it takes too long."""
-    answer: dict[str, Any] = client.view(name, **args)
+    answer: dict[str, Any] = client.ask_view(name, **args)
     if _age_ms(answer) > FRESH_MS:
         seen_before = answer["looked_at"] > 0
         try:
-            _look(QUICK_PATIENCE_S if seen_before else PATIENCE_S, quick=seen_before)
+            _refresh_project(QUICK_PATIENCE_S if seen_before else PATIENCE_S, quick=seen_before)
         except CommandRefused:
             return answer
         # What the look found nothing new in is true now.
-        answer = {**client.view(name, **args), "looked_at": time.time() * 1000}
+        answer = {**client.ask_view(name, **args), "looked_at": time.time() * 1000}
     return answer
 
 
@@ -88,10 +88,10 @@ def as_of(answer: dict[str, Any]) -> str:
     return f"# As of {time.strftime('%H:%M', time.localtime(answer['looked_at'] / 1000))}: it could not be looked at now.\n"
 
 
-def _look(patience_s: float = PATIENCE_S, *, quick: bool = False) -> None:
-    client.command("project.look", quick=quick)
+def _refresh_project(patience_s: float = PATIENCE_S, *, quick: bool = False) -> None:
+    client.run_command("project.look", quick=quick)
     deadline = time.monotonic() + patience_s
-    while (progress := client.view("project.looking"))["waiting"]:
+    while (progress := client.ask_view("project.looking"))["waiting"]:
         if progress["error"]:
             raise CommandRefused(
                 f"the look at the project failed: {progress['error']}", fix="See: holdfast daemon logs"
@@ -114,26 +114,26 @@ def diff(
 
     from holdfast.cli import render
 
-    answer = client.view("project.diff", a=a, b=b)
+    answer = client.ask_view("project.diff", a=a, b=b)
     if json:
         render.json_line(answer)
         return
     for one in answer["differences"]:
-        line = Text(f"{render.clean(one['path'], 80)}: ")
-        line.append(_brief(one["before"]), style="red")
+        line = Text(f"{render.clean_line(one['path'], 80)}: ")
+        line.append(_brief_value(one["before"]), style="red")
         line.append(" → ")
-        line.append(_brief(one["after"]), style="green")
+        line.append(_brief_value(one["after"]), style="green")
         render.out.print(line)
     if not answer["differences"]:
         render.out.print("Nothing differs.")
 
 
-def _brief(value: Any) -> str:
+def _brief_value(value: Any) -> str:
     from holdfast.cli import render
 
     if isinstance(value, dict):
-        return render.clean(value.get("description") or value.get("summary") or value.get("path") or value, 80)
-    return render.clean("nothing" if value is None else value, 80)
+        return render.clean_line(value.get("description") or value.get("summary") or value.get("path") or value, 80)
+    return render.clean_line("nothing" if value is None else value, 80)
 
 
 @app.command()
@@ -142,7 +142,7 @@ def validate(file: File, json: Json = False) -> None:
     from holdfast.api.session_state import check
     from holdfast.cli import render
 
-    report = check(_read(file), str(file))
+    report = check(_read_text(file), str(file))
     if json:
         render.json_line(report)
     elif report["valid"]:
@@ -150,7 +150,7 @@ def validate(file: File, json: Json = False) -> None:
     else:
         render.out.print(f"{file}: not valid")
         for problem in report["problems"]:
-            render.out.print(f"  {render.clean(problem, 300)}")
+            render.out.print(f"  {render.clean_line(problem, 300)}")
     raise typer.Exit(0 if report["valid"] else 1)
 
 
@@ -165,9 +165,9 @@ def migrate(
     from holdfast.api.session_state import parsed
     from holdfast.cli import render
 
-    answer = client.view("project.migrate", state=parsed(_read(file), str(file)), observe=observe)
+    answer = client.ask_view("project.migrate", state=parsed(_read_text(file), str(file)), observe=observe)
     if write:
-        backup = _replace(file, answer["text"])
+        backup = _replace_file(file, answer["text"])
         answer["kept"] = str(backup)
     if json:
         render.json_line(answer)
@@ -183,7 +183,7 @@ def _print_text(text: str) -> None:
     print(strip_controls(text), end="")
 
 
-def _replace(file: Path, text: str) -> Path:
+def _replace_file(file: Path, text: str) -> Path:
     from holdfast.paths import write_atomically
 
     backup = file.with_name(f"{file.name}.v3-{time.strftime('%Y%m%d-%H%M%S')}")
@@ -197,10 +197,10 @@ def schema() -> None:
     """The published JSON Schema of the document."""
     import msgspec
 
-    print(msgspec.json.format(msgspec.json.encode(client.view("project.schema"))).decode())
+    print(msgspec.json.format(msgspec.json.encode(client.ask_view("project.schema"))).decode())
 
 
-def _read(file: Path) -> str:
+def _read_text(file: Path) -> str:
     try:
         if str(file) == "-":
             import sys
@@ -228,7 +228,7 @@ def resolve(
     from holdfast.cli import render
 
     override = os.environ.get("CLAUDE_PROJECT", "")
-    answer = client.command("project.resolve", set=set_, clear=clear, override=override, cwd=str(Path.cwd()))
+    answer = client.run_command("project.resolve", set=set_, clear=clear, override=override, cwd=str(Path.cwd()))
     if json:
         render.json_line(answer)
         return
@@ -236,9 +236,12 @@ def resolve(
     for name, signal in answer["signals"].items():
         signal_project = signal["project"] or "nothing"
         render.out.print(
-            f"  {name:<14} {render.clean(signal_project, 30):<30} {signal['confidence']:.1f}  {render.clean(signal['reason'])}"
+            f"  {name:<14} {render.clean_line(signal_project, 30):<30} {signal['confidence']:.1f}  {render.clean_line(signal['reason'])}"
         )
     for other in answer["alternatives"]:
         render.out.print(
-            Text(f"  or {other['project']} ({other['confidence']:.0%}): {render.clean(other['reason'])}", style="dim")
+            Text(
+                f"  or {other['project']} ({other['confidence']:.0%}): {render.clean_line(other['reason'])}",
+                style="dim",
+            )
         )

@@ -15,9 +15,9 @@ def register(app: typer.Typer) -> None:
     app.command()(status)
 
 
-def overview() -> None:
+def show_overview() -> None:
     """What a first-time user sees."""
-    pid = client.running()
+    pid = client.running_pid()
     if not pid:
         render.out.print("Holdfast keeps the state of AI coding sessions. Nothing is running yet.")
         render.out.print(next_step({}, bool(installing.where_installed())))
@@ -27,9 +27,9 @@ def overview() -> None:
 
 def status(json: Json = False) -> None:
     """The daemon, the log, the hooks, and anything that needs you."""
-    pid = client.running()
-    answer = client.ask("status") if pid else {}
-    meter = _meter() if pid else {}
+    pid = client.running_pid()
+    answer = client.ask_daemon("status") if pid else {}
+    meter = _model_meter() if pid else {}
     installed = installing.where_installed()
     if json:
         render.json_line({"running": bool(pid), **answer, "installed": installed, "model": meter})
@@ -40,22 +40,26 @@ def status(json: Json = False) -> None:
     render.out.print(_hooks_line(installed))
     if meter:
         render.out.print(f"model    {memory.meter_line(meter)}")
-    for warning in [*warnings(answer), *_attention(pid), *([f"model: {meter['error']}"] if meter.get("error") else ())]:
+    for warning in [
+        *status_warnings(answer),
+        *_gate_attention(pid),
+        *([f"model: {meter['error']}"] if meter.get("error") else ()),
+    ]:
         render.out.print(Text(f"! {warning}", style="yellow"))
     render.out.print(Text(next_step(answer, bool(installed)), style="dim"))
 
 
-def _attention(pid: int) -> list[str]:
+def _gate_attention(pid: int) -> list[str]:
     """What the gates want a person to see."""
     try:
-        return [render.clean(line, 400) for line in client.view("gates.attention")["lines"]] if pid else []
+        return [render.clean_line(line, 400) for line in client.ask_view("gates.attention")["lines"]] if pid else []
     except client.Refused:
         return []
 
 
-def _meter() -> dict[str, Any]:
+def _model_meter() -> dict[str, Any]:
     try:
-        value: dict[str, Any] = client.view("memory.meter")
+        value: dict[str, Any] = client.ask_view("memory.meter")
         return value
     except client.Refused:
         return {}  # a daemon of an older version
@@ -64,7 +68,7 @@ def _meter() -> dict[str, Any]:
 def _daemon_line(pid: int, answer: dict[str, Any]) -> str:
     if not pid:
         return "daemon   not running (hooks start it by themselves)"
-    since, memory = render.ago(answer["started"]), format_bytes(answer["memory_bytes"])
+    since, memory = render.time_ago(answer["started"]), format_bytes(answer["memory_bytes"])
     return f"daemon   pid {pid}, started {since}, {memory}, {answer['state']}"
 
 
@@ -83,7 +87,7 @@ def _hooks_line(installed: list[dict[str, Any]]) -> str:
     return "hooks    " + ", ".join(f"{p['agent']} ({p['level']}: {p['path']})" for p in installed)
 
 
-def warnings(answer: dict[str, Any]) -> list[str]:
+def status_warnings(answer: dict[str, Any]) -> list[str]:
     counts = answer.get("counts", {})
     lines = [f"The store refuses to write: {answer['refusing']}"] if answer.get("refusing") else []
     lines += [

@@ -12,7 +12,7 @@ from holdfast.cli.options import Json
 from holdfast.core.errors import CommandRefused
 from holdfast.core.times import format_bytes
 from holdfast.ingest.journal import Journal, forget_ledger, read_ledger
-from holdfast.ingest.store_guard import forget
+from holdfast.ingest.store_guard import remove_high_water_mark
 from holdfast.stores import backup as backups
 
 
@@ -28,13 +28,13 @@ def verify(
     json: Json = False,
 ) -> None:
     """Check that every event is in the log exactly once and that nothing waits in the spool."""
-    client.ask("drain")
-    client.ask("settle")
+    client.ask_daemon("drain")
+    client.ask_daemon("settle")
     keys = acks.read_text().split() if acks else _acknowledged_keys()
     answer = {
-        **client.view("log.verify", keys=keys),
+        **client.ask_view("log.verify", keys=keys),
         "checked": len(keys),
-        "waiting": client.ask("status")["spool_bytes"],
+        "waiting": client.ask_daemon("status")["spool_bytes"],
     }
     good = not (answer["gaps"] or answer["missing"] or answer["waiting"])
     if json:
@@ -53,7 +53,7 @@ def verify(
 
 def _acknowledged_keys() -> list[str]:
     """What hooks were told is kept, the last few thousand, from files that the store knows nothing of."""
-    paths = client.paths()
+    paths = client.state_paths()
     pending = [entry.key for entry in Journal(paths.journal).pending_entries()]
     return [*dict.fromkeys([*read_ledger(paths.ledger), *pending])]
 
@@ -70,7 +70,7 @@ def rebuild(
     summary: dict[str, Any] = {}
     with Progress(*columns, console=render.err, disable=json, transient=True) as bar:
         task = bar.add_task("replay", total=None)
-        for line in client.stream("rebuild", feature=feature, write=write):
+        for line in client.stream_replies("rebuild", feature=feature, write=write):
             if "progress" in line:
                 bar.update(task, completed=line["progress"][0], total=line["progress"][1])
             summary = line.get("done", summary)
@@ -82,12 +82,12 @@ def rebuild(
     )
     render.out.print(f"{summary['events']} events replayed, {summary['documents']} documents: {verdict}.")
     for line in summary["differences"][:20]:
-        render.out.print(f"  {render.clean(line)}")
+        render.out.print(f"  {render.clean_line(line)}")
 
 
 def backup(json: Json = False) -> None:
     """Make a checked copy of the database now. (One is made every day; seven are kept.)"""
-    made = client.ask("backup")
+    made = client.ask_daemon("backup")
     if json:
         render.json_line(made)
     else:
@@ -99,8 +99,8 @@ def restore(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Go back to a backup. The present database is set aside, not deleted."""
-    paths = client.paths()
-    listed = backups.listed(paths.backups)
+    paths = client.state_paths()
+    listed = backups.list_backups(paths.backups)
     if not name:
         for path in listed:
             render.out.print(f"{path.name}  {format_bytes(path.stat().st_size)}")
@@ -109,12 +109,12 @@ def restore(
     chosen = next((p for p in listed if p.name == name), None)
     if not chosen:
         raise CommandRefused(f"there is no backup {name!r}", fix="See: holdfast restore")
-    backups.check(chosen)
+    backups.check_database(chosen)
     if not yes:
         typer.confirm(f"Set the present database aside and go back to {name}?", abort=True)
     client.stop_daemon("holdfast restore")
     aside = backups.go_back(chosen, paths.database, paths.quarantine)
-    forget(paths.database)
+    remove_high_water_mark(paths.database)
     forget_ledger(paths.ledger)
     client.start_daemon()
     render.out.print(f"Restored {name}. The former database is in {aside}.")

@@ -19,7 +19,7 @@ Id = Annotated[str, typer.Argument(help="e.g. task_003")]
 
 
 @app.command("list")
-def list_(json: Json = False) -> None:
+def list_tasks(json: Json = False) -> None:
     """Open tasks, the most pressing first."""
     answer = fresh_view("project.tasks")
     if json:
@@ -35,14 +35,14 @@ def list_(json: Json = False) -> None:
         return
     render.out.print(as_of(answer), end="")
     for task in answer["tasks"]:
-        render.out.print(_line(task))
+        render.out.print(_task_line(task))
 
 
-def _line(task: dict[str, Any]) -> Text:
+def _task_line(task: dict[str, Any]) -> Text:
     line = Text(f"{task['priority']}  ", style=STYLES[task["priority"]])
     line.append(f"{task['id']}  ", style="dim")
-    line.append(render.clean(task["description"], 100))
-    line.append(f"  ~{task['estimated_effort']['time_minutes']} min, {render.ago(task['since'])}", style="dim")
+    line.append(render.clean_line(task["description"], 100))
+    line.append(f"  ~{task['estimated_effort']['time_minutes']} min, {render.time_ago(task['since'])}", style="dim")
     return line
 
 
@@ -53,31 +53,31 @@ def why(task: Id, json: Json = False) -> None:
     if json:
         render.json_line(answer)
     elif answer["open"]:
-        _explain(answer)
+        _show_task(answer)
     else:
         render.out.print(
-            f"{answer['id']} is closed since {render.ago(answer['done_at'])}. {render.clean(answer['summary'])}"
+            f"{answer['id']} is closed since {render.time_ago(answer['done_at'])}. {render.clean_line(answer['summary'])}"
         )
 
 
-def _explain(task: dict[str, Any]) -> None:
-    render.out.print(_line(task))
-    render.out.print(f"  why        {render.clean(task['why'], 400)}")
+def _show_task(task: dict[str, Any]) -> None:
+    render.out.print(_task_line(task))
+    render.out.print(f"  why        {render.clean_line(task['why'], 400)}")
     for n, text in enumerate(task["resolution_criteria"]):
-        render.out.print(f"  {'done when' if n == 0 else '':<10} {render.clean(text, 200)}")
+        render.out.print(f"  {'done when' if n == 0 else '':<10} {render.clean_line(text, 200)}")
     for label, name in (("blocks", "blocking"), ("needs", "required_resources"), ("takes", "required_capabilities")):
         if task[name]:
-            render.out.print(f"  {label:<10} {render.clean(', '.join(task[name]), 200)}")
+            render.out.print(f"  {label:<10} {render.clean_line(', '.join(task[name]), 200)}")
 
 
 @app.command("next")
-def next_(json: Json = False) -> None:
+def next_task(json: Json = False) -> None:
     """The most pressing task."""
     answer = fresh_view("project.next")
     if json:
         render.json_line(answer)
     elif answer["task"]:
-        _explain(answer["task"])
+        _show_task(answer["task"])
     else:
         render.out.print("Nothing needs doing." if answer["known"] else "Nothing is known yet: holdfast state refresh")
 
@@ -92,21 +92,21 @@ def add(
 ) -> None:
     """Add a task of your own beside the derived ones."""
     fields = {"description": description, "priority": priority, "done_when": done_when or [], "why": why}
-    answer = client.command("project.add_task", **fields)
+    answer = client.run_command("project.add_task", **fields)
     if json:
         render.json_line(answer)
     else:
-        render.out.print(f"{answer['id']}  {render.clean(answer['description'], 200)}")
+        render.out.print(f"{answer['id']}  {render.clean_line(answer['description'], 200)}")
 
 
 @app.command()
 def done(task: Id, json: Json = False) -> None:
     """Close a task of your own. Derived ones close by themselves."""
-    answer = client.command("project.finish_task", id=task)
+    answer = client.run_command("project.finish_task", id=task)
     if json:
         render.json_line(answer)
     else:
-        render.out.print(f"{answer['id']} is done: {render.clean(answer['description'], 200)}")
+        render.out.print(f"{answer['id']} is done: {render.clean_line(answer['description'], 200)}")
 
 
 @app.command()
@@ -116,8 +116,8 @@ def dismiss(
     json: Json = False,
 ) -> None:
     """Take a task off the list. It comes back when its cause changes and is found again."""
-    answer = client.command("project.dismiss_task", id=task, reason=reason)
+    answer = client.run_command("project.dismiss_task", id=task, reason=reason)
     if json:
         render.json_line(answer)
     else:
-        render.out.print(f"{answer['id']} is dismissed: {render.clean(answer['description'], 200)}")
+        render.out.print(f"{answer['id']} is dismissed: {render.clean_line(answer['description'], 200)}")

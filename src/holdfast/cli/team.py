@@ -66,23 +66,23 @@ def join(
     json: Json = False,
 ) -> None:
     """Join this machine to a team. Shows what would leave it, and asks, before anything does."""
-    paths, address = client.paths(), check_url(url)
+    paths, address = client.state_paths(), check_url(url)
     files = TeamFiles(paths)
     if files.membership():
         raise CommandRefused("this machine is in a team already", fix="Leave it first: holdfast team leave")
-    chosen = _level(level)
+    chosen = _parse_level(level)
     client.start_daemon()
-    client.command("team.authorise", act="joining a team")
+    client.run_command("team.authorise", act="joining a team")
     _refuse_shared_store()
     if not json:
         _show_what_leaves(paths, chosen)
     if not yes and not typer.confirm(f"Share this with {address}?"):
         raise typer.Abort
-    joined = _enrol(paths, address, code or _sign_on(address, sign_on), chosen, history, certificate)
-    client.command(
+    joined = _enrol_machine(paths, address, code or _sign_on(address, sign_on), chosen, history, certificate)
+    client.run_command(
         "team.join", url=address, tenant=joined.tenant, person=joined.person, role=joined.role, level=joined.level
     )
-    client.ask("team_forward")
+    client.ask_daemon("team_forward")
     if json:
         render.json_line({"tenant": joined.tenant, "person": joined.person, "role": joined.role, "level": chosen})
     else:
@@ -98,7 +98,7 @@ def _sign_on(address: str, tenant: str) -> str:
     return answer.strip()
 
 
-def _level(text: str) -> Level:
+def _parse_level(text: str) -> Level:
     chosen_level = level_named(text)
     if chosen_level is None:
         raise CommandRefused(f"there is no level {text[:40]!r}", fix=f"Levels: {', '.join(LEVELS)}.")
@@ -141,9 +141,9 @@ def _latest_shared(paths: Paths, level: Level) -> list[SharedEvent]:
     return events
 
 
-def _enrol(paths: Paths, url: str, code: str, level: Level, history: bool, certificate: str) -> Membership:
+def _enrol_machine(paths: Paths, url: str, code: str, level: Level, history: bool, certificate: str) -> Membership:
     use_state_folder(paths.state)
-    head = 0 if history else int(client.ask("status")["counts"]["events"])
+    head = 0 if history else int(client.ask_daemon("status")["counts"]["events"])
     request = EnrolRequest(code=code, machine=machine_id(), label=socket.gethostname()[:100], cursor=head)
     enrolled = TeamConnection(url, certificate=certificate).ask("POST", "/v1/enrol", Enrolled, request)
     files = TeamFiles(paths)
@@ -159,8 +159,8 @@ def _enrol(paths: Paths, url: str, code: str, level: Level, history: bool, certi
 @app.command()
 def leave(yes: Yes = False) -> None:
     """Leave the team: nothing is sent any more, and its rules no longer count here. What was sent stays there."""
-    membership = need_membership(client.paths())
-    client.command("team.authorise", act="leaving a team")
+    membership = need_membership(client.state_paths())
+    client.run_command("team.authorise", act="leaving a team")
     if not yes and not typer.confirm(f"Leave {membership.tenant}?"):
         raise typer.Abort
     try:
@@ -168,16 +168,16 @@ def leave(yes: Yes = False) -> None:
         notice = "The server no longer knows this machine's token."
     except (TeamUnreachable, TeamRefused) as error:
         notice = f"The server could not be told: {error.message}"
-    client.command("team.leave")
-    TeamFiles(client.paths()).remove_all()
-    client.ask("team_forward")
+    client.run_command("team.leave")
+    TeamFiles(client.state_paths()).remove_all()
+    client.ask_daemon("team_forward")
     render.out.print(f"You left {membership.tenant}. {notice}")
 
 
 @app.command()
 def rotate() -> None:
     """Replace this machine's token now (it happens by itself once a week); the old one ends when the new one is used."""
-    rotate_token(client.paths(), time.time_ns() // 1_000_000)
+    rotate_token(client.state_paths(), time.time_ns() // 1_000_000)
     render.out.print("The token was replaced.")
 
 
@@ -187,16 +187,16 @@ def level(
     project: Annotated[str, typer.Option("--project", help="Only for this folder. Default: for all projects.")] = "",
 ) -> None:
     """Share more or less from now on; what was sent stays as it is."""
-    client.command("team.authorise", act="changing what is shared")
-    membership = need_membership(client.paths())
+    client.run_command("team.authorise", act="changing what is shared")
+    membership = need_membership(client.state_paths())
     if project:
         folder = str(Path(project).resolve())
-        chosen = name if name == "none" else _level(name)
+        chosen = name if name == "none" else _parse_level(name)
         membership = msgspec.structs.replace(membership, levels={**membership.levels, folder: chosen})
     else:
-        membership = msgspec.structs.replace(membership, level=_level(name))
-    TeamFiles(client.paths()).save_membership(membership)
-    print(f"{project or 'Every project'}: {name}" + (f", {LEVEL_TEXT[_level(name)]}" if name != "none" else ""))
+        membership = msgspec.structs.replace(membership, level=_parse_level(name))
+    TeamFiles(client.state_paths()).save_membership(membership)
+    print(f"{project or 'Every project'}: {name}" + (f", {LEVEL_TEXT[_parse_level(name)]}" if name != "none" else ""))
 
 
 # ── what goes and comes ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -205,14 +205,14 @@ def level(
 @app.command()
 def status(json: Json = False) -> None:
     """Whether this machine is in a team, what it shares, and how far forwarding is."""
-    files = TeamFiles(client.paths())
+    files = TeamFiles(client.state_paths())
     membership, how = files.membership(), files.status()
     if membership is None:
         show_lines(
             {"joined": False}, json, ["This machine is in no team. Join one: holdfast team join URL --code CODE"]
         )
         return
-    local = client.view("team.status")
+    local = client.ask_view("team.status")
     payload = {
         "joined": True, "url": membership.url, "tenant": membership.tenant, "person": membership.person,
         "role": membership.role, "level": membership.level, "levels": membership.levels,
@@ -241,7 +241,7 @@ def sent(
     json: Json = False,
 ) -> None:
     """What left this machine, word for word, the newest last."""
-    batches = list(SentLog(TeamFiles(client.paths())).batches())
+    batches = list(SentLog(TeamFiles(client.state_paths())).batches())
     events = [event for batch in batches for event in batch.events]
     some = events[-count:] if count else events
     if json:
@@ -259,12 +259,12 @@ def board(
     """Everybody's sessions: who waits, who works on which files, what overlaps."""
     if open_:
         path = team_connection().ask("POST", "/v1/link", dict[str, str])["path"]
-        print(f"{need_membership(client.paths()).url}{path}")
+        print(f"{need_membership(client.state_paths()).url}{path}")
         render.err.print("Open that in a browser within a minute; it works once.")
         return
     answer = team_connection().ask("GET", "/v1/board", dict[str, Any])
     lines = [_session_line(one, answer["now"]) for one in answer["sessions"]] or ["No session is running."]
-    lines += [f"Overlap: {one['path']} ({one['remote']}): {_writers(one)}" for one in answer["overlaps"]]
+    lines += [f"Overlap: {one['path']} ({one['remote']}): {_writer_names(one)}" for one in answer["overlaps"]]
     lines += [
         f"Lease {one['name']}: {one['person']}, token {one['token']}, {', '.join(one['paths'])}"
         for one in answer["leases"]
@@ -275,10 +275,10 @@ def board(
 def _session_line(one: dict[str, Any], now: int) -> str:
     files = ", ".join(one["files"][:3]) + (" …" if len(one["files"]) > 3 else "")
     where = f"{one['remote'] or 'no project'} {one['branch']}"
-    return f"{one['person']:<12} {one['state'] or 'unknown':<8} {where}  {one['agent']}  {files}  {render.ago(one['seen_at'], now)}"
+    return f"{one['person']:<12} {one['state'] or 'unknown':<8} {where}  {one['agent']}  {files}  {render.time_ago(one['seen_at'], now)}"
 
 
-def _writers(overlap: dict[str, Any]) -> str:
+def _writer_names(overlap: dict[str, Any]) -> str:
     return "; ".join(f"{one['person']} on {one['branch'] or 'no branch'}" for one in overlap["sessions"])
 
 
@@ -303,11 +303,11 @@ def cost(json: Json = False) -> None:
 def people(json: Json = False) -> None:
     """Who is in the team, with which machines."""
     rows = team_connection().ask("GET", "/v1/people", list[dict[str, Any]])
-    lines = [f"{one['person']:<16} {one['role']:<8} {_machines(one)}" for one in rows]
+    lines = [f"{one['person']:<16} {one['role']:<8} {_machine_labels(one)}" for one in rows]
     show_lines({"people": rows}, json, lines)
 
 
-def _machines(person: dict[str, Any]) -> str:
+def _machine_labels(person: dict[str, Any]) -> str:
     return ", ".join(
         f"{m['label'] or m['machine'][:8]}{' (revoked)' if m['revoked_at'] else ''}" for m in person["machines"]
     )
@@ -320,7 +320,7 @@ def invite(
     json: Json = False,
 ) -> None:
     """A one-time code with which a person joins (admins)."""
-    client.command("team.authorise", act="inviting somebody")
+    client.run_command("team.authorise", act="inviting somebody")
     issued = team_connection().ask("POST", "/v1/codes", CodeIssued, {"person": person, "role": role})
     show_lines(msgspec.to_builtins(issued), json, [issued.code])
 
@@ -331,7 +331,7 @@ def revoke(
     machine: Annotated[str, typer.Option("--machine", help="The id of one machine.")] = "",
 ) -> None:
     """Lock a person's machines out, at once (admins)."""
-    client.command("team.authorise", act="revoking a machine")
+    client.run_command("team.authorise", act="revoking a machine")
     answer = team_connection().ask("POST", "/v1/revoke", dict[str, int], {"person": person, "machine": machine})
     render.out.print(f"{answer['revoked']} machines were revoked.")
 

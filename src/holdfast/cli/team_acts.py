@@ -15,7 +15,7 @@ from holdfast.cli import render
 from holdfast.cli.options import Json
 from holdfast.core.caller import find_agent
 from holdfast.core.errors import CommandRefused
-from holdfast.core.machine import look
+from holdfast.core.machine import look_up_process
 from holdfast.team.core import rely_on_lease
 from holdfast.team.identity import identify_project
 from holdfast.team.membership import OwnLease, TeamConnection, TeamFiles, connect_team, need_membership
@@ -35,7 +35,7 @@ lease_app = typer.Typer(
 
 
 def team_connection() -> TeamConnection:
-    return connect_team(need_membership(client.paths()))
+    return connect_team(need_membership(client.state_paths()))
 
 
 def show_lines(value: Any, json: bool, lines: list[str]) -> None:
@@ -43,12 +43,12 @@ def show_lines(value: Any, json: bool, lines: list[str]) -> None:
         render.json_line(value)
         return
     for line in lines:
-        print(render.clean(line, 2000))
+        print(render.clean_line(line, 2000))
 
 
 def project_here() -> str:
     """The identity of the project in the current folder."""
-    identity = identify_project(client.project())
+    identity = identify_project(client.current_project())
     if identity.shared is None:
         raise CommandRefused(f"this folder is shared with no team: {identity.problem}")
     return identity.shared.id
@@ -65,7 +65,7 @@ def set_rule(
     """Set a rule for the whole team (leads). Every machine shows its text when it arrives."""
     from ruamel.yaml import YAML
 
-    client.command("team.authorise", act="setting a team rule")
+    client.run_command("team.authorise", act="setting a team rule")
     requirement = YAML(typ="safe", pure=True).load(file.read_text("utf-8"))
     team_connection().ask("POST", "/v1/rules", dict[str, str], {"name": name, "requirement": requirement})
     render.out.print(f"{name} holds for the team.")
@@ -74,7 +74,7 @@ def set_rule(
 @rule_app.command()
 def withdraw(name: str) -> None:
     """Withdraw a rule (leads)."""
-    client.command("team.authorise", act="withdrawing a team rule")
+    client.run_command("team.authorise", act="withdrawing a team rule")
     team_connection().ask("DELETE", f"/v1/rules/{quote(name, '')}", dict[str, str])
     render.out.print(f"{name} no longer holds.")
 
@@ -102,7 +102,7 @@ def set_budget(
     usd: Annotated[float, typer.Option("--usd", min=0, help="Dollars a week, by the server's price list.")] = 0.0,
 ) -> None:
     """Set a weekly budget (leads). Its people are told at 80 % and at 100 %; nothing is refused."""
-    client.command("team.authorise", act="setting a budget")
+    client.run_command("team.authorise", act="setting a budget")
     project = project_here() if here else ""
     body = BudgetRequest(name=name, person=person, project=project, model=model, tokens=tokens, usd=usd)
     team_connection().ask("POST", "/v1/budgets", dict[str, str], body)
@@ -112,7 +112,7 @@ def set_budget(
 @budget_app.command("remove")
 def remove_budget(name: str) -> None:
     """Remove a budget (leads)."""
-    client.command("team.authorise", act="removing a budget")
+    client.run_command("team.authorise", act="removing a budget")
     team_connection().ask("DELETE", f"/v1/budgets/{quote(name, '')}", dict[str, str])
     render.out.print(f"{name} is no longer a budget.")
 
@@ -151,7 +151,7 @@ def share(text: str, kind: Annotated[str, typer.Option("--type", help="As in hol
 @memory_app.command()
 def promote(id: str) -> None:
     """Let every machine of the team have these words (leads); each person there still vouches for them."""
-    client.command("team.authorise", act="promoting a memory")
+    client.run_command("team.authorise", act="promoting a memory")
     team_connection().ask("POST", f"/v1/memory/{id}/promote", dict[str, str])
     render.out.print(f"{id} was promoted.")
 
@@ -176,10 +176,10 @@ def handoff(
     note: Annotated[str, typer.Option("--next", help="The next step, in your words.")] = "",
 ) -> None:
     """Hand this project's work over: the next session of that person here is told it, once. Its text leaves this machine."""
-    answer = client.command("memory.handoff", session=session, note=note, only_text=True)
+    answer = client.run_command("memory.handoff", session=session, note=note, only_text=True)
     body = {"project": project_here(), "to": to, "text": answer["text"], "session": answer["session"]}
     team_connection().ask("POST", "/v1/handover", dict[str, str], body)
-    print(render.clean(answer["text"], 20_000))
+    print(render.clean_line(answer["text"], 20_000))
     render.err.print(f"{to} gets this.")
 
 
@@ -198,27 +198,27 @@ def acquire(
     """Take a lease of this project. This machine renews it as long as the process lives; exit 75 when it is taken."""
     owner, asked_at = pid or find_agent(os.getpid()) or os.getppid(), time.monotonic_ns() // 1_000_000
     request = LeaseRequest(
-        act="acquire", project=project_here(), name=name, session=client.session() or f"process-{owner}", ttl_s=ttl,
+        act="acquire", project=project_here(), name=name, session=client.current_session() or f"process-{owner}", ttl_s=ttl,
         paths=tuple(paths or ()), why=why,
     )  # fmt: skip
     answer = team_connection().ask("POST", "/v1/lease", LeaseAnswer, request)
     if answer.granted:
-        _remember(request, answer, asked_at, owner)
+        _save_lease(request, answer, asked_at, owner)
     word = f"{name} is yours, token {answer.token}." if answer.granted else f"{name} is held by {answer.person}."
     show_lines(msgspec.to_builtins(answer), json, [word])
     if not answer.granted:
         raise typer.Exit(EXIT_BUSY)
 
 
-def _remember(request: LeaseRequest, answer: LeaseAnswer, asked_at: int, owner: int) -> None:
-    held, seen = rely_on_lease(answer.token, answer.ttl_s, asked_at), look(owner)
+def _save_lease(request: LeaseRequest, answer: LeaseAnswer, asked_at: int, owner: int) -> None:
+    held, seen = rely_on_lease(answer.token, answer.ttl_s, asked_at), look_up_process(owner)
     if held is None:
         return
     mine = OwnLease(
         project=request.project, name=request.name, session=request.session, token=held.token, ttl_s=answer.ttl_s,
         until=held.until, pid=owner if seen else 0, start=seen.start if seen else 0,
     )  # fmt: skip
-    with TeamFiles(client.paths()).changing_leases() as leases:
+    with TeamFiles(client.state_paths()).changing_leases() as leases:
         leases[:] = [one for one in leases if (one.project, one.name) != (request.project, request.name)]
         leases.append(mine)
 
@@ -227,7 +227,7 @@ def _remember(request: LeaseRequest, answer: LeaseAnswer, asked_at: int, owner: 
 def release(name: str) -> None:
     """Give a lease of this project back."""
     project = project_here()
-    with TeamFiles(client.paths()).changing_leases() as leases:
+    with TeamFiles(client.state_paths()).changing_leases() as leases:
         mine = [one for one in leases if (one.project, one.name) == (project, name)]
         leases[:] = [one for one in leases if one not in mine]
     for one in mine:

@@ -38,7 +38,7 @@ MARKS = {
 
 
 @app.command("list")
-def list_(
+def list_runs(
     all_: Annotated[bool, typer.Option("--all", "-a", help="Of all projects.")] = False,
     active: Annotated[bool, typer.Option("--active", help="Only those going on.")] = False,
     scenarios: Annotated[bool, typer.Option("--scenarios", help="The scenarios of this project instead.")] = False,
@@ -47,9 +47,9 @@ def list_(
 ) -> None:
     """Runs, the latest first."""
     if scenarios:
-        _scenarios(json)
+        _list_scenarios(json)
         return
-    answer = client.view("uat.list", all=all_, status="active" if active else "", limit=limit)
+    answer = client.ask_view("uat.list", all=all_, status="active" if active else "", limit=limit)
     if json:
         render.json_line(answer)
         return
@@ -59,22 +59,29 @@ def list_(
     table = render.plain_table("", "run", "scenario", "steps", "calls", "errors", "pictures", "took", "when")
     for run in answer["runs"]:
         counts = (f"{run['completed']}/{run['steps']}", str(run["calls"]), str(run["errors"]), str(run["screenshots"]))
-        name = Text(render.clean(run["scenario"], 40))
-        table.add_row(_mark(run["outcome"]), run["id"], name, *counts, _took(run), render.ago(run["at"], answer["now"]))
+        name = Text(render.clean_line(run["scenario"], 40))
+        table.add_row(
+            _status_mark(run["outcome"]),
+            run["id"],
+            name,
+            *counts,
+            _run_duration(run),
+            render.time_ago(run["at"], answer["now"]),
+        )
     render.out.print(table)
 
 
-def _scenarios(json: bool) -> None:
-    answer = client.view("uat.scenarios")
+def _list_scenarios(json: bool) -> None:
+    answer = client.ask_view("uat.scenarios")
     if json:
         render.json_line(answer)
         return
     table = render.plain_table("scenario", "steps", "file", "description")
     for one in answer["scenarios"]:
-        table.add_row(*(Text(render.clean(one[name], 80)) for name in ("name", "steps", "file", "description")))
+        table.add_row(*(Text(render.clean_line(one[name], 80)) for name in ("name", "steps", "file", "description")))
     render.out.print(table if answer["scenarios"] else f"No scenarios in {answer['folder']}. See: holdfast uat init")
     for problem in answer["problems"]:
-        render.out.print(Text(render.clean(problem, 300), style="yellow"))
+        render.out.print(Text(render.clean_line(problem, 300), style="yellow"))
 
 
 @app.command()
@@ -87,43 +94,47 @@ def show(
 ) -> None:
     """One run: its steps, assertions, problems, pictures."""
     if raw:
-        print(msgspec.json.format(msgspec.json.encode(client.view("uat.document", run=run, session=session))).decode())
+        print(
+            msgspec.json.format(msgspec.json.encode(client.ask_view("uat.document", run=run, session=session))).decode()
+        )
         return
-    answer = client.view("uat.show", run=run, session=session, calls=calls)
+    answer = client.ask_view("uat.show", run=run, session=session, calls=calls)
     if json:
         render.json_line(answer)
         return
     _show_head(answer)
     for step in answer["plan"]:
-        line = Text("  ") + _mark(step["verdict"])
-        line.append(f" {step['stepNumber']}. {render.clean(step['description'] or step['action'], 60):<50} ")
-        time = step["verdict"].replace("_", " ") if step["duration"] is None else _ms(step["duration"])
+        line = Text("  ") + _status_mark(step["verdict"])
+        line.append(f" {step['stepNumber']}. {render.clean_line(step['description'] or step['action'], 60):<50} ")
+        time = step["verdict"].replace("_", " ") if step["duration"] is None else _format_ms(step["duration"])
         tried = f", attempt {len(step['attempts'])}" if len(step["attempts"]) > 1 else ""
         line.append(f"{time}{tried}{', flaky' if step['flaky'] else ''}", style="dim")
         render.out.print(line)
     for one in answer["judged"]:
-        head = Text("  ") + _mark(one["result"]) + Text(f" {render.clean(one['description'], 100)}")
+        head = Text("  ") + _status_mark(one["result"]) + Text(f" {render.clean_line(one['description'], 100)}")
         if one["result"] != "passed" and one["actual"]:
-            head.append(f" (actual: {render.clean(one['actual'], 120)})", style="dim")
+            head.append(f" (actual: {render.clean_line(one['actual'], 120)})", style="dim")
         render.out.print(head)
     for problem in answer["problems"][-20:]:
-        render.out.print(Text(f"  {problem['level']}: {render.clean(problem['message'], 160)}", style="yellow"))
+        render.out.print(Text(f"  {problem['level']}: {render.clean_line(problem['message'], 160)}", style="yellow"))
     for call in answer["tool_calls"]:
-        words = f"  {call['id']} step {call['stepNumber']} {render.clean(call['toolName'], 60)}"
-        render.out.print(Text(f"{words} {_ms(call['executionTime'])}", style="dim"))
+        words = f"  {call['id']} step {call['stepNumber']} {render.clean_line(call['toolName'], 60)}"
+        render.out.print(Text(f"{words} {_format_ms(call['executionTime'])}", style="dim"))
 
 
 def _show_head(answer: dict[str, Any]) -> None:
     outcome = answer["outcome"] or answer["status"]
-    head = _mark(outcome) + Text(f" {render.clean(answer['scenario'], 80)}  {outcome}  {answer['id']}")
+    head = _status_mark(outcome) + Text(f" {render.clean_line(answer['scenario'], 80)}  {outcome}  {answer['id']}")
     render.out.print(head)
     counts = (
         f"{answer['completed']} of {answer['steps']} steps, {answer['calls']} calls, {answer['screenshots']} pictures"
     )
-    render.out.print(Text(f"  {counts}, began {render.ago(answer['start'])}, took {_took(answer)}", style="dim"))
+    render.out.print(
+        Text(f"  {counts}, began {render.time_ago(answer['start'])}, took {_run_duration(answer)}", style="dim")
+    )
     for name, value in (("file", answer["file"]), *((r["format"], r["path"]) for r in answer["reports"])):
         if value:
-            render.out.print(Text(f"  {name}: {render.clean(value, 300)}", style="dim"))
+            render.out.print(Text(f"  {name}: {render.clean_line(value, 300)}", style="dim"))
 
 
 @app.command()
@@ -135,8 +146,8 @@ def start(
     json: Json = False,
 ) -> None:
     """Begin a run in a session."""
-    answer = client.command("uat.start", scenario=scenario, session=session, message=message, ad_hoc=ad_hoc)
-    _said(answer, f"Recording {answer['id']}: {answer['steps']} steps.", json)
+    answer = client.run_command("uat.start", scenario=scenario, session=session, message=message, ad_hoc=ad_hoc)
+    _show_answer(answer, f"Recording {answer['id']}: {answer['steps']} steps.", json)
 
 
 @app.command()
@@ -148,12 +159,12 @@ def step(
     json: Json = False,
 ) -> None:
     """Say where a run stands."""
-    answer = client.command("uat.step", step=number, status=status, run=run, session=session)
-    _said(answer, f"Step {number} of {answer['steps']} is {status}.{_over(answer)}", json)
+    answer = client.run_command("uat.step", step=number, status=status, run=run, session=session)
+    _show_answer(answer, f"Step {number} of {answer['steps']} is {status}.{_outcome_sentence(answer)}", json)
 
 
 @app.command("assert")
-def assert_(
+def record_assertion(
     description: str,
     passed: Annotated[bool, typer.Option("--pass/--fail", help="Does it hold?")] = True,
     actual: Annotated[str, typer.Option("--actual", help="What was found instead.")] = "",
@@ -166,9 +177,9 @@ def assert_(
     """Record an assertion that was judged by hand or by a hook."""
     facts = {"actual": actual, "expected": expected, "step": step, "run": run, "session": session}
     result = "passed" if passed else "failed"
-    answer = client.command("uat.assert", description=description, result=result, **facts)
+    answer = client.run_command("uat.assert", description=description, result=result, **facts)
     counts = answer["assertions"]
-    _said(answer, f"{result}: {description} ({counts['passed']} passed, {counts['failed']} failed)", json)
+    _show_answer(answer, f"{result}: {description} ({counts['passed']} passed, {counts['failed']} failed)", json)
 
 
 @app.command()
@@ -181,11 +192,11 @@ def signal(
 ) -> None:
     """Leave a message for another hook, or read one."""
     if data:
-        answer = client.command("uat.signal", signal=name, data=_json_or_text(data), run=run, session=session)
-        _said(answer, f"Left under {name}.", json)
+        answer = client.run_command("uat.signal", signal=name, data=_json_or_text(data), run=run, session=session)
+        _show_answer(answer, f"Left under {name}.", json)
         return
-    value = client.view("uat.signal", signal=name, run=run, session=session) if name else None
-    value = value if name else client.view("uat.signals", run=run, session=session)
+    value = client.ask_view("uat.signal", signal=name, run=run, session=session) if name else None
+    value = value if name else client.ask_view("uat.signals", run=run, session=session)
     if json:
         render.json_line(value)
     else:
@@ -200,8 +211,8 @@ def end(
     json: Json = False,
 ) -> None:
     """End a run now."""
-    answer = client.command("uat.end", run=run, session=session, reason=reason)
-    _said(answer, f"{answer['id']} is over: {answer['outcome']}.", json)
+    answer = client.run_command("uat.end", run=run, session=session, reason=reason)
+    _show_answer(answer, f"{answer['id']} is over: {answer['outcome']}.", json)
 
 
 @app.command()
@@ -217,21 +228,21 @@ def report(
     """Write a report into the run's reports folder, or where you say."""
     formats = [name.strip() for name in format_.split(",") if name.strip()]
     if out is not None:
-        text = client.view("uat.report", run=run, session=session, format=formats[0])
+        text = client.ask_view("uat.report", run=run, session=session, format=formats[0])
         if str(out) == "-":
             render.print_text(text)
         else:
             out.write_text(strip_controls(text), encoding="utf-8")
-            _said({"path": str(out.absolute())}, f"Written: {out}", json)
+            _show_answer({"path": str(out.absolute())}, f"Written: {out}", json)
         return
-    made = _done(client.command("uat.report", run=run, session=session, formats=formats))
+    made = _wait_until_done(client.run_command("uat.report", run=run, session=session, formats=formats))
     if "reports" not in made:
         raise CommandRefused(made.get("message", "the report could not be written"))
     if json:
         render.json_line(made["reports"])
         return
     for one in made["reports"]:
-        render.out.print(Text(f"Written: {render.clean(one['path'], 500)}"))
+        render.out.print(Text(f"Written: {render.clean_line(one['path'], 500)}"))
 
 
 @app.command()
@@ -242,37 +253,44 @@ def suite(
 ) -> None:
     """All scenarios over their runs: pass rate, flaky, slowest, trend."""
     if out is not None:
-        out.write_text(client.view("uat.suite", tag=tag, format="html")["html"], encoding="utf-8")
-        _said({"path": str(out.absolute())}, f"Written: {out}", json)
+        out.write_text(client.ask_view("uat.suite", tag=tag, format="html")["html"], encoding="utf-8")
+        _show_answer({"path": str(out.absolute())}, f"Written: {out}", json)
         return
-    answer = client.view("uat.suite", tag=tag)
+    answer = client.ask_view("uat.suite", tag=tag)
     if json:
         render.json_line(answer)
         return
     table = render.plain_table("", "scenario", "passed", "runs", "flaky", "median", "slowest", "trend")
     for row in answer["scenarios"]:
-        trend = Text("").join(_mark(point["outcome"]) for point in row["trend"])
+        trend = Text("").join(_status_mark(point["outcome"]) for point in row["trend"])
         counts = (f"{100 * row['passed'] // row['runs']} %", str(row["runs"]), str(row["flaky"]))
-        name = Text(render.clean(row["scenario"], 60))
-        table.add_row(_mark(row["latest"]), name, *counts, _ms(row["median_ms"]), _ms(row["slowest_ms"]), trend)
+        name = Text(render.clean_line(row["scenario"], 60))
+        table.add_row(
+            _status_mark(row["latest"]),
+            name,
+            *counts,
+            _format_ms(row["median_ms"]),
+            _format_ms(row["slowest_ms"]),
+            trend,
+        )
     render.out.print(table if answer["scenarios"] else "No UAT run is over yet.")
 
 
 @app.command("import")
-def import_(
+def import_results(
     file: Annotated[Path, typer.Argument(help="Playwright's or Cypress's JSON report, mochawesome, or JUnit XML.")],
     name: Annotated[str, typer.Option("--name", help="The scenario's name; default: the file's.")] = "",
     json: Json = False,
 ) -> None:
     """Take the results of a test runner as a run: a test is a step, a retry an attempt."""
-    answer = client.command("uat.import", path=str(file.absolute()), scenario=name)
+    answer = client.run_command("uat.import", path=str(file.absolute()), scenario=name)
     if json:
         render.json_line(answer)
         return
     for run in answer["runs"]:
         counts = ", ".join(f"{count} {verdict.replace('_', ' ')}" for verdict, count in run["verdicts"].items())
         flaky = f", {run['flaky']} flaky" if run["flaky"] else ""
-        render.out.print(_mark(run["outcome"]) + Text(f" {run['id']}  {run['outcome']}: {counts}{flaky}"))
+        render.out.print(_status_mark(run["outcome"]) + Text(f" {run['id']}  {run['outcome']}: {counts}{flaky}"))
 
 
 @app.command()
@@ -283,9 +301,9 @@ def compare(
     json: Json = False,
 ) -> None:
     """Two runs of a scenario: slower steps, new errors, pictures that changed."""
-    answer = client.view("uat.compare", run=before, other=after)
+    answer = client.ask_view("uat.compare", run=before, other=after)
     if pictures and answer["screenshots"]:
-        made = _done(client.command("uat.compare", run=before, other=after))
+        made = _wait_until_done(client.run_command("uat.compare", run=before, other=after))
         answer |= {"screenshots": made["pairs"], "report": made.get("report", "")}
     if json:
         render.json_line(answer)
@@ -296,28 +314,28 @@ def compare(
 def _show_comparison(answer: dict[str, Any]) -> None:
     for name in ("before", "after"):
         one = answer[name]
-        words = (
-            f" {name:<6} {one['id']}  {one['outcome']}, {one['calls']} calls, {one['errors']} errors, {_ms(one['ms'])}"
-        )
-        render.out.print(_mark(one["outcome"]) + Text(words))
+        words = f" {name:<6} {one['id']}  {one['outcome']}, {one['calls']} calls, {one['errors']} errors, {_format_ms(one['ms'])}"
+        render.out.print(_status_mark(one["outcome"]) + Text(words))
     for step in answer["steps"]:
         style = {"slower": "red", "faster": "green"}.get(step["change"], "dim")
-        words = f"  {step['step']}. {render.clean(step['description'] or step['action'], 50):<50} "
-        line = Text(words) + Text(f"{_ms(step['before'])} → {_ms(step['after'])} {step['change']}", style=style)
+        words = f"  {step['step']}. {render.clean_line(step['description'] or step['action'], 50):<50} "
+        line = Text(words) + Text(
+            f"{_format_ms(step['before'])} → {_format_ms(step['after'])} {step['change']}", style=style
+        )
         render.out.print(line.append(f" {step['was']} → {step['now']}" if step["was"] != step["now"] else ""))
     for what in ("errors", "warnings"):
         for message in answer[what]["new"]:
-            render.out.print(Text(f"  new {what[:-1]}: {render.clean(message, 160)}", style="red"))
+            render.out.print(Text(f"  new {what[:-1]}: {render.clean_line(message, 160)}", style="red"))
         for message in answer[what]["gone"]:
-            render.out.print(Text(f"  gone: {render.clean(message, 160)}", style="dim"))
+            render.out.print(Text(f"  gone: {render.clean_line(message, 160)}", style="dim"))
     for one in answer["assertions"]:
-        render.out.print(f"  {render.clean(one['description'], 100)}: {one['was']} → {one['now']}")
+        render.out.print(f"  {render.clean_line(one['description'], 100)}: {one['was']} → {one['now']}")
     for pair in answer["screenshots"]:
         share = pair.get("share")
         words = pair.get("note", "") if share is None else f"{share:.2%} of the pixels differ ({pair.get('note', '')})"
         render.out.print(Text(f"  step {pair['step']}, picture {pair['number']}: {words}"))
     if answer.get("report"):
-        render.out.print(Text(f"  side by side: {render.clean(answer['report'], 300)}", style="dim"))
+        render.out.print(Text(f"  side by side: {render.clean_line(answer['report'], 300)}", style="dim"))
 
 
 @app.command()
@@ -328,15 +346,15 @@ def validate(
 ) -> None:
     """Check scenario files; each mistake is named with its file and line."""
     if schema:
-        print(msgspec.json.format(msgspec.json.encode(client.view("uat.schema")), indent=2).decode())
+        print(msgspec.json.format(msgspec.json.encode(client.ask_view("uat.schema")), indent=2).decode())
         return
-    answer = client.view("uat.validate", files=[str(Path(name).absolute()) for name in files or ()])
+    answer = client.ask_view("uat.validate", files=[str(Path(name).absolute()) for name in files or ()])
     if json:
         render.json_line(answer)
     else:
         for one in answer["mistakes"]:
             where = f"{one['file']}:{one['line']}" if one["line"] else one["file"]
-            render.out.print(Text(f"{render.clean(where, 300)}: {render.clean(one['text'], 300)}"))
+            render.out.print(Text(f"{render.clean_line(where, 300)}: {render.clean_line(one['text'], 300)}"))
         render.out.print(f"{answer['files']} files, {len(answer['good'])} good, {len(answer['mistakes'])} mistakes.")
     raise typer.Exit(1 if answer["mistakes"] else 0)
 
@@ -352,9 +370,9 @@ def init(
     json: Json = False,
 ) -> None:
     """Write a first scenario, with its schema for editors."""
-    answer = client.command("uat.init", scenario=name, base_url=base_url, record=record, session=session)
-    _done(answer)
-    _said({"path": answer["path"]}, f"Written: {answer['path']}\nBegin with: holdfast uat start {name}", json)
+    answer = client.run_command("uat.init", scenario=name, base_url=base_url, record=record, session=session)
+    _wait_until_done(answer)
+    _show_answer({"path": answer["path"]}, f"Written: {answer['path']}\nBegin with: holdfast uat start {name}", json)
 
 
 @app.command("run")
@@ -374,7 +392,7 @@ def run_suite(
     to_run = uat_runner.scenarios_to_run(what)
     chosen = uat_runner.find_agent(agent)
     if not json:
-        names = ", ".join(render.clean(one["name"], 60) for one in to_run)
+        names = ", ".join(render.clean_line(one["name"], 60) for one in to_run)
         render.out.print(Text(f"{chosen.name} runs {len(to_run)} scenarios: {names}."))
         render.out.print(Text("It uses its own account and its own tokens; Holdfast only records."))
     if not yes:
@@ -391,16 +409,16 @@ def run_suite(
 
 
 def _show_result(one: dict[str, Any]) -> None:
-    why = f" ({render.clean(one['problem'], 200)})" if one["problem"] else ""
-    told = f" {render.clean(one['scenario'], 60)}  {one['outcome']}{why}  {one['run']}"
-    render.out.print(_mark(one["outcome"]) + Text(told))
+    why = f" ({render.clean_line(one['problem'], 200)})" if one["problem"] else ""
+    told = f" {render.clean_line(one['scenario'], 60)}  {one['outcome']}{why}  {one['run']}"
+    render.out.print(_status_mark(one["outcome"]) + Text(told))
 
 
 @app.command()
 def recover(run: Run = "", session: Session = "", json: Json = False) -> None:
     """Write a run's file again from the log."""
-    made = _done(client.command("uat.recover", run=run, session=session))
-    _said(made, f"{made['path']}: it was {made['was']}, now it is {made['now']}.", json)
+    made = _wait_until_done(client.run_command("uat.recover", run=run, session=session))
+    _show_answer(made, f"{made['path']}: it was {made['was']}, now it is {made['now']}.", json)
     raise typer.Exit(0 if made["now"] == "good" else 1)
 
 
@@ -413,21 +431,21 @@ def clean(
     json: Json = False,
 ) -> None:
     """Remove the files of old runs of this project. The log keeps the runs."""
-    made = _done(client.command("uat.clean", days=days, dry=dry))
+    made = _wait_until_done(client.run_command("uat.clean", days=days, dry=dry))
     if json:
         render.json_line(made)
         return
     for path in made["removed"]:
-        render.out.print(Text(render.clean(path, 500)))
+        render.out.print(Text(render.clean_line(path, 500)))
     render.out.print(f"{made['count']} {'would be ' if made['dry'] else ''}removed.")
 
 
-def _done(answer: dict[str, Any]) -> dict[str, Any]:
+def _wait_until_done(answer: dict[str, Any]) -> dict[str, Any]:
     """Waits for the job that a command set going."""
     deadline = time.monotonic() + PATIENCE_S
     pause = 0.02
     while time.monotonic() < deadline:
-        outcome: dict[str, Any] | None = client.view("uat.done", key=answer["done"])
+        outcome: dict[str, Any] | None = client.ask_view("uat.done", key=answer["done"])
         if outcome is not None:
             return outcome
         time.sleep(pause)
@@ -435,15 +453,15 @@ def _done(answer: dict[str, Any]) -> dict[str, Any]:
     raise CommandRefused("it is not done yet", fix="It goes on in the background; see: holdfast daemon logs")
 
 
-def _said(payload: Any, words: str, json: bool) -> None:
+def _show_answer(payload: Any, words: str, json: bool) -> None:
     if json:
         render.json_line(payload)
         return
     for line in words.splitlines():
-        render.out.print(Text(render.clean(line, 600)))
+        render.out.print(Text(render.clean_line(line, 600)))
 
 
-def _over(answer: dict[str, Any]) -> str:
+def _outcome_sentence(answer: dict[str, Any]) -> str:
     return f" The run is over: {answer['outcome']}." if answer["outcome"] else ""
 
 
@@ -454,16 +472,16 @@ def _json_or_text(data: str) -> Any:
         return data
 
 
-def _mark(status: str) -> Text:
+def _status_mark(status: str) -> Text:
     sign, style = MARKS.get(status, ("·", "dim"))
     return Text(sign, style=style)
 
 
-def _ms(ms: int | None) -> str:
+def _format_ms(ms: int | None) -> str:
     if ms is None:
         return "–"
     return f"{ms} ms" if ms < 1000 else f"{ms / 1000:.1f} s"
 
 
-def _took(run: dict[str, Any]) -> str:
-    return _ms(None if run["end"] is None else run["end"] - run["start"])
+def _run_duration(run: dict[str, Any]) -> str:
+    return _format_ms(None if run["end"] is None else run["end"] - run["start"])

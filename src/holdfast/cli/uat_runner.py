@@ -54,7 +54,7 @@ def split_words(text: str) -> list[str]:
 
 def scenarios_to_run(what: str) -> list[dict[str, Any]]:
     """Those with the tag, or the one of that name."""
-    listed = client.view("uat.scenarios")["scenarios"]
+    listed = client.ask_view("uat.scenarios")["scenarios"]
     matches = [one for one in listed if what in one["tags"]] or [one for one in listed if one["name"] == what]
     if not matches:
         tags = sorted({tag for one in listed for tag in one["tags"]})
@@ -101,11 +101,11 @@ def _wait_for_run(name: str, began: int) -> dict[str, Any] | None:
         time.sleep(0.2)
         run = _find_run(name, began)
     if run is not None and not run["outcome"]:
-        client.command("uat.end", run=run["id"], reason="session-ended")
+        client.run_command("uat.end", run=run["id"], reason="session-ended")
         run = _find_run(name, began)
     return run
 
 
 def _find_run(name: str, began: int) -> dict[str, Any] | None:
-    runs: list[dict[str, Any]] = client.view("uat.list", limit=RUNS_READ)["runs"]
+    runs: list[dict[str, Any]] = client.ask_view("uat.list", limit=RUNS_READ)["runs"]
     return next((run for run in runs if run["scenario"] == name and run["start"] >= began), None)

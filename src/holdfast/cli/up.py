@@ -35,21 +35,27 @@ def up(
     json: Json = False,
 ) -> None:
     """Start the daemon, put the hooks into the agents found here, and say what is still missing."""
-    pid = _start()
-    refused = _install("project" if project else "user")
+    pid = _start_current_daemon()
+    refused = _install_hooks("project" if project else "user")
     agents_here = look_at_agents(self_test=self_test)
-    history = _history()
+    history = _importable_history()
     todo = next_commands(agents_here)
     if json:
         agents = [{**msgspec.to_builtins(one), "ready": one.ready} for one in agents_here]
-        answer = {"pid": pid, "state": str(client.paths().state), "agents": agents, "next": todo, "history": history}
+        answer = {
+            "pid": pid,
+            "state": str(client.state_paths().state),
+            "agents": agents,
+            "next": todo,
+            "history": history,
+        }
         render.json_line({**answer, "refused": refused})
         return
-    render.out.print(f"The daemon is running (pid {pid}); its state is in {client.paths().state}.")
+    render.out.print(f"The daemon is running (pid {pid}); its state is in {client.state_paths().state}.")
     shown = {f"{one.title}: {step.text}" for one in agents_here for step in one.steps}
     for problem in refused:
         if not any(problem.startswith(text) for text in shown):
-            render.out.print(Text(f"✗ {render.clean(problem, 400)}", style="red"))
+            render.out.print(Text(f"✗ {render.clean_line(problem, 400)}", style="red"))
     show_agents(agents_here)
     if problem := missing_git():
         render.out.print(Text(f"! {problem}", style="yellow"))
@@ -58,10 +64,10 @@ def up(
         raise typer.Exit(1)
 
 
-def _start() -> int:
+def _start_current_daemon() -> int:
     """An older daemon that still runs knows less than these commands: it is replaced."""
     pid = client.start_daemon()
-    running = client.ask("status").get("version", "")
+    running = client.ask_daemon("status").get("version", "")
     if running == __version__:
         return pid
     render.err.print(f"Replacing the running daemon {running} by {__version__}.")
@@ -69,13 +75,13 @@ def _start() -> int:
     return client.start_daemon()
 
 
-def _install(level: str) -> list[str]:
+def _install_hooks(level: str) -> list[str]:
     """Puts the hooks in wherever that is possible. What was refused, in words: one broken file stops no other agent."""
     refused = []
     present = [agent for agent in AGENTS.values() if is_present(agent)]
     for agent in installing.with_tools(present, level):
         try:
-            hooks.install(agent, level, Path(client.project()))
+            hooks.install_hooks(agent, level, Path(client.current_project()))
         except InstallRefused as refusal:
             refused.append(f"{agent.title}: {refusal.message}")
     return list(dict.fromkeys(refused))
@@ -87,9 +93,9 @@ def show_agents(agents_here: list[Readiness]) -> None:
         for step in one.steps:
             mark, style = MARKS[step.done]
             line = Text(f"  {mark} ", style=style) + Text(f"{step.name:<10}", style="dim")
-            line.append(render.clean(step.text, 300))
+            line.append(render.clean_line(step.text, 300))
             if step.next and not step.done:
-                line.append(f"  → {render.clean(step.next, 200)}", style="cyan")
+                line.append(f"  → {render.clean_line(step.next, 200)}", style="cyan")
             render.out.print(line)
 
 
@@ -111,13 +117,13 @@ def _show_next(agents_here: list[Readiness], todo: list[str], history: dict[str,
 
 
 def _offer_import() -> None:
-    from holdfast.cli.importing import import_
+    from holdfast.cli.importing import import_history
 
     if typer.confirm("Import the earlier sessions now?", default=False):
-        import_()
+        import_history()
 
 
-def _history() -> dict[str, Any]:
+def _importable_history() -> dict[str, Any]:
     """What `holdfast import` would read, and how long that takes at the speed it has on a small machine."""
     from holdfast.cli.importing import files_to_import
 

@@ -34,7 +34,7 @@ SIGINT, INTERRUPTED = 2, 130
 """As everywhere in POSIX; the module `signal` costs a tenth of the whole command."""
 
 
-def serves(arguments: list[str]) -> bool:
+def is_served_warm(arguments: list[str]) -> bool:
     if os.environ.get(OFF) == "0" or not os.environ.get("HOME"):
         return False
     return COMPLETE in os.environ or (bool(arguments) and arguments[0] in SERVED)
@@ -66,14 +66,14 @@ def run_warm(arguments: list[str]) -> int | None:
         channel.connect(address)
         lifeline, ours = os.pipe()
         _send_command(channel, arguments, (0, 1, 2, lifeline))
-        pid = _number(channel, STARTED)
+        pid = _receive_number(channel, STARTED)
     except (OSError, ValueError):
         return None
     finally:
         if lifeline >= 0:
             os.close(lifeline)
     try:
-        return _follow(channel, pid, control)
+        return _follow_command(channel, pid, control)
     finally:
         os.close(ours)
 
@@ -92,7 +92,7 @@ def _send_command(channel: _socket.socket, arguments: list[str], streams: tuple[
     channel.sendall(body)
 
 
-def _follow(channel: _socket.socket, pid: int, control: str) -> int:
+def _follow_command(channel: _socket.socket, pid: int, control: str) -> int:
     """Connects to the daemon for the command as often as it asks, until it ends."""
     interrupted = False
     while True:
@@ -128,7 +128,7 @@ def _lend_connection(channel: _socket.socket, control: str) -> None:
     daemon.close()
 
 
-def _number(channel: _socket.socket, letter: bytes) -> int:
+def _receive_number(channel: _socket.socket, letter: bytes) -> int:
     message = channel.recv(MESSAGE, _socket.MSG_WAITALL)
     if len(message) < MESSAGE or message[:1] != letter:
         raise ValueError("no server")

@@ -37,18 +37,18 @@ def main() -> None:
     address = paths.run / warm_client.server_name()
     os.environ[NO_START] = "1"  # Forks take on the environment of whoever asks.
     command = _load_everything()
-    listening = _listen(address)
+    listening = _listen_at(address)
     loaded = _loaded_files()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     gc.freeze()
     try:
-        _serve(listening, command, loaded)
+        _serve_commands(listening, command, loaded)
     finally:
         with contextlib.suppress(OSError):
             address.unlink()
 
 
-def _listen(address: Path) -> socket.socket:
+def _listen_at(address: Path) -> socket.socket:
     """Under a name of its own first: nobody finds it before it listens."""
     made = address.with_name(f"{address.name}.{os.getpid()}")
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -64,7 +64,7 @@ def _load_everything() -> Any:
 
     command = build_command()
     for words in REHEARSED:
-        _run(command, words)
+        _run_command(command, words)
     return command
 
 
@@ -80,7 +80,7 @@ def _is_stale(loaded: dict[str, int]) -> bool:
         return True
 
 
-def _serve(listening: socket.socket, command: Any, loaded: dict[str, int]) -> None:
+def _serve_commands(listening: socket.socket, command: Any, loaded: dict[str, int]) -> None:
     while True:
         ready = select.select([listening.fileno(), 0], [], [], IDLE_S)[0]
         if not ready or 0 in ready or _is_stale(loaded):
@@ -88,35 +88,35 @@ def _serve(listening: socket.socket, command: Any, loaded: dict[str, int]) -> No
         channel, _ = listening.accept()
         if os.fork() == 0:
             listening.close()
-            _answer(channel, command)
+            _answer_request(channel, command)
         channel.close()
 
 
-def _answer(channel: socket.socket, command: Any) -> NoReturn:
+def _answer_request(channel: socket.socket, command: Any) -> NoReturn:
     """In the fork: becomes the command that was asked for, and reports its exit code."""
     code = 1
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         channel.settimeout(PATIENCE_S)
-        arguments = _become(channel, *_receive(channel))
+        arguments = _take_over_process(channel, *_receive_command(channel))
         channel.settimeout(None)
         channel.sendall(STARTED + os.getpid().to_bytes(4, "little"))
         _borrow_connections(channel)
-        code = _run(command, arguments)
+        code = _run_command(command, arguments)
     except OSError:
         pass  # The one who asked has gone.
     finally:
         with contextlib.suppress(OSError):
-            channel.sendall(EXITED + bytes((code & 0xFF,)) + _milliseconds().to_bytes(3, "little"))
+            channel.sendall(EXITED + bytes((code & 0xFF,)) + _cpu_milliseconds().to_bytes(3, "little"))
         os._exit(0)
 
 
-def _milliseconds() -> int:
+def _cpu_milliseconds() -> int:
     used = resource.getrusage(resource.RUSAGE_SELF)
     return min(int((used.ru_utime + used.ru_stime) * 1000), (1 << 24) - 1)
 
 
-def _receive(channel: socket.socket) -> tuple[list[bytes], list[int]]:
+def _receive_command(channel: socket.socket) -> tuple[list[bytes], list[int]]:
     head, streams, _, _ = socket.recv_fds(channel, len(MAGIC) + 4, STREAMS)
     size = int.from_bytes(head[len(MAGIC) :], "little")
     if head[: len(MAGIC)] != MAGIC or len(streams) != STREAMS or size > LARGEST_COMMAND:
@@ -130,7 +130,7 @@ def _receive(channel: socket.socket) -> tuple[list[bytes], list[int]]:
     return bytes(body).split(b"\0"), streams
 
 
-def _become(_channel: socket.socket, fields: list[bytes], streams: list[int]) -> list[str]:
+def _take_over_process(_channel: socket.socket, fields: list[bytes], streams: list[int]) -> list[str]:
     """Takes on the folder, the environment and the streams of the process that asked. Its arguments."""
     folder, encoding, umask, count = fields[:4]
     words = 4 + int(count)
@@ -177,12 +177,12 @@ def _borrow_connections(channel: socket.socket) -> None:
     client.borrow_connections(connection)
 
 
-def _run(command: Any, arguments: list[str]) -> int:
-    from holdfast.cli.root import run
+def _run_command(command: Any, arguments: list[str]) -> int:
+    from holdfast.cli.root import run_cli
 
     sys.argv = ["holdfast", *arguments]
     try:
-        run(command)
+        run_cli(command)
         code: Any = 0
     except SystemExit as ended:
         code = ended.code

@@ -59,7 +59,7 @@ class Setup:
     """What is left for the person to do once the hooks are in."""
 
 
-def _unmarked(_event: Event, _payload: Payload) -> str:
+def _no_mark(_event: Event, _payload: Payload) -> str:
     return ""
 
 
@@ -78,7 +78,7 @@ class Agent:
     """Event kind → what a refusal does there."""
     tools: Mapping[str, str] = field(default_factory=dict)
     """Its tool name → one of ACTIONS."""
-    mark: Callable[[Event, Payload], str] = _unmarked
+    mark: Callable[[Event, Payload], str] = _no_mark
     """Pure. What tells this happening from every other of its kind in its session, the same through whichever
     registration it came; empty where nothing does, and then nothing is taken for a duplicate."""
     setup: Setup | None = None

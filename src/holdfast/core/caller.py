@@ -51,7 +51,7 @@ def list_ancestors(pid: int) -> list[Process]:
     """The process itself and those above it, nearest first, as long as they can be seen."""
     ancestors: list[Process] = []
     while pid > 1 and len(ancestors) < MAX_ANCESTORS:
-        process = machine.look(pid)
+        process = machine.look_up_process(pid)
         if process is None:
             break
         ancestors.append(process)
@@ -76,7 +76,7 @@ class ProcessChains:
     def above(self, pid: int) -> tuple[int, ...]:
         """Nearest first; empty when the client cannot be looked at."""
         try:
-            client = machine.look(pid) if pid else None
+            client = machine.look_up_process(pid) if pid else None
         except OSError:
             client = None
         if client is None:
@@ -120,12 +120,12 @@ class HookOrigins:
     def _is_detached(pid: int) -> bool:
         """A shell, or a process that is gone already or whose starter is: no agent calls its hooks from there while it
         is alive itself."""
-        parent = machine.look(pid)
+        parent = machine.look_up_process(pid)
         return parent is None or parent.name in _SHELLS or parent.parent in (0, 1)
 
     def _register(self, session: tuple[str, str], ancestors: tuple[int, ...]) -> bool:
         """The first hook of a session, or of its next process. A shell below an agent calls none of the agent's hooks."""
-        parent = machine.look(ancestors[0])
+        parent = machine.look_up_process(ancestors[0])
         if parent is None:
             return False
         if parent.name in _SHELLS and any(_agent_program(one) for one in list_ancestors(parent.parent)):
@@ -137,7 +137,7 @@ class HookOrigins:
 
     @staticmethod
     def _is_alive(known: tuple[int, int]) -> bool:
-        process = machine.look(known[0])
+        process = machine.look_up_process(known[0])
         return process is not None and process.start == known[1]
 
 
@@ -164,7 +164,9 @@ def _as_person(process: Process) -> Caller:
 def _judge_by_sessions(chain: list[Process], agents: Collection[AgentProcess]) -> Caller | None:
     """Agents whose program has another name are known by the process that their hooks came from."""
     me = chain[0]
-    alive = [(one, seen) for one in agents if (seen := machine.look(one.pid)) and one.start in (0, seen.start)]
+    alive = [
+        (one, seen) for one in agents if (seen := machine.look_up_process(one.pid)) and one.start in (0, seen.start)
+    ]
     for agent, seen in alive:
         below = any(process.pid == agent.pid for process in chain[1:])
         if below and (seen.session == me.session or agent.busy):

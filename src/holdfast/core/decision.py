@@ -53,15 +53,15 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 NOTHING = Decision()
 
 
-def deny(*reasons: str, details: tuple[dict[str, Any], ...] = ()) -> Decision:
+def deny_decision(*reasons: str, details: tuple[dict[str, Any], ...] = ()) -> Decision:
     return Decision(verdict="deny", reasons=reasons, details=details)
 
 
-def tell(source: str, text: str, weight: int = 50) -> Decision:
+def context_decision(source: str, text: str, weight: int = 50) -> Decision:
     return Decision(contexts=(Context(source, text, weight),))
 
 
-def merge(decisions: Iterable[Decision | None]) -> Decision:
+def merge_decisions(decisions: Iterable[Decision | None]) -> Decision:
     """deny > ask > allow; only the reasons of the winning verdict are given, all contexts are offered."""
     opinions = [d for d in decisions if d is not None]
     if not opinions:
@@ -69,14 +69,14 @@ def merge(decisions: Iterable[Decision | None]) -> Decision:
     verdict = max((d.verdict for d in opinions), key=RANK.__getitem__)
     return Decision(
         verdict=verdict,
-        reasons=_once(r for d in opinions if d.verdict == verdict for r in d.reasons),
+        reasons=_unique_texts(r for d in opinions if d.verdict == verdict for r in d.reasons),
         contexts=tuple(c for d in opinions for c in d.contexts),
-        notices=_once(n for d in opinions for n in d.notices),
+        notices=_unique_texts(n for d in opinions for n in d.notices),
         details=tuple(x for d in opinions for x in d.details),
     )
 
 
-def _once(texts: Iterable[str]) -> tuple[str, ...]:
+def _unique_texts(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(texts))
 
 

@@ -63,10 +63,10 @@ def with_newest(entries: dict[str, Any], name: str, value: Any, most: int) -> di
     return updated
 
 
-def without(entries: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+def without_keys(entries: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
     gone = set(names)
     return {key: one for key, one in entries.items() if key not in gone}
 
 
-def mapped(entries: dict[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
+def map_values(entries: dict[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
     return {key: change(one) for key, one in entries.items()}

@@ -234,7 +234,9 @@ class Engine:
         subscribers = self._subscribers.get(kind)
         if subscribers is None:
             awake = (f for f in self.features if f.name not in self.suspended)
-            subscribers = self._subscribers[kind] = _subscribers(kind, (f for f in awake if f.subscribes_to(kind)))
+            subscribers = self._subscribers[kind] = _build_subscribers(
+                kind, (f for f in awake if f.subscribes_to(kind))
+            )
         return subscribers
 
     def suspend(self, names: Iterable[str]) -> None:
@@ -246,7 +248,7 @@ class Engine:
         self._subscribers.clear()
 
 
-def _subscribers(kind: str, features: Iterable[Feature]) -> Subscribers:
+def _build_subscribers(kind: str, features: Iterable[Feature]) -> Subscribers:
     listening = tuple(features)
     return Subscribers(
         enrichers=tuple((f, f.enrich) for f in listening if f.enrich and kind in f.enriches),

@@ -33,10 +33,10 @@ class Token(msgspec.Struct, frozen=True):
 
 
 def split_words(text: str) -> list[Token]:
-    return [Token(_plain(match[1]), *match.span(1)) for match in _TOKEN.finditer(text) if match[1]]
+    return [Token(_decode_word(match[1]), *match.span(1)) for match in _TOKEN.finditer(text) if match[1]]
 
 
-def _plain(word: str) -> str:
+def _decode_word(word: str) -> str:
     decoded = _ESCAPED.sub(lambda code: chr(int(code[1], 16)), word) if "\\" in word else word
     return decoded.lower()
 
@@ -137,12 +137,12 @@ def _short_pattern(text: str, words: list[str]) -> re.Pattern[str]:
     """A word or two: anywhere, also inside a longer name, unless it is so short that it would be everywhere."""
     if not words:
         return re.compile(re.escape(text.strip()) or r"(?!)")
-    flexible = rf"{_SEPARATOR}+".join("".join(_letter(char) for char in word) for word in words)
+    flexible = rf"{_SEPARATOR}+".join("".join(_letter_pattern(char) for char in word) for word in words)
     bound = "" if sum(map(len, words)) >= SHORTEST_ANCHOR + 1 else r"(?<![^\W_])"
     return re.compile(f"{bound}{flexible}{bound.replace('<!', '!')}", re.IGNORECASE)
 
 
-def _letter(char: str) -> str:
+def _letter_pattern(char: str) -> str:
     return re.escape(char) if char.isascii() else rf"(?:{re.escape(char)}|\\u{ord(char):04x})"
 
 
@@ -192,14 +192,16 @@ def _without_extracts(value: Any, quoted: list[Quotation]) -> Any:
     return [one for one in value if not (isinstance(one, str) and any(q.mentions(one) for q in quoted))]
 
 
-def excerpts(value: Any, quotation: Quotation, around: int = 40) -> Iterator[tuple[str, str]]:
+def find_excerpts(value: Any, quotation: Quotation, around: int = 40) -> Iterator[tuple[str, str]]:
     """(name of the field, the words with a little of what stands around them) for every place that quotes it."""
     if isinstance(value, dict):
         for name, one in value.items():
-            yield from ((f"{name}.{inner}".rstrip("."), excerpt) for inner, excerpt in excerpts(one, quotation, around))
+            yield from (
+                (f"{name}.{inner}".rstrip("."), excerpt) for inner, excerpt in find_excerpts(one, quotation, around)
+            )
     elif isinstance(value, list):
         for one in value:
-            yield from excerpts(one, quotation, around)
+            yield from find_excerpts(one, quotation, around)
     elif isinstance(value, str):
         for start, end in quotation.spans(value):
             yield "", value[max(0, start - around) : end + around]

@@ -36,7 +36,7 @@ class Event(msgspec.Struct, kw_only=True, frozen=True):
         """Plain fields, as adapters, importers and decoders bring them, become the payload of the kind."""
         data = self.data
         if not isinstance(data, Payload | UntypedPayload):
-            typed = build_payload(self.kind, data) if isinstance(data, Mapping) else _empty(self.kind)
+            typed = build_payload(self.kind, data) if isinstance(data, Mapping) else _empty_payload(self.kind)
             msgspec.structs.force_setattr(self, "data", typed)
 
     @property
@@ -71,7 +71,7 @@ def _once_key(kind: str, about: str, once: object) -> str:
     return f"{kind}/{digest}/{once}"
 
 
-def _empty(kind: str) -> Payload | UntypedPayload:
+def _empty_payload(kind: str) -> Payload | UntypedPayload:
     payload = KINDS.get(kind)
     return payload() if payload else UntypedPayload()
 
@@ -95,7 +95,7 @@ REMEMBERED = 256
 """How many of the log's last events are looked at when memory begins anew."""
 
 
-def near(same: str, before: int | None, at: int) -> bool:
+def is_within_window(same: str, before: int | None, at: int) -> bool:
     return before is not None and abs(at - before) <= (AT_ONCE_MS if same[0] == AT_ONCE else WINDOW_MS)
 
 
@@ -106,7 +106,7 @@ class Deduplicator:
         self._seen: dict[str, int] = {}
 
     def knows(self, same: str, at: int) -> bool:
-        return near(same, self._seen.get(same), at)
+        return is_within_window(same, self._seen.get(same), at)
 
     def add(self, keys: Iterable[tuple[str, int]]) -> None:
         self._seen.update(keys)

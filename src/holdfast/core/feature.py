@@ -122,7 +122,7 @@ def _no_keys(_event: Event) -> Iterable[Ref]:
     return ()
 
 
-def _keep(doc: Doc | None, _event: Event, _ref: Ref) -> Doc | None:
+def _keep_document(doc: Doc | None, _event: Event, _ref: Ref) -> Doc | None:
     return doc
 
 
@@ -137,7 +137,7 @@ class Feature:
     """Kinds it wants to see; empty means all."""
     keys: Keys = _no_keys
     """Which documents an event touches: pure, from the event alone."""
-    reduce: Reduce = _keep
+    reduce: Reduce = _keep_document
     """Pure. A raised error leaves the document as it was, now and in every replay."""
     documents: tuple[DocumentType[Any], ...] = ()
     """The types of its documents; a kind that is not among them is a plain dict."""

@@ -95,7 +95,7 @@ class Fingerprinter:
 
     def __init__(self, run: Run, environment: Mapping[str, str]) -> None:
         self._run = run
-        self._environment = git.environment(environment)
+        self._environment = git.git_environment(environment)
         self._hashes: dict[str, _Hashed] = {}
         self._indexes: dict[str, _Index] = {}
         self._folders: dict[str, KnownFolders] = {}
@@ -143,7 +143,7 @@ class Fingerprinter:
 
     def _ask_git(self, root: str, deadline: float) -> "_Seen | Fingerprint":
         self._asked_for.add(root)
-        out = self._git(root, deadline, *git.status(filters=self._own_filters(root, deadline)))
+        out = self._git(root, deadline, *git.status_argv(filters=self._own_filters(root, deadline)))
         if out is None:
             return Fingerprint(why_unknown=f"git shows no worktree at {root}")
         status = git.parse_status(out)
@@ -201,7 +201,7 @@ class Fingerprinter:
         rules = ignore_files_in(folders)
         basis = (*basis, *file_stamps(rules))
         stamps = stamp_worktree(root, folders, index.entries)
-        out = self._git(root, deadline, *git.status(filters=self._own_filters(root, deadline)))
+        out = self._git(root, deadline, *git.status_argv(filters=self._own_filters(root, deadline)))
         status = git.parse_status(out) if out else git.Status(cut=True)
         new = tuple(change.path for change in status.changes if change.untracked)
         seen = all(os.path.dirname(os.path.join(root, path.rstrip("/"))) in folders for path in new)
@@ -223,14 +223,14 @@ class Fingerprinter:
         if left <= 0:
             raise _OutOfTime
         stdin = b"".join(os.fsencode(f"./{path}/") + b"\0" for path in folders)
-        words = git.argv("check-ignore", "-z", "--stdin")
+        words = git.git_argv("check-ignore", "-z", "--stdin")
         ran = self._run(words, cwd=root, env=self._environment, stdin=stdin, timeout=left)
         if ran.timed_out or ran.code not in (0, 1):
             return None
         return {os.fsdecode(name).removeprefix("./").rstrip("/") for name in ran.out.split(b"\0") if name}
 
     def _sum(self, seen: _Seen, covers: tuple[str, ...], deadline: float, depth: int) -> Fingerprint:
-        matches = _matcher(covers)
+        matches = _path_matcher(covers)
         total, newest = self._index_sum(seen.index, covers), 0
         for path in seen.changed:
             if matches(path):
@@ -269,7 +269,7 @@ class Fingerprinter:
         cached = self._indexes.get(root)
         if cached is not None and stamp is not None and cached.stamp == stamp:
             return cached
-        out = self._git(root, deadline, *git.argv("ls-files", "-z", "--stage"))
+        out = self._git(root, deadline, *git.git_argv("ls-files", "-z", "--stage"))
         if out is None:
             return None
         entries = _parse_stage(out)
@@ -281,8 +281,8 @@ class Fingerprinter:
     def _index_sum(self, index: _Index, covers: tuple[str, ...]) -> int:
         total = index.sums.get(covers)
         if total is None:
-            matches = _matcher(covers)
-            total = sum(_value(path, entry) for path, entry in index.entries.items() if matches(path))
+            matches = _path_matcher(covers)
+            total = sum(_entry_hash(path, entry) for path, entry in index.entries.items() if matches(path))
             index.sums[covers] = total
         return total
 
@@ -294,7 +294,7 @@ class Fingerprinter:
             raise _OutOfTime
         before = index.entries.get(path)
         now, written = self._hash(os.path.join(root, path))
-        return (_value(path, now) if now else 0) - (_value(path, before) if before else 0), written
+        return (_entry_hash(path, now) if now else 0) - (_entry_hash(path, before) if before else 0), written
 
     def _hash(self, path: str) -> tuple[_Entry | None, int]:
         try:
@@ -329,7 +329,7 @@ class Fingerprinter:
                 inner = self._take(folder, deadline, depth + 1)
                 if not inner.known:
                     raise ValueError(f"submodule {path}: {inner.why_unknown}")
-                total += _value(path, _Entry("submodule", inner.content))
+                total += _entry_hash(path, _Entry("submodule", inner.content))
         return total
 
 
@@ -342,9 +342,9 @@ def _updated_sums(known: _Index, entries: dict[str, _Entry]) -> dict[tuple[str, 
     gone, new = known.entries.items() - entries.items(), entries.items() - known.entries.items()
     sums = {}
     for covers, before in known.sums.items():
-        matches = _matcher(covers)
-        added = sum(_value(path, entry) for path, entry in new if matches(path))
-        sums[covers] = before + added - sum(_value(path, entry) for path, entry in gone if matches(path))
+        matches = _path_matcher(covers)
+        added = sum(_entry_hash(path, entry) for path, entry in new if matches(path))
+        sums[covers] = before + added - sum(_entry_hash(path, entry) for path, entry in gone if matches(path))
     return sums
 
 
@@ -407,7 +407,7 @@ def _parse_stage(out: bytes) -> dict[str, _Entry]:
 def _hash_file(path: str, file_stat: os.stat_result) -> tuple[_Entry, bool]:
     """The same identity that git gives the content, so that staging it changes nothing; and whether it has CRLF in it."""
     if stat.S_ISLNK(file_stat.st_mode):
-        return _Entry("120000", _blob(os.readlink(path).encode("utf-8", "surrogateescape"))), False
+        return _Entry("120000", _blob_id(os.readlink(path).encode("utf-8", "surrogateescape"))), False
     if not stat.S_ISREG(file_stat.st_mode):
         return _Entry("other", str(file_stat.st_mtime_ns)), False
     mode = "100755" if file_stat.st_mode & 0o100 else "100644"
@@ -415,14 +415,14 @@ def _hash_file(path: str, file_stat: os.stat_result) -> tuple[_Entry, bool]:
         return _Entry(mode, f"{file_stat.st_size}:{file_stat.st_mtime_ns}"), True
     with open(path, "rb") as file:
         data = file.read()
-    return _Entry(mode, _blob(data)), b"\r\n" in data
+    return _Entry(mode, _blob_id(data)), b"\r\n" in data
 
 
-def _blob(data: bytes) -> str:
+def _blob_id(data: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
-def _value(path: str, entry: _Entry) -> int:
+def _entry_hash(path: str, entry: _Entry) -> int:
     text = f"{entry.mode} {entry.oid} {path}".encode("utf-8", "surrogateescape")
     return int.from_bytes(hashlib.blake2b(text, digest_size=16).digest(), "big")
 
@@ -442,7 +442,7 @@ class _Covered:
         return bool(self._spec.match_file(path))
 
 
-def _matcher(covers: tuple[str, ...]) -> "_Everything | _Covered":
+def _path_matcher(covers: tuple[str, ...]) -> "_Everything | _Covered":
     return _Covered(covers) if covers else _Everything()
 
 

@@ -41,7 +41,7 @@ _MAY_NAME_FILTERS = re.compile(rb"\[\s*(?:filter|include)", re.IGNORECASE)
 THEIRS = ("local", "worktree")
 
 
-def argv(*words: str, filters: Iterable[str] = ()) -> list[str]:
+def git_argv(*words: str, filters: Iterable[str] = ()) -> list[str]:
     """`filters`: those the repository's own config names (`own_filters`); they are switched off for this call."""
     off = [f"filter.{name}.{what}=" for name in filters for what in ("clean", "smudge", "process")]
     off += [f"filter.{name}.required=false" for name in filters]
@@ -49,7 +49,7 @@ def argv(*words: str, filters: Iterable[str] = ()) -> list[str]:
     return ["git", "--no-optional-locks", "--no-pager", *settings, *words]
 
 
-def environment(base: Mapping[str, str]) -> dict[str, str]:
+def git_environment(base: Mapping[str, str]) -> dict[str, str]:
     """What the program may see: no GIT_DIR of whoever started the daemon, no askpass, no editor."""
     return {name: base[name] for name in KEPT_VARIABLES if name in base} | FIXED_VARIABLES
 
@@ -63,12 +63,12 @@ def may_name_filters(config: bytes) -> bool:
 
 
 def config_names() -> list[str]:
-    return argv("config", "--list", "--includes", "--show-scope", "--name-only", "-z")
+    return git_argv("config", "--list", "--includes", "--show-scope", "--name-only", "-z")
 
 
 def own_filters(listed: bytes) -> list[str]:
     """From `config_names`: filter drivers of the repository's own making. Those of the user are the user's."""
-    parts = _texts(listed.split(b"\0"))
+    parts = _decode_names(listed.split(b"\0"))
     named = (
         match[1]
         for scope, name in zip(parts[::2], parts[1::2], strict=False)
@@ -110,24 +110,24 @@ class Status(msgspec.Struct, kw_only=True):
     """The answer was longer than what was kept: there are more changes than these."""
 
 
-def status(untracked: str = "all", filters: Iterable[str] = ()) -> list[str]:
+def status_argv(untracked: str = "all", filters: Iterable[str] = ()) -> list[str]:
     """Submodules are not entered: each has a config of its own."""
     how = ("--porcelain=v2", "-z", "--branch", "--show-stash", "--ignore-submodules=dirty", "--no-renames")
-    return argv("status", *how, f"--untracked-files={untracked}", filters=filters)
+    return git_argv("status", *how, f"--untracked-files={untracked}", filters=filters)
 
 
 def parse_status(out: bytes) -> Status:
     found = Status(cut=bool(out) and not out.endswith(b"\0"), changes=[])
-    lines = iter(_texts(out.split(b"\0")[:-1]))
+    lines = iter(_decode_names(out.split(b"\0")[:-1]))
     for line in lines:
         if line.startswith("# "):
-            _header(found, line[2:])
-        elif change := _change(line, lines):
+            _read_header(found, line[2:])
+        elif change := _parse_change(line, lines):
             found.changes.append(change)
     return found
 
 
-def _header(found: Status, line: str) -> None:
+def _read_header(found: Status, line: str) -> None:
     name, _, value = line.partition(" ")
     if name == "branch.oid":
         found.head = "" if value == "(initial)" else value
@@ -137,12 +137,12 @@ def _header(found: Status, line: str) -> None:
         found.upstream = value
     elif name == "branch.ab":
         ahead, _, behind = value.partition(" ")
-        found.ahead, found.behind = _number(ahead), _number(behind)
+        found.ahead, found.behind = _parse_count(ahead), _parse_count(behind)
     elif name == "stash":
-        found.stashes = _number(value)
+        found.stashes = _parse_count(value)
 
 
-def _change(line: str, following: Iterator[str]) -> Change | None:
+def _parse_change(line: str, following: Iterator[str]) -> Change | None:
     kind = line[:1]
     if kind == "?":
         return Change(line[2:], "??")
@@ -170,12 +170,12 @@ class Commit(msgspec.Struct, frozen=True):
 
 
 def last_commit(what: str = "HEAD") -> list[str]:
-    return argv("log", "-1", "--no-show-signature", f"--format={_COMMIT}", what, "--")
+    return git_argv("log", "-1", "--no-show-signature", f"--format={_COMMIT}", what, "--")
 
 
-def commits(between: str, limit: int) -> list[str]:
+def log_argv(between: str, limit: int) -> list[str]:
     """`between`: a range such as `@{upstream}..HEAD`; newest first."""
-    return argv("log", f"--max-count={limit}", "--no-show-signature", "-z", f"--format={_COMMIT}", between, "--")
+    return git_argv("log", f"--max-count={limit}", "--no-show-signature", "-z", f"--format={_COMMIT}", between, "--")
 
 
 def parse_commit(out: bytes) -> Commit | None:
@@ -194,42 +194,42 @@ def parse_commits(out: bytes) -> list[Commit]:
 # ── counts and lists ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def count(between: str) -> list[str]:
+def count_argv(between: str) -> list[str]:
     """`left...right` gives two counts, anything else one."""
     sides = ("--left-right",) if "..." in between else ()
-    return argv("rev-list", "--count", *sides, between, "--")
+    return git_argv("rev-list", "--count", *sides, between, "--")
 
 
 def parse_counts(out: bytes) -> list[int]:
-    return [_number(word) for word in out.decode("ascii", "replace").split()]
+    return [_parse_count(word) for word in out.decode("ascii", "replace").split()]
 
 
-def files(*pathspecs: str, others: bool = False) -> list[str]:
+def list_files_argv(*pathspecs: str, others: bool = False) -> list[str]:
     """Tracked files; with `others` also those that are new and not ignored."""
     more = ("--others", "--exclude-standard") if others else ()
-    return argv("ls-files", "-z", "--cached", *more, "--", *pathspecs)
+    return git_argv("ls-files", "-z", "--cached", *more, "--", *pathspecs)
 
 
 def parse_names(out: bytes) -> list[str]:
     """Of any `-z` list of names. A name cut off at the end is not a name."""
-    return _texts(out.split(b"\0")[:-1])
+    return _decode_names(out.split(b"\0")[:-1])
 
 
-def diff(*words: str, filters: Iterable[str] = ()) -> list[str]:
+def diff_argv(*words: str, filters: Iterable[str] = ()) -> list[str]:
     """No external program, no conversion, no colours, no prefix of the user's choosing; paths mean what they say."""
     how = ("--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--src-prefix=a/", "--dst-prefix=b/")
-    return argv("--literal-pathspecs", "diff", *how, "--ignore-submodules=all", *words, filters=filters)
+    return git_argv("--literal-pathspecs", "diff", *how, "--ignore-submodules=all", *words, filters=filters)
 
 
 def merge_base(one: str, other: str) -> list[str]:
-    return argv("merge-base", one, other)
+    return git_argv("merge-base", one, other)
 
 
-def _texts(parts: Sequence[bytes]) -> list[str]:
+def _decode_names(parts: Sequence[bytes]) -> list[str]:
     """Names are bytes; those that are not UTF-8 are kept in the way Python keeps file names."""
     return [part.decode("utf-8", "surrogateescape") for part in parts]
 
 
-def _number(text: str) -> int:
+def _parse_count(text: str) -> int:
     digits = text.lstrip("+-")
     return int(digits) if digits.isdecimal() and len(digits) < 16 else 0

@@ -52,10 +52,10 @@ def read_git_state(run: Run, root: str, environment: Mapping[str, str], timeout:
     folder = git_folder(root)
     if folder is None:
         return GitState()
-    env = git.environment(environment)
+    env = git.git_environment(environment)
     try:
-        out = run(git.argv("for-each-ref", "--format=%(objectname) %(refname)"), cwd=root, env=env, timeout=timeout)
-        head = run(git.argv("rev-parse", "--verify", "--quiet", "HEAD"), cwd=root, env=env, timeout=timeout)
+        out = run(git.git_argv("for-each-ref", "--format=%(objectname) %(refname)"), cwd=root, env=env, timeout=timeout)
+        head = run(git.git_argv("rev-parse", "--verify", "--quiet", "HEAD"), cwd=root, env=env, timeout=timeout)
     except OSError:
         return GitState()
     if out.timed_out or out.code != 0 or head.timed_out:
@@ -63,10 +63,10 @@ def read_git_state(run: Run, root: str, environment: Mapping[str, str], timeout:
     return GitState(
         known=True,
         head=head.out.decode("ascii", "replace").strip(),
-        branch=_branch(folder),
+        branch=_current_branch(folder),
         refs=_parse_refs(out.out),
         index=_index_stat(folder),
-        log_size=_size(os.path.join(folder, "logs", "HEAD")),
+        log_size=_file_size(os.path.join(folder, "logs", "HEAD")),
         operation=operation_in(folder),
     )
 
@@ -76,8 +76,8 @@ def operation_in(folder: str) -> str:
     return next((name for file, name in _OPERATIONS.items() if os.path.exists(os.path.join(folder, file))), "")
 
 
-def _branch(folder: str) -> str:
-    text = _read(os.path.join(folder, "HEAD"), 0).decode("utf-8", "replace")
+def _current_branch(folder: str) -> str:
+    text = _read_from(os.path.join(folder, "HEAD"), 0).decode("utf-8", "replace")
     return text.partition("ref: refs/heads/")[2].strip()
 
 
@@ -94,14 +94,14 @@ def _index_stat(folder: str) -> tuple[int, int]:
     return (file_stat.st_size, file_stat.st_mtime_ns)
 
 
-def _size(path: str) -> int:
+def _file_size(path: str) -> int:
     try:
         return os.stat(path).st_size
     except OSError:
         return 0
 
 
-def _read(path: str, start: int) -> bytes:
+def _read_from(path: str, start: int) -> bytes:
     try:
         with open(path, "rb") as file:
             file.seek(start)
@@ -113,7 +113,7 @@ def _read(path: str, start: int) -> bytes:
 def read_new_log(root: str, before: GitState) -> bytes:
     """What was added to HEAD's reflog since `before`."""
     folder = git_folder(root)
-    return _read(os.path.join(folder, "logs", "HEAD"), before.log_size) if folder else b""
+    return _read_from(os.path.join(folder, "logs", "HEAD"), before.log_size) if folder else b""
 
 
 def read_ref_logs(root: str, before: GitState, after: GitState) -> dict[str, bytes]:
@@ -121,10 +121,10 @@ def read_ref_logs(root: str, before: GitState, after: GitState) -> dict[str, byt
     folder = git_folder(root)
     if folder is None:
         return {}
-    shared = _read(os.path.join(folder, "commondir"), 0).decode("utf-8", "surrogateescape").strip()
+    shared = _read_from(os.path.join(folder, "commondir"), 0).decode("utf-8", "surrogateescape").strip()
     common = os.path.normpath(os.path.join(folder, shared)) if shared else folder
     moved = [n for n, oid in after.refs.items() if n.startswith("refs/remotes/") and before.refs.get(n) != oid]
-    return {name: _read(os.path.join(common, "logs", name), 0) for name in moved[:200]}
+    return {name: _read_from(os.path.join(common, "logs", name), 0) for name in moved[:200]}
 
 
 # ── the difference ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -9,34 +9,34 @@ Segments = tuple[re.Pattern[str] | None, ...]
 
 
 @lru_cache(20_000)
-def matches(glob: str, path: str, base: str = "") -> bool:
+def glob_matches(glob: str, path: str, base: str = "") -> bool:
     """`path` is absolute; a glob without a leading `/` or `~` is about what lies below `base`."""
     if glob[0] in "/~":
-        return _fits(_segments(glob), tuple(path.split("/")))
-    inside = _below(path, base)
+        return _segments_match(_glob_segments(glob), tuple(path.split("/")))
+    inside = _path_below(path, base)
     if inside is None:
-        return glob.startswith("**/") and _fits(_segments(glob), tuple(path.split("/")))
+        return glob.startswith("**/") and _segments_match(_glob_segments(glob), tuple(path.split("/")))
     if "/" not in glob and glob != "**":  # as in .gitignore: a bare name is that name in any folder
-        return _segments(glob)[0].match(inside.rpartition("/")[2]) is not None  # type: ignore[union-attr]
-    return _fits(_segments(glob), tuple(inside.split("/")))
+        return _glob_segments(glob)[0].match(inside.rpartition("/")[2]) is not None  # type: ignore[union-attr]
+    return _segments_match(_glob_segments(glob), tuple(inside.split("/")))
 
 
 def any_matches(globs: tuple[str, ...], path: str, base: str) -> bool:
-    return any(matches(glob, path, base) for glob in globs)
+    return any(glob_matches(glob, path, base) for glob in globs)
 
 
-def _below(path: str, base: str) -> str | None:
+def _path_below(path: str, base: str) -> str | None:
     if not path.startswith("/"):
         return path
     return path[len(base) + 1 :] if base and path.startswith(f"{base}/") else None
 
 
 @lru_cache(2_000)
-def _segments(glob: str) -> Segments:
+def _glob_segments(glob: str) -> Segments:
     return tuple(None if part == "**" else re.compile(fnmatch.translate(part)) for part in glob.rstrip("/").split("/"))
 
 
-def _fits(segments: Segments, parts: tuple[str, ...]) -> bool:
+def _segments_match(segments: Segments, parts: tuple[str, ...]) -> bool:
     """Which prefixes of the path the pattern can have taken so far: linear in each, whatever the pattern."""
     reached = {0}
     for segment in segments:

@@ -67,7 +67,7 @@ def history_entry(event: Event) -> HistoryEntry | None:
     """None for an event that has nothing to look for."""
     if event.kind in UNSEARCHED:
         return None
-    text = split_words(_uncoloured("\n".join(part for _field, part in text_parts(event))[:LONGEST_TEXT]))
+    text = split_words(_strip_colours("\n".join(part for _field, part in text_parts(event))[:LONGEST_TEXT]))
     paths = split_words("\n".join(files_of(event)))
     if not text and not paths:
         return None
@@ -77,7 +77,7 @@ def history_entry(event: Event) -> HistoryEntry | None:
     )  # fmt: skip
 
 
-def _uncoloured(text: str) -> str:
+def _strip_colours(text: str) -> str:
     """Escape sequences of a terminal would become part of the word after them."""
     return strip_controls(text) if "\x1b" in text else text
 
@@ -85,7 +85,7 @@ def _uncoloured(text: str) -> str:
 def text_parts(event: Event) -> Iterator[tuple[str, str]]:
     """(field, text): everything a person or an agent said, ran or was shown."""
     for field in TEXT_FIELDS:
-        for text in _strings(event.get(field)):
+        for text in _nested_strings(event.get(field)):
             yield field, text
 
 
@@ -102,16 +102,16 @@ def has_failed(event: Event) -> bool:
     return event.kind in TOOL_ENDS and (event.get("ok") is False or bool(event.get("exit_code")))
 
 
-def _strings(value: Any) -> Iterator[str]:
+def _nested_strings(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         if value:
             yield value
     elif isinstance(value, Mapping):
         for one in value.values():
-            yield from _strings(one)
+            yield from _nested_strings(one)
     elif isinstance(value, list | tuple):
         for one in value:
-            yield from _strings(one)
+            yield from _nested_strings(one)
 
 
 # ── words ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -127,20 +127,20 @@ def split_words(text: str) -> list[str]:
     if text.isascii():
         words = _ASCII_WORD.findall(text.lower())
     else:
-        words = _WORD.findall(_fold(text))
+        words = _WORD.findall(_fold_case(text))
     return [word[:LONGEST_WORD] for word in words]
 
 
-def _fold(text: str) -> str:
+def _fold_case(text: str) -> str:
     parts = unicodedata.normalize("NFKD", text.casefold())
     return unicodedata.normalize("NFC", "".join(char for char in parts if not unicodedata.combining(char)))
 
 
-def phrases(query: str, most: int) -> tuple[str, ...]:
+def split_phrases(query: str, most: int) -> tuple[str, ...]:
     """Each word of a query as the words it consists of; text in double quotes is one phrase. At most so many."""
     unique_phrases: dict[str, None] = {}
     for quoted, plain in re.findall(r'"([^"]{1,2000})"|(\S+)', query[:100_000]):
-        for words in [split_words(quoted or plain)] if quoted else _chunks(split_words(plain)):
+        for words in [split_words(quoted or plain)] if quoted else _word_chunks(split_words(plain)):
             if words:
                 unique_phrases.setdefault(" ".join(words))
             if len(unique_phrases) == most:
@@ -148,5 +148,5 @@ def phrases(query: str, most: int) -> tuple[str, ...]:
     return tuple(unique_phrases)
 
 
-def _chunks(words: list[str]) -> Iterable[list[str]]:
+def _word_chunks(words: list[str]) -> Iterable[list[str]]:
     return (words[at : at + 16] for at in range(0, len(words), 16))

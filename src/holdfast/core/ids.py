@@ -13,7 +13,7 @@ def delivery_key(now_ms: int | None = None) -> str:
     return f"{now_ms & 0xFFFFFFFFFFFF:012x}{os.urandom(10).hex()}"
 
 
-def bounded(name: str) -> str:
+def bounded_name(name: str) -> str:
     """A name that is safe to use as a key: hostile ids may be 10 KB long; two of them must still differ."""
     if len(name) <= LONGEST_NAME and "\x00" not in name and name.isprintable():
         return name
@@ -35,6 +35,6 @@ def native_session_id(key: str, agent: str) -> str:
     return key.removesuffix(OWNER_MARK + agent) if agent else key
 
 
-def alias(session: str) -> str:
+def session_alias(session: str) -> str:
     """The 8 characters people type (D5: never a key). Ids that all begin alike are told apart by their end."""
     return session[-8:] if session.startswith("session_") else session[:8]

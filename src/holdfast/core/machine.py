@@ -25,7 +25,7 @@ class Process(msgspec.Struct, frozen=True):
     """The number of its controlling terminal; 0 when it has none."""
 
 
-def look(pid: int) -> Process | None:
+def look_up_process(pid: int) -> Process | None:
     """None when it is gone. A zombie is gone too: it only waits to be reaped, and pid 1 may never do that."""
     if pid <= 0:
         return None
@@ -86,7 +86,9 @@ def command_line(pid: int) -> list[str]:
 
 def pids_marked(variable: str, mark: str) -> list[int]:
     """Processes of this user whose environment has the word `mark` in that variable: what a program started, however deep."""
-    return [pid for pid in _all_pids() if mark in environment_of(pid).get(variable, "").split() and look(pid)]
+    return [
+        pid for pid in _all_pids() if mark in environment_of(pid).get(variable, "").split() and look_up_process(pid)
+    ]
 
 
 def _all_pids() -> list[int]:
@@ -119,7 +121,7 @@ def _has_proc() -> bool:
 
 
 @functools.cache
-def boot() -> str:
+def boot_id() -> str:
     """Start times are counted from boot: after the next one the same numbers may be another process."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
@@ -128,7 +130,7 @@ def boot() -> str:
 
 
 @functools.cache
-def host() -> str:
+def local_host_name() -> str:
     return socket.gethostname()
 
 
@@ -145,12 +147,12 @@ def use_state_folder(folder: Path) -> None:
 
 def machine_id() -> str:
     """The host's name only where no state folder was named, as in tests of a part."""
-    return _Identity.value or host()
+    return _Identity.value or local_host_name()
 
 
 def is_here(machine: str, host_name: str) -> bool:
     """Whether that is this machine. Records from before machines had ids name only the host."""
-    return machine == machine_id() if machine else host_name == host()
+    return machine == machine_id() if machine else host_name == local_host_name()
 
 
 def _read_or_make(path: Path) -> str:
@@ -192,7 +194,7 @@ class Lease:
             self._fd = -1
 
 
-def holder(path: Path) -> int:
+def lease_holder(path: Path) -> int:
     """The pid of the daemon that holds the lease, or 0. The lock decides; the number is only for people."""
     try:
         fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)

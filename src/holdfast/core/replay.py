@@ -10,7 +10,7 @@ from holdfast.core.document import encode
 from holdfast.core.event import Event
 from holdfast.core.feature import Feature, version_key
 from holdfast.core.ports import Doc, Reader, Ref, Store
-from holdfast.core.state import row
+from holdfast.core.state import state_row
 
 Progress = Callable[[int, int], None]
 """(events done, events in all)"""
@@ -18,16 +18,16 @@ Progress = Callable[[int, int], None]
 EVERY = 1000
 
 
-def fold(feature: Feature, events: Iterable[Event], docs: dict[Ref, Doc] | None = None) -> dict[Ref, Doc]:
+def fold_events(feature: Feature, events: Iterable[Event], docs: dict[Ref, Doc] | None = None) -> dict[Ref, Doc]:
     """What the engine does to one feature's documents, without an engine."""
     docs = {} if docs is None else docs
     for event in events:
         if feature.subscribes_to(event.kind):
-            _apply(feature, event, docs)
+            _apply_event(feature, event, docs)
     return docs
 
 
-def _apply(feature: Feature, event: Event, docs: dict[Ref, Doc]) -> None:
+def _apply_event(feature: Feature, event: Event, docs: dict[Ref, Doc]) -> None:
     try:
         for ref in feature.keys(event):
             after = feature.reduce(docs.get(ref), event, ref)
@@ -40,11 +40,11 @@ def _apply(feature: Feature, event: Event, docs: dict[Ref, Doc]) -> None:
 def document_at(feature: Feature, reader: Reader, ref: Ref, seq: int) -> Doc | None:
     """The document as it was right after event `seq`."""
     mine = dataclasses.replace(feature, keys=lambda event: [r for r in feature.keys(event) if r == ref])
-    until = itertools.takewhile(lambda event: event.seq <= seq, _stream(feature, reader, ref))
-    return fold(mine, until).get(ref)
+    until = itertools.takewhile(lambda event: event.seq <= seq, _document_events(feature, reader, ref))
+    return fold_events(mine, until).get(ref)
 
 
-def _stream(feature: Feature, reader: Reader, ref: Ref) -> Iterable[Event]:
+def _document_events(feature: Feature, reader: Reader, ref: Ref) -> Iterable[Event]:
     part = feature.stream(ref)
     return reader.replay(session=part.get("session", ""), project=part.get("project", ""))
 
@@ -68,14 +68,14 @@ class Rebuild:
 
     def take(self, event: Event) -> None:
         for feature in self.features:
-            fold(feature, [event], self.docs[feature.name])
+            fold_events(feature, [event], self.docs[feature.name])
         self.seq = event.seq
 
     def write(self, store: Store) -> None:
         """Inside a transaction, when `read` has reached the head."""
         for feature in self.features:
             store.drop_states(feature.name)
-            store.save([row(feature, ref, doc) for ref, doc in self.docs[feature.name].items()])
+            store.save([state_row(feature, ref, doc) for ref, doc in self.docs[feature.name].items()])
             store.set_meta(version_key(feature), str(feature.version))
 
     def differences(self) -> list[str]:
@@ -90,6 +90,6 @@ class Rebuild:
         yield from (f"{feature.name}: {ref.kind} {ref.key} is missing" for ref in expected)
 
 
-def outdated(features: Sequence[Feature], reader: Reader) -> list[Feature]:
+def outdated_features(features: Sequence[Feature], reader: Reader) -> list[Feature]:
     """Features whose rules changed since their documents were made."""
     return [f for f in features if reader.meta(version_key(f)) != str(f.version)]

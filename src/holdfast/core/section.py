@@ -58,7 +58,7 @@ class Whole(Kind):
     def read(self, value: Any, faults: Faults) -> Any:
         if type(value) is int:
             return value
-        number = _number(value)
+        number = _parse_number(value)
         if isinstance(number, int) or (number is not None and number.is_integer()):
             return int(number)
         return self.refuse(faults)
@@ -68,7 +68,7 @@ class Number(Kind):
     called = "a number"
 
     def read(self, value: Any, faults: Faults) -> Any:
-        number = _number(value)
+        number = _parse_number(value)
         try:
             return float(number) if number is not None else self.refuse(faults)
         except OverflowError:
@@ -102,7 +102,7 @@ class Choice(Kind):
         return self.refuse(faults)
 
 
-def _number(value: Any) -> int | float | None:
+def _parse_number(value: Any) -> int | float | None:
     """Also of text: the environment has nothing else. `false` is none of it; what `true` would be nobody can say."""
     if value is True or not isinstance(value, int | float | str):
         return None
@@ -128,7 +128,7 @@ class ListOf(Kind):
             return self.made([self.item.read(value, faults)])
         if not isinstance(value, list | tuple):
             return self.refuse(faults)
-        return self.made([_inside(self.item, one, step, faults) for step, one in enumerate(value)])
+        return self.made([_read_inner(self.item, one, step, faults) for step, one in enumerate(value)])
 
 
 class MappingOf(Kind):
@@ -145,7 +145,7 @@ class MappingOf(Kind):
             wrong: Faults = []
             self.name.read(name, wrong)
             faults += [((name,), f"its name {text}") for _, text in wrong]
-            items[name] = _inside(self.item, one, name, faults)
+            items[name] = _read_inner(self.item, one, name, faults)
         return items
 
 
@@ -205,7 +205,7 @@ class Part(Kind):
         before, values, more = len(faults), {}, {}
         for name, one in value.items():
             if field := self.fields.get(name):
-                values[field.attribute] = _inside(field.kind, one, name, faults)
+                values[field.attribute] = _read_inner(field.kind, one, name, faults)
             elif self.open:
                 more[name] = one
             else:
@@ -228,7 +228,7 @@ def _has_names(kind: Kind) -> bool:
     return any(isinstance(one, Part) for one in kind.alternatives)
 
 
-def _inside(kind: Kind, value: Any, step: Any, faults: Faults) -> Any:
+def _read_inner(kind: Kind, value: Any, step: Any, faults: Faults) -> Any:
     before = len(faults)
     read = kind.read(value, faults)
     if len(faults) > before:
@@ -241,7 +241,7 @@ def _inside(kind: Kind, value: Any, step: Any, faults: Faults) -> Any:
 Limit = tuple[Callable[[Any], bool], str]
 
 
-def limits(meta: msgspec.Meta, kind: Kind) -> Iterator[Limit]:
+def value_limits(meta: msgspec.Meta, kind: Kind) -> Iterator[Limit]:
     least, most = meta.ge, meta.le
     if least is not None and most is not None:
         yield (lambda value: least <= value <= most), f"must be from {least} to {most}"
@@ -249,21 +249,21 @@ def limits(meta: msgspec.Meta, kind: Kind) -> Iterator[Limit]:
         yield (lambda value: value >= least), f"must be at least {least}"
     elif most is not None:
         yield (lambda value: value <= most), f"must be at most {most}"
-    yield from _lengths(meta.min_length, meta.max_length, "character" if isinstance(kind, Text) else "entry")
+    yield from _length_limits(meta.min_length, meta.max_length, "character" if isinstance(kind, Text) else "entry")
     if meta.pattern is not None:
         whole = re.compile(meta.pattern).fullmatch
         yield (lambda value: whole(value) is not None), (meta.extra or {}).get("says", f"must fit {meta.pattern}")
 
 
-def _lengths(least: int | None, most: int | None, unit: str) -> Iterator[Limit]:
+def _length_limits(least: int | None, most: int | None, unit: str) -> Iterator[Limit]:
     if least is not None:
-        says = "must not be empty" if least == 1 else f"must have at least {_counted(least, unit)}"
+        says = "must not be empty" if least == 1 else f"must have at least {_counted_unit(least, unit)}"
         yield (lambda value: len(value) >= least), says
     if most is not None:
-        yield (lambda value: len(value) <= most), f"must have at most {_counted(most, unit)}"
+        yield (lambda value: len(value) <= most), f"must have at most {_counted_unit(most, unit)}"
 
 
-def _counted(number: int, unit: str) -> str:
+def _counted_unit(number: int, unit: str) -> str:
     many = {"character": "characters", "entry": "entries"}
     return f"{number} {unit if number == 1 else many[unit]}"
 
@@ -295,7 +295,9 @@ class Checked(Kind):
     def __init__(self, kind: Kind, annotations: list[Any]) -> None:
         self.kind = kind
         self._before = [one.change for one in annotations if isinstance(one, Before)]
-        self._limits = [limit for one in annotations if isinstance(one, msgspec.Meta) for limit in limits(one, kind)]
+        self._limits = [
+            limit for one in annotations if isinstance(one, msgspec.Meta) for limit in value_limits(one, kind)
+        ]
         self._after = [one.check for one in annotations if isinstance(one, After)]
 
     @property
@@ -417,14 +419,16 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         """As a file would say it, in JSON's types. `none=False` leaves out fields that are None."""
         names = zip(self.__struct_encode_fields__, self.__struct_fields__, strict=True)
         values = ((name, getattr(self, attribute)) for name, attribute in names)
-        return {name: _plain(value, none) for name, value in values if none or value is not None} | dict(self.more)
+        return {name: _plain_value(value, none) for name, value in values if none or value is not None} | dict(
+            self.more
+        )
 
 
-def _plain(value: Any, none: bool) -> Any:
+def _plain_value(value: Any, none: bool) -> Any:
     if isinstance(value, Section):
         return value.plain(none=none)
     if isinstance(value, Mapping):
-        return {name: _plain(one, none) for name, one in value.items()}
+        return {name: _plain_value(one, none) for name, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(one, none) for one in value]
+        return [_plain_value(one, none) for one in value]
     return value

@@ -72,7 +72,7 @@ class WorkingSet:
         self.changed[ref] = feature
 
     def rows(self) -> list[StateRow]:
-        return [row(feature, ref, self._docs[ref]) for ref, feature in self.changed.items()]
+        return [state_row(feature, ref, self._docs[ref]) for ref, feature in self.changed.items()]
 
     def documents(self) -> list[tuple[Feature, Ref, Doc]]:
         return [(feature, ref, self._docs[ref]) for ref, feature in self.changed.items()]
@@ -83,7 +83,7 @@ class WorkingSet:
             self._hot.put(ref, doc)
 
 
-def row(feature: Feature, ref: Ref, doc: Doc) -> StateRow:
+def state_row(feature: Feature, ref: Ref, doc: Doc) -> StateRow:
     project, status, at = feature.facets(ref, doc)
     return StateRow(ref, feature.name, feature.version, project or "", status or "", int(at or 0), encode(doc))
 

@@ -39,17 +39,17 @@ def strip_controls(text: str) -> str:
     """Without control characters, escape sequences, marks of direction and characters that nobody sees."""
     if not _SUSPECT.search(text):
         return text
-    visible = _SUSPECT.sub(lambda match: _seen(match[0]), _ESCAPES.sub("", text))
+    visible = _SUSPECT.sub(lambda match: _visible_char(match[0]), _ESCAPES.sub("", text))
     return _PILED.sub(r"\1", visible)
 
 
 def escape_invisible(text: str, *, yaml: bool = False) -> str:
     """A text of JSON, or a double-quoted scalar of YAML, with the same as escapes: nothing is lost to a program."""
-    return _SUSPECT.sub(lambda match: _escape(match[0], yaml), text) if _SUSPECT.search(text) else text
+    return _SUSPECT.sub(lambda match: _escape_char(match[0], yaml), text) if _SUSPECT.search(text) else text
 
 
-def _escape(char: str, yaml: bool) -> str:
-    if _seen(char) == char:
+def _escape_char(char: str, yaml: bool) -> str:
+    if _visible_char(char) == char:
         return char
     code = ord(char)
     if code < 0x10000:
@@ -60,12 +60,12 @@ def _escape(char: str, yaml: bool) -> str:
 
 def name_invisible(text: str) -> str:
     """The same as visible names, for people who look at what an agent sent: `⟨202E⟩`, `␛`."""
-    return _SUSPECT.sub(lambda match: _name(match[0]), text) if _SUSPECT.search(text) else text
+    return _SUSPECT.sub(lambda match: _name_char(match[0]), text) if _SUSPECT.search(text) else text
 
 
-def _name(char: str) -> str:
+def _name_char(char: str) -> str:
     code = ord(char)
-    if _seen(char) == char or char == "\r":
+    if _visible_char(char) == char or char == "\r":
         return char
     if 0xFE00 <= code <= 0xFE0F:  # They only choose how the letter before them is drawn.
         return ""
@@ -73,7 +73,7 @@ def _name(char: str) -> str:
 
 
 @lru_cache(4096)
-def _seen(char: str) -> str:
+def _visible_char(char: str) -> str:
     if char in _SEPARATORS:
         return _SEPARATORS[char]
     if char in _INVISIBLE or 0xFE00 <= ord(char) <= 0xFE0F or 0xE0100 <= ord(char) <= 0xE01EF:
@@ -113,7 +113,7 @@ def sanitise(text: str) -> str:
     """Safe to put before a model: nothing invisible, and no mark of a conversation that has any power."""
     visible = strip_controls(text)
     if "<" in visible or "[" in visible or not visible.isascii():
-        visible = _defuse(visible)
+        visible = _defuse_marks(visible)
     return _TURN.sub(lambda match: match[1] + "\ua789", visible) if ":" in visible else visible
 
 
@@ -123,9 +123,9 @@ def sanitise_line(text: str, limit: int = 0) -> str:
     return shorten_line(line, limit) if limit else line
 
 
-def _defuse(text: str) -> str:
+def _defuse_marks(text: str) -> str:
     """Look-alikes, full-width forms and letters with marks on them are read as the letters they stand for."""
-    powers = [at for at in _openers(text) if _has_power(text, at)]
+    powers = [at for at in _opener_positions(text) if _has_power(text, at)]
     if not powers:
         return text
     chars = list(text)
@@ -134,7 +134,7 @@ def _defuse(text: str) -> str:
     return "".join(chars)
 
 
-def _openers(text: str) -> Iterator[int]:
+def _opener_positions(text: str) -> Iterator[int]:
     return (match.start() for match in _OPENER.finditer(text))
 
 
@@ -151,7 +151,7 @@ def _folded_from(text: str, at: int) -> str:
         char = text[n]
         if char in _OPENERS and len(folded) > 1:
             break
-        plain = _fold(char)
+        plain = _fold_char(char)
         if plain:
             folded.append(plain)
         if len(folded) > _LONGEST_MARK:
@@ -160,7 +160,7 @@ def _folded_from(text: str, at: int) -> str:
 
 
 @lru_cache(8192)
-def _fold(char: str) -> str:
+def _fold_char(char: str) -> str:
     """The small letter it looks like; nothing for spaces and for marks upon letters."""
     if char in _FOLDED_OPENERS:
         return _FOLDED_OPENERS[char]
@@ -171,9 +171,9 @@ def _fold(char: str) -> str:
     return plain.casefold().translate(_LOOKALIKES).strip()
 
 
-def fold(text: str) -> str:
+def fold_lookalikes(text: str) -> str:
     """The whole text as a careless reader sees it: what tests look at to say that nothing imitates a mark."""
-    return "".join(_fold(char) for char in text)
+    return "".join(_fold_char(char) for char in text)
 
 
 def wrap_untrusted(text: str, source: str) -> str:
@@ -214,13 +214,13 @@ VOICE = "[Holdfast] "
 """Before the reason of a refused stop, where the agent sends that reason to its hooks as if somebody had typed it."""
 
 
-def tokens(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     """A careful estimate: four ASCII characters, or one of any other script, are a token."""
     narrow = sum(1 for c in text if c < "\x80")
     return -(-narrow // CHARS_PER_TOKEN) + (len(text) - narrow)
 
 
-def fenced(context: Context) -> str:
+def wrap_context(context: Context) -> str:
     return wrap_untrusted(context.text, context.source)
 
 
@@ -246,7 +246,7 @@ def within_budget(contexts: Iterable[Context], budget: int) -> tuple[list[Contex
     left = budget
     chosen: set[int] = set()
     for i in sorted(range(len(offered)), key=lambda i: -offered[i].weight):
-        cost = tokens(offered[i].text)
+        cost = estimate_tokens(offered[i].text)
         if cost <= left:
             chosen.add(i)
             left -= cost
@@ -263,19 +263,19 @@ _PRIVATE = re.compile(r"<\s*private\s*>.*?(?:<\s*/\s*private\s*>|\Z)", re.DOTALL
 
 def without_private(body: bytes) -> bytes:
     """Never raises. A body that has none is the same bytes; one that nobody can read is stored with the words gone."""
-    if not _mentioned(body):
+    if not _mentions_private(body):
         return body
     try:
         payload = msgspec.json.decode(body)
         if not isinstance(payload, dict):
             return body
-        spoken = {name: _cut(payload[name]) for name in SPOKEN if name in payload}
+        spoken = {name: _cut_private(payload[name]) for name in SPOKEN if name in payload}
         return body if all(payload[n] == v for n, v in spoken.items()) else msgspec.json.encode({**payload, **spoken})
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return _PRIVATE_BYTES.sub(INSTEAD.encode(), body)
 
 
-def _mentioned(body: bytes) -> bool:
+def _mentions_private(body: bytes) -> bool:
     """By the rarest letter of the word: several times as fast as a pattern that ignores case."""
     return bool(_WITH_SMALL_V.search(body)) or (b"V" in body and bool(_WITH_LARGE_V.search(body)))
 
@@ -288,10 +288,10 @@ _PRIVATE_BYTES = re.compile(
 )
 
 
-def _cut(value: Any) -> Any:
+def _cut_private(value: Any) -> Any:
     if isinstance(value, str):
         return _PRIVATE.sub(INSTEAD, value)
-    return [_cut(one) for one in value] if isinstance(value, list) else value
+    return [_cut_private(one) for one in value] if isinstance(value, list) else value
 
 
 LEAST_PRIVATE, MOST_PRIVATE = 6, 100
@@ -307,7 +307,7 @@ class PrivateWords:
         self._known: dict[str, bytes] = {}
 
     def clean(self, body: bytes) -> bytes:
-        if not _mentioned(body):
+        if not _mentions_private(body):
             return self._without_repeats(body) if self._known else body
         self._learn(body)
         return self._without_repeats(without_private(body))
@@ -341,15 +341,15 @@ class PrivateWords:
             if not isinstance(payload, dict):
                 return body
             return msgspec.json.encode(
-                payload | {name: _blanked(payload[name], repeated) for name in SPOKEN if name in payload}
+                payload | {name: _blank_words(payload[name], repeated) for name in SPOKEN if name in payload}
             )
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             return self.clean_own(body)
 
 
-def _blanked(value: Any, words: list[str]) -> Any:
+def _blank_words(value: Any, words: list[str]) -> Any:
     if isinstance(value, str):
         for one in sorted(words, key=len, reverse=True):
             value = value.replace(one, INSTEAD)
         return value
-    return [_blanked(one, words) for one in value] if isinstance(value, list) else value
+    return [_blank_words(one, words) for one in value] if isinstance(value, list) else value

@@ -23,14 +23,14 @@ def parse_moment(text: str, now: int) -> int:
         return max(0, now - int(match[1]) * _UNITS[match[2][0].lower()])
     try:
         if re.fullmatch(r"\d{1,2}:\d\d(:\d\d)?", text):
-            return _latest(text, now)
+            return _latest_clock_time(text, now)
         return max(0, int(datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() * 1000))
     except (ValueError, OverflowError, OSError):
         fix = "Write 2025-11-16T10:45:00Z, 2025-11-16, 10:45, 2h or 3d."
         raise CommandRefused(f"{text[:60]!r} is no time", fix=fix) from None
 
 
-def _latest(clock: str, now: int) -> int:
+def _latest_clock_time(clock: str, now: int) -> int:
     """The last time that a clock on the wall showed it."""
     hour, minute, *second = (int(part) for part in clock.split(":"))
     here = datetime.fromtimestamp(now / 1000).astimezone()

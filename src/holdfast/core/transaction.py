@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import msgspec
 
 from holdfast.core import text
-from holdfast.core.decision import NOTHING, Decision, merge
-from holdfast.core.event import Event, dedupe_key, derived_event, near
+from holdfast.core.decision import NOTHING, Decision, merge_decisions
+from holdfast.core.event import Event, dedupe_key, derived_event, is_within_window
 from holdfast.core.feature import Decide, Feature
 from holdfast.core.job import Job
 from holdfast.core.kinds import HookPayload, ToolPayload
@@ -99,7 +99,9 @@ class Transaction:
         happening = dedupe_key(event)
         if not happening:
             return True
-        if near(happening, self.seen.get(happening), event.at) or self.engine.recent.knows(happening, event.at):
+        if is_within_window(happening, self.seen.get(happening), event.at) or self.engine.recent.knows(
+            happening, event.at
+        ):
             return False
         self.seen[happening] = event.at
         return True
@@ -199,7 +201,9 @@ class Transaction:
 
     def _merged(self, event: Event) -> Decision:
         settings = self._settings(event.project)
-        return merge(self._decide(f, d, event, settings) for f, d in self.engine.subscribers_of(event.kind).deciders)
+        return merge_decisions(
+            self._decide(f, d, event, settings) for f, d in self.engine.subscribers_of(event.kind).deciders
+        )
 
     def _decide(self, feature: Feature, decide: Decide, event: Event, settings: Mapping[str, Any]) -> Decision | None:
         try:
@@ -270,7 +274,7 @@ def undelivered_key(key: str) -> str:
 
 def decision_event(event: Event, decision: Decision) -> Event:
     """The record of an answer: what features count refusals and injections by."""
-    contexts = [InjectedContext(c.source, c.text, text.tokens(c.text)) for c in decision.contexts]
+    contexts = [InjectedContext(c.source, c.text, text.estimate_tokens(c.text)) for c in decision.contexts]
     data = event.data
     hook = data if isinstance(data, HookPayload) else None
     return Event(

@@ -15,7 +15,7 @@ GUARD = str(Path(__file__).with_name("guard.py"))
 LARGEST_OUTPUT = 8 << 20
 
 
-def run(
+def run_child(
     argv: Sequence[str],
     *,
     cwd: str | None = None,
@@ -24,9 +24,9 @@ def run(
     timeout: float = 60.0,
     nice: int = 10,
 ) -> Ran:
-    with started(argv, cwd=cwd, env=env, nice=nice) as process:
+    with started_child(argv, cwd=cwd, env=env, nice=nice) as process:
         readers = [_Collector(process.stdout), _Collector(process.stderr)]
-        feeding = threading.Thread(target=_feed, args=(process, stdin), daemon=True)
+        feeding = threading.Thread(target=_feed_stdin, args=(process, stdin), daemon=True)
         feeding.start()
         try:
             code = process.wait(timeout)
@@ -39,7 +39,7 @@ def run(
 
 
 @contextlib.contextmanager
-def started(
+def started_child(
     argv: Sequence[str], *, cwd: str | None = None, env: Mapping[str, str] | None = None, nice: int = 10
 ) -> Iterator[subprocess.Popen[bytes]]:
     """A guarded process; leaving the block ends it."""
@@ -92,7 +92,7 @@ class _Collector:
         return bytes(self._kept)
 
 
-def _feed(process: subprocess.Popen[bytes], data: bytes) -> None:
+def _feed_stdin(process: subprocess.Popen[bytes], data: bytes) -> None:
     with contextlib.suppress(OSError, ValueError):
         if process.stdin:
             process.stdin.write(data)

@@ -17,10 +17,10 @@ from holdfast.core.errors import CommandRefused, HoldfastError, StoreDamaged
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.core.replay import Rebuild
 from holdfast.daemon.cli_server import CliServer
-from holdfast.daemon.erase import erase, find_repetitions, shown_files
+from holdfast.daemon.erase import find_repetitions, run_erasure, shown_files
 from holdfast.daemon.erase_intent import new_intent
 from holdfast.ingest import imported
-from holdfast.ingest.server import listen, peer_is_owner, peer_of
+from holdfast.ingest.server import listen_on_socket, peer_is_owner, peer_of
 from holdfast.stores import backup, sqlite_path
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ encode = msgspec.json.Encoder(enc_hook=str).encode
 class Control:
     def __init__(self, daemon: "Daemon", committed: threading.Event) -> None:
         self._daemon, self._committed = daemon, committed
-        self._listening = listen(daemon.paths.control_socket)
+        self._listening = listen_on_socket(daemon.paths.control_socket)
         self._stopping = False
         self._open = 0
         self._cli_server = CliServer(daemon.paths)
@@ -118,13 +118,13 @@ class Control:
         yield {"done": True}
 
     def _status(self, request: Request) -> Iterator[dict[str, Any]]:
-        yield {"done": status(self._daemon, self.reader(), str(request.get("project") or ""))}
+        yield {"done": daemon_status(self._daemon, self.reader(), str(request.get("project") or ""))}
 
     def _view(self, request: Request) -> Iterator[dict[str, Any]]:
         app = self._daemon.app
         reader = self.reader()
         try:
-            call = app.call(request["name"], request.get("args") or {}, reader, **_asker(request))
+            call = app.call(request["name"], request.get("args") or {}, reader, **_caller_fields(request))
             yield {"done": app.view(request["name"], call)}
         finally:
             reader.close()
@@ -133,10 +133,10 @@ class Control:
         app = self._daemon.app
         reader = self.reader()
         try:
-            call = app.call(request["name"], request.get("args") or {}, reader, **_asker(request))
+            call = app.call(request["name"], request.get("args") or {}, reader, **_caller_fields(request))
             ask = app.command(request["name"], call)
             if ask.erase:
-                erase(self._daemon, new_intent(now_ms(), texts=ask.erase, events=ask.events))
+                run_erasure(self._daemon, new_intent(now_ms(), texts=ask.erase, events=ask.events))
             elif ask.events:
                 self._daemon.call(lambda: self._daemon.pipeline.commit_events(ask.events))
             if ask.refused:
@@ -154,7 +154,7 @@ class Control:
         sessions, projects = (tuple(map(str, request.get(name) or ())) for name in ("sessions", "projects"))
         if not (texts or sessions or projects):
             raise CommandRefused("nothing was named that is to be erased")
-        receipt = erase(self._daemon, new_intent(now_ms(), texts=texts, sessions=sessions, projects=projects))
+        receipt = run_erasure(self._daemon, new_intent(now_ms(), texts=texts, sessions=sessions, projects=projects))
         yield {"done": msgspec.structs.asdict(receipt)}
 
     def _shown_files(self, _request: Request) -> Iterator[dict[str, Any]]:
@@ -166,7 +166,7 @@ class Control:
 
     def _ingest(self, request: Request) -> Iterator[dict[str, Any]]:
         """Events that somebody else recorded, in batches of his making; what is there already stays one event."""
-        events = imported.accepted(request.get("events"), self._daemon.app.features)
+        events = imported.accept_imported_events(request.get("events"), self._daemon.app.features)
         outcomes = self._daemon.call(lambda: self._daemon.pipeline.commit_events(events, past=True)) if events else []
         self._daemon.call(self._daemon.pipeline.publish)
         yield {"done": {"taken": sum(1 for o in outcomes if o.seq), "known": sum(1 for o in outcomes if not o.seq)}}
@@ -197,7 +197,7 @@ class Control:
         if not path:
             raise CommandRefused("the store is PostgreSQL", fix="Back it up with pg_dump.")
         with self._daemon.copying:
-            yield {"done": {"path": str(backup.write(path, self._daemon.paths.backups, reason="by-hand"))}}
+            yield {"done": {"path": str(backup.write_backup(path, self._daemon.paths.backups, reason="by-hand"))}}
 
     def _rebuild(self, request: Request) -> Iterator[dict[str, Any]]:
         from holdfast.daemon.service import finish_rebuild
@@ -208,7 +208,7 @@ class Control:
             raise CommandRefused(f"there is no feature {named!r}")
         work = Rebuild(features, self.reader())
         yield from _with_progress(work)
-        differences = self._daemon.call(lambda: _compare(work))
+        differences = self._daemon.call(lambda: _compare_documents(work))
         if differences or request.get("write"):
             self._daemon.call(lambda: finish_rebuild(self._daemon, work))
         documents = sum(len(docs) for docs in work.docs.values())
@@ -274,7 +274,7 @@ def _no_such(_control: Control, request: Request) -> Iterator[dict[str, Any]]:
     yield {}
 
 
-def _asker(request: Request) -> dict[str, Any]:
+def _caller_fields(request: Request) -> dict[str, Any]:
     asked_from = {"session": str(request.get("session") or ""), "project": str(request.get("project") or "")}
     return {**asked_from, "caller": request.get("caller") or 0}
 
@@ -310,14 +310,14 @@ def _with_progress(work: Rebuild) -> Iterator[dict[str, Any]]:
             steps.clear()
 
 
-def _compare(work: Rebuild) -> list[str]:
+def _compare_documents(work: Rebuild) -> list[str]:
     """In the writer thread, so that log and documents are of one moment."""
     work.progress = None
     work.read()
     return work.differences()
 
 
-def status(daemon: "Daemon", reader: Reader, project: str = "") -> dict[str, Any]:
+def daemon_status(daemon: "Daemon", reader: Reader, project: str = "") -> dict[str, Any]:
     path = sqlite_path(daemon.app.store.url)
     return {
         "version": __version__,
@@ -334,7 +334,7 @@ def status(daemon: "Daemon", reader: Reader, project: str = "") -> dict[str, Any
         "memory_bytes": resident_bytes(),
         "hooks": hook_times(daemon.server.took.copy()),
         "notices": [str(n) for n in daemon.app.settings.for_project(project).notices],
-        "backups": [p.name for p in backup.listed(daemon.paths.backups)],
+        "backups": [p.name for p in backup.list_backups(daemon.paths.backups)],
         "now": int(time.time() * 1000),
     }
 
@@ -345,10 +345,10 @@ def hook_times(took: Collection[float]) -> dict[str, Any]:
         return {"answered": 0, "spread": []}
     ordered = sorted(took)
     shown = {name: round(ordered[min(len(ordered) - 1, int(len(ordered) * share))] * 1000, 3) for name, share in SHARES}
-    return {"answered": len(ordered), **shown, "spread": _spread(ordered)}
+    return {"answered": len(ordered), **shown, "spread": _time_histogram(ordered)}
 
 
-def _spread(ordered: Sequence[float]) -> list[dict[str, float]]:
+def _time_histogram(ordered: Sequence[float]) -> list[dict[str, float]]:
     """How many took less than each limit, and more than the one before."""
     ends = [bisect.bisect_right(ordered, limit / 1000) for limit in SPREAD_MS]
     return [{"ms": limit, "hooks": end - start} for limit, end, start in zip(SPREAD_MS, ends, [0, *ends], strict=False)]

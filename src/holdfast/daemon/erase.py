@@ -10,7 +10,7 @@ import msgspec
 
 from holdfast.app import App, now_ms
 from holdfast.core.engine import Committed
-from holdfast.core.erase import Quotation, build_eraser, excerpts
+from holdfast.core.erase import Quotation, build_eraser, find_excerpts
 from holdfast.core.errors import HoldfastError, StoreUnavailable
 from holdfast.core.event import own_event
 from holdfast.core.feature import Feature
@@ -54,20 +54,20 @@ def find_repetitions(daemon: "Daemon", text: str) -> list[Repetition]:
 
     def look() -> list[Repetition]:
         with daemon.app.store.transaction():
-            return list(_repetitions(daemon, quotation))
+            return list(_row_repetitions(daemon, quotation))
 
     rows: list[Repetition] = daemon.call(look)
     return [*rows, *_repeating_files(daemon, quotation, bool(rows))]
 
 
-def _repetitions(daemon: "Daemon", quotation: Quotation) -> Iterator[Repetition]:
+def _row_repetitions(daemon: "Daemon", quotation: Quotation) -> Iterator[Repetition]:
     for row in daemon.app.store.rows_with(quotation.probes):
         try:
             value = msgspec.json.decode(row.content)
         except (msgspec.DecodeError, UnicodeError):
             value = row.content.decode("utf-8", "replace")
         key = " ".join(str(part) for part in row.key)
-        for field, excerpt in excerpts(value, quotation):
+        for field, excerpt in find_excerpts(value, quotation):
             yield Repetition(row.table, key, field, excerpt)
 
 
@@ -79,7 +79,7 @@ def _repeating_files(daemon: "Daemon", quotation: Quotation, in_store: bool) -> 
             continue
         name = str(path.relative_to(paths.state))
         with contextlib.suppress(OSError):
-            if erase_files.quotes(path, [quotation]):
+            if erase_files.quotes_text(path, [quotation]):
                 yield Repetition(_kind_of_file(daemon, path), name, "", "")
             elif in_store and path.parent == paths.derived:
                 yield Repetition("index", name, "", "holds its words, not its text; it is made again without them")
@@ -90,7 +90,7 @@ def _repeating_files(daemon: "Daemon", quotation: Quotation, in_store: bool) -> 
         reader.close()
     for name in shown:
         with contextlib.suppress(OSError):
-            if erase_files.quotes(Path(name), [quotation]):
+            if erase_files.quotes_text(Path(name), [quotation]):
                 yield Repetition("file in a project", name, "", "")
 
 
@@ -103,7 +103,7 @@ def _kind_of_file(daemon: "Daemon", path: Path) -> str:
     return "journal" if daemon.paths.journal in (path, path.parent) else kind
 
 
-def erase(daemon: "Daemon", intent: EraseIntent) -> EraseFinished:
+def run_erasure(daemon: "Daemon", intent: EraseIntent) -> EraseFinished:
     """The intent is on disk before anything else happens; where a step fails, it stays and is tried again."""
     save_intent(daemon.paths, intent)
     return carry_out(daemon, intent)
@@ -245,11 +245,11 @@ class _Erasure:
         for path in erase_files.copies_of_database(self._paths, self._live):
             try:
                 rewrite_copy(path, self._rewrite_rows)
-                backup.check(path)
+                backup.check_database(path)
                 backup.remove_side_files(path)
                 self._receipt.copies += 1
             except (HoldfastError, apsw.Error):
-                backup.remove(path)  # Damaged: nobody can say what is in it.
+                backup.remove_copy(path)  # Damaged: nobody can say what is in it.
                 self._receipt.removed += 1
 
     def _rewrite_rows(self, db: apsw.Connection) -> int:
@@ -297,7 +297,7 @@ class _Erasure:
 
     def _quotes(self, path: Path) -> bool:
         try:
-            return erase_files.quotes(path, self._wanted)
+            return erase_files.quotes_text(path, self._wanted)
         except FileNotFoundError:
             return False
 

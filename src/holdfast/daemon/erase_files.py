@@ -14,7 +14,7 @@ SIDE_SUFFIXES = ("-wal", "-shm", "-journal")
 LARGEST_PLAIN = 256 << 20
 
 
-def quotes(path: Path, quotations: Sequence[Quotation]) -> bool:
+def quotes_text(path: Path, quotations: Sequence[Quotation]) -> bool:
     """Whether the raw bytes of a file have one of the texts, read piece by piece."""
     probes = [probe for quotation in quotations for probe in quotation.probes]
     with open(path, "rb", opener=_no_symlink) as file:
@@ -22,13 +22,13 @@ def quotes(path: Path, quotations: Sequence[Quotation]) -> bool:
         while piece := file.read(WINDOW):
             window = before + piece
             small = window.lower()
-            if any(probe in small for probe in probes) and _found(window, quotations):
+            if any(probe in small for probe in probes) and _window_quotes(window, quotations):
                 return True
             before = window[-OVERLAP:]
     return False
 
 
-def _found(window: bytes, quotations: Sequence[Quotation]) -> bool:
+def _window_quotes(window: bytes, quotations: Sequence[Quotation]) -> bool:
     text = window.decode("utf-8", "replace")
     return any(quotation.spans(text) for quotation in quotations)
 
@@ -54,7 +54,7 @@ def copies_of_database(paths: Paths, live: Path | None) -> list[Path]:
 
 def erase_in_file(path: Path, quotations: Sequence[Quotation]) -> bool:
     """A file of text is written anew without it, line by line so that JSON stays JSON; true when it changed."""
-    if not quotes(path, quotations):
+    if not quotes_text(path, quotations):
         return False
     if path.stat().st_size > LARGEST_PLAIN:
         path.unlink()
@@ -69,7 +69,7 @@ def erase_in_file(path: Path, quotations: Sequence[Quotation]) -> bool:
 
 
 def quotes_bytes(content: bytes, quotations: Sequence[Quotation]) -> bool:
-    return _found(content, quotations)
+    return _window_quotes(content, quotations)
 
 
 def remove_indexes(state: Path, projects: Sequence[str], quotations: Sequence[Quotation]) -> int:
@@ -82,7 +82,7 @@ def remove_indexes(state: Path, projects: Sequence[str], quotations: Sequence[Qu
         about = IndexDir(path).about()
         root = about.root if about else ""
         mine = any(root == p or root.startswith(f"{p.rstrip('/')}/") for p in projects)
-        if mine or any(quotes(file, quotations) for file in plain_files(path)):
+        if mine or any(quotes_text(file, quotations) for file in plain_files(path)):
             shutil.rmtree(path, ignore_errors=True)
             removed += 1
     return removed

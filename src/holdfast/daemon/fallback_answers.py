@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.core.agent import Agent, Hook
-from holdfast.core.decision import Delivery, deny
+from holdfast.core.decision import Delivery, deny_decision
 from holdfast.core.engine import Committed
 from holdfast.core.event import Event
 from holdfast.core.ports import Reader
@@ -74,12 +74,12 @@ class FallbackAnswers:
         for agent in self._agents.values():
             for hook in agent.hooks:
                 if hook.mode == "ask" and hook.kind in ("tool.started", "turn.ended"):
-                    record = _record(agent, hook, stand_in)
+                    record = _fallback_record(agent, hook, stand_in)
                     if record is not None:
                         yield record
 
 
-def _record(agent: Agent, hook: Hook, stand_in: StandIn) -> FallbackRecord | None:
+def _fallback_record(agent: Agent, hook: Hook, stand_in: StandIn) -> FallbackRecord | None:
     if not stand_in.rules:
         return FallbackRecord(agent.name, hook.event, stand_in.folder, stand_in.until)
     return _tool_record(agent, hook, stand_in) if hook.kind == "tool.started" else _stop_record(agent, hook, stand_in)
@@ -87,14 +87,20 @@ def _record(agent: Agent, hook: Hook, stand_in: StandIn) -> FallbackRecord | Non
 
 def _tool_record(agent: Agent, hook: Hook, stand_in: StandIn) -> FallbackRecord | None:
     rules = [rule for rule in stand_in.rules if rule.at_tool]
-    key = next((key for key in TOOL_KEYS if _read(agent, hook, {key: UNKNOWN_TOOL}).tool), "")
-    unknown = _concerned(rules, _read(agent, hook, {key: UNKNOWN_TOOL} if key else {}))
-    tools = [tool for tool in agent.tools if bool(_concerned(rules, _read(agent, hook, {key: tool}))) != bool(unknown)]
+    key = next((key for key in TOOL_KEYS if _read_event(agent, hook, {key: UNKNOWN_TOOL}).tool), "")
+    unknown = _concerned_rules(rules, _read_event(agent, hook, {key: UNKNOWN_TOOL} if key else {}))
+    tools = [
+        tool
+        for tool in agent.tools
+        if bool(_concerned_rules(rules, _read_event(agent, hook, {key: tool}))) != bool(unknown)
+    ]
     if not unknown and not (key and tools):
         return None
-    named = unknown or [rule for tool in tools for rule in _concerned(rules, _read(agent, hook, {key: tool}))]
+    named = unknown or [
+        rule for tool in tools for rule in _concerned_rules(rules, _read_event(agent, hook, {key: tool}))
+    ]
     values = tuple(f'"{tool}"' for tool in tools)
-    answer = _answer(agent, hook, named)
+    answer = _refusal_answer(agent, hook, named)
     sense = "except" if unknown else "only"
     return FallbackRecord(
         agent.name, hook.event, stand_in.folder, stand_in.until, sense, f'"{key}"' if values else "", values, answer
@@ -104,28 +110,28 @@ def _tool_record(agent: Agent, hook: Hook, stand_in: StandIn) -> FallbackRecord 
 def _stop_record(agent: Agent, hook: Hook, stand_in: StandIn) -> FallbackRecord | None:
     """Once, and only where the agent tells that it was held up already: nobody counts while the daemon is away."""
     rules = [rule for rule in stand_in.rules if rule.at_stop]
-    if not rules or not _read(agent, hook, {STOP_KEY: True}).get("again"):
+    if not rules or not _read_event(agent, hook, {STOP_KEY: True}).get("again"):
         return None
-    answer = _answer(agent, hook, rules)
+    answer = _refusal_answer(agent, hook, rules)
     return FallbackRecord(
         agent.name, hook.event, stand_in.folder, stand_in.until, "except", f'"{STOP_KEY}"', ("true",), answer
     )
 
 
-def _read(agent: Agent, hook: Hook, payload: Mapping[str, object]) -> Event:
+def _read_event(agent: Agent, hook: Hook, payload: Mapping[str, object]) -> Event:
     delivery = Delivery(key="", agent=agent.name, event=hook.event, mode="ask")
     return agent.read(delivery, {"hook_event_name": hook.event, **payload})
 
 
-def _concerned(rules: Sequence[Rule], event: Event) -> list[Rule]:
+def _concerned_rules(rules: Sequence[Rule], event: Event) -> list[Rule]:
     return [rule for rule in rules if any(way.named(event) for way in rule.ways)]
 
 
-def _answer(agent: Agent, hook: Hook, rules: Sequence[Rule]) -> bytes:
+def _refusal_answer(agent: Agent, hook: Hook, rules: Sequence[Rule]) -> bytes:
     names = ", ".join(dict.fromkeys(rule.name for rule in rules))
     text = (
         f"Refused: Holdfast's daemon could not be reached, and {names} says `when_unsure: deny`. Try again in a moment. "
         "A person can look with `holdfast doctor`, start it with `holdfast daemon start`, or go on without it by setting "
         "HOLDFAST_PAUSE=1 for the agent."
     )
-    return agent.write(_read(agent, hook, {}), deny(text))
+    return agent.write(_read_event(agent, hook, {}), deny_decision(text))

@@ -116,7 +116,7 @@ class FileWriter:
         )
 
 
-def put(file: File, footprint: Footprint | None = None) -> None:
+def put_file(file: File, footprint: Footprint | None = None) -> None:
     """For jobs: what they write is a result of theirs, which an uninstall leaves."""
     if file.content is None:
         file.path.unlink(missing_ok=True)

@@ -15,14 +15,14 @@ LIFELINE = 3
 
 def main() -> int:
     child = os.fork()
-    return _watch(child) if child else _become_the_program()
+    return _watch_child(child) if child else _become_the_program()
 
 
 def _become_the_program() -> int:
     os.setpgid(0, 0)
     os.close(LIFELINE)
     problem: OSError | None = None
-    for program in _places(sys.argv[1]):
+    for program in _program_paths(sys.argv[1]):
         try:
             os.execv(program, sys.argv[1:])
         except OSError as error:
@@ -31,7 +31,7 @@ def _become_the_program() -> int:
     os._exit(127)
 
 
-def _places(program: str) -> list[str]:
+def _program_paths(program: str) -> list[str]:
     """Where a program of that name may lie, as the shell would look for it."""
     if "/" in program:
         return [program]
@@ -39,8 +39,8 @@ def _places(program: str) -> list[str]:
     return [f"{folder or '.'}/{program}" for folder in path.split(":")]
 
 
-def _watch(child: int) -> int:
-    signal.signal(signal.SIGTERM, lambda *_: _kill(child))
+def _watch_child(child: int) -> int:
+    signal.signal(signal.SIGTERM, lambda *_: _kill_group(child))
     signal.signal(signal.SIGCHLD, lambda *_: None)
     ended, wake = os.pipe()
     os.set_blocking(wake, False)
@@ -48,17 +48,17 @@ def _watch(child: int) -> int:
     while True:
         pid, status = os.waitpid(child, os.WNOHANG)
         if pid:
-            _kill(child)  # What it left behind in its group.
+            _kill_group(child)  # What it left behind in its group.
             return os.waitstatus_to_exitcode(status) & 0xFF
         ready, _, _ = select.select([LIFELINE, ended], [], [])
         if LIFELINE in ready:
-            _kill(child)
+            _kill_group(child)
             os.waitpid(child, 0)
             return 137
         os.read(ended, 4096)
 
 
-def _kill(child: int) -> None:
+def _kill_group(child: int) -> None:
     try:
         os.killpg(child, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):

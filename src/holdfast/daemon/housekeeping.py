@@ -46,7 +46,7 @@ class Housekeeping:
         self._checked = True
         store = self._daemon.app.store
         try:
-            backup.check(path)
+            backup.check_database(path)
         except StoreDamaged as error:
             self._daemon.call(lambda error=error: self._daemon.repair_store(error, store))
 
@@ -60,13 +60,13 @@ class Housekeeping:
             return
         self._next_backup = time.monotonic() + 600
         settings = self._daemon.app.settings.for_project("")["backup"]
-        newest = next(iter(backup.listed(self._daemon.paths.backups)), None)
+        newest = next(iter(backup.list_backups(self._daemon.paths.backups)), None)
         # One from the future was made before the clock was set back.
         if newest and 0 <= time.time() - newest.stat().st_mtime < settings.hours * 3600:
             return
         try:
             with self._daemon.copying:
-                made = backup.write(path, self._daemon.paths.backups, keep=settings.keep)
+                made = backup.write_backup(path, self._daemon.paths.backups, keep=settings.keep)
             self._daemon.log("backup.written", path=made.name, bytes=made.stat().st_size)
         except HoldfastError as error:
             self._daemon.log.error("backup.failed", error)

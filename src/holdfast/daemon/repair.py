@@ -32,8 +32,8 @@ class Repair(msgspec.Struct):
 
 def check_head(database: Path, paths: Paths, high_water: int) -> None:
     """Before anything is written: a log that ends earlier than it did would be written over from there."""
-    backup.finish(database, paths.quarantine)
-    head = backup.head(database)
+    backup.finish_swap(database, paths.quarantine)
+    head = backup.last_seq_of_database(database)
     if head < high_water:
         raise StoreDamaged(f"the log ends at {head} and had come to {high_water}", where=str(database))
 
@@ -52,25 +52,25 @@ def _build_replacement(
     database: Path, paths: Paths, features: Sequence[Feature], expected_head: int, now: int
 ) -> Repair:
     result = Repair(quarantine=str(backup.free_place(paths.quarantine)))
-    fresh = backup.repair(database)
-    backup.remove(fresh)
-    result.backup = str(backup.restore(paths.backups, fresh) or "")
+    fresh = backup.replacement_path(database)
+    backup.remove_copy(fresh)
+    result.backup = str(backup.restore_backup(paths.backups, fresh) or "")
     store = open_store(f"sqlite:///{fresh}")
     try:
-        result.backup_head = _head(store)
-        result.salvaged = sum(_append_new(store, batch) for batch in _salvaged(database, result.backup_head))
-        reached = max(expected_head, backup.highest(database), result.backup_head)
+        result.backup_head = _store_head(store)
+        result.salvaged = sum(_append_new(store, batch) for batch in _salvaged_batches(database, result.backup_head))
+        reached = max(expected_head, backup.last_seq_of_damaged(database), result.backup_head)
         result.lost = reached - result.backup_head - result.salvaged
         _close_off(store, features, result, reached, now)
     finally:
         store.close()
-    backup.complete(fresh, database)
+    backup.complete_replacement(fresh, database)
     return result
 
 
 def swap_in(database: Path, result: Repair) -> None:
     """The caller has closed the damaged store."""
-    backup.exchange(database, Path(result.quarantine))
+    backup.swap_in_replacement(database, Path(result.quarantine))
 
 
 def _close_off(store: Store, features: Sequence[Feature], result: Repair, reached: int, now: int) -> None:
@@ -83,20 +83,20 @@ def _close_off(store: Store, features: Sequence[Feature], result: Repair, reache
             store.set_meta(version_key(feature), "")
 
 
-def _head(store: Store) -> int:
+def _store_head(store: Store) -> int:
     with store.transaction() as head:
         return head
 
 
-def _salvaged(damaged: Path, after: int) -> Iterator[list[Event]]:
-    rows = _readable(damaged, after)
-    while batch := [event for row in itertools.islice(rows, BATCH) for event in _events(row)]:
+def _salvaged_batches(damaged: Path, after: int) -> Iterator[list[Event]]:
+    rows = _readable_rows(damaged, after)
+    while batch := [event for row in itertools.islice(rows, BATCH) for event in _row_events(row)]:
         yield batch
 
 
-def _readable(damaged: Path, after: int) -> Iterator[tuple[Any, ...]]:
+def _readable_rows(damaged: Path, after: int) -> Iterator[tuple[Any, ...]]:
     with contextlib.suppress(apsw.Error, OSError):
-        yield from backup.salvage(damaged, after)
+        yield from backup.salvage_events(damaged, after)
 
 
 def _append_new(store: Store, events: list[Event]) -> int:
@@ -108,7 +108,7 @@ def _append_new(store: Store, events: list[Event]) -> int:
     return len(fresh)
 
 
-def _events(row: tuple[Any, ...]) -> list[Event]:
+def _row_events(row: tuple[Any, ...]) -> list[Event]:
     """None when the row itself is damaged."""
     seq, key, at, version, data, session, project, kind, tool, agent, size, digest, body = row
     with contextlib.suppress(Exception):

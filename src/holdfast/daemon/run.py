@@ -17,10 +17,10 @@ from holdfast.paths import WIPE_MARK, Paths, default_state_dir, private_folder, 
 def main(argv: list[str] | None = None) -> None:
     words = sys.argv[1:] if argv is None else argv
     state = Path(words[words.index("--state") + 1]) if "--state" in words[:-1] else default_state_dir()
-    sys.exit(run(Paths(state.absolute()), foreground="--foreground" in words))
+    sys.exit(run_daemon(Paths(state.absolute()), foreground="--foreground" in words))
 
 
-def run(paths: Paths, *, foreground: bool = False) -> int:
+def run_daemon(paths: Paths, *, foreground: bool = False) -> int:
     """0 when it served or another daemon does; 1 when it could not start (the reason is in run/failed)."""
     gc.disable()  # Nothing that is loaded now is garbage: looking for it would take a tenth of the start.
     try:
@@ -31,7 +31,7 @@ def run(paths: Paths, *, foreground: bool = False) -> int:
             return 0
         _finish_wipe(paths)
         log = Log(paths.log_file, echo=foreground)
-        return _serve(paths, lease, log)
+        return _serve_daemon(paths, lease, log)
     except (HoldfastError, OSError) as error:
         _tell_failure(paths, error)
         if foreground:
@@ -39,7 +39,7 @@ def run(paths: Paths, *, foreground: bool = False) -> int:
         return 1
 
 
-def _serve(paths: Paths, lease: Lease, log: Log) -> int:
+def _serve_daemon(paths: Paths, lease: Lease, log: Log) -> int:
     from holdfast.daemon.service import Daemon
 
     os.chdir(paths.state)
@@ -54,7 +54,7 @@ def _serve(paths: Paths, lease: Lease, log: Log) -> int:
         signal.signal(name, lambda number, _frame: daemon.stop(signal.Signals(number).name))
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     paths.failed.unlink(missing_ok=True)
-    _tune()
+    _tune_interpreter()
     log("daemon.serving", pid=os.getpid(), ms=round((time.monotonic() - began) * 1000))
     _close_start_lock()
     daemon.serve()
@@ -73,7 +73,7 @@ def _finish_wipe(paths: Paths) -> None:
     paths.prepare()
 
 
-def _tune() -> None:
+def _tune_interpreter() -> None:
     """Other threads must hand the interpreter back quickly when a hook arrives, and start-up objects never die."""
     sys.setswitchinterval(0.0005)
     gc.freeze()

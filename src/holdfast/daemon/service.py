@@ -12,7 +12,7 @@ import msgspec
 
 import holdfast as package
 from holdfast import __version__
-from holdfast.app import App, all_features, build, now_ms, open_settings, store_url
+from holdfast.app import App, all_features, build_app, now_ms, open_settings, store_url
 from holdfast.core.decision import Delivery
 from holdfast.core.engine import Committed, Engine, Outcome
 from holdfast.core.errors import HoldfastError, StoreDamaged
@@ -21,7 +21,7 @@ from holdfast.core.feature import Feature, WatchCall
 from holdfast.core.ids import delivery_key
 from holdfast.core.lazy import lazy_function
 from holdfast.core.ports import Store
-from holdfast.core.replay import Rebuild, outdated
+from holdfast.core.replay import Rebuild, outdated_features
 from holdfast.core.transaction import undelivered_answer, undelivered_event
 from holdfast.daemon import repair
 from holdfast.daemon.fallback_answers import FallbackAnswers
@@ -33,7 +33,7 @@ from holdfast.daemon.worker import Worker
 from holdfast.ingest.journal import AckLedger, Journal
 from holdfast.ingest.log import Log
 from holdfast.ingest.pipeline import IngestPipeline
-from holdfast.ingest.server import HookServer, listen
+from holdfast.ingest.server import HookServer, listen_on_socket
 from holdfast.ingest.spool import Drained, Spool
 from holdfast.ingest.store_guard import HighWaterMark, StoreGuard
 from holdfast.ingest.writer import WriterCalls
@@ -90,7 +90,7 @@ class Daemon:
         self._drain_at_start()
         self.status_lines = StatusLines(lambda: self.app, log)
         self.server = HookServer(
-            listen(paths.hook_socket),
+            listen_on_socket(paths.hook_socket),
             self._handle,
             self.calls,
             self._flush,
@@ -122,7 +122,7 @@ class Daemon:
         try:
             if database:
                 repair.check_head(database, self.paths, self.high_water_mark.head)
-            return build(self.paths, report=self._report)
+            return build_app(self.paths, report=self._report)
         except StoreDamaged as error:
             if not database:
                 raise
@@ -131,7 +131,7 @@ class Daemon:
                 database,
                 repair.build_replacement(database, self.paths, all_features(), self.high_water_mark.head, now_ms()),
             )
-            return build(self.paths, report=self._report)
+            return build_app(self.paths, report=self._report)
 
     def repair_store(self, error: StoreDamaged, store: Store) -> bool:
         """In the writer thread, perhaps in the middle of a batch, which is then tried again on what is restored."""
@@ -152,7 +152,7 @@ class Daemon:
         try:
             self.app.store.close()
             self._swap_in(database, replacement)
-            self.app = build(self.paths, report=self._report)
+            self.app = build_app(self.paths, report=self._report)
         except (HoldfastError, OSError) as problem:
             self.log.error("store.not-exchanged", problem)
             os.kill(os.getpid(), signal.SIGTERM)  # The next start finishes it; hooks spool meanwhile.
@@ -193,7 +193,11 @@ class Daemon:
     def _handle(self, deliveries: Sequence[Delivery]) -> list[Outcome] | None:
         outcomes = self.pipeline.accept(deliveries)
         self._raise_high_water_mark()
-        newer = [d.client for d in deliveries if d.client != __version__ and version(d.client) > version(__version__)]
+        newer = [
+            d.client
+            for d in deliveries
+            if d.client != __version__ and parse_version(d.client) > parse_version(__version__)
+        ]
         if newer:
             self._retire_for(newer[0])
         return outcomes
@@ -243,7 +247,7 @@ class Daemon:
         """A young log is replayed in milliseconds; an old one beside the hooks (`_Background.rebuild_outdated`)."""
         reader = self.app.store.reader()
         try:
-            old = outdated(self.app.features, reader)
+            old = outdated_features(self.app.features, reader)
             self.app.engine.suspend(f.name for f in old)
             if old and reader.head() <= SMALL_LOG:
                 finish_rebuild(self, Rebuild(old, reader))
@@ -335,7 +339,7 @@ def installed_build() -> tuple[int, ...]:
     return file_stat.st_dev, file_stat.st_ino, file_stat.st_mtime_ns, file_stat.st_size
 
 
-def version(text: str) -> tuple[int, ...]:
+def parse_version(text: str) -> tuple[int, ...]:
     parts = text.split(".")
     return tuple(int(p) for p in parts) if all(p.isdigit() for p in parts) else ()
 
@@ -397,7 +401,7 @@ class _Background:
     def rebuild_outdated(self) -> None:
         store = self._daemon.app.store
         reader = store.reader()
-        old = outdated(self._daemon.app.features, reader)
+        old = outdated_features(self._daemon.app.features, reader)
         if not old:
             reader.close()
             return

@@ -11,7 +11,7 @@ import msgspec
 from holdfast.app import App
 from holdfast.core.decision import Delivery
 from holdfast.core.ports import Reader, Store
-from holdfast.ingest.frames import answer
+from holdfast.ingest.frames import answer_frame
 from holdfast.ingest.log import Log
 
 VIEW = "sessions.statusline"
@@ -60,7 +60,7 @@ class StatusLines:
             sock, delivery = self._waiting.get()
             try:
                 sock.settimeout(SEND_S)
-                sock.sendall(answer(self._line(delivery).encode()))
+                sock.sendall(answer_frame(self._line(delivery).encode()))
             except OSError:
                 pass
             finally:
@@ -70,7 +70,7 @@ class StatusLines:
         """Nothing rather than an error: it stands on somebody's screen."""
         try:
             app = self._app()
-            line = app.view(VIEW, app.call(VIEW, _arguments(delivery), self._reader_of(app)))["text"]
+            line = app.view(VIEW, app.call(VIEW, _view_arguments(delivery), self._reader_of(app)))["text"]
             return f"{line}\n" if line else ""
         except Exception as error:
             self._log.error("statusline.failed", error)
@@ -84,7 +84,7 @@ class StatusLines:
         return self._reader
 
 
-def _arguments(delivery: Delivery) -> dict[str, Any]:
+def _view_arguments(delivery: Delivery) -> dict[str, Any]:
     try:
         agent_status = decode(delivery.body[:LARGEST_INPUT])
     except (msgspec.DecodeError, msgspec.ValidationError, RecursionError):

@@ -10,19 +10,19 @@ from holdfast.paths import Paths
 LABEL = "dev.holdfast.daemon"
 
 
-def service(kind: str, paths: Paths) -> tuple[str, Path, str]:
+def service_file(kind: str, paths: Paths) -> tuple[str, Path, str]:
     """(text, where it belongs, the command that makes it count)."""
     command = [sys.executable, "-P", "-m", "holdfast.daemon", "--state", str(paths.state), "--foreground"]
     if kind == "systemd":
         unit_file = Path.home() / ".config/systemd/user/holdfast.service"
-        return _systemd(command), unit_file, "systemctl --user enable --now holdfast"
+        return _systemd_unit(command), unit_file, "systemctl --user enable --now holdfast"
     if kind == "launchd":
         unit_file = Path.home() / f"Library/LaunchAgents/{LABEL}.plist"
-        return _launchd(command), unit_file, f"launchctl load {unit_file}"
+        return _launchd_plist(command), unit_file, f"launchctl load {unit_file}"
     raise CommandRefused(f"there is no kind of service {kind!r}", fix="Use systemd or launchd.")
 
 
-def _systemd(command: list[str]) -> str:
+def _systemd_unit(command: list[str]) -> str:
     words = " ".join('"' + word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%") + '"' for word in command)
     return f"""[Unit]
 Description=Holdfast keeps the state of AI coding sessions
@@ -37,7 +37,7 @@ WantedBy=default.target
 """
 
 
-def _launchd(command: list[str]) -> str:
+def _launchd_plist(command: list[str]) -> str:
     words = "\n".join(f"    <string>{escape(word)}</string>" for word in command)
     return f"""<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">

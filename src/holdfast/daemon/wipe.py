@@ -7,7 +7,7 @@ from pathlib import Path
 
 from holdfast.core.decision import Delivery
 from holdfast.core.errors import HoldfastError
-from holdfast.ingest.frames import BadFrame, as_delivery, records
+from holdfast.ingest.frames import BadFrame, as_delivery, split_spool_records
 from holdfast.paths import WIPE_MARK, Paths, emergency_spools, private_folder, sync_folder, write_atomically
 from holdfast.stores import sqlite_path
 
@@ -30,10 +30,10 @@ def finish_wipe(paths: Paths, url: str) -> None:
     still_needed = (paths.run, mark_of(paths), paths.lease, paths.start_lock)
     for path in sorted(paths.state.iterdir()):
         if path != paths.run:
-            _remove(path)
+            _remove_path(path)
     for path in sorted(paths.run.iterdir()):
         if path not in still_needed:
-            _remove(path)
+            _remove_path(path)
     sync_folder(paths.state)
     mark_of(paths).unlink(missing_ok=True)
     sync_folder(paths.run)
@@ -48,7 +48,7 @@ def remove_state(paths: Paths) -> None:
             folder.rmdir()
 
 
-def _remove(path: Path) -> None:
+def _remove_path(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -76,7 +76,7 @@ def _remove_emergency_spools(paths: Paths) -> None:
 
 def _first_delivery(path: Path) -> Delivery | None:
     try:
-        frames, _ = records(path.read_bytes())
+        frames, _ = split_spool_records(path.read_bytes())
         return as_delivery(frames[0]) if frames else None
     except (OSError, BadFrame, ValueError, HoldfastError):
         return None

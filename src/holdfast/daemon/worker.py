@@ -14,7 +14,7 @@ from holdfast.core.job import MAX_ATTEMPTS, ClaimedJob, Job, delay_s
 from holdfast.core.machine import machine_id
 from holdfast.core.ports import Reader, Store
 from holdfast.daemon import children
-from holdfast.daemon.files import put
+from holdfast.daemon.files import put_file
 from holdfast.footprint import Footprint
 from holdfast.ingest.log import Log
 from holdfast.ingest.pipeline import IngestPipeline
@@ -162,8 +162,8 @@ class Worker:
                 now=self._clock(),
                 state_dir=self._state_dir,
                 cancelled=self._stopping.is_set,
-                run=children.run,
-                put=lambda file: put(file, self._footprint),
+                run=children.run_child,
+                put=lambda file: put_file(file, self._footprint),
             )
             events = list(handler(call))
             self._calls.call(lambda: self._pipeline.commit_events(events, also=lambda store: self._finish(store, job)))

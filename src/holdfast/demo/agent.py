@@ -24,15 +24,15 @@ def main() -> None:
             tools.append(subprocess.Popen([sys.executable, "-I", "-S", "-c", RUNNING], stdin=subprocess.PIPE))
             answer: dict[str, Any] = {"pid": tools[-1].pid}
         elif request["at"]:
-            answer = {"out": then(request, sys.argv[2])}
+            answer = {"out": run_hook_forked(request, sys.argv[2])}
         else:
-            answer = {"out": now(request)}
+            answer = {"out": run_hook_command(request)}
         print(json.dumps(answer), flush=True)
     for tool in tools:
         tool.communicate()
 
 
-def now(request: dict[str, Any]) -> str:
+def run_hook_command(request: dict[str, Any]) -> str:
     """The installed command."""
     done = subprocess.run(
         [*request["command"], *request["words"]], input=request["body"].encode(), env=request["env"], cwd=request["cwd"],
@@ -42,7 +42,7 @@ def now(request: dict[str, Any]) -> str:
     return value
 
 
-def then(request: dict[str, Any], folder: str) -> str:
+def run_hook_forked(request: dict[str, Any], folder: str) -> str:
     """The Python client in a process of its own, at the time it is told: forked, which is 20 times as quick as started."""
     body = tempfile.TemporaryFile()  # noqa: SIM115 - it goes with the process
     body.write(request["body"].encode())

@@ -10,7 +10,7 @@ _now = time.time_ns
 MILLION = 1_000_000
 
 
-def _shared(path: Path) -> memoryview:
+def _shared_number(path: Path) -> memoryview:
     """The file as one signed number: what one process writes, the other sees at once."""
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -25,7 +25,7 @@ class Clock:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._offset_ns = _shared(path)
+        self._offset_ns = _shared_number(path)
 
     def now(self) -> int:
         return (_now() + self._offset_ns[0]) // MILLION
@@ -40,8 +40,8 @@ class Clock:
         self._offset_ns[0] = at * MILLION - _now()
 
 
-def believe(path: Path) -> None:
+def use_demo_clock(path: Path) -> None:
     """From here on this process takes the day's clock for the time. Before anything else is imported."""
-    offset_ns = _shared(path)
+    offset_ns = _shared_number(path)
     time.time_ns = lambda: _now() + offset_ns[0]
     time.time = lambda: (_now() + offset_ns[0]) / 1e9

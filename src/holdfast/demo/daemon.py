@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from holdfast.demo.clock import believe
+from holdfast.demo.clock import use_demo_clock
 
 LOOK_EVERY_S = 0.02
 """Hours pass in a second: jobs that are due at a quarter past must not wait until half past."""
@@ -12,7 +12,7 @@ FRESH_S = 0.0
 
 
 def main() -> None:
-    believe(Path(sys.argv.pop(1)))
+    use_demo_clock(Path(sys.argv.pop(1)))
     from holdfast import git_context
     from holdfast.daemon import worker
     from holdfast.daemon.run import main as serve

@@ -32,7 +32,7 @@ class Dialect(Protocol):
     def say(self, stage: Stage, moment: Moment, done: Payload) -> Iterator[Said]: ...
 
 
-def iso(at: int) -> str:
+def iso_time(at: int) -> str:
     return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -228,7 +228,7 @@ class Gemini:
     def say(self, stage: Stage, moment: Moment, done: Payload) -> Iterator[Said]:
         common = {"session_id": stage.cast.id, "transcript_path": str(self.transcript(stage)), "cwd": str(stage.root)}
         for event, fields in self._said(stage, moment, done):
-            yield event, {**common, "hook_event_name": event, "timestamp": iso(moment.at), **fields}
+            yield event, {**common, "hook_event_name": event, "timestamp": iso_time(moment.at), **fields}
 
     def _said(self, stage: Stage, moment: Moment, done: Payload) -> Iterator[Said]:
         step = moment.step
@@ -309,7 +309,7 @@ class Transcript:
         self._window = FIRST if self._window > FULL else self._window + PER_ANSWER
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._path.open("a") as file:
-            file.write(json.dumps(self._line(iso(at), 90 + words * 2)) + "\n")
+            file.write(json.dumps(self._line(iso_time(at), 90 + words * 2)) + "\n")
 
     def compacted(self) -> None:
         self._window = FIRST

@@ -76,22 +76,22 @@ def read_day(path: Path, ends: int) -> Day:
     from ruamel.yaml import YAML
 
     script = YAML(typ="safe").load(path)
-    shift = ends - minutes(script["ends"]) * 60_000
+    shift = ends - clock_minutes(script["ends"]) * 60_000
     casts = [
         Cast(
             name=one["name"], agent=one["agent"], model=one.get("model", ""), project=one["project"],
-            begins=shift + minutes(one["begins"]) * 60_000, steps=tuple(one["steps"]),
+            begins=shift + clock_minutes(one["begins"]) * 60_000, steps=tuple(one["steps"]),
             source=one.get("source", "startup"),
         )
         for one in script["sessions"]
     ]  # fmt: skip
-    begins = shift + minutes(script["begins"]) * 60_000
+    begins = shift + clock_minutes(script["begins"]) * 60_000
     return Day(
         script["projects"], script["settings"], tuple(casts), tuple(script["goes_on"]), script["weeks"], begins, ends
     )
 
 
-def minutes(clock: str) -> int:
+def clock_minutes(clock: str) -> int:
     hours, _, rest = clock.partition(":")
     return int(hours) * 60 + int(rest)
 
@@ -113,7 +113,7 @@ class _Telling:
         for step in steps:
             what = next(name for name in step if name in GAPS_S)
             self.at += int(
-                1000 * float(step.get("after", GAPS_S[what] * PACE * _sway(self.cast.name, next(self._numbers))))
+                1000 * float(step.get("after", GAPS_S[what] * PACE * _pace_factor(self.cast.name, next(self._numbers))))
             )
             if what == "prompt":
                 self.turn += 1
@@ -130,7 +130,7 @@ class _Telling:
     def _tool(self, what: str, step: Step, lane: str) -> Iterator[Moment]:
         number = next(self._numbers)
         call = f"toolu_{uuid.uuid5(NAMES, f'{self.cast.name} {number}').hex[:22]}"
-        ms = int(step.get("ms", TAKES_MS[what] * _sway(call, number)))
+        ms = int(step.get("ms", TAKES_MS[what] * _pace_factor(call, number)))
         yield self._moment("before", step, call=call, lane=lane)
         self.at += ms
         yield self._moment("after", step, call=call, lane=lane, ms=ms)
@@ -159,6 +159,6 @@ class _Telling:
         return Moment(self.at, next(self._numbers), self.cast, what, step or {}, **more)
 
 
-def _sway(*seed: object) -> float:
+def _pace_factor(*seed: object) -> float:
     """People and models are never equally fast, but the day is the same each time: 0.55 to 1.75."""
     return 0.55 + uuid.uuid5(NAMES, " ".join(map(str, seed))).int % 1000 / 833

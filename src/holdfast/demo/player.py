@@ -22,7 +22,7 @@ from holdfast.demo.clock import Clock
 from holdfast.demo.dialects import DIALECTS, Stage, Transcript
 from holdfast.demo.moments import Cast, Day, Moment, read_day
 from holdfast.demo.repos import Repo
-from holdfast.demo.weeks import records
+from holdfast.demo.weeks import session_records
 
 # The agents' processes: each session of the day has its own, and a crash is a real one.
 
@@ -49,16 +49,16 @@ class Troupe:
 
     def leave(self, cast: Cast) -> None:
         if process := self._running.pop(cast.id, None):
-            _end(process)
+            _end_process(process)
 
     def crash(self, cast: Cast) -> None:
         process = self._running.pop(cast.id)
         process.send_signal(signal.SIGKILL)
-        _end(process)
+        _end_process(process)
 
     def close(self) -> None:
         for process in self._running.values():
-            _end(process)
+            _end_process(process)
         self._running = {}
 
     def _start(self, cast: Cast) -> subprocess.Popen[str]:
@@ -69,7 +69,7 @@ class Troupe:
         return self._running[cast.id]
 
 
-def _end(process: subprocess.Popen[str]) -> None:
+def _end_process(process: subprocess.Popen[str]) -> None:
     assert process.stdin and process.stdout
     process.stdin.close()
     process.stdout.close()
@@ -179,7 +179,7 @@ class Player:
 
     def _recorded(self, clock: Clock, moments: list[Moment]) -> None:
         self._serve([sys.executable, "-P", "-m", "holdfast.demo.daemon", str(clock.path)])
-        client.ask("ingest", events=list(records(self.day.weeks, self.root, self.day.begins, WEEKS)))
+        client.ask_daemon("ingest", events=list(session_records(self.day.weeks, self.root, self.day.begins, WEEKS)))
         for number, moment in enumerate(moments):
             at = clock.move_to(moment.at)
             if number % 25 == 0:
@@ -202,7 +202,7 @@ class Player:
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         deadline = time.monotonic() + PATIENCE_S
-        while not _serves():
+        while not _daemon_serves():
             if time.monotonic() > deadline:
                 raise DaemonUnreachable("the demo's daemon does not serve", fix=f"See {self.state}/logs")
             time.sleep(0.01)
@@ -212,7 +212,7 @@ class Player:
             case "crash":
                 self._settle(needed=True)
                 self.troupe.crash(moment.cast)
-                client.command("sessions.recover", kind="lost")  # As the watch would say a few seconds later.
+                client.run_command("sessions.recover", kind="lost")  # As the watch would say a few seconds later.
             case "person":
                 self._commanded(moment)
             case "after" if moment.call in self._denied:
@@ -298,7 +298,7 @@ class Player:
             args |= {"repo": f"{root}/.git", "branch": self.repos[moment.cast.project].git("branch --show-current", 0)}
         session = "" if step.get("alone") else moment.cast.id
         try:
-            client.ask("command", name=step["person"], args=args, session=session, project=root)
+            client.ask_daemon("command", name=step["person"], args=args, session=session, project=root)
         except HoldfastError as error:
             self.played.surprises.append(f"{moment.cast.name}: {step['person']}: {error.message}")
 
@@ -311,13 +311,15 @@ class Player:
         self._patience -= time.monotonic() - began
 
     def _due(self) -> bool:
-        now = client.ask("status")["now"]
-        return any(job["kind"] in LOOKS and not job["dead"] and job["run_at"] <= now for job in client.ask("jobs"))
+        now = client.ask_daemon("status")["now"]
+        return any(
+            job["kind"] in LOOKS and not job["dead"] and job["run_at"] <= now for job in client.ask_daemon("jobs")
+        )
 
 
-def _serves() -> bool:
+def _daemon_serves() -> bool:
     try:
-        list(client.stream("status", start=False))
+        list(client.stream_replies("status", start=False))
     except HoldfastError:
         return False
     return True

@@ -30,7 +30,7 @@ class Repo:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
         os.utime(file, (at / 1000, at / 1000))
-        return {"file": str(file), "before": before, "after": text, "hunks": hunks(before, text)}
+        return {"file": str(file), "before": before, "after": text, "hunks": patch_hunks(before, text)}
 
     def edit(self, path: str, old: str, new: str, at: int) -> dict[str, Any]:
         before = (self.root / path).read_text()
@@ -40,7 +40,7 @@ class Repo:
 
     def git(self, words: str, at: int) -> str:
         """By a shell, as agents do it; the user's own git settings are not asked."""
-        command = " ".join(["git", *map(_quoted, (*AUTHOR, *NO_SIGNING)), words])
+        command = " ".join(["git", *map(_quote_word, (*AUTHOR, *NO_SIGNING)), words])
         when = f"{at // 1000} +0000"
         env = {
             "PATH": os.environ["PATH"], "HOME": str(self._home), "GIT_CONFIG_NOSYSTEM": "1",
@@ -52,18 +52,18 @@ class Repo:
         return (done.stdout + done.stderr).strip()
 
 
-def _quoted(word: str) -> str:
+def _quote_word(word: str) -> str:
     return f"'{word}'"
 
 
-def hunks(before: str, after: str) -> list[dict[str, Any]]:
+def patch_hunks(before: str, after: str) -> list[dict[str, Any]]:
     """As Claude Code writes a patch."""
     old, new = before.splitlines(), after.splitlines()
     groups = difflib.SequenceMatcher(a=old, b=new, autojunk=False).get_grouped_opcodes(CONTEXT_LINES)
-    return [_hunk(old, new, group) for group in groups]
+    return [_patch_hunk(old, new, group) for group in groups]
 
 
-def _hunk(old: list[str], new: list[str], group: list[tuple[str, int, int, int, int]]) -> dict[str, Any]:
+def _patch_hunk(old: list[str], new: list[str], group: list[tuple[str, int, int, int, int]]) -> dict[str, Any]:
     lines: list[str] = []
     for tag, i1, i2, j1, j2 in group:
         if tag == "equal":

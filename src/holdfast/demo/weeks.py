@@ -20,24 +20,26 @@ AGENTS = ("claude-code", "claude-code", "codex", "gemini")
 Record = dict[str, Any]
 
 
-def records(titles: dict[str, list[str]], root: Path, begins: int, weeks: int) -> Iterator[Record]:
+def session_records(titles: dict[str, list[str]], root: Path, begins: int, weeks: int) -> Iterator[Record]:
     """Oldest first. It began slowly: what came later is more."""
     for days_ago in range(weeks * 7, 0, -1):
         morning = begins - days_ago * DAY_MS
         weekday = datetime.fromtimestamp(morning / 1000, UTC).weekday()
         full = BUSY[weekday] * (1 - days_ago / (weeks * 9))
-        for number in range(round(full * (0.4 + _dice(days_ago, "day") * 0.9))):
-            yield from _session(titles, root, morning, days_ago, number)
+        for number in range(round(full * (0.4 + _seeded_fraction(days_ago, "day") * 0.9))):
+            yield from _one_session_records(titles, root, morning, days_ago, number)
 
 
-def _session(titles: dict[str, list[str]], root: Path, morning: int, days_ago: int, number: int) -> Iterator[Record]:
+def _one_session_records(
+    titles: dict[str, list[str]], root: Path, morning: int, days_ago: int, number: int
+) -> Iterator[Record]:
     seed = f"{days_ago} {number}"
     project = _one_of(list(titles), seed, "project")
     agent = _one_of(AGENTS, seed, "agent")
-    at = morning + int((number * 1.6 + _dice(seed, "when")) * HOUR_MS)
-    ms = int((6 + 50 * _dice(seed, "long") ** 2) * MINUTE_MS)
-    tools = 4 + int(60 * _dice(seed, "tools") ** 2)
-    failed = int(tools * 0.15 * _dice(seed, "failed"))
+    at = morning + int((number * 1.6 + _seeded_fraction(seed, "when")) * HOUR_MS)
+    ms = int((6 + 50 * _seeded_fraction(seed, "long") ** 2) * MINUTE_MS)
+    tools = 4 + int(60 * _seeded_fraction(seed, "tools") ** 2)
+    failed = int(tools * 0.15 * _seeded_fraction(seed, "failed"))
     session = str(uuid.uuid5(NAMES, f"weeks {seed}"))
     title = _one_of(titles[project], seed, "title")
 
@@ -60,9 +62,9 @@ def _session(titles: dict[str, list[str]], root: Path, morning: int, days_ago: i
     yield record("session.ended", at + ms + MINUTE_MS, reason="exit")
 
 
-def _dice(*seed: object) -> float:
+def _seeded_fraction(*seed: object) -> float:
     return uuid.uuid5(NAMES, " ".join(map(str, seed))).int % 10_000 / 10_000
 
 
 def _one_of(choices: Any, *seed: object) -> Any:
-    return choices[int(_dice(*seed) * len(choices))]
+    return choices[int(_seeded_fraction(*seed) * len(choices))]

@@ -23,7 +23,7 @@ from holdfast.core.agent import Agent
 from holdfast.core.errors import HoldfastError, InstallRefused
 from holdfast.core.times import format_bytes
 from holdfast.install import hooks
-from holdfast.install.locations import is_present, levels, settings_file
+from holdfast.install.locations import install_levels, is_present, settings_file
 from holdfast.install.mcp_servers import tools_of
 from holdfast.paths import INTENT_SUFFIX, plain_files
 
@@ -45,26 +45,26 @@ PLUGIN = "holdfast@"
 
 
 def check_agents() -> Iterator[Finding]:
-    project = Path(client.project())
+    project = Path(client.current_project())
     for agent in AGENTS.values():
         try:
-            installed_at = [level for level in levels(agent) if hooks.installed(agent, level, project)]
+            installed_at = [level for level in install_levels(agent) if hooks.installed_hooks(agent, level, project)]
         except InstallRefused as refusal:
             yield Finding(refusal.problem, refusal.fix or "repair that file")
             continue
         for level in installed_at:
-            yield from _at(agent, level, project)
-        yield from _doubles(agent, project)
-        yield from _tools(agent, project)
+            yield from _check_hooks(agent, level, project)
+        yield from _check_double_hooks(agent, project)
+        yield from _check_mcp_server(agent, project)
         if installed_at:
             yield from _too_old(agent)
         elif is_present(agent) and not (agent.name == "claude-code" and plugin_is_on(project)):
             yield Finding(f"{agent.title} is here, but has no hooks of ours", f"holdfast install --agent {agent.name}")
 
 
-def _at(agent: Agent, level: str, project: Path) -> Iterator[Finding]:
-    for problem in hooks.verify(agent, level, project):
-        again = partial(hooks.install, agent, level, project)
+def _check_hooks(agent: Agent, level: str, project: Path) -> Iterator[Finding]:
+    for problem in hooks.verify_installation(agent, level, project):
+        again = partial(hooks.install_hooks, agent, level, project)
         yield Finding(problem, f"holdfast install --agent {agent.name} --{level}", again)
     problem, mend = trust_problem(agent, level, project)
     if problem:
@@ -75,29 +75,31 @@ def trust_problem(agent: Agent, level: str, project: Path) -> tuple[str, str]:
     """Why the agent does not run hooks that are in its settings, and what changes that."""
     if agent.name != "codex":
         return "", ""
-    problem = _untrusted(settings_file(agent, level, project), level, project)
+    problem = _codex_trust_problem(settings_file(agent, level, project), level, project)
     return problem, "start codex, type /hooks, and trust Holdfast's" if problem else ""
 
 
-def _tools(agent: Agent, project: Path) -> Iterator[Finding]:
+def _check_mcp_server(agent: Agent, project: Path) -> Iterator[Finding]:
     """Our MCP server, where it is named: a program that moved is one the agent cannot start."""
     tools = tools_of(agent)
     if tools is None:
         return
-    for level in levels(tools):
+    for level in install_levels(tools):
         with contextlib.suppress(InstallRefused):
-            for problem in hooks.verify(tools, level, project) if hooks.installed(tools, level, project) else ():
-                again = partial(hooks.install, tools, level, project)
+            for problem in (
+                hooks.verify_installation(tools, level, project) if hooks.installed_hooks(tools, level, project) else ()
+            ):
+                again = partial(hooks.install_hooks, tools, level, project)
                 yield Finding(f"MCP: {problem}", f"holdfast install --agent {agent.name} --{level}", again)
 
 
-def _doubles(agent: Agent, project: Path) -> Iterator[Finding]:
-    for double in hooks.doubles(agent, project)[:1]:
+def _check_double_hooks(agent: Agent, project: Path) -> Iterator[Finding]:
+    for double in hooks.duplicate_hooks(agent, project)[:1]:
         where = " and ".join(str(path) for path in double.paths)
         mend = f"holdfast uninstall --agent {agent.name} --project"
         yield Finding(f"{agent.title} runs our hooks twice: {where} (each event is kept once)", mend)
     if agent.name == "claude-code" and plugin_is_on(project):
-        there = [level for level in levels(agent) if hooks.installed(agent, level, project)]
+        there = [level for level in install_levels(agent) if hooks.installed_hooks(agent, level, project)]
         if there:
             mend = f"holdfast uninstall --agent claude-code --{there[0]}"
             yield Finding("Claude Code runs our hooks twice: by its settings and by the plugin", mend)
@@ -105,11 +107,11 @@ def _doubles(agent: Agent, project: Path) -> Iterator[Finding]:
 
 def plugin_is_on(project: Path) -> bool:
     files = [Path.home() / ".claude/settings.json", project / ".claude/settings.json"]
-    tables = [_table(_json(file), "enabledPlugins") for file in files]
+    tables = [_inner_table(_read_json(file), "enabledPlugins") for file in files]
     return any(on for table in tables for name, on in table.items() if name.startswith(PLUGIN))
 
 
-def _json(file: Path) -> dict[str, Any]:
+def _read_json(file: Path) -> dict[str, Any]:
     try:
         content = json.loads(file.read_bytes())
     except (OSError, ValueError):
@@ -117,22 +119,22 @@ def _json(file: Path) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def _untrusted(file: Path, level: str, project: Path) -> str:
+def _codex_trust_problem(file: Path, level: str, project: Path) -> str:
     """Codex remembers in its own settings which hooks its user has reviewed, and runs no others."""
     try:
         config = tomllib.loads((Path.home() / ".codex" / "config.toml").read_text())
     except (OSError, ValueError):
         config = {}
-    trusted = _table(_table(config, "projects"), str(project)).get("trust_level") == "trusted"
+    trusted = _inner_table(_inner_table(config, "projects"), str(project)).get("trust_level") == "trusted"
     if level == "project" and not trusted:
         return f"Codex does not trust {project}, so it runs no hooks of {file}"
-    reviewed = _table(_table(config, "hooks"), "state")
-    if not any(str(file) in name and _table(reviewed, name).get("trusted_hash") for name in reviewed):
+    reviewed = _inner_table(_inner_table(config, "hooks"), "state")
+    if not any(str(file) in name and _inner_table(reviewed, name).get("trusted_hash") for name in reviewed):
         return f"Codex skips the hooks in {file} until they are reviewed"
     return ""
 
 
-def _table(value: dict[str, Any], name: str) -> dict[str, Any]:
+def _inner_table(value: dict[str, Any], name: str) -> dict[str, Any]:
     table = value.get(name)
     return table if isinstance(table, dict) else {}
 
@@ -167,8 +169,8 @@ def _run_check(check: Callable[[], Iterator[Finding]]) -> list[Finding]:
         return [Finding(str(error), "holdfast doctor")]
 
 
-def _permissions() -> Iterator[Finding]:
-    paths = client.paths()
+def _check_permissions() -> Iterator[Finding]:
+    paths = client.state_paths()
     expected_modes = dict.fromkeys((paths.state, paths.run, paths.spool, paths.backups, paths.logs), 0o700)
     expected_modes |= dict.fromkeys((paths.database, paths.log_file), 0o600)
     for path, mode in expected_modes.items():
@@ -197,9 +199,9 @@ def _close_files(paths: list[Path]) -> None:
         path.chmod(0o600)
 
 
-def _erasures() -> Iterator[Finding]:
+def _check_erasures() -> Iterator[Finding]:
     """What was to be erased and is not gone yet."""
-    run = client.paths().run
+    run = client.state_paths().run
     waiting = [p for p in run.glob(f"*{INTENT_SUFFIX}") if time.time() - p.stat().st_mtime > STALE_ERASURE_S]
     if waiting:
         yield Finding(f"{len(waiting)} erasures are not finished", "holdfast daemon restart")
@@ -210,20 +212,20 @@ def missing_git() -> str:
     return "" if shutil.which("git") else "git is not on the PATH: branches and commits are not recorded"
 
 
-def _git() -> Iterator[Finding]:
+def _check_git() -> Iterator[Finding]:
     if problem := missing_git():
         yield Finding(problem, "install git, then: holdfast daemon restart")
 
 
-def _sqlite() -> Iterator[Finding]:
+def _check_sqlite() -> Iterator[Finding]:
     version = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
     if version < OLDEST_SQLITE:
         yield Finding(f"SQLite {apsw.sqlite_lib_version()} can corrupt a database", "pip install --upgrade apsw")
 
 
-def _daemon() -> Iterator[Finding]:
-    failed = client.paths().failed
-    if client.running() or not client.paths().state.exists():
+def _check_daemon() -> Iterator[Finding]:
+    failed = client.state_paths().failed
+    if client.running_pid() or not client.state_paths().state.exists():
         return
     if failed.exists():
         yield Finding(
@@ -231,19 +233,21 @@ def _daemon() -> Iterator[Finding]:
         )
 
 
-def _spool() -> Iterator[Finding]:
-    folder = client.paths().spool
+def _check_spool() -> Iterator[Finding]:
+    folder = client.state_paths().spool
     waiting = [p for p in folder.iterdir() if p.stat().st_size] if folder.is_dir() else []
     old = [p for p in waiting if time.time() - p.stat().st_mtime > STALE_SPOOL_S]
     if old:
         total = sum(p.stat().st_size for p in old)
-        yield Finding(f"{format_bytes(total)} wait in the spool", "holdfast daemon start", lambda: client.ask("drain"))
+        yield Finding(
+            f"{format_bytes(total)} wait in the spool", "holdfast daemon start", lambda: client.ask_daemon("drain")
+        )
 
 
-def _store() -> Iterator[Finding]:
-    if not client.running():
+def _check_store() -> Iterator[Finding]:
+    if not client.running_pid():
         return
-    answer = client.ask("status")
+    answer = client.ask_daemon("status")
     limit = open_settings().for_project("")["store"].size_warn_mb
     if answer["refusing"]:
         yield Finding(answer["refusing"], "free some space; nothing received is lost meanwhile")
@@ -255,23 +259,35 @@ def _store() -> Iterator[Finding]:
         yield Finding(f"{count} rules of “{feature}” failed since the daemon started", "holdfast daemon logs")
 
 
-def _settings() -> Iterator[Finding]:
-    for notice in open_settings().for_project(client.project()).notices:
+def _check_settings() -> Iterator[Finding]:
+    for notice in open_settings().for_project(client.current_project()).notices:
         yield Finding(notice.problem, notice.fix or "Correct it there.")
 
 
-def _gates() -> Iterator[Finding]:
+def _check_gates() -> Iterator[Finding]:
     """Settings that would loosen what is in force, and wait for a person."""
-    if not client.running():
+    if not client.running_pid():
         return
-    for line in client.view("gates.attention").get("waiting", ()):
+    for line in client.ask_view("gates.attention").get("waiting", ()):
         yield Finding(line, "holdfast gate accept")
 
 
-def _owner() -> Iterator[Finding]:
-    state = client.paths().state
+def _check_owner() -> Iterator[Finding]:
+    state = client.state_paths().state
     if state.exists() and state.stat().st_uid != os.geteuid():
         yield Finding(f"{state} belongs to another user", "set HOLDFAST_STATE to a folder of yours")
 
 
-CHECKS = (_owner, _permissions, _erasures, _git, _sqlite, _daemon, _spool, _store, check_agents, _settings, _gates)
+CHECKS = (
+    _check_owner,
+    _check_permissions,
+    _check_erasures,
+    _check_git,
+    _check_sqlite,
+    _check_daemon,
+    _check_spool,
+    _check_store,
+    check_agents,
+    _check_settings,
+    _check_gates,
+)

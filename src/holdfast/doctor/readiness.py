@@ -24,7 +24,7 @@ from holdfast.core.errors import HoldfastError, InstallRefused
 from holdfast.doctor.checks import VERSION, missing_git, plugin_is_on, trust_problem
 from holdfast.install import hooks
 from holdfast.install.hooks_text import client_command, state_words, words_of
-from holdfast.install.locations import is_present, levels
+from holdfast.install.locations import install_levels, is_present
 
 VERSION_S = 10.0
 SELF_TEST_S = 10.0
@@ -61,7 +61,7 @@ def look_at_agents(*, self_test: bool = False) -> list[Readiness]:
 
 
 def _look_at(agent: Agent, seen: dict[str, Any], self_test: bool) -> Readiness:
-    project = Path(client.project())
+    project = Path(client.current_project())
     where, step = _hooks_step(agent, project)
     steps = [step]
     if where:
@@ -74,11 +74,11 @@ def _look_at(agent: Agent, seen: dict[str, Any], self_test: bool) -> Readiness:
 
 def _hooks_step(agent: Agent, project: Path) -> tuple[list[hooks.Installed], Step]:
     try:
-        for level in levels(agent):
-            if entries := hooks.installed(agent, level, project):
-                wrong = hooks.verify(agent, level, project)
+        for level in install_levels(agent):
+            if entries := hooks.installed_hooks(agent, level, project):
+                wrong = hooks.verify_installation(agent, level, project)
                 again = f"holdfast install --agent {agent.name} --{level}"
-                text = wrong[0] if wrong else f"in {_short(entries[0].path)}"
+                text = wrong[0] if wrong else f"in {_short_path(entries[0].path)}"
                 return entries, Step("hooks", not wrong, text, again if wrong else "")
     except InstallRefused as refusal:
         return [], Step("hooks", False, refusal.problem, refusal.fix)
@@ -141,7 +141,7 @@ def _self_test_step(agent: Agent, entries: list[hooks.Installed]) -> Step:
         return Step("self-test", None, "it has no hook that can be tried without a session")
     event, command = chosen
     try:
-        head = int(client.ask("status")["counts"]["events"])
+        head = int(client.ask_daemon("status")["counts"]["events"])
         began = time.monotonic()
         payload = json.dumps({"hook_event_name": event, "session_id": "", "message": "Holdfast self-test"}).encode()
         done = subprocess.run(command, input=payload, capture_output=True, timeout=SELF_TEST_S, check=False)
@@ -169,7 +169,7 @@ def _quiet_entry(agent: Agent, entries: list[hooks.Installed]) -> tuple[str, lis
             if words := lines.get(hook.event):
                 return hook.event, words
             if _is_plugin(agent):
-                words = [*client_command(), *state_words(client.paths().state), hook.mode, agent.name, hook.event]
+                words = [*client_command(), *state_words(client.state_paths().state), hook.mode, agent.name, hook.event]
                 return hook.event, words
     return None
 
@@ -182,7 +182,7 @@ def _entry_of(entry: dict[str, Any]) -> Any:
 def _was_recorded(agent: Agent, event: str, head: int) -> bool:
     deadline = time.monotonic() + RECORDED_S
     while time.monotonic() < deadline:
-        page = client.view("log.events", limit=50)["events"]
+        page = client.ask_view("log.events", limit=50)["events"]
         for one in page:
             if one["seq"] > head and one["agent"] == agent.name and one["data"].get("native") == event:
                 return True
@@ -192,14 +192,14 @@ def _was_recorded(agent: Agent, event: str, head: int) -> bool:
 
 def _seen_step(agent: Agent, seen: dict[str, Any]) -> Step:
     if seen.get("last"):
-        return Step("seen", True, f"{seen['sessions']} sessions on record, the last {_ago(seen['last'])}")
+        return Step("seen", True, f"{seen['sessions']} sessions on record, the last {_time_ago(seen['last'])}")
     program = agent.setup.program if agent.setup else agent.name
     return Step("seen", None, "no session yet", f"start {program} and work as always")
 
 
 def _sessions_by_agent() -> dict[str, Any]:
     try:
-        answer: dict[str, Any] = client.view("sessions.agents") if client.running() else {}
+        answer: dict[str, Any] = client.ask_view("sessions.agents") if client.running_pid() else {}
     except HoldfastError:
         return {}  # a daemon of an older version
     return answer
@@ -220,12 +220,12 @@ def next_commands(agents: Iterable[Readiness]) -> list[str]:
     return list(dict.fromkeys([*keep, *ordered]))
 
 
-def _short(path: Path) -> str:
+def _short_path(path: Path) -> str:
     home = Path.home()
     return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
 
 
-def _ago(at_ms: int) -> str:
+def _time_ago(at_ms: int) -> str:
     seconds = max(0.0, time.time() - at_ms / 1000)
     for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= size:

@@ -90,11 +90,11 @@ def failing_runs(runs: Sequence[CommandRun]) -> list[CommandRun]:
 def _makes_good(later: CommandRun, failed: CommandRun) -> bool:
     if later.at < failed.at or not later.ok or later.only_skipped:
         return False
-    one, other = set(_parts(later.command)), set(_parts(failed.command))
+    one, other = set(_command_words(later.command)), set(_command_words(failed.command))
     return (
         one >= other
         or other >= one
-        or (_is_test(later.command) and _is_test(failed.command) and not (other - one) & _targets(failed.command))
+        or (_is_test(later.command) and _is_test(failed.command) and not (other - one) & _target_paths(failed.command))
     )
 
 
@@ -102,11 +102,11 @@ def _is_test(command: str) -> bool:
     return bool(re.search(r"\b(?:test|pytest|e2e|jest|vitest|playwright|cypress|spec)\b", command))
 
 
-def _parts(command: str) -> list[str]:
+def _command_words(command: str) -> list[str]:
     return [word for word in command.split() if "=" not in word or word.startswith("-")]
 
 
-def _targets(command: str) -> set[str]:
+def _target_paths(command: str) -> set[str]:
     return {word for word in command.split() if "/" in word or "." in word}
 
 

@@ -105,7 +105,7 @@ class Summary(msgspec.Struct, frozen=True):
         """The part that matters for going on, on one line: what comes next before what was."""
         named = (("Goal", self.goals[:2], 110), ("Next", self.next, 130), ("Open", self.open, 130),
                  ("Failing", self.failing, 120), ("Outcome", self.outcome, 160))  # fmt: skip
-        return " ".join(f"{name}: {_line('; '.join(values), most)}" for name, values, most in named if values)
+        return " ".join(f"{name}: {_shorten_line('; '.join(values), most)}" for name, values, most in named if values)
 
 
 def session_event(event: Event) -> SessionEvent | None:
@@ -160,37 +160,37 @@ def build_summary(events: Sequence[SessionEvent]) -> Summary:
     )
     worked = any(e.kind in ("answer", "command", "edit", "check") for e in events)
     return Summary(
-        goals=tuple(_goals(prompts)) if worked else (),
-        outcome=tuple(_outcome(events, bool(failing)))[:MOST_LINES],
-        proven=tuple(_line(_proof(run, runs)) for run in working_runs(runs) if run.is_check)[-3:],
-        failing=tuple(_line(run.result()) for run in failing)[-3:],
+        goals=tuple(_goal_lines(prompts)) if worked else (),
+        outcome=tuple(_outcome_lines(events, bool(failing)))[:MOST_LINES],
+        proven=tuple(_shorten_line(_describe_proof(run, runs)) for run in working_runs(runs) if run.is_check)[-3:],
+        failing=tuple(_shorten_line(run.result()) for run in failing)[-3:],
         open=tuple(dict.fromkeys(open_))[:MOST_LINES],
         next=tuple(dict.fromkeys(next_))[:3],
-        decided=tuple(dict.fromkeys(_decisions(events)))[:MOST_LINES],
-        commands=tuple(f"`{_line(run.command, 120)}`" for run in working_runs(runs))[-5:],
+        decided=tuple(dict.fromkeys(_decision_lines(events)))[:MOST_LINES],
+        commands=tuple(f"`{_shorten_line(run.command, 120)}`" for run in working_runs(runs))[-5:],
         files=tuple(list(edited)[:10]),
-        commits=tuple(_line(e.text, 120) for e in events if e.kind == "commit")[-5:],
+        commits=tuple(_shorten_line(e.text, 120) for e in events if e.kind == "commit")[-5:],
     )  # fmt: skip
 
 
-def _proof(run: CommandRun, runs: Sequence[CommandRun]) -> str:
+def _describe_proof(run: CommandRun, runs: Sequence[CommandRun]) -> str:
     """A check that went wrong first says more than one that never did."""
     mended = any(before.command == run.command and not before.ok and before.at < run.at for before in runs)
     return f"{run.result()} (went wrong before, passes since)" if mended else run.result()
 
 
-def _goals(prompts: Sequence[tuple[int, str]]) -> Iterator[str]:
+def _goal_lines(prompts: Sequence[tuple[int, str]]) -> Iterator[str]:
     """The first prompt whole; of later ones the task alone."""
     for number, (_, text) in enumerate([*prompts[:1], *prompts[1:][-MOST_GOALS + 1 :]]):
         if number == 0:
-            yield _line(" ".join(text.split()))
+            yield _shorten_line(" ".join(text.split()))
             continue
         sentences = [
             s.text for s in split_prompt(text).segments if not _CHAT.match(s.text) and not _LATER.search(s.text)
         ]
         tasks = [_task_clause(s) for s in sentences if IMPERATIVE_START.match(s) or "?" in s or _looks_like_task(s)]
         if tasks:
-            yield _line(" ".join(tasks))
+            yield _shorten_line(" ".join(tasks))
 
 
 def _looks_like_task(text: str) -> bool:
@@ -207,21 +207,21 @@ def _task_clause(text: str) -> str:
     )
 
 
-def _outcome(events: Sequence[SessionEvent], failing: bool) -> Iterator[str]:
+def _outcome_lines(events: Sequence[SessionEvent], failing: bool) -> Iterator[str]:
     """What the agent reported, as far as nothing later took it back and no run contradicts it."""
     answers = [n for n, e in enumerate(events) if e.kind == "answer" and not _EMPTY_ANSWER.match(e.text.strip())]
     for n in answers[-4:]:
         later = [e.text for e in events[n + 1 :] if e.kind == "prompt"]
         last = n == answers[-1]
-        for sentence in _sentences(events[n].text):
+        for sentence in _answer_sentences(events[n].text):
             if failing and last and _CLAIM.search(sentence) and not _OPEN.search(sentence):
                 continue
-            if not last and (_contradicted(sentence, later) or _OPEN.search(sentence)):
+            if not last and (_is_contradicted(sentence, later) or _OPEN.search(sentence)):
                 continue
-            yield _line(sentence)
+            yield _shorten_line(sentence)
 
 
-def _contradicted(sentence: str, later: Sequence[str]) -> bool:
+def _is_contradicted(sentence: str, later: Sequence[str]) -> bool:
     """A later prompt takes it back, or asks to do what it spoke of."""
     words = set(_WORD.findall(sentence.lower()))
     return any(words & set(_WORD.findall(text.lower())) and _TAKES_BACK.search(text) for text in later)
@@ -232,21 +232,21 @@ def _left_open(events: Sequence[SessionEvent], prompts: Sequence[tuple[int, str]
         if event.kind == "note" and "interrupt" in event.text.lower():
             before = [text for at, text in prompts if at < n]
             if before:
-                yield f"{_line(before[-1], 160)} (interrupted)"
+                yield f"{_shorten_line(before[-1], 160)} (interrupted)"
     answers = [(n, e.text) for n, e in enumerate(events) if e.kind == "answer"]
     for n, text in answers:
         later = [t for at, t in prompts if at > n]
         worked_on = any(e.kind in ("edit", "command") for e in events[n + 1 :])
-        for sentence in _sentences(text):
-            if _OPEN.search(sentence) and not (later and worked_on and _shares(sentence, later)):
-                yield _line(sentence)
+        for sentence in _answer_sentences(text):
+            if _OPEN.search(sentence) and not (later and worked_on and _shares_words(sentence, later)):
+                yield _shorten_line(sentence)
     if prompts:
-        for sentence in _sentences(prompts[-1][1]):
+        for sentence in _answer_sentences(prompts[-1][1]):
             if _LATER.search(sentence) and not any(e.kind == "edit" for e in events[prompts[-1][0] :]):
-                yield _line(sentence)
+                yield _shorten_line(sentence)
 
 
-def _shares(sentence: str, later: Sequence[str]) -> bool:
+def _shares_words(sentence: str, later: Sequence[str]) -> bool:
     words = set(_WORD.findall(sentence.lower()))
     return any(words & set(_WORD.findall(text.lower())) for text in later)
 
@@ -258,7 +258,7 @@ def _next_steps(events: Sequence[SessionEvent], prompts: Sequence[tuple[int, str
     at, text = prompts[-1]
     if any(e.kind in ("edit", "command") for e in events[at + 1 :]) or at == 0:
         return
-    sentences = _sentences(text)
+    sentences = _answer_sentences(text)
     for number, sentence in enumerate(sentences):
         if _NEXT.search(sentence):
             about = (
@@ -266,7 +266,7 @@ def _next_steps(events: Sequence[SessionEvent], prompts: Sequence[tuple[int, str
                 if number and len(sentence.split()) < 7 and not _CHAT.match(sentences[number - 1])
                 else ""
             )
-            yield _line(f"{about} {sentence}".strip())
+            yield _shorten_line(f"{about} {sentence}".strip())
             yield from _named_options(sentence, events[:at])
 
 
@@ -275,10 +275,10 @@ def _named_options(sentence: str, before: Sequence[SessionEvent]) -> Iterator[st
     numbers = re.findall(r"\b\d\b", sentence)
     plan = next((e.text for e in reversed(before) if e.kind == "answer"), "")
     options = dict(_OPTION.findall(plan))
-    yield from (_line(options[n].rstrip(" ,;."), 120) for n in numbers if n in options)
+    yield from (_shorten_line(options[n].rstrip(" ,;."), 120) for n in numbers if n in options)
 
 
-def _decisions(events: Sequence[SessionEvent]) -> Iterator[str]:
+def _decision_lines(events: Sequence[SessionEvent]) -> Iterator[str]:
     """What the user settled on the way: an option that was picked, and what memory would keep of his words."""
     agent_message = ""
     for event in events:
@@ -287,19 +287,19 @@ def _decisions(events: Sequence[SessionEvent]) -> Iterator[str]:
         if event.kind != "prompt":
             continue
         if (choice := _CHOICE.match(event.text)) and (options := dict(_OPTION.findall(agent_message))).get(choice[1]):
-            yield _line(options[choice[1]].rstrip(" ,;."), 160)
+            yield _shorten_line(options[choice[1]].rstrip(" ,;."), 160)
         yield from (
-            _line(o.text)
+            _shorten_line(o.text)
             for o in observe_prompt(event.text, agent_message)
             if o.outcome == KEPT or (agent_message and o.probability > 0.4)
         )
 
 
-def _sentences(text: str) -> list[str]:
+def _answer_sentences(text: str) -> list[str]:
     return split_sentences(text)
 
 
-def _line(text: str, most: int = LONGEST_LINE) -> str:
+def _shorten_line(text: str, most: int = LONGEST_LINE) -> str:
     words = " ".join(text.split())
     return words if len(words) <= most else f"{words[: most - 1]}…"
 

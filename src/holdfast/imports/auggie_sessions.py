@@ -14,7 +14,7 @@ from holdfast.agents import normal
 from holdfast.agents.auggie import TABLES
 from holdfast.core.event import Event
 from holdfast.imports.history import History
-from holdfast.imports.source import PARSE_ERRORS, Found, Importer, Place, Skipped, load_session, milliseconds
+from holdfast.imports.source import PARSE_ERRORS, Found, Importer, Place, Skipped, load_session, parse_milliseconds
 from holdfast.usage.events import usage_event
 from holdfast.usage.readers import auggie as usage
 from holdfast.usage.scan import records_of
@@ -64,18 +64,22 @@ class Session(msgspec.Struct, rename="camel"):
 decode = msgspec.json.Decoder(Session).decode
 
 
-def find(location: Place) -> Iterable[Path]:
-    return usage.find(location.home)
+def find_sessions(location: Place) -> Iterable[Path]:
+    return usage.find_usage_files(location.home)
 
 
-def read(path: Path, _place: Place) -> Iterator[Found]:
+def read_session(path: Path, _place: Place) -> Iterator[Found]:
     session = load_session(path, decode)
     if isinstance(session, Skipped):
         yield session
         return
-    exchanges = [(entry.exchange, milliseconds(entry.finished_at)) for entry in session.chat_history if entry.exchange]
-    history = History(NAME, path, TABLES, session=session.session_id, project=_project([one for one, _ in exchanges]))
-    yield from history.begin(milliseconds(session.created))
+    exchanges = [
+        (entry.exchange, parse_milliseconds(entry.finished_at)) for entry in session.chat_history if entry.exchange
+    ]
+    history = History(
+        NAME, path, TABLES, session=session.session_id, project=_find_project([one for one, _ in exchanges])
+    )
+    yield from history.begin(parse_milliseconds(session.created))
     for number, (exchange, at) in enumerate(exchanges):
         yield from _read_exchange(history, exchange, at or history.last, exchange.request_id or str(number))
     for record in records_of(usage.READER, path):
@@ -94,20 +98,20 @@ def _read_exchange(history: History, exchange: Exchange, at: int, ident: str) ->
     for response in exchange.response_nodes:
         use = response.tool_use
         if use and use.tool_use_id:
-            yield from history.call(at, use.tool_use_id, use.tool_name, _input(use))
+            yield from history.call(at, use.tool_use_id, use.tool_name, _tool_input(use))
 
 
-def _input(use: ToolUse) -> dict[str, Any]:
+def _tool_input(use: ToolUse) -> dict[str, Any]:
     try:
-        return dict(normal.mapping(msgspec.json.decode(use.input_json)))
+        return dict(normal.mapping_or_empty(msgspec.json.decode(use.input_json)))
     except PARSE_ERRORS:
         return {}
 
 
-def _project(exchanges: Iterable[Exchange]) -> str:
+def _find_project(exchanges: Iterable[Exchange]) -> str:
     uses = (node.tool_use for exchange in exchanges for node in exchange.response_nodes if node.tool_use)
-    folders = (_input(use).get("cwd") for use in uses)
+    folders = (_tool_input(use).get("cwd") for use in uses)
     return next((folder for folder in folders if isinstance(folder, str) and folder.startswith("/")), "")
 
 
-IMPORTER = Importer(NAME, "Augment auggie sessions (not verified)", find, read, whole_sessions=True)
+IMPORTER = Importer(NAME, "Augment auggie sessions (not verified)", find_sessions, read_session, whole_sessions=True)

@@ -10,7 +10,7 @@ import msgspec
 from holdfast.agents import normal, reading
 from holdfast.agents.claude_code import TABLES
 from holdfast.core.event import Event
-from holdfast.core.ids import bounded
+from holdfast.core.ids import bounded_name
 from holdfast.imports.source import (
     PARSE_ERRORS,
     Found,
@@ -18,9 +18,9 @@ from holdfast.imports.source import (
     Place,
     Skipped,
     key_of,
-    lines,
-    merged,
-    milliseconds,
+    merge_by_time,
+    numbered_lines,
+    parse_milliseconds,
     session_name,
 )
 from holdfast.usage.events import usage_event
@@ -61,7 +61,7 @@ class Record(msgspec.Struct):
 decode = msgspec.json.Decoder(Record).decode
 
 
-def find(location: Place) -> Iterable[Path]:
+def find_transcripts(location: Place) -> Iterable[Path]:
     """A subagent's transcript is read with that of its session; alone only where that is gone."""
     transcripts = sorted((location.home / ".claude" / "projects").rglob("*.jsonl"))
     return [path for path in transcripts if path.parent.name != SUBAGENTS or not _session_file(path).exists()]
@@ -72,14 +72,14 @@ def _session_file(subagent: Path) -> Path:
     return folder.with_name(folder.name + ".jsonl")
 
 
-def read(path: Path, _place: Place) -> Iterator[Found]:
+def read_transcript(path: Path, _place: Place) -> Iterator[Found]:
     subagents = sorted((path.with_suffix("") / SUBAGENTS).glob("*.jsonl"))
-    return merged(map(_read_file, (path, *subagents)))
+    return merge_by_time(map(_read_file, (path, *subagents)))
 
 
 def _read_file(path: Path) -> Iterator[Found]:
     transcript = _Transcript(path)
-    for number, line in lines(path):
+    for number, line in numbered_lines(path):
         try:
             record = decode(line)
         except PARSE_ERRORS as error:
@@ -109,7 +109,7 @@ class _Transcript:
     def spent(self, line: bytes) -> Iterator[Event]:
         """By the reader that reads the same file live."""
         try:
-            statement = usage.parse(line, self.position) if b'"usage"' in line else None
+            statement = usage.parse_claude_code_usage(line, self.position) if b'"usage"' in line else None
         except PARSE_ERRORS:
             return
         record = statement and record_of(NAME, statement, self.position)
@@ -128,25 +128,25 @@ class _Transcript:
         self.last = record
 
     def _user(self, record: Record, parts: list[Any]) -> Iterator[Event]:
-        results = [p for p in map(normal.mapping, parts) if p.get("type") == "tool_result"]
+        results = [p for p in map(normal.mapping_or_empty, parts) if p.get("type") == "tool_result"]
         for n, part in enumerate(results):
             yield self._result(record, part, n)
         if results or record.isMeta:
             return
-        texts = [str(p.get("text")) for p in map(normal.mapping, parts) if p.get("type") == "text"]
+        texts = [str(p.get("text")) for p in map(normal.mapping_or_empty, parts) if p.get("type") == "text"]
         if record.isCompactSummary:
-            yield self._event(record, "compact.ended", summary=normal.capped("\n".join(texts), normal.PROMPT))
+            yield self._event(record, "compact.ended", summary=normal.cap_text("\n".join(texts), normal.PROMPT))
         elif texts:
             yield from self._turn_over()
             self.turn = record.promptId or record.uuid
-            prompt = normal.capped("\n".join(texts), normal.PROMPT)
+            prompt = normal.cap_text("\n".join(texts), normal.PROMPT)
             data: dict[str, Any] = {"prompt": prompt}
             if prompt.lstrip().startswith(NOT_TYPED):
                 data["synthetic"] = True
             yield self._event(record, "prompt.submitted", **data)
 
     def _assistant(self, record: Record, parts: list[Any]) -> Iterator[Event]:
-        for n, part in enumerate(map(normal.mapping, parts)):
+        for n, part in enumerate(map(normal.mapping_or_empty, parts)):
             if part.get("type") == "text" and isinstance(part.get("text"), str):
                 self.answer = part["text"]
             elif part.get("type") == "tool_use" and isinstance(part.get("id"), str):
@@ -177,7 +177,7 @@ class _Transcript:
     def _turn_over(self) -> Iterator[Event]:
         if self.turn and self.last:
             kind = "subagent.ended" if self.last.agentId else "turn.ended"
-            yield self._event(self.last, kind, message=normal.capped(self.answer, normal.MESSAGE))
+            yield self._event(self.last, kind, message=normal.cap_text(self.answer, normal.MESSAGE))
         self.turn, self.answer = "", ""
 
     def close(self) -> Iterator[Event]:
@@ -189,7 +189,7 @@ class _Transcript:
 
     def _time_of(self, record: Record) -> int:
         """A record without a time that can be read is of the time of the one before it."""
-        self.at = milliseconds(record.timestamp) or self.at
+        self.at = parse_milliseconds(record.timestamp) or self.at
         return self.at
 
     def _event(self, record: Record, kind: str, n: int = 0, tool: str = "", **data: Any) -> Event:
@@ -206,9 +206,9 @@ class _Transcript:
             session=session,
             project=normal.one_path(record.cwd) or "",
             agent=NAME,
-            tool=bounded(tool),
+            tool=bounded_name(tool),
             data={**data, **{name: value for name, value in more.items() if value}, "imported": NAME},
         )
 
 
-IMPORTER = Importer(NAME, "Claude Code transcripts", find, read, whole_sessions=True)
+IMPORTER = Importer(NAME, "Claude Code transcripts", find_transcripts, read_transcript, whole_sessions=True)

@@ -10,7 +10,7 @@ import msgspec
 from holdfast.agents import normal, reading
 from holdfast.agents.codex import PATCHED, TABLES
 from holdfast.core.event import Event
-from holdfast.core.ids import bounded
+from holdfast.core.ids import bounded_name
 from holdfast.imports.source import (
     PARSE_ERRORS,
     Found,
@@ -18,8 +18,8 @@ from holdfast.imports.source import (
     Place,
     Skipped,
     key_of,
-    lines,
-    milliseconds,
+    numbered_lines,
+    parse_milliseconds,
     session_name,
 )
 from holdfast.usage.events import usage_event
@@ -44,13 +44,13 @@ class Record(msgspec.Struct):
 decode = msgspec.json.Decoder(Record).decode
 
 
-def find(location: Place) -> Iterable[Path]:
+def find_rollouts(location: Place) -> Iterable[Path]:
     return sorted((location.home / ".codex").rglob("rollout-*.jsonl"))
 
 
-def read(path: Path, _place: Place) -> Iterator[Found]:
+def read_rollout(path: Path, _place: Place) -> Iterator[Found]:
     rollout = _Rollout(path)
-    for number, line in lines(path):
+    for number, line in numbered_lines(path):
         try:
             record = decode(line)
         except PARSE_ERRORS as error:
@@ -77,7 +77,9 @@ class _Rollout:
     def spent(self, line: bytes) -> Iterator[Event]:
         """By the reader that reads the same file live."""
         try:
-            statement = usage.parse(line, self.position) if any(mark in line for mark in usage.MARKS) else None
+            statement = (
+                usage.parse_codex_usage(line, self.position) if any(mark in line for mark in usage.MARKS) else None
+            )
         except PARSE_ERRORS:
             return
         record = statement and record_of(NAME, statement, self.position)
@@ -85,11 +87,11 @@ class _Rollout:
             yield usage_event(msgspec.structs.replace(record, turn=self.turn), imported=NAME)
 
     def name_of(self, record: Record) -> str:
-        inner = normal.mapping(record.payload).get("type")
+        inner = normal.mapping_or_empty(record.payload).get("type")
         return f"{record.type} {inner}" if isinstance(inner, str) else record.type or "no type"
 
     def take(self, record: Record, number: int) -> Iterator[Event]:
-        payload, at = normal.mapping(record.payload), milliseconds(record.timestamp)
+        payload, at = normal.mapping_or_empty(record.payload), parse_milliseconds(record.timestamp)
         if record.type == "session_meta":
             yield from self._meta(payload, at, number)
         if not self.session:
@@ -103,7 +105,7 @@ class _Rollout:
         elif record.type == "response_item":
             yield from self._item(payload, at, number)
         elif record.type == "compacted":
-            summary = normal.capped(str(payload.get("message") or ""), normal.PROMPT)
+            summary = normal.cap_text(str(payload.get("message") or ""), normal.PROMPT)
             yield self._event("compact.ended", at, number, **({"summary": summary} if summary else {}))
 
     def _meta(self, payload: Mapping[str, Any], at: int, number: int) -> Iterator[Event]:
@@ -111,19 +113,19 @@ class _Rollout:
         self.session = whole or mine
         self.lane = mine if mine != self.session else ""
         self.cwd = normal.one_path(payload.get("cwd")) or ""
-        self.branch = str(normal.mapping(payload.get("git")).get("branch") or "")
+        self.branch = str(normal.mapping_or_empty(payload.get("git")).get("branch") or "")
         if self.session:
             yield self._event("subagent.started" if self.lane else "session.started", at, number, source="import")
 
     def _told(self, payload: Mapping[str, Any], at: int, number: int) -> Iterator[Event]:
-        kind, item = payload.get("type"), normal.mapping(payload.get("item"))
+        kind, item = payload.get("type"), normal.mapping_or_empty(payload.get("item"))
         if kind == "task_started":
             self.turn = str(payload.get("turn_id") or self.turn)
         elif kind == "user_message" or item.get("type") == "UserMessage":
             prompt = payload.get("message") or normal.output_text(item.get("content"))
-            yield self._event("prompt.submitted", at, number, prompt=normal.capped(str(prompt), normal.PROMPT))
+            yield self._event("prompt.submitted", at, number, prompt=normal.cap_text(str(prompt), normal.PROMPT))
         elif kind in ENDS:
-            message = normal.capped(str(payload.get("last_agent_message") or ""), normal.MESSAGE)
+            message = normal.cap_text(str(payload.get("last_agent_message") or ""), normal.MESSAGE)
             ended = "subagent.ended" if self.lane else ENDS[kind]
             yield self._event(ended, at, number, **({"message": message} if message else {}))
 
@@ -139,13 +141,15 @@ class _Rollout:
             yield self._event("tool.started", at, number, tool=name, call=call, **data)
         elif payload.get("type") in RESULTS:
             name, data = self.calls.pop(call, ("", {"action": "other"}))
-            if refusal := _refusal(payload.get("output")):
+            if refusal := _refusal_reason(payload.get("output")):
                 yield self._event("permission.denied", at, number, tool=name, call=call, reason=refusal)
                 return
-            yield self._event("tool.finished", at, number, tool=name, call=call, **_result(data, payload.get("output")))
+            yield self._event(
+                "tool.finished", at, number, tool=name, call=call, **_with_result(data, payload.get("output"))
+            )
 
     def _tool(self, name: str, payload: Mapping[str, Any]) -> dict[str, Any]:
-        arguments = _arguments(payload)
+        arguments = _call_arguments(payload)
         data: dict[str, Any] = {"cwd": self.cwd}
         reading.add_tool(TABLES, data, {"tool_name": name, "tool_input": arguments})
         if name == "apply_patch":
@@ -170,38 +174,38 @@ class _Rollout:
             session=self.session,
             project=self.cwd,
             agent=NAME,
-            tool=bounded(tool),
+            tool=bounded_name(tool),
             data={**data, **{name: value for name, value in more.items() if value}, "imported": NAME},
         )
 
 
-def _arguments(payload: Mapping[str, Any]) -> dict[str, Any]:
+def _call_arguments(payload: Mapping[str, Any]) -> dict[str, Any]:
     arguments = payload.get("arguments", payload.get("input", payload.get("action")))
     if isinstance(arguments, str):
         try:
             arguments = msgspec.json.decode(arguments)
         except (msgspec.DecodeError, UnicodeEncodeError):
             arguments = {"command": arguments}
-    fields = dict(normal.mapping(arguments))
+    fields = dict(normal.mapping_or_empty(arguments))
     command = fields.get("cmd", fields.get("command"))
     if isinstance(command, list):
         command = str(command[-1]) if command else ""
     return {**fields, **({"command": command} if isinstance(command, str) else {})}
 
 
-def _refusal(output: Any) -> str:
+def _refusal_reason(output: Any) -> str:
     """The reason why a hook refused the call; empty when none did."""
     if not isinstance(output, str) or not output.startswith(REFUSED):
         return ""
     return output.removeprefix(REFUSED).rpartition(". Command:")[0].strip()[: normal.ERROR] or "refused by a hook"
 
 
-def _result(data: dict[str, Any], output: Any) -> dict[str, Any]:
-    text = output if isinstance(output, str) else normal.output_text(normal.mapping(output) or output)
+def _with_result(data: dict[str, Any], output: Any) -> dict[str, Any]:
+    text = output if isinstance(output, str) else normal.output_text(normal.mapping_or_empty(output) or output)
     code = normal.exit_code_in(text.replace("exited with code", "exit code", 1)[:200].partition("Output:")[0][-80:])
     data = {**data, "ok": not code}
     reading.add_output(data, text)
     return data if code is None else {**data, "exit_code": code}
 
 
-IMPORTER = Importer(NAME, "Codex rollouts", find, read, whole_sessions=True)
+IMPORTER = Importer(NAME, "Codex rollouts", find_rollouts, read_rollout, whole_sessions=True)

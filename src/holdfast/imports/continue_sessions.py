@@ -27,11 +27,11 @@ class Session(msgspec.Struct, rename="camel"):
 decode = msgspec.json.Decoder(Session).decode
 
 
-def find(location: Place) -> Iterable[Path]:
-    return usage.find(location.home)
+def find_sessions(location: Place) -> Iterable[Path]:
+    return usage.find_usage_files(location.home)
 
 
-def read(path: Path, _place: Place) -> Iterator[Found]:
+def read_session(path: Path, _place: Place) -> Iterator[Found]:
     session = load_session(path, decode)
     if isinstance(session, Skipped):
         yield session
@@ -39,28 +39,30 @@ def read(path: Path, _place: Place) -> Iterator[Found]:
     at = int(path.stat().st_mtime * 1000)
     history = History(NAME, path, TABLES, session=session.session_id, project=session.workspace_directory or "")
     yield from history.begin(at)
-    for number, item in enumerate(map(normal.mapping, session.history)):
-        yield from _item(history, item, at, number)
+    for number, item in enumerate(map(normal.mapping_or_empty, session.history)):
+        yield from _read_item(history, item, at, number)
     for record in records_of(usage.READER, path):
         yield usage_event(record, imported=NAME)
     yield from history.close()
 
 
-def _item(history: History, item: Mapping[str, Any], at: int, number: int) -> Iterator[Event]:
-    message = normal.mapping(item.get("message"))
+def _read_item(history: History, item: Mapping[str, Any], at: int, number: int) -> Iterator[Event]:
+    message = normal.mapping_or_empty(item.get("message"))
     if message.get("role") == "user":
         yield from history.prompt(at, str(number), text_of(message.get("content")))
         return
-    history.model = str(normal.mapping(message.get("usage")).get("model") or history.model)
+    history.model = str(normal.mapping_or_empty(message.get("usage")).get("model") or history.model)
     history.answer = text_of(message.get("content")) or history.answer
     states = item.get("toolCallStates")
-    for state in map(normal.mapping, states if isinstance(states, list) else ()):
+    for state in map(normal.mapping_or_empty, states if isinstance(states, list) else ()):
         call = str(state.get("toolCallId") or number)
-        tool = str(normal.mapping(normal.mapping(state.get("toolCall")).get("function")).get("name") or "")
+        tool = str(
+            normal.mapping_or_empty(normal.mapping_or_empty(state.get("toolCall")).get("function")).get("name") or ""
+        )
         yield from history.call(at, call, tool, state.get("parsedArgs"))
         if state.get("status") in ("done", "errored"):
             output = text_of(state.get("output"), "content")
             yield history.result(at, call, output, failed=state.get("status") == "errored")
 
 
-IMPORTER = Importer(NAME, "Continue CLI sessions", find, read, whole_sessions=True)
+IMPORTER = Importer(NAME, "Continue CLI sessions", find_sessions, read_session, whole_sessions=True)

@@ -11,7 +11,7 @@ from holdfast.agents import normal
 from holdfast.agents.copilot import TABLES
 from holdfast.core.event import Event
 from holdfast.imports.history import History, UsageSide, read_lines
-from holdfast.imports.source import Found, Importer, Place, milliseconds
+from holdfast.imports.source import Found, Importer, Place, parse_milliseconds
 from holdfast.usage.reader import Position
 from holdfast.usage.readers import copilot as usage
 
@@ -30,26 +30,30 @@ class Line(msgspec.Struct, rename={"agent": "agentId"}):
 decode = msgspec.json.Decoder(Line).decode
 
 
-def find(location: Place) -> Iterable[Path]:
-    return usage.find(location.home)
+def find_event_files(location: Place) -> Iterable[Path]:
+    return usage.find_usage_files(location.home)
 
 
-def read(path: Path, _place: Place) -> Iterator[Found]:
+def read_event_file(path: Path, _place: Place) -> Iterator[Found]:
     events = _Events(path)
     yield from read_lines(path, events.take, events.close)
 
 
 class _Events:
     def __init__(self, path: Path) -> None:
-        context = usage.begin(path)
+        context = usage.context_of_file(path)
         self.main = History(NAME, path, TABLES, session=context.session)
         self.side = UsageSide(NAME, Position(str(path), context=context))
         self.lanes: dict[str, History] = {}
 
     def take(self, line: bytes, _number: int) -> Iterator[Event]:
         record = decode(line)
-        statement = usage.parse(line, self.side.position)
-        context, data, at = self.side.position.context, normal.mapping(record.data), milliseconds(record.timestamp)
+        statement = usage.parse_copilot_usage(line, self.side.position)
+        context, data, at = (
+            self.side.position.context,
+            normal.mapping_or_empty(record.data),
+            parse_milliseconds(record.timestamp),
+        )
         self.main.project, self.main.branch = context.project, context.branch
         yield from self.main.begin(at)
         history = self._history(record.agent or "")
@@ -71,28 +75,28 @@ class _Events:
             yield from history.close()
 
 
-def _prompt(history: History, data: Mapping[str, Any], at: int, ident: str) -> Iterator[Event]:
+def _read_prompt(history: History, data: Mapping[str, Any], at: int, ident: str) -> Iterator[Event]:
     typed = not history.lane and data.get("source") in (None, "user")
     yield from history.prompt(
         at, str(data.get("messageId") or ident), str(data.get("content") or ""), synthetic=not typed
     )
 
 
-def _answer(history: History, data: Mapping[str, Any], _at: int, _ident: str) -> Iterator[Event]:
+def _read_answer(history: History, data: Mapping[str, Any], _at: int, _ident: str) -> Iterator[Event]:
     history.model = str(data.get("model") or history.model)
     history.answer = str(data.get("content") or history.answer)
     yield from ()
 
 
-def _begun(history: History, data: Mapping[str, Any], at: int, ident: str) -> Iterator[Event]:
+def _read_tool_start(history: History, data: Mapping[str, Any], at: int, ident: str) -> Iterator[Event]:
     call, tool = str(data.get("toolCallId") or ident), str(data.get("toolName") or "")
     yield from history.call(at, call, tool, data.get("arguments"))
 
 
-def _ended(history: History, data: Mapping[str, Any], at: int, ident: str) -> Iterator[Event]:
-    result, failed = normal.mapping(data.get("result")), data.get("success") is False
-    code = normal.number(normal.mapping(data.get("shellExecution")).get("exitCode"))
-    problem = normal.mapping(data.get("error")).get("message")
+def _read_tool_end(history: History, data: Mapping[str, Any], at: int, ident: str) -> Iterator[Event]:
+    result, failed = normal.mapping_or_empty(data.get("result")), data.get("success") is False
+    code = normal.number_or_none(normal.mapping_or_empty(data.get("shellExecution")).get("exitCode"))
+    problem = normal.mapping_or_empty(data.get("error")).get("message")
     output = problem if failed and problem else result.get("content")
     call = str(data.get("toolCallId") or ident)
     if failed and isinstance(problem, str) and problem.startswith(REFUSED):
@@ -101,16 +105,16 @@ def _ended(history: History, data: Mapping[str, Any], at: int, ident: str) -> It
     yield history.result(at, call, output, failed=failed, code=int(code) if code is not None else None)
 
 
-def _compacted(history: History, data: Mapping[str, Any], at: int, ident: str) -> Iterator[Event]:
+def _read_compaction(history: History, data: Mapping[str, Any], at: int, ident: str) -> Iterator[Event]:
     yield history.compacted(at, ident, summary=str(data.get("summaryContent") or ""))
 
 
 HANDLERS = {
-    "user.message": _prompt,
-    "assistant.message": _answer,
-    "tool.execution_start": _begun,
-    "tool.execution_complete": _ended,
-    "session.compaction_complete": _compacted,
+    "user.message": _read_prompt,
+    "assistant.message": _read_answer,
+    "tool.execution_start": _read_tool_start,
+    "tool.execution_complete": _read_tool_end,
+    "session.compaction_complete": _read_compaction,
 }
 
-IMPORTER = Importer(NAME, "GitHub Copilot CLI sessions", find, read, whole_sessions=True)
+IMPORTER = Importer(NAME, "GitHub Copilot CLI sessions", find_event_files, read_event_file, whole_sessions=True)

@@ -10,7 +10,7 @@ from holdfast.agents import normal
 from holdfast.agents.droid import LAST_LINE, TABLES
 from holdfast.core.event import Event
 from holdfast.imports.history import History, read_lines, text_of
-from holdfast.imports.source import Found, Importer, Place, milliseconds
+from holdfast.imports.source import Found, Importer, Place, parse_milliseconds
 from holdfast.usage.events import usage_event
 from holdfast.usage.readers import droid as usage
 from holdfast.usage.scan import records_of
@@ -38,11 +38,11 @@ class Line(msgspec.Struct, rename={"caller": "callingSessionId"}):
 decode = msgspec.json.Decoder(Line).decode
 
 
-def find(location: Place) -> Iterable[Path]:
+def find_sessions(location: Place) -> Iterable[Path]:
     return sorted((location.home / ".factory" / "sessions").glob("**/*.jsonl"))
 
 
-def read(path: Path, _place: Place) -> Iterator[Found]:
+def read_session(path: Path, _place: Place) -> Iterator[Found]:
     session = _Session(path)
     yield from read_lines(path, session.take, session.close)
 
@@ -56,7 +56,7 @@ class _Session:
         if record.type == "session_start":
             history.session, history.project = record.caller or record.id, record.cwd or ""
             history.lane = record.id if record.caller else ""
-        message, at = record.message, milliseconds(record.timestamp)
+        message, at = record.message, parse_milliseconds(record.timestamp)
         if message is None or not at:
             return
         yield from history.begin(at)
@@ -70,12 +70,12 @@ class _Session:
     def _answer(self, message: Message, at: int) -> Iterator[Event]:
         self.history.model = (message.model or "").removeprefix("custom:") or self.history.model
         self.history.answer = text_of(message.content) or self.history.answer
-        for part in map(normal.mapping, message.content if isinstance(message.content, list) else ()):
+        for part in map(normal.mapping_or_empty, message.content if isinstance(message.content, list) else ()):
             if part.get("type") == "tool_use":
                 yield from self.history.call(at, str(part.get("id")), str(part.get("name") or ""), part.get("input"))
 
     def _user(self, record: Line, message: Message, at: int) -> Iterator[Event]:
-        parts = [normal.mapping(p) for p in message.content] if isinstance(message.content, list) else []
+        parts = [normal.mapping_or_empty(p) for p in message.content] if isinstance(message.content, list) else []
         results = [part for part in parts if part.get("type") == "tool_result"]
         for part in results:
             output = text_of(part.get("content"))
@@ -96,4 +96,4 @@ class _Session:
         yield from self.history.close()
 
 
-IMPORTER = Importer(NAME, "Factory droid sessions", find, read, whole_sessions=True)
+IMPORTER = Importer(NAME, "Factory droid sessions", find_sessions, read_session, whole_sessions=True)

@@ -11,7 +11,7 @@ from holdfast.agents import normal
 from holdfast.agents.gemini import TABLES, exit_code_in, plain_output
 from holdfast.core.event import Event
 from holdfast.imports.history import History, UsageSide, read_lines, text_of
-from holdfast.imports.source import Found, Importer, Place, merged, milliseconds
+from holdfast.imports.source import Found, Importer, Place, merge_by_time, parse_milliseconds
 from holdfast.usage.reader import Position
 from holdfast.usage.readers import gemini as usage
 
@@ -34,15 +34,15 @@ class Line(msgspec.Struct, rename={"session_id": "sessionId", "tool_calls": "too
 decode = msgspec.json.Decoder(Line).decode
 
 
-def find(location: Place) -> Iterable[Path]:
-    return [path for path in usage.find(location.home) if path.parent.name == "chats"]
+def find_chats(location: Place) -> Iterable[Path]:
+    return [path for path in usage.find_usage_files(location.home) if path.parent.name == "chats"]
 
 
-def read(path: Path, _place: Place) -> Iterator[Found]:
+def read_chat(path: Path, _place: Place) -> Iterator[Found]:
     """The folder of its subagents is named by the session's whole id, the chat by the beginning of it."""
     alias = path.stem.rpartition("-")[2]
     subagents = sorted(path.parent.glob(f"{escape(alias)}*/*.jsonl")) if alias else []
-    return merged(map(_read_file, (path, *subagents)))
+    return merge_by_time(map(_read_file, (path, *subagents)))
 
 
 def _read_file(path: Path) -> Iterator[Found]:
@@ -52,16 +52,16 @@ def _read_file(path: Path) -> Iterator[Found]:
 
 class _Chat:
     def __init__(self, path: Path) -> None:
-        context = usage.begin(path)
+        context = usage.context_of_file(path)
         self.history = History(NAME, path, TABLES, project=context.project)
         self.side = UsageSide(NAME, Position(str(path), context=context))
         self.seen: set[str] = set()
 
     def take(self, line: bytes, _number: int) -> Iterator[Event]:
         record, history, context = decode(line), self.history, self.side.position.context
-        statement = usage.parse(line, self.side.position)
+        statement = usage.parse_gemini_usage(line, self.side.position)
         history.session, history.lane = context.session, context.lane
-        at = milliseconds(record.timestamp)
+        at = parse_milliseconds(record.timestamp)
         if record.type:
             yield from history.begin(at)
             history.model = record.model or history.model
@@ -80,20 +80,21 @@ class _Chat:
 
     def _answer(self, record: Line, at: int) -> Iterator[Event]:
         self.history.answer = text_of(record.content) or self.history.answer
-        for made in map(normal.mapping, record.tool_calls):
+        for made in map(normal.mapping_or_empty, record.tool_calls):
             call, tool = str(made.get("id") or ""), str(made.get("name") or "")
             if call and call not in self.seen:
                 self.seen.add(call)
                 yield from self.history.call(at, call, tool, made.get("args"))
-                yield self._result(made, call, milliseconds(made.get("timestamp")) or at)
+                yield self._result(made, call, parse_milliseconds(made.get("timestamp")) or at)
 
     def _result(self, made: Any, call: str, at: int) -> Event:
-        parts = [normal.mapping(part).get("functionResponse") for part in made.get("result") or ()]
+        parts = [normal.mapping_or_empty(part).get("functionResponse") for part in made.get("result") or ()]
         output = "\n".join(
-            str(normal.mapping(normal.mapping(one).get("response")).get("output") or "") for one in parts
+            str(normal.mapping_or_empty(normal.mapping_or_empty(one).get("response")).get("output") or "")
+            for one in parts
         )
         plain = plain_output(output)
         return self.history.result(at, call, plain, failed=made.get("status") == "error", code=exit_code_in(output))
 
 
-IMPORTER = Importer(NAME, "Gemini CLI chats", find, read, whole_sessions=True)
+IMPORTER = Importer(NAME, "Gemini CLI chats", find_chats, read_chat, whole_sessions=True)

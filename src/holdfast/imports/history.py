@@ -10,12 +10,12 @@ import msgspec
 
 from holdfast.agents import normal, reading
 from holdfast.core.event import Event
-from holdfast.core.ids import bounded
+from holdfast.core.ids import bounded_name
 from holdfast.core.kinds.agent_events import ModelAnswered
 from holdfast.core.text import VOICE, without_contexts
 from holdfast.features.sessions.state.documents import Session
 from holdfast.features.sessions.state.reducer import reduce_session
-from holdfast.imports.source import PARSE_ERRORS, Found, Skipped, key_of, lines, session_name
+from holdfast.imports.source import PARSE_ERRORS, Found, Skipped, key_of, numbered_lines, session_name
 from holdfast.usage.events import usage_event
 from holdfast.usage.reader import Position, Statement, record_of
 
@@ -52,7 +52,7 @@ class History:
         yield from self.end_turn(at)
         self.turn, self.open_turn = ident, True
         self.turns += 1
-        data: dict[str, Any] = {"prompt": normal.capped(text, normal.PROMPT)}
+        data: dict[str, Any] = {"prompt": normal.cap_text(text, normal.PROMPT)}
         if synthetic or not text.strip() or text.startswith(VOICE):
             data["synthetic"] = True
         yield self.event("prompt.submitted", at, ident, **data)
@@ -81,12 +81,12 @@ class History:
         return self.event("permission.denied", at, call, tool=tool, call=call, reason=reason[: normal.ERROR])
 
     def compacted(self, at: int, ident: str, summary: str = "", trigger: str = "") -> Event:
-        facts = {"summary": normal.capped(summary, normal.PROMPT), "trigger": trigger}
+        facts = {"summary": normal.cap_text(summary, normal.PROMPT), "trigger": trigger}
         return self.event("compact.ended", at, ident, **{name: text for name, text in facts.items() if text})
 
     def end_turn(self, at: int, kind: str = "turn.ended") -> Iterator[Event]:
         if self.open_turn and not self.lane:
-            message_data = {"message": normal.capped(self.answer, normal.MESSAGE)} if self.answer else {}
+            message_data = {"message": normal.cap_text(self.answer, normal.MESSAGE)} if self.answer else {}
             yield self.event(kind, self.last or at, f"{self.turn}/end", **message_data)
         if not self.lane:
             self.answer = ""
@@ -97,7 +97,7 @@ class History:
         if not self.begun:
             return
         if self.lane:
-            message_data = {"message": normal.capped(self.answer, normal.MESSAGE)} if self.answer else {}
+            message_data = {"message": normal.cap_text(self.answer, normal.MESSAGE)} if self.answer else {}
             yield self.event("subagent.ended", self.last, f"{self.last}", **message_data)
             return
         yield from self.end_turn(self.last)
@@ -117,7 +117,7 @@ class History:
             session=session_name(self.session),
             project=normal.one_path(self.project) or "",
             agent=self.agent,
-            tool=bounded(tool),
+            tool=bounded_name(tool),
             data={**data, **{name: value for name, value in facts.items() if value}, "imported": self.agent},
         )
 
@@ -141,7 +141,7 @@ TakeLine = Callable[[bytes, int], Iterable[Event]]
 
 def read_lines(path: Path, take: TakeLine, close: Callable[[], Iterable[Event]]) -> Iterator[Found]:
     """One JSON object per line. A line that is none is named, the rest is read."""
-    for number, line in lines(path):
+    for number, line in numbered_lines(path):
         try:
             yield from take(line, number)
         except PARSE_ERRORS as error:
@@ -153,7 +153,7 @@ def text_of(parts: Any, key: str = "text") -> str:
     """The text of a message that is text, or a list of parts."""
     if isinstance(parts, str):
         return parts
-    texts = [part.get(key) for part in map(normal.mapping, parts)] if isinstance(parts, list) else []
+    texts = [part.get(key) for part in map(normal.mapping_or_empty, parts)] if isinstance(parts, list) else []
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
@@ -173,10 +173,10 @@ def number_turns(events: Iterable[Event]) -> Iterator[Event]:
             sessions[event.session] = session
             if len(sessions) > MAX_SESSIONS:
                 sessions.popitem(last=False)
-        yield _numbered(event, session)
+        yield _with_turn_number(event, session)
 
 
-def _numbered(event: Event, session: Session | None) -> Event:
+def _with_turn_number(event: Event, session: Session | None) -> Event:
     data = event.data
     if not isinstance(data, ModelAnswered) or session is None or session.turn is None:
         return event

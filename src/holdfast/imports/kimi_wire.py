@@ -10,7 +10,7 @@ from holdfast.agents import normal
 from holdfast.agents.kimi import TABLES
 from holdfast.core.event import Event
 from holdfast.imports.history import History, UsageSide, read_lines, text_of
-from holdfast.imports.source import Found, Importer, Place, merged, milliseconds
+from holdfast.imports.source import Found, Importer, Place, merge_by_time, parse_milliseconds
 from holdfast.usage.reader import Position
 from holdfast.usage.readers import kimi as usage
 
@@ -33,13 +33,13 @@ class Line(msgspec.Struct, rename="camel"):
 decode = msgspec.json.Decoder(Line).decode
 
 
-def find(location: Place) -> Iterable[Path]:
-    return [path for path in usage.find(location.home) if path.parent.name == usage.MAIN]
+def find_wire_files(location: Place) -> Iterable[Path]:
+    return [path for path in usage.find_usage_files(location.home) if path.parent.name == usage.MAIN]
 
 
-def read(path: Path, _place: Place) -> Iterator[Found]:
+def read_wire_file(path: Path, _place: Place) -> Iterator[Found]:
     subagents = sorted(file for file in path.parents[1].glob(f"*/{path.name}") if file != path)
-    return merged(map(_read_file, (path, *subagents)))
+    return merge_by_time(map(_read_file, (path, *subagents)))
 
 
 def _read_file(path: Path) -> Iterator[Found]:
@@ -49,13 +49,13 @@ def _read_file(path: Path) -> Iterator[Found]:
 
 class _Wire:
     def __init__(self, path: Path) -> None:
-        context = usage.begin(path)
+        context = usage.context_of_file(path)
         self.history = History(NAME, path, TABLES, session=context.session, lane=context.lane)
         self.side = UsageSide(NAME, Position(str(path), context=context))
 
     def take(self, line: bytes, number: int) -> Iterator[Event]:
         record, history, at = decode(line), self.history, 0
-        statement, at = usage.parse(line, self.side.position), milliseconds(record.time)
+        statement, at = usage.parse_kimi_usage(line, self.side.position), parse_milliseconds(record.time)
         history.project = self.side.position.context.project
         if record.type == "profile.bind":
             history.model, history.lane_type = (
@@ -64,11 +64,11 @@ class _Wire:
             )
             yield from history.begin(at)
         elif record.type == "turn.prompt":
-            synthetic = normal.mapping(record.origin).get("kind") != "user"
+            synthetic = normal.mapping_or_empty(record.origin).get("kind") != "user"
             yield from history.begin(at)
             yield from history.prompt(at, record.prompt_id or str(number), text_of(record.input), synthetic=synthetic)
         elif record.type == "context.append_loop_event":
-            yield from self._loop(normal.mapping(record.event), at)
+            yield from self._loop(normal.mapping_or_empty(record.event), at)
         elif record.type == "turn.ended":
             yield from history.end_turn(at, "turn.interrupted" if record.reason == "cancelled" else "turn.ended")
         elif record.type == "full_compaction.completed":
@@ -82,10 +82,10 @@ class _Wire:
         elif kind == "tool.call" and call:
             yield from history.call(at, call, str(event.get("name") or ""), event.get("args"))
         elif kind == "tool.result" and call:
-            result = normal.mapping(event.get("result"))
+            result = normal.mapping_or_empty(event.get("result"))
             output, failed = result.get("output"), result.get("isError") is True
             code = normal.exit_code_in(output) if failed else None
             yield history.result(at, call, output, failed=failed, code=code)
 
 
-IMPORTER = Importer(NAME, "Kimi Code sessions", find, read, whole_sessions=True)
+IMPORTER = Importer(NAME, "Kimi Code sessions", find_wire_files, read_wire_file, whole_sessions=True)

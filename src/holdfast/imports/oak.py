@@ -12,8 +12,8 @@ import msgspec
 from holdfast.agents import normal, reading
 from holdfast.agents.claude_code import TABLES
 from holdfast.core.event import Event
-from holdfast.core.ids import bounded
-from holdfast.imports.source import Found, Importer, Place, Skipped, key_of, milliseconds, session_name
+from holdfast.core.ids import bounded_name
+from holdfast.imports.source import Found, Importer, Place, Skipped, key_of, parse_milliseconds, session_name
 
 NAME = "oak"
 FILE = ".oak/ci/activities.db"
@@ -21,11 +21,11 @@ AGENTS = {"claude": "claude-code"}
 Row = Mapping[str, Any]
 
 
-def find(location: Place) -> Iterable[Path]:
+def find_oak_database(location: Place) -> Iterable[Path]:
     return [file] if (file := location.project / FILE).is_file() else []
 
 
-def read(path: Path, location: Place) -> Iterator[Found]:
+def read_oak_database(path: Path, location: Place) -> Iterator[Found]:
     """Opening a database can write to its folder, so that even a look would change something."""
     with tempfile.TemporaryDirectory(prefix="holdfast-import-") as folder:
         for suffix in ("", "-wal"):
@@ -54,7 +54,9 @@ class _Database:
             yield self._activity(row)
         for row in self._rows("sessions"):
             if row.get("status") == "completed" and session_name(row.get("id")):
-                yield self._event("session.ended", row, row["id"], row["id"], _time(row, "ended_at"), reason="import")
+                yield self._event(
+                    "session.ended", row, row["id"], row["id"], _row_time(row, "ended_at"), reason="import"
+                )
 
     def _rows(self, table: str) -> Iterator[Row]:
         """By name: later versions of OAK have more columns."""
@@ -69,7 +71,7 @@ class _Database:
             yield Skipped(f"{self.path}: sessions", "a session without id")
             return
         self.agents[session] = str(row.get("agent") or "claude")
-        at = _time(row, "started_at", "created_at")
+        at = _row_time(row, "started_at", "created_at")
         yield self._event("session.started", row, session, session, at, source="import")
 
     def _batch(self, row: Row) -> Found:
@@ -77,8 +79,8 @@ class _Database:
         self.numbers[row.get("id")] = number
         if not session:
             return Skipped(f"{self.path}: prompt_batches {number}", "it has no session")
-        prompt = normal.capped(str(row.get("user_prompt") or ""), normal.PROMPT)
-        at = _time(row, "started_at", "created_at")
+        prompt = normal.cap_text(str(row.get("user_prompt") or ""), normal.PROMPT)
+        at = _row_time(row, "started_at", "created_at")
         return self._event("prompt.submitted", row, number, session, at, prompt=prompt, turn=number)
 
     def _activity(self, row: Row) -> Found:
@@ -86,15 +88,15 @@ class _Database:
         if not session or not tool:
             return Skipped(f"{self.path}: activities {row.get('id')}", "it has no session or no tool")
         data: dict[str, Any] = {"cwd": str(self.place.project)}
-        reading.add_tool(TABLES, data, {"tool_name": tool, "tool_input": _json(row.get("tool_input"))})
+        reading.add_tool(TABLES, data, {"tool_name": tool, "tool_input": _decode_json(row.get("tool_input"))})
         ok = row.get("success") not in (0, False)
         outcome = {"ok": ok, "call": f"oak-{row.get('id')}", "turn": self.numbers.get(row.get("prompt_batch_id"), "")}
         if row.get("tool_output_summary"):
-            outcome["output"] = normal.capped(str(row["tool_output_summary"]), normal.OUTPUT)
+            outcome["output"] = normal.cap_text(str(row["tool_output_summary"]), normal.OUTPUT)
         if not ok:
-            outcome["error"] = normal.capped(str(row.get("error_message") or ""), normal.ERROR)
+            outcome["error"] = normal.cap_text(str(row.get("error_message") or ""), normal.ERROR)
         kind = "tool.finished" if ok else "tool.failed"
-        return self._event(kind, row, row.get("id"), session, _time(row, "timestamp"), tool=tool, **data, **outcome)
+        return self._event(kind, row, row.get("id"), session, _row_time(row, "timestamp"), tool=tool, **data, **outcome)
 
     def _event(self, kind: str, row: Row, which: Any, session: str, at: int, tool: str = "", **data: Any) -> Event:
         agent = self.agents.get(session, "claude")
@@ -106,21 +108,21 @@ class _Database:
             session=session_name(session),
             project=root,
             agent=AGENTS.get(agent, agent),
-            tool=bounded(tool),
+            tool=bounded_name(tool),
             data={**{k: v for k, v in data.items() if v != ""}, "imported": NAME},
         )
 
 
-def _time(row: Row, *names: str) -> int:
+def _row_time(row: Row, *names: str) -> int:
     candidates = [row.get(suffixed) for name in names for suffixed in (f"{name}_epoch", name)]
-    return next((at for value in candidates if (at := milliseconds(value))), 0)
+    return next((at for value in candidates if (at := parse_milliseconds(value))), 0)
 
 
-def _json(text: Any) -> Any:
+def _decode_json(text: Any) -> Any:
     try:
         return msgspec.json.decode(text) if isinstance(text, str) else text
     except msgspec.DecodeError:
         return {}
 
 
-IMPORTER = Importer(NAME, "OAK's sessions", find, read, whole_sessions=True)
+IMPORTER = Importer(NAME, "OAK's sessions", find_oak_database, read_oak_database, whole_sessions=True)

@@ -11,7 +11,7 @@ from holdfast.agents import normal
 from holdfast.agents.opencode import TABLES
 from holdfast.core.event import Event
 from holdfast.imports.history import History, UsageSide
-from holdfast.imports.source import PARSE_ERRORS, Found, Importer, Place, Skipped, merged
+from holdfast.imports.source import PARSE_ERRORS, Found, Importer, Place, Skipped, merge_by_time
 from holdfast.usage.reader import Position
 from holdfast.usage.readers import opencode as usage
 from holdfast.usage.readers.opencode_message import decode as decode_message
@@ -23,11 +23,11 @@ MESSAGES = "SELECT id, time_created, data FROM message WHERE session_id = ? ORDE
 PARTS = "SELECT id, data FROM part WHERE message_id = ? ORDER BY id"
 
 
-def find(location: Place) -> Iterable[Path]:
-    return usage.find(location.home)
+def find_databases(location: Place) -> Iterable[Path]:
+    return usage.find_usage_files(location.home)
 
 
-def read(path: Path, _place: Place) -> Iterator[Found]:
+def read_database(path: Path, _place: Place) -> Iterator[Found]:
     try:
         database = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     except apsw.Error as error:
@@ -35,14 +35,14 @@ def read(path: Path, _place: Place) -> Iterator[Found]:
         return
     try:
         database.set_busy_timeout(usage.BUSY_MS)
-        yield from _sessions(path, database)
+        yield from _read_sessions(path, database)
     except apsw.Error as error:
         yield Skipped(str(path), str(error))
     finally:
         database.close()
 
 
-def _sessions(path: Path, database: apsw.Connection) -> Iterator[Found]:
+def _read_sessions(path: Path, database: apsw.Connection) -> Iterator[Found]:
     """Each with its subagents; one whose session is gone stands alone."""
     rows = [(str(id_), str(parent), str(folder)) for id_, parent, folder in database.execute(SESSIONS)]
     known_ids = {own for own, _, _ in rows}
@@ -51,7 +51,7 @@ def _sessions(path: Path, database: apsw.Connection) -> Iterator[Found]:
         head = parent if parent in known_ids else own
         families.setdefault(head, []).append(_Session(path, database, own, parent, folder).events())
     for family in families.values():
-        yield from merged(family)
+        yield from merge_by_time(family)
 
 
 class _Session:
@@ -72,7 +72,7 @@ class _Session:
         history, message = self.history, decode_message(data)
         yield from history.begin(at)
         history.model = message.model or history.model
-        parts = [normal.mapping(msgspec.json.decode(row[1])) for row in self.database.execute(PARTS, (id_,))]
+        parts = [normal.mapping_or_empty(msgspec.json.decode(row[1])) for row in self.database.execute(PARTS, (id_,))]
         if message.role == "user":
             typed = [part.get("text") for part in parts if part.get("type") == "text" and not part.get("synthetic")]
             text = "\n".join(text for text in typed if isinstance(text, str))
@@ -87,18 +87,18 @@ class _Session:
             self.history.answer = str(part.get("text") or "")
         elif part.get("type") == "tool" and part.get("callID"):
             yield from self._call(
-                str(part["callID"]), str(part.get("tool") or ""), normal.mapping(part.get("state")), at
+                str(part["callID"]), str(part.get("tool") or ""), normal.mapping_or_empty(part.get("state")), at
             )
 
     def _call(self, call: str, tool: str, state: Mapping[str, Any], at: int) -> Iterator[Event]:
-        times = normal.mapping(state.get("time"))
-        begun, ended = (int(normal.number(times.get(name)) or at) for name in ("start", "end"))
+        times = normal.mapping_or_empty(state.get("time"))
+        begun, ended = (int(normal.number_or_none(times.get(name)) or at) for name in ("start", "end"))
         yield from self.history.call(begun, call, tool, state.get("input"))
         if state.get("status") in ("completed", "error"):
-            code = normal.number(normal.mapping(state.get("metadata")).get("exit"))
+            code = normal.number_or_none(normal.mapping_or_empty(state.get("metadata")).get("exit"))
             failed = state.get("status") == "error"
             output = state.get("error") if failed else state.get("output")
             yield self.history.result(ended, call, output, failed=failed, code=None if code is None else int(code))
 
 
-IMPORTER = Importer(NAME, "opencode sessions", find, read, whole_sessions=True)
+IMPORTER = Importer(NAME, "opencode sessions", find_databases, read_database, whole_sessions=True)

@@ -11,7 +11,7 @@ from holdfast.agents.gemini import exit_code_in
 from holdfast.agents.qwen import TABLES
 from holdfast.core.event import Event
 from holdfast.imports.history import History, UsageSide, read_lines, text_of
-from holdfast.imports.source import Found, Importer, Place, merged, milliseconds
+from holdfast.imports.source import Found, Importer, Place, merge_by_time, parse_milliseconds
 from holdfast.usage.reader import Position
 from holdfast.usage.readers import qwen as usage
 
@@ -43,13 +43,13 @@ class Line(msgspec.Struct, rename="camel"):
 decode = msgspec.json.Decoder(Line).decode
 
 
-def find(location: Place) -> Iterable[Path]:
-    return usage.find(location.home)
+def find_chats(location: Place) -> Iterable[Path]:
+    return usage.find_usage_files(location.home)
 
 
-def read(path: Path, _place: Place) -> Iterator[Found]:
+def read_chat(path: Path, _place: Place) -> Iterator[Found]:
     subagents = sorted((path.parents[1] / "subagents" / path.stem).glob("**/*.jsonl"))
-    return merged(map(_read_file, (path, *subagents)))
+    return merge_by_time(map(_read_file, (path, *subagents)))
 
 
 def _read_file(path: Path) -> Iterator[Found]:
@@ -70,12 +70,12 @@ class _Chat:
         history.lane_type = record.agent_name or ""
         history.project, history.branch = record.cwd or history.project, record.git_branch or history.branch
         history.model = record.model or history.model
-        at = milliseconds(record.timestamp)
+        at = parse_milliseconds(record.timestamp)
         yield from history.begin(at)
         parts = record.message.parts if record.message else None
         if record.type == "user":
             synthetic = bool(history.lane) or record.provenance in NOT_TYPED
-            yield from history.prompt(at, record.uuid, _typed(parts), synthetic=synthetic)
+            yield from history.prompt(at, record.uuid, _typed_text(parts), synthetic=synthetic)
         elif record.type == "assistant":
             yield from self._answer(record, parts, at)
         elif record.type == "tool_result":
@@ -83,30 +83,30 @@ class _Chat:
         elif record.subtype == "chat_compression":
             yield history.compacted(at, record.uuid)
         if self.counts:
-            yield from self.side.event(usage.parse(line, self.side.position), history)
+            yield from self.side.event(usage.parse_qwen_usage(line, self.side.position), history)
 
     def _answer(self, record: Line, parts: Any, at: int) -> Iterator[Event]:
         self.history.answer = text_of(parts) or self.history.answer
         for n, part in enumerate(parts if isinstance(parts, list) else ()):
-            made = normal.mapping(normal.mapping(part).get("functionCall"))
+            made = normal.mapping_or_empty(normal.mapping_or_empty(part).get("functionCall"))
             if made:
                 call = str(made.get("id") or f"{record.uuid}.{n}")
                 yield from self.history.call(at, call, str(made.get("name") or ""), made.get("args"))
 
     def _result(self, record: Line, parts: Any, at: int) -> Iterator[Event]:
-        status = normal.mapping(record.tool_call_result).get("status")
+        status = normal.mapping_or_empty(record.tool_call_result).get("status")
         for part in parts if isinstance(parts, list) else ():
-            made = normal.mapping(normal.mapping(part).get("functionResponse"))
-            reply = normal.mapping(made.get("response"))
+            made = normal.mapping_or_empty(normal.mapping_or_empty(part).get("functionResponse"))
+            reply = normal.mapping_or_empty(made.get("response"))
             output = str(reply.get("output") or reply.get("error") or "")
             call = str(made.get("id") or record.uuid)
             yield self.history.result(at, call, output, failed=status == "error", code=exit_code_in(output))
 
 
-def _typed(parts: Any) -> str:
+def _typed_text(parts: Any) -> str:
     """Without what Qwen itself puts before a prompt."""
     texts = [text_of([part]) for part in parts] if isinstance(parts, list) else [text_of(parts)]
     return "\n".join(text for text in texts if text and not text.startswith(REMINDER))
 
 
-IMPORTER = Importer(NAME, "Qwen Code chats", find, read, whole_sessions=True)
+IMPORTER = Importer(NAME, "Qwen Code chats", find_chats, read_chat, whole_sessions=True)

@@ -11,11 +11,11 @@ NAME = "reindex"
 FILE = "logs/state/session-reindex-tracking.json"
 
 
-def find(location: Place) -> Iterable[Path]:
+def find_state_file(location: Place) -> Iterable[Path]:
     return [file] if (file := location.project / FILE).is_file() else []
 
 
-def read(path: Path, location: Place) -> Iterator[Found]:
+def read_state_file(path: Path, location: Place) -> Iterator[Found]:
     try:
         state = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
@@ -36,4 +36,4 @@ def read(path: Path, location: Place) -> Iterator[Found]:
     )
 
 
-IMPORTER = Importer(NAME, "the reindex system's state", find, read)
+IMPORTER = Importer(NAME, "the reindex system's state", find_state_file, read_state_file)

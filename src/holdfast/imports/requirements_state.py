@@ -6,17 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.core.event import Event
-from holdfast.imports.source import Found, Importer, Place, Skipped, key_of, milliseconds, session_name
+from holdfast.imports.source import Found, Importer, Place, Skipped, key_of, parse_milliseconds, session_name
 
 NAME = "requirements"
 SCOPES = ("session", "branch", "permanent", "single_use")
 
 
-def find(location: Place) -> Iterable[Path]:
+def find_requirement_files(location: Place) -> Iterable[Path]:
     return sorted((location.project / ".git" / "requirements").rglob("*.json"))
 
 
-def read(path: Path, location: Place) -> Iterator[Found]:
+def read_requirement_file(path: Path, location: Place) -> Iterator[Found]:
     try:
         state = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
@@ -28,7 +28,7 @@ def read(path: Path, location: Place) -> Iterator[Found]:
         return
     branch = str(state.get("branch") or path.relative_to(location.project / ".git" / "requirements").with_suffix(""))
     for name, entry in named.items():
-        yield from _requirement(path, location, branch, str(name), entry)
+        yield from _read_requirement(path, location, branch, str(name), entry)
 
 
 def import_file(path: Path) -> Iterator[Event]:
@@ -36,25 +36,25 @@ def import_file(path: Path) -> Iterator[Event]:
     folder = next((one for one in path.parents if one.name == "requirements" and one.parent.name == ".git"), None)
     if folder is not None:
         location = Place(Path.home(), folder.parent.parent)
-        yield from (record for record in read(path, location) if isinstance(record, Event))
+        yield from (record for record in read_requirement_file(path, location) if isinstance(record, Event))
 
 
-def _requirement(path: Path, location: Place, branch: str, name: str, entry: Any) -> Iterator[Found]:
+def _read_requirement(path: Path, location: Place, branch: str, name: str, entry: Any) -> Iterator[Found]:
     where = f"{path}: {name}"
     if not isinstance(entry, Mapping) or entry.get("scope", "session") not in SCOPES:
         yield Skipped(where, "not a requirement of a known scope")
         return
     sessions = entry.get("sessions")
     if entry.get("satisfied") is True:
-        yield _event(path, location, branch, name, "", entry, entry)
+        yield _satisfied_event(path, location, branch, name, "", entry, entry)
     for session, satisfaction in sessions.items() if isinstance(sessions, Mapping) else ():
         if isinstance(satisfaction, Mapping) and satisfaction.get("satisfied") is True:
-            yield _event(path, location, branch, name, session_name(session), entry, satisfaction)
+            yield _satisfied_event(path, location, branch, name, session_name(session), entry, satisfaction)
         else:
             yield Skipped(f"{where}: {session}", "it was not satisfied", expected=True)
 
 
-def _event(
+def _satisfied_event(
     path: Path,
     location: Place,
     branch: str,
@@ -63,7 +63,7 @@ def _event(
     entry: Mapping[str, Any],
     satisfaction: Mapping[str, Any],
 ) -> Event:
-    at = milliseconds(satisfaction.get("satisfied_at")) or int(path.stat().st_mtime * 1000)
+    at = parse_milliseconds(satisfaction.get("satisfied_at")) or int(path.stat().st_mtime * 1000)
     ttl = satisfaction.get("ttl", entry.get("ttl"))
     until = {"until": at + int(ttl * 1000)} if isinstance(ttl, int | float) and not isinstance(ttl, bool) else {}
     scope = str(entry.get("scope", "session"))
@@ -76,4 +76,4 @@ def _event(
     return Event(key=key, kind="gates.satisfied", at=at, session=session, project=str(location.project), data=data)
 
 
-IMPORTER = Importer(NAME, "the requirements system's state", find, read)
+IMPORTER = Importer(NAME, "the requirements system's state", find_requirement_files, read_requirement_file)

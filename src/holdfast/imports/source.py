@@ -8,13 +8,23 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from holdfast.core.event import Event
-from holdfast.core.ids import bounded
-from holdfast.usage.model import milliseconds
+from holdfast.core.ids import bounded_name
+from holdfast.usage.model import parse_milliseconds
 from holdfast.usage.reader import PARSE_ERRORS
 
 __all__ = [
-    "PARSE_ERRORS", "Found", "Importer", "Place", "Skipped", "key_of", "lines", "load_session", "merged", "milliseconds",
-    "read_document", "session_name",
+    "PARSE_ERRORS",
+    "Found",
+    "Importer",
+    "Place",
+    "Skipped",
+    "key_of",
+    "load_session",
+    "merge_by_time",
+    "numbered_lines",
+    "parse_milliseconds",
+    "read_document",
+    "session_name",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -54,13 +64,13 @@ def key_of(importer: str, *parts: object) -> str:
     return hashlib.sha256("\n".join((importer, *map(str, parts))).encode("utf-8", "replace")).hexdigest()
 
 
-def merged(sources: Iterable[Iterator[Found]]) -> Iterator[Found]:
+def merge_by_time(sources: Iterable[Iterator[Found]]) -> Iterator[Found]:
     """A session and its subagents in the order of their times, as hooks would have told them."""
-    timed = heapq.merge(*map(_timed, sources), key=lambda pair: pair[0])
+    timed = heapq.merge(*map(_with_times, sources), key=lambda pair: pair[0])
     return (record for _, record in timed)
 
 
-def _timed(source: Iterator[Found]) -> Iterator[tuple[int, Found]]:
+def _with_times(source: Iterator[Found]) -> Iterator[tuple[int, Found]]:
     """What has no time, or an earlier one than what stands before it, keeps its place."""
     last = 0
     for record in source:
@@ -69,7 +79,7 @@ def _timed(source: Iterator[Found]) -> Iterator[tuple[int, Found]]:
 
 
 def session_name(value: Any) -> str:
-    return bounded(value) if isinstance(value, str) and value else ""
+    return bounded_name(value) if isinstance(value, str) and value else ""
 
 
 LONGEST_LINE, LONGEST_DOCUMENT, SKIPPED_AT_ONCE = 64 << 20, 256 << 20, 1 << 20
@@ -77,7 +87,7 @@ LONGEST_LINE, LONGEST_DOCUMENT, SKIPPED_AT_ONCE = 64 << 20, 256 << 20, 1 << 20
 TOO_LONG = b"a line that is too long"
 
 
-def lines(path: Path) -> Iterator[tuple[int, bytes]]:
+def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """A line that is too long is given as one that is no record, so that it is named."""
     with path.open("rb") as file:
         number = 0

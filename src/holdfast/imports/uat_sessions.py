@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.core.event import Event
-from holdfast.imports.source import Found, Importer, Place, Skipped, key_of, milliseconds, session_name
+from holdfast.imports.source import Found, Importer, Place, Skipped, key_of, parse_milliseconds, session_name
 
 NAME = "uat"
 FORMAT = "claude-uat-session-state"
@@ -14,18 +14,18 @@ FOLDERS = ("uat/sessions", ".claude/uat/sessions", "sessions", "uat")
 MOST_CALLS = 5_000
 
 
-def find(location: Place) -> Iterable[Path]:
+def find_uat_sessions(location: Place) -> Iterable[Path]:
     candidates = [file for name in FOLDERS for file in sorted((location.project / name).glob("claude-session-*.json"))]
     return list(dict.fromkeys(candidates))
 
 
-def read(path: Path, location: Place) -> Iterator[Found]:
+def read_uat_session(path: Path, location: Place) -> Iterator[Found]:
     try:
         state = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
         yield Skipped(str(path), f"not JSON: {error}")
         return
-    meta, run = _map(state, "meta"), _map(state, "session")
+    meta, run = _mapping_in(state, "meta"), _mapping_in(state, "session")
     uat, session = run.get("uatSessionId"), session_name(run.get("claudeSessionId"))
     if meta.get("format") != FORMAT or not isinstance(uat, str) or not uat or not session:
         yield Skipped(str(path), f"not a {FORMAT} with both its ids")
@@ -36,25 +36,28 @@ def read(path: Path, location: Place) -> Iterator[Found]:
 class _Run:
     def __init__(self, path: Path, location: Place, session: str, uat: str, state: Mapping[str, Any]) -> None:
         self.path, self.place, self.session, self.uat, self.state = path, location, session, uat, state
-        self.begun = milliseconds(_map(state, "session").get("startTime"))
+        self.begun = parse_milliseconds(_mapping_in(state, "session").get("startTime"))
 
     def events(self) -> Iterator[Found]:
-        scenario = _map(self.state, "scenario")
-        plan = {"name": str(scenario.get("name", "")), "steps": [_wanted(step) for step in _list(scenario, "steps")]}
-        mode = str(_map(self.state, "session").get("mode", ""))
+        scenario = _mapping_in(self.state, "scenario")
+        plan = {
+            "name": str(scenario.get("name", "")),
+            "steps": [_planned_step(step) for step in _list_in(scenario, "steps")],
+        }
+        mode = str(_mapping_in(self.state, "session").get("mode", ""))
         yield self._event("uat.started", "", self.begun, plan=plan, mode=mode)
-        for n, call in enumerate(_list(_map(self.state, "execution"), "toolCalls")[:MOST_CALLS], 1):
+        for n, call in enumerate(_list_in(_mapping_in(self.state, "execution"), "toolCalls")[:MOST_CALLS], 1):
             yield from self._call(n, call)
-        for step in _list(scenario, "steps"):
+        for step in _list_in(scenario, "steps"):
             yield from self._step(step)
-        last = milliseconds(_map(self.state, "session").get("lastActivity")) or self.begun
+        last = parse_milliseconds(_mapping_in(self.state, "session").get("lastActivity")) or self.begun
         yield self._event("uat.ended", "", last, reason="import")
 
     def _call(self, n: int, call: Any) -> Iterator[Found]:
         if not isinstance(call, Mapping) or not call.get("toolName"):
             yield Skipped(f"{self.path}: tool call {n}", "it names no tool")
             return
-        at, name = milliseconds(call.get("timestamp")) or self.begun, str(call.get("id") or n)
+        at, name = parse_milliseconds(call.get("timestamp")) or self.begun, str(call.get("id") or n)
         shared = {"n": n, "call": name, "step": call.get("stepNumber") or 0, "tool": str(call["toolName"])}
         yield self._event("uat.call_started", name, at, parameters=call.get("parameters"), **shared)
         ended = {"parameters": call.get("parameters"), "result": call.get("result"), "ms": call.get("executionTime")}
@@ -66,7 +69,7 @@ class _Run:
         if not isinstance(number, int) or not isinstance(status, str):
             yield Skipped(f"{self.path}: a step", "it has no number or no status")
             return
-        at = milliseconds(fields.get("endTime")) or milliseconds(fields.get("startTime")) or self.begun
+        at = parse_milliseconds(fields.get("endTime")) or parse_milliseconds(fields.get("startTime")) or self.begun
         yield self._event("uat.step", str(number), at, step=number, status=status)
 
     def _event(self, kind: str, which: str, at: int, **data: Any) -> Event:
@@ -80,19 +83,19 @@ class _Run:
         )
 
 
-def _wanted(step: Any) -> dict[str, Any]:
+def _planned_step(step: Any) -> dict[str, Any]:
     fields = step if isinstance(step, Mapping) else {}
     return {"action": str(fields.get("action", "")), "description": str(fields.get("description", ""))}
 
 
-def _map(value: Any, name: str) -> Mapping[str, Any]:
+def _mapping_in(value: Any, name: str) -> Mapping[str, Any]:
     inner = value.get(name) if isinstance(value, Mapping) else None
     return inner if isinstance(inner, Mapping) else {}
 
 
-def _list(value: Mapping[str, Any], name: str) -> list[Any]:
+def _list_in(value: Mapping[str, Any], name: str) -> list[Any]:
     inner = value.get(name)
     return inner if isinstance(inner, list) else []
 
 
-IMPORTER = Importer(NAME, "the UAT system's sessions", find, read)
+IMPORTER = Importer(NAME, "the UAT system's sessions", find_uat_sessions, read_uat_session)

@@ -46,13 +46,13 @@ def as_delivery(frame: bytes, ancestors: tuple[int, ...] = ()) -> Delivery:
     pairs = frame[HEAD.size : split].decode("utf-8", "replace").split("\0")
     fields = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
     return Delivery(
-        key=_key(fields.get("key", "")),
+        key=_check_key(fields.get("key", "")),
         agent=fields.get("agent", ""),
         event=fields.get("event", ""),
         mode=fields.get("mode", "tell"),
-        at=_number(fields.get("at", "")),
-        pid=_number(fields.get("pid", "")),
-        start=_number(fields.get("start", "")),
+        at=_parse_number(fields.get("at", "")),
+        pid=_parse_number(fields.get("pid", "")),
+        start=_parse_number(fields.get("start", "")),
         cwd=fields.get("cwd", ""),
         client=fields.get("client", ""),
         via=fields.get("via", ""),
@@ -62,7 +62,7 @@ def as_delivery(frame: bytes, ancestors: tuple[int, ...] = ()) -> Delivery:
         ancestors=ancestors,
         confirms=fields.get("confirms") == "1",
         told=fields.get("told", ""),
-        whole=_number(fields.get("whole", "")),
+        whole=_parse_number(fields.get("whole", "")),
     )
 
 
@@ -105,17 +105,17 @@ def open_large_frame(start: bytes, wanted: int) -> LargeFrame | None:
     return LargeFrame(library, start, wanted)
 
 
-def _key(key: str) -> str:
+def _check_key(key: str) -> str:
     if not key.isalnum() or len(key) > 64 or not key.isascii():
         raise BadFrame("no delivery key")
     return key
 
 
-def _number(text: str) -> int:
+def _parse_number(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
 
 
-def answer(reply: bytes) -> bytes:
+def answer_frame(reply: bytes) -> bytes:
     return ANSWER + LENGTH.pack(len(reply)) + reply if reply else EMPTY_ANSWER
 
 
@@ -129,7 +129,7 @@ def as_record(frame: bytes) -> bytes:
     return HEAD.pack(SPOOLED, crc32(frame), len(frame)) + frame
 
 
-def records(log: bytes) -> tuple[list[bytes], list[bytes]]:
+def split_spool_records(log: bytes) -> tuple[list[bytes], list[bytes]]:
     """(the frames of a spool log, the stretches of it that are torn). Searches on behind damage."""
     frames: list[bytes] = []
     torn: list[bytes] = []

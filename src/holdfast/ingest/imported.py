@@ -42,7 +42,7 @@ class ReceivedEvent(msgspec.Struct, kw_only=True):
 decode_received = msgspec.json.Decoder(list[ReceivedEvent]).decode
 
 
-def accepted(raw_events: Any, features: Sequence[Feature]) -> list[Event]:
+def accept_imported_events(raw_events: Any, features: Sequence[Feature]) -> list[Event]:
     """All or none: a batch with anything strange in it is a mistake of whoever made it."""
     try:
         events = [one.as_event() for one in decode_received(raw_events)]

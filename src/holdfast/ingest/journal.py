@@ -53,7 +53,7 @@ class Journal:
             with self._path.open("rb") as file:
                 head = file.read(HEAD.size)
                 # After an orderly end nothing is left, and a start need not read all of it to know.
-                return _records(head + file.read()) if head.startswith(MAGIC) else []
+                return _parse_entries(head + file.read()) if head.startswith(MAGIC) else []
         except OSError:
             return []
 
@@ -123,7 +123,7 @@ class Journal:
 
     def _record(self, promised: JournalEntry) -> bytes:
         content = encode(promised)
-        return HEAD.pack(MAGIC, self._generation, _checksum(self._generation, content), len(content)) + content
+        return HEAD.pack(MAGIC, self._generation, _entry_checksum(self._generation, content), len(content)) + content
 
 
 LEDGER_BYTES = 128 << 10
@@ -187,13 +187,13 @@ def _older_ledger(path: Path) -> Path:
     return path.with_name(f"{path.name}.1")
 
 
-def _records(content: bytes) -> list[JournalEntry]:
+def _parse_entries(content: bytes) -> list[JournalEntry]:
     entries: list[JournalEntry] = []
     at, first = 0, -1
     while at + HEAD.size <= len(content):
         mark, lap, checksum, length = HEAD.unpack_from(content, at)
         record = content[at + HEAD.size : at + HEAD.size + length]
-        if mark != MAGIC or first not in (-1, lap) or len(record) != length or checksum != _checksum(lap, record):
+        if mark != MAGIC or first not in (-1, lap) or len(record) != length or checksum != _entry_checksum(lap, record):
             break
         with contextlib.suppress(msgspec.MsgspecError):  # The checksum holds: it was written by some other version.
             entries.append(decode(record))
@@ -201,7 +201,7 @@ def _records(content: bytes) -> list[JournalEntry]:
     return entries
 
 
-def _checksum(lap: int, content: bytes) -> int:
+def _entry_checksum(lap: int, content: bytes) -> int:
     return crc32(content, lap & 0xFFFFFFFF)
 
 

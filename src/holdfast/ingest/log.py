@@ -22,7 +22,9 @@ class Log:
         self._fd = self._open()
 
     def __call__(self, event: str, **fields: Any) -> None:
-        line = redact(_line({"at": _now(), "event": event, **fields}))[0]  # an error may quote what it choked on
+        line = redact(_encode_log_line({"at": _utc_timestamp(), "event": event, **fields}))[
+            0
+        ]  # an error may quote what it choked on
         with self._lock:
             try:
                 if os.fstat(self._fd).st_size + len(line) > self._max:
@@ -61,7 +63,7 @@ class Log:
         self._fd = self._open()
 
 
-def _line(fields: dict[str, Any]) -> bytes:
+def _encode_log_line(fields: dict[str, Any]) -> bytes:
     """Whatever it is: a line that cannot be written must not take the daemon with it."""
     try:
         return msgspec.json.encode(fields, enc_hook=str) + b"\n"
@@ -70,6 +72,6 @@ def _line(fields: dict[str, Any]) -> bytes:
         return msgspec.json.encode(plain) + b"\n"
 
 
-def _now() -> str:
+def _utc_timestamp() -> str:
     t = time.time()
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(t)) + f".{int(t * 1000) % 1000:03d}Z"

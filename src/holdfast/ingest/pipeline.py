@@ -108,7 +108,7 @@ class IngestPipeline:
         may_decide = any(
             self._can_decide(*what) for what in {_hook_and_folder(d) for d in deliveries if d.mode != "tell"}
         )
-        if may_decide or _count(self._batches) >= MOST_UNAPPLIED:
+        if may_decide or _count_deliveries(self._batches) >= MOST_UNAPPLIED:
             self.flush(None if may_decide else max(PORTION, len(deliveries)))
             if self._blocked or (may_decide and self._batches):
                 batch.advance(Stage.REFUSED)
@@ -266,7 +266,7 @@ class IngestPipeline:
             self._journal.open()
 
     def _replay_all(self, entries: Sequence[JournalEntry]) -> bool:
-        return all(self._replay_entries(alike) for alike in _runs(self._missing(entries)))
+        return all(self._replay_entries(alike) for alike in _group_by_kind(self._missing(entries)))
 
     def _missing(self, entries: Sequence[JournalEntry]) -> list[JournalEntry]:
         if not entries:
@@ -293,16 +293,16 @@ def _hook_and_folder(delivery: Delivery) -> tuple[str, str, str]:
     return delivery.agent, delivery.event, delivery.env.get("CLAUDE_PROJECT_DIR") or delivery.cwd
 
 
-def _count(batches: Iterable[Batch]) -> int:
+def _count_deliveries(batches: Iterable[Batch]) -> int:
     return sum(len(batch.deliveries) for batch in batches)
 
 
 def _first_few(batches: Sequence[Batch], most: int) -> Sequence[Batch]:
     """The oldest batches that have at least `most` deliveries together."""
-    enough = next((n for n in range(len(batches)) if _count(batches[: n + 1]) >= most), len(batches) - 1)
+    enough = next((n for n in range(len(batches)) if _count_deliveries(batches[: n + 1]) >= most), len(batches) - 1)
     return batches[: enough + 1]
 
 
-def _runs(entries: Sequence[JournalEntry]) -> list[list[JournalEntry]]:
+def _group_by_kind(entries: Sequence[JournalEntry]) -> list[list[JournalEntry]]:
     """In their order, those of one kind together."""
     return [list(run) for _, run in itertools.groupby(entries, key=lambda one: one.delivery is None)]

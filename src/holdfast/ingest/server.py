@@ -17,7 +17,7 @@ from holdfast.ingest.frames import (
     LARGE_FRAME,
     BadFrame,
     LargeFrame,
-    answer,
+    answer_frame,
     as_delivery,
     frame_length,
     open_large_frame,
@@ -224,7 +224,7 @@ class HookServer:
                 continue
             self._flush_due = True
             for (connection, _), outcome in zip(batch, outcomes, strict=True):
-                connection.out = answer(outcome.reply)
+                connection.out = answer_frame(outcome.reply)
                 connection.outcome = outcome if outcome.reply else None
                 self._send(connection)
 
@@ -286,7 +286,7 @@ class HookServer:
                     self._serve_connection(self._open[fd], mask)
 
 
-def listen(path: Path) -> socket.socket:
+def listen_on_socket(path: Path) -> socket.socket:
     """Born 0600 and already listening when its name appears. The caller holds the lease, so an old socket is dead.
 
     The address is relative because a socket's name may not be longer than 108 bytes.

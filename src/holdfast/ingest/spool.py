@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.core.decision import Delivery
-from holdfast.ingest.frames import BadFrame, as_delivery, as_record, records
+from holdfast.ingest.frames import BadFrame, as_delivery, as_record, split_spool_records
 from holdfast.paths import Paths, emergency_spools, overwrite_file, private_folder, write_atomically
 from holdfast.redact import redact
 
@@ -54,14 +54,14 @@ class Spool:
         return done
 
     def _files(self) -> list[tuple[Path, int]]:
-        elsewhere = [file for folder in emergency_spools() for file in _files(folder)]
-        return [*_files(self._paths.spool), *(file for file in elsewhere if self._is_ours(file[0]))]
+        elsewhere = [file for folder in emergency_spools() for file in _spool_files(folder)]
+        return [*_spool_files(self._paths.spool), *(file for file in elsewhere if self._is_ours(file[0]))]
 
     def _is_ours(self, path: Path) -> bool:
         """The emergency places are shared by all state directories of a user."""
         try:
-            frames, _ = records(path.read_bytes())
-            mine = Path(_utf8(self._paths.state.resolve()))
+            frames, _ = split_spool_records(path.read_bytes())
+            mine = Path(_utf8_path(self._paths.state.resolve()))
             return bool(frames) and Path(as_delivery(frames[0]).state).resolve() == mine
         except (OSError, BadFrame, struct.error):
             return False
@@ -74,8 +74,8 @@ class Spool:
             log = _locked_read(held)
         except (FileNotFoundError, BlockingIOError):
             return True  # Gone already, or still being written to: the next round takes it.
-        frames, torn = records(log)
-        deliveries, unreadable = _deliveries(frames)
+        frames, torn = split_spool_records(log)
+        deliveries, unreadable = _decode_deliveries(frames)
         for start in range(0, len(deliveries), CHUNK):
             batch = deliveries[start : start + CHUNK]
             new = self._take(batch)
@@ -100,12 +100,12 @@ class Spool:
             write_atomically(self._paths.quarantine / held.name, redact(b"".join(torn))[0])
 
 
-def _utf8(path: Path) -> str:
+def _utf8_path(path: Path) -> str:
     """As a delivery tells it."""
     return os.fsencode(path).decode("utf-8", "replace")
 
 
-def _deliveries(frames: Sequence[bytes]) -> tuple[list[Delivery], list[bytes]]:
+def _decode_deliveries(frames: Sequence[bytes]) -> tuple[list[Delivery], list[bytes]]:
     deliveries: list[Delivery] = []
     unreadable: list[bytes] = []
     for frame in frames:
@@ -116,7 +116,7 @@ def _deliveries(frames: Sequence[bytes]) -> tuple[list[Delivery], list[bytes]]:
     return deliveries, unreadable
 
 
-def _files(folder: Path) -> list[tuple[Path, int]]:
+def _spool_files(folder: Path) -> list[tuple[Path, int]]:
     """Plain files of ours, oldest name first; anything else in the folder is not for us."""
     try:
         entries = [e for e in os.scandir(folder) if e.name.endswith((".log", DRAINING))]

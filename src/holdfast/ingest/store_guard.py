@@ -15,7 +15,7 @@ from holdfast.core.errors import StoreDamaged, StoreUnavailable
 from holdfast.core.event import Event
 from holdfast.core.transaction import Transaction
 from holdfast.ingest.log import Log
-from holdfast.intake import capped, unread
+from holdfast.intake import cap_body, unread_event
 from holdfast.redact import redact as redact_by_default
 
 RETRY_BYTES = 64 << 20
@@ -24,7 +24,7 @@ Redact = Callable[[bytes], tuple[bytes, int]]
 Way = Callable[[Engine, Sequence[Delivery]], list[Outcome]]
 
 
-def _whole(engine: Engine, batch: Sequence[Delivery]) -> list[Outcome]:
+def _handle_batch(engine: Engine, batch: Sequence[Delivery]) -> list[Outcome]:
     return engine.handle(batch)
 
 
@@ -43,7 +43,7 @@ class StoreGuard:
         self._retry_bytes = 0
         self.refusing = ""
 
-    def commit(self, batch: Sequence[Delivery], way: Way = _whole) -> list[Outcome] | None:
+    def commit(self, batch: Sequence[Delivery], way: Way = _handle_batch) -> list[Outcome] | None:
         try:
             outcomes = self._stored(batch, way)
             self.refusing = ""
@@ -110,7 +110,7 @@ class StoreGuard:
         raise StoreUnavailable(f"event {delivery.key} cannot be stored in any form: {problem}")
 
     def _unread(self, delivery: Delivery, problem: str) -> Delivery | Event:
-        return msgspec.structs.replace(unread(delivery, problem), **_body(delivery, self._redact))
+        return msgspec.structs.replace(unread_event(delivery, problem), **_safe_body_fields(delivery, self._redact))
 
     def hold(self, batch: Sequence[Delivery]) -> None:
         """In memory, until the store takes it."""
@@ -133,13 +133,13 @@ def _that_it_came(delivery: Delivery, problem: str) -> Delivery | Event:
     return Event(key=delivery.key, kind="unknown", at=delivery.at, data={"problem": ascii(problem)[:500]})
 
 
-def _body(delivery: Delivery, redact: Redact) -> dict[str, Any]:
+def _safe_body_fields(delivery: Delivery, redact: Redact) -> dict[str, Any]:
     """Redacted and cut like any other; where even that fails, its length and hash are all that is kept."""
     body = delivery.body
     if delivery.cleaned:
         return {"body": body, "body_size": delivery.whole, "body_hash": delivery.digest}
     try:
-        stored_body, _, digest = capped(redact(body)[0])
+        stored_body, _, digest = cap_body(redact(body)[0])
         return {"body": stored_body, "body_size": len(body), "body_hash": digest}
     except Exception:
         return {"body_size": len(body), "body_hash": hashlib.sha256(body).hexdigest()}
@@ -154,8 +154,8 @@ class HighWaterMark:
     """Of one SQLite file; of nothing where the store is a server."""
 
     def __init__(self, database: Path | None) -> None:
-        self._path, self._fd = database and _beside(database), -1
-        self.head = _read(self._path) if self._path else 0
+        self._path, self._fd = database and _mark_file(database), -1
+        self.head = _read_mark(self._path) if self._path else 0
 
     def saw(self, head: int) -> None:
         if head == self.head or not self._path:
@@ -167,16 +167,16 @@ class HighWaterMark:
             os.pwrite(self._fd, f"{head:{WIDTH}d}\n".encode(), 0)
 
 
-def forget(database: Path) -> None:
+def remove_high_water_mark(database: Path) -> None:
     """Somebody went back to an older state on purpose: that is no loss."""
-    _beside(database).unlink(missing_ok=True)
+    _mark_file(database).unlink(missing_ok=True)
 
 
-def _beside(database: Path) -> Path:
+def _mark_file(database: Path) -> Path:
     return database.with_suffix(".head")
 
 
-def _read(path: Path) -> int:
+def _read_mark(path: Path) -> int:
     try:
         text = path.read_bytes()[:WIDTH].strip()
     except OSError:

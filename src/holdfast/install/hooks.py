@@ -12,7 +12,7 @@ from holdfast.footprint import Footprint
 from holdfast.install import hooks_text, layouts, locations
 from holdfast.install.json_edit import BrokenJson, line_of
 from holdfast.install.layouts import Layout
-from holdfast.install.locations import KEPT_RESULTS, Record, Records, digest
+from holdfast.install.locations import KEPT_RESULTS, Record, Records, content_digest
 from holdfast.paths import default_state_dir
 
 T = TypeVar("T")
@@ -42,13 +42,15 @@ class Plan:
 
     @property
     def diff(self) -> str:
-        diff_lines = difflib.unified_diff(_lines(self.before), _lines(self.after), str(self.path), str(self.path))
+        diff_lines = difflib.unified_diff(
+            _text_lines(self.before), _text_lines(self.after), str(self.path), str(self.path)
+        )
         return "".join(
             line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in diff_lines
         )
 
 
-def _lines(content: bytes | None) -> list[str]:
+def _text_lines(content: bytes | None) -> list[str]:
     return (content or b"").decode("utf-8-sig", "replace").splitlines(keepends=True)
 
 
@@ -73,22 +75,24 @@ class Double:
     paths: tuple[Path, ...]
 
 
-def plan(agent: Agent, level: str, project: Path, state: Path | None = None) -> Plan:
+def plan_install(agent: Agent, level: str, project: Path, state: Path | None = None) -> Plan:
     state = state or default_state_dir()
-    path, layout = locations.settings_file(agent, level, project), layouts.of(agent)
+    path, layout = locations.settings_file(agent, level, project), layouts.layout_of(agent)
     locations.refuse_unwritable(path)
-    before = locations.content(path)
-    text = _text(path, before)
-    after = _careful(layout, path, text, lambda: layout.with_ours(text, agent, state)).encode()
-    record = _remember(agent, level, path, Records(state).find(path, _part(_layout_name(agent))), before, after)
+    before = locations.read_content(path)
+    text = _decode_settings(path, before)
+    after = _edit_safely(layout, path, text, lambda: layout.with_ours(text, agent, state)).encode()
+    record = _make_record(
+        agent, level, path, Records(state).find(path, _record_suffix(_layout_name(agent))), before, after
+    )
     return Plan(agent.name, level, path, state, before, after, record, _layout_name(agent))
 
 
-def removal(agent: Agent, level: str, project: Path, state: Path | None = None) -> Plan:
+def plan_removal(agent: Agent, level: str, project: Path, state: Path | None = None) -> Plan:
     state = state or default_state_dir()
     path = locations.settings_file(agent, level, project)
-    before, record = locations.content(path), Records(state).find(path, _part(_layout_name(agent)))
-    after = _original(layouts.of(agent), path, before, record)
+    before, record = locations.read_content(path), Records(state).find(path, _record_suffix(_layout_name(agent)))
+    after = _original_content(layouts.layout_of(agent), path, before, record)
     if after != before:
         locations.refuse_unwritable(path)
     return Plan(agent.name, level, path, state, before, after, None, _layout_name(agent))
@@ -98,16 +102,16 @@ def _layout_name(agent: Agent) -> str:
     return agent.setup.layout if agent.setup else ""
 
 
-def _part(layout: str) -> str:
+def _record_suffix(layout: str) -> str:
     """Hooks, MCP server and status line may be in one file: each has its own record."""
     return f"-{layout}" if layout in ("mcp", "statusline") else ""
 
 
-def apply(plan: Plan) -> Plan:
+def apply_plan(plan: Plan) -> Plan:
     """Record first, file second: whoever is killed in between leaves the old file and a record that still fits."""
     records = Records(plan.state)
     with records.locked():
-        now = locations.content(plan.path)
+        now = locations.read_content(plan.path)
         if now not in (plan.before, plan.after):
             raise InstallRefused(
                 "it was changed meanwhile", where=str(plan.path), fix="Nothing was written; try again."
@@ -119,17 +123,17 @@ def apply(plan: Plan) -> Plan:
     return plan
 
 
-def install(agent: Agent, level: str, project: Path, state: Path | None = None) -> Plan:
-    return apply(plan(agent, level, project, state))
+def install_hooks(agent: Agent, level: str, project: Path, state: Path | None = None) -> Plan:
+    return apply_plan(plan_install(agent, level, project, state))
 
 
-def remove(agent: Agent, level: str, project: Path, state: Path | None = None) -> Plan:
-    return apply(removal(agent, level, project, state))
+def remove_hooks(agent: Agent, level: str, project: Path, state: Path | None = None) -> Plan:
+    return apply_plan(plan_removal(agent, level, project, state))
 
 
-def installed(agent: Agent, level: str, project: Path, state: Path | None = None) -> list[Installed]:
-    path, layout = locations.settings_file(agent, level, project), layouts.of(agent)
-    text = _text(path, locations.content(path))
+def installed_hooks(agent: Agent, level: str, project: Path, state: Path | None = None) -> list[Installed]:
+    path, layout = locations.settings_file(agent, level, project), layouts.layout_of(agent)
+    text = _decode_settings(path, locations.read_content(path))
     expected = layout.wanted(agent, state or default_state_dir())
     return [
         Installed(
@@ -141,37 +145,37 @@ def installed(agent: Agent, level: str, project: Path, state: Path | None = None
             missing=hooks_text.missing_program(hook.entry),
             current=hook.entry == expected.get(hook.event),
         )
-        for hook in _careful(layout, path, text, lambda: layout.found(text))
+        for hook in _edit_safely(layout, path, text, lambda: layout.found(text))
     ]
 
 
-def verify(agent: Agent, level: str, project: Path, state: Path | None = None) -> list[str]:
+def verify_installation(agent: Agent, level: str, project: Path, state: Path | None = None) -> list[str]:
     """What is wrong with an installation, in words; empty when all is well."""
-    path, layout = locations.settings_file(agent, level, project), layouts.of(agent)
-    entries = installed(agent, level, project, state)
+    path, layout = locations.settings_file(agent, level, project), layouts.layout_of(agent)
+    entries = installed_hooks(agent, level, project, state)
     there = {item.event for item in entries}
     expected = layout.wanted(agent, state or default_state_dir())
     wrong = [f"{path}: no hook for {event}" for event in expected if event not in there]
     wrong += [f"{item.path}:{item.line}: {item.missing} is not there" for item in entries if item.missing]
     wrong += [f"{item.path}:{item.line}: {item.event} is out of date" for item in entries if not item.current]
-    if off := layout.switched_off(_text(path, locations.content(path))):
+    if off := layout.switched_off(_decode_settings(path, locations.read_content(path))):
         wrong.append(f"{path}: {off}, so no hook runs")
     return wrong
 
 
-def doubles(agent: Agent, project: Path, state: Path | None = None) -> list[Double]:
+def duplicate_hooks(agent: Agent, project: Path, state: Path | None = None) -> list[Double]:
     """Levels add up: an agent runs the user's entries and the project's."""
     seen: dict[str, list[Path]] = {}
     files: set[Path] = set()
-    for level in locations.levels(agent):
+    for level in locations.install_levels(agent):
         path = locations.settings_file(agent, level, project)
-        for item in installed(agent, level, project, state) if path not in files else ():
+        for item in installed_hooks(agent, level, project, state) if path not in files else ():
             seen.setdefault(item.event, []).append(item.path)
         files.add(path)
     return [Double(event, tuple(paths)) for event, paths in seen.items() if len(paths) > 1]
 
 
-def _text(path: Path, content: bytes | None) -> str:
+def _decode_settings(path: Path, content: bytes | None) -> str:
     try:
         return (content or b"").decode()
     except UnicodeDecodeError as error:
@@ -179,7 +183,7 @@ def _text(path: Path, content: bytes | None) -> str:
         raise InstallRefused("it is not UTF-8", where=f"{path}:{line}", fix="Save it as UTF-8.") from error
 
 
-def _careful(layout: Layout, path: Path, text: str, work: Callable[[], T]) -> T:
+def _edit_safely(layout: Layout, path: Path, text: str, work: Callable[[], T]) -> T:
     """What we cannot read we do not touch; what we wrote is read again before anybody sees it."""
     try:
         result = work()
@@ -192,14 +196,14 @@ def _careful(layout: Layout, path: Path, text: str, work: Callable[[], T]) -> T:
     return result
 
 
-def _remember(
+def _make_record(
     agent: Agent, level: str, path: Path, record: Record | None, before: bytes | None, after: bytes
 ) -> Record:
     if record and before == after:
         return record
-    original, new = _original(layouts.of(agent), path, before, record), digest(after)
-    not_kept = original is not None and level == "user" and layouts.of(agent).secret_at_home
-    original = layouts.of(agent).outline(_text(path, original)) if not_kept else original
+    original, new = _original_content(layouts.layout_of(agent), path, before, record), content_digest(after)
+    not_kept = original is not None and level == "user" and layouts.layout_of(agent).secret_at_home
+    original = layouts.layout_of(agent).outline(_decode_settings(path, original)) if not_kept else original
     # Hashes count only with the original they belong to: somebody may check an older version of the file out again.
     earlier = record.results if record and record.original == original else ()
     return Record(
@@ -208,26 +212,26 @@ def _remember(
         level=level,
         original=original,
         results=(*(r for r in earlier if r != new), new)[-KEPT_RESULTS:],
-        part=_part(_layout_name(agent)),
+        part=_record_suffix(_layout_name(agent)),
         made_folders=(record.made_folders if record else 0) or locations.missing_folders(path),
         made_file=_made_by_us(record) if record else before is None,
         not_kept=not_kept,
     )
 
 
-def _original(layout: Layout, path: Path, now: bytes | None, record: Record | None) -> bytes | None:
+def _original_content(layout: Layout, path: Path, now: bytes | None, record: Record | None) -> bytes | None:
     """The file without us: the very bytes where nobody else wrote since, else all but our entries."""
     if now is None:
         return None
     if record and record.wrote(now) and not record.not_kept:
         return record.original
-    text = _text(path, now)
-    if not _careful(layout, path, text, lambda: layout.found(text)):
+    text = _decode_settings(path, now)
+    if not _edit_safely(layout, path, text, lambda: layout.found(text)):
         return now
     if layout.all_ours and record:
         raise InstallRefused("somebody changed it", where=str(path), fix="Move it away and try again.")
-    before = _text(path, record.original) if record and record.original else ""
-    rest = _careful(layout, path, text, lambda: layout.without_ours(text, before))
+    before = _decode_settings(path, record.original) if record and record.original else ""
+    rest = _edit_safely(layout, path, text, lambda: layout.without_ours(text, before))
     return None if (_made_by_us(record) or not rest) and not layout.foreign(rest) else rest.encode()
 
 
@@ -236,25 +240,25 @@ def _made_by_us(record: Record | None) -> bool:
 
 
 def _put_in(plan: Plan, record: Record, records: Records, now: bytes | None) -> None:
-    with locations.refusing(records.folder):
+    with locations.refuse_on_os_error(records.folder):
         records.keep(record)
         Footprint(plan.state).allow()
     if now == plan.after:
         return
-    with locations.refusing(plan.path):
+    with locations.refuse_on_os_error(plan.path):
         plan.path.parent.mkdir(parents=True, exist_ok=True)
-    locations.replace(plan.path, plan.after)
+    locations.replace_file(plan.path, plan.after)
 
 
 def _take_out(plan: Plan, records: Records, now: bytes | None) -> None:
     """The record goes last: until then a second try finds everything it needs."""
-    record = records.find(plan.path, _part(plan.layout))
+    record = records.find(plan.path, _record_suffix(plan.layout))
     if now != plan.after or locations.partial_of(plan.path).exists():
-        locations.replace(plan.path, plan.after)
+        locations.replace_file(plan.path, plan.after)
     for folder in list(plan.path.parents)[: record.made_folders if record else 0]:
         if folder.is_dir() and not any(folder.iterdir()):
             folder.rmdir()
-    records.drop(plan.path, _part(plan.layout))
+    records.drop(plan.path, _record_suffix(plan.layout))
 
 
 __all__ = [
@@ -262,12 +266,12 @@ __all__ = [
     "InstallRefused",
     "Installed",
     "Plan",
-    "apply",
-    "doubles",
-    "install",
-    "installed",
-    "plan",
-    "removal",
-    "remove",
-    "verify",
+    "apply_plan",
+    "duplicate_hooks",
+    "install_hooks",
+    "installed_hooks",
+    "plan_install",
+    "plan_removal",
+    "remove_hooks",
+    "verify_installation",
 ]

@@ -12,7 +12,16 @@ from typing import Any
 
 import holdfast
 from holdfast.core.agent import Agent, Hook
-from holdfast.install.json_edit import BrokenJson, Node, Style, append, edited, parse, remove, style_of
+from holdfast.install.json_edit import (
+    BrokenJson,
+    Node,
+    Style,
+    append_items,
+    apply_edits,
+    parse_json,
+    remove_item,
+    style_of,
+)
 
 # Our hook entries: the command they run, and how they are told from everybody else's.
 
@@ -55,13 +64,13 @@ def state_words(state: Path) -> list[str]:
     return [] if plain else ["--state", str(state.absolute())]
 
 
-def wanted(agent: Agent, state: Path) -> dict[str, dict[str, Any]]:
+def wanted_entries(agent: Agent, state: Path) -> dict[str, dict[str, Any]]:
     """Event → what stands in its list: the entry itself, or a group around it."""
     command = our_words(state)  # once, not for each of some thirty events: `status` asks this of every agent
-    return {hook.event: _placed(agent, hook, command) for hook in agent.hooks if hook.register}
+    return {hook.event: _place_entry(agent, hook, command) for hook in agent.hooks if hook.register}
 
 
-def _placed(agent: Agent, hook: Hook, command: list[str]) -> dict[str, Any]:
+def _place_entry(agent: Agent, hook: Hook, command: list[str]) -> dict[str, Any]:
     if agent.setup is None:
         return {}
     entry = agent.setup.entry(hook, [*command, hook.mode, agent.name, hook.event])
@@ -116,14 +125,14 @@ Place = tuple[Node, int]
 """A container and the index of one of its items."""
 
 
-def fresh(text: str) -> str:
+def ensure_json_object(text: str) -> str:
     """A file with nothing in it is an empty object; a byte order mark stays."""
     return text if text.strip("\ufeff \t\r\n") else ("\ufeff" if text.startswith("\ufeff") else "") + "{}\n"
 
 
-def checked(text: str, expected: Wanted | None = None) -> Node:
+def parse_checked(text: str, expected: Wanted | None = None) -> Node:
     """The parsed text, refused where an agent would not understand it either."""
-    root = parse(text)
+    root = parse_json(text)
     if not root.is_object:
         raise BrokenJson("the file does not hold an object", root.start)
     _only_once(root, HOOKS)
@@ -173,14 +182,14 @@ def _ours_at(event: Node, position: int, item: Node) -> list[Place]:
 
 
 def with_ours(text: str, expected: Wanted) -> str:
-    text = _without_stale(fresh(text), expected)
-    root = checked(text, expected)
+    text = _without_stale(ensure_json_object(text), expected)
+    root = parse_checked(text, expected)
     replaced = [
         (entries.items[i].start, entries.items[i].end, style_of(text, root).dumps(entry_of(expected[event])))
         for event, entries, i in ours_in(root)
         if entries.items[i].value != entry_of(expected[event])
     ]
-    return _with_missing(edited(text, replaced), expected)
+    return _with_missing(apply_edits(text, replaced), expected)
 
 
 def entry_of(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -190,7 +199,7 @@ def entry_of(item: Mapping[str, Any]) -> dict[str, Any]:
 def _without_stale(text: str, expected: Wanted) -> str:
     """Of events we no longer ask for, and all but the first of each event."""
     while True:
-        root = checked(text, expected)
+        root = parse_checked(text, expected)
         seen: set[str] = set()
         for event, entries, i in ours_in(root):
             if event not in expected or event in seen:
@@ -206,31 +215,31 @@ def _without_entry(text: str, root: Node, entries: Node, index: int) -> str:
     hooks = root.member(HOOKS) or root
     for position, event in enumerate(hooks.items):
         if event is entries and len(entries.items) == 1:
-            return edited(text, remove(text, hooks, position))
+            return apply_edits(text, remove_item(text, hooks, position))
         for i, group in enumerate(event.items):
             if group.member(GROUPED) is entries and len(entries.items) == 1:
                 alone = len(event.items) == 1
-                return edited(text, remove(text, hooks, position) if alone else remove(text, event, i))
-    return edited(text, remove(text, entries, index))
+                return apply_edits(text, remove_item(text, hooks, position) if alone else remove_item(text, event, i))
+    return apply_edits(text, remove_item(text, entries, index))
 
 
 def _with_missing(text: str, expected: Wanted) -> str:
-    root = checked(text, expected)
+    root = parse_checked(text, expected)
     style, hooks = style_of(text, root), root.member(HOOKS)
     there = {event for event, _, _ in ours_in(root)}
     items = {event: style.dumps(item) for event, item in expected.items() if event not in there}
     if hooks is None:
-        return edited(text, append(text, root, [_section(items, style)], style)) if items else text
+        return apply_edits(text, append_items(text, root, [_hooks_section(items, style)], style)) if items else text
     edits, members = [], []
     for event, item in items.items():
         if listed := hooks.member(event):
-            edits += append(text, listed, [item], style)
+            edits += append_items(text, listed, [item], style)
         else:
             members.append(style.member(event, f"[{item}]"))
-    return edited(text, edits + (append(text, hooks, members, style) if members else []))
+    return apply_edits(text, edits + (append_items(text, hooks, members, style) if members else []))
 
 
-def _section(items: Mapping[str, str], style: Style) -> str:
+def _hooks_section(items: Mapping[str, str], style: Style) -> str:
     members = [style.member(event, f"[{item}]") for event, item in items.items()]
     if style.inline:
         return style.member(HOOKS, "{" + f",{style.gap}".join(members) + "}")
@@ -241,8 +250,8 @@ def _section(items: Mapping[str, str], style: Style) -> str:
 
 def without_ours(text: str, keep: Collection[str] = ()) -> str:
     """`keep` names the parts (`hooks`, events) that were there before us and stay even when empty."""
-    while position := _ours_first(checked(text), keep):
-        text = edited(text, remove(text, *position))
+    while position := _ours_first(parse_checked(text), keep):
+        text = apply_edits(text, remove_item(text, *position))
     return text
 
 
@@ -277,14 +286,14 @@ def _item_is_ours(item: Node) -> bool:
 
 def parts_of(text: str) -> frozenset[str]:
     """What `without_ours` has to keep when this was the text before us."""
-    root = parse(fresh(text))
+    root = parse_json(ensure_json_object(text))
     hooks = root.member(HOOKS)
     return frozenset({HOOKS, *(str(item.key) for item in hooks.items)}) if hooks else frozenset()
 
 
-def foreign(text: str) -> Any:
+def foreign_values(text: str) -> Any:
     """Everything that is not ours, as plain values: what an edit may not change."""
-    root = parse(fresh(text))
+    root = parse_json(ensure_json_object(text))
     value, hooks = dict(root.value), root.member(HOOKS)
     if hooks is None or not hooks.is_object:
         return value

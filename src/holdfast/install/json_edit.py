@@ -49,10 +49,10 @@ class Node:
         return next(reversed(self.named(key)), None)
 
 
-def parse(text: str) -> Node:
+def parse_json(text: str) -> Node:
     """The root. A byte order mark is skipped; a comma before a closing bracket is let pass."""
-    node = _value(text, _skip(text, text.startswith("\ufeff")), 0)
-    end = _skip(text, node.end)
+    node = _parse_value(text, _skip_blanks(text, text.startswith("\ufeff")), 0)
+    end = _skip_blanks(text, node.end)
     if end != len(text):
         raise BrokenJson("something follows the end", end)
     return node
@@ -62,76 +62,76 @@ def line_of(text: str, at: int) -> int:
     return len(NEWLINE.findall(text, 0, at)) + 1
 
 
-def comments(text: str, start: int, end: int) -> list[tuple[int, int]]:
+def find_comments(text: str, start: int, end: int) -> list[tuple[int, int]]:
     """Only for a stretch between two values, where a comment cannot be part of a string."""
     return [match.span() for match in COMMENT.finditer(text, start, end)]
 
 
-def _skip(text: str, at: int) -> int:
+def _skip_blanks(text: str, at: int) -> int:
     match = _BLANK.match(text, at)
     return match.end() if match else at
 
 
-def _value(text: str, at: int, depth: int, key: str | None = None, begin: int | None = None) -> Node:
+def _parse_value(text: str, at: int, depth: int, key: str | None = None, begin: int | None = None) -> Node:
     begin = at if begin is None else begin
     opening = text[at : at + 1]
     if opening in ("{", "["):
-        return _container(text, at, depth, key, begin)
+        return _parse_container(text, at, depth, key, begin)
     if opening == '"':
-        value, end = _string(text, at)
+        value, end = _parse_string(text, at)
         return Node(at, end, begin, key, (), value)
     if match := _PLAIN.match(text, at):
-        return Node(at, match.end(), begin, key, (), _number(match[0]))
+        return Node(at, match.end(), begin, key, (), _parse_number(match[0]))
     raise BrokenJson("a value is missing here" if opening in ("", ",", "}", "]") else "not JSON", at)
 
 
-def _number(word: str) -> Any:
+def _parse_number(word: str) -> Any:
     try:
         return json.loads(word)
     except ValueError:  # thousands of digits: nothing of ours, and only compared
         return word
 
 
-def _string(text: str, at: int) -> tuple[str, int]:
+def _parse_string(text: str, at: int) -> tuple[str, int]:
     try:
         return _DECODER.raw_decode(text, at)
     except json.JSONDecodeError as error:
         raise BrokenJson(error.msg.lower(), error.pos) from error
 
 
-def _container(text: str, start: int, depth: int, key: str | None, begin: int) -> Node:
+def _parse_container(text: str, start: int, depth: int, key: str | None, begin: int) -> Node:
     if depth == DEEPEST:
         raise BrokenJson(f"more than {DEEPEST} levels deep", start)
     closing = "}" if text[start] == "{" else "]"
-    items = tuple(_items(text, start + 1, closing, depth + 1))
-    end = _skip(text, items[-1].end if items else start + 1)
+    items = tuple(_parse_items(text, start + 1, closing, depth + 1))
+    end = _skip_blanks(text, items[-1].end if items else start + 1)
     if items and text[end : end + 1] == ",":
-        end = _skip(text, end + 1)
+        end = _skip_blanks(text, end + 1)
     if closing == "}":
         return Node(start, end + 1, begin, key, items, {item.key: item.value for item in items})
     return Node(start, end + 1, begin, key, items, [item.value for item in items])
 
 
-def _items(text: str, at: int, closing: str, depth: int) -> Iterator[Node]:
-    at = _skip(text, at)
+def _parse_items(text: str, at: int, closing: str, depth: int) -> Iterator[Node]:
+    at = _skip_blanks(text, at)
     while text[at : at + 1] != closing:
-        item = _member(text, at, depth) if closing == "}" else _value(text, at, depth)
+        item = _parse_member(text, at, depth) if closing == "}" else _parse_value(text, at, depth)
         yield item
-        at = _skip(text, item.end)
+        at = _skip_blanks(text, item.end)
         if text[at : at + 1] == ",":
-            at = _skip(text, at + 1)
+            at = _skip_blanks(text, at + 1)
         elif text[at : at + 1] != closing:
             raise BrokenJson(f"a comma or {closing} is missing here", at)
 
 
-def _member(text: str, at: int, depth: int) -> Node:
+def _parse_member(text: str, at: int, depth: int) -> Node:
     if text[at : at + 1] != '"':
         raise BrokenJson("a name in quotes is missing here", at)
-    key, end = _string(text, at)
-    colon = _skip(text, end)
+    key, end = _parse_string(text, at)
+    colon = _skip_blanks(text, end)
     if text[colon : colon + 1] != ":":
         raise BrokenJson("a colon is missing here", colon)
-    return _value(text, _skip(text, colon + 1), depth, key, at)
+    return _parse_value(text, _skip_blanks(text, colon + 1), depth, key, at)
 
 
 Edit = tuple[int, int, str]
@@ -179,29 +179,29 @@ def line_indent(text: str, at: int) -> str:
     return match[0] if match else ""
 
 
-def edited(text: str, edits: Iterable[Edit]) -> str:
+def apply_edits(text: str, edits: Iterable[Edit]) -> str:
     for start, end, new in sorted(edits, reverse=True):
         text = text[:start] + new + text[end:]
     return text
 
 
-def append(text: str, container: Node, pieces: Sequence[str], style: Style) -> list[Edit]:
+def append_items(text: str, container: Node, pieces: Sequence[str], style: Style) -> list[Edit]:
     """Behind the last item, in the manner of the first one."""
     if not container.items:
-        return [_fill(text, container, pieces, style)]
+        return [_fill_container(text, container, pieces, style)]
     last, indent = container.items[-1], own_line(text, container.items[0].begin)
     lead = style.gap if indent is None else style.newline + indent
     body = f",{lead}".join(pieces)
     note = _comment_behind(text, last.end, container.end - 1)
     if indent is None or note is None:
         return [(last.end, last.end, f",{lead}{body}")]
-    comma = [] if _comma(text, last.end, note) is not None else [(last.end, last.end, ",")]
+    comma = [] if _find_comma(text, last.end, note) is not None else [(last.end, last.end, ",")]
     return [*comma, (note, note, lead + body)]
 
 
-def _fill(text: str, container: Node, pieces: Sequence[str], style: Style) -> Edit:
+def _fill_container(text: str, container: Node, pieces: Sequence[str], style: Style) -> Edit:
     inside = container.start + 1, container.end - 1
-    notes = comments(text, *inside)
+    notes = find_comments(text, *inside)
     at = notes[-1][1] if notes else inside[0]
     rest = text[at : inside[1]]
     if style.inline and not notes:
@@ -215,19 +215,19 @@ def _fill(text: str, container: Node, pieces: Sequence[str], style: Style) -> Ed
 def _comment_behind(text: str, start: int, end: int) -> int | None:
     """Where a remark on the same line ends: it belongs to what stands before it."""
     stop = NEWLINE.search(text, start, end)
-    behind = [b for a, b in comments(text, start, end) if not stop or a < stop.start()]
+    behind = [b for a, b in find_comments(text, start, end) if not stop or a < stop.start()]
     return behind[-1] if behind else None
 
 
-def _comma(text: str, start: int, end: int) -> int | None:
+def _find_comma(text: str, start: int, end: int) -> int | None:
     masked = text[start:end]
-    for a, b in comments(text, start, end):
+    for a, b in find_comments(text, start, end):
         masked = masked[: a - start] + " " * (b - a) + masked[b - start :]
     at = masked.find(",")
     return None if at < 0 else start + at
 
 
-def remove(text: str, container: Node, index: int) -> list[Edit]:
+def remove_item(text: str, container: Node, index: int) -> list[Edit]:
     """The item with its comma and its blanks; comments around it stay."""
     item, items = container.items[index], container.items
     if len(items) == 1:
@@ -239,24 +239,24 @@ def remove(text: str, container: Node, index: int) -> list[Edit]:
 
 def _remove_only(text: str, container: Node, item: Node) -> list[Edit]:
     inside = container.start + 1, container.end - 1
-    if not comments(text, inside[0], item.begin) and not comments(text, item.end, inside[1]):
+    if not find_comments(text, inside[0], item.begin) and not find_comments(text, item.end, inside[1]):
         return [(*inside, "")]
-    comma = _comma(text, item.end, inside[1])
+    comma = _find_comma(text, item.end, inside[1])
     cut = [] if comma is None else [(comma, comma + 1, "")]
     return [(_blank_before(text, inside[0], item, inside[1]), item.end, ""), *cut]
 
 
 def _remove_before(text: str, item: Node, following: Node) -> list[Edit]:
-    if not comments(text, item.end, following.begin):
+    if not find_comments(text, item.end, following.begin):
         return [(item.begin, following.begin, "")]
-    comma = _comma(text, item.end, following.begin)
+    comma = _find_comma(text, item.end, following.begin)
     return [(item.begin, item.end, ""), *([] if comma is None else [(comma, comma + 1, "")])]
 
 
 def _remove_last(text: str, container: Node, previous: Node, item: Node) -> list[Edit]:
-    if not comments(text, previous.end, item.begin):
+    if not find_comments(text, previous.end, item.begin):
         return [(previous.end, item.end, "")]
-    comma = _comma(text, previous.end, item.begin)
+    comma = _find_comma(text, previous.end, item.begin)
     start = _blank_before(text, previous.end, item, container.end - 1)
     cut = [] if comma is None or comma >= start else [(comma, comma + 1, "")]
     return [*cut, (start, item.end, "")]
@@ -264,7 +264,7 @@ def _remove_last(text: str, container: Node, previous: Node, item: Node) -> list
 
 def _blank_before(text: str, start: int, item: Node, end: int) -> int:
     """From the end of the last comment, unless that would draw the closing bracket into a `//` comment."""
-    notes = comments(text, start, item.begin)
+    notes = find_comments(text, start, item.begin)
     if not notes:
         return start
     if text.startswith("/*", notes[-1][0]):

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from holdfast.core.agent import Agent
 from holdfast.install import hooks_text
-from holdfast.install.json_edit import BrokenJson, line_of, parse
+from holdfast.install.json_edit import BrokenJson, line_of, parse_json
 from holdfast.install.locations import Found
 from holdfast.install.mcp_servers import CodexServers, Servers
 from holdfast.install.status_line import StatusLine
@@ -39,10 +39,10 @@ class Settings:
     secret_at_home = False
 
     def wanted(self, agent: Agent, state: Path) -> dict[str, dict[str, Any]]:
-        return {event: hooks_text.entry_of(item) for event, item in hooks_text.wanted(agent, state).items()}
+        return {event: hooks_text.entry_of(item) for event, item in hooks_text.wanted_entries(agent, state).items()}
 
     def with_ours(self, text: str, agent: Agent, state: Path) -> str:
-        return hooks_text.with_ours(self._begun(text, agent), hooks_text.wanted(agent, state))
+        return hooks_text.with_ours(self._begun(text, agent), hooks_text.wanted_entries(agent, state))
 
     def _begun(self, text: str, agent: Agent) -> str:
         blank = agent.setup.blank if agent.setup else {}
@@ -50,22 +50,22 @@ class Settings:
 
     def without_ours(self, text: str, before: str) -> str:
         keep = hooks_text.parts_of(before) if before else ()
-        return hooks_text.without_ours(hooks_text.fresh(text), keep)
+        return hooks_text.without_ours(hooks_text.ensure_json_object(text), keep)
 
     def found(self, text: str) -> list[Found]:
-        root = hooks_text.checked(hooks_text.fresh(text))
+        root = hooks_text.parse_checked(hooks_text.ensure_json_object(text))
         ours = hooks_text.ours_in(root)
         return [Found(event, line_of(text, at.items[i].start), at.items[i].value) for event, at, i in ours]
 
     def foreign(self, text: str) -> Any:
         """The version that a new file must have is nobody's."""
-        return {key: value for key, value in hooks_text.foreign(text).items() if key != "version"}
+        return {key: value for key, value in hooks_text.foreign_values(text).items() if key != "version"}
 
     def outline(self, text: str) -> bytes:
         return text.encode()
 
     def switched_off(self, text: str) -> str:
-        value = parse(hooks_text.fresh(text)).value
+        value = parse_json(hooks_text.ensure_json_object(text)).value
         general = value.get("hooksConfig")
         if value.get("disableAllHooks") is True:
             return "disableAllHooks is on"
@@ -94,7 +94,7 @@ class OwnFile:
         lines = text.splitlines() if text.startswith(MARK) else []
         for number, line in enumerate(lines, 1):
             if line.startswith(COMMAND):
-                return [Found("plugin", number, _command(line))]
+                return [Found("plugin", number, _parse_command_line(line))]
         return []
 
     def foreign(self, text: str) -> Any:
@@ -107,7 +107,7 @@ class OwnFile:
         return ""
 
 
-def _command(line: str) -> dict[str, Any]:
+def _parse_command_line(line: str) -> dict[str, Any]:
     try:
         words = json.loads(line.removeprefix(COMMAND))
         return {"command": words[0], "args": words[1:]}
@@ -115,7 +115,7 @@ def _command(line: str) -> dict[str, Any]:
         return {"command": "", "args": []}
 
 
-def of(agent: Agent) -> Layout:
+def layout_of(agent: Agent) -> Layout:
     if agent.setup and agent.setup.layout == "mcp":
         return CodexServers() if agent.setup.mcp_format == "codex" else Servers(agent.setup.mcp_format)
     if agent.setup and agent.setup.layout == "statusline":

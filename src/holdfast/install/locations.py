@@ -21,19 +21,19 @@ def settings_file(agent: Agent, level: str, project: Path) -> Path:
     """The file itself, links followed. It need not be there."""
     named = agent.setup.files.get(level) if agent.setup else None
     if named is None:
-        known_levels = ", ".join(levels(agent)) or "none"
+        known_levels = ", ".join(install_levels(agent)) or "none"
         raise InstallRefused(f"{agent.title} has no settings at level “{level}”", fix=f"Known: {known_levels}.")
     base = Path.home() if level == "user" else project
     if not base.is_dir():
         raise InstallRefused("the folder is not there", where=str(base), fix="Name an existing folder.")
-    return _followed(base / named, project)
+    return _resolve_link(base / named, project)
 
 
-def levels(agent: Agent) -> list[str]:
+def install_levels(agent: Agent) -> list[str]:
     return list(agent.setup.files) if agent.setup else []
 
 
-def _followed(path: Path, project: Path) -> Path:
+def _resolve_link(path: Path, project: Path) -> Path:
     try:
         real = path.resolve()
     except (OSError, RuntimeError) as error:
@@ -61,7 +61,7 @@ def missing_folders(path: Path) -> int:
     return sum(1 for folder in path.parents if not folder.exists())
 
 
-def content(path: Path) -> bytes | None:
+def read_content(path: Path) -> bytes | None:
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -91,9 +91,9 @@ def refuse_unwritable(path: Path) -> None:
             )
 
 
-def replace(path: Path, new: bytes | None) -> None:
+def replace_file(path: Path, new: bytes | None) -> None:
     """All or nothing, with the mode the file had. `None` removes it."""
-    with refusing(path):
+    with refuse_on_os_error(path):
         partial_of(path).unlink(missing_ok=True)
         if new is None:
             path.unlink(missing_ok=True)
@@ -123,7 +123,7 @@ def partial_of(path: Path) -> Path:
 
 
 @contextmanager
-def refusing(path: Path) -> Iterator[None]:
+def refuse_on_os_error(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -179,10 +179,10 @@ class Record(msgspec.Struct, kw_only=True, frozen=True):
     """The agent's own file, which may hold its keys: no copy is made, and only our entry is taken out."""
 
     def wrote(self, content: bytes | None) -> bool:
-        return content is not None and digest(content) in self.results
+        return content is not None and content_digest(content) in self.results
 
 
-def digest(content: bytes) -> str:
+def content_digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
@@ -218,7 +218,7 @@ class Records:
             os.close(fd)
 
     def _file(self, path: Path, part: str) -> Path:
-        return self.folder / f"{digest(os.fsencode(path))[:32]}{part}.json"
+        return self.folder / f"{content_digest(os.fsencode(path))[:32]}{part}.json"
 
 
 # One entry of ours in somebody's file.

@@ -10,8 +10,18 @@ from typing import Any
 
 from holdfast.core.agent import Agent, McpFormat
 from holdfast.install import hooks_text
-from holdfast.install.hooks_text import fresh
-from holdfast.install.json_edit import BrokenJson, Node, Style, append, edited, line_of, parse, remove, style_of
+from holdfast.install.hooks_text import ensure_json_object
+from holdfast.install.json_edit import (
+    BrokenJson,
+    Node,
+    Style,
+    append_items,
+    apply_edits,
+    line_of,
+    parse_json,
+    remove_item,
+    style_of,
+)
 from holdfast.install.locations import Found
 
 NAME, PROGRAM = "holdfast", "holdfast"
@@ -26,7 +36,7 @@ def tools_of(agent: Agent) -> Agent | None:
     return dataclasses.replace(agent, setup=dataclasses.replace(agent.setup, files=agent.setup.mcp, layout="mcp"))
 
 
-def entry(state: Path, written: McpFormat = "standard") -> dict[str, Any]:
+def server_entry(state: Path, written: McpFormat = "standard") -> dict[str, Any]:
     """Absolute, as a hook is. The state directory goes by the environment: it is a program for people, too."""
     beside = (folder / PROGRAM for folder in hooks_text._script_folders())
     program = next((str(path) for path in beside if path.is_file() and os.access(path, os.X_OK)), PROGRAM)
@@ -56,39 +66,39 @@ class Servers:
         self.written, self.section = written, SECTIONS.get(written, STANDARD_SECTION)
 
     def wanted(self, _agent: Agent, state: Path) -> dict[str, dict[str, Any]]:
-        return {NAME: entry(state, self.written)}
+        return {NAME: server_entry(state, self.written)}
 
     def with_ours(self, text: str, _agent: Agent, state: Path) -> str:
-        text = fresh(text)
+        text = ensure_json_object(text)
         root, servers = self._checked(text)
-        ours = entry(state, self.written)
+        ours = server_entry(state, self.written)
         style = style_of(text, root)
         there = servers.member(NAME) if servers else None
         if there is not None:
             stale = is_ours(there.value) and there.value != ours
-            return edited(text, [(there.start, there.end, style.dumps(ours))] if stale else [])
+            return apply_edits(text, [(there.start, there.end, style.dumps(ours))] if stale else [])
         member = style.member(NAME, style.dumps(ours))
         if servers is not None:
-            return edited(text, append(text, servers, [member], style))
-        return edited(text, append(text, root, [self._opened(member, style)], style))
+            return apply_edits(text, append_items(text, servers, [member], style))
+        return apply_edits(text, append_items(text, root, [self._opened(member, style)], style))
 
     def without_ours(self, text: str, before: str) -> str:
-        root, servers = self._checked(fresh(text))
+        root, servers = self._checked(ensure_json_object(text))
         ours = servers.member(NAME) if servers else None
         if servers is None or ours is None or not is_ours(ours.value):
             return text
-        was_there = bool(before) and parse(fresh(before)).member(self.section) is not None
+        was_there = bool(before) and parse_json(ensure_json_object(before)).member(self.section) is not None
         alone = len(servers.items) == 1 and not was_there
         where, what = (root, servers) if alone else (servers, ours)
-        return edited(text, remove(text, where, where.items.index(what)))
+        return apply_edits(text, remove_item(text, where, where.items.index(what)))
 
     def found(self, text: str) -> list[Found]:
-        _, servers = self._checked(fresh(text))
+        _, servers = self._checked(ensure_json_object(text))
         ours = servers.member(NAME) if servers else None
         return [Found(NAME, line_of(text, ours.start), ours.value)] if ours and is_ours(ours.value) else []
 
     def foreign(self, text: str) -> Any:
-        value = dict(parse(fresh(text)).value)
+        value = dict(parse_json(ensure_json_object(text)).value)
         servers = value.get(self.section)
         if not isinstance(servers, dict):
             return value
@@ -96,14 +106,14 @@ class Servers:
         return {**value, self.section: others} if others else {k: v for k, v in value.items() if k != self.section}
 
     def outline(self, text: str) -> bytes:
-        there = self.section in parse(fresh(text)).value
+        there = self.section in parse_json(ensure_json_object(text)).value
         return json.dumps({self.section: {}} if there else {}).encode()
 
     def switched_off(self, _text: str) -> str:
         return ""
 
     def _checked(self, text: str) -> tuple[Node, Node | None]:
-        root = parse(text)
+        root = parse_json(text)
         if not root.is_object:
             raise BrokenJson("the file does not hold an object", root.start)
         servers = root.member(self.section)
@@ -135,28 +145,28 @@ class CodexServers:
     secret_at_home = True
 
     def wanted(self, _agent: Agent, state: Path) -> dict[str, dict[str, Any]]:
-        return {NAME: entry(state)}
+        return {NAME: server_entry(state)}
 
     def with_ours(self, text: str, _agent: Agent, state: Path) -> str:
-        there = _named(_parsed(text))
-        if there is not None and (not is_ours(there) or there == entry(state)):
+        there = _our_server(_parse_toml(text))
+        if there is not None and (not is_ours(there) or there == server_entry(state)):
             return text
-        rest = _without(text) if there is not None else text
+        rest = _remove_table(text) if there is not None else text
         ending = "" if not rest or rest.endswith("\n") else "\n"
-        return _checked(f"{rest}{ending}{chr(10) if rest else ''}{_table(entry(state))}")
+        return _check_toml(f"{rest}{ending}{chr(10) if rest else ''}{_server_table(server_entry(state))}")
 
     def without_ours(self, text: str, _before: str) -> str:
-        return _without(text) if self.found(text) else text
+        return _remove_table(text) if self.found(text) else text
 
     def found(self, text: str) -> list[Found]:
-        there = _named(_parsed(text))
+        there = _our_server(_parse_toml(text))
         if there is None or not is_ours(there):
             return []
         header = text.find(f"[{SECTION}.{NAME}]")
         return [Found(NAME, text.count("\n", 0, max(0, header)) + 1, there)]
 
     def foreign(self, text: str) -> Any:
-        value = _parsed(text)
+        value = _parse_toml(text)
         servers = value.get(SECTION)
         if not isinstance(servers, dict):
             return value
@@ -170,31 +180,31 @@ class CodexServers:
         return ""
 
 
-def _parsed(text: str) -> dict[str, Any]:
+def _parse_toml(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text.removeprefix("\ufeff"))
     except tomllib.TOMLDecodeError as error:
         raise BrokenJson(f"not TOML: {error}", 0) from None
 
 
-def _named(value: dict[str, Any]) -> Any:
+def _our_server(value: dict[str, Any]) -> Any:
     servers = value.get(SECTION, {})
     if not isinstance(servers, dict):
         raise BrokenJson(f"{SECTION} is not a table", 0)
     return servers.get(NAME)
 
 
-def _checked(text: str) -> str:
+def _check_toml(text: str) -> str:
     """Servers written as one inline table cannot be added to: then nothing is written."""
-    _parsed(text)
+    _parse_toml(text)
     return text
 
 
-def _without(text: str) -> str:
-    return _checked(TABLE.sub("", text, count=1))
+def _remove_table(text: str) -> str:
+    return _check_toml(TABLE.sub("", text, count=1))
 
 
-def _table(ours: dict[str, Any]) -> str:
+def _server_table(ours: dict[str, Any]) -> str:
     lines = [f"[{SECTION}.{NAME}]", f"command = {json.dumps(ours['command'])}", f"args = {json.dumps(ours['args'])}"]
     if environment := ours.get("env"):
         pairs = ", ".join(f"{name} = {json.dumps(value)}" for name, value in environment.items())

@@ -7,8 +7,17 @@ from typing import Any
 
 from holdfast.core.agent import Agent
 from holdfast.install import hooks_text
-from holdfast.install.hooks_text import fresh
-from holdfast.install.json_edit import BrokenJson, Node, append, edited, line_of, parse, remove, style_of
+from holdfast.install.hooks_text import ensure_json_object
+from holdfast.install.json_edit import (
+    BrokenJson,
+    Node,
+    append_items,
+    apply_edits,
+    line_of,
+    parse_json,
+    remove_item,
+    style_of,
+)
 from holdfast.install.locations import Found
 
 MODE, EVENT = "show", "statusline"
@@ -21,7 +30,7 @@ def status_line_of(agent: Agent) -> Agent | None:
     return dataclasses.replace(agent, setup=dataclasses.replace(agent.setup, layout="statusline"))
 
 
-def entry(agent: Agent, state: Path) -> dict[str, Any]:
+def status_line_entry(agent: Agent, state: Path) -> dict[str, Any]:
     words = [*hooks_text.our_words(state), MODE, agent.name, EVENT]
     return {"type": "command", "command": shlex.join(words)}
 
@@ -34,30 +43,30 @@ class StatusLine:
         self.name = name
 
     def wanted(self, agent: Agent, state: Path) -> dict[str, dict[str, Any]]:
-        return {self.name: entry(agent, state)}
+        return {self.name: status_line_entry(agent, state)}
 
     def with_ours(self, text: str, agent: Agent, state: Path) -> str:
-        text = fresh(text)
+        text = ensure_json_object(text)
         root, there = self._checked(text)
-        ours, style = entry(agent, state), style_of(text, root)
+        ours, style = status_line_entry(agent, state), style_of(text, root)
         if there is not None:
             stale = hooks_text.is_ours(there.value) and there.value != ours
-            return edited(text, [(there.start, there.end, style.dumps(ours))] if stale else [])
-        return edited(text, append(text, root, [style.member(self.name, style.dumps(ours))], style))
+            return apply_edits(text, [(there.start, there.end, style.dumps(ours))] if stale else [])
+        return apply_edits(text, append_items(text, root, [style.member(self.name, style.dumps(ours))], style))
 
     def without_ours(self, text: str, _before: str) -> str:
-        root, there = self._checked(fresh(text))
+        root, there = self._checked(ensure_json_object(text))
         if there is None or not hooks_text.is_ours(there.value):
             return text
-        return edited(text, remove(text, root, root.items.index(there)))
+        return apply_edits(text, remove_item(text, root, root.items.index(there)))
 
     def found(self, text: str) -> list[Found]:
-        _, there = self._checked(fresh(text))
+        _, there = self._checked(ensure_json_object(text))
         ours = there is not None and hooks_text.is_ours(there.value)
         return [Found(self.name, line_of(text, there.start), there.value)] if there is not None and ours else []
 
     def foreign(self, text: str) -> Any:
-        value = dict(parse(fresh(text)).value)
+        value = dict(parse_json(ensure_json_object(text)).value)
         return {k: v for k, v in value.items() if k != self.name or not hooks_text.is_ours(v)}
 
     def outline(self, text: str) -> bytes:
@@ -67,7 +76,7 @@ class StatusLine:
         return ""
 
     def _checked(self, text: str) -> tuple[Node, Node | None]:
-        root = parse(text)
+        root = parse_json(text)
         if not root.is_object:
             raise BrokenJson("the file does not hold an object", root.start)
         if len(nodes := root.named(self.name)) > 1:

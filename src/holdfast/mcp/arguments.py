@@ -86,11 +86,11 @@ def input_schema(arguments: type[Arguments], hidden: frozenset[str]) -> dict[str
     _, components = msgspec.json.schema_components([arguments])
     schema = components[arguments.__name__]
     hidden |= RARE if "pid" not in schema["properties"] else RARE | {"project"}  # A lease is for the whole machine.
-    fields = {name: _short(one) for name, one in schema["properties"].items() if name not in hidden}
+    fields = {name: _short_schema(one) for name, one in schema["properties"].items() if name not in hidden}
     required = {"required": schema["required"]} if schema.get("required") else {}
     return {"type": "object", "properties": fields, **required}
 
 
-def _short(schema: dict[str, Any]) -> dict[str, Any]:
+def _short_schema(schema: dict[str, Any]) -> dict[str, Any]:
     short = {key: value for key, value in schema.items() if key in TOLD}
     return {**short, "items": {"type": "string"}} if "items" in short else short

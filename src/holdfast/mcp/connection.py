@@ -97,7 +97,7 @@ class Connection:
     # ── requests that the daemon answers ─────────────────────────────────────────────────────────────────────────────
 
     def _start(self, message: Message, id_: Id, send: Send) -> None:
-        context = Context(self._caller, _reporter(message.params, send))
+        context = Context(self._caller, _progress_reporter(message.params, send))
         with self._lock:
             refused = id_ in self._running or len(self._running) >= MOST_CALLS
             if not refused:
@@ -111,7 +111,7 @@ class Connection:
         thread.start()
 
     def _run(self, message: Message, id_: Id, context: Context, send: Send) -> None:
-        ended = _beat(context, _token(message.params) is not None)
+        ended = _start_heartbeat(context, _progress_token(message.params) is not None)
         try:
             reply = self._answer(id_, lambda: SLOW[message.method](self, message.params, context))
         except CallCancelled:
@@ -186,9 +186,9 @@ class Connection:
             arguments = msgspec.convert(params.get("arguments") or {}, tool.takes)
             return render_answer(tool.run(arguments, _for_project(context, arguments)))
         except msgspec.ValidationError as error:
-            return _refused(_explain(error, tool))
+            return _refused_result(_explain_invalid(error, tool))
         except HoldfastError as error:
-            return _refused(error.message)
+            return _refused_result(error.message)
 
     def _list_resources(self, params: dict[str, Any], context: Context) -> dict[str, Any]:
         return list_resources(str(params.get("cursor") or ""), context)
@@ -231,7 +231,7 @@ def render_answer(answer: Answer) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": _sanitise_answer(answer.text)}], "structuredContent": data}
 
 
-def _refused(text: str) -> dict[str, Any]:
+def _refused_result(text: str) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": _sanitise_answer(_name_tools(text))}], "isError": True}
 
 
@@ -250,7 +250,7 @@ def _name_tools(text: str) -> str:
     return text
 
 
-def _explain(error: msgspec.ValidationError, tool: Tool) -> str:
+def _explain_invalid(error: msgspec.ValidationError, tool: Tool) -> str:
     takes = ", ".join(one.encode_name for one in msgspec.structs.fields(tool.takes))
     return f"{tool.name} was not run: {error}. It takes: {takes}."
 
@@ -275,13 +275,13 @@ def error_reply(id_: Id | None, code: int, message: str) -> bytes:
     return encode({"jsonrpc": "2.0", "id": id_, "error": {"code": code, "message": message}})
 
 
-def _token(params: dict[str, Any]) -> Id | None:
+def _progress_token(params: dict[str, Any]) -> Id | None:
     meta = params.get("_meta")
     return meta.get("progressToken") if isinstance(meta, dict) else None
 
 
-def _reporter(params: dict[str, Any], send: Send) -> Callable[[float, float, str], None]:
-    token = _token(params)
+def _progress_reporter(params: dict[str, Any], send: Send) -> Callable[[float, float, str], None]:
+    token = _progress_token(params)
     last = 0.0
 
     def report(done: float, total: float, message: str) -> None:
@@ -297,7 +297,7 @@ def _reporter(params: dict[str, Any], send: Send) -> Callable[[float, float, str
     return report
 
 
-def _beat(context: Context, reports_progress: bool) -> threading.Event:
+def _start_heartbeat(context: Context, reports_progress: bool) -> threading.Event:
     """A sign of life every second for who asked for progress, as long as the daemon is at work."""
     ended = threading.Event()
 

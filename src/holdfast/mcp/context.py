@@ -45,7 +45,7 @@ class Context(msgspec.Struct):
 
     def _ask(self, op: str, name: str, args: dict[str, Any]) -> Any:
         self.wait(0)
-        return client.ask(op, name=name, args=args, project=self.caller.project, session=self.caller.session)
+        return client.ask_daemon(op, name=name, args=args, project=self.caller.project, session=self.caller.session)
 
 
 def resolve_project(named: str, context: Context) -> str:

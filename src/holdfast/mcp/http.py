@@ -21,7 +21,7 @@ JSON, EVENTS = b"application/json", b"text/event-stream"
 Headers = list[tuple[bytes, bytes]]
 
 
-def listening(port: int) -> socket.socket:
+def listen_on_port(port: int) -> socket.socket:
     sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -33,7 +33,7 @@ def listening(port: int) -> socket.socket:
     return sock
 
 
-def serve(sock: socket.socket, token: str, project: str) -> None:
+def serve_http(sock: socket.socket, token: str, project: str) -> None:
     import uvicorn
 
     app = Guard(Endpoint(project), token, sock.getsockname()[1])
@@ -57,7 +57,7 @@ class Guard(LoopbackGuard):
         body = b"" if refused or scope["method"] != "POST" else await self.read_body(receive)
         if refused or body is None:
             status, why = refused or self.too_large()
-            await _reply(send, status, why.encode())
+            await _send_reply(send, status, why.encode())
         else:
             await self._endpoint(scope, body, send)
 
@@ -84,20 +84,22 @@ class Endpoint:
             await self._post(scope, named, body, send)
         elif scope["method"] == "DELETE" and (ended := self._sessions.pop(named, None)):
             await asyncio.to_thread(ended.close)
-            await _reply(send, 204, b"")
+            await _send_reply(send, 204, b"")
         else:
-            await _reply(send, 405, b"Send messages with POST.", ((b"allow", b"POST, DELETE"),))
+            await _send_reply(send, 405, b"Send messages with POST.", ((b"allow", b"POST, DELETE"),))
 
     async def _post(self, scope: Scope, named: bytes, body: bytes, send: Send) -> None:
         connection = self._sessions.get(named)
         if body.lstrip().startswith(b"["):
-            await _reply(send, 400, error_reply(None, INVALID_REQUEST, "send one message at a time"), type_=JSON)
+            await _send_reply(send, 400, error_reply(None, INVALID_REQUEST, "send one message at a time"), type_=JSON)
         elif connection is None and named:
-            await _reply(
+            await _send_reply(
                 send, 404, error_reply(None, INVALID_REQUEST, "this session has ended; initialize again"), type_=JSON
             )
-        elif connection is None and not _begins(body):
-            await _reply(send, 400, error_reply(None, INVALID_REQUEST, "a session begins with initialize"), type_=JSON)
+        elif connection is None and not _is_initialize(body):
+            await _send_reply(
+                send, 400, error_reply(None, INVALID_REQUEST, "a session begins with initialize"), type_=JSON
+            )
         else:
             await self._converse(connection, named, scope, body, send)
 
@@ -105,12 +107,12 @@ class Endpoint:
         try:
             connection = existing or Connection(Caller(await self._project_of(scope)), frozenset())
         except HoldfastError as error:
-            await _reply(send, 400, error_reply(None, INVALID_REQUEST, error.message), type_=JSON)
+            await _send_reply(send, 400, error_reply(None, INVALID_REQUEST, error.message), type_=JSON)
             return
         if existing is None:
             named = delivery_key().encode()
             await self._keep(named, connection)
-        await _exchange(connection, body, send, ((SESSION_HEADER, named),))
+        await _exchange_message(connection, body, send, ((SESSION_HEADER, named),))
 
     async def _project_of(self, scope: Scope) -> str:
         """`/mcp?project=…` is for that project; else the one where the server was started."""
@@ -125,7 +127,9 @@ class Endpoint:
             await asyncio.to_thread(self._sessions.pop(oldest).close)
 
 
-async def _exchange(connection: Connection, body: bytes, send: Send, headers: Iterable[tuple[bytes, bytes]]) -> None:
+async def _exchange_message(
+    connection: Connection, body: bytes, send: Send, headers: Iterable[tuple[bytes, bytes]]
+) -> None:
     """One answer goes back as JSON; where progress comes before it, as a stream of events."""
     messages: asyncio.Queue[bytes] = asyncio.Queue()
     loop = asyncio.get_running_loop()
@@ -135,13 +139,13 @@ async def _exchange(connection: Connection, body: bytes, send: Send, headers: It
 
     follows = await asyncio.to_thread(connection.receive, body, put)
     if not follows:
-        await _reply(send, 202, b"", headers)
+        await _send_reply(send, 202, b"", headers)
         return
     message = await messages.get()
     if _is_answer(message):
-        await _reply(send, 200, message, headers, JSON)
+        await _send_reply(send, 200, message, headers, JSON)
         return
-    await send({"type": "http.response.start", "status": 200, "headers": _headers(EVENTS, headers)})
+    await send({"type": "http.response.start", "status": 200, "headers": _response_headers(EVENTS, headers)})
     while True:
         last = _is_answer(message)
         event = b"event: message\ndata: " + message + b"\n\n"
@@ -159,23 +163,23 @@ def _is_answer(message: bytes) -> bool:
     return not msgspec.json.decode(message, type=_Kind).method
 
 
-def _begins(body: bytes) -> bool:
+def _is_initialize(body: bytes) -> bool:
     try:
         return msgspec.json.decode(body, type=_Kind).method == "initialize"
     except msgspec.DecodeError:
         return False
 
 
-def _headers(type_: bytes, more: Iterable[tuple[bytes, bytes]]) -> Headers:
+def _response_headers(type_: bytes, more: Iterable[tuple[bytes, bytes]]) -> Headers:
     return [(b"content-type", type_), (b"cache-control", b"no-store"), *more]
 
 
-async def _reply(
+async def _send_reply(
     send: Send,
     status: int,
     body: bytes,
     headers: Iterable[tuple[bytes, bytes]] = (),
     type_: bytes = b"text/plain; charset=utf-8",
 ) -> None:
-    await send({"type": "http.response.start", "status": status, "headers": _headers(type_, headers)})
+    await send({"type": "http.response.start", "status": status, "headers": _response_headers(type_, headers)})
     await send({"type": "http.response.body", "body": body})

@@ -107,7 +107,7 @@ def render_prompt(name: str, arguments: dict[str, str], context: Context) -> str
         )
     if name == "what_changed":
         since = _parse_since(str(arguments.get("since") or ""), context)
-        lines = list(_changes(since, context)) or ["Nothing is on record since then."]
+        lines = list(_recent_changes(since, context)) or ["Nothing is on record since then."]
         return f"Tell the user in a few sentences what changed since {date_of(since)}:\n" + "\n".join(lines)
     raise CommandRefused(f"there is no prompt {name[:100]!r}", fix="See prompts/list.")
 
@@ -124,7 +124,7 @@ def _parse_since(since: str, context: Context) -> int:
     return int(earlier[0]) if earlier else int(answer["now"]) - DAY_MS
 
 
-def _changes(since: int, context: Context) -> Iterator[str]:
+def _recent_changes(since: int, context: Context) -> Iterator[str]:
     sessions = context.view("sessions.list", all=True, project=context.caller.project, limit=50)["sessions"]
     for one in sessions:
         if one["at"] >= since and one["id"] != context.caller.session:
@@ -139,7 +139,7 @@ def _changes(since: int, context: Context) -> Iterator[str]:
 
 def _figures_line(session: dict[str, Any]) -> str:
     """The figures that every list and page shows."""
-    from holdfast.usage.report import UNTOLD, dollars  # Only who asks for a session needs prices.
+    from holdfast.usage.report import UNTOLD, format_dollars  # Only who asks for a session needs prices.
 
     counted = (
         ("turn_n", "turns"), ("prompts", "prompts"), ("tools", "tool calls"), ("failed", "failed"), ("denied", "denied"),
@@ -147,4 +147,6 @@ def _figures_line(session: dict[str, Any]) -> str:
     )  # fmt: skip
     tokens = UNTOLD if session["total_tokens"] is None else f"{session['total_tokens']} tokens"
     parts = [f"{session[name]} {words}" for name, words in counted]
-    return " | ".join((format_duration(session["duration_ms"]), ", ".join(parts), tokens, dollars(session["cost"])))
+    return " | ".join(
+        (format_duration(session["duration_ms"]), ", ".join(parts), tokens, format_dollars(session["cost"]))
+    )

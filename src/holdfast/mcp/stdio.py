@@ -13,7 +13,7 @@ HIDDEN = frozenset(("project", "pid"))
 """The agent that started us works in one project and holds its leases itself."""
 
 
-def serve() -> None:
+def serve_stdio() -> None:
     out, lock = sys.stdout.buffer, threading.Lock()
 
     def send(message: bytes) -> None:
@@ -21,7 +21,7 @@ def serve() -> None:
             out.write(message + b"\n")
             out.flush()
 
-    connection = Connection(Caller(client.project(), client.session(), os.getppid()), HIDDEN)
+    connection = Connection(Caller(client.current_project(), client.current_session(), os.getppid()), HIDDEN)
     try:
         for line in iter(lambda: sys.stdin.buffer.readline(LONGEST_MESSAGE), b""):
             if not line.endswith(b"\n") and len(line) >= LONGEST_MESSAGE:

@@ -26,20 +26,22 @@ from holdfast.mcp.context import Answer, CallCancelled, Context, Row, date_of, f
 # Leases as tools. Who holds one is a process: over stdio the agent that started us, over HTTP it must say which.
 
 
-def acquire(args: AcquireLease, context: Context) -> Answer:
+def acquire_lease_tool(args: AcquireLease, context: Context) -> Answer:
     """A cancelled call never keeps the lease: not while it waits, not when it was granted a moment before."""
     pid = _owner_pid(args.pid, context)
     before = _held_by(args.name, pid, context)
     how = {"exactly": bool(args.pid), "shared": args.shared, "ttl": args.ttl_seconds, "why": args.why}
-    answer = acquire_lease(args.name, pid, args.wait_seconds, pause=_pause(args, context), ask=context.command, **how)
+    answer = acquire_lease(
+        args.name, pid, args.wait_seconds, pause=_pause_with_progress(args, context), ask=context.command, **how
+    )
     if answer["answer"] == "granted" and not before:
         context.undo = lambda: release_lease(args.name, answer["owner"])
     if context.cancelled.is_set():
         raise CallCancelled
-    return Answer(_sentence(args.name, answer), {**answer, "until": date_of(answer.get("until"))})
+    return Answer(_lease_sentence(args.name, answer), {**answer, "until": date_of(answer.get("until"))})
 
 
-def _pause(args: AcquireLease, context: Context) -> Any:
+def _pause_with_progress(args: AcquireLease, context: Context) -> Any:
     waited = 0.0
 
     def pause(seconds: float) -> None:
@@ -52,14 +54,14 @@ def _pause(args: AcquireLease, context: Context) -> Any:
     return pause
 
 
-def _sentence(name: str, answer: dict[str, Any]) -> str:
+def _lease_sentence(name: str, answer: dict[str, Any]) -> str:
     if answer["answer"] == "granted":
         until = date_of(answer.get("until"))
         return f"granted: you hold {name} until {until} (token {answer['token']}). Give it back with lease_release."
     return f"{answer['answer']}: {answer.get('why') or 'others hold it'}. Try again later, or give wait_seconds."
 
 
-def release(args: ReleaseLease, context: Context) -> Answer:
+def release_lease_tool(args: ReleaseLease, context: Context) -> Answer:
     pid = _owner_pid(args.pid, context)
     answer = context.command("project.release", lease=args.name, pid=pid, exactly=bool(args.pid))
     return Answer(f"released: {args.name}", answer)
@@ -83,10 +85,10 @@ KEPT = ("PROJECT", "LAST_UPDATED", "CURRENT_STATE", "WORK_CONTEXT", "RESOURCE_LO
 
 def show_state(_args: Arguments, context: Context) -> Answer:
     document = context.view("project.state")["document"]
-    return Answer("\n".join(_lines(document)), {name: document[name] for name in KEPT if name in document})
+    return Answer("\n".join(_state_lines(document)), {name: document[name] for name in KEPT if name in document})
 
 
-def _lines(document: dict[str, Any]) -> Iterator[str]:
+def _state_lines(document: dict[str, Any]) -> Iterator[str]:
     now = document["CURRENT_STATE"]
     git, tests = now["git"], now["tests"]
     yield f"project: {document['PROJECT']} | as of {document['LAST_UPDATED'] or 'unknown'}"
@@ -163,7 +165,7 @@ def list_gates(args: Paged, context: Context) -> Answer:
         Row(one["name"], date_of(one["until"]), "met" if one["ok"] else "open", one["type"], _gate_text(one))
         for one in requirements
     ]
-    return _sliced(rows, args, "No gates: nothing has to be done first.")
+    return _slice_rows(rows, args, "No gates: nothing has to be done first.")
 
 
 def _gate_text(gate: dict[str, Any]) -> str:
@@ -173,23 +175,35 @@ def _gate_text(gate: dict[str, Any]) -> str:
 def list_tasks(args: Paged, context: Context) -> Answer:
     tasks = context.view("project.tasks")["tasks"]
     rows = [
-        Row(str(one["key"]), _day(one["since"]), "open", one["priority"], f"{one.get('title') or ''} — {one['why']}")
+        Row(
+            str(one["key"]),
+            _short_date(one["since"]),
+            "open",
+            one["priority"],
+            f"{one.get('title') or ''} — {one['why']}",
+        )
         for one in tasks
     ]
-    return _sliced(rows, args, "No open tasks are known.")
+    return _slice_rows(rows, args, "No open tasks are known.")
 
 
 def list_leases(args: Paged, context: Context) -> Answer:
     rows = [
-        Row(lease["name"], date_of(one["at"]), _holds(one, side), one["mode"], f"process {one['pid']}: {one['why']}")
+        Row(
+            lease["name"],
+            date_of(one["at"]),
+            _holder_status(one, side),
+            one["mode"],
+            f"process {one['pid']}: {one['why']}",
+        )
         for lease in context.view("project.leases")["leases"]
         for side in ("holders", "waiters")
         for one in lease[side]
     ]
-    return _sliced(rows, args, "Nobody holds anything.")
+    return _slice_rows(rows, args, "Nobody holds anything.")
 
 
-def _holds(entry: dict[str, Any], side: str) -> str:
+def _holder_status(entry: dict[str, Any], side: str) -> str:
     if entry["lost"]:
         return "lost"
     return "waiting" if side == "waiters" else "overdue" if entry["late"] else "held"
@@ -197,8 +211,10 @@ def _holds(entry: dict[str, Any], side: str) -> str:
 
 def list_runs(args: Paged, context: Context) -> Answer:
     runs = context.view("uat.list", limit=args.offset + args.limit + 1)["runs"]
-    rows = [Row(run["id"], _day(run["at"]), run["outcome"] or run["status"], "uat", run["scenario"]) for run in runs]
-    return _sliced(rows, args, "No UAT runs yet.")
+    rows = [
+        Row(run["id"], _short_date(run["at"]), run["outcome"] or run["status"], "uat", run["scenario"]) for run in runs
+    ]
+    return _slice_rows(rows, args, "No UAT runs yet.")
 
 
 def show_run(args: ShowRun, context: Context) -> Answer:
@@ -220,7 +236,7 @@ def search_code(args: SearchCode, context: Context) -> Answer:
         case _:
             criteria = {"query": args.query, "path": args.path, "limit": min(50, args.offset + args.limit + 1)}
             rows = _code_rows(context.view("reindex.search", **criteria))
-    return _sliced(rows, args, "Nothing found in the code.")
+    return _slice_rows(rows, args, "Nothing found in the code.")
 
 
 def _code_rows(answer: dict[str, Any]) -> list[Row]:
@@ -272,14 +288,14 @@ def search_history(args: SearchHistory, context: Context) -> Answer:
             hit["snippet"], hit["session"])
         for hit in answer["hits"]
     ]  # fmt: skip
-    return _sliced(rows, args, "Nothing like that happened here.")
+    return _slice_rows(rows, args, "Nothing like that happened here.")
 
 
-def _day(at: Any) -> str:
+def _short_date(at: Any) -> str:
     return date_of(at) if isinstance(at, int | float) else str(at or "")[:16]
 
 
-def _sliced(rows: list[Row], args: Paged, empty: str) -> Answer:
+def _slice_rows(rows: list[Row], args: Paged, empty: str) -> Answer:
     end = args.offset + args.limit
     return page_answer(rows[args.offset : end], next_cursor(end, 0, len(rows) > end), empty)
 
@@ -312,8 +328,8 @@ TOOLS = {
         Tool("state", "Branch, changes, tests and blockers now.", Arguments, show_state),
         Tool("leases", "Shared things that sessions hold now.", Paged, list_leases),
         Tool("lease_acquire", "Hold a shared thing (a port) while you use it.",
-             AcquireLease, acquire, ADDS),
-        Tool("lease_release", "Give a lease back.", ReleaseLease, release, ADDS),
+             AcquireLease, acquire_lease_tool, ADDS),
+        Tool("lease_release", "Give a lease back.", ReleaseLease, release_lease_tool, ADDS),
         Tool("uat_runs", "Newest UAT runs.", Paged, list_runs),
         Tool("uat_show", "One UAT run: steps, assertions, problems.", ShowRun, show_run),
         Tool("code_search", "Code by meaning or name; or: outline PATH, related PATH:LINE, symbol NAME.",

@@ -28,7 +28,7 @@ def current_rules() -> UserRules:
 
 def current_redactor() -> Redactor:
     """The one redactor of this process: built-in rules and those of the user."""
-    return _redactor(current_rules())
+    return _cached_redactor(current_rules())
 
 
 def redact(body: bytes) -> tuple[bytes, int]:
@@ -42,7 +42,7 @@ def rules_environment() -> Mapping[str, str]:
 
 
 @lru_cache(16)
-def _redactor(rules: UserRules) -> Redactor:
+def _cached_redactor(rules: UserRules) -> Redactor:
     return Redactor(names=rules.names, patterns=rules.patterns, keep=rules.keep, enabled=rules.enabled)
 
 

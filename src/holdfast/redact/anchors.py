@@ -293,16 +293,18 @@ def _choose_keys(anchors: list[Anchor]) -> list[Key]:
         text = anchor.text
         if len(text) == 2 and anchor.alone:
             bits = _fourth_bits(text, anchor)
-            keyed += [(_hash(key_bytes := bytes([left]) + text), n, -1, bits, key_bytes) for left in _LEFT + b"ntr"]
+            keyed += [
+                (_hash_three(key_bytes := bytes([left]) + text), n, -1, bits, key_bytes) for left in _LEFT + b"ntr"
+            ]
             continue
         if len(text) == 2:
             lasts = anchor.follow if anchor.count else range(256)
-            keyed += [(_hash(key_bytes := text + bytes([last])), n, 0, 0xFF, key_bytes) for last in lasts]
+            keyed += [(_hash_three(key_bytes := text + bytes([last])), n, 0, 0xFF, key_bytes) for last in lasts]
             continue
         parts = [(text[at : at + 4], at) for at in range(max(1, len(text) - 3))]
-        part, key = min(parts, key=lambda part: _frequency(part[0]) + _LOAD * load.get(part[0][:3], 0))
+        part, key = min(parts, key=lambda part: _commonness_score(part[0]) + _LOAD * load.get(part[0][:3], 0))
         load[part[:3]] = load.get(part[:3], 0) + 1
-        keyed.append((_hash(part[:3]), n, key, _fourth_bits(part, anchor), part))
+        keyed.append((_hash_three(part[:3]), n, key, _fourth_bits(part, anchor), part))
     return sorted(keyed)
 
 
@@ -315,12 +317,12 @@ def _fourth_bits(part: bytes, anchor: Anchor) -> int:
     return bits
 
 
-def _frequency(text: bytes) -> int:
+def _commonness_score(text: bytes) -> int:
     ranks = [_COMMON.find(chr(code)) for code in text]
     return sum(40 - rank for rank in ranks if rank >= 0) + 60 * (text[:3].decode("latin-1") in _COMMON_PARTS)
 
 
-def _hash(three: bytes) -> int:
+def _hash_three(three: bytes) -> int:
     return (int.from_bytes(three, "little") * 0x9E3779B1 & 0xFFFFFFFF) >> (32 - _HASH_BITS)
 
 

@@ -59,7 +59,7 @@ def find_value(text: bytes, rule: NameRule, start: int, end: int, raw: bool) -> 
         if value and rule.judge == "code":
             value = _whole_code(text, value)
         stem = text[start:end]
-        if value and (_is_cut(text, value, raw) or _accept(text, rule, value, before, stem)
+        if value and (_is_cut(text, value, raw) or _accept_value(text, rule, value, before, stem)
                       or _is_split(text, rule, value, before, stem)):  # fmt: skip
             return (
                 value.start,
@@ -138,7 +138,7 @@ def _may_be_secret_key(before: bytes, last: bytes) -> bool:
     if last == b" ":
         return before[-16:].lower().endswith(_SPOKEN_QUALIFIERS)
     if last in (b"_", b"-", b"."):
-        return _qualifier(before) not in PLAIN_QUALIFIERS
+        return _word_before_stem(before) not in PLAIN_QUALIFIERS
     return last in (b"?", b"&") or last.isalnum()
 
 
@@ -256,7 +256,7 @@ def _is_glued(last: bytes, stem: bytes) -> bool:
 
 def _may_be_glued(rule: NameRule, before: bytes, stem: bytes, after: bytes) -> bool:
     if rule.part == "key":
-        return _qualifier(before).endswith(_GLUED_TOKEN if stem[:1] in b"tT" else _GLUED_KEY)
+        return _word_before_stem(before).endswith(_GLUED_TOKEN if stem[:1] in b"tT" else _GLUED_KEY)
     if before[-6:].lower().endswith(_WORDS_WITH_PASS):
         return False
     return stem.lower() in (b"pass", b"pwd") and after in (b"=", b":", b'"', b"'", KEY_END)
@@ -293,7 +293,7 @@ GUARD_WORDS = Guards(
 _LAST_WORD = re.compile(rb"([A-Z]+|[A-Z]?[a-z0-9]+)[_.\- ]?$")
 
 
-def _qualifier(before: bytes) -> str:
+def _word_before_stem(before: bytes) -> str:
     """The word right before the stem: `api` in `MY_API_KEY` and in `myApiKey`."""
     return _last_word(before[-24:])
 
@@ -315,7 +315,7 @@ _NO_SECRET_FORM = re.compile(
 """Numbers and expressions of C headers, and object identifiers."""
 
 
-def _accept(text: bytes, rule: NameRule, value: Value, before: bytes, stem: bytes) -> bool:
+def _accept_value(text: bytes, rule: NameRule, value: Value, before: bytes, stem: bytes) -> bool:
     candidate = text[value.start : min(value.end, value.start + _PEEK)]
     if candidate.startswith((b"[redacted", *_PUBLIC_VALUES)) or b"[redacted:" in candidate:
         return False
@@ -357,7 +357,7 @@ def _accept_bare_space(rule: NameRule, candidate: bytes, quoted: bool, before: b
         return (
             len(candidate) >= 32
             and judge.looks_random(candidate)
-            and _qualifier(before) in ("api", "secret", "access", "auth")
+            and _word_before_stem(before) in ("api", "secret", "access", "auth")
         )
     cases = (
         any(48 <= c <= 57 for c in candidate),
@@ -440,7 +440,7 @@ _OPERATORS = re.compile(rb"[+,;?(:&|]")
 
 def _is_secret_key(candidate: bytes, before: bytes, stem: bytes) -> bool:
     """`api_key` is a secret, `cache_key` is not; an unknown word before it asks for a value that is clearly random."""
-    word = _qualifier(before)
+    word = _word_before_stem(before)
     if word in PLAIN_QUALIFIERS:
         return False
     if stem.lower().startswith(b"tok"):

@@ -122,14 +122,14 @@ def find_secret_values(text: bytes, start: int, end: int, raw: bool) -> list[Spa
     last = last if last >= 0 else min(len(text), end + _DOCUMENT)
     if text.startswith(b"stringData", start):  # only what stands under it
         data = _DATA.search(text, max(0, start - 40), end + 4)
-        return _entries(text, data.end(), last) if data else []
+        return _secret_entries(text, data.end(), last) if data else []
     spans: list[Span] = []
     at = first
     for _ in range(_MOST_DATA):
         data = _DATA.search(text, at, last)
         if not data:
             break
-        entries = _entries(text, data.end(), last)
+        entries = _secret_entries(text, data.end(), last)
         spans += entries
         at = entries[-1][1] if entries else data.end()
     return spans
@@ -142,9 +142,9 @@ def work_of_document(text: bytes, start: int, end: int) -> int:
     return 1 + ((last if last >= 0 else min(len(text), end + _DOCUMENT)) - first) // 200
 
 
-def _entries(text: bytes, at: int, last: int) -> list[Span]:
+def _secret_entries(text: bytes, at: int, last: int) -> list[Span]:
     spans: list[Span] = []
-    depth = _indent(text, at)
+    depth = _indent_at(text, at)
     for entry in _ENTRY.finditer(text, at, last):
         if (
             entry.start() < len(text)
@@ -158,7 +158,7 @@ def _entries(text: bytes, at: int, last: int) -> list[Span]:
     return spans
 
 
-def _indent(text: bytes, at: int) -> int:
+def _indent_at(text: bytes, at: int) -> int:
     line = text[text.rfind(b"\n", 0, at) + 1 : at]
     return len(line) - len(line.lstrip(b" \t"))
 
@@ -180,11 +180,11 @@ def find_inserted(text: bytes, start: int, end: int, _raw: bool) -> list[Span]:
         return []
     for insert in _INSERT.finditer(text, max(0, start - 620), min(len(text), end + 4010)):
         if insert.start() < start < insert.end():
-            return _inserted(text, insert)
+            return _inserted_passwords(text, insert)
     return []
 
 
-def _inserted(text: bytes, insert: re.Match[bytes]) -> list[Span]:
+def _inserted_passwords(text: bytes, insert: re.Match[bytes]) -> list[Span]:
     at, last = insert.span("values")
     spans: list[Span] = []
     for column in insert["columns"].split(b","):

@@ -100,7 +100,7 @@ def _wallet_key(rule: TokenRule, seed: str) -> str:
     starts = tuple(re.findall(r"[A-Za-z0-9]{2}", rule.shape.partition(")")[0])) if "(" in rule.shape[:1] else ()
     while True:
         raw = bytes([_WIF_VERSIONS[rule.kind], *chance.randbytes(32), *([1] if "<k50>" in rule.shape else [])])
-        key = _base58(raw + hashlib.sha256(hashlib.sha256(raw).digest()).digest()[:4])
+        key = _encode_base58(raw + hashlib.sha256(hashlib.sha256(raw).digest()).digest()[:4])
         if not starts or key.startswith(starts):
             return key
 
@@ -113,7 +113,7 @@ def _stellar_seed(_rule: TokenRule, seed: str) -> str:
 _MAKERS: dict[str, Callable[[TokenRule, str], str]] = {"base58": _wallet_key, "stellar": _stellar_seed}
 
 
-def _base58(raw: bytes) -> str:
+def _encode_base58(raw: bytes) -> str:
     number, text = int.from_bytes(raw, "big"), ""
     while number:
         number, digit = divmod(number, 58)

@@ -84,7 +84,7 @@ def is_mixed_password(value: bytes) -> bool:
         return False
     if any(48 <= c <= 57 for c in value) and any(c > 64 for c in value):
         return True
-    return _wild(value) or (len(value) >= 8 and bool(_SIGNED.search(value)))
+    return _has_wild_case(value) or (len(value) >= 8 and bool(_SIGNED.search(value)))
 
 
 def is_cased_password(value: bytes) -> bool:
@@ -93,7 +93,7 @@ def is_cased_password(value: bytes) -> bool:
     return len(value) >= 8 and all(groups) and is_mixed_password(value) and not _WORDS.match(value)
 
 
-def _wild(value: bytes) -> bool:
+def _has_wild_case(value: bytes) -> bool:
     """Letters in wild case, as `qXaWqPpKaLAu`: neither a word nor camel case."""
     if len(value) < 10 or not value.isalpha() or _is_camel_case(value):
         return False
@@ -107,7 +107,7 @@ def _is_camel_case(value: bytes) -> bool:
 
 def looks_random(value: bytes) -> bool:
     """For a token or a key: long, no words, letters mixed with digits or wildly mixed case."""
-    if len(value) < 8 or _NUMBER.match(value) or not _mixed(value):
+    if len(value) < 8 or _NUMBER.match(value) or not _is_mixed(value):
         return False
     if _DATE.match(value) or _VERSION.match(value):
         return False
@@ -148,11 +148,11 @@ _MARKS = (
 )
 
 
-def _mixed(value: bytes) -> bool:
+def _is_mixed(value: bytes) -> bool:
     if b"]{" in value or b"(?:" in value or b"[^" in value or b"\\d" in value:
         return False  # a regular expression
     if len(value) < 20:
-        return (any(48 <= c <= 57 for c in value) and any(c > 64 for c in value)) or _wild(value)
+        return (any(48 <= c <= 57 for c in value) and any(c > 64 for c in value)) or _has_wild_case(value)
     if _is_camel_case(value):
         return False
     return len(_FLIP.findall(value)) * 12 >= len(value) or _has_many_signs(value) or bool(_BASE32.match(value))

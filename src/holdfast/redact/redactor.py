@@ -84,7 +84,7 @@ class Redactor:
 
     @property
     def _scanner(self) -> Scanner:
-        return _scanner(self._names)
+        return _cached_scanner(self._names)
 
     def _in_rounds(self, body: bytes, clean: Clean) -> tuple[bytes, list[Finding]]:
         findings: list[Finding] = []
@@ -102,14 +102,14 @@ class Redactor:
         spans = self._scanner.find(document.text, work=work)
         if self._patterns:
             pieces = document.pieces()
-            spans = _merge(spans, self._find_patterns(document.text, pieces))
+            spans = _merge_spans(spans, self._find_patterns(document.text, pieces))
         spans = self._without_kept(document.text, add_echoes(document.text, spans))
         return (document.without(spans), spans) if spans else (body, [])
 
     def _clean_text(self, body: bytes, work: Work) -> tuple[bytes, list[Span]]:
         spans = self._scanner.find(body, work=work)
         if self._patterns:
-            spans = _merge(spans, self._find_patterns(body, [(0, len(body))]))
+            spans = _merge_spans(spans, self._find_patterns(body, [(0, len(body))]))
         spans = self._without_kept(body, add_echoes(body, spans))
         return (replace_spans(body, spans), spans) if spans else (body, [])
 
@@ -123,7 +123,7 @@ class Redactor:
             if match[0]
         ]
         hits.sort()
-        return _outside(hits, done)
+        return _hits_outside(hits, done)
 
     def _without_kept(self, text: bytes, spans: list[Span]) -> list[Span]:
         return [span for span in spans if text[span[0] : span[1]] not in self._keep] if self._keep else spans
@@ -142,12 +142,12 @@ def add_echoes(text: bytes, spans: list[Span]) -> list[Span]:
         (at, at + len(value), kind)
         for value, kind in values.items()
         if text.count(value) > 1
-        for at in _places(text, value)
+        for at in _find_places(text, value)
     ]
-    return _merge(spans, echoes) if echoes else spans
+    return _merge_spans(spans, echoes) if echoes else spans
 
 
-def _places(text: bytes, value: bytes) -> Iterator[int]:
+def _find_places(text: bytes, value: bytes) -> Iterator[int]:
     """Where it stands, except within a longer word."""
     at = text.find(value)
     while at >= 0:
@@ -157,12 +157,12 @@ def _places(text: bytes, value: bytes) -> Iterator[int]:
         at = text.find(value, end)
 
 
-def _merge(one: list[Span], other: list[Span]) -> list[Span]:
+def _merge_spans(one: list[Span], other: list[Span]) -> list[Span]:
     both = [*one, *other]
     return join_spans(both) if len(both) > 1 else both
 
 
-def _outside(hits: list[Span], done: list[tuple[int, int]]) -> list[Span]:
+def _hits_outside(hits: list[Span], done: list[tuple[int, int]]) -> list[Span]:
     """The hits that touch none of these places; both are in order."""
     untouched: list[Span] = []
     n = 0
@@ -186,5 +186,5 @@ def _compile_patterns(patterns: Iterable[str]) -> list[re.Pattern[bytes]]:
 
 
 @cache
-def _scanner(names: tuple[str, ...]) -> Scanner:
+def _cached_scanner(names: tuple[str, ...]) -> Scanner:
     return Scanner(names)

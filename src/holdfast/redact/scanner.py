@@ -93,11 +93,11 @@ class Scanner:
         self._escapes = len(finders)
         self._decodes, self._percents, self._encoded = (self._escapes + n for n in (1, 2, 3))
         anchors += [
-            Anchor(mark.encode(), self._escapes, *views.AFTER_MARK.get(mark, (b"", 0)), False, _far(0))
+            Anchor(mark.encode(), self._escapes, *views.AFTER_MARK.get(mark, (b"", 0)), False, _far_guard(0))
             for mark in views.ESCAPE_MARKS
         ]
-        anchors += [Anchor(mark.encode(), self._decodes, guard=_far(1)) for mark in _decode_marks()]
-        anchors += [Anchor(mark.encode(), self._percents, guard=_far(2)) for mark in views.PERCENT_MARKS]
+        anchors += [Anchor(mark.encode(), self._decodes, guard=_far_guard(1)) for mark in _decode_marks()]
+        anchors += [Anchor(mark.encode(), self._percents, guard=_far_guard(2)) for mark in views.PERCENT_MARKS]
         anchors += [Anchor(mark.encode(), self._encoded) for mark in views.base64_marks()]
         self._search = AnchorSearch(anchors, runs, assignment.GUARD_WORDS)
 
@@ -110,7 +110,7 @@ class Scanner:
             spelt = [hit for hit in hits if hit[0] >= self._escapes]
             spans += self._find_spelt(spelt, text, raw, depth - 1, work) if spelt else []
         if spans and not raw:
-            spans = [_extend(text, span) for span in spans]
+            spans = [_extend_span(text, span) for span in spans]
         return join_spans(spans) if len(spans) > 1 else spans
 
     def may_hold_secret(self, body: bytes, sure: int) -> bool:
@@ -201,7 +201,7 @@ def _end_of_value(text: bytes, at: int) -> int:
 _PIECES = 8
 
 
-def _extend(text: bytes, span: Span) -> Span:
+def _extend_span(text: bytes, span: Span) -> Span:
     """A value goes on where a string is joined to the next one, or where a terminal broke the line."""
     start, end, kind = span
     for _ in range(_PIECES):
@@ -251,7 +251,7 @@ _GENERIC = frozenset(
 @cache
 def _decode_marks() -> tuple[str, ...]:
     """What can only be read in decoded text: names in other scripts as JSON writes them, and dumps."""
-    stems = [stem for rule in NAME_RULES for stem in _casings(rule) if not stem.isascii()]
+    stems = [stem for rule in NAME_RULES for stem in _stem_casings(rule) if not stem.isascii()]
     spelt = {json.dumps(stem)[1:-1] for stem in stems}
     return (*views.DUMP_MARKS, *sorted(spelt | {mark.upper().replace("\\U", "\\u") for mark in spelt}))
 
@@ -261,7 +261,7 @@ AnchorOf = tuple[str, Finder, bytes, int, bool, int]
 guard."""
 
 
-def _far(sort: int) -> int:
+def _far_guard(sort: int) -> int:
     return GUARD_FAR | sort << 8
 
 
@@ -297,7 +297,7 @@ def _list_anchors(names: list[str]) -> Iterator[AnchorOf]:
     own = (NameRule("named", (name,), "any", spoken=False) for name in names)
     for rule in (*NAME_RULES, *own):
         finder = name_finder(rule)
-        for stem in _casings(rule):
+        for stem in _stem_casings(rule):
             follow, count = _AFTER_SHORT.get(stem, (b"", 0))
             yield stem, finder, follow, count, False, _guard_of(rule, stem)
 
@@ -366,7 +366,7 @@ _AFTER_PLACE |= dict.fromkeys(("uthorization", "UTHORIZATION"), (b"\\\"'` \t\r\n
 """What stands after short names: they are not the beginning of a word."""
 
 
-def _casings(rule: NameRule) -> list[str]:
+def _stem_casings(rule: NameRule) -> list[str]:
     """Every spelling of the stems that is searched for: the automaton minds case."""
     spelt: dict[str, None] = {}
     for stem in rule.stems:
@@ -392,10 +392,10 @@ def token_finder(rule: TokenRule, shape: Shape, alone: bool) -> Finder:
         return re.compile(shape.pattern)
 
     def find(text: bytes, start: int, _end: int, raw: bool) -> Span | None:
-        if not open_left and not shape.head and not raw and not _begins(text, start, strict):
+        if not open_left and not shape.head and not raw and not _may_begin_token(text, start, strict):
             return None
         match = _match_around(pattern(), text, start, shape.head)
-        if not match or not (raw or open_left or not shape.head or _begins(text, match.start(), strict)):
+        if not match or not (raw or open_left or not shape.head or _may_begin_token(text, match.start(), strict)):
             return None
         token = match[0]
         if public_prefix and text[match.start() - 2 : match.start()] in (b"pk", b"PK"):
@@ -417,7 +417,7 @@ def _match_around(pattern: re.Pattern[bytes], text: bytes, start: int, head: int
     return None
 
 
-def _begins(text: bytes, start: int, strict: bool) -> bool:
+def _may_begin_token(text: bytes, start: int, strict: bool) -> bool:
     """Whether a token may begin here: not within a word, unless what stands before it is a colour of the terminal.
     `strict`: not within a name or a number either."""
     last = text[start - 1 : start] if start else b""

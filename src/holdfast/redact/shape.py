@@ -54,34 +54,38 @@ class Shape(msgspec.Struct, frozen=True):
 
 def parse_shape(source: str) -> Shape:
     """Read the notation. Raises ValueError where no literal of at least two characters can be searched for."""
-    pieces = [*_pieces(source)]
+    pieces = [*_parse_pieces(source)]
     marked = next((n for n, piece in enumerate(pieces) if piece[5] is not None), None)
-    anchors, head = (_leading(pieces), 0) if marked is None else ((pieces[marked][5] or "",), _width(pieces[:marked]))
+    anchors, head = (
+        (_leading_literals(pieces), 0)
+        if marked is None
+        else ((pieces[marked][5] or "",), _total_width(pieces[:marked]))
+    )
     if min(map(len, anchors)) < 2:
         raise ValueError(f"the shape {source!r} has no literal to search for")
-    pattern = "".join(map(_regex, pieces))
-    return Shape(_bounded(pattern, pieces), anchors, head, *_following(pieces, marked))
+    pattern = "".join(map(_piece_regex, pieces))
+    return Shape(_bound_pattern(pattern, pieces), anchors, head, *_following_alphabet(pieces, marked))
 
 
 def make_example(source: str, seed: str) -> str:
     """A value of this form, the same for the same seed. It always has a digit and a letter of each case it may have."""
     chance = random.Random(seed)  # noqa: S311  (an example is no secret)
-    return "".join(_sample(piece, chance) for piece in _pieces(source))
+    return "".join(_sample_piece(piece, chance) for piece in _parse_pieces(source))
 
 
 def make_filler(source: str) -> str:
     """The same form with one repeated character in place of the random ones: a placeholder, not a token."""
-    return "".join(_fill(piece) for piece in _pieces(source))
+    return "".join(_fill_piece(piece) for piece in _parse_pieces(source))
 
 
 _Piece = tuple[str, str, str | None, str | None, str | None, str | None, str | None]
 
 
-def _pieces(source: str) -> list[_Piece]:
+def _parse_pieces(source: str) -> list[_Piece]:
     return [match.groups() for match in _PIECE.finditer(source.replace("<uuid>", _UUID))]  # type: ignore[misc]
 
 
-def _leading(pieces: list[_Piece]) -> tuple[str, ...]:
+def _leading_literals(pieces: list[_Piece]) -> tuple[str, ...]:
     """Every literal that the form may begin with."""
     choices: list[list[str]] = []
     for piece in pieces:
@@ -91,18 +95,18 @@ def _leading(pieces: list[_Piece]) -> tuple[str, ...]:
     return tuple("".join(parts) for parts in itertools.product(*choices))
 
 
-def _following(pieces: list[_Piece], marked: int | None) -> tuple[bytes, int]:
+def _following_alphabet(pieces: list[_Piece], marked: int | None) -> tuple[bytes, int]:
     first = next((n for n, piece in enumerate(pieces) if piece[0]), len(pieces)) if marked is None else marked + 1
     if first >= len(pieces) or not pieces[first][0]:
         return b"", 0
     return ALPHABETS[pieces[first][0]].encode(), int(pieces[first][1])
 
 
-def _width(pieces: list[_Piece]) -> int:
+def _total_width(pieces: list[_Piece]) -> int:
     return sum(int(piece[2] or piece[1]) if piece[0] else len(piece[6] or piece[4] or "") for piece in pieces)
 
 
-def _regex(piece: _Piece) -> str:
+def _piece_regex(piece: _Piece) -> str:
     name, low, high, more, choice, marked, literal = piece
     if name:
         most = str(_MOST) if more else high or low
@@ -112,7 +116,7 @@ def _regex(piece: _Piece) -> str:
     return re.escape(marked if marked is not None else literal or "")
 
 
-def _bounded(pattern: str, pieces: list[_Piece]) -> bytes:
+def _bound_pattern(pattern: str, pieces: list[_Piece]) -> bytes:
     """A form of a fixed length ends where its alphabet ends: a longer run is something else."""
     last = pieces[-1]
     if last[0] and not last[3]:
@@ -120,17 +124,17 @@ def _bounded(pattern: str, pieces: list[_Piece]) -> bytes:
     return pattern.encode()
 
 
-def _sample(piece: _Piece, chance: random.Random) -> str:
+def _sample_piece(piece: _Piece, chance: random.Random) -> str:
     name, low, _, more, choice, marked, literal = piece
     if name:
         length = int(low) + (4 if more and int(low) < 8 else 0)
-        return _mixed(ALPHABETS[name], length, chance)
+        return _mixed_text(ALPHABETS[name], length, chance)
     if choice is not None:
         return chance.choice(choice.split("|"))
     return marked if marked is not None else literal or ""
 
 
-def _mixed(alphabet: str, length: int, chance: random.Random) -> str:
+def _mixed_text(alphabet: str, length: int, chance: random.Random) -> str:
     groups = [group for group in (_DIGITS, _LOWER, _UPPER) if set(group) & set(alphabet)]
     text = [chance.choice(alphabet) for _ in range(length)]
     for at, group in zip(range(1, length, 3), groups * 2, strict=False):
@@ -140,7 +144,7 @@ def _mixed(alphabet: str, length: int, chance: random.Random) -> str:
     return "".join(text)
 
 
-def _fill(piece: _Piece) -> str:
+def _fill_piece(piece: _Piece) -> str:
     if piece[0]:
         alphabet = ALPHABETS[piece[0]]
         return next((c for c in "xX0" if c in alphabet), alphabet[0]) * int(piece[1])

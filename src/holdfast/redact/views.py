@@ -67,7 +67,9 @@ class View:
 
     def __init__(self, text: bytes, percent: bool = False) -> None:
         library = load_library()
-        self.text, self._out, self._in = _decode_natively(library, text, percent) if library else _decode(text, percent)
+        self.text, self._out, self._in = (
+            _decode_natively(library, text, percent) if library else _decode_escapes(text, percent)
+        )
 
     def source_span(self, span: Span, offset: int = 0) -> Span:
         return offset + self._source(span[0]), offset + self._source_end(span[1]), span[2]
@@ -84,12 +86,12 @@ class View:
 Decoded = tuple[bytes, Sequence[int], Sequence[int]]
 
 
-def _decode(text: bytes, percent: bool) -> Decoded:
+def _decode_escapes(text: bytes, percent: bool) -> Decoded:
     parts: list[bytes] = []
     out, source = [0], [0]
     at = size = 0
     for match in (_PERCENT if percent else _ESCAPE).finditer(text):
-        parts += (text[at : match.start()], bytes([int(match[1], 16)]) if percent else _unescape(match))
+        parts += (text[at : match.start()], bytes([int(match[1], 16)]) if percent else _unescape_match(match))
         size += len(parts[-2])
         out += (size, size + len(parts[-1]))
         source += (match.start(), match.end())
@@ -141,7 +143,7 @@ def find_in_escaped(text: bytes, hits: list[int], find: Find) -> list[Span]:
 
 def _find_in_windows(text: bytes, hits: list[int], find: Find, percent: bool) -> list[Span]:
     spans: list[Span] = []
-    for start, end in _windows(hits, len(text)):
+    for start, end in _merge_windows(hits, len(text)):
         window = text[start:end]
         view = View(window, percent)
         if view.text != window:
@@ -149,7 +151,7 @@ def _find_in_windows(text: bytes, hits: list[int], find: Find, percent: bool) ->
     return spans
 
 
-def _windows(hits: list[int], length: int) -> Iterator[tuple[int, int]]:
+def _merge_windows(hits: list[int], length: int) -> Iterator[tuple[int, int]]:
     """What lies around these places; where two meet they are one."""
     start = end = -1
     for hit in hits:
@@ -162,7 +164,7 @@ def _windows(hits: list[int], length: int) -> Iterator[tuple[int, int]]:
         yield start, end
 
 
-def _unescape(match: re.Match[bytes]) -> bytes:
+def _unescape_match(match: re.Match[bytes]) -> bytes:
     code = match[1] or match[3]
     if code:
         return bytes([int(code, 16)])
@@ -236,7 +238,7 @@ class Document:
     def __init__(self, body: bytes) -> None:
         self._body = body
         library = load_library()
-        flatten = _flatten_natively if library else _flatten
+        flatten = _flatten_natively if library else _flatten_json
         self.text, self._begins, self._ends, self.starts = flatten(body)
 
     def pieces(self) -> list[tuple[int, int]]:
@@ -289,12 +291,12 @@ class Document:
 Flat = tuple[bytes, Sequence[int], Sequence[int], Sequence[int]]
 
 
-def _flatten(body: bytes) -> Flat:
+def _flatten_json(body: bytes) -> Flat:
     begins, ends, starts = [], [], []
     parts: list[bytes] = []
     size = 0
     for match in _TOKEN.finditer(body):
-        decoded = _decoded(match)
+        decoded = _decode_token(match)
         begins.append(match.start())
         ends.append(match.end() if match[1] is None else match.end(1) + 1)
         starts.append(size)
@@ -312,7 +314,7 @@ def _flatten_natively(body: bytes) -> Flat:
     return ctypes.string_at(out, size), triples[::3], triples[1::3], triples[2::3]
 
 
-def _decoded(match: re.Match[bytes]) -> bytes:
+def _decode_token(match: re.Match[bytes]) -> bytes:
     if match[1] is None:
         return match[0]
     if b"\\" not in match[1]:

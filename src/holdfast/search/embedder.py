@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from holdfast.search.query import identifiers, parts
+from holdfast.search.query import find_identifiers, identifier_parts
 from holdfast.search.settings import BUILTIN, OFF, IndexSettings
 
 # The port to whatever turns text into vectors, and the choice among those by the settings.
@@ -50,11 +50,11 @@ def choose_embedder(settings: IndexSettings) -> Embedder:
     if settings.embedder == OFF:
         raise NoEmbedder("embeddings are switched off")
     if settings.embedder == BUILTIN:
-        return load()
-    return _endpoint(settings, settings.model)
+        return load_model()
+    return _make_endpoint(settings, settings.model)
 
 
-def _endpoint(settings: IndexSettings, model: str) -> Embedder:
+def _make_endpoint(settings: IndexSettings, model: str) -> Embedder:
     try:
         import numpy  # noqa: F401
     except ImportError:
@@ -74,14 +74,14 @@ def embedder_of(id_: str, settings: IndexSettings) -> tuple[Embedder, str]:
         return configured, ""
 
     if id_ and id_ == id_of():
-        return load(), _meanwhile(configured.id, id_)
+        return load_model(), _meanwhile_note(configured.id, id_)
     address, _, model = configured.id.partition("#")
     if model and id_.startswith(f"{address}#"):
-        return _endpoint(settings, id_.removeprefix(f"{address}#")), _meanwhile(configured.id, id_)
+        return _make_endpoint(settings, id_.removeprefix(f"{address}#")), _meanwhile_note(configured.id, id_)
     raise NoEmbedder(f"vectors of {configured.id} are not there yet")
 
 
-def _meanwhile(configured_id: str, answering: str) -> str:
+def _meanwhile_note(configured_id: str, answering: str) -> str:
     return f"vectors of {configured_id} are not there yet, those of {answering} answer until then"
 
 
@@ -110,12 +110,12 @@ class Endpoint:
             for at in range(0, len(texts), TEXTS_PER_REQUEST)
             for row in self._ask(texts[at : at + TEXTS_PER_REQUEST], PATIENCE_S)
         ]
-        return _unit(np.array(rows, dtype=np.float32))
+        return _normalize_rows(np.array(rows, dtype=np.float32))
 
     def query(self, text: str) -> Any:
         import numpy as np
 
-        return _unit(np.array(self._ask([text[:LONGEST_TEXT]], SHORT_PATIENCE_S), dtype=np.float32))[0]
+        return _normalize_rows(np.array(self._ask([text[:LONGEST_TEXT]], SHORT_PATIENCE_S), dtype=np.float32))[0]
 
     def _ask(self, texts: list[str], patience: float) -> list[list[float]]:
         headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {self._key}"} if self._key else {})
@@ -132,7 +132,7 @@ class Endpoint:
         return rows
 
 
-def _unit(rows: Any) -> Any:
+def _normalize_rows(rows: Any) -> Any:
     import numpy as np
 
     return rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1e-9)
@@ -158,7 +158,7 @@ def id_of(folder: Path = FOLDER) -> str:
 
 
 @lru_cache(maxsize=2)
-def load(folder: Path = FOLDER) -> "StaticModel":
+def load_model(folder: Path = FOLDER) -> "StaticModel":
     try:
         import numpy as np
     except ImportError:
@@ -219,7 +219,7 @@ class StaticModel:
     def _counted(self, texts: Iterable[str]) -> dict[int, int]:
         token_counts: dict[int, int] = {}
         for text in texts:
-            for identifier, times in Counter(identifiers(text)).items():
+            for identifier, times in Counter(find_identifiers(text)).items():
                 for number in self._numbers(identifier):
                     token_counts[number] = token_counts.get(number, 0) + times
         return token_counts if len(token_counts) <= MOST_WORDS else dict(list(token_counts.items())[:MOST_WORDS])
@@ -227,7 +227,7 @@ class StaticModel:
     def _numbers(self, identifier: str) -> tuple[int, ...]:
         token_ids = self._ids.get(identifier)
         if token_ids is None:
-            token_ids = tuple(n for part in parts(identifier) for n in self._pieces(part))
+            token_ids = tuple(n for part in identifier_parts(identifier) for n in self._pieces(part))
             if len(self._ids) > 500_000:
                 self._ids.clear()
             self._ids[identifier] = token_ids
@@ -235,10 +235,10 @@ class StaticModel:
 
     def _pieces(self, word: str) -> list[int]:
         """A word nobody knew is cut into the longest pieces that are known."""
-        return pieces(word, self._known, self._longest)
+        return split_word_pieces(word, self._known, self._longest)
 
 
-def pieces(word: str, token_table: dict[str, int], longest: int) -> list[int]:
+def split_word_pieces(word: str, token_table: dict[str, int], longest: int) -> list[int]:
     if (whole := token_table.get(word)) is not None:
         return [whole]
     token_ids, at = [], 0

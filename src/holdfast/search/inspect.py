@@ -14,7 +14,7 @@ from holdfast.search.settings import IndexSettings
 
 
 @contextlib.contextmanager
-def _opened(place: IndexDir) -> Iterator[apsw.Connection]:
+def _open_index(place: IndexDir) -> Iterator[apsw.Connection]:
     generation = place.current()
     if not generation:
         raise NoIndex
@@ -25,31 +25,31 @@ def _opened(place: IndexDir) -> Iterator[apsw.Connection]:
         db.close()
 
 
-def summary(index_dir: IndexDir) -> dict[str, Any] | None:
+def index_summary(index_dir: IndexDir) -> dict[str, Any] | None:
     """None where there is no index; `problem` where it cannot be read."""
     try:
-        with _opened(index_dir) as db:
-            return _summary(index_dir, db)
+        with _open_index(index_dir) as db:
+            return _read_summary(index_dir, db)
     except NoIndex:
         return None
     except (database.IndexDamaged, apsw.Error) as error:
         return {"problem": str(error), "folder": str(index_dir.folder)}
 
 
-def _summary(index_dir: IndexDir, db: apsw.Connection) -> dict[str, Any]:
-    files_, source, chunks = database.one(
+def _read_summary(index_dir: IndexDir, db: apsw.Connection) -> dict[str, Any]:
+    files_, source, chunks = database.fetch_required_row(
         db, "select count(*), coalesce(sum(size), 0), (select count(*) from chunks) from files where left_out = ''"
     )
     of_model = "select count(*) from vectors where model = (select id from models where name = ?)"
-    embedded = database.one(db, of_model, (database.meta(db, "model"),))[0]
+    embedded = database.fetch_required_row(db, of_model, (database.get_meta(db, "model"),))[0]
     return {
         "folder": str(index_dir.folder),
         "files": files_,
         "chunks": chunks,
         "embedded": embedded,
-        "model": database.meta(db, "model"),
-        "note": database.meta(db, "note"),
-        "at": int(database.meta(db, "at") or 0),
+        "model": database.get_meta(db, "model"),
+        "note": database.get_meta(db, "note"),
+        "at": int(database.get_meta(db, "at") or 0),
         "source_bytes": source,
         "bytes": sum(p.stat().st_size for p in index_dir.folder.glob("*.db*")),
         "left_out": dict(
@@ -63,9 +63,9 @@ def _summary(index_dir: IndexDir, db: apsw.Connection) -> dict[str, Any]:
     }
 
 
-def why(index_dir: IndexDir, root: str, name: str, settings: IndexSettings) -> dict[str, Any]:
+def explain_file(index_dir: IndexDir, root: str, name: str, settings: IndexSettings) -> dict[str, Any]:
     path = path_within(root, name)
-    with _opened(index_dir) as db:
+    with _open_index(index_dir) as db:
         row = db.execute("select id, left_out, lang from files where path = ?", (path,)).fetchone()
         if row and not row[1]:
             chunks = [
@@ -79,7 +79,7 @@ def why(index_dir: IndexDir, root: str, name: str, settings: IndexSettings) -> d
             "path": path,
             "indexed": False,
             "chunks": [],
-            "reason": row[1] if row else _absent(db, root, path, settings),
+            "reason": row[1] if row else _absence_reason(db, root, path, settings),
         }
 
 
@@ -88,7 +88,7 @@ def path_within(root: str, name: str) -> str:
     return os.path.relpath(real, base) if real == base or real.startswith(f"{base}{os.sep}") else name
 
 
-def _absent(db: apsw.Connection, root: str, path: str, settings: IndexSettings) -> str:
+def _absence_reason(db: apsw.Connection, root: str, path: str, settings: IndexSettings) -> str:
     whole = os.path.join(root, path)
     if path.startswith(("..", "/")):
         return "it is outside the checkout"
@@ -96,12 +96,12 @@ def _absent(db: apsw.Connection, root: str, path: str, settings: IndexSettings) 
         return "there is no such file"
     if os.path.isdir(whole):
         return "it is a folder"
-    if not checkout.wanted(path, settings):
+    if not checkout.is_wanted(path, settings):
         return "settings leave it out (reindex.include, reindex.exclude)"
     seen = os.lstat(whole)
     if reason := checkout.by_name(path, seen.st_size, settings.largest_kb * 1024):
         return reason
-    if seen.st_ctime_ns // 1_000_000 >= int(database.meta(db, "at", "0")):
+    if seen.st_ctime_ns // 1_000_000 >= int(database.get_meta(db, "at", "0")):
         return "it is newer than the last run (run: holdfast index run)"
     if os.path.lexists(os.path.join(root, ".git")):
         return "git ignores it"
@@ -111,7 +111,7 @@ def _absent(db: apsw.Connection, root: str, path: str, settings: IndexSettings) 
 
 
 def left_out(index_dir: IndexDir, limit: int) -> list[dict[str, str]]:
-    with _opened(index_dir) as db:
+    with _open_index(index_dir) as db:
         rows = db.execute(
             "select path, left_out from files where left_out <> '' order by left_out, path limit ?", (limit,)
         )

@@ -107,7 +107,7 @@ LANGUAGES = frozenset((*BY_SUFFIX, *BY_NAME.values()))
 PROSE = frozenset(("markdown", "rst", "text"))
 
 
-def of(path: str) -> str:
+def language_of_path(path: str) -> str:
     """Empty when the name says nothing we know."""
     name = posixpath.basename(path).lower()
     for ending in (".example", ".sample", ".dist", ".template", ".in"):
@@ -155,7 +155,7 @@ def role_of(path: str) -> str:
         return TRANSLATION
     if _CHANGELOG.search(path):
         return CHANGELOG
-    language = of(path)
+    language = language_of_path(path)
     if language in PROSE:
         return DOCUMENT
     return CONFIGURATION if language in _CONFIGURATION_LANGUAGES else CODE

@@ -10,7 +10,7 @@ from typing import Any
 import apsw
 
 from holdfast.search.embedder import NoEmbedder
-from holdfast.search.query import Query, bare_token, dotted, trigrams
+from holdfast.search.query import Query, bare_token, dotted_name, name_trigrams
 
 NAME, PATH, BODY = 5.0, 3.0, 1.0
 """How much a word in the name, in the path and in the body of a chunk weighs."""
@@ -101,7 +101,7 @@ class NamedChunk:
 
 def definitions_named(db: apsw.Connection, name: str) -> list[NamedChunk]:
     """Definitions of exactly that name, letter case aside; `Class.method` names the method in that class."""
-    whole = dotted(name).lower()
+    whole = dotted_name(name).lower()
     last = whole.rpartition(".")[2]
     rows = db.execute(
         "select chunk, name, symbol, kind, first, last from definitions where name = ? and kind <> 'section' limit 400",
@@ -113,8 +113,8 @@ def definitions_named(db: apsw.Connection, name: str) -> list[NamedChunk]:
 
 def similar_names(db: apsw.Connection, name: str) -> list[NamedChunk]:
     """Definitions whose name is nearly that one, the likest first."""
-    squeezed_name = squeezed(name)
-    grams = trigrams(squeezed_name)
+    squeezed_name = squeeze_name(name)
+    grams = name_trigrams(squeezed_name)
     if not 4 <= len(squeezed_name) <= 60 or not grams:
         return []
     expression = " OR ".join(f'"{gram}"' for gram in sorted(grams) if gram.isalnum())
@@ -122,19 +122,19 @@ def similar_names(db: apsw.Connection, name: str) -> list[NamedChunk]:
         "select d.chunk, d.name, d.symbol, d.kind, d.first, d.last from names n join definitions d on d.id = n.rowid"
         " where names match ? and d.kind <> 'section' order by bm25(names) limit 200", (expression,),
     )  # fmt: skip
-    candidates = [NamedChunk(row, likeness(grams, row[1])) for row in rows]
+    candidates = [NamedChunk(row, name_similarity(grams, row[1])) for row in rows]
     near = [one for one in candidates if one.likeness >= LEAST_SIMILAR]
     return sorted(near, key=lambda one: -one.likeness)[:MOST_SIMILAR]
 
 
-def squeezed(name: str) -> str:
+def squeeze_name(name: str) -> str:
     """Without what people forget in a name: separators and letter case."""
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
-def likeness(grams: set[str], name: str) -> float:
+def name_similarity(grams: set[str], name: str) -> float:
     """Shared trigrams over all of both (Dice)."""
-    other = trigrams(squeezed(name))
+    other = name_trigrams(squeeze_name(name))
     return 2 * len(grams & other) / max(1, len(grams) + len(other))
 
 
@@ -147,11 +147,13 @@ def spelled_right(db: apsw.Connection, word: str) -> str:
         (word[:2], word[:2] + "\x7f", len(word) - 3, len(word) + 2),
     )
     allowed = 1 if len(word) < 7 else 2
-    near = [(distance, -count, term) for term, count in rows if (distance := edits(word, term, allowed)) <= allowed]
+    near = [
+        (distance, -count, term) for term, count in rows if (distance := edit_distance(word, term, allowed)) <= allowed
+    ]
     return min(near)[2] if near else ""
 
 
-def edits(one: str, other: str, most: int) -> int:
+def edit_distance(one: str, other: str, most: int) -> int:
     """Letters to insert, remove, change or swap to make one of the other; more than `most` is `most` + 1.
 
     The index knows stems, so what is missing at the end of `other` costs little."""
@@ -178,16 +180,16 @@ def chunks_of_path(db: apsw.Connection, text: str) -> list[int]:
     rows = db.execute(
         "select min(c.id) from files f join chunks c on c.file = f.id where f.path = ?1 or f.path like ?2 escape '\\'"
         " group by f.id order by f.path <> ?1, length(f.path), f.path limit ?3",
-        (text, f"%/{_literal(text)}", MOST_PATHS),
+        (text, f"%/{_escape_like(text)}", MOST_PATHS),
     )
     return [row[0] for row in rows]
 
 
-def _literal(text: str) -> str:
+def _escape_like(text: str) -> str:
     return re.sub(r"([\\%_])", r"\\\1", text)
 
 
-def corrected(db: apsw.Connection, query: Query, rarity: dict[str, float], chunks: int) -> dict[str, str]:
+def correct_words(db: apsw.Connection, query: Query, rarity: dict[str, float], chunks: int) -> dict[str, str]:
     """Words that are nowhere in the index → those that were probably meant."""
     unknown = math.log(1 + chunks / 0.5) - 1e-6
     corrections = {}
@@ -226,7 +228,7 @@ class Everyday:
 
 
 @lru_cache(maxsize=1)
-def load() -> Everyday:
+def load_everyday_words() -> Everyday:
     try:
         return Everyday()
     except (ImportError, OSError, ValueError) as error:

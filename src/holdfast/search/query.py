@@ -20,37 +20,37 @@ LONGEST_WHOLE = 64
 
 
 @lru_cache(maxsize=200_000)
-def parts(identifier: str) -> tuple[str, ...]:
+def identifier_parts(identifier: str) -> tuple[str, ...]:
     """`parseHTTPHeader2` → parse, http, header, 2."""
     pattern = _PART if identifier.isascii() else _OTHER_PART
     return tuple(part.lower() for part in pattern.findall(identifier) if len(part) <= LONGEST)
 
 
-def identifiers(text: str) -> list[str]:
+def find_identifiers(text: str) -> list[str]:
     return _IDENTIFIER.findall(text)
 
 
-def counted(text: str) -> Counter[str]:
+def count_words(text: str) -> Counter[str]:
     """How often each word is there. Identifiers are counted first: code repeats them, so few need cutting."""
     counts: Counter[str] = Counter()
-    for identifier, times in Counter(identifiers(text)).items():
-        for part in parts(identifier):
+    for identifier, times in Counter(find_identifiers(text)).items():
+        for part in identifier_parts(identifier):
             counts[part] += times
     return counts
 
 
 def in_order(text: str) -> list[str]:
-    return [part for identifier in identifiers(text) for part in parts(identifier)]
+    return [part for identifier in find_identifiers(text) for part in identifier_parts(identifier)]
 
 
-def distinct(texts: Iterable[str]) -> list[str]:
+def distinct_words(texts: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(part for text in texts for part in in_order(text)))
 
 
 def whole_tokens(text: str) -> set[str]:
     """Names that are found as they stand: compound identifiers, constants, and quoted or dashed names of settings,
     flags, routes and events. A name of one plain word is a word already."""
-    tokens = {name.lower() for name in set(identifiers(text)) if len(name) <= LONGEST_WHOLE and is_compound(name)}
+    tokens = {name.lower() for name in set(find_identifiers(text)) if len(name) <= LONGEST_WHOLE and is_compound(name)}
     for match in _QUOTED_NAME.findall(text):
         tokens.add(bare_token(match))
     for key, flag in _KEY_OR_FLAG.findall(text):
@@ -60,7 +60,7 @@ def whole_tokens(text: str) -> set[str]:
 
 @lru_cache(maxsize=200_000)
 def is_compound(name: str) -> bool:
-    return len(parts(name)) > 1 or (len(name) > 2 and name.isupper())
+    return len(identifier_parts(name)) > 1 or (len(name) > 2 and name.isupper())
 
 
 def bare_token(token: str) -> str:
@@ -68,7 +68,7 @@ def bare_token(token: str) -> str:
     return token.strip("-./:@#").lower()
 
 
-def trigrams(name: str) -> set[str]:
+def name_trigrams(name: str) -> set[str]:
     low = name.lower()
     return {low[at : at + 3] for at in range(len(low) - 2)}
 
@@ -149,7 +149,7 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
 def parse_query(text: str) -> Query:
     text = text.strip()
     quoted = [next(part for part in match if part) for match in _QUOTED.findall(text)]
-    words = distinct([text])
+    words = distinct_words([text])
     return Query(
         text=text,
         words=tuple(words),
@@ -165,24 +165,24 @@ def parse_query(text: str) -> Query:
 
 
 def is_name(text: str) -> bool:
-    return bool(_NAME.match(_trimmed(text)))
+    return bool(_NAME.match(_trim_word(text)))
 
 
 def names_in(text: str) -> list[str]:
     """The whole question if it is a name, else the words in it that can only be names."""
     words = text.split()
     if len(words) == 1:
-        return [_trimmed(text)] if _trimmed(text) else []
-    candidates = (_trimmed(word) for word in words[:400])
+        return [_trim_word(text)] if _trim_word(text) else []
+    candidates = (_trim_word(word) for word in words[:400])
     return list(dict.fromkeys(word for word in candidates if word and _only_a_name(word)))[:MOST_NAMES]
 
 
-def dotted(name: str) -> str:
+def dotted_name(name: str) -> str:
     """`Class::method`, `Class#method` and `Class->method` as they are stored."""
     return _SEPARATORS.sub(".", name)
 
 
-def _trimmed(word: str) -> str:
+def _trim_word(word: str) -> str:
     return word.strip(_EDGES).rstrip(".").removesuffix("()").strip(_EDGES)
 
 
@@ -197,6 +197,6 @@ def _only_a_name(word: str) -> bool:
         or (word.startswith(("--", "/", "$", ".")) and inner[0].isalnum() and len(inner) > 2)
         or (re.search(r"\w[./]\w", word) is not None and not word[0].isdigit())
         or (len(inner) > 2 and inner.isupper() and inner.isalpha() and len(inner) > 3)
-        or (len(parts(inner)) > 1 and not inner.islower() and not inner.isupper() and "-" not in inner
+        or (len(identifier_parts(inner)) > 1 and not inner.islower() and not inner.isupper() and "-" not in inner
             and any(c.isupper() for c in inner[1:]))
     )  # fmt: skip

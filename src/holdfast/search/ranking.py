@@ -9,7 +9,7 @@ import apsw
 import msgspec
 
 from holdfast.search import languages, lexical
-from holdfast.search.query import MOST_WORDS_OF_A_NAME, Query, dotted, identifiers, in_order, parts
+from holdfast.search.query import MOST_WORDS_OF_A_NAME, Query, dotted_name, find_identifiers, identifier_parts, in_order
 
 # What the text of a chunk itself says for it: words of the question in the same order, a name where it is declared. Pure.
 
@@ -37,7 +37,7 @@ def phrase_share(query_words: Sequence[str], text: str, rarity: dict[str, float]
         return 0.0
     share, longest, at = 0.0, 0, 0
     while at < len(query_words) - 1:
-        length = _run(query_words, at, text)
+        length = _run_length(query_words, at, text)
         if length >= 2:
             share += sum(rarity.get(word, 0.0) for word in query_words[at : at + length]) * (length - 1) / length
         longest = max(longest, length)
@@ -60,20 +60,20 @@ def _may_hold_run(words: Sequence[str], low: str, least: int) -> bool:
     return row == len(words)
 
 
-def _run(words: Sequence[str], at: int, text: str) -> int:
+def _run_length(words: Sequence[str], at: int, text: str) -> int:
     length = 1
     while at + length < len(words) and f" {' '.join(words[at : at + length + 1])} " in text:
         length += 1
     return length
 
 
-def flattened(text: str) -> str:
+def flatten_words(text: str) -> str:
     """Words in their order, with a space between them and at both ends."""
     return f" {' '.join(in_order(text))} "
 
 
 @lru_cache(maxsize=256)
-def _patterns(name: str) -> tuple[re.Pattern[str], ...]:
+def _name_patterns(name: str) -> tuple[re.Pattern[str], ...]:
     bare = name.strip("-./:@#$")
     escaped = rf"(?<![\w$]){re.escape(bare)}(?![\w$])"
     quoted = rf"[\"'`][-./:@#$]{{0,2}}{re.escape(bare)}[\"'`?/:]"
@@ -94,7 +94,7 @@ def _patterns(name: str) -> tuple[re.Pattern[str], ...]:
 
 def name_in_line(name: str, line: str) -> float:
     """0 where it is not in the line, else how plainly it is declared there."""
-    anywhere, declared, assigned, alone, registered, quoted = _patterns(name)
+    anywhere, declared, assigned, alone, registered, quoted = _name_patterns(name)
     if not anywhere.search(line):
         return 0.0
     worth = USED
@@ -126,12 +126,12 @@ _WORDS, _STRINGS = re.compile(r"\w+"), re.compile(r"[\"'`].*?[\"'`]")
 
 def listed_names(words: Sequence[str], lines: Sequence[str]) -> float:
     """From 0 to 1: how many different names (`MailNotifier`, `SmsNotifier`) hold one word of the question."""
-    names = {name for name in identifiers("\n".join(lines)) if len(parts(name)) > 1}
+    names = {name for name in find_identifiers("\n".join(lines)) if len(identifier_parts(name)) > 1}
     most = 0
     for word in words:
         if len(word) > 3:
             stem = word[: max(4, len(word) - 3)]
-            most = max(most, sum(any(part.startswith(stem) for part in parts(name)) for name in names))
+            most = max(most, sum(any(part.startswith(stem) for part in identifier_parts(name)) for name in names))
     return min(1.0, max(0, most - FEW_NAMES) / (MANY_NAMES - FEW_NAMES))
 
 
@@ -144,7 +144,7 @@ def alike_lines(lines: Sequence[str]) -> float:
     return count / sum(shapes.values()) if shape not in ("}", "w", "") else 0.0
 
 
-def examine(query: Query, names: Sequence[str], lines: Sequence[str], rarity: dict[str, float]) -> Evidence:
+def examine_lines(query: Query, names: Sequence[str], lines: Sequence[str], rarity: dict[str, float]) -> Evidence:
     evidence = Evidence()
     for name in names:
         value, where = name_in_lines(name, lines)
@@ -155,7 +155,7 @@ def examine(query: Query, names: Sequence[str], lines: Sequence[str], rarity: di
         least = 2 if query.is_name or len(words) == 2 else SHORTEST_RUN
         text = "\n".join(lines)
         if _may_hold_run(words, text.lower(), least):
-            evidence.phrase = phrase_share(words, flattened(text), rarity, least)
+            evidence.phrase = phrase_share(words, flatten_words(text), rarity, least)
     return evidence
 
 
@@ -192,11 +192,11 @@ class Weights(msgspec.Struct, frozen=True):
 WEIGHTS = Weights()
 
 
-def mix(meaning: Scored, text: Scored, share: float = MEANING) -> dict[int, float]:
+def mix_rankings(meaning: Scored, text: Scored, share: float = MEANING) -> dict[int, float]:
     """Each ranking brought between 0 and 1 over its best, then added with its share."""
     mixed: dict[int, float] = {}
     for scored, weight in ((meaning, share), (text, 1 - share)):
-        for chunk, score in _spread(scored[:DEPTH]):
+        for chunk, score in _scale_scores(scored[:DEPTH]):
             mixed[chunk] = mixed.get(chunk, 0.0) + weight * score
     return mixed
 
@@ -213,7 +213,7 @@ def file_scores(text: Scored, file_of: Callable[[int], int]) -> dict[int, float]
     return {file: value / most for file, value in sums.items()} if most > 0 else {}
 
 
-def _spread(scored: Scored) -> list[tuple[int, float]]:
+def _scale_scores(scored: Scored) -> list[tuple[int, float]]:
     if not scored:
         return []
     low, high = scored[-1][1], scored[0][1]
@@ -291,7 +291,7 @@ class Ranking:
 
     def ranked(self, meaning: Scored, text: Scored) -> list[Ranked]:
         one_word = self._query.is_name or len(self._query.text.split()) == 1
-        mixed = mix(meaning, text, MEANING_OF_A_NAME if one_word else MEANING)
+        mixed = mix_rankings(meaning, text, MEANING_OF_A_NAME if one_word else MEANING)
         uses = self._uses()
         self._load([*mixed, *uses, *(chunk for chunk, _ in text)])
         for chunk, score in mixed.items():
@@ -352,7 +352,7 @@ class Ranking:
         for chunk in chunks:
             row = self._rows[chunk]
             lines = self._text_of(self._db, row.file)[row.start - 1 : row.stop]
-            evidence = examine(self._query, names, lines, self._rarity)
+            evidence = examine_lines(self._query, names, lines, self._rarity)
             one = self._one(chunk)
             if evidence.phrase:
                 one.score += WEIGHTS.phrase * evidence.phrase * min(1.0, evidence.phrase / HALF_OF_IT)
@@ -386,7 +386,7 @@ class Ranking:
         share = self._share_of_names()
         for name in self._query.names:
             named = lexical.definitions_named(self._db, name)
-            last = dotted(name).rpartition(".")[2]
+            last = dotted_name(name).rpartition(".")[2]
             for one in named:
                 worth = (1.3 + 0.2 * (one.kind != "method")) * max(share, 0.5)
                 self._take_definition(one, worth if one.name == last else worth * OTHER_CASE, "symbol")

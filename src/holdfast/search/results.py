@@ -93,20 +93,20 @@ class Block(msgspec.Struct):
         return "\n".join(self.lines[self.start - 1 : self.stop])
 
 
-def shown(
+def build_hits(
     db: apsw.Connection, query: Query, ranked: Sequence[Ranked], matches: Found, text_of: TextOf, question: Question
 ) -> list[Hit]:
     hits: list[Hit] = []
     for one in ranked:
-        hit = _hit(db, one, query, matches, text_of, question.kind)
-        if not any(_covers(other, hit) for other in hits):
+        hit = _build_hit(db, one, query, matches, text_of, question.kind)
+        if not any(_hits_overlap(other, hit) for other in hits):
             hits.append(hit)
         if len(hits) >= question.limit:
             break
     return hits
 
 
-def _covers(one: Hit, other: Hit) -> bool:
+def _hits_overlap(one: Hit, other: Hit) -> bool:
     """Windows of one text overlap; one of them is enough."""
     if one.path != other.path:
         return False
@@ -114,30 +114,30 @@ def _covers(one: Hit, other: Hit) -> bool:
     return shared > 0.5 * min(one.end - one.line + 1, other.end - other.line + 1)
 
 
-def _hit(db: apsw.Connection, one: Ranked, query: Query, matches: Found, text_of: TextOf, kind: str) -> Hit:
+def _build_hit(db: apsw.Connection, one: Ranked, query: Query, matches: Found, text_of: TextOf, kind: str) -> Hit:
     query_words = set(query.telling_words)
-    block = _block(db, one, text_of)
+    block = _load_block(db, one, text_of)
     if one.symbol:
-        _narrow(block, one)
+        _narrow_to_symbol(block, one)
     else:
-        _focus(db, block, one, query_words, matches.rarity, kind)
-    at, excerpt = _excerpt(block, query_words)
+        _focus_block(db, block, one, query_words, matches.rarity, kind)
+    at, excerpt = _cut_excerpt(block, query_words)
     return Hit(
         path=block.path, line=block.start, end=block.stop, symbol=block.symbol, kind=block.kind, lang=block.lang,
-        score=round(one.score, 4), why=_reasons(one, block, query_words, matches), focus=block.focus,
+        score=round(one.score, 4), why=_hit_reasons(one, block, query_words, matches), focus=block.focus,
         excerpt=excerpt, excerpt_line=at, chunk=one.chunk,
     )  # fmt: skip
 
 
-def _block(db: apsw.Connection, one: Ranked, text_of: TextOf) -> Block:
-    file, path, lang, symbol, kind, start, stop = database.one(
+def _load_block(db: apsw.Connection, one: Ranked, text_of: TextOf) -> Block:
+    file, path, lang, symbol, kind, start, stop = database.fetch_required_row(
         db, "select f.id, f.path, f.lang, c.symbol, c.kind, c.start, c.stop from chunks c join files f on f.id = c.file"
         " where c.id = ?", (one.chunk,),
     )  # fmt: skip
     return Block(path, lang, symbol, kind, start, stop, start, text_of(db, file))
 
 
-def _narrow(block: Block, one: Ranked) -> None:
+def _narrow_to_symbol(block: Block, one: Ranked) -> None:
     """To the definition that was asked for by name."""
     whole = block.stop
     block.symbol, block.kind = one.symbol, one.kind or block.kind
@@ -159,7 +159,7 @@ class Inner(msgspec.Struct, frozen=True):
         return self != other and self.first <= other.first and other.last <= self.last
 
 
-def _focus(
+def _focus_block(
     db: apsw.Connection, block: Block, one: Ranked, query_words: set[str], rarity: dict[str, float], kind: str
 ) -> None:
     """Of several definitions in a block the one that says most of what was asked; else the line with the name."""
@@ -183,22 +183,24 @@ def _focus(
         block.focus = min(block.stop, block.start + best.first)
 
 
-def _reasons(one: Ranked, block: Block, query_words: set[str], matches: Found) -> list[str]:
+def _hit_reasons(one: Ranked, block: Block, query_words: set[str], matches: Found) -> list[str]:
     why = list(dict.fromkeys(one.why))
-    if one.chunk in matches.text and (shared := _shared(query_words, f"{block.symbol} {block.path} {block.body}")):
+    if one.chunk in matches.text and (
+        shared := _shared_words(query_words, f"{block.symbol} {block.path} {block.body}")
+    ):
         why.append("words: " + ", ".join(shared[:6]))
     if one.chunk in matches.meaning:
         why.append(f"meaning {matches.meaning[one.chunk]:.2f}")
     return why
 
 
-def _shared(query_words: set[str], text: str) -> list[str]:
+def _shared_words(query_words: set[str], text: str) -> list[str]:
     """Words of the question that are there, as far as their beginnings tell (`parsing` and `parse`)."""
     low = text.lower()
     return sorted(w for w in query_words if w in low or (len(w) > 4 and w[: max(4, len(w) - 3)] in low))
 
 
-def _excerpt(block: Block, query_words: set[str]) -> tuple[int, str]:
+def _cut_excerpt(block: Block, query_words: set[str]) -> tuple[int, str]:
     """(first line, text): from the line to look at first, if the question names it; else the lines that say most."""
     lines = block.lines[block.start - 1 : block.stop]
     best = block.focus - block.start

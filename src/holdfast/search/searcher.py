@@ -15,7 +15,7 @@ from holdfast.search.index.database import IndexDir
 from holdfast.search.index.file_entry import unpack_text
 from holdfast.search.query import parse_query
 from holdfast.search.ranking import DEPTH, TEXT_DEPTH, Ranked, Ranking
-from holdfast.search.results import Answer, Found, Question, shown
+from holdfast.search.results import Answer, Found, Question, build_hits
 from holdfast.search.settings import IndexSettings
 from holdfast.search.vectors import Vectors
 
@@ -66,7 +66,7 @@ class Searcher:
         if not chunk:
             return Answer(hits=[], note=f"{path} is not in the index", **sizes)
         try:
-            embedder, note = embedders.embedder_of(database.meta(db, "model"), settings)
+            embedder, note = embedders.embedder_of(database.get_meta(db, "model"), settings)
             nearest = self._fresh(db, embedder.id).nearest(chunk, limit + RELATED_SPARE)
         except NoEmbedder as error:
             nearest, note = [], f"no vectors: {error}"
@@ -74,7 +74,7 @@ class Searcher:
         own = symbols.chunk_lines(db, chunk)
         ranked = [Ranked(other, score) for other, score in nearest if other != chunk]
         question = Question(text="", limit=limit + RELATED_SPARE)
-        hits = shown(db, query, ranked, Found(dict(nearest), set(), {}), self._text_of, question)
+        hits = build_hits(db, query, ranked, Found(dict(nearest), set(), {}), self._text_of, question)
         hits = symbols.same_role_first([hit for hit in hits if not own.covers(hit.path, hit.line)], own)[:limit]
         symbols.name_neighbours(db, hits, self._text_of)
         return Answer(hits=hits, note=note, **sizes)
@@ -108,12 +108,12 @@ class Searcher:
         return self._db
 
     def _ask(self, db: apsw.Connection, question: Question, settings: IndexSettings) -> Answer:
-        allowed = _allowed(db, question)
+        allowed = _allowed_chunks(db, question)
         sizes = self._sizes(db)
         query = parse_query(question.text)
         word_chunks = lexical.WordChunks(db, query.words[:MOST_WORDS], sizes["chunks"])
         rarity = word_chunks.rarity
-        meant = lexical.corrected(db, query, rarity, sizes["chunks"])
+        meant = lexical.correct_words(db, query, rarity, sizes["chunks"])
         meaning, note = self._meaning(db, " ".join([question.text, *meant.values()]), settings, allowed)
         words = tuple(dict.fromkeys([*query.telling_words, *meant.values()]))
         text = lexical.best_by_words(db, words, TEXT_DEPTH if allowed is None else FILTERED_DEPTH)
@@ -122,7 +122,7 @@ class Searcher:
         near, worded = dict(meaning), {chunk for chunk, _ in text}
         ranked = Ranking(db, query, word_chunks, self._text_of, allowed_chunks, question.kind).ranked(meaning, text)
         ranked = [one for one in ranked if one.why or one.chunk in worded or near.get(one.chunk, 0.0) >= FAR]
-        hits = shown(db, query, ranked, Found(near, worded, rarity), self._text_of, question)
+        hits = build_hits(db, query, ranked, Found(near, worded, rarity), self._text_of, question)
         symbols.name_neighbours(db, hits, self._text_of)
         return Answer(hits=hits, note=note, **sizes)
 
@@ -135,20 +135,22 @@ class Searcher:
         if file not in self._texts:
             if len(self._texts) >= MOST_TEXTS:
                 self._texts.pop(next(iter(self._texts)))
-            self._texts[file] = unpack_text(database.one(db, "select text from texts where file = ?", (file,))[0])
+            self._texts[file] = unpack_text(
+                database.fetch_required_row(db, "select text from texts where file = ?", (file,))[0]
+            )
         return self._texts[file]
 
     def _sizes(self, db: apsw.Connection) -> dict[str, int]:
         version = int(db.pragma("data_version"))
         if self._about is None or self._about[0] != version:
-            self._about = version, _about(db)
+            self._about = version, _index_facts(db)
         return self._about[1]
 
     def _meaning(
         self, db: apsw.Connection, text: str, settings: IndexSettings, allowed: list[int] | None
     ) -> tuple[list[tuple[int, float]], str]:
         try:
-            embedder, note = embedders.embedder_of(database.meta(db, "model"), settings)
+            embedder, note = embedders.embedder_of(database.get_meta(db, "model"), settings)
             return self._fresh(db, embedder.id).best(embedder.query(text), DEPTH, allowed), note
         except NoEmbedder as error:
             return [], f"full text only: {error}"
@@ -158,17 +160,19 @@ class Searcher:
             self._vectors, self._seen = Vectors(model), -1
         version = int(db.pragma("data_version"))
         if version != self._seen:
-            self._vectors.refresh(db, database.one(db, "select id from models where name = ?", (model,))[0])
+            self._vectors.refresh(
+                db, database.fetch_required_row(db, "select id from models where name = ?", (model,))[0]
+            )
             self._seen = version
         return self._vectors
 
 
 @lru_cache(maxsize=8)
-def searcher(place: IndexDir) -> Searcher:
+def cached_searcher(place: IndexDir) -> Searcher:
     return Searcher(place)
 
 
-def _allowed(db: apsw.Connection, question: Question) -> list[int] | None:
+def _allowed_chunks(db: apsw.Connection, question: Question) -> list[int] | None:
     if not (question.lang or question.path or question.kind):
         return None
     glob = question.path if any(c in question.path for c in "*?[") else f"{question.path}*"
@@ -181,9 +185,9 @@ def _allowed(db: apsw.Connection, question: Question) -> list[int] | None:
     return [row[0] for row in rows]
 
 
-def _about(db: apsw.Connection) -> dict[str, int]:
-    at = database.meta(db, "at", "0")
-    files, chunks = database.one(
+def _index_facts(db: apsw.Connection) -> dict[str, int]:
+    at = database.get_meta(db, "at", "0")
+    files, chunks = database.fetch_required_row(
         db, "select (select count(*) from files where left_out = ''), (select count(*) from chunks)"
     )
     return {"at": int(at) if at.isdecimal() else 0, "files": files, "chunks": chunks}

@@ -6,9 +6,9 @@ import apsw
 import msgspec
 
 from holdfast.search import languages, lexical
-from holdfast.search.index.database import one
+from holdfast.search.index.database import fetch_required_row
 from holdfast.search.index.file_entry import unpack_text
-from holdfast.search.query import dotted
+from holdfast.search.query import dotted_name
 from holdfast.search.ranking import TextOf, name_in_lines
 from holdfast.search.results import Hit, Neighbour
 
@@ -50,7 +50,7 @@ class Symbol(msgspec.Struct, frozen=True):
     """Names that are nearly the same, where there is no definition of this one."""
 
 
-def outline(db: apsw.Connection, path: str) -> Outline | None:
+def file_outline(db: apsw.Connection, path: str) -> Outline | None:
     """None where the file is not in the index."""
     row = db.execute("select id, lang from files where path = ? and left_out = ''", (path,)).fetchone()
     if row is None:
@@ -59,7 +59,7 @@ def outline(db: apsw.Connection, path: str) -> Outline | None:
         "select d.symbol, d.kind, c.start + d.first, c.start + d.last from definitions d join chunks c on c.id = d.chunk"
         " where c.file = ? order by 3, 4 desc", (row[0],),
     )  # fmt: skip
-    lines = _lines(db, row[0])
+    lines = _file_lines(db, row[0])
     definitions = [Outlined(symbol, kind, first, _last_line(lines, first, last)) for symbol, kind, first, last in rows]
     return Outline(path, row[1], len(lines), definitions)
 
@@ -67,10 +67,10 @@ def outline(db: apsw.Connection, path: str) -> Outline | None:
 def find_symbol(db: apsw.Connection, name: str) -> Symbol:
     """Definitions, the lines that use it, and tests that do, each in the order of their paths."""
     named = lexical.definitions_named(db, name)
-    definitions = [_definition(db, named_chunk) for named_chunk in named]
+    definitions = [_definition_occurrence(db, named_chunk) for named_chunk in named]
     seen = {(o.path, o.line) for o in definitions}
-    last = dotted(name).rpartition(".")[2]
-    uses = [o for o in _uses(db, last) if (o.path, o.line) not in seen]
+    last = dotted_name(name).rpartition(".")[2]
+    uses = [o for o in _find_uses(db, last) if (o.path, o.line) not in seen]
     tests = [o for o in uses if _is_test(o)]
     similar = [] if named else list(dict.fromkeys(one_.symbol for one_ in lexical.similar_names(db, name)))[:5]
     return Symbol(
@@ -88,17 +88,17 @@ def name_neighbours(db: apsw.Connection, hits: Sequence[Hit], text_of: TextOf) -
     by_path: dict[str, tuple[list[str], list[Neighbour]]] = {}
     for hit in hits:
         if hit.path not in by_path:
-            file = one(db, "select id from files where path = ?", (hit.path,))[0]
+            file = fetch_required_row(db, "select id from files where path = ?", (hit.path,))[0]
             by_path[hit.path] = text_of(db, file), _definitions_of(db, file)
         lines, around = by_path[hit.path]
         holders = [neighbour for neighbour in around if neighbour.line <= hit.line and hit.end <= neighbour.end]
         outer = min((h for h in holders if not _is_same(h, hit)), key=lambda h: h.end - h.line, default=None)
-        before = max((neighbour for neighbour in around if neighbour.end < hit.line), key=_position, default=None)
-        after = min((neighbour for neighbour in around if neighbour.line > hit.end), key=_position, default=None)
-        hit.within, hit.before, hit.after = (_trimmed(neighbour, lines) for neighbour in (outer, before, after))
+        before = max((neighbour for neighbour in around if neighbour.end < hit.line), key=_position_key, default=None)
+        after = min((neighbour for neighbour in around if neighbour.line > hit.end), key=_position_key, default=None)
+        hit.within, hit.before, hit.after = (_trim_neighbour(neighbour, lines) for neighbour in (outer, before, after))
 
 
-def _trimmed(neighbour: Neighbour | None, lines: Sequence[str]) -> Neighbour | None:
+def _trim_neighbour(neighbour: Neighbour | None, lines: Sequence[str]) -> Neighbour | None:
     return neighbour and Neighbour(
         neighbour.symbol, neighbour.kind, neighbour.line, _last_line(lines, neighbour.line, neighbour.end)
     )
@@ -117,7 +117,7 @@ def _is_same(neighbour: Neighbour, hit: Hit) -> bool:
     return neighbour.end - neighbour.line - (hit.end - hit.line) <= SPARE_LINES and neighbour.symbol == hit.symbol
 
 
-def _position(neighbour: Neighbour) -> tuple[int, int]:
+def _position_key(neighbour: Neighbour) -> tuple[int, int]:
     return neighbour.line, -neighbour.end
 
 
@@ -150,7 +150,7 @@ class ChunkLines(msgspec.Struct, frozen=True):
 
 def chunk_lines(db: apsw.Connection, chunk: int) -> ChunkLines:
     select = "select f.path, c.start, c.stop, c.symbol from chunks c join files f on f.id = c.file where c.id = ?"
-    return ChunkLines(*one(db, select, (chunk,)))
+    return ChunkLines(*fetch_required_row(db, select, (chunk,)))
 
 
 OTHER_ROLE = 0.5
@@ -166,35 +166,37 @@ def same_role_first(hits: Sequence[Hit], own: ChunkLines) -> list[Hit]:
     return sorted(hits, key=worth, reverse=True)
 
 
-def _definition(db: apsw.Connection, named_chunk: lexical.NamedChunk) -> Occurrence:
-    file, path, start = one(
+def _definition_occurrence(db: apsw.Connection, named_chunk: lexical.NamedChunk) -> Occurrence:
+    file, path, start = fetch_required_row(
         db,
         "select f.id, f.path, c.start from chunks c join files f on f.id = c.file where c.id = ?",
         (named_chunk.chunk,),
     )
-    lines = _lines(db, file)
+    lines = _file_lines(db, file)
     first, last = start + named_chunk.first, min(start + named_chunk.last, len(lines))
     value, where = name_in_lines(named_chunk.name, lines[first - 1 : last])
     line = first + where if value else first
     return Occurrence(path, line, named_chunk.symbol, lines[line - 1].strip()[:200], last)
 
 
-def _uses(db: apsw.Connection, name: str) -> list[Occurrence]:
+def _find_uses(db: apsw.Connection, name: str) -> list[Occurrence]:
     chunks = lexical.chunks_with_token(db, name) or [
         c for c, _ in lexical.best_by_words(db, (name.lower(),), MOST_USES)
     ]
     occurrences: dict[tuple[str, int], Occurrence] = {}
     for chunk in chunks:
-        file, path, start, stop, symbol = one(
+        file, path, start, stop, symbol = fetch_required_row(
             db, "select f.id, f.path, c.start, c.stop, c.symbol from chunks c join files f on f.id = c.file where c.id = ?",
             (chunk,),
         )  # fmt: skip
-        value, where = name_in_lines(name, _lines(db, file)[start - 1 : stop])
+        value, where = name_in_lines(name, _file_lines(db, file)[start - 1 : stop])
         if value:
             line = start + where
-            occurrences[path, line] = Occurrence(path, line, symbol, _lines(db, file)[line - 1].strip()[:200], line)
+            occurrences[path, line] = Occurrence(
+                path, line, symbol, _file_lines(db, file)[line - 1].strip()[:200], line
+            )
     return [occurrences[key] for key in sorted(occurrences)]
 
 
-def _lines(db: apsw.Connection, file: int) -> list[str]:
-    return unpack_text(one(db, "select text from texts where file = ?", (file,))[0])
+def _file_lines(db: apsw.Connection, file: int) -> list[str]:
+    return unpack_text(fetch_required_row(db, "select text from texts where file = ?", (file,))[0])

@@ -4,7 +4,7 @@ import sys
 
 import msgspec
 
-from holdfast.search.index.build import Result, Task, run
+from holdfast.search.index.build import Result, Task, run_build
 
 
 def main() -> int:
@@ -13,7 +13,7 @@ def main() -> int:
     except msgspec.DecodeError as error:
         result = Result(status="failed", reason=f"the task cannot be read: {error}")
     else:
-        result = run(task)
+        result = run_build(task)
     sys.stdout.buffer.write(msgspec.json.encode(result))
     return 0
 

@@ -15,7 +15,7 @@ from holdfast import trust
 from holdfast.core.section import Section
 from holdfast.paths import default_config_dir
 from holdfast.settings.node import Node, Notice, Source
-from holdfast.settings.resolve import Notices, Resolved, resolve
+from holdfast.settings.resolve import Notices, Resolved, resolve_sections
 from holdfast.settings.sections import FOUNDATION
 
 # The bytes of a settings file. Apart from what understands YAML: a daemon starts without that where there is no file.
@@ -78,16 +78,16 @@ def as_section(root: Node, section: str) -> Node:
     return Node({section: root} if root.value else {}, root.source)
 
 
-def lowered(root: Node, sections: Mapping[str, Elsewhere]) -> Node:
+def move_into_sections(root: Node, sections: Mapping[str, Elsewhere]) -> Node:
     """`requirements:` at the top becomes `gates: requirements:`; what stands in the section itself goes before it."""
     for section, elsewhere in sections.items():
         for name in elsewhere.names:
             if name in root.value:
-                _lower(root, section, name)
+                _move_into_section(root, section, name)
     return root
 
 
-def _lower(root: Node, section: str, name: str) -> None:
+def _move_into_section(root: Node, section: str, name: str) -> None:
     node = root.value.pop(name)
     below = root.value.setdefault(section, Node({}, node.source, node.line, node.column))
     if below.value is None:
@@ -110,13 +110,15 @@ def environment_layer(environ: Mapping[str, str]) -> Node:
     for variable in sorted(environ):
         if variable.startswith(PREFIX) and "__" in variable:
             source = Source("environment", f"${variable}")
-            _put(
-                root, variable.removeprefix(PREFIX).lower().split("__"), Node(_value(environ[variable], source), source)
+            _put_leaf(
+                root,
+                variable.removeprefix(PREFIX).lower().split("__"),
+                Node(_environment_value(environ[variable], source), source),
             )
     return root
 
 
-def _value(text: str, source: Source) -> object:
+def _environment_value(text: str, source: Source) -> object:
     """A scalar stays text: the model turns it into what it needs, and a password of digits stays a password."""
     if not text.lstrip().startswith(("[", "{")):
         return text
@@ -125,7 +127,7 @@ def _value(text: str, source: Source) -> object:
     return parse_text(text, source)
 
 
-def _put(node: Node, names: list[str], leaf: Node) -> None:
+def _put_leaf(node: Node, names: list[str], leaf: Node) -> None:
     for name in names[:-1]:
         node = node.value.setdefault(name, Node({}, leaf.source))
         if not isinstance(node.value, dict):
@@ -190,23 +192,25 @@ class Settings:
         notices = Notices()
         layers = self._layers(project, notices)
         foreign = any(layer.value and not layer.source.free for layer in layers)
-        found = resolve(self.sections, [*layers, environment_layer(self.environ)], notices)
+        found = resolve_sections(self.sections, [*layers, environment_layer(self.environ)], notices)
         return self._hold_to_user(found) if foreign else found
 
     def _hold_to_user(self, resolved: Resolved) -> Resolved:
         """A project that nobody trusted can add and tighten; sections that know how are held to the user's own."""
-        own = resolve(self.sections, [*self._layers("", Notices()), environment_layer(self.environ)], Notices())
+        own = resolve_sections(
+            self.sections, [*self._layers("", Notices()), environment_layer(self.environ)], Notices()
+        )
         held = {name: one.held_to(own[name]) if hasattr(one, "held_to") else one for name, one in resolved.items()}
         return Resolved(held, resolved.trees, resolved.notices)
 
     def _layers(self, project: str | Path, notices: Notices) -> list[Node]:
-        trusted = trust.read(self.config_dir)
+        trusted = trust.read_trusted(self.config_dir)
         layers = []
         for layer, path in self.files(project).items():
             for file in self.section_files(project):
                 if file.layer == layer:
                     layers.append(as_section(self._layer(layer, file.path, trusted, notices), file.section))
-            layers.append(lowered(self._layer(layer, path, trusted, notices), self.elsewhere))
+            layers.append(move_into_sections(self._layer(layer, path, trusted, notices), self.elsewhere))
         return layers
 
     def section_of(self, path: Path, section: str) -> Resolved:
@@ -215,10 +219,10 @@ class Settings:
         root = self._layer("user", path, {}, notices)
         known_names = {*self.sections, *(name for e in self.elsewhere.values() for name in e.names)}
         whole = root if set(root.value) <= known_names else as_section(root, section)
-        return resolve(self.sections, [lowered(whole, self.elsewhere)], notices)
+        return resolve_sections(self.sections, [move_into_sections(whole, self.elsewhere)], notices)
 
     def defaults(self) -> Resolved:
-        return resolve(self.sections, [], Notices())
+        return resolve_sections(self.sections, [], Notices())
 
     def full_name(self, dotted: str) -> str:
         """`requirements.x` is `gates.requirements.x` where it may stand at the top."""
@@ -227,9 +231,9 @@ class Settings:
 
     def check(self, layer: str, path: Path, content: bytes) -> tuple[Notice, ...]:
         """What would be said about that content, were it the file's."""
-        root, problems = _parsed(content, Source(layer, str(path)))
+        root, problems = _parse_yaml(content, Source(layer, str(path)))
         notices = Notices(problems)
-        resolve(self.sections, [lowered(root, self.elsewhere)], notices)
+        resolve_sections(self.sections, [move_into_sections(root, self.elsewhere)], notices)
         return tuple(notices)
 
     def _layer(self, layer: str, path: Path, trusted: Mapping[str, str], notices: Notices) -> Node:
@@ -242,7 +246,7 @@ class Settings:
         if content is None:
             return Node({}, source)
         free = source.free or trust.is_trusted(path, content, trusted)
-        root, problems = _parsed(content, Source(layer, str(path), free))
+        root, problems = _parse_yaml(content, Source(layer, str(path), free))
         for notice in problems:
             notices.add(notice)
         return root
@@ -258,10 +262,10 @@ def _changed_at(path: Path) -> int:
     return 0
 
 
-def _parsed(content: bytes, source: Source) -> tuple[Node, list[Notice]]:
-    from holdfast.settings.yaml_document import parse
+def _parse_yaml(content: bytes, source: Source) -> tuple[Node, list[Notice]]:
+    from holdfast.settings.yaml_document import parse_document
 
-    return parse(content, source)
+    return parse_document(content, source)
 
 
 # Settings at the speed of a hook: files are looked at once a second at most, and a fault never gets out.
@@ -328,7 +332,7 @@ class SettingsCache:
         """Taken before reading, so that a change in between is seen the next time. None: cannot be known."""
         try:
             paths = [path for _, path in self.settings.all_files(project)] + [self.settings.config_dir / trust.FILE]
-            return tuple(_stamp(path) for path in paths)
+            return tuple(_file_stamp(path) for path in paths)
         except (ValueError, TypeError):
             return None
 
@@ -337,7 +341,7 @@ class SettingsCache:
             del self._entries[min(self._entries, key=lambda name: self._entries[name].used)]
 
 
-def _stamp(path: Path) -> tuple[int, ...] | None:
+def _file_stamp(path: Path) -> tuple[int, ...] | None:
     try:
         file_stat = path.stat()
     except OSError:

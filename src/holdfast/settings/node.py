@@ -135,10 +135,10 @@ class Node:
         return node, steps
 
 
-def shown(text: str) -> str:
+def printable_name(text: str) -> str:
     """A name out of a file, fit to be printed."""
     return "".join(c if c.isprintable() else "?" for c in str(text)[:60])
 
 
-def dotted(path: Sequence[Any]) -> str:
-    return ".".join(shown(str(step)) for step in path)
+def dotted_path(path: Sequence[Any]) -> str:
+    return ".".join(printable_name(str(step)) for step in path)

@@ -8,7 +8,7 @@ from re import _parser as sre_parse  # type: ignore[attr-defined]
 from typing import Any
 
 from holdfast.core.section import Fault, Faults, Field, Kind, ListOf, MappingOf, Part, Section, ValuePath, part_of
-from holdfast.settings.node import DEFAULT, Node, Notice, Origin, Source, dotted, shown
+from holdfast.settings.node import DEFAULT, Node, Notice, Origin, Source, dotted_path, printable_name
 
 # Is a regular expression sure to be quick? A repository may hold any, and a hook waits for the answer.
 
@@ -28,7 +28,7 @@ def is_quick(pattern: Any) -> bool:
     if len(pattern) > LONGEST:
         return False
     try:
-        return _count(sre_parse.parse(pattern)) <= MOST_REPEATS
+        return _count_repeats(sre_parse.parse(pattern)) <= MOST_REPEATS
     except (re.error, OverflowError, RecursionError, _Slow) as error:
         return not isinstance(error, _Slow)
 
@@ -37,21 +37,21 @@ class _Slow(Exception):
     """No need to look further."""
 
 
-def _count(parsed: Any) -> int:
-    return sum(_repeats(op, argument) for op, argument in parsed)
+def _count_repeats(parsed: Any) -> int:
+    return sum(_repeats_of_op(op, argument) for op, argument in parsed)
 
 
-def _repeats(op: Any, argument: Any) -> int:
+def _repeats_of_op(op: Any, argument: Any) -> int:
     if op in (sre.GROUPREF, sre.GROUPREF_EXISTS):
         raise _Slow
     if op in REPEATS and argument[1] > 1:
-        if not _fixed(argument[2]):
+        if not _is_fixed(argument[2]):
             raise _Slow
         return 0 if _only_blanks(argument[2]) else 1
-    return sum(_count(part) for part in _parts(op, argument))
+    return sum(_count_repeats(part) for part in _nested_patterns(op, argument))
 
 
-def _parts(op: Any, argument: Any) -> list[Any]:
+def _nested_patterns(op: Any, argument: Any) -> list[Any]:
     if op is sre.BRANCH:
         return list(argument[1])
     if op in (sre.SUBPATTERN, sre.ASSERT, sre.ASSERT_NOT, *REPEATS):
@@ -59,9 +59,9 @@ def _parts(op: Any, argument: Any) -> list[Any]:
     return [argument] if isinstance(argument, sre_parse.SubPattern) else []
 
 
-def _fixed(body: Any) -> bool:
+def _is_fixed(body: Any) -> bool:
     """One way only to match a given text: no choice and no repetition inside."""
-    return all(op in SIMPLE or (op is sre.SUBPATTERN and _fixed(argument[-1])) for op, argument in body)
+    return all(op in SIMPLE or (op is sre.SUBPATTERN and _is_fixed(argument[-1])) for op, argument in body)
 
 
 def _only_blanks(body: Any) -> bool:
@@ -92,16 +92,16 @@ class Resolved(dict[str, Any]):
         """(dotted name, value, origin) of every setting, for `config show`."""
         for name, section in self.items():
             plain = section.plain() if isinstance(section, Section) else section
-            for path, value in _leaves(plain, (name,)):
+            for path, value in _leaf_values(plain, (name,)):
                 yield path, value, self.origin(path)
 
 
-def _leaves(value: Any, path: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+def _leaf_values(value: Any, path: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict) and value:
         for name, inner in value.items():
-            yield from _leaves(inner, (*path, name))
+            yield from _leaf_values(inner, (*path, name))
     else:
-        yield dotted(path), value
+        yield dotted_path(path), value
 
 
 # Which field of which part a value of a file belongs to, through nested parts, lists and mappings.
@@ -133,7 +133,7 @@ class Place:
         return [name for part in self.parts for name in part.fields]
 
 
-def places(
+def walk_places(
     kinds: Iterable[Kind], node: Node, path: ValuePath = (), wholes: tuple[ValuePath, ...] = ()
 ) -> Iterator[Place]:
     leaves = [leaf for kind in kinds for leaf in kind.alternatives]
@@ -142,29 +142,31 @@ def places(
             leaf for kind in leaves if isinstance(kind, ListOf) and kind.alone for leaf in kind.item.alternatives
         ]
         if parts := tuple(leaf for leaf in leaves if isinstance(leaf, Part)):
-            yield from _named(parts, node, path, wholes)
+            yield from _walk_named_fields(parts, node, path, wholes)
         else:
             inner = [leaf.item for leaf in leaves if isinstance(leaf, MappingOf)]
-            yield from _each(inner, node.value.items(), path, wholes)
+            yield from _walk_children(inner, node.value.items(), path, wholes)
     elif isinstance(node.value, list):
         inner = [leaf.item for leaf in leaves if isinstance(leaf, ListOf)]
-        yield from _each(inner, enumerate(node.value), path, wholes)
+        yield from _walk_children(inner, enumerate(node.value), path, wholes)
 
 
-def _named(parts: tuple[Part, ...], node: Node, path: ValuePath, wholes: tuple[ValuePath, ...]) -> Iterator[Place]:
+def _walk_named_fields(
+    parts: tuple[Part, ...], node: Node, path: ValuePath, wholes: tuple[ValuePath, ...]
+) -> Iterator[Place]:
     if any(part.marks.get("whole") for part in parts):
         wholes = (*wholes, path)
     for name, child in node.value.items():
         fields = tuple(field for part in parts if (field := part.fields.get(name)))
         yield Place((*path, name), child, fields, parts, wholes)
-        yield from places([field.kind for field in fields], child, (*path, name), wholes)
+        yield from walk_places([field.kind for field in fields], child, (*path, name), wholes)
 
 
-def _each(
+def _walk_children(
     inner: list[Kind], children: Iterable[Any], path: ValuePath, wholes: tuple[ValuePath, ...]
 ) -> Iterator[Place]:
     for step, child in children if inner else ():
-        yield from places(inner, child, (*path, step), wholes)
+        yield from walk_places(inner, child, (*path, step), wholes)
 
 
 MOST_NOTICES = 100
@@ -187,7 +189,7 @@ class Notices(list[Notice]):
             self.append(notice)
 
 
-def resolve(sections: Sections, layers: Sequence[Node], notices: Notices) -> Resolved:
+def resolve_sections(sections: Sections, layers: Sequence[Node], notices: Notices) -> Resolved:
     """`layers` from the lowest to the highest; they are used up."""
     for layer in layers:
         _check_names(sections, layer, notices)
@@ -196,25 +198,25 @@ def resolve(sections: Sections, layers: Sequence[Node], notices: Notices) -> Res
     for name, model in sections.items():
         mine = [layer.value[name] for layer in layers if name in layer.value]
         if mine:
-            models[name], trees[name] = _resolved(name, part_of(model), mine, notices)
+            models[name], trees[name] = _resolve_section(name, part_of(model), mine, notices)
         else:  # nobody said anything: most sections, most of the time
             models[name], trees[name] = model(), Node({}, NOBODY)
-        _tell(models[name], name, notices)
+        _attach_notices(models[name], name, notices)
     return Resolved(models, trees, notices)
 
 
-def _resolved(name: str, part: Part, layers: list[Node], notices: Notices) -> tuple[Any, Node]:
+def _resolve_section(name: str, part: Part, layers: list[Node], notices: Notices) -> tuple[Any, Node]:
     gone: set[ValuePath] = set()
     for node in layers:
         gone |= _check_places(name, part, node, notices, gone)
-    return _settle(name, part, _inheriting(layers, part), notices)
+    return _read_until_valid(name, part, _inherited_layers(layers, part), notices)
 
 
 def _check_names(sections: Sections, layer: Node, notices: Notices) -> None:
     for name, node in layer.value.items():
         if name not in sections:
             node.dead = True
-            _unknown(name, sections, node, notices, "section", (name,))
+            _report_unknown_name(name, sections, node, notices, "section", (name,))
         elif not isinstance(node.value, dict):
             node.dead = True
             if node.value is not None:  # `context:` with nothing below it is an empty section
@@ -222,7 +224,7 @@ def _check_names(sections: Sections, layer: Node, notices: Notices) -> None:
     layer.prune()
 
 
-def _inheriting(layers: list[Node], part: Part) -> list[Node]:
+def _inherited_layers(layers: list[Node], part: Part) -> list[Node]:
     """`inherit: false` in a section that knows the word leaves out what the layers below it say."""
     if "inherit" not in part.fields:
         return layers
@@ -230,7 +232,7 @@ def _inheriting(layers: list[Node], part: Part) -> list[Node]:
     return layers[cuts[-1] :] if cuts else layers
 
 
-def _tell(section: Section, name: str, notices: Notices) -> None:
+def _attach_notices(section: Section, name: str, notices: Notices) -> None:
     """A section knows what is wrong with it, so that a feature can say so where it matters."""
     mine = [n for n in notices if not n.path or f"{n.path}.".startswith(f"{name}.")]
     if mine:
@@ -241,20 +243,20 @@ def _check_places(section: str, part: Part, node: Node, notices: Notices, gone: 
     """The paths of what was taken out as a whole, in this layer or in one below it (`gone`)."""
     removed = set(gone)
     for path in gone:
-        _kill(node, path)
+        _mark_dead(node, path)
     node.prune()
-    for setting in places([part], node, (section,)):
+    for setting in walk_places([part], node, (section,)):
         if setting.unknown:
             if setting.mark("lenient") and not _looks_meant(setting):
                 setting.node.dead = True
             else:
                 removed |= _take_out(setting, node)
-            _unknown(setting.path[-1], setting.names(), setting.node, notices, "setting", setting.path)
-        elif not node.source.free and _guarded(setting):
+            _report_unknown_name(setting.path[-1], setting.names(), setting.node, notices, "setting", setting.path)
+        elif not node.source.free and _is_guarded(setting):
             removed |= _take_out(setting, node)
             what = "is a command" if setting.mark("command") else "is not for a project to set"
-            text = f"`{dotted(setting.path)}` {what}, and you have not trusted this file."
-            notices.add(setting.node.notice(text, TRUST, dotted(setting.path)))
+            text = f"`{dotted_path(setting.path)}` {what}, and you have not trusted this file."
+            notices.add(setting.node.notice(text, TRUST, dotted_path(setting.path)))
     node.prune()
     return removed
 
@@ -268,16 +270,16 @@ def _looks_meant(setting: Place) -> bool:
 
 def _take_out(setting: Place, layer: Node) -> set[ValuePath]:
     setting.node.dead = True
-    return {_kill(layer, path[1:]) for path in setting.wholes}
+    return {_mark_dead(layer, path[1:]) for path in setting.wholes}
 
 
-def _kill(layer: Node, path: ValuePath) -> ValuePath:
+def _mark_dead(layer: Node, path: ValuePath) -> ValuePath:
     node, steps = layer.at(path)
     node.dead = node.dead or steps == len(path)
     return path
 
 
-def _guarded(setting: Place) -> bool:
+def _is_guarded(setting: Place) -> bool:
     if setting.mark("command"):
         return True
     guard = setting.mark("guarded")
@@ -286,30 +288,32 @@ def _guarded(setting: Place) -> bool:
     return setting.node.value not in guard if isinstance(guard, list) else bool(guard)
 
 
-def _unknown(name: Any, known_names: Any, node: Node, notices: Notices, what: str, path: ValuePath) -> None:
+def _report_unknown_name(name: Any, known_names: Any, node: Node, notices: Notices, what: str, path: ValuePath) -> None:
     if notices.full:
         return
     from difflib import get_close_matches
 
     near = get_close_matches(str(name)[:60].lower(), list(known_names), n=1)
     fix = f"Did you mean `{near[0]}`?" if near else f"Known here: {', '.join(sorted(set(known_names))[:12])}."
-    notices.add(node.notice(f"unknown {what} `{shown(name)}`.", fix, dotted(path)))
+    notices.add(node.notice(f"unknown {what} `{printable_name(name)}`.", fix, dotted_path(path)))
 
 
-def _settle(section: str, part: Part, layers: list[Node], notices: Notices) -> tuple[Any, Node]:
+def _read_until_valid(section: str, part: Part, layers: list[Node], notices: Notices) -> tuple[Any, Node]:
     """Read it, take out what is wrong, again, until it holds."""
     joins = {name for name, field in part.fields.items() if field.marks.get("join")}
     for _ in range(MOST_PASSES):
         layers = [layer for layer in layers if not layer.dead]
-        merged = _merge(layers, joins)
+        merged = _merge_layers(layers, joins)
         faults: Faults = []
         try:
             made = part.read(merged.plain(), faults)
             if not faults:
                 return made, merged
-            _blame(section, merged, faults, notices, _Wholes(part, merged, layers))
+            _report_faults(section, merged, faults, notices, _Wholes(part, merged, layers))
         except Exception as error:  # a validator of a feature with a fault in it
-            notices.add(merged.kill().notice(f"`{section}` cannot be used: {shown(str(error))}.", BELOW, section))
+            notices.add(
+                merged.kill().notice(f"`{section}` cannot be used: {printable_name(str(error))}.", BELOW, section)
+            )
         if merged.top is None:
             break
         for layer in layers:
@@ -323,7 +327,7 @@ class _Wholes:
     What stands above was written to change it, and would mean something else alone."""
 
     def __init__(self, part: Part, merged: Node, layers: list[Node]) -> None:
-        self.paths = {path for setting in places([part], merged) for path in setting.wholes}
+        self.paths = {path for setting in walk_places([part], merged) for path in setting.wholes}
         self.layers = layers
 
     def take_out(self, loc: tuple[Any, ...], victim: Node) -> None:
@@ -332,14 +336,14 @@ class _Wholes:
         for path in self.paths:
             if loc[: len(path)] == path:
                 for layer in self.layers[first:]:
-                    _kill(layer, path)
+                    _mark_dead(layer, path)
 
 
-def _blame(section: str, merged: Node, faults: list[Fault], notices: Notices, wholes: _Wholes) -> None:
+def _report_faults(section: str, merged: Node, faults: list[Fault], notices: Notices, wholes: _Wholes) -> None:
     for loc, text in faults:
         node, steps = merged.at(loc)
-        path = dotted((section, *loc[:steps]))
-        below = dotted(loc[steps:])
+        path = dotted_path((section, *loc[:steps]))
+        below = dotted_path(loc[steps:])
         message = f"`{path}`" + (f" ({below})" if below else "") + f": {shown_message(text)}."
         victim = node.kill()
         notices.add(victim.value_notice(message, BELOW, path))
@@ -350,14 +354,14 @@ def shown_message(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in text[:300]).removesuffix(".")
 
 
-def _merge(layers: Sequence[Node], joins: set[str]) -> Node:
+def _merge_layers(layers: Sequence[Node], joins: set[str]) -> Node:
     merged = Node({}, NOBODY)
     for layer in layers:
-        merged = _over(merged, layer, joins)
+        merged = _merge_nodes(merged, layer, joins)
     return merged
 
 
-def _over(low: Node, high: Node, joins: set[str] = frozenset()) -> Node:  # type: ignore[assignment]
+def _merge_nodes(low: Node, high: Node, joins: set[str] = frozenset()) -> Node:  # type: ignore[assignment]
     if not (isinstance(low.value, dict) and isinstance(high.value, dict)):
         return high
     value = dict(low.value)
@@ -366,11 +370,11 @@ def _over(low: Node, high: Node, joins: set[str] = frozenset()) -> Node:  # type
         if under is None:
             value[name] = node
         elif name in joins and isinstance(under.value, list) and isinstance(node.value, list):
-            value[name] = _stacked([*under.value, *node.value], node)
+            value[name] = _merged_node([*under.value, *node.value], node)
         else:
-            value[name] = _over(under, node)
-    return _stacked(value, high)
+            value[name] = _merge_nodes(under, node)
+    return _merged_node(value, high)
 
 
-def _stacked(value: Any, top: Node) -> Node:
+def _merged_node(value: Any, top: Node) -> Node:
     return Node(value, top.source, top.line, top.column, top.value_line, top.value_column, top=top)

@@ -19,7 +19,7 @@ from holdfast.core.section import After, Section
 Tokens = Annotated[int, Meta(ge=0, le=100_000)]
 
 
-def _pattern(text: str) -> str:
+def _check_pattern(text: str) -> str:
     try:
         re.compile(text.encode())
     except re.error as error:
@@ -27,7 +27,7 @@ def _pattern(text: str) -> str:
     return text
 
 
-Pattern = Annotated[str, Meta(min_length=1, max_length=1000), After(_pattern)]
+Pattern = Annotated[str, Meta(min_length=1, max_length=1000), After(_check_pattern)]
 Name = Annotated[str, Meta(min_length=3, max_length=100)]
 
 

@@ -16,7 +16,7 @@ from holdfast import trust
 from holdfast.core.errors import BadSettings
 from holdfast.paths import private_folder, write_atomically
 from holdfast.settings.layers import FILES, MOST_BYTES, Refused, Settings, read_file
-from holdfast.settings.node import Node, Notice, Source, shown
+from holdfast.settings.node import Node, Notice, Source, printable_name
 
 # A settings file as a tree whose every value knows its line. Bounded work: a repository may hold any file.
 
@@ -25,7 +25,7 @@ DEEPEST = 20
 CORE = "tag:yaml.org,2002:"
 
 
-def parse(content: bytes, source: Source) -> tuple[Node, list[Notice]]:
+def parse_document(content: bytes, source: Source) -> tuple[Node, list[Notice]]:
     """Never raises: a file that cannot be used is an empty one, with a notice."""
     notices: list[Notice] = []
     try:
@@ -36,16 +36,16 @@ def parse(content: bytes, source: Source) -> tuple[Node, list[Notice]]:
             raise Refused("must be a mapping of sections, such as `context:`")
         return root, notices
     except Exception as error:
-        return Node({}, source), [*notices, _unreadable(error, source.file)]
+        return Node({}, source), [*notices, _unreadable_notice(error, source.file)]
 
 
-def _unreadable(error: Exception, file: str) -> Notice:
-    line, column, message = _what(error)
+def _unreadable_notice(error: Exception, file: str) -> Notice:
+    line, column, message = _describe_error(error)
     message = "".join(c if c.isprintable() else "?" for c in message[:200])
     return Notice(file, line, column, message, "The whole file is left out until this is corrected.")
 
 
-def _what(error: Exception) -> tuple[int, int, str]:
+def _describe_error(error: Exception) -> tuple[int, int, str]:
     if isinstance(error, Refused):
         return error.line, error.column, str(error)
     if isinstance(error, MarkedYAMLError) and (mark := error.problem_mark):
@@ -124,7 +124,7 @@ class _Composer:
             node.line, node.column = key.line, key.column
             name = self._name(event)
             if name in entries:
-                twice = f"`{shown(name)}` is given twice; the first one counts."
+                twice = f"`{printable_name(name)}` is given twice; the first one counts."
                 self.notices.append(node.notice(twice, "Remove one of the two."))
             else:
                 entries[name] = node
@@ -161,19 +161,19 @@ def set_value(settings: Settings, layer: str, dotted: str, value: Any, project: 
 
     Answers what is still to be said about the project's settings (that the file must be trusted first, say).
     """
-    path = _path(settings, layer, project)
+    path = _layer_file(settings, layer, project)
     before = read_file(path) or b""
-    _readable(before, layer, path)
-    content = _first_that_holds(settings, layer, path, before, dotted, _readings(value))
-    trusted = layer != "user" and trust.trusted(path, before, settings.config_dir)
+    _check_readable(before, layer, path)
+    content = _first_that_holds(settings, layer, path, before, dotted, _possible_values(value))
+    trusted = layer != "user" and trust.is_file_trusted(path, before, settings.config_dir)
     private_folder(path.parent) if layer == "user" else path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path.resolve(), content, _mode(path, layer))
+    write_atomically(path.resolve(), content, _file_mode(path, layer))
     if trusted:  # it was the user who changed it
-        trust.trust(path, content, settings.config_dir)
+        trust.trust_file(path, content, settings.config_dir)
     return settings.load(project).notices
 
 
-def _path(settings: Settings, layer: str, project: str | Path) -> Path:
+def _layer_file(settings: Settings, layer: str, project: str | Path) -> Path:
     if layer not in FILES:
         raise BadSettings(f"there is no layer {layer!r}", fix=f"Use one of: {', '.join(FILES)}.")
     if layer != "user" and not str(project):
@@ -181,18 +181,18 @@ def _path(settings: Settings, layer: str, project: str | Path) -> Path:
     return settings.file(layer, project)
 
 
-def _mode(path: Path, layer: str) -> int:
+def _file_mode(path: Path, layer: str) -> int:
     """A project's file is committed and read by colleagues; the others are the user's own."""
     return path.stat().st_mode & 0o777 if path.exists() else (0o644 if layer == "project" else 0o600)
 
 
-def _readable(content: bytes, layer: str, path: Path) -> None:
-    root, notices = parse(content, Source(layer, str(path)))
+def _check_readable(content: bytes, layer: str, path: Path) -> None:
+    root, notices = parse_document(content, Source(layer, str(path)))
     if notices and not root.value:
         raise BadSettings(notices[0].message, where=f"{path}:{notices[0].line}", fix="Correct it there first.")
 
 
-def _readings(value: Any) -> list[Any]:
+def _possible_values(value: Any) -> list[Any]:
     if not isinstance(value, str):
         return [value]
     read = Node(parse_text(value, Source("", "")), Source("", "")).plain()
@@ -204,8 +204,8 @@ def _first_that_holds(
 ) -> bytes:
     complaint = None
     for value in values:
-        content = _edited(before, dotted.split("."), value)
-        complaint = _complaint(settings.check(layer, path, content), settings.full_name(dotted))
+        content = _edit_document(before, dotted.split("."), value)
+        complaint = _relevant_notice(settings.check(layer, path, content), settings.full_name(dotted))
         if complaint is None:
             return content
     assert complaint is not None
@@ -215,7 +215,7 @@ def _first_that_holds(
 _BELOW = "Until it is corrected, what the layer below says counts."
 
 
-def _complaint(notices: tuple[Notice, ...], dotted: str) -> Notice | None:
+def _relevant_notice(notices: tuple[Notice, ...], dotted: str) -> Notice | None:
     """About this value, what it is part of, or what is part of it; older faults elsewhere do not stand in the way."""
 
     def about(notice: Notice) -> bool:
@@ -226,7 +226,7 @@ def _complaint(notices: tuple[Notice, ...], dotted: str) -> Notice | None:
     return next((notice for notice in notices if about(notice)), None)
 
 
-def _edited(before: bytes, names: list[str], value: Any) -> bytes:
+def _edit_document(before: bytes, names: list[str], value: Any) -> bytes:
     text = before.decode("utf-8-sig")
     root, indent, offset = load_yaml_guess_indent(text) if text.strip() else (None, None, None)
     yaml = YAML()
@@ -235,13 +235,13 @@ def _edited(before: bytes, names: list[str], value: Any) -> bytes:
         yaml.indent(mapping=2, sequence=indent, offset=offset or 0)
     root = yaml.load(text) if text.strip() else None
     root = CommentedMap() if root is None else root
-    _put(root, names, value)
+    _put_value(root, names, value)
     out = io.BytesIO()
     yaml.dump(root, out)
     return out.getvalue()
 
 
-def _put(node: Any, names: list[str], value: Any) -> None:
+def _put_value(node: Any, names: list[str], value: Any) -> None:
     for name in names[:-1]:
         if not isinstance(node.get(name), dict):
             node[name] = CommentedMap()

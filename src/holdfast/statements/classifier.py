@@ -36,7 +36,7 @@ class Classifier:
         return _HEAD.pack(_MAGIC, BUCKETS, len(self._kinds), self._scale, self._type_scale) + zlib.compress(body, 9)
 
 
-def decode(content: bytes) -> Classifier:
+def decode_classifier(content: bytes) -> Classifier:
     magic, buckets, kinds, scale, type_scale = _HEAD.unpack_from(content)
     if magic != _MAGIC or buckets != BUCKETS or kinds != len(TYPES):
         raise ValueError(
@@ -49,4 +49,4 @@ def decode(content: bytes) -> Classifier:
 
 @lru_cache(maxsize=1)
 def load_classifier() -> Classifier:
-    return decode(WEIGHTS.read_bytes())
+    return decode_classifier(WEIGHTS.read_bytes())

@@ -54,7 +54,7 @@ def cut_clauses(text: str) -> list[str]:
         parts.append(head.group(0).rstrip(" ,;"))
         text = text[head.end() :]
     tail = _TAIL_TASK.search(text)
-    if tail and _count(text[: tail.start()]) >= LEAST_WORDS and not _LASTING_WORD.search(tail.group(0)):
+    if tail and _count_words(text[: tail.start()]) >= LEAST_WORDS and not _LASTING_WORD.search(tail.group(0)):
         return [*parts, text[: tail.start()].strip(), tail.group(0).lstrip(" ,;")]
     return [*parts, text]
 
@@ -65,13 +65,15 @@ def shorten_to_quote(text: str) -> str:
     colon = _COLON.match(bare)
     if (
         colon
-        and _count(colon["rest"]) >= LEAST_WORDS
-        and (_HEAD_WORD.search(colon["head"]) or _count(colon["head"]) > 3)
+        and _count_words(colon["rest"]) >= LEAST_WORDS
+        and (_HEAD_WORD.search(colon["head"]) or _count_words(colon["head"]) > 3)
     ):
         bare = colon["rest"]
     bare = bare.strip(" ,;:-")
-    return bare if bare and (_count(bare) >= LEAST_WORDS or _count(text) < LEAST_WORDS + 2) else text.strip()
+    return (
+        bare if bare and (_count_words(bare) >= LEAST_WORDS or _count_words(text) < LEAST_WORDS + 2) else text.strip()
+    )
 
 
-def _count(text: str) -> int:
+def _count_words(text: str) -> int:
     return len(text.split()) + sum(char > "\u2e80" for char in text) // 2

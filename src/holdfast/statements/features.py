@@ -38,10 +38,10 @@ FUNCTION_WORDS = frozenset(
 
 
 def tokenize(text: str) -> list[str]:
-    return [_normal(token) for token in _TOKEN.findall(text)][:MOST_TOKENS]
+    return [_normalize_token(token) for token in _TOKEN.findall(text)][:MOST_TOKENS]
 
 
-def _normal(token: str) -> str:
+def _normalize_token(token: str) -> str:
     if token.startswith("`"):
         return "<code>"
     if token.startswith("\ue000"):
@@ -62,7 +62,7 @@ def feature_names(
     yield from _word_features(tokens)
     yield from _skeleton_features(tokens)
     yield from (f"cue:{name}" for name in cues)
-    yield from _pairs(sorted(cues & _PAIRED))
+    yield from _cue_pairs(sorted(cues & _PAIRED))
     yield from _position_features(segment, len(tokens), pasted)
     yield from _context_features(tokens, context)
     yield from (f"beside:{name}" for near in neighbours for name in near & _NEIGHBOUR_CUES)
@@ -119,7 +119,7 @@ def _skeleton_features(tokens: Sequence[str]) -> Iterator[str]:
             yield f"k:{' '.join(shape[start : start + size])}"
 
 
-def _pairs(names: Sequence[str]) -> Iterator[str]:
+def _cue_pairs(names: Sequence[str]) -> Iterator[str]:
     for first, one in enumerate(names):
         for other in names[first + 1 :]:
             yield f"cc:{one}+{other}"

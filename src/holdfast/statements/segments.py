@@ -96,7 +96,7 @@ def split_prompt(prompt: str) -> OwnText:
     bare = _TAGGED.sub("\n", bare) if bare.count("<") <= MOST_TAGS else ""
     own_lines, pasted = _own_lines(bare)
     masked, quotations = _mask_quotations("\n".join(own_lines))
-    pieces = list(_pieces(masked))[:MOST_SEGMENTS]
+    pieces = list(_sentence_pieces(masked))[:MOST_SEGMENTS]
     beside = pasted and "\n\n" not in bare.strip()
     segments = tuple(
         Segment(piece, index, len(pieces), beside and index == 0, bullet)
@@ -107,7 +107,7 @@ def split_prompt(prompt: str) -> OwnText:
 
 def split_sentences(text: str) -> list[str]:
     """Every sentence, whoever wrote it and wherever it was pasted from."""
-    return [piece for piece, _ in _pieces(text[:LONGEST_PROMPT])][:MOST_SEGMENTS]
+    return [piece for piece, _ in _sentence_pieces(text[:LONGEST_PROMPT])][:MOST_SEGMENTS]
 
 
 def restore_quotations(text: str, quotations: tuple[str, ...]) -> str:
@@ -178,7 +178,7 @@ def _is_long_cjk(words: str) -> bool:
     return sum(char > "\u2e80" for char in words) >= 8
 
 
-def _pieces(text: str) -> Iterator[tuple[str, bool]]:
+def _sentence_pieces(text: str) -> Iterator[tuple[str, bool]]:
     for piece in _BOUNDARY.split(text):
         if not piece or not piece.strip():
             continue

@@ -18,7 +18,7 @@ def open_store(url: str, *, backups: Path | None = None) -> Store:
 
         return SqliteStore(path, backups=backups)
     if url.startswith(("postgresql://", "postgres://")):
-        with _driver():
+        with _translate_missing_driver():
             from holdfast.stores.postgres import PostgresStore
         return PostgresStore(url)
     raise BadSettings(
@@ -36,7 +36,7 @@ def open_reader(url: str) -> Reader:
         from holdfast.stores.sqlite import SqliteReader
 
         return SqliteReader(path)
-    with _driver():
+    with _translate_missing_driver():
         from holdfast.stores.postgres import PostgresReader
     return PostgresReader(url)
 
@@ -46,7 +46,7 @@ def sqlite_path(url: str) -> Path | None:
 
 
 @contextlib.contextmanager
-def _driver() -> Iterator[None]:
+def _translate_missing_driver() -> Iterator[None]:
     try:
         yield
     except ImportError as error:

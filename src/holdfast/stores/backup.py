@@ -10,7 +10,7 @@ from typing import Any
 import apsw
 
 from holdfast.core.errors import StoreDamaged, StoreUnavailable
-from holdfast.stores.sqlite_connection import for_reading, translated
+from holdfast.stores.sqlite_connection import for_reading, translate_sqlite_errors
 
 KEEP = 7
 PAGES_A_STEP = 512
@@ -18,20 +18,20 @@ SIDE_FILES = ("-wal", "-shm")
 STAMP = len("20260101T000000Z")
 
 
-def write(source: Path, folder: Path, reason: str = "daily", keep: int = KEEP) -> Path:
+def write_backup(source: Path, folder: Path, reason: str = "daily", keep: int = KEEP) -> Path:
     """A backup appears under its name only when it is complete, checked and on disk."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     target = _free_name(folder, f"{stamp}-{reason}")
     # With our number: a daemon that starts meanwhile removes what nobody is writing any more.
     partial = folder / f".{target.name}.{os.getpid()}.partial"
-    with translated(source):
-        _copy(source, partial)
-    check(partial)
-    _sync(partial)
+    with translate_sqlite_errors(source):
+        _copy_database(source, partial)
+    check_database(partial)
+    _sync_path(partial)
     partial.replace(target)
-    _sync(folder)
-    prune(folder, keep, never=target)
+    _sync_path(folder)
+    prune_backups(folder, keep, never=target)
     return target
 
 
@@ -40,7 +40,7 @@ def _free_name(folder: Path, stem: str) -> Path:
     return next(name for name in names if not name.exists())
 
 
-def _copy(source: Path, target: Path) -> None:
+def _copy_database(source: Path, target: Path) -> None:
     target.unlink(missing_ok=True)
     os.close(os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
     reading, writing = for_reading(source), apsw.Connection(str(target))
@@ -56,7 +56,7 @@ def _copy(source: Path, target: Path) -> None:
         reading.close()
 
 
-def _sync(path: Path) -> None:
+def _sync_path(path: Path) -> None:
     fd = os.open(path, os.O_RDONLY)
     try:
         os.fsync(fd)
@@ -64,9 +64,9 @@ def _sync(path: Path) -> None:
         os.close(fd)
 
 
-def prune(folder: Path, keep: int = KEEP, never: Path | None = None) -> None:
+def prune_backups(folder: Path, keep: int = KEEP, never: Path | None = None) -> None:
     """`never`: the one just made stays, although a clock that was set back makes it look the oldest."""
-    for old in listed(folder)[keep:]:
+    for old in list_backups(folder)[keep:]:
         if old != never:
             old.unlink(missing_ok=True)
     for leftover in folder.glob(".*.partial*"):
@@ -74,15 +74,15 @@ def prune(folder: Path, keep: int = KEEP, never: Path | None = None) -> None:
             leftover.unlink(missing_ok=True)
 
 
-def listed(folder: Path) -> list[Path]:
+def list_backups(folder: Path) -> list[Path]:
     """Newest first: by the second in the name, and by the file's time within it."""
     backups = folder.glob("*.db") if folder.is_dir() else ()
     return sorted(backups, key=lambda path: (path.name[:STAMP], path.stat().st_mtime_ns), reverse=True)
 
 
-def check(path: Path) -> None:
+def check_database(path: Path) -> None:
     """`quick_check`: every page is where it should be."""
-    with translated(path):
+    with translate_sqlite_errors(path):
         db = apsw.Connection(f"file:{path}?immutable=0", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
         try:
             problems = [row[0] for row in db.execute("pragma quick_check(5)")]
@@ -92,10 +92,10 @@ def check(path: Path) -> None:
         raise StoreDamaged("; ".join(problems), where=str(path))
 
 
-def quarantine(path: Path, folder: Path) -> Path:
+def quarantine_database(path: Path, folder: Path) -> Path:
     """Moves the damaged files aside together. Nothing is deleted."""
     target_folder = free_place(folder)
-    _move(path, target_folder)
+    _move_database(path, target_folder)
     return target_folder
 
 
@@ -104,7 +104,7 @@ def free_place(folder: Path) -> Path:
     return next(p for p in (first_choice, *(Path(f"{first_choice}.{n}") for n in range(1, 1000))) if not p.exists())
 
 
-def _move(path: Path, target_folder: Path) -> None:
+def _move_database(path: Path, target_folder: Path) -> None:
     import shutil  # Here, because a daemon's start should not wait for it.
 
     for folder in (target_folder.parent, target_folder):  # `parents=True` would make the upper one with another mode.
@@ -118,7 +118,7 @@ def _with_side_files(path: Path) -> list[Path]:
     return [path, *(Path(f"{path}{suffix}") for suffix in SIDE_FILES)]
 
 
-def remove(path: Path) -> None:
+def remove_copy(path: Path) -> None:
     """A half-made copy of ours."""
     for name in _with_side_files(path):
         name.unlink(missing_ok=True)
@@ -130,55 +130,55 @@ def remove_side_files(path: Path) -> None:
         name.unlink(missing_ok=True)
 
 
-def repair(target: Path) -> Path:
+def replacement_path(target: Path) -> Path:
     """Where a new database is put together."""
     return target.with_name(f"{target.name}.mending")
 
 
-def _mended(target: Path) -> Path:
+def _completed_path(target: Path) -> Path:
     return target.with_name(f"{target.name}.mended")
 
 
-def complete(fresh: Path, target: Path) -> None:
+def complete_replacement(fresh: Path, target: Path) -> None:
     """From here on the new one counts, whoever dies: `finish` completes it at the next start."""
     if any(name.exists() for name in _with_side_files(fresh)[1:]):
         # SQLite says nothing when it cannot fold the log into the file as it closes; without its log it is half a file.
         raise StoreUnavailable("it could not be written whole", where=str(fresh))
-    check(fresh)
-    _sync(fresh)
-    fresh.replace(_mended(target))
-    _sync(target.parent)
+    check_database(fresh)
+    _sync_path(fresh)
+    fresh.replace(_completed_path(target))
+    _sync_path(target.parent)
 
 
-def exchange(target: Path, target_folder: Path) -> None:
-    _move(target, target_folder)
-    _mended(target).replace(target)
-    _sync(target.parent)
+def swap_in_replacement(target: Path, target_folder: Path) -> None:
+    _move_database(target, target_folder)
+    _completed_path(target).replace(target)
+    _sync_path(target.parent)
 
 
-def finish(target: Path, folder: Path) -> bool:
+def finish_swap(target: Path, folder: Path) -> bool:
     """An exchange that was cut off in the middle."""
-    if not _mended(target).exists():
+    if not _completed_path(target).exists():
         return False
-    exchange(target, free_place(folder))
+    swap_in_replacement(target, free_place(folder))
     return True
 
 
 def go_back(chosen: Path, target: Path, folder: Path) -> Path:
     """To a backup that a person chose. Where the present files went."""
     target_folder = free_place(folder)
-    remove(repair(target))
-    put_back(chosen, repair(target))
-    complete(repair(target), target)
-    exchange(target, target_folder)
+    remove_copy(replacement_path(target))
+    put_back(chosen, replacement_path(target))
+    complete_replacement(replacement_path(target), target)
+    swap_in_replacement(target, target_folder)
     return target_folder
 
 
-def restore(backups: Path, target: Path) -> Path | None:
+def restore_backup(backups: Path, target: Path) -> Path | None:
     """The newest backup that checks out, put in the empty place of the database."""
-    for candidate in listed(backups):
+    for candidate in list_backups(backups):
         with contextlib.suppress(StoreDamaged, StoreUnavailable):
-            check(candidate)
+            check_database(candidate)
             put_back(candidate, target)
             return candidate
     return None
@@ -190,16 +190,16 @@ def put_back(chosen: Path, target: Path) -> None:
     partial = target.with_suffix(".restoring")
     shutil.copyfile(chosen, partial)
     partial.chmod(0o600)
-    _sync(partial)
+    _sync_path(partial)
     partial.replace(target)
-    _sync(target.parent)
+    _sync_path(target.parent)
 
 
-def salvage(damaged: Path, after: int) -> Iterator[tuple[Any, ...]]:
+def salvage_events(damaged: Path, after: int) -> Iterator[tuple[Any, ...]]:
     """Every event after `after` that can still be read from a damaged file, oldest first, page by page."""
-    db = _evidence(damaged)
+    db = _open_damaged(damaged)
     try:
-        top = _top(db)
+        top = _highest_seq(db)
         # A damaged page may claim any number; a file cannot hold more rows than bytes / 16.
         for seq in range(after + 1, min(top, after + damaged.stat().st_size // 16) + 1):
             with contextlib.suppress(apsw.Error):
@@ -208,11 +208,11 @@ def salvage(damaged: Path, after: int) -> Iterator[tuple[Any, ...]]:
         db.close()
 
 
-def head(path: Path) -> int:
+def last_seq_of_database(path: Path) -> int:
     """Where the log of a sound database ends, without changing one byte of it."""
     if not path.exists() or not path.stat().st_size:
         return 0
-    with translated(path):
+    with translate_sqlite_errors(path):
         db = for_reading(path)
         try:
             there = db.execute("select 1 from sqlite_schema where name = 'events'").get
@@ -221,25 +221,25 @@ def head(path: Path) -> int:
             db.close()
 
 
-def highest(damaged: Path) -> int:
+def last_seq_of_damaged(damaged: Path) -> int:
     """The last seq the damaged file still tells, 0 if none."""
     with contextlib.suppress(apsw.Error):
-        db = _evidence(damaged)
+        db = _open_damaged(damaged)
         try:
-            return _top(db)
+            return _highest_seq(db)
         finally:
             db.close()
     return 0
 
 
-def _evidence(damaged: Path) -> apsw.Connection:
+def _open_damaged(damaged: Path) -> apsw.Connection:
     db = apsw.Connection(str(damaged), flags=apsw.SQLITE_OPEN_READWRITE)
     # Its log must be read, which needs a writable file; but closing it must not fold the log into the evidence.
     db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     return db
 
 
-def _top(db: apsw.Connection) -> int:
+def _highest_seq(db: apsw.Connection) -> int:
     for table in ("events", "facts"):
         with contextlib.suppress(apsw.Error):
             return db.execute(f"select coalesce(max(seq), 0) from {table}").get or 0

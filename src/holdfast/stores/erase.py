@@ -13,10 +13,10 @@ from holdfast.core.errors import StoreUnavailable
 from holdfast.core.history import MARK, HistoryMark, history_entry
 from holdfast.core.ports import HistoryEntry
 from holdfast.stores.rows import EVENT, FROM, as_event, facet_words
-from holdfast.stores.sql import queries
-from holdfast.stores.sqlite_connection import BUSY_MS, translated
+from holdfast.stores.sql import load_queries
+from holdfast.stores.sqlite_connection import BUSY_MS, translate_sqlite_errors
 
-SQL = queries("sqlite")
+SQL = load_queries("sqlite")
 TABLES = {"facts": ("key",), "bodies": ("key",), "states": ("kind", "key")}
 """The tables of JSON, each with the parameters that name a row of it."""
 ERASED_KIND = "event.erased"
@@ -116,24 +116,24 @@ def sqlite_sql(db: apsw.Connection) -> EraseSql:
         ask=lambda name, values: db.execute(SQL[name], values).fetchall(),
         act=lambda name, values: db.execute(SQL[name], values).fetchall(),
         pack_ids=lambda ids: msgspec.json.encode(list(ids)).decode(),
-        reindex=lambda seqs: reindex(db, seqs),
+        reindex=lambda seqs: reindex_history(db, seqs),
     )
 
 
-def reindex(db: apsw.Connection, seqs: Sequence[int]) -> None:
+def reindex_history(db: apsw.Connection, seqs: Sequence[int]) -> None:
     """The words of rewritten events, as far as they are indexed. A backup may be older than the index."""
     if not seqs or not db.execute(SQL["has_history"]).fetchall():
         return
     mark = HistoryMark.parse(cast(str, db.execute(SQL["meta"], (MARK,)).get or ""))
     for seq in seqs:
         db.execute(SQL["drop_history"], (seq,))
-        entry = _entry(db, seq) if seq <= mark.seq else None
+        entry = _load_history_entry(db, seq) if seq <= mark.seq else None
         if entry:
             db.execute(SQL["add_history"], (seq, entry.words, entry.paths, facet_words(entry, _number_of(db))))
     db.execute(SQL["set_meta"], (MARK, str(HistoryMark(mark.seq, mark.erasures + 1))))
 
 
-def _entry(db: apsw.Connection, seq: int) -> HistoryEntry | None:
+def _load_history_entry(db: apsw.Connection, seq: int) -> HistoryEntry | None:
     row = db.execute(f"select {EVENT} {FROM} where e.seq = ?", (seq,)).fetchall()[0]
     return history_entry(as_event(row, lambda number: cast(str, db.execute(SQL["name"], (number,)).get or "")))
 
@@ -177,7 +177,7 @@ def truncate_log(db: apsw.Connection, path: Path) -> None:
 def rewrite_copy(path: Path, work: Callable[[apsw.Connection], int]) -> int:
     """A copy of the file is changed, written anew without free pages, and takes its place. Says what `work` says."""
     partial = path.with_name(f".{path.name}.erasing.partial")
-    with translated(path):
+    with translate_sqlite_errors(path):
         _copy_private(path, partial)
         db = apsw.Connection(str(partial), flags=apsw.SQLITE_OPEN_READWRITE)
         try:
@@ -190,9 +190,9 @@ def rewrite_copy(path: Path, work: Callable[[apsw.Connection], int]) -> int:
             db.execute("vacuum")
         finally:
             db.close()
-        _sync(partial)
+        _sync_path(partial)
         partial.replace(path)
-        _sync(path.parent)
+        _sync_path(path.parent)
     return changed
 
 
@@ -211,7 +211,7 @@ def _copy_private(path: Path, partial: Path) -> None:
         source.close()
 
 
-def _sync(path: Path) -> None:
+def _sync_path(path: Path) -> None:
     fd = os.open(path, os.O_RDONLY)
     try:
         os.fsync(fd)

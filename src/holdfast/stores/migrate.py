@@ -7,7 +7,7 @@ import apsw
 
 from holdfast.core.errors import SchemaTooNew
 from holdfast.stores import backup
-from holdfast.stores.sql import migrations
+from holdfast.stores.sql import load_migrations
 
 if TYPE_CHECKING:
     import psycopg
@@ -15,31 +15,31 @@ if TYPE_CHECKING:
     from holdfast.stores.postgres_connection import Link
 
 
-def newest(dialect: str) -> int:
-    return migrations(dialect)[-1][0]
+def newest_version(dialect: str) -> int:
+    return load_migrations(dialect)[-1][0]
 
 
-def sqlite(db: apsw.Connection, path: Path, backups: Path | None) -> None:
+def migrate_sqlite(db: apsw.Connection, path: Path, backups: Path | None) -> None:
     version = db.pragma("user_version") or 0
-    refuse_newer(version, newest("sqlite"), str(path))
-    pending = [(number, sql) for number, sql in migrations("sqlite") if number > version]
+    refuse_newer(version, newest_version("sqlite"), str(path))
+    pending = [(number, sql) for number, sql in load_migrations("sqlite") if number > version]
     if pending and version and backups:
-        backup.write(path, backups, reason=f"before-migration-{pending[-1][0]}")
+        backup.write_backup(path, backups, reason=f"before-migration-{pending[-1][0]}")
     for number, sql in pending:
         with db:
             db.execute(sql)
             db.pragma("user_version", number)
 
 
-def postgres(db: "psycopg.Connection", link: "Link") -> None:
+def migrate_postgres(db: "psycopg.Connection", link: "Link") -> None:
     """Daemons may start at the same moment on many machines: each step is taken under the writers' lock, by one."""
-    if postgres_version(db, link.schema) == newest("postgres"):
+    if postgres_version(db, link.schema) == newest_version("postgres"):
         return
-    for number, text in migrations("postgres"):
+    for number, text in load_migrations("postgres"):
         with db.transaction():
             db.execute("select pg_advisory_xact_lock(%s, %s)", link.lock_key)
             version = postgres_version(db, link.schema)
-            refuse_newer(version, newest("postgres"), link.where)
+            refuse_newer(version, newest_version("postgres"), link.where)
             if number > version:
                 link.create_schema(db)
                 db.execute(text.encode())

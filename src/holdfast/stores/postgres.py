@@ -14,18 +14,18 @@ from holdfast.core.history import MARK, HistoryMark, history_entry
 from holdfast.core.job import ClaimedJob, Job
 from holdfast.core.ports import EventQuery, HistoryEntry, HistoryQuery, Ref, StateQuery, StateRow
 from holdfast.stores import erase, migrate
-from holdfast.stores.postgres_connection import SQL, Link, for_reading, for_writing, translated
+from holdfast.stores.postgres_connection import SQL, Link, for_reading, for_writing, translate_postgres_errors
 from holdfast.stores.rows import (
     FACETS,
     PAGE,
     DecodedReads,
     as_event,
+    build_tsquery,
     decode,
     encode,
     key_range,
     select_events,
     select_marks,
-    tsquery,
     tsquery_of_file,
 )
 
@@ -39,7 +39,7 @@ class PostgresReader(DecodedReads):
     def __init__(self, url: str) -> None:
         self._link = Link(url, for_reading)
         self._names: dict[int, str] = {}
-        with translated(self._link):
+        with translate_postgres_errors(self._link):
             _ = self._link.db
 
     def head(self) -> int:
@@ -69,7 +69,7 @@ class PostgresReader(DecodedReads):
 
     def history(self, query: HistoryQuery) -> list[int]:
         clauses: list[tuple[str, Any]] = [
-            ("h.words @@ to_tsquery('simple', %s)", tsquery(query)),
+            ("h.words @@ to_tsquery('simple', %s)", build_tsquery(query)),
             ("h.paths @@ to_tsquery('simple', %s)", tsquery_of_file(query)),
             ("h.failed = %s", query.failed),
             *((f"e.{field} = (select id from names where name = %s)", getattr(query, field)) for field, _ in FACETS),
@@ -136,11 +136,11 @@ class PostgresReader(DecodedReads):
             self._names.update(self._all(SQL["names"], missing))
 
     def _all(self, sql: bytes, *values: Any) -> list[tuple[Any, ...]]:
-        with translated(self._link):
+        with translate_postgres_errors(self._link):
             return self._link.db.execute(sql, values, binary=True).fetchall()
 
     def _dicts(self, sql: bytes, *values: Any) -> list[dict[str, Any]]:
-        with translated(self._link):
+        with translate_postgres_errors(self._link):
             return self._link.db.cursor(row_factory=dict_row).execute(sql, values).fetchall()
 
 
@@ -154,19 +154,19 @@ class PostgresStore:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self._link = Link(url, _prepare)
+        self._link = Link(url, _prepare_for_writing)
         self._names: dict[str, int] = {}
         self._new_names: list[str] = []
         self._deferred: list[tuple[str, Sequence[Any]]] | None = None
         """What a transaction without the lock writes, until its commit."""
-        with translated(self._link):
+        with translate_postgres_errors(self._link):
             self._db = self._link.db
 
     shared = True
 
     @contextlib.contextmanager
     def transaction(self, *, lasting: bool = True, locked: bool = True) -> Iterator[int]:  # noqa: ARG002 - the server keeps all of it
-        with translated(self._link):
+        with translate_postgres_errors(self._link):
             self._reach()
             try:
                 if locked:
@@ -227,7 +227,7 @@ class PostgresStore:
     def _head(self) -> int:
         head, schema = self._all("head_and_schema")[0]
         # Another daemon may have been upgraded, and the tables with it, while this one ran.
-        migrate.refuse_newer(schema, migrate.newest("postgres"), self._link.where)
+        migrate.refuse_newer(schema, migrate.newest_version("postgres"), self._link.where)
         value: int = head
         return value
 
@@ -338,7 +338,7 @@ class PostgresStore:
     def vacuum_erased(self) -> None:
         """Tables are written anew, or old row versions would lie in them until the server's own vacuum comes by.
         The server's write-ahead log and its backups are the administrator's."""
-        with translated(self._link):
+        with translate_postgres_errors(self._link):
             self._reach()
             self._db.execute("vacuum full facts, bodies, states, jobs, events, names")
 
@@ -385,14 +385,14 @@ class PostgresStore:
         return self._names
 
 
-def _prepare(link: Link, db: psycopg.Connection) -> None:
+def _prepare_for_writing(link: Link, db: psycopg.Connection) -> None:
     for_writing(db)
-    migrate.postgres(db, link)
+    migrate.migrate_postgres(db, link)
 
 
 def drop_tables(url: str) -> None:
     """Everything of ours on the server; its own log and backups are the administrator's."""
     link = Link(url, lambda _link, _db: None)
-    with translated(link):
+    with translate_postgres_errors(link):
         link.db.execute("drop table if exists events, facts, bodies, states, jobs, names, meta cascade")
     link.lose()

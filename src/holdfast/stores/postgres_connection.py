@@ -12,9 +12,9 @@ from psycopg.types.string import StrDumperUnknown, TextBinaryLoader, TextLoader
 
 from holdfast.core.errors import BadSettings, StoreDamaged, StoreMoved, StoreUnavailable
 from holdfast.stores import hide_password
-from holdfast.stores.sql import queries
+from holdfast.stores.sql import load_queries
 
-SQL = {name: text.encode() for name, text in queries("postgres").items()}
+SQL = {name: text.encode() for name, text in load_queries("postgres").items()}
 DEFAULT_SCHEMA = "holdfast"
 LOCK_CLASS = 0x486F6C64  # "Hold": keeps our advisory locks apart from those of other programs
 LOCK_WAIT_MS = 5_000
@@ -36,7 +36,7 @@ class EscapedText(StrDumperUnknown):
         return super().dump(_UNSTORABLE.sub(lambda m: f"\x1b{ord(m[0]):04x}", obj))
 
 
-def _unescape(text: str | bytes) -> str | bytes:
+def _unescape_text(text: str | bytes) -> str | bytes:
     if isinstance(text, str) and "\x1b" in text:
         return _ESCAPED.sub(lambda m: chr(int(m[1], 16)), text)
     return text
@@ -44,19 +44,19 @@ def _unescape(text: str | bytes) -> str | bytes:
 
 class UnescapedText(TextLoader):
     def load(self, data: bytes | bytearray | memoryview) -> str | bytes:
-        return _unescape(super().load(data))
+        return _unescape_text(super().load(data))
 
 
 class UnescapedBinaryText(TextBinaryLoader):
     def load(self, data: bytes | bytearray | memoryview) -> str | bytes:
-        return _unescape(super().load(data))
+        return _unescape_text(super().load(data))
 
 
 class Link:
     """One connection that comes back by itself: a lost one is replaced when it is next asked for."""
 
     def __init__(self, url: str, prepare: Callable[["Link", psycopg.Connection], None]) -> None:
-        self.schema, self.where = schema_of(url), shown(url)
+        self.schema, self.where = schema_of(url), display_url(url)
         self._url, self._prepare = url, prepare
         self._db: psycopg.Connection | None = None
 
@@ -127,14 +127,14 @@ def parse_address(url: str) -> dict[str, Any]:
         ) from None
 
 
-def shown(url: str) -> str:
+def display_url(url: str) -> str:
     """Where the database is, without the password."""
     address = parse_address(url)
     return f"postgresql://{address.get('host', '')}/{address.get('dbname', '')}"
 
 
 @contextlib.contextmanager
-def translated(link: Link) -> Iterator[None]:
+def translate_postgres_errors(link: Link) -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
@@ -143,14 +143,14 @@ def translated(link: Link) -> Iterator[None]:
             raise StoreMoved("another daemon wrote meanwhile", where=link.where) from error
         if state in ("XX001", "XX002"):
             raise StoreDamaged(hide_password(str(error)), where=link.where) from error
-        if _unreachable(error, state):
+        if _is_unreachable(error, state):
             raise StoreUnavailable(
                 hide_password(str(error).strip()), where=link.where, fix="Is the server up?"
             ) from error
         raise
 
 
-def _unreachable(error: psycopg.Error, state: str) -> bool:
+def _is_unreachable(error: psycopg.Error, state: str) -> bool:
     """The server, the network, its disk or its locks: not a mistake of ours, which must stay visible as one."""
     if not state:
         return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)

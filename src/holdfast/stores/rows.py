@@ -52,7 +52,7 @@ def key_range(prefix: str) -> tuple[str, str]:
 
 def select_events(query: EventQuery, id_of: IdOf, mark: str) -> tuple[str, list[Any]] | None:
     """The statement for a page of events; None when a name in it was never seen, so that nothing can match."""
-    conditions = _conditions(query, id_of, mark)
+    conditions = _where_conditions(query, id_of, mark)
     if conditions is None:
         return None
     condition, values = conditions
@@ -66,7 +66,7 @@ def select_events(query: EventQuery, id_of: IdOf, mark: str) -> tuple[str, list[
 
 def select_marks(query: EventQuery, every: int, id_of: IdOf, mark: str) -> tuple[str, list[Any]] | None:
     """Only numbers are read, from the narrow table."""
-    conditions = _conditions(query, id_of, mark)
+    conditions = _where_conditions(query, id_of, mark)
     if conditions is None:
         return None
     condition, values = conditions
@@ -74,7 +74,7 @@ def select_marks(query: EventQuery, every: int, id_of: IdOf, mark: str) -> tuple
     return f"select seq from ({counted}) counted where mod(n, {mark}) = 0 order by seq", [*values, every]
 
 
-def _conditions(query: EventQuery, id_of: IdOf, mark: str) -> tuple[str, list[Any]] | None:
+def _where_conditions(query: EventQuery, id_of: IdOf, mark: str) -> tuple[str, list[Any]] | None:
     where: list[tuple[str, Any]] = []
     for column, name in (("session", query.session), ("project", query.project), ("tool", query.tool)):
         if name:
@@ -128,32 +128,32 @@ def match_expression(query: HistoryQuery, id_of: IdOf) -> str | None:
         if not kind_facets:
             return None
         parts.append(f"{{facets}} : ({' OR '.join(kind_facets)})")
-    if file := _quoted(query.file):
+    if file := _quote_phrase(query.file):
         parts.append(f"{{paths}} : ({file})")
-    if quoted_phrases := [quoted for phrase in query.phrases if (quoted := _quoted(phrase))]:
+    if quoted_phrases := [quoted for phrase in query.phrases if (quoted := _quote_phrase(phrase))]:
         quoted_phrases[-1] += " *" if query.prefix else ""
         parts.append(f"{{words}} : ({(' OR ' if query.any_phrase else ' AND ').join(quoted_phrases)})")
     return " AND ".join(parts) or None
 
 
-def _quoted(phrase: str) -> str:
+def _quote_phrase(phrase: str) -> str:
     words = split_words(phrase)
     return f'"{" ".join(words)}"' if words else ""
 
 
-def tsquery(query: HistoryQuery) -> str:
+def build_tsquery(query: HistoryQuery) -> str:
     """For PostgreSQL's `to_tsquery`; empty when no words are asked for."""
-    sequences = [phrase for one in query.phrases if (phrase := _sequence(one))]
+    sequences = [phrase for one in query.phrases if (phrase := _tsquery_phrase(one))]
     if sequences and query.prefix:
         sequences[-1] = f"{sequences[-1][:-1]}:*)"
     return (" | " if query.any_phrase else " & ").join(sequences)
 
 
 def tsquery_of_file(query: HistoryQuery) -> str:
-    return _sequence(query.file)
+    return _tsquery_phrase(query.file)
 
 
-def _sequence(phrase: str) -> str:
+def _tsquery_phrase(phrase: str) -> str:
     words = [f"'{word}'" for word in split_words(phrase)]
     return f"({' <-> '.join(words)})" if words else ""
 

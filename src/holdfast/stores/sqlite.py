@@ -24,8 +24,8 @@ from holdfast.stores.rows import (
     select_events,
     select_marks,
 )
-from holdfast.stores.sql import queries
-from holdfast.stores.sqlite_connection import BUSY_MS, for_reading, for_writing, translated
+from holdfast.stores.sql import load_queries
+from holdfast.stores.sqlite_connection import BUSY_MS, for_reading, for_writing, translate_sqlite_errors
 
 # Carries SQLite's write-ahead log over into the database, in a thread of its own.
 
@@ -80,14 +80,14 @@ class Checkpointer:
 
 # The read side on SQLite: its own read-only connection, so that a slow read never sits in front of a hook.
 
-SQL = queries("sqlite")
+SQL = load_queries("sqlite")
 LARGEST_SEQ = (1 << 63) - 1
 
 
 class SqliteReader(DecodedReads):
     def __init__(self, path: Path) -> None:
         self._path = path
-        with translated(path):
+        with translate_sqlite_errors(path):
             self._db = for_reading(path)
         self._names: dict[int, str] = {}
 
@@ -151,7 +151,7 @@ class SqliteReader(DecodedReads):
         return value
 
     def rows(self, feature: str) -> Iterator[StateRow]:
-        with translated(self._path):
+        with translate_sqlite_errors(self._path):
             for kind, key, *rest in self._db.execute(SQL["rows"], (feature,)):
                 yield StateRow(Ref(kind, key), *rest)
 
@@ -187,7 +187,7 @@ class SqliteReader(DecodedReads):
 
     def _all(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Every read goes through here, so that damage is called damage at every door."""
-        with translated(self._path):
+        with translate_sqlite_errors(self._path):
             return self._db.execute(sql, values).fetchall()
 
     def _value(self, name: str, *values: Any) -> Any:
@@ -202,9 +202,9 @@ AT_MAY_LAG_MS = 2_000
 class SqliteStore:
     def __init__(self, path: Path, *, backups: Path | None = None) -> None:
         self.path, self.url = path, f"sqlite:///{path}"
-        with translated(path):
+        with translate_sqlite_errors(path):
             self._db = for_writing(path)
-            migrate.sqlite(self._db, path, backups)
+            migrate.migrate_sqlite(self._db, path, backups)
             self._head: int = self._value("head")
         self._checkpointer = Checkpointer(path)
         self._checkpointer.watch(self._db)
@@ -215,7 +215,7 @@ class SqliteStore:
 
     @contextlib.contextmanager
     def transaction(self, *, lasting: bool = True, locked: bool = True) -> Iterator[int]:  # noqa: ARG002 - one file, one writer
-        with translated(self.path), contextlib.nullcontext() if lasting else self._not_lasting():
+        with translate_sqlite_errors(self.path), contextlib.nullcontext() if lasting else self._not_lasting():
             self._db.execute("begin immediate")
             try:
                 yield self._head
@@ -246,11 +246,11 @@ class SqliteStore:
             self._head = self._value("head")
 
     def known(self, keys: Sequence[str]) -> dict[str, int]:
-        with translated(self.path):
+        with translate_sqlite_errors(self.path):
             return dict(self._db.execute(SQL["known"], (encode(list(keys)).decode(),)))
 
     def session_agents(self, sessions: Sequence[str]) -> dict[str, str]:
-        with translated(self.path):
+        with translate_sqlite_errors(self.path):
             return dict(self._db.execute(SQL["session_agents"], (encode(list(sessions)).decode(),)))
 
     def append(self, events: Sequence[Event]) -> None:
@@ -267,7 +267,7 @@ class SqliteStore:
         self._head = events[-1].seq
 
     def load(self, refs: Sequence[Ref]) -> dict[Ref, bytes]:
-        with translated(self.path):
+        with translate_sqlite_errors(self.path):
             return {ref: doc for ref in refs for (doc,) in self._db.execute(SQL["load"], (ref.kind, ref.key))}
 
     def save(self, rows: Sequence[StateRow]) -> None:
@@ -345,11 +345,11 @@ class SqliteStore:
         return erase.sqlite_sql(self._db).blank_events(sessions, projects, erased, nothing)
 
     def vacuum_erased(self) -> None:
-        with translated(self.path):
+        with translate_sqlite_errors(self.path):
             erase.vacuum_erased(self._db, self.path)
 
     def truncate_log(self) -> None:
-        with translated(self.path):
+        with translate_sqlite_errors(self.path):
             erase.truncate_log(self._db, self.path)
 
     def reader(self) -> SqliteReader:

@@ -257,7 +257,7 @@ def _note_event(presence: Presence, event: SharedEvent) -> None:
     presence.title = title if isinstance(title, str) else presence.title
     presence.state = _state_after(event.kind) or presence.state
     if event.kind == "tool.finished" and event.data.get("action") == "edit":
-        for path in _texts(event.data.get("paths"))[: MOST_FILES - len(presence.edited)]:
+        for path in _text_items(event.data.get("paths"))[: MOST_FILES - len(presence.edited)]:
             presence.edited[path] = event.seq
 
 
@@ -271,7 +271,7 @@ def _state_after(kind: str) -> str:
     return "working" if kind in WORKS else ""
 
 
-def _texts(value: object) -> list[str]:
+def _text_items(value: object) -> list[str]:
     return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
 
 
@@ -288,11 +288,11 @@ def list_spending(events: Iterable[SharedEvent]) -> list[Spending]:
     return [
         Spending(event.at, event.project, str(event.data.get("model") or ""), tokens)
         for event in events
-        if event.kind == "model.answered" and (tokens := _counts(event.data.get("tokens")))
+        if event.kind == "model.answered" and (tokens := _valid_counts(event.data.get("tokens")))
     ]
 
 
-def _counts(value: object) -> dict[str, int]:
+def _valid_counts(value: object) -> dict[str, int]:
     if not isinstance(value, dict):
         return {}
     return {str(name)[:40]: n for name, n in list(value.items())[:20] if isinstance(n, int) and 0 <= n < 1 << 40}

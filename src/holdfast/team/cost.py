@@ -8,7 +8,7 @@ import msgspec
 
 from holdfast.usage.model import COUNTED, KINDS, Usage, UsageRecord
 from holdfast.usage.prices import current_table
-from holdfast.usage.report import total
+from holdfast.usage.report import sum_all_records
 
 
 class CostRow(msgspec.Struct):
@@ -28,10 +28,10 @@ def price_rows(rows: Iterable[Mapping[str, Any]]) -> list[CostRow]:
     for row in rows:
         key = row["week"], row["person"], row["project"], row["remote"] or "", row["model"]
         sums.setdefault(key, {})[row["kind"]] = row["tokens"]
-    return [_row(key, kinds) for key, kinds in sums.items()]
+    return [_cost_row(key, kinds) for key, kinds in sums.items()]
 
 
-def _row(key: tuple[str, str, str, str, str], kinds: Mapping[str, int]) -> CostRow:
+def _cost_row(key: tuple[str, str, str, str, str], kinds: Mapping[str, int]) -> CostRow:
     week, person, project, remote, model = key
     at = int(datetime.fromisoformat(week).replace(tzinfo=UTC).timestamp() * 1000)
     return CostRow(week, person, project, remote, model, tokens_counted(kinds), price_tokens(model, kinds, at))
@@ -45,5 +45,5 @@ def price_tokens(model: str, kinds: Mapping[str, int], at: int) -> float | None:
     """Dollars at the prices of that time; None where the model has no price in the list."""
     usage = Usage(**{kind: kinds[kind] for kind in KINDS if kind in kinds})
     record = UsageRecord(agent="", id="", at=at, model=model, said=usage, spent=usage, summed=True)
-    whole = total([record], current_table())
+    whole = sum_all_records([record], current_table())
     return None if whole.unpriced else whole.cost / 1_000_000

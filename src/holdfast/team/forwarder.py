@@ -21,7 +21,7 @@ from holdfast.app import open_settings, store_url
 from holdfast.client import DaemonClient
 from holdfast.core.errors import HoldfastError
 from holdfast.core.event import Event
-from holdfast.core.machine import look
+from holdfast.core.machine import look_up_process
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.paths import Paths
 from holdfast.redact import redact
@@ -236,7 +236,7 @@ class Forwarder:
             self._deliver_less(batch, keys)
             return
         if status not in (200, 409):
-            raise refusal(status, answer)
+            raise error_from_answer(status, answer)
         batch_answer = msgspec.json.decode(answer, type=BatchAnswer)
         self._last_contact = time.monotonic()
         self._note_answer(batch_answer, len(batch.events))
@@ -318,7 +318,7 @@ def _first_half(batch: Batch) -> Batch:
     return msgspec.structs.replace(batch, events=some, upto=some[-1].seq)
 
 
-def refusal(status: int, answer: bytes) -> HoldfastError:
+def error_from_answer(status: int, answer: bytes) -> HoldfastError:
     """A server that is busy or down is no refusal: it is tried again."""
     text = answer[:300].decode("utf-8", "replace")
     if status in (408, 425, 429) or status >= 500:
@@ -345,7 +345,7 @@ def forget_erased(forwarder: Forwarder) -> ForgetReceipt | None:
                 sessions.add(one.session)
     if not gone:
         return None
-    whole = tuple(sorted(session for session in sessions if session and not _left(forwarder, session)))
+    whole = tuple(sorted(session for session in sessions if session and not _has_events_left(forwarder, session)))
     request = ForgetRequest(sessions=whole, numbers=tuple(numbers))
     receipt = forwarder.connection.ask("POST", "/v1/forget", ForgetReceipt, request)
     forwarder.sent_log.drop_events(frozenset(gone))
@@ -353,7 +353,7 @@ def forget_erased(forwarder: Forwarder) -> ForgetReceipt | None:
     return receipt
 
 
-def _left(forwarder: Forwarder, session: str) -> bool:
+def _has_events_left(forwarder: Forwarder, session: str) -> bool:
     """Whether anything of the session is still in the log: then only single events of it were erased."""
     with forwarder.reading() as reader:
         return bool(reader.events(EventQuery(session=session, limit=1)))
@@ -402,7 +402,7 @@ def tend_leases(forwarder: Forwarder, connection: TeamConnection) -> None:
 def _tend_lease(lease: OwnLease, connection: TeamConnection) -> OwnLease | None:
     """None when it is over."""
     asked_at = monotonic_ms()
-    alive = not lease.pid or ((seen := look(lease.pid)) is not None and seen.start == lease.start)
+    alive = not lease.pid or ((seen := look_up_process(lease.pid)) is not None and seen.start == lease.start)
     if alive and lease.until - asked_at > lease.ttl_s * 1000 * 0.6:
         return lease
     act = "renew" if alive else "release"

@@ -83,10 +83,10 @@ def _remote_of(config: Path) -> str:
 
 def _first_commit(root: str) -> str:
     """Of several beginnings the smallest hash: the same choice everywhere. Of the history of HEAD."""
-    command = git.argv("rev-list", "--max-parents=0", "HEAD")
+    command = git.git_argv("rev-list", "--max-parents=0", "HEAD")
     try:
         done = subprocess.run(
-            command, cwd=root, env=git.environment(os.environ), capture_output=True, timeout=GIT_S, check=False,
+            command, cwd=root, env=git.git_environment(os.environ), capture_output=True, timeout=GIT_S, check=False,
             stdin=subprocess.DEVNULL,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):

@@ -191,7 +191,7 @@ class TeamConnection:
         content = b"" if body is None else msgspec.json.encode(body)
         status, answer = self.send(method, path, content)
         if status >= 400:
-            raise _refusal(status, answer)
+            raise _refusal_from_answer(status, answer)
         try:
             return msgspec.json.decode(answer, type=type_)
         except msgspec.DecodeError as error:
@@ -249,7 +249,7 @@ def connect_team(membership: Membership, timeout: float = TIMEOUT_S) -> TeamConn
     return TeamConnection(membership.url, membership.token, membership.certificate, timeout)
 
 
-def _refusal(status: int, answer: bytes) -> TeamRefused:
+def _refusal_from_answer(status: int, answer: bytes) -> TeamRefused:
     try:
         problem = msgspec.json.decode(answer, type=Problem)
     except msgspec.DecodeError:

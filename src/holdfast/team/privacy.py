@@ -22,35 +22,38 @@ _WHERE = ("branch",)
 _TOOL_FACTS = ("branch", "action", "paths", "ok", "exit_code", "ms", "lane_type", "interrupted")
 
 
-def _fields(kinds: Iterable[str], *names: str) -> dict[str, frozenset[str]]:
+def _fields_by_kind(kinds: Iterable[str], *names: str) -> dict[str, frozenset[str]]:
     return dict.fromkeys(kinds, frozenset(names))
 
 
 PRESENCE: Fields = {
-    **_fields(("session.started", "prompt.submitted", "permission.requested", "notification", "elicitation.requested"), *_WHERE),
-    **_fields((*SESSION_ENDS, *TURN_ENDS), *_WHERE),
+    **_fields_by_kind(("session.started", "prompt.submitted", "permission.requested", "notification", "elicitation.requested"), *_WHERE),
+    **_fields_by_kind((*SESSION_ENDS, *TURN_ENDS), *_WHERE),
 }  # fmt: skip
 FACTS: Fields = {
     **PRESENCE,
-    **_fields(("session.started",), "branch", "source", "model"),
-    **_fields(("tool.finished", "tool.failed"), *_TOOL_FACTS),
-    **_fields(("subagent.started", "subagent.ended"), "branch", "lane_type"),
-    **_fields(("compact.ended",), "trigger"),
-    **_fields(("check.finished",), "kind", "runner", "selection", "verdict", "passed", "failed", "skipped", "ms", "branch", "commit"),
-    **_fields(("git.acted",), "verb", "commits", "outside"),
-    **_fields(("model.answered",), "branch", "model", "tokens", "reported", "summed", "day", "compaction"),
-    **_fields(("decision.made",), "of_kind", "verdict", "branch"),
-    **_fields(("gates.triggered", "gates.bypassed"), "branch", "requirements"),
-    **_fields(("gates.satisfied", "gates.approved"), "branch", "requirements", "method"),
+    **_fields_by_kind(("session.started",), "branch", "source", "model"),
+    **_fields_by_kind(("tool.finished", "tool.failed"), *_TOOL_FACTS),
+    **_fields_by_kind(("subagent.started", "subagent.ended"), "branch", "lane_type"),
+    **_fields_by_kind(("compact.ended",), "trigger"),
+    **_fields_by_kind(
+        ("check.finished",),
+        "kind", "runner", "selection", "verdict", "passed", "failed", "skipped", "ms", "branch", "commit",
+    ),
+    **_fields_by_kind(("git.acted",), "verb", "commits", "outside"),
+    **_fields_by_kind(("model.answered",), "branch", "model", "tokens", "reported", "summed", "day", "compaction"),
+    **_fields_by_kind(("decision.made",), "of_kind", "verdict", "branch"),
+    **_fields_by_kind(("gates.triggered", "gates.bypassed"), "branch", "requirements"),
+    **_fields_by_kind(("gates.satisfied", "gates.approved"), "branch", "requirements", "method"),
 }  # fmt: skip
 SUMMARIES: Fields = {
     **FACTS,
-    **_fields(
+    **_fields_by_kind(
         ("session.summarised",), "title", "text", "prompts", "tools", "failed", "denied", "edits", "ms", "files",
         "commits", "outcome", "end",
     ),
-    **_fields(("check.finished",), *FACTS["check.finished"], "failures"),
-    **_fields(("decision.made",), *FACTS["decision.made"], "reasons"),
+    **_fields_by_kind(("check.finished",), *FACTS["check.finished"], "failures"),
+    **_fields_by_kind(("decision.made",), *FACTS["decision.made"], "reasons"),
 }  # fmt: skip
 BY_LEVEL: Mapping[Level, Fields] = {"presence": PRESENCE, "facts": FACTS, "summaries": SUMMARIES}
 

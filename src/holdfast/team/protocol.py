@@ -224,5 +224,5 @@ class Problem(Message, frozen=True):
     fix: str = ""
 
 
-def may(role: str, needed: Role) -> bool:
+def role_allows(role: str, needed: Role) -> bool:
     return role in ROLES and ROLES.index(role) >= ROLES.index(needed)

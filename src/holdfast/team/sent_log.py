@@ -45,26 +45,26 @@ class SentLog:
             return
         private_folder(self._files.folder)
         self._rotate()
-        _append(self._files.sent_file, encoded + b"\n")
+        _append_durably(self._files.sent_file, encoded + b"\n")
         rows = (
             SentEvent(batch.stream, e.seq, e.key, e.level or batch.level, digest_of(e), e.session) for e in batch.events
         )
-        _append(self._files.index_file, b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+        _append_durably(self._files.index_file, b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
         self._last = which
 
     def _rotate(self) -> None:
         for path in (self._files.sent_file, self._files.index_file):
             if path.exists() and path.stat().st_size > MOST_BYTES:
-                path.replace(_older(path))
+                path.replace(_rotated_path(path))
 
     def batches(self) -> Iterator[Batch]:
         """From the oldest that is kept."""
-        for line in _lines(self._files.sent_file):
+        for line in _complete_lines(self._files.sent_file):
             with contextlib.suppress(msgspec.DecodeError):
                 yield msgspec.json.decode(line, type=Batch)
 
     def events(self) -> Iterator[SentEvent]:
-        for line in _lines(self._files.index_file):
+        for line in _complete_lines(self._files.index_file):
             with contextlib.suppress(msgspec.DecodeError):
                 yield msgspec.json.decode(line, type=SentEvent)
 
@@ -74,12 +74,12 @@ class SentLog:
 
     def drop_events(self, gone: frozenset[tuple[int, int]]) -> None:
         """What was forgotten is not kept here either."""
-        for path in (_older(self._files.sent_file), self._files.sent_file):
+        for path in (_rotated_path(self._files.sent_file), self._files.sent_file):
             if path.exists():
                 write_atomically(
-                    path, b"".join(_without(line, gone) for line in path.read_bytes().splitlines() if line)
+                    path, b"".join(_remove_events(line, gone) for line in path.read_bytes().splitlines() if line)
                 )
-        for path in (_older(self._files.index_file), self._files.index_file):
+        for path in (_rotated_path(self._files.index_file), self._files.index_file):
             if path.exists():
                 remaining = [line for line in path.read_bytes().splitlines() if _row_key(line) not in gone]
                 write_atomically(path, b"".join(line + b"\n" for line in remaining))
@@ -93,7 +93,7 @@ def _row_key(line: bytes) -> tuple[int, int]:
     return row.stream, row.seq
 
 
-def _without(line: bytes, gone: frozenset[tuple[int, int]]) -> bytes:
+def _remove_events(line: bytes, gone: frozenset[tuple[int, int]]) -> bytes:
     try:
         batch = msgspec.json.decode(line, type=Batch)
     except msgspec.DecodeError:
@@ -102,19 +102,19 @@ def _without(line: bytes, gone: frozenset[tuple[int, int]]) -> bytes:
     return msgspec.json.encode(msgspec.structs.replace(batch, events=remaining)) + b"\n" if remaining else b""
 
 
-def _older(path: Path) -> Path:
+def _rotated_path(path: Path) -> Path:
     return path.with_name(f"{path.stem}.1{path.suffix}")
 
 
-def _lines(path: Path) -> Iterator[bytes]:
+def _complete_lines(path: Path) -> Iterator[bytes]:
     """A line that was cut off by a crash left with the next attempt, and stands there again as a whole."""
-    for one in (_older(path), path):
+    for one in (_rotated_path(path), path):
         if one.exists():
             with one.open("rb") as file:
                 yield from (line for line in file if line.endswith(b"\n") and len(line) > 2)
 
 
-def _append(path: Path, content: bytes) -> None:
+def _append_durably(path: Path, content: bytes) -> None:
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     with os.fdopen(fd, "r+b", buffering=0) as file:
         size = os.fstat(fd).st_size

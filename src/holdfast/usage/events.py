@@ -1,7 +1,7 @@
 """A record of token use as an event. Its key is the record's own: read live, imported or copied, it is one event."""
 
 from holdfast.core.event import Event
-from holdfast.core.ids import bounded
+from holdfast.core.ids import bounded_name
 from holdfast.core.kinds.agent_events import ModelAnswered
 from holdfast.usage.model import KINDS, Usage, UsageRecord
 from holdfast.usage.prices import prompt_of
@@ -21,7 +21,7 @@ def usage_event(record: UsageRecord, *, day: str = "", imported: str = "") -> Ev
         key=record.key,
         kind=KIND,
         at=record.at,
-        session=bounded(record.session),
+        session=bounded_name(record.session),
         project=record.project,
         agent=record.agent,
         data=answered,

@@ -32,15 +32,15 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
         return sum(amounts) if amounts else None
 
     def plus(self, other: "Usage") -> "Usage":
-        return Usage(*map(_add, self.amounts(), other.amounts()))
+        return Usage(*map(_add_counts, self.amounts(), other.amounts()))
 
     def beyond(self, before: "Usage") -> "Usage":
         """What grew since `before`; a figure that shrank has not grown."""
-        return Usage(*map(_grown, self.amounts(), before.amounts()))
+        return Usage(*map(_count_growth, self.amounts(), before.amounts()))
 
     def at_least(self, other: "Usage") -> "Usage":
         """The larger of each kind."""
-        return Usage(*map(_larger, self.amounts(), other.amounts()))
+        return Usage(*map(_larger_count, self.amounts(), other.amounts()))
 
     @property
     def is_empty(self) -> bool:
@@ -93,17 +93,17 @@ class UsageRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         return hashlib.sha256("\n".join(map(str, parts)).encode("utf-8", "replace")).hexdigest()
 
 
-def _add(one: int | None, other: int | None) -> int | None:
+def _add_counts(one: int | None, other: int | None) -> int | None:
     if one is None or other is None:
         return other if one is None else one
     return one + other
 
 
-def _grown(now: int | None, before: int | None) -> int | None:
+def _count_growth(now: int | None, before: int | None) -> int | None:
     return None if now is None else max(0, now - (before or 0))
 
 
-def _larger(one: int | None, other: int | None) -> int | None:
+def _larger_count(one: int | None, other: int | None) -> int | None:
     return max(one or 0, other or 0) if one is not None or other is not None else None
 
 
@@ -113,7 +113,7 @@ LARGEST = 1 << 40
 MICRO = 1_000_000
 
 
-def amount(value: Any) -> int | None:
+def token_count(value: Any) -> int | None:
     """A count of tokens; None for what cannot be one."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
@@ -125,7 +125,7 @@ def part_of(whole: int | None, *parts: int | None) -> int | None:
     return None if whole is None else max(0, whole - sum(part or 0 for part in parts))
 
 
-def milliseconds(value: Any) -> int:
+def parse_milliseconds(value: Any) -> int:
     """Of an ISO time, of seconds or of milliseconds; 0 for anything else."""
     if isinstance(value, bool):
         return 0
@@ -152,8 +152,8 @@ def usage_of_prompt(
 ) -> Usage:
     """Where the prompt's figure includes the cached ones. Some count the reasoning into the output, some beside it:
     the total tells which."""
-    whole, out, read, write = amount(prompt), amount(output), amount(cached), amount(written)
-    thought, everything = amount(reasoning), amount(total)
+    whole, out, read, write = token_count(prompt), token_count(output), token_count(cached), token_count(written)
+    thought, everything = token_count(reasoning), token_count(total)
     if out is not None and thought and everything is not None and everything == (whole or 0) + out + thought:
         out += thought
     return Usage(

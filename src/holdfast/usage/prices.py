@@ -117,7 +117,7 @@ def load_table(own: Path | None = None) -> PriceTable:
 def current_table() -> PriceTable:
     """As `load_table`, read again only when a file changed."""
     own = default_config_dir() / OWN_PRICES
-    return _table_of(own, _stamp(SHIPPED), _stamp(own))
+    return _table_of(own, _modified_ns(SHIPPED), _modified_ns(own))
 
 
 @lru_cache(4)
@@ -125,7 +125,7 @@ def _table_of(own: Path, _shipped: int, _own: int) -> PriceTable:
     return load_table(own)
 
 
-def _stamp(path: Path) -> int:
+def _modified_ns(path: Path) -> int:
     try:
         return path.stat().st_mtime_ns
     except OSError:
@@ -139,10 +139,10 @@ def read_prices(path: Path) -> PriceList:
         raise BadPrices(error.strerror or str(error), where=str(path)) from error
     except (msgspec.DecodeError, msgspec.ValidationError, InvalidOperation) as error:
         raise BadPrices(str(error), where=str(path), fix="Each price needs `from`, `input` and `output`.") from error
-    return PriceList({name.lower(): checked(name, prices, str(path)) for name, prices in listed.models.items()})
+    return PriceList({name.lower(): check_prices(name, prices, str(path)) for name, prices in listed.models.items()})
 
 
-def checked(model: str, prices: list[Price], where: str = "") -> list[Price]:
+def check_prices(model: str, prices: list[Price], where: str = "") -> list[Price]:
     """Sorted by date; a price that is negative, no number or without its model is refused."""
     if not model or not prices:
         raise BadPrices(f"there is no price for {model or 'a model without a name'!r}", where=where)
@@ -164,20 +164,20 @@ def _check_rates(model: str, rates: Rates, where: str) -> None:
             raise BadPrices(f"{name} of {model} is {amount}", where=where, fix=fix)
 
 
-def encode(prices: Mapping[str, list[Price]]) -> bytes:
+def encode_prices(prices: Mapping[str, list[Price]]) -> bytes:
     """As a file of a person's own prices."""
-    listed = {name: [_plain(price) for price in prices[name]] for name in sorted(prices)}
+    listed = {name: [_rates_as_dict(price) for price in prices[name]] for name in sorted(prices)}
     return msgspec.json.format(msgspec.json.encode({"models": listed})) + b"\n"
 
 
-def _plain(rates: Rates) -> dict[str, object]:
+def _rates_as_dict(rates: Rates) -> dict[str, object]:
     plain_rates: dict[str, object] = {}
     for field in msgspec.structs.fields(rates):
         value = getattr(rates, field.name)
         if isinstance(value, Decimal):
             plain_rates[field.encode_name] = int(value) if value == value.to_integral_value() else float(value)
         elif isinstance(value, Rates):
-            plain_rates[field.encode_name] = _plain(value)
+            plain_rates[field.encode_name] = _rates_as_dict(value)
         elif value is not None:
             plain_rates[field.encode_name] = value
     return plain_rates
@@ -244,7 +244,7 @@ class CatalogEntry(msgspec.Struct):
 def with_price(own: PriceList, model: str, price: Price) -> PriceList:
     """A price of the same day replaces the one that was there."""
     others = [one for one in own.models.get(model, []) if one.since != price.since]
-    return PriceList({**own.models, model: checked(model, [*others, price])})
+    return PriceList({**own.models, model: check_prices(model, [*others, price])})
 
 
 def without_model(own: PriceList, model: str) -> PriceList:
@@ -270,15 +270,15 @@ def _from_catalog(raw: dict[str, msgspec.Raw], since: date, where: str) -> Price
             entry = msgspec.json.decode(content, type=CatalogEntry)
         except msgspec.ValidationError:
             continue
-        price = _price(entry, since)
+        price = _price_from_entry(entry, since)
         if price:
-            models[name.lower()] = checked(name, [price], where)
+            models[name.lower()] = check_prices(name, [price], where)
     if not models:
         raise BadPrices("it names no model with a price", where=where)
     return PriceList(models)
 
 
-def _price(entry: CatalogEntry, since: date) -> Price | None:
+def _price_from_entry(entry: CatalogEntry, since: date) -> Price | None:
     read, write = entry.cache_read_input_token_cost, entry.cache_creation_input_token_cost
     paid, earned = _per_million(entry.input_cost_per_token), _per_million(entry.output_cost_per_token)
     if paid is None or earned is None:

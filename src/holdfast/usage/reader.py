@@ -167,10 +167,10 @@ def lines_reader(agent: str, parse: ParseLine, marks: tuple[bytes, ...], begin: 
     """For files of one JSON object per line. Only lines with one of the marks are parsed: most are text."""
 
     def read(position: Position) -> Reading:
-        reading = Reading(_copied(position), [])
+        reading = Reading(_copy_position(position), [])
         for line in _new_lines(reading, begin):
             if any(mark in line for mark in marks):
-                _take(agent, parse, line, reading)
+                _take_line(agent, parse, line, reading)
         return reading
 
     return read
@@ -180,13 +180,13 @@ def document_reader(agent: str, parse: ParseDocument, begin: Begin) -> Callable[
     """For files that the agent rewrites whole: read again when they changed, and only what grew is told."""
 
     def read(position: Position) -> Reading:
-        reading = Reading(_copied(position), [])
+        reading = Reading(_copy_position(position), [])
         content = _changed_document(reading.position, begin)
         if content is None:
             return reading
         try:
             for statement in parse(content, reading.position):
-                _add(agent, statement, reading)
+                _add_record(agent, statement, reading)
         except PARSE_ERRORS:
             reading.bad += 1
         return reading
@@ -194,22 +194,22 @@ def document_reader(agent: str, parse: ParseDocument, begin: Begin) -> Callable[
     return read
 
 
-def _take(agent: str, parse: ParseLine, line: bytes, reading: Reading) -> None:
+def _take_line(agent: str, parse: ParseLine, line: bytes, reading: Reading) -> None:
     try:
         statement = parse(line, reading.position)
     except PARSE_ERRORS:
         reading.bad += 1
         return
     if statement is not None:
-        _add(agent, statement, reading)
+        _add_record(agent, statement, reading)
 
 
-def _add(agent: str, statement: Statement, reading: Reading) -> None:
+def _add_record(agent: str, statement: Statement, reading: Reading) -> None:
     if record := record_of(agent, statement, reading.position):
         reading.records.append(record)
 
 
-def _copied(position: Position) -> Position:
+def _copy_position(position: Position) -> Position:
     return msgspec.structs.replace(
         position, context=msgspec.structs.replace(position.context), known=dict(position.known)
     )
@@ -251,7 +251,7 @@ def _lines_from(fd: int, reading: Reading) -> Iterator[bytes]:
         chunk = os.pread(fd, CHUNK, position.offset + len(pending))
         whole, newline, rest = chunk.rpartition(b"\n")
         if newline:
-            yield from _split(pending + whole, position)
+            yield from _split_lines(pending + whole, position)
             position.offset += len(pending) + len(whole) + 1
             pending, position.skipping = rest, False
         else:
@@ -267,7 +267,7 @@ def _lines_from(fd: int, reading: Reading) -> Iterator[bytes]:
     position.tail = _tail_at(fd, position.offset)
 
 
-def _split(text: bytes, position: Position) -> Iterator[bytes]:
+def _split_lines(text: bytes, position: Position) -> Iterator[bytes]:
     lines = text.split(b"\n")
     yield from lines[1:] if position.skipping else lines
 

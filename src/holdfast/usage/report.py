@@ -85,7 +85,7 @@ GROUPS: dict[str, GroupBy] = {
 }
 
 
-def sums(records: Iterable[UsageRecord], group: GroupBy, table: PriceTable) -> list[Sum]:
+def sum_by_group(records: Iterable[UsageRecord], group: GroupBy, table: PriceTable) -> list[Sum]:
     """One for each group, in the order of their names; what is not told comes first."""
     groups: dict[str, Sum] = {}
     for record in records:
@@ -94,7 +94,7 @@ def sums(records: Iterable[UsageRecord], group: GroupBy, table: PriceTable) -> l
     return [groups[name] for name in sorted(groups)]
 
 
-def total(records: Iterable[UsageRecord], table: PriceTable) -> Sum:
+def sum_all_records(records: Iterable[UsageRecord], table: PriceTable) -> Sum:
     whole = Sum("total")
     for record in records:
         whole.add(record, table)
@@ -109,14 +109,14 @@ SHORTEST, LONGEST = 2, 6
 
 def format_cost_facts(cost: int | None, reported: int | None, unpriced: Iterable[str]) -> str:
     """With the agent's own figure where that is another one, and with the models that have no price."""
-    text = dollars(cost)
+    text = format_dollars(cost)
     if reported is not None:
-        text += f" (the agent says {dollars(reported)})"
+        text += f" (the agent says {format_dollars(reported)})"
     names = ", ".join(name or "an unnamed model" for name in unpriced)
     return f"{text} (no price for {names})" if names else text
 
 
-def dollars(micro: int | None) -> str:
+def format_dollars(micro: int | None) -> str:
     """Cents, or more places where that would be nothing."""
     if micro is None:
         return UNTOLD
@@ -125,7 +125,7 @@ def dollars(micro: int | None) -> str:
     return f"${micro / MICRO:.{LONGEST}f}".rstrip("0")
 
 
-def tokens(amount: int | None) -> str:
+def format_token_count(amount: int | None) -> str:
     return UNTOLD if amount is None else f"{amount:,}"
 
 
@@ -137,25 +137,25 @@ def format_count(count: int) -> str:
     return str(count)
 
 
-def amounts(group: Mapping[str, Any]) -> tuple[int | None, ...]:
+def token_amounts(group: Mapping[str, Any]) -> tuple[int | None, ...]:
     """Input, output, cache read, cache write (both tiers) and total of a group as `plain` gives it."""
     spent = group["tokens"]
     writes = [part for part in (spent["cache_write_5m"], spent["cache_write_1h"]) if part is not None]
     return spent["input"], spent["output"], spent["cache_read"], sum(writes) if writes else None, spent["total"]
 
 
-def money(group: Mapping[str, Any]) -> str:
+def format_money(group: Mapping[str, Any]) -> str:
     """Marked with + when some of it has no price."""
     priced = group["cost_micro_dollars"]
-    return dollars(priced) + ("+" if group["unpriced_models"] and priced is not None else "")
+    return format_dollars(priced) + ("+" if group["unpriced_models"] and priced is not None else "")
 
 
 def reported_money(group: Mapping[str, Any]) -> str:
     """The agent's own figure where it is another one; else empty."""
-    return dollars(group["reported_micro_dollars"]) if group["reported_differs"] else ""
+    return format_dollars(group["reported_micro_dollars"]) if group["reported_differs"] else ""
 
 
-def notes(sums: Iterable[Sum]) -> list[str]:
+def price_notes(sums: Iterable[Sum]) -> list[str]:
     """What the reader of the figures has to know."""
     unpriced = sorted({model or "unnamed" for one in sums for model in one.unpriced})
     if not unpriced:
@@ -164,7 +164,7 @@ def notes(sums: Iterable[Sum]) -> list[str]:
     return [f"No price is known for {named}: not in the cost. Set one: holdfast price set MODEL --input N --output N"]
 
 
-def plain(one: Sum) -> dict[str, Any]:
+def sum_as_dict(one: Sum) -> dict[str, Any]:
     """For --json: figures as numbers, unknown as null."""
     usage = dict(zip(KINDS, one.usage.amounts(), strict=True))
     return {
@@ -195,7 +195,7 @@ class Block(msgspec.Struct):
         return now < self.end and now - self.sum.last < BLOCK_MS
 
 
-def blocks(records: Iterable[UsageRecord], table: PriceTable) -> list[Block]:
+def usage_blocks(records: Iterable[UsageRecord], table: PriceTable) -> list[Block]:
     """A block also ends when nothing was used for five hours."""
     blocks_so_far: list[Block] = []
     for record in sorted(records, key=lambda record: record.at):

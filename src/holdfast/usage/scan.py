@@ -22,12 +22,12 @@ class Ledger:
         return True
 
 
-def scan(home: Path, agents: Iterable[str] = READERS, ledger: Ledger | None = None) -> Iterator[UsageRecord]:
+def scan_usage(home: Path, agents: Iterable[str] = READERS, ledger: Ledger | None = None) -> Iterator[UsageRecord]:
     """Older files first, so that a message belongs to the session that paid for it and not to a fork's copy."""
     ledger = ledger or Ledger()
     for agent in agents:
         for reader in READERS[agent]:
-            for path in sorted(reader.find(home), key=_age):
+            for path in sorted(reader.find(home), key=_modified_time):
                 yield from filter(ledger.is_new, records_of(reader, path))
 
 
@@ -44,7 +44,7 @@ def records_of(
             keep(position)
 
 
-def _age(path: Path) -> float:
+def _modified_time(path: Path) -> float:
     try:
         return path.stat().st_mtime
     except OSError:

@@ -12,7 +12,7 @@ from holdfast.core.ports import Reader
 from holdfast.core.times import MINUTE
 from holdfast.usage.model import NOTHING, Usage, UsageRecord
 from holdfast.usage.prices import PriceTable, limit_below, prompt_of
-from holdfast.usage.report import Sum, total
+from holdfast.usage.report import Sum, sum_all_records
 
 SLOT = 15 * MINUTE
 """Every time zone's day and every block begins with a full one of these."""
@@ -92,14 +92,14 @@ def cell_of(record: UsageRecord, at: int) -> CostCell:
 
 def add_cell(cells: list[CostCell], new: CostCell) -> list[CostCell]:
     """A new list. A session with more models and places in a day than are kept apart loses only where and when."""
-    position = _find(cells, new)
+    position = _find_cell(cells, new)
     if position is None:
         full = len(cells) >= MOST_CELLS
         return [*cells, msgspec.structs.replace(new, model=OTHER_MODELS) if full else new]
     return [*cells[:position], cells[position].plus(new), *cells[position + 1 :]]
 
 
-def _find(cells: list[CostCell], new: CostCell) -> int | None:
+def _find_cell(cells: list[CostCell], new: CostCell) -> int | None:
     """The cell it belongs to, sought from the latest on. None: it needs one of its own."""
     same = next((n for n in range(len(cells) - 1, -1, -1) if cells[n].same_group(new)), None)
     if same is not None or len(cells) < MOST_CELLS:
@@ -138,4 +138,4 @@ def session_spending(reader: Reader, session: str, prices: PriceTable) -> Spendi
     by_turn: dict[int, Sum] = {}
     for record in records:
         by_turn.setdefault(record.turn_n, Sum(str(record.turn_n))).add(record, prices)
-    return Spending(total(records, prices), by_turn)
+    return Spending(sum_all_records(records, prices), by_turn)

@@ -22,7 +22,7 @@ def main(words: list[str]) -> int:
         failed.unlink(missing_ok=True)
         os.chdir(paths.state)
         os.nice(POLITE)
-        server.serve(paths, port, or_another=True)
+        server.serve_dashboard(paths, port, or_another=True)
     except Exception as error:
         with contextlib.suppress(OSError):
             message = error.message if isinstance(error, HoldfastError) else f"{type(error).__name__}: {error}"

@@ -14,7 +14,7 @@ JOBS_SHOWN = 50
 FINDINGS_KEPT_S = 10.0
 
 
-def condition(client: ViewClient) -> dict[str, Any]:
+def collect_health(client: ViewClient) -> dict[str, Any]:
     reader = client.reader()
     return {
         "daemon": client.status(),
@@ -41,7 +41,7 @@ class _Kept:
         return self._found
 
 
-def _check() -> list[dict[str, Any]]:
+def _run_doctor_checks() -> list[dict[str, Any]]:
     from holdfast.doctor.checks import run_checks
 
     return [{"problem": one.problem, "mend": one.mend} for one in run_checks()]
@@ -53,5 +53,5 @@ def _look_at_agents() -> list[dict[str, Any]]:
     return [{**msgspec.to_builtins(one), "ready": one.ready} for one in look_at_agents()]
 
 
-findings = _Kept(_check)
+findings = _Kept(_run_doctor_checks)
 agents = _Kept(_look_at_agents)

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from holdfast import __version__
-from holdfast.client import connect
+from holdfast.client import connect_socket
 from holdfast.core.errors import DaemonUnreachable
 from holdfast.core.ids import delivery_key
 from holdfast.ingest.frames import ANSWER, LENGTH, as_frame
@@ -17,7 +17,7 @@ from holdfast.paths import Paths
 PATIENCE_S = 5.0
 
 
-def hook(paths: Paths, mode: str, agent: str, event: str, payload: dict[str, Any], once: str = "") -> bytes:
+def forward_hook(paths: Paths, mode: str, agent: str, event: str, payload: dict[str, Any], once: str = "") -> bytes:
     """The reply, after the commit. `once` makes a repeated request one event."""
     header = {
         "key": hashlib.sha256(once.encode()).hexdigest()[:32] if once else delivery_key(),
@@ -31,15 +31,15 @@ def hook(paths: Paths, mode: str, agent: str, event: str, payload: dict[str, Any
         "via": "http",
     }
     try:
-        return _exchange(paths, as_frame(header, msgspec.json.encode(payload)))
+        return _exchange_frame(paths, as_frame(header, msgspec.json.encode(payload)))
     except OSError as error:
         raise DaemonUnreachable(str(error), fix="Nothing was recorded; try again.") from error
 
 
-def _exchange(paths: Paths, frame: bytes) -> bytes:
+def _exchange_frame(paths: Paths, frame: bytes) -> bytes:
     with socket.socket(socket.AF_UNIX) as sock:
         sock.settimeout(PATIENCE_S)
-        connect(sock, paths.hook_socket)
+        connect_socket(sock, paths.hook_socket)
         sock.sendall(frame)
         with sock.makefile("rb") as answer:
             head = answer.read(len(ANSWER) + LENGTH.size)

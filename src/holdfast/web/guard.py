@@ -15,7 +15,7 @@ from holdfast.loopback_guard import (
     Send,
     replay_body,
 )
-from holdfast.web.keys import Keys, same
+from holdfast.web.keys import Keys, is_same_secret
 from holdfast.web.routes import Permission, Routes
 
 LARGEST_BODY = 10 << 20
@@ -60,12 +60,12 @@ class Guard(LoopbackGuard):
         request_headers = AskedHeaders(scope)
         refused = self._refusal(scope, request_headers)
         if refused:
-            await _answer(send, request_headers, *refused)
+            await _send_answer(send, request_headers, *refused)
             return
         if scope["method"] != "GET":
             body = await self.read_body(receive)
             if body is None:
-                await _answer(send, request_headers, *self.too_large())
+                await _send_answer(send, request_headers, *self.too_large())
                 return
             receive = replay_body(body, receive)
         await self._app(scope, receive, _with_headers(send))
@@ -104,7 +104,7 @@ class Guard(LoopbackGuard):
 
     def _has_cookie(self, request_headers: AskedHeaders) -> bool:
         return any(
-            same(self._keys.cookie, value)
+            is_same_secret(self._keys.cookie, value)
             for name, value in request_headers.cookies()
             if name == self._keys.cookie_name
         )  # fmt: skip
@@ -122,7 +122,7 @@ def _with_headers(send: Send) -> Send:
     return sent
 
 
-async def _answer(send: Send, request_headers: AskedHeaders, status: int, text: str) -> None:
+async def _send_answer(send: Send, request_headers: AskedHeaders, status: int, text: str) -> None:
     kind, body = JSON, msgspec.json.encode({"status": "error", "error": {"message": text, "status": status}})
     if request_headers.for_people and status in (401, 404, 405):
         kind, body = b"text/html; charset=utf-8", (LOST if status == 401 else NOWHERE).encode()

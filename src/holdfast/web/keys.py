@@ -29,7 +29,7 @@ class Keys:
 
     def redeem(self, once: str) -> bool:
         self._links = self._living()
-        link = next((candidate for candidate in self._links if same(candidate, once)), None)
+        link = next((candidate for candidate in self._links if is_same_secret(candidate, once)), None)
         return bool(link and self._links.pop(link))
 
     def _living(self) -> dict[str, float]:
@@ -37,11 +37,11 @@ class Keys:
         return {once: until for once, until in self._links.items() if until > now}
 
 
-def same(expected: str, received: str) -> bool:
+def is_same_secret(expected: str, received: str) -> bool:
     return hmac.compare_digest(expected.encode(), received.encode("utf-8", "replace"))
 
 
-def secret(paths: Paths) -> str:
+def read_or_create_token(paths: Paths) -> str:
     """Only the owner can read it; whoever can may also ask for a link."""
     path = paths.run / "http.token"
     if not path.exists():

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from holdfast.client import connect
+from holdfast.client import connect_socket
 from holdfast.core.ports import EventQuery
 from holdfast.core.text import escape_invisible
 from holdfast.web.view_client import ViewClient
@@ -71,7 +71,7 @@ class Live:
             news, seen, jumped = await self._after(seen)
             if jumped:
                 yield f"id: {seen}\nevent: reset\ndata: {seen}\n\n".encode()
-            lines = [n.line for n in news if _wanted(n, session, kinds)]
+            lines = [n.line for n in news if _is_wanted(n, session, kinds)]
             if lines:
                 yield b"".join(lines)
             elif not news and not await self._something(seen, daemon):
@@ -109,7 +109,10 @@ class Live:
 
     def _read(self, after: int) -> list[News]:
         page = self._client.reader().events(EventQuery(after=after, limit=PAGE))
-        return [News(e.seq, e.kind, e.session, _line(e.seq, {name: getattr(e, name) for name in SHOWN})) for e in page]
+        return [
+            News(e.seq, e.kind, e.session, _event_stream_line(e.seq, {name: getattr(e, name) for name in SHOWN}))
+            for e in page
+        ]
 
     # ── the wire ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -132,7 +135,7 @@ class Live:
     async def _listen(self) -> None:
         sock = socket.socket(socket.AF_UNIX)
         try:
-            connect(sock, self._client.paths.control_socket)
+            connect_socket(sock, self._client.paths.control_socket)
         except OSError:
             sock.close()
             raise
@@ -177,9 +180,9 @@ class Live:
             self._wire.cancel()
 
 
-def _wanted(news: News, session: str, kinds: tuple[str, ...]) -> bool:
+def _is_wanted(news: News, session: str, kinds: tuple[str, ...]) -> bool:
     return (not session or news.session == session) and (not kinds or news.kind.startswith(kinds))
 
 
-def _line(seq: int, shown: dict[str, object]) -> bytes:
+def _event_stream_line(seq: int, shown: dict[str, object]) -> bytes:
     return f"id: {seq}\ndata: {escape_invisible(msgspec.json.encode(shown).decode())}\n\n".encode()

@@ -41,7 +41,7 @@ def as_hook(endpoint: str, request_data: Mapping[str, Any], session: str, agents
     hook = next((h for h in agent.hooks if h.kind == kind), None)
     payload = {
         "holdfast": 1, "agent": agent.name, "kind": kind, "session": session, "tool": request_data.get("tool_name"),
-        "data": _data(request_data, kind, agent),
+        "data": _hook_data(request_data, kind, agent),
     }  # fmt: skip
     return hook.mode if hook else "ask", PLAIN, hook.event if hook else endpoint, payload
 
@@ -56,8 +56,8 @@ def agent_named(name: Any, agents: Mapping[str, Agent]) -> Agent:
     return match
 
 
-def _data(request_data: Mapping[str, Any], kind: str, agent: Agent) -> dict[str, Any]:
-    data = {ours: value for ours, theirs in FIELDS.items() if (value := _first(request_data, theirs)) is not None}
+def _hook_data(request_data: Mapping[str, Any], kind: str, agent: Agent) -> dict[str, Any]:
+    data = {ours: value for ours, theirs in FIELDS.items() if (value := _first_value(request_data, theirs)) is not None}
     return {**data, **_tool_end(request_data, agent)} if kind == "tool.finished" else data
 
 
@@ -66,7 +66,7 @@ def _tool_end(request_data: Mapping[str, Any], agent: Agent) -> dict[str, Any]:
     shown = tool_input if isinstance(tool_input, Mapping) else {}
     tool = str(request_data.get("tool_name") or "")
     end: dict[str, Any] = {"action": agent.tools.get(tool) or ("mcp" if tool.startswith("mcp_") else "other")}
-    end["output"] = _text(_first(request_data, ("tool_output", "tool_response")))
+    end["output"] = _output_text(_first_value(request_data, ("tool_output", "tool_response")))
     if isinstance(success := request_data.get("success"), bool):
         end["ok"] = success
     if isinstance(command := shown.get("command"), str) and end["action"] == "shell":
@@ -76,7 +76,7 @@ def _tool_end(request_data: Mapping[str, Any], agent: Agent) -> dict[str, Any]:
     return end
 
 
-def _text(output: Any) -> str:
+def _output_text(output: Any) -> str:
     """What a tool printed: text, or the usual fields of an object."""
     if isinstance(output, Mapping):
         parts = (output.get(name) for name in ("stdout", "stderr", "output", "content", "text"))
@@ -84,7 +84,7 @@ def _text(output: Any) -> str:
     return output if isinstance(output, str) else ""
 
 
-def _first(request_data: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+def _first_value(request_data: Mapping[str, Any], names: tuple[str, ...]) -> Any:
     return next((request_data[name] for name in names if request_data.get(name) is not None), None)
 
 

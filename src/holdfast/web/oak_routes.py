@@ -62,7 +62,7 @@ def register(routes: Routes, web_context: "WebContext", agents: Mapping[str, Age
             return JSONResponse({"status": "error", "error": problem}, status)
         await session_agents.fill_in(request_data)
         once = request.headers.get("idempotency-key", "")
-        done = await run_in_threadpool(_taken, web_context.paths, endpoint, request_data, once, agents)
+        done = await run_in_threadpool(_forward_call, web_context.paths, endpoint, request_data, once, agents)
         if done.status_code == 200:
             session_agents.remember(request_data)
         return done
@@ -70,14 +70,14 @@ def register(routes: Routes, web_context: "WebContext", agents: Mapping[str, Age
     routes.add("POST", oak.PREFIX + "/{endpoint}", Permission.HOOK, lifecycle, include_in_schema=False)
 
 
-def _taken(
+def _forward_call(
     paths: Paths, endpoint: str, request_data: dict[str, Any], once: str, agents: Mapping[str, Agent]
 ) -> JSONResponse:
     session_id = request_data.get("session_id")
     session = session_id if isinstance(session_id, str) and session_id else str(uuid.uuid4())
     try:
         call = oak.as_hook(endpoint, request_data, session, agents)
-        reply = forward.hook(paths, *call, once=f"{endpoint} {session} {once}" if once else "")
+        reply = forward.forward_hook(paths, *call, once=f"{endpoint} {session} {once}" if once else "")
     except oak.UnknownAgent as error:
         return JSONResponse({"status": "error", "error": str(error)}, 422)
     except HoldfastError as error:

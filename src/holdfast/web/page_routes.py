@@ -12,7 +12,7 @@ from fastapi.responses import HTMLResponse, Response
 
 from holdfast.core.agent import Agent
 from holdfast.core.errors import HoldfastError
-from holdfast.core.ids import alias
+from holdfast.core.ids import session_alias
 from holdfast.core.text import escape_invisible, strip_controls
 from holdfast.web.api.answers import UNAVAILABLE
 from holdfast.web.pages import Pages
@@ -47,11 +47,13 @@ def register(routes: Routes, web_context: "WebContext", _agents: Mapping[str, Ag
     shown = Shown(web_context, pages)
     web_context.warm = shown.warm
     for screen in SCREENS:
-        routes.add("GET", screen.path, Permission.READ, _handler(screen, shown), include_in_schema=False)
-    routes.add("GET", "/static/{version}/{name}", Permission.READ, _static(web_context), include_in_schema=False)
-    routes.add("GET", "/icon.svg", Permission.READ, _icon(), include_in_schema=False)
-    routes.add("GET", "/sessions/export", Permission.READ, _export(web_context), include_in_schema=False)
-    routes.add("GET", "/open", Permission.LINK, _opened(web_context), include_in_schema=False)
+        routes.add("GET", screen.path, Permission.READ, _page_handler(screen, shown), include_in_schema=False)
+    routes.add(
+        "GET", "/static/{version}/{name}", Permission.READ, _static_handler(web_context), include_in_schema=False
+    )
+    routes.add("GET", "/icon.svg", Permission.READ, _icon_handler(), include_in_schema=False)
+    routes.add("GET", "/sessions/export", Permission.READ, _export_handler(web_context), include_in_schema=False)
+    routes.add("GET", "/open", Permission.LINK, _open_link_handler(web_context), include_in_schema=False)
 
 
 class Shown:
@@ -94,7 +96,7 @@ class Shown:
             "project": visit.project,
             "query": visit.query,
             "head": head,
-            "waits": _waits(visit),
+            "waits": _count_waiting(visit),
         }
         try:
             return 200, self._pages.render(screen.file, {**common, **screen.page(visit)})
@@ -107,7 +109,7 @@ class Shown:
             return 500, self._pages.render("problem.html", {**common, "error": broken})
 
 
-def _waits(visit: Visit) -> int:
+def _count_waiting(visit: Visit) -> int:
     """How many sessions wait for the user: the title and the icon of every page count them."""
     try:
         return int(visit.view("sessions.who", of="")["waiting"])
@@ -115,7 +117,7 @@ def _waits(visit: Visit) -> int:
         return 0
 
 
-def _icon() -> Callable[..., Any]:
+def _icon_handler() -> Callable[..., Any]:
     async def icon(waits: int = 0) -> Response:
         shown = "" if waits <= 0 else "9+" if waits > 9 else str(waits)
         badge = BADGE.replace("NUMBER", shown) if shown else ""
@@ -124,36 +126,42 @@ def _icon() -> Callable[..., Any]:
     return icon
 
 
-def _export(web_context: "WebContext") -> Callable[..., Any]:
+def _export_handler(web_context: "WebContext") -> Callable[..., Any]:
     async def export(id: Annotated[list[str], Query(max_length=MOST_EXPORTED)], format: str = "md") -> Response:
         """One session as a file, or several as an archive with a file for each."""
         if format not in EXPORT_TYPES:
             return Response(f"There is no format {format[:20]!r}: md, html or jsonl", 422, NOT_KEPT)
         if len(id) > 1:
-            packed = await web_context.client.run(lambda: _archive(web_context, id, format), EXPORT_PATIENCE_S)
-            return Response(packed, media_type="application/zip", headers={**NOT_KEPT, **_attached("sessions.zip")})
-        text = await web_context.client.run(lambda: _exported(web_context, id[0], format), EXPORT_PATIENCE_S)
+            packed = await web_context.client.run(lambda: _export_archive(web_context, id, format), EXPORT_PATIENCE_S)
+            return Response(
+                packed, media_type="application/zip", headers={**NOT_KEPT, **_attachment_headers("sessions.zip")}
+            )
+        text = await web_context.client.run(lambda: _export_text(web_context, id[0], format), EXPORT_PATIENCE_S)
         kind = f"{EXPORT_TYPES[format]}; charset=utf-8"
-        return Response(text, media_type=kind, headers={**NOT_KEPT, **_attached(f"session-{alias(id[0])}.{format}")})
+        return Response(
+            text,
+            media_type=kind,
+            headers={**NOT_KEPT, **_attachment_headers(f"session-{session_alias(id[0])}.{format}")},
+        )
 
     return export
 
 
-def _attached(name: str) -> dict[str, str]:
+def _attachment_headers(name: str) -> dict[str, str]:
     safe = re.sub(r"[^A-Za-z0-9._-]", "_", name)
     return {"content-disposition": f'attachment; filename="{safe}"'}
 
 
-def _archive(web_context: "WebContext", sessions: list[str], format: str) -> bytes:
+def _export_archive(web_context: "WebContext", sessions: list[str], format: str) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for n, session in enumerate(dict.fromkeys(sessions), 1):
-            name = re.sub(r"[^A-Za-z0-9._-]", "_", alias(session))
-            archive.writestr(f"{n:03d}-{name}.{format}", _exported(web_context, session, format))
+            name = re.sub(r"[^A-Za-z0-9._-]", "_", session_alias(session))
+            archive.writestr(f"{n:03d}-{name}.{format}", _export_text(web_context, session, format))
     return packed.getvalue()
 
 
-def _exported(web_context: "WebContext", session: str, format: str) -> str:
+def _export_text(web_context: "WebContext", session: str, format: str) -> str:
     parts, answer = [], web_context.client.view("sessions.export", {"id": session, "format": format})
     parts.append(answer["text"])
     while answer["next"]:
@@ -164,14 +172,14 @@ def _exported(web_context: "WebContext", session: str, format: str) -> str:
     return "".join(escape_invisible(part) if format == "jsonl" else strip_controls(part) for part in parts)
 
 
-def _handler(screen: Screen, shown: Shown) -> Callable[[Request], Any]:
+def _page_handler(screen: Screen, shown: Shown) -> Callable[[Request], Any]:
     async def page(request: Request) -> HTMLResponse:
         return await shown.page(screen, request)
 
     return page
 
 
-def _static(web_context: "WebContext") -> Callable[..., Any]:
+def _static_handler(web_context: "WebContext") -> Callable[..., Any]:
     async def file(version: str, name: str) -> Response:
         body = web_context.static.files.get(name)
         if body is None:
@@ -182,7 +190,7 @@ def _static(web_context: "WebContext") -> Callable[..., Any]:
     return file
 
 
-def _opened(web_context: "WebContext") -> Callable[..., Any]:
+def _open_link_handler(web_context: "WebContext") -> Callable[..., Any]:
     async def opened(once: str = "") -> HTMLResponse:
         """A page that leads on, no redirect: a strict cookie is not sent on the way back from elsewhere."""
         if not web_context.keys.redeem(once):

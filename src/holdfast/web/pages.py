@@ -7,15 +7,15 @@ from typing import Any
 import jinja2
 
 from holdfast import __version__
-from holdfast.core.ids import alias
-from holdfast.usage.report import dollars
+from holdfast.core.ids import session_alias
+from holdfast.usage.report import format_dollars
 from holdfast.web import text
 
 TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
 FILTERS = {
-    "cut": text.cut, "long": text.long, "span": text.span, "ago": text.ago, "since": text.since, "count": text.count,
-    "size": text.size, "folder": text.folder, "exact": text.exact, "clock": text.clock, "part": text.part,
-    "alias": alias, "dollars": dollars,
+    "cut": text.cut_line, "long": text.cut_long_text, "span": text.format_span, "ago": text.format_ago, "since": text.format_since,
+    "count": text.format_count, "size": text.format_size, "folder": text.folder_name, "exact": text.format_exact_time,
+    "clock": text.format_clock, "part": text.quote_part, "alias": session_alias, "dollars": format_dollars,
 }  # fmt: skip
 
 
@@ -38,12 +38,12 @@ class Static:
 class Pages:
     def __init__(self, static: Static, **everywhere: Any) -> None:
         self._made = jinja2.Environment(
-            loader=jinja2.PackageLoader("holdfast.web"), autoescape=True, finalize=text.harmless, auto_reload=False,
+            loader=jinja2.PackageLoader("holdfast.web"), autoescape=True, finalize=text.sanitise_value, auto_reload=False,
             trim_blocks=True, lstrip_blocks=True,
         )  # fmt: skip
         self._made.filters |= FILTERS
         self._made.globals |= {
-            "static": static.address, "link": text.link, "marked": text.marked, "version": __version__, **everywhere,
+            "static": static.address, "link": text.build_link, "marked": text.mark_words, "version": __version__, **everywhere,
         }  # fmt: skip
 
     def compiled(self, template: str) -> None:

@@ -56,30 +56,30 @@ class WebContext:
         return f"{self.address}/open?once={self.keys.new_link()}"
 
 
-def build(paths: Paths, port: int, agents: Mapping[str, Agent] = AGENTS) -> tuple[App, WebContext, Routes]:
+def build_app(paths: Paths, port: int, agents: Mapping[str, Agent] = AGENTS) -> tuple[App, WebContext, Routes]:
     client = ViewClient(paths)
     web_context = WebContext(
-        paths, port, Keys(keys.secret(paths), port), client, Live(client), Log(paths.logs / "web.log")
+        paths, port, Keys(keys.read_or_create_token(paths), port), client, Live(client), Log(paths.logs / "web.log")
     )
     web = FastAPI(
         title="Holdfast", version=__version__, docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False,
-        lifespan=lambda _web: _life(web_context),
+        lifespan=lambda _web: _app_lifespan(web_context),
     )  # fmt: skip
     routes = Routes(web)
     for part in (oak_routes, page_routes, shots, api):
         part.register(routes, web_context, agents)
     routes.check()
-    return Guard(_noted(web, web_context), routes, web_context.keys, port), web_context, routes
+    return Guard(_note_requests(web, web_context), routes, web_context.keys, port), web_context, routes
 
 
 @contextlib.asynccontextmanager
-async def _life(web_context: WebContext) -> AsyncIterator[None]:
+async def _app_lifespan(web_context: WebContext) -> AsyncIterator[None]:
     yield
     await web_context.live.stop()
     web_context.client.close()
 
 
-def _noted(web: FastAPI, web_context: WebContext) -> App:
+def _note_requests(web: FastAPI, web_context: WebContext) -> App:
     """A request that got through the guard is a sign of life."""
 
     async def noted(scope: Scope, receive: Receive, send: Send) -> None:
@@ -130,19 +130,19 @@ class Server(uvicorn.Server):
                 self.leave()
 
 
-def serve(paths: Paths, port: int, *, or_another: bool = False, tell: Any = None) -> None:
-    lease = server_address.lease(paths.prepare())
+def serve_dashboard(paths: Paths, port: int, *, or_another: bool = False, tell: Any = None) -> None:
+    lease = server_address.server_lease(paths.prepare())
     if not lease.take():
-        running = server_address.place(paths) or {}
+        running = server_address.running_server(paths) or {}
         raise CommandRefused(
             f"one is running already, on port {running.get('port', 'unknown')}", fix="End it: holdfast dashboard --stop"
         )
-    sock = _bound(port, or_another)
+    sock = _bind_port(port, or_another)
     port = sock.getsockname()[1]
-    web, web_context, _ = build(paths, port)
+    web, web_context, _ = build_app(paths, port)
     sock.listen(BACKLOG)
     sock.setblocking(False)
-    server_address.tell(paths, port)
+    server_address.write_address(paths, port)
     if tell:
         tell(web_context)
     config = uvicorn.Config(
@@ -152,11 +152,11 @@ def serve(paths: Paths, port: int, *, or_another: bool = False, tell: Any = None
     try:
         Server(config, web_context).run(sockets=[sock])
     finally:
-        server_address.leave(paths)
+        server_address.remove_address(paths)
         lease.release()
 
 
-def _bound(port: int, or_another: bool) -> socket.socket:
+def _bind_port(port: int, or_another: bool) -> socket.socket:
     for candidate in (port, 0) if or_another else (port,):
         # The protocol is named: asyncio sends at once (TCP_NODELAY) only where it is.
         sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)

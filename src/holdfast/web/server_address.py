@@ -4,17 +4,17 @@ from typing import Any
 
 import msgspec
 
-from holdfast.core.machine import Lease, holder
+from holdfast.core.machine import Lease, lease_holder
 from holdfast.paths import Paths, write_atomically
 
 
-def lease(paths: Paths) -> Lease:
+def server_lease(paths: Paths) -> Lease:
     return Lease(paths.run / "web.lock")
 
 
-def place(paths: Paths) -> dict[str, Any] | None:
+def running_server(paths: Paths) -> dict[str, Any] | None:
     """{"port", "pid"} of the one that runs, or None."""
-    pid = holder(paths.run / "web.lock")
+    pid = lease_holder(paths.run / "web.lock")
     try:
         address = msgspec.json.decode((paths.run / "web.json").read_bytes()) if pid else None
     except (OSError, msgspec.DecodeError):
@@ -22,10 +22,10 @@ def place(paths: Paths) -> dict[str, Any] | None:
     return address if isinstance(address, dict) and address.get("pid") == pid else None
 
 
-def tell(paths: Paths, port: int) -> None:
-    pid = holder(paths.run / "web.lock")
+def write_address(paths: Paths, port: int) -> None:
+    pid = lease_holder(paths.run / "web.lock")
     write_atomically(paths.run / "web.json", msgspec.json.encode({"port": port, "pid": pid}))
 
 
-def leave(paths: Paths) -> None:
+def remove_address(paths: Paths) -> None:
     (paths.run / "web.json").unlink(missing_ok=True)

@@ -38,7 +38,7 @@ WRAPPER = re.compile(r"</?holdfast-context[^>]{0,200}>\s*")
 """Tells an agent what is not to be trusted; a person sees where it comes from."""
 
 
-def label(row: Mapping[str, Any]) -> str:
+def row_label(row: Mapping[str, Any]) -> str:
     if row["kind"] == "decision.made":
         return "Denied" if row["verdict"] == "deny" else "Injected context" if row["injected"] else "Decided"
     if row["kind"].startswith("tool."):
@@ -49,7 +49,7 @@ def label(row: Mapping[str, Any]) -> str:
     return value
 
 
-def look(row: Mapping[str, Any]) -> str:
+def row_style(row: Mapping[str, Any]) -> str:
     if row["kind"] == "decision.made":
         return "denied" if row["verdict"] == "deny" else "told"
     if row.get("ok") is False:
@@ -59,7 +59,7 @@ def look(row: Mapping[str, Any]) -> str:
     return LOOKS.get(row["kind"], "quiet")
 
 
-def says(row: Mapping[str, Any]) -> str:
+def row_text(row: Mapping[str, Any]) -> str:
     """The rest of the line, without what the label says already."""
     text = WRAPPER.sub("", str(row["text"]))
     if row["kind"] == "decision.made":
@@ -108,7 +108,7 @@ def _nest_lanes(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             heads.append({**row, "depth": 0, "under": ""})
         elif lane not in lanes:
             started = row["kind"] == "subagent.started"
-            heads.append({**(row if started else _continued(row)), "depth": 0, "under": ""})
+            heads.append({**(row if started else _continued_row(row)), "depth": 0, "under": ""})
             lanes[lane] = [] if started else [{**row, "depth": 1, "under": lane}]
         else:
             lanes[lane].append({**row, "depth": 1, "under": lane})
@@ -119,7 +119,7 @@ def _nest_lanes(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return flat
 
 
-def _continued(row: Mapping[str, Any]) -> dict[str, Any]:
+def _continued_row(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**row, "kind": LANE_GOES_ON, "text": "", "tool": "", "ms": 0, "bar": None, "ok": None, "outcome": ""}
 
 
@@ -154,7 +154,7 @@ class TimeAxis:
     """Time → place, with the gaps between the spans shortened."""
 
     def __init__(self, spans: Sequence[tuple[int, int]], *, fold_idle: bool) -> None:
-        busy = _joined(spans)
+        busy = _join_spans(spans)
         gaps = [later[0] - earlier[1] for earlier, later in pairwise(busy)]
         longest = _longest_gap(gaps, sum(end - start for start, end in busy)) if fold_idle else max(gaps, default=0)
         self._starts = [start for start, _ in busy]
@@ -177,7 +177,7 @@ class TimeAxis:
         return Bar(x, width, round(x - min(gap, self._longest) * scale, 1), gap, gap > self._longest)
 
 
-def _joined(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def _join_spans(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Overlapping spans as one."""
     joined: list[tuple[int, int]] = []
     for start, end in spans:
@@ -210,12 +210,12 @@ SHORTEST = 3.0
 LANE_ROWS = 5
 
 
-def shapes(overview: Mapping[str, Any]) -> dict[str, Any]:
+def overview_shapes(overview: Mapping[str, Any]) -> dict[str, Any]:
     turns = [{**turn, "end": max(turn["end"] or overview["to"], turn["at"] + 1)} for turn in overview["turns"]]
     if not turns:
         return {"turns": [], "lanes": [], "ticks": [], "rows": 0}
     axis = _Axis(turns)
-    lanes = [_lane(axis, lane, overview["to"], row) for row, lane in enumerate(overview["lanes"][-LANE_ROWS:])]
+    lanes = [_lane_shape(axis, lane, overview["to"], row) for row, lane in enumerate(overview["lanes"][-LANE_ROWS:])]
     return {
         "turns": [
             {**turn, "x": round(axis.left[n], 2), "width": round(axis.width[n], 2)} for n, turn in enumerate(turns)
@@ -226,7 +226,7 @@ def shapes(overview: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _lane(axis: "_Axis", lane: Mapping[str, Any], to: int, row: int) -> dict[str, Any]:
+def _lane_shape(axis: "_Axis", lane: Mapping[str, Any], to: int, row: int) -> dict[str, Any]:
     start, end = axis.x(lane["at"]), axis.x(lane["end"] or to)
     width = round(max(SHORTEST, end - start), 1)
     return {**lane, "x": round(start, 1), "width": width, "row": row, "class": lane_class(lane["id"])}

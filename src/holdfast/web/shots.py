@@ -22,13 +22,13 @@ KEPT = {"cache-control": "private, max-age=3600"}
 
 def register(routes: Routes, web_context: "WebContext", _agents: Mapping[str, Agent]) -> None:
     async def shot(run: str, number: str) -> Response:
-        image = await web_context.client.run(lambda: _read(web_context, run, number))
+        image = await web_context.client.run(lambda: _read_shot(web_context, run, number))
         return Response(image[1], media_type=image[0], headers=KEPT) if image else Response(status_code=404)
 
     routes.add("GET", "/uat/{run}/shot/{number}", Permission.READ, shot, include_in_schema=False)
 
 
-def _read(web_context: "WebContext", run: str, number: str) -> tuple[str, bytes] | None:
+def _read_shot(web_context: "WebContext", run: str, number: str) -> tuple[str, bytes] | None:
     try:
         shown = web_context.client.view("uat.show", {"run": run})
     except HoldfastError:
@@ -39,12 +39,12 @@ def _read(web_context: "WebContext", run: str, number: str) -> tuple[str, bytes]
     path = Path(str(shown["shots"][at]["path"]))
     if path.parent.name != shown["id"] or path.parent.parent.name != "screenshots":
         return None
-    return picture(path)
+    return read_picture(path)
 
 
-def picture(path: Path) -> tuple[str, bytes] | None:
+def read_picture(path: Path) -> tuple[str, bytes] | None:
     try:
-        with open(path, "rb", opener=_plain) as file:
+        with open(path, "rb", opener=_open_plain) as file:
             if os.fstat(file.fileno()).st_size > LARGEST:
                 return None
             content = file.read(LARGEST)
@@ -54,7 +54,7 @@ def picture(path: Path) -> tuple[str, bytes] | None:
     return (kind, content) if kind else None
 
 
-def _plain(path: Any, flags: int) -> int:
+def _open_plain(path: Any, flags: int) -> int:
     fd = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     if stat.S_ISREG(os.fstat(fd).st_mode):
         return fd

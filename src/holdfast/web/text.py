@@ -14,25 +14,25 @@ LONGEST = 20_000
 UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 
 
-def harmless(value: Any) -> Any:
+def sanitise_value(value: Any) -> Any:
     """Every expression of every template goes through here (Jinja's `finalize`)."""
     if type(value) is str and not (value.isascii() and value.isprintable()):
         return name_invisible(value)
     return "" if value is None else value
 
 
-def cut(value: Any, limit: int = 200) -> str:
+def cut_line(value: Any, limit: int = 200) -> str:
     """On one line, not longer than this."""
     text = " ".join(str(value or "")[: limit * 4].split())
     return shorten_line(text, limit)
 
 
-def long(value: Any, limit: int = LONGEST) -> str:
+def cut_long_text(value: Any, limit: int = LONGEST) -> str:
     text = str(value or "")
     return text if len(text) <= limit else f"{text[:limit]}\n… {len(text) - limit:,} more characters"
 
 
-def span(ms: Any) -> str:
+def format_span(ms: Any) -> str:
     """A length of time: 350 ms, 4.2 s, 3 min 05 s, 2 h 10 min."""
     ms = max(0, int(ms or 0))
     if ms < 1000:
@@ -46,7 +46,7 @@ def span(ms: Any) -> str:
     return f"{ms // 86_400_000} d {ms // 3_600_000 % 24} h"
 
 
-def exact(at: Any) -> str:
+def format_exact_time(at: Any) -> str:
     at = int(at or 0)
     try:
         return datetime.fromtimestamp(at / 1000).astimezone().strftime("%Y-%m-%d %H:%M:%S") + f".{at % 1000:03d}"
@@ -54,8 +54,8 @@ def exact(at: Any) -> str:
         return str(at)
 
 
-def clock(at: Any) -> str:
-    return exact(at)[11:19]
+def format_clock(at: Any) -> str:
+    return format_exact_time(at)[11:19]
 
 
 def ago_words(at: int, now: int | None = None) -> str:
@@ -64,27 +64,29 @@ def ago_words(at: int, now: int | None = None) -> str:
     for size, unit in UNITS:
         if passed >= size:
             return f"{passed // size} {unit} ago"
-    return "now" if passed > -5_000 else exact(at)[:16]
+    return "now" if passed > -5_000 else format_exact_time(at)[:16]
 
 
-def ago(at: Any, now: int | None = None) -> Markup:
+def format_ago(at: Any, now: int | None = None) -> Markup:
     """ "2 min ago", with the exact time when the mouse rests on it. The page keeps it right by itself."""
     if not at:
         return Markup('<span class="none">–</span>')
     at = int(at)
     words = ago_words(at, now)
-    return Markup('<time data-at="{}" title="{}">{}</time>').format(at, exact(at), words)
+    return Markup('<time data-at="{}" title="{}">{}</time>').format(at, format_exact_time(at), words)
 
 
-def since(at: Any, now: int | None = None) -> Markup:
+def format_since(at: Any, now: int | None = None) -> Markup:
     """How long it has lasted; goes on by itself."""
     if not at:
         return Markup('<span class="none">–</span>')
     passed = (now or int(time.time() * 1000)) - int(at)
-    return Markup('<time data-since="{}" title="since {}">{}</time>').format(int(at), exact(at), span(passed))
+    return Markup('<time data-since="{}" title="since {}">{}</time>').format(
+        int(at), format_exact_time(at), format_span(passed)
+    )
 
 
-def count(value: Any) -> str:
+def format_count(value: Any) -> str:
     """1,234 · 12.3 k · 4.5 M"""
     number = float(value or 0)
     if abs(number) < 10_000:
@@ -96,7 +98,7 @@ def count(value: Any) -> str:
     return f"{number / 1000:.1f} G"
 
 
-def size(value: Any) -> str:
+def format_size(value: Any) -> str:
     number = float(value or 0)
     for unit in ("B", "KB", "MB"):
         if number < 1024:
@@ -105,14 +107,14 @@ def size(value: Any) -> str:
     return f"{number:.1f} GB"
 
 
-def folder(path: Any) -> str:
+def folder_name(path: Any) -> str:
     """The last part of a path: what people call a project."""
     return str(path or "").rstrip("/").rpartition("/")[2] or str(path or "")
 
 
-def marked(text: str, words: list[str]) -> Markup:
+def mark_words(text: str, words: list[str]) -> Markup:
     """The words that were looked for, marked: cut out of the plain text, so that nothing can break out."""
-    shown = harmless(text)
+    shown = sanitise_value(text)
     terms = sorted({word for word in words if len(word) > 1}, key=len, reverse=True)
     if not terms:
         return escape(shown)
@@ -120,12 +122,12 @@ def marked(text: str, words: list[str]) -> Markup:
     return Markup("").join(Markup("<mark>{}</mark>").format(part) if n % 2 else part for n, part in enumerate(parts))
 
 
-def link(path: str, **query: Any) -> str:
+def build_link(path: str, **query: Any) -> str:
     """An address of ours. Names from events are quoted."""
     arguments = {name: value for name, value in query.items() if value not in ("", None, 0)}
     return quote(path, safe="/%") + (f"?{urlencode(arguments)}" if arguments else "")
 
 
-def part(value: Any) -> str:
+def quote_part(value: Any) -> str:
     """One part of an address."""
     return quote(str(value), safe="")

@@ -17,8 +17,8 @@ from holdfast.stores.sqlite import SqliteStore
 from holdfast.usage.events import usage_event
 from holdfast.usage.model import Usage, UsageRecord
 from holdfast.usage.prices import load_table
-from holdfast.usage.report import GROUPS, blocks, plain, sums, total
-from holdfast.usage.scan import scan
+from holdfast.usage.report import GROUPS, sum_all_records, sum_as_dict, sum_by_group, usage_blocks
+from holdfast.usage.scan import scan_usage
 from tests.factories import an_engine
 from tests.usage.generate import Generator
 
@@ -82,23 +82,23 @@ def test_a_turn_and_a_commit_cost_what_was_spent_in_them(store: Store):
 @pytest.mark.parametrize("by", ["day", "month", "session", "turn", "project", "agent", "model", "branch", "commit"])
 def test_every_grouping_is_the_sum_over_every_call(store: Store, tmp_path: Path, by: str):
     Generator(tmp_path / "home").write(sessions=6, messages=20)
-    records = record(store, scan(tmp_path / "home", ["claude-code"]))
+    records = record(store, scan_usage(tmp_path / "home", ["claude-code"]))
     told, table = report(store, by), load_table()
-    wanted = {one.group: plain(one) for one in sums(records, GROUPS[by], table)}
+    wanted = {one.group: sum_as_dict(one) for one in sum_by_group(records, GROUPS[by], table)}
     assert {group["group"] for group in told["groups"]} == set(wanted)
     for group in told["groups"]:
         same = wanted[group["group"]]
         assert figures(group) == figures(same)
         # A call is rounded to a micro-dollar, a cell too: they differ by half a one for each call at most.
         assert abs(group["cost_micro_dollars"] - same["cost_micro_dollars"]) <= group["calls"]  # type: ignore[operator]
-    assert told["total"]["tokens"] == plain(total(records, table))["tokens"]
+    assert told["total"]["tokens"] == sum_as_dict(sum_all_records(records, table))["tokens"]
 
 
 def test_blocks_are_those_of_the_single_calls(store: Store):
     starts = [0, 10, 200, 299, 300, 301, 900, 1250, 1255, 3000]  # minutes
     records = record(store, (call(n, at=NOON + minutes * 60_000) for n, minutes in enumerate(starts)))
     told = report(store, "block")["groups"]
-    wanted = blocks(records, load_table())
+    wanted = usage_blocks(records, load_table())
     assert [(b["start"], b["calls"], b["last"]) for b in told] == [(b.start, b.sum.calls, b.sum.last) for b in wanted]
 
 
@@ -115,7 +115,7 @@ def test_unknown_models_are_named_and_unknown_figures_are_null(store: Store):
 def test_a_long_prompt_has_its_own_price(store: Store):
     long = Usage(input=300_000, output=10)
     records = record(store, [call(n, model="gpt-5.5", spent=long) for n in range(3)] + [call(9, model="gpt-5.5")])
-    assert report(store)["total"]["cost_micro_dollars"] == total(records, load_table()).cost
+    assert report(store)["total"]["cost_micro_dollars"] == sum_all_records(records, load_table()).cost
 
 
 def test_a_price_that_is_set_later_holds_for_what_was_spent_before(store: Store, tmp_path: Path):

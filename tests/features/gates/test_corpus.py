@@ -14,7 +14,7 @@ import pytest
 from holdfast.agents import AGENTS
 from holdfast.core.decision import Delivery
 from holdfast.core.shell.acts import read_acts
-from holdfast.features.gates.observations import observe
+from holdfast.features.gates.observations import observe_event
 from holdfast.features.gates.settings import GateSettings
 from holdfast.features.gates.triggers import matches_command
 from holdfast.features.gates.views import Simulation
@@ -96,6 +96,6 @@ def is_refused(gate: str, step: dict[str, Any], repository: Path) -> bool:
     around = locate(str(repository))
     event.data.branch, event.data.repo = around["branch"], around["repo"]
     settings = GateSettings.of({"requirements": GATES[gate]})
-    observe(event, settings)
+    observe_event(event, settings)
     decision = Simulation(settings).take(event)
     return decision is not None and decision.verdict == "deny"

@@ -82,7 +82,7 @@ def test_inherit_false_leaves_out_what_is_below_once_it_is_trusted(home: Home) -
     home.write("~/.claude/requirements.yaml", "requirements:\n  a: {}\n")
     path = home.write(".claude/requirements.yaml", "inherit: false\nrequirements:\n  b: {}\n")
     assert sorted(rule.name for rule in home.gates().rules) == ["a", "b"]
-    trust.trust(path, config_dir=home.settings.config_dir)
+    trust.trust_file(path, config_dir=home.settings.config_dir)
     assert [rule.name for rule in home.gates().rules] == ["b"]
 
 
@@ -235,10 +235,10 @@ def test_a_pattern_that_may_be_slow_needs_trust_in_a_projects_file(home: Home) -
     path = home.write(".claude/requirements.yaml", text)
     assert [rule.name for rule in home.gates().rules] == ["quick"]
     assert any("not trusted" in str(n) for n in home.load().notices)
-    trust.trust(path, config_dir=home.settings.config_dir)
+    trust.trust_file(path, config_dir=home.settings.config_dir)
     assert [rule.name for rule in home.gates().rules] == ["slow", "quick"]
     home.write("~/.claude/requirements.yaml", text)
-    trust.untrust(path, config_dir=home.settings.config_dir)
+    trust.untrust_file(path, config_dir=home.settings.config_dir)
     assert "slow" in home.gates().by_name  # the user's own file
 
 
@@ -247,7 +247,7 @@ def test_nor_may_it_hide_in_a_trigger(home: Home, triggers: str) -> None:
     path = home.write(".claude/requirements.yaml", f"requirements:\n  slow: {{trigger_tools: {triggers}}}\n  b: {{}}\n")
     assert [rule.name for rule in home.gates().rules] == ["b"]
     assert any("not trusted" in str(n) for n in home.load().notices)
-    trust.trust(path, config_dir=home.settings.config_dir)
+    trust.trust_file(path, config_dir=home.settings.config_dir)
     assert [rule.name for rule in home.gates().rules] == ["slow", "b"]
 
 

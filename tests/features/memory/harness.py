@@ -14,10 +14,10 @@ from holdfast.core.kinds import HOOK_KINDS
 from holdfast.core.ports import Doc, Ref
 from holdfast.core.replay import Rebuild
 from holdfast.core.state import FeatureState, HotDocuments, WorkingSet
-from holdfast.daemon.files import put
+from holdfast.daemon.files import put_file
 from holdfast.features.memory import FEATURE, jobs, policy
 from holdfast.features.memory.index import file
-from holdfast.features.memory.index.catalogue import catalogue
+from holdfast.features.memory.index.catalogue import open_catalogue
 from holdfast.features.memory.settings import MemorySettings
 from holdfast.features.sessions import FEATURE as SESSIONS
 from holdfast.stores import open_store
@@ -118,7 +118,7 @@ class MemoryHarness:
     def _job_call(self, job: ClaimedJob, run: Any) -> JobCall:
         return JobCall(
             job=job, reader=self.reader, settings=lambda _p: self.settings, now=self.clock(), state_dir=self._folder,
-            cancelled=lambda: False, run=run, put=put,
+            cancelled=lambda: False, run=run, put=put_file,
         )  # fmt: skip
 
     def keep_index(self, *, always: bool = True) -> Path:
@@ -127,11 +127,11 @@ class MemoryHarness:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(jobs, "WORTH", 0 if always else jobs.WORTH)
             self.engine.handle(list(FEATURE.jobs[policy.KEEP_INDEX](self._job_call(job, None))))
-        return file.place(self._folder)
+        return file.index_path(self._folder)
 
     def restarted(self) -> None:
         """What lives in the daemon's memory is gone."""
-        catalogue.cache_clear()
+        open_catalogue.cache_clear()
 
     # ── what there is ──────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -175,7 +175,7 @@ def test_budgets_hold(tmp_path) -> None:
     for n in range(20):
         house.turn(f"We decided to use library{n} for the part called component{n} of the engine.")
     [context] = house.ask("session.started", session="s-2", source="startup")
-    assert text.tokens(context) <= 120
+    assert text.estimate_tokens(context) <= 120
     house.close()
 
 

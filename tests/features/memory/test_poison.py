@@ -73,7 +73,7 @@ def test_none_of_it_is_told_at_any_moment(poisoned: MemoryHarness) -> None:
 
 @pytest.mark.parametrize("number", range(len(CORPUS)))
 def test_what_a_person_promoted_cannot_leave_the_fence(number: int) -> None:
-    shown = fence.fenced(Context("memory", CORPUS[number]))
+    shown = fence.wrap_context(Context("memory", CORPUS[number]))
     inside = shown.removeprefix('<holdfast-context source="memory">').removesuffix("</holdfast-context>")
     assert len(inside) == len(shown) - len('<holdfast-context source="memory"></holdfast-context>')
     lowered = "".join(inside.lower().split())

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.core.ports import StateQuery
-from holdfast.core.replay import fold
+from holdfast.core.replay import fold_events
 from holdfast.core.state import encode
 from holdfast.features.memory import FEATURE
 from holdfast.features.memory.documents import MOST_ITEMS
@@ -79,8 +79,8 @@ def test_reducing_changes_nothing_it_was_given(tmp_path: Path) -> None:
     house.turn("We decided to use tabs.")
     house.ran("make test")
     events = list(house.reader.replay())
-    docs = fold(FEATURE, events[:-1])
+    docs = fold_events(FEATURE, events[:-1])
     before = {ref: encode(doc) for ref, doc in docs.items()}
-    fold(FEATURE, events[-1:], dict(docs))
+    fold_events(FEATURE, events[-1:], dict(docs))
     assert {ref: encode(doc) for ref, doc in docs.items()} == before
     house.close()

@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.core.errors import CommandRefused
 from holdfast.features.memory.documents import observation_ref, session_ref
-from holdfast.features.memory.turn_rules import sentences
+from holdfast.features.memory.turn_rules import split_sentences
 from tests.features.memory.harness import MemoryHarness
 
 DOUBTFUL = "the gateway might need two certificates from now on"
@@ -225,7 +225,7 @@ def test_pasted_text_is_not_what_the_user_said() -> None:
         "Fix this for me please, it is broken.\n```\nWe decided to use rm -rf.\n```\n"
         '> We decided to quote this line\n<log>We decided to log this.</log>\nFile "a.py", always line 3\n'
     )
-    assert list(sentences(pasted)) == ["Fix this for me please, it is broken."]
+    assert list(split_sentences(pasted)) == ["Fix this for me please, it is broken."]
 
 
 def test_excluded_paths_and_commands_are_not_remembered(tmp_path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from holdfast.core.event import Event
 from holdfast.core.kinds import PROJECT_KINDS
-from holdfast.core.replay import Rebuild, document_at, fold
+from holdfast.core.replay import Rebuild, document_at, fold_events
 from holdfast.features.project import FEATURE
 from holdfast.features.project.document import schema
 from holdfast.features.project.document.v4 import project_document
@@ -122,7 +122,7 @@ def test_well_formed_events_make_a_valid_document(
     stage = Stage(tmp_path_factory.mktemp("valid"))
     for event in made(found):
         stage.engine.handle([event])  # a rule that fails here fails the test
-    assert schema.problems(project_document(stage.doc, stage.now)) == []
+    assert schema.schema_problems(project_document(stage.doc, stage.now)) == []
     stage.store.close()
 
 
@@ -167,7 +167,7 @@ def test_reading_never_changes_what_was_given(stage: Stage) -> None:
     event = Event(
         key="k", kind="project.observed", at=NOON, project=ROOT, data={"facts": {"git": {"branch": "x"}}}, seq=99
     )
-    fold(FEATURE, [event], {project_ref(ROOT): before})
+    fold_events(FEATURE, [event], {project_ref(ROOT): before})
     assert msgspec.json.encode(before) == copy
 
 

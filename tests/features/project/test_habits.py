@@ -22,7 +22,7 @@ from tests.features.project.stage import ROOT, Stage
 def test_confidence_never_exceeds_what_a_binomial_bound_allows(held: int, more: int) -> None:
     """Were the true share no higher than we say, to see it hold so often would happen one time in twenty at most."""
     seen = held + more
-    bound = habits.confidence(held, seen)
+    bound = habits.habit_confidence(held, seen)
     assert 0 <= bound <= 1
     if seen:
         assert bound <= held / seen
@@ -32,11 +32,11 @@ def test_confidence_never_exceeds_what_a_binomial_bound_allows(held: int, more: 
 
 
 def test_the_bound_is_tight_and_grows_with_evidence() -> None:
-    assert habits.confidence(3, 3) == 0.368
-    assert habits.confidence(15, 15) == 0.818
-    assert habits.confidence(50, 50) == 0.941
-    assert habits.confidence(5_000, 10_000) == pytest.approx(0.491, abs=0.002)
-    assert habits.confidence(0, 10) == 0
+    assert habits.habit_confidence(3, 3) == 0.368
+    assert habits.habit_confidence(15, 15) == 0.818
+    assert habits.habit_confidence(50, 50) == 0.941
+    assert habits.habit_confidence(5_000, 10_000) == pytest.approx(0.491, abs=0.002)
+    assert habits.habit_confidence(0, 10) == 0
 
 
 def habit(stage: Stage) -> list[HabitFacts]:

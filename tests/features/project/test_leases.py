@@ -274,7 +274,7 @@ def test_a_lease_waits_for_what_runs_under_it() -> None:
 
 def test_leases_from_before_machines_had_ids_are_known_by_the_host() -> None:
     process = subprocess.Popen(["sleep", "600"])
-    old = replace(held_by(process), machine="", host=machine.host())
+    old = replace(held_by(process), machine="", host=machine.local_host_name())
     process.kill()
     process.wait()
     assert "is gone" in leases.why_lost(old, NOON - 1)

@@ -8,7 +8,7 @@ import pytest
 from holdfast.core.errors import CommandRefused
 from holdfast.core.feature import Call
 from holdfast.features.project import FEATURE
-from holdfast.features.project.document.schema import between, filled_in
+from holdfast.features.project.document.schema import document_differences, filled_in
 from holdfast.features.project.document.text import DAY, HOUR, MINUTE
 from holdfast.features.project.jobs.resolution import folder_name
 from holdfast.features.project.views import parse_moment
@@ -45,7 +45,7 @@ def test_what_is_no_time_is_said(text: str) -> None:
 def test_differences_are_leaves_and_lists_go_by_name() -> None:
     old = {"a": {"b": 1, "LAST_UPDATED": "x"}, "tasks": [{"id": "t1", "n": 1}, {"id": "t2", "n": 2}]}
     new = {"a": {"b": 2, "LAST_UPDATED": "y"}, "tasks": [{"id": "t2", "n": 3}]}
-    assert list(between(old, new)) == [
+    assert list(document_differences(old, new)) == [
         {"path": "a.b", "before": 1, "after": 2},
         {"path": "tasks.t1", "before": {"id": "t1", "n": 1}, "after": None},
         {"path": "tasks.t2.n", "before": 2, "after": 3},

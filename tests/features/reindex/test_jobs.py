@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from holdfast.core.decision import Decision
-from holdfast.features.reindex.jobs import _fits
+from holdfast.features.reindex.jobs import _is_relevant_hit
 from holdfast.features.reindex.policy import SUGGEST, decide
 from holdfast.features.reindex.settings import Settings
 from holdfast.features.reindex.state import SESSION, FlagState, Offer
@@ -76,11 +76,11 @@ def hit(*why: str) -> Hit:
 
 def test_what_really_fits() -> None:
     """Named outright or near in meaning; a shared word alone is no reason to talk to an agent."""
-    assert _fits(hit("symbol"), 0.5)
-    assert _fits(hit("path", "words: a"), 0.5)
-    assert _fits(hit("words: wheel", "meaning 0.61"), 0.5)
-    assert not _fits(hit("words: wheel", "meaning 0.31"), 0.5)
-    assert not _fits(hit("words: wheel"), 0.5)
+    assert _is_relevant_hit(hit("symbol"), 0.5)
+    assert _is_relevant_hit(hit("path", "words: a"), 0.5)
+    assert _is_relevant_hit(hit("words: wheel", "meaning 0.61"), 0.5)
+    assert not _is_relevant_hit(hit("words: wheel", "meaning 0.31"), 0.5)
+    assert not _is_relevant_hit(hit("words: wheel"), 0.5)
 
 
 def test_the_text_shows_few_lines() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from holdfast.core.event import Event
 from holdfast.core.ports import EventQuery
-from holdfast.core.replay import fold
+from holdfast.core.replay import fold_events
 from holdfast.features.reindex import FEATURE
 from holdfast.features.reindex.settings import Settings
 from holdfast.features.reindex.state import CHECKOUT, SESSION
@@ -86,7 +86,7 @@ def test_one_first_prompt_per_session_and_state_is_replay(tmp_path_factory, step
         doc = room.session(session)
         assert bool(doc and doc["shown"]) == (session in prompts)
     _newest_agrees(room)
-    replayed = fold(FEATURE, room.store.reader().replay())
+    replayed = fold_events(FEATURE, room.store.reader().replay())
     stored = {row.ref: msgspec.json.decode(row.doc) for row in room.store.reader().rows("reindex")}
     assert msgspec.json.decode(msgspec.json.encode(list(replayed.values()))) == [stored[ref] for ref in replayed]
     assert set(replayed) == set(stored)

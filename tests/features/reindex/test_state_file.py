@@ -59,7 +59,7 @@ def test_version_1_becomes_version_2_with_defaults() -> None:
 def test_an_unknown_version_is_left_alone_and_still_read() -> None:
     newer = {**GOOD, "version": 9, "first_semantic_search_shown": True, "more": [1]}
     assert migrate_session_state(newer) == newer
-    assert state_file.read(json.dumps(newer).encode()) == (SEED_ID, True)
+    assert state_file.parse_state_file(json.dumps(newer).encode()) == (SEED_ID, True)
 
 
 @pytest.mark.parametrize(
@@ -78,12 +78,12 @@ def test_an_unknown_version_is_left_alone_and_still_read() -> None:
 )
 def test_whatever_the_file_holds_it_is_read(text: bytes | None, read: tuple[str, bool]) -> None:
     """S0-14."""
-    assert state_file.read(text) == read
+    assert state_file.parse_state_file(text) == read
 
 
 @given(st.binary(max_size=300))
 def test_no_bytes_raise(text: bytes) -> None:
-    state_file.read(text)
+    state_file.parse_state_file(text)
 
 
 @given(
@@ -98,9 +98,14 @@ def test_no_value_raises(value: object) -> None:
 
 def test_the_file_in_both_versions() -> None:
     newest = NewestSession(SEED_ID, True)
-    assert json.loads(state_file.content(newest, 1)) == {"session_id": SEED_ID, "first_semantic_search_shown": True}
-    assert validate_session_state(json.loads(state_file.content(newest, 2, LastRun("first_prompt", "completed", 5))))
-    assert state_file.read(state_file.content(newest, 2)) == (SEED_ID, True)
+    assert json.loads(state_file.render_state_file(newest, 1)) == {
+        "session_id": SEED_ID,
+        "first_semantic_search_shown": True,
+    }
+    assert validate_session_state(
+        json.loads(state_file.render_state_file(newest, 2, LastRun("first_prompt", "completed", 5)))
+    )
+    assert state_file.parse_state_file(state_file.render_state_file(newest, 2)) == (SEED_ID, True)
 
 
 def test_no_field_is_deprecated_today() -> None:

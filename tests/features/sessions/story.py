@@ -11,7 +11,7 @@ from holdfast.core.feature import Call, JobCall
 from holdfast.core.job import ClaimedJob
 from holdfast.core.kinds import HOOK_KINDS
 from holdfast.core.ports import Doc, Ref
-from holdfast.core.replay import Rebuild, fold
+from holdfast.core.replay import Rebuild, fold_events
 from holdfast.features import cost
 from holdfast.features.sessions import FEATURE
 from holdfast.features.sessions.settings import SessionsSettings
@@ -56,7 +56,7 @@ class Story:
 
     def docs(self) -> dict[Ref, Doc]:
         """As plain data."""
-        return {ref: msgspec.to_builtins(doc) for ref, doc in fold(FEATURE, self.events).items()}
+        return {ref: msgspec.to_builtins(doc) for ref, doc in fold_events(FEATURE, self.events).items()}
 
 
 def an(kind: str, /, *, at: int = NOON, session: str = "s-1", tool: str = "", seq: int = 0, **data: Any) -> Event:

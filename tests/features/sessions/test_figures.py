@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.core.replay import fold
+from holdfast.core.replay import fold_events
 from holdfast.features.sessions import FEATURE
 from holdfast.features.sessions.figures import (
     NOTHING_SPENT,
@@ -24,7 +24,7 @@ MINUTE = 60_000
 
 
 def figures(story: Story) -> Figures:
-    return build_figures(fold(FEATURE, story.events)[SESSION.ref("s-1")], Spending(), story.now)
+    return build_figures(fold_events(FEATURE, story.events)[SESSION.ref("s-1")], Spending(), story.now)
 
 
 def denied(story: Story, of_kind: str, **data: str) -> Story:

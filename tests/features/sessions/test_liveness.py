@@ -42,7 +42,7 @@ def start() -> Iterator[Start]:
 
 
 def record(process: subprocess.Popen) -> AgentProcess:
-    found = liveness.look(process.pid)
+    found = liveness.look_up_process(process.pid)
     assert found
     return liveness.agent_process(found)
 
@@ -72,7 +72,7 @@ def test_what_runs_on_another_machine_is_not_ours_to_judge(start: Start):
 
 def test_a_kernel_that_does_not_say_is_no_death(start: Start, monkeypatch: pytest.MonkeyPatch):
     seen = record(start(SLEEP))
-    monkeypatch.setattr(liveness, "look", _refuse)
+    monkeypatch.setattr(liveness, "look_up_process", _refuse)
     assert liveness.is_alive(seen) is None
 
 
@@ -83,11 +83,11 @@ def _refuse(_pid: int) -> None:
 @pytest.mark.parametrize("shell", ["sh -c", "sh -ec", "bash -c", "env X=1 sh -c", "timeout 60 sh -c"])
 def test_the_agent_is_found_above_shells_and_wrappers(start: Start, shell: str):
     """The hook's parent may be a shell; the agent is the first process above it that is none."""
-    me = liveness.look(os.getpid())
+    me = liveness.look_up_process(os.getpid())
     # Two commands, so that the shell stays between us and the sleeper.
     wrapped = start([*shell.split(), "sleep 60; true"])
     wait_until(lambda: _descendant(wrapped.pid, "sleep") is not None, "the sleeper runs")
-    parent = liveness.look(_descendant(wrapped.pid, "sleep") or 0)
+    parent = liveness.look_up_process(_descendant(wrapped.pid, "sleep") or 0)
     assert parent
     found = liveness.agent_above(parent.parent)
     assert found == me
@@ -102,7 +102,7 @@ def _descendant(pid: int, name: str) -> int | None:
 
 def test_a_parent_that_is_gone_or_another_names_no_agent(start: Start):
     process = start(SLEEP)
-    seen = liveness.look(process.pid)
+    seen = liveness.look_up_process(process.pid)
     assert seen and liveness.agent_above(process.pid, seen.start) == seen
     assert liveness.agent_above(process.pid, seen.start + 1) is None
     process.kill()
@@ -115,7 +115,7 @@ def test_a_name_with_brackets_is_read_right(start: Start, tmp_path):
     odd = tmp_path / "a) R 1 (b"
     odd.symlink_to(sys.executable)
     process = start([str(odd), "-c", "import time; time.sleep(60)"])
-    wait_until(lambda: (liveness.look(process.pid) or _nobody).name == "a) R 1 (b", "it has its name")
+    wait_until(lambda: (liveness.look_up_process(process.pid) or _nobody).name == "a) R 1 (b", "it has its name")
     assert record(process).pid == process.pid
 
 
@@ -182,7 +182,7 @@ def test_a_machine_is_a_random_id_in_the_state_folder(start: Start, tmp_path, mo
 
 
 def test_processes_of_older_logs_are_judged_by_their_host(start: Start):
-    seen = replace(record(start(SLEEP)), machine="", host=machine.host())
+    seen = replace(record(start(SLEEP)), machine="", host=machine.local_host_name())
     assert liveness.is_alive(seen) is True
     assert liveness.is_alive(replace(seen, host="elsewhere")) is None
 

@@ -15,15 +15,15 @@ import pytest
 
 from holdfast.agents import AGENTS
 from holdfast.cli.sessions import timeline_line
-from holdfast.core.decision import Decision, Delivery, deny
+from holdfast.core.decision import Decision, Delivery, deny_decision
 from holdfast.core.event import Event
 from holdfast.core.feature import Feature
-from holdfast.core.machine import boot, machine_id
+from holdfast.core.machine import boot_id, machine_id
 from holdfast.features import cost
 from holdfast.features.sessions import FEATURE
 from holdfast.git_context import CachedGitContext
 from holdfast.intake import Intake
-from holdfast.usage.report import dollars
+from holdfast.usage.report import format_dollars
 from tests.factories import a_key, an_engine
 from tests.kit import PAYLOADS
 
@@ -216,7 +216,7 @@ def a_whole_session(agent: str) -> Script:
 def _deny_removal(_state: Any, event: Event, _settings: Any) -> Decision | None:
     dangerous = event.kind == "tool.started" and event.get("command", "").startswith("rm ")
     detail = {"gate": "refused", "requirements": [{"name": "careful"}]}
-    return deny("Ask before you remove anything.", details=(detail,)) if dangerous else None
+    return deny_decision("Ask before you remove anything.", details=(detail,)) if dangerous else None
 
 
 GATE = Feature(name="gate", decide=_deny_removal)
@@ -296,7 +296,7 @@ def test_a_killed_and_resumed_session(tmp_path: Path, agent: str) -> None:
     house, names = Recorder(tmp_path), PARTS[agent]
     try:
         house.play(ended_badly(agent))
-        process = {"pid": 4_000_000, "start": 7, "boot": boot(), "machine": machine_id()}
+        process = {"pid": 4_000_000, "start": 7, "boot": boot_id(), "machine": machine_id()}
         house.take([an("session.process", at=house.clock.tick(1000), session=SESSION, **process)])
         house.run("sessions.lost")
         assert house.view("show", id=SESSION)["state"] == "ended"
@@ -374,7 +374,7 @@ def test_one_figure_is_the_same_everywhere(recorder: Recorder, agent: str) -> No
                  recorder.view("export", id=SESSION, format="html")["text"]):  # fmt: skip
         assert work in text
     assert (show["tokens"], show["turns"][0]["cost"]) == ({"input": 900, "output": 50}, show["cost"])
-    money = dollars(show["cost"])
+    money = format_dollars(show["cost"])
     assert f"cost**: {money}" in recorder.view("export", id=SESSION, format="md")["text"].replace("\\", "")
     assert recorder.view("statusline", id=SESSION)["text"].startswith(f"{money} · 950 tokens")
     (group,) = cost.FEATURE.views["report"](recorder.call(by="session"))["groups"]

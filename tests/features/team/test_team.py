@@ -8,7 +8,7 @@ from holdfast.core.decision import Decision
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
 from holdfast.core.feature import Call, CommandResult
-from holdfast.core.ids import bounded
+from holdfast.core.ids import bounded_name
 from holdfast.core.kinds.memory_events import MemoryObserved
 from holdfast.core.ports import Ref
 from holdfast.features.team import FEATURE, policy
@@ -220,4 +220,4 @@ def test_an_agent_may_not_loosen_what_the_team_decided(name: str, tmp_path, monk
 
 def test_keys_are_bounded() -> None:
     event = Event(key="k", kind="team.project_known", at=0, project="/" + "x" * 20_000, data={"id": "i"})
-    assert [ref.key for ref in FEATURE.keys(event)] == [bounded(event.project)]
+    assert [ref.key for ref in FEATURE.keys(event)] == [bounded_name(event.project)]

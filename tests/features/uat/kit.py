@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from holdfast.app import App, build
+from holdfast.app import App, build_app
 from holdfast.core.decision import Delivery
 from holdfast.core.engine import Outcome
 from holdfast.core.feature import Call, JobCall
@@ -14,11 +14,11 @@ from holdfast.core.ids import delivery_key
 from holdfast.core.job import ClaimedJob, Job
 from holdfast.core.ports import Doc, Ref
 from holdfast.core.replay import Rebuild
-from holdfast.daemon.children import run
-from holdfast.daemon.files import put
+from holdfast.daemon.children import run_child
+from holdfast.daemon.files import put_file
 from holdfast.features import uat
 from holdfast.features.uat import files
-from holdfast.features.uat.files import Record, load
+from holdfast.features.uat.files import Record, load_record
 from holdfast.paths import Paths
 
 SESSION = "claude-session-abc123def456"
@@ -54,7 +54,7 @@ class Lab:
         self.project.mkdir(parents=True, exist_ok=True)
         self.problems: list[tuple[str, Exception]] = []
         report = lambda feature, _event, error: self.problems.append((feature, error))  # noqa: E731
-        self.app: App = build(Paths(root / "state").prepare(), features=(uat.FEATURE,), report=report)
+        self.app: App = build_app(Paths(root / "state").prepare(), features=(uat.FEATURE,), report=report)
         self.now = SEED_BEGAN
         self._calls = itertools.count(1)
 
@@ -171,8 +171,8 @@ class Lab:
             now=self.now,
             state_dir=self.project,
             cancelled=lambda: False,
-            run=run,
-            put=put,
+            run=run_child,
+            put=put_file,
         )
 
     def tend(self) -> None:
@@ -196,11 +196,11 @@ class Lab:
 
     @property
     def record(self) -> Record:
-        return load(self.app.store.reader(), self.run["id"])
+        return load_record(self.app.store.reader(), self.run["id"])
 
     @property
     def document(self) -> dict[str, Any]:
-        return files.document(self.record)
+        return files.build_run_document(self.record)
 
     def replayed(self) -> list[str]:
         """P5: what differs from the log; nothing may."""

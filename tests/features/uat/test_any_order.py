@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast.core.errors import CommandRefused
-from holdfast.features.uat.files import missing
+from holdfast.features.uat.files import missing_fields
 from tests.features.uat.kit import CLICK, FILL, LOGIN, NAVIGATE, SHOT, SNAPSHOT, URL, Lab
 
 TOOLS = st.sampled_from((NAVIGATE, FILL, CLICK, SNAPSHOT, SHOT, "Bash", "Read"))
@@ -85,7 +85,7 @@ def check(lab: Lab) -> None:
         assert doc["ok"] + doc["failed"] + doc["interrupted"] == doc["calls"]
     if lab.session["runs"]:
         document = lab.document
-        assert missing(document) == []
+        assert missing_fields(document) == []
         assert len(document["execution"]["toolCalls"]) == document["performance"]["toolCallCount"]
         ids = [c["id"] for c in document["execution"]["toolCalls"]]
         assert len(ids) == len(set(ids))

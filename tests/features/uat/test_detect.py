@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.kinds.uat_events import Plan, PlannedStep
-from holdfast.features.uat.detect import assess, named, read
-from holdfast.features.uat.drivers import recognise
+from holdfast.features.uat.detect import assess_prompt, named_scenarios, read_prompt
+from holdfast.features.uat.drivers import recognise_tool_use
 from holdfast.features.uat.match import Called
 from holdfast.features.uat.settings import START_AT, SUGGEST_AT
 from tests.features.uat.prompts import ORDINARY, UAT
@@ -15,13 +15,13 @@ LOGIN = Plan(steps=[PlannedStep(action) for action in ("navigate", "fill", "clic
 SCENARIOS = {"login-flow": LOGIN, "checkout-flow": LOGIN, "signup": LOGIN}
 _URL = {"url": "http://localhost/login"}
 NAVIGATE = Called(
-    "mcp__playwright__browser_navigate", "mcp", _URL, recognise("mcp__playwright__browser_navigate", _URL)
+    "mcp__playwright__browser_navigate", "mcp", _URL, recognise_tool_use("mcp__playwright__browser_navigate", _URL)
 )
 
 
 def score(prompt: str) -> int:
     """With the tool that says most for it: the first step of the scenario."""
-    return assess(prompt, SCENARIOS, NAVIGATE).score
+    return assess_prompt(prompt, SCENARIOS, NAVIGATE).score
 
 
 def test_the_corpora_are_large_enough_and_say_each_thing_once() -> None:
@@ -31,12 +31,12 @@ def test_the_corpora_are_large_enough_and_say_each_thing_once() -> None:
 
 @pytest.mark.parametrize("prompt", ORDINARY)
 def test_ordinary_prompts_begin_no_run(prompt: str) -> None:
-    assert score(prompt) < START_AT, assess(prompt, SCENARIOS, NAVIGATE)
+    assert score(prompt) < START_AT, assess_prompt(prompt, SCENARIOS, NAVIGATE)
 
 
 @pytest.mark.parametrize("prompt", ORDINARY)
 def test_ordinary_prompts_are_not_bothered_with_a_suggestion_before_a_tool_runs(prompt: str) -> None:
-    assert assess(prompt, SCENARIOS).score < SUGGEST_AT
+    assert assess_prompt(prompt, SCENARIOS).score < SUGGEST_AT
 
 
 def test_most_uat_prompts_are_found() -> None:
@@ -47,36 +47,39 @@ def test_most_uat_prompts_are_found() -> None:
 
 def test_the_seeds_prompt_scores_as_in_the_seed() -> None:
     """S3-10: detectionConfidence 95."""
-    found = assess("Please test the login flow scenario", SCENARIOS, NAVIGATE)
+    found = assess_prompt("Please test the login flow scenario", SCENARIOS, NAVIGATE)
     assert (found.score, found.scenario) == (95, "login-flow")
     assert len(found.reasons) == 4
 
 
 def test_no_tool_no_start() -> None:
-    assert all(assess(prompt, SCENARIOS).score < START_AT for prompt in UAT)
+    assert all(assess_prompt(prompt, SCENARIOS).score < START_AT for prompt in UAT)
 
 
 def test_another_tool_no_start() -> None:
     reading = Called("Read", "read", {"file_path": "/x"})
-    assert all(assess(prompt, SCENARIOS, reading).score < START_AT for prompt in UAT)
+    assert all(assess_prompt(prompt, SCENARIOS, reading).score < START_AT for prompt in UAT)
 
 
 def test_no_scenario_no_start() -> None:
-    assert all(assess(prompt, {}, NAVIGATE).score < START_AT for prompt in UAT)
+    assert all(assess_prompt(prompt, {}, NAVIGATE).score < START_AT for prompt in UAT)
 
 
 def test_a_prompt_may_name_several_scenarios() -> None:
-    assert named("test the login flow and then the checkout flow", SCENARIOS) == ["login-flow"]
-    assert named("test the login flow, then run the checkout flow", SCENARIOS) == ["login-flow", "checkout-flow"]
+    assert named_scenarios("test the login flow and then the checkout flow", SCENARIOS) == ["login-flow"]
+    assert named_scenarios("test the login flow, then run the checkout flow", SCENARIOS) == [
+        "login-flow",
+        "checkout-flow",
+    ]
 
 
 def test_the_words_alone_never_exceed_their_share() -> None:
-    assert all(read(prompt).score <= 50 for prompt in UAT)
+    assert all(read_prompt(prompt).score <= 50 for prompt in UAT)
 
 
 @given(st.text(max_size=4000))
 def test_any_text_is_read(text: str) -> None:
-    found = assess(text, SCENARIOS, NAVIGATE)
+    found = assess_prompt(text, SCENARIOS, NAVIGATE)
     assert 0 <= found.score <= 100
 
 
@@ -85,7 +88,7 @@ def test_long_prompts_are_read_quickly(text: str) -> None:
     import time
 
     began = time.process_time()
-    read(text)
+    read_prompt(text)
     assert time.process_time() - began < 0.5
 
 
@@ -105,7 +108,7 @@ def test_long_prompts_are_read_quickly(text: str) -> None:
 )
 def test_prompts_in_other_languages_begin_a_run_by_the_scenarios_name(prompt: str) -> None:
     plans = {"login-flow": Plan(steps=[PlannedStep("navigate")])}
-    found = assess(prompt, plans, NAVIGATE)
+    found = assess_prompt(prompt, plans, NAVIGATE)
     assert (found.scenario, found.score) == ("login-flow", 80)
 
 
@@ -123,4 +126,4 @@ def test_prompts_in_other_languages_begin_a_run_by_the_scenarios_name(prompt: st
 )
 def test_other_prompts_in_other_languages_begin_nothing(prompt: str) -> None:
     plans = {"login-flow": Plan(steps=[PlannedStep("navigate")])}
-    assert assess(prompt, plans, NAVIGATE).score < 80
+    assert assess_prompt(prompt, plans, NAVIGATE).score < 80

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.features.uat.drivers import HIDDEN, hide_typed, is_unknown_driver, recognise
+from holdfast.features.uat.drivers import HIDDEN, hide_typed, is_unknown_driver, recognise_tool_use
 from holdfast.features.uat.shell_drivers import hide_typed_words, parse_browser_commands
 from tests.features.uat.kit import LOGIN, Lab
 from tests.features.uat.pictures import png
@@ -41,7 +41,7 @@ CALLS: list[tuple[str, dict[str, Any], str, str]] = [
 
 @pytest.mark.parametrize(("tool", "arguments", "driver", "meaning"), CALLS)
 def test_tools_of_every_driver_are_known(tool: str, arguments: dict[str, Any], driver: str, meaning: str) -> None:
-    found = recognise(tool, arguments)
+    found = recognise_tool_use(tool, arguments)
     assert (found.driver, found.meaning) == (driver, meaning)
     assert not is_unknown_driver(tool, arguments)
 
@@ -75,7 +75,7 @@ def test_no_command_line_is_too_odd(command: str) -> None:
 
 
 def test_settings_add_tools() -> None:
-    assert recognise("mcp__ours__press_it", {}, {"mcp__ours__*": "click"}).meaning == "click"
+    assert recognise_tool_use("mcp__ours__press_it", {}, {"mcp__ours__*": "click"}).meaning == "click"
     assert is_unknown_driver("mcp__stagehand__act", {})
     assert not is_unknown_driver("mcp__stagehand__act", {}, {"mcp__stagehand__act": "click"})
 
@@ -97,7 +97,7 @@ def test_settings_add_tools() -> None:
     ],
 )
 def test_typed_values_are_hidden(tool: str, arguments: dict[str, Any]) -> None:
-    shown, taken = hide_typed(recognise(tool, arguments), arguments)
+    shown, taken = hide_typed(recognise_tool_use(tool, arguments), arguments)
     assert "s3cret" not in repr(shown)
     assert HIDDEN in repr(shown)
     assert "s3cret" in taken

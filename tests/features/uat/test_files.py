@@ -7,8 +7,8 @@ import stat
 
 import pytest
 
-from holdfast.features.uat.files import safe
-from holdfast.features.uat.jobs.write import condition
+from holdfast.features.uat.files import safe_file_name
+from holdfast.features.uat.jobs.write import file_condition
 from tests.features.uat.kit import FILL, NAVIGATE, SESSION, URL, Lab
 from tests.features.uat.test_recording import begin
 
@@ -96,13 +96,13 @@ def test_a_link_that_leads_out_of_the_project_is_not_followed(lab: Lab, where: s
     "name", ["../../evil", "/etc/passwd", "a/b", "..", ".", "", "x" * 5000, "a\0b", "ü", "-rf", ".hidden"]
 )
 def test_hostile_names_stay_in_their_folder(name: str) -> None:
-    made = safe(name)
+    made = safe_file_name(name)
     assert "/" not in made
     assert ".." not in made
     assert 0 < len(made) <= 130
     assert made[0] not in ".-"
-    assert safe(name) == made
-    assert safe(name + "x") != made
+    assert safe_file_name(name) == made
+    assert safe_file_name(name + "x") != made
 
 
 def test_a_hostile_session_id_writes_one_file_in_the_folder(lab: Lab) -> None:
@@ -126,10 +126,10 @@ def test_files_are_not_for_others_to_write(lab: Lab) -> None:
 def test_condition(lab: Lab) -> None:
     """S3-14, S3-18: unreadable = not there."""
     path = lab.project / "x.json"
-    assert condition(path) == "missing"
+    assert file_condition(path) == "missing"
     for text in ("", "{", "[]", '{"meta": {}}', "null", "[" * 100_000):
         path.write_text(text)
-        assert condition(path) == "damaged"
+        assert file_condition(path) == "damaged"
 
 
 def test_a_session_that_is_gone_from_disk_stays_in_the_log(lab: Lab) -> None:

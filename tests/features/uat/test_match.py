@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.kinds.uat_events import PlannedStep
-from holdfast.features.uat.drivers import recognise
-from holdfast.features.uat.match import Called, matches, text_fits
+from holdfast.features.uat.drivers import recognise_tool_use
+from holdfast.features.uat.match import Called, matches_step, text_fits
 
 NAMES = {
     "mcp__playwright__browser_navigate": True,
@@ -26,7 +26,7 @@ NAMES = {
 
 @pytest.mark.parametrize(("tool", "is_one"), NAMES.items())
 def test_browser_tools_of_all_kinds_are_known(tool: str, is_one: bool) -> None:
-    assert recognise(tool, {}).known is is_one
+    assert recognise_tool_use(tool, {}).known is is_one
 
 
 @pytest.mark.parametrize(
@@ -75,16 +75,19 @@ def test_browser_tools_of_all_kinds_are_known(tool: str, is_one: bool) -> None:
 )
 def test_steps_and_calls(step: dict, tool: str, arguments: dict, fits: bool) -> None:
     assert (
-        matches(PlannedStep(**step), Called(tool, "mcp", arguments, recognise(tool, arguments)), "http://x/app") is fits
+        matches_step(
+            PlannedStep(**step), Called(tool, "mcp", arguments, recognise_tool_use(tool, arguments)), "http://x/app"
+        )
+        is fits
     )
 
 
 def test_shell_steps_fit_every_agents_shell() -> None:
-    assert matches(
+    assert matches_step(
         PlannedStep("shell", arguments={"command": "make *"}),
         Called("run_shell_command", "shell", {"command": "make it"}),
     )
-    assert not matches(PlannedStep("shell"), Called("mcp__x__shell", "mcp", {}))
+    assert not matches_step(PlannedStep("shell"), Called("mcp__x__shell", "mcp", {}))
 
 
 @given(st.text(max_size=60), st.text(max_size=200))

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from holdfast.core.errors import CommandRefused
-from holdfast.features.uat.report import rendered
+from holdfast.features.uat.report import render_report
 from tests.features.uat.kit import CLICK, FILL, LOGIN, NAVIGATE, SHOT, SNAPSHOT, URL, Lab
 from tests.features.uat.pictures import png
 from tests.features.uat.test_recording import PAGE
@@ -58,7 +58,7 @@ def test_a_report_is_written_when_a_run_ends(lab: Lab) -> None:
 
 def test_html_stands_alone_without_script_or_address(lab: Lab) -> None:
     lab.scenario()
-    text = rendered(_record(lab, played(lab)), "html").decode()
+    text = render_report(_record(lab, played(lab)), "html").decode()
     found = Tags(text)
     assert not {"script", "link", "iframe", "object", "form", "a"} & set(found.tags)
     for name, value in found.attributes:
@@ -77,7 +77,7 @@ def test_hostile_text_stays_text(lab: Lab, name: str) -> None:
     lab.failed(FILL, EVIL, selector="\x00\x1b[31m\ud800")
     lab.command("assert", description=EVIL, result="failed", actual="\x07\x0b]]>")
     lab.command("end")
-    made = rendered(lab.record, name).decode()
+    made = render_report(lab.record, name).decode()
     assert "<script>" not in made
     assert "<img src=x" not in made
     if name == "junit":
@@ -92,7 +92,7 @@ def test_junit_says_what_passed_failed_and_was_not_reached(lab: Lab) -> None:
     lab.tool(NAVIGATE, url=URL)
     lab.failed(FILL, "no such field", selector="#x")
     lab.command("end")
-    suite = Xml.fromstring(rendered(lab.record, "junit")).find("testsuite")
+    suite = Xml.fromstring(render_report(lab.record, "junit")).find("testsuite")
     assert suite is not None
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("6", "1", "4")
     failure = suite.find("testcase/failure")
@@ -103,7 +103,7 @@ def test_junit_says_what_passed_failed_and_was_not_reached(lab: Lab) -> None:
 
 def test_markdown_names_steps_assertions_and_pictures(lab: Lab) -> None:
     lab.scenario()
-    text = rendered(_record(lab, played(lab, "### Page\nWrong password")), "markdown").decode()
+    text = render_report(_record(lab, played(lab, "### Page\nWrong password")), "markdown").decode()
     assert text.startswith("# UAT: login-flow: failed")
     assert "| ✓ | 1. Navigate to login page |" in text
     assert "**failed** The user is welcomed" in text
@@ -116,7 +116,7 @@ def test_a_picture_that_is_gone_is_said(lab: Lab) -> None:
     run = played(lab)
     for path in (lab.project / "uat" / "screenshots" / run).iterdir():
         path.unlink()
-    assert "the picture is gone" in rendered(lab.record, "html").decode()
+    assert "the picture is gone" in render_report(lab.record, "html").decode()
 
 
 def test_a_picture_swapped_for_a_link_is_not_followed(lab: Lab) -> None:
@@ -127,12 +127,12 @@ def test_a_picture_swapped_for_a_link_is_not_followed(lab: Lab) -> None:
     (path,) = (lab.project / "uat" / "screenshots" / run).iterdir()
     path.unlink()
     path.symlink_to(secret)
-    assert "the picture is gone" in rendered(lab.record, "html").decode()
+    assert "the picture is gone" in render_report(lab.record, "html").decode()
 
 
 def test_slow_steps_are_marked(lab: Lab) -> None:
     lab.scenario(LOGIN.replace("{action: fill,", "{action: fill, expected_ms: 50,"))
-    text = rendered(_record(lab, played(lab)), "html").decode()
+    text = render_report(_record(lab, played(lab)), "html").decode()
     assert "100 ms, expected 50 ms" in text
     assert "completed slow" in text
 
@@ -141,7 +141,7 @@ def test_a_run_that_has_not_begun_its_steps_can_be_reported(lab: Lab) -> None:
     lab.scenario()
     lab.command("start", scenario="login-flow")
     for name in ("html", "markdown", "junit"):
-        assert rendered(lab.record, name)
+        assert render_report(lab.record, name)
 
 
 def test_an_unknown_format_is_refused(lab: Lab) -> None:

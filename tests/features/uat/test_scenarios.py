@@ -12,8 +12,8 @@ from holdfast.features.uat import results
 from holdfast.features.uat import scenario as scenario_file
 from holdfast.features.uat import scenario as template
 from holdfast.features.uat.files import Places
-from holdfast.features.uat.jobs.scan import catalogue
-from holdfast.features.uat.scenario import Condition, Scenario, schema
+from holdfast.features.uat.jobs.scan import load_catalogue
+from holdfast.features.uat.scenario import Condition, Scenario, scenario_schema
 from holdfast.features.uat.scenario_plan import build_plan, no_shared_steps, read_plan
 from tests.features.uat.kit import LOGIN
 
@@ -28,11 +28,11 @@ def plan_of(scenario: Scenario | None) -> Plan:
 
 
 def mistakes(text: str) -> list[str]:
-    return [f"{m.line}: {m.text}" for m in scenario_file.parse(text.encode(), "x.yaml")[1]]
+    return [f"{m.line}: {m.text}" for m in scenario_file.parse_scenario(text.encode(), "x.yaml")[1]]
 
 
 def test_a_good_one_has_none() -> None:
-    scenario, found = scenario_file.parse(LOGIN.encode(), "x.yaml")
+    scenario, found = scenario_file.parse_scenario(LOGIN.encode(), "x.yaml")
     assert found == []
     assert scenario is not None
     plan = plan_of(scenario)
@@ -42,7 +42,7 @@ def test_a_good_one_has_none() -> None:
 
 def test_the_estimate_is_the_sum_of_what_is_expected() -> None:
     text = "name: x\nsteps: [{action: click, expected_ms: 100}, {action: fill, expected_ms: 50}, {action: wait}]\n"
-    assert plan_of(scenario_file.parse(text.encode(), "x")[0])["estimated_ms"] == 150
+    assert plan_of(scenario_file.parse_scenario(text.encode(), "x")[0])["estimated_ms"] == 150
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_files_that_are_no_files(tmp_path: Path) -> None:
     (tmp_path / "large.yaml").write_text("x" * 70_000)
     (tmp_path / "zero.yaml").write_bytes(b"name: a\0b\n")
     (tmp_path / "latin.yaml").write_bytes(b"name: caf\xe9\n")
-    plans, found = catalogue(tmp_path)
+    plans, found = load_catalogue(tmp_path)
     assert plans == {}
     assert len(found) == 6
     assert not any("root:" in str(m) for m in found), "nothing of another file is shown"
@@ -100,7 +100,7 @@ def test_files_that_are_no_files(tmp_path: Path) -> None:
 def test_two_files_with_one_name(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / f"{name}.yaml").write_text("name: same\nsteps: [{action: click}]\n")
-    plans, found = catalogue(tmp_path)
+    plans, found = load_catalogue(tmp_path)
     assert plans["same"]["file"] == "a.yaml"
     assert "already the name of a.yaml" in str(found[0])
 
@@ -108,8 +108,8 @@ def test_two_files_with_one_name(tmp_path: Path) -> None:
 def test_the_first_scenario_is_a_good_one(tmp_path: Path) -> None:
     for name in ("login-flow", 'Käse: {x} "y"', "a" * 90):
         places = Places(tmp_path / name[:5], str(tmp_path))
-        made = dict(template.files(places, name, "http://localhost:1"))
-        scenario, found = scenario_file.parse(made[template.scenario_file(places, name)], "x")
+        made = dict(template.initial_files(places, name, "http://localhost:1"))
+        scenario, found = scenario_file.parse_scenario(made[template.scenario_file(places, name)], "x")
         assert found == []
         assert scenario is not None
         assert scenario.name == name
@@ -117,13 +117,13 @@ def test_the_first_scenario_is_a_good_one(tmp_path: Path) -> None:
 
 
 def test_the_published_schema_is_the_one_in_use() -> None:
-    assert json.loads(DOCS.read_text()) == json.loads(json.dumps(schema()))
+    assert json.loads(DOCS.read_text()) == json.loads(json.dumps(scenario_schema()))
     assert Condition.__struct_fields__ == results.CONDITIONS
 
 
 @given(st.binary(max_size=600))
 def test_any_bytes_are_read(content: bytes) -> None:
-    scenario, found = scenario_file.parse(content, "x")
+    scenario, found = scenario_file.parse_scenario(content, "x")
     assert (scenario is None) == bool(found)
 
 
@@ -140,7 +140,7 @@ def test_any_bytes_are_read(content: bytes) -> None:
     )
 )
 def test_any_structure_is_read(value: object) -> None:
-    scenario, found = scenario_file.parse(json.dumps(value).encode(), "x")
+    scenario, found = scenario_file.parse_scenario(json.dumps(value).encode(), "x")
     assert (scenario is None) == bool(found)
 
 

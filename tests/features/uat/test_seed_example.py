@@ -6,8 +6,8 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from holdfast.core.event import Event
-from holdfast.features.uat.files import missing
-from holdfast.features.uat.scenario import parse
+from holdfast.features.uat.files import missing_fields
+from holdfast.features.uat.scenario import parse_scenario
 from holdfast.features.uat.scenario_plan import build_plan, no_shared_steps
 from tests.features.uat.kit import FILL, LOGIN, NAVIGATE, SEED_BEGAN, SESSION, URL, Lab
 
@@ -22,7 +22,7 @@ def played(lab: Lab) -> dict:
     scenarios = lab.project / "scenarios"
     scenarios.mkdir()
 
-    scenario, _ = parse(
+    scenario, _ = parse_scenario(
         LOGIN.replace("  - {type: page_load, step: 1}\n", "").replace("health_checks:", "").encode(), "x"
     )
     assert scenario is not None
@@ -71,9 +71,9 @@ def test_the_names_stand_in_the_seeds_order(lab: Lab) -> None:
 def test_it_is_valid_by_the_seeds_own_rule(lab: Lab) -> None:
     """S3-23."""
     made = played(lab)
-    assert missing(made) == []
+    assert missing_fields(made) == []
     for part, field in (("meta", "version"), ("session", "uatSessionId"), ("scenario", "name")):
         broken = {**made, part: {k: v for k, v in made[part].items() if k != field}}
-        assert missing(broken) == [f"{part}.{field}"]
-    assert missing({**made, "performance": None}) == ["performance"]
-    assert missing([1, 2]) == missing(None) != []
+        assert missing_fields(broken) == [f"{part}.{field}"]
+    assert missing_fields({**made, "performance": None}) == ["performance"]
+    assert missing_fields([1, 2]) == missing_fields(None) != []

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.errors import CommandRefused
-from holdfast.features.uat.run import DERIVED, merged, split
+from holdfast.features.uat.run import DERIVED, merge_objects, split_patch
 from tests.features.uat.kit import LOGIN, SESSION, Lab
 from tests.features.uat.test_recording import begin
 
@@ -269,9 +269,9 @@ def test_replay_knows_all_of_it(started: Lab) -> None:
 
 @given(OBJECT, OBJECT)
 def test_merging_keeps_what_it_does_not_name(a: dict, b: dict) -> None:
-    assert merged(merged(a, b), {}) == merged(a, b)
-    assert set(merged(a, b)) == set(a) | set(b)
-    assert merged(merged(a, b), b) == merged(a, b)
+    assert merge_objects(merge_objects(a, b), {}) == merge_objects(a, b)
+    assert set(merge_objects(a, b)) == set(a) | set(b)
+    assert merge_objects(merge_objects(a, b), b) == merge_objects(a, b)
 
 
 @given(
@@ -285,7 +285,7 @@ def test_merging_keeps_what_it_does_not_name(a: dict, b: dict) -> None:
     )
 )
 def test_no_patch_reaches_what_is_derived(patch: dict) -> None:
-    kept, _, _ = split(patch)
+    kept, _, _ = split_patch(patch)
     for path in DERIVED:
         value = kept
         for name in path:

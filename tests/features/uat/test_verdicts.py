@@ -10,7 +10,7 @@ from holdfast.core.kinds.agent_events import ToolFinished
 from holdfast.features.checks.judge import judge_result
 from holdfast.features.checks.observe import ShellResult
 from holdfast.features.uat.drivers import NOT_A_DRIVER
-from holdfast.features.uat.report import rendered
+from holdfast.features.uat.report import render_report
 from holdfast.features.uat.results import result_of
 from tests.features.uat.kit import CLICK, FILL, LOGIN, NAVIGATE, SESSION, SHOT, SNAPSHOT, URL, Lab
 from tests.features.uat.test_recording import PAGE, begin
@@ -133,7 +133,7 @@ def test_an_assertion_judged_by_hand_fails_its_step(lab: Lab) -> None:
 def test_a_report_puts_the_failure_first_and_its_figures_are_true(lab: Lab, name: str) -> None:
     begin(lab)
     finish(lab, WRONG)
-    text = rendered(lab.record, name).decode()
+    text = render_report(lab.record, name).decode()
     assert "Wrong password" in text
     if name == "junit":
         suite = Xml.fromstring(text).find("testsuite")
@@ -153,7 +153,7 @@ def test_values_typed_into_fields_are_not_kept(lab: Lab) -> None:
     lab.tool(SNAPSHOT, PAGE + '\n- textbox "Password" [ref=e5]: hunter2-x')
     kept = repr([e.data for e in lab.app.store.reader().replay() if e.kind.startswith("uat.")])
     assert "hunter2-x" not in kept
-    assert "hunter2-x" not in rendered(lab.record, "html").decode()
+    assert "hunter2-x" not in render_report(lab.record, "html").decode()
 
 
 def test_a_step_may_say_that_its_values_are_public(lab: Lab) -> None:

@@ -1,6 +1,6 @@
 """A room that refuses a session's first end of a turn, so that a test can see an agent go on."""
 
-from holdfast.core.decision import Decision, deny
+from holdfast.core.decision import Decision, deny_decision
 from holdfast.core.event import Event
 from holdfast.core.feature import Feature, State
 from holdfast.core.ports import Doc, Ref
@@ -16,7 +16,7 @@ def reduce(doc: Doc | None, _event: Event, _ref: Ref) -> Doc:
 
 def decide(state: State, event: Event, _settings: object) -> Decision | None:
     ends = (state.get("holding", event.session) or {}).get("ends", 0)
-    return deny("NOT-YET: say it again.") if ends == 1 else None
+    return deny_decision("NOT-YET: say it again.") if ends == 1 else None
 
 
 FEATURE = Feature(name="holding", subscribed_kinds=frozenset({"turn.ended"}), keys=keys, reduce=reduce, decide=decide)

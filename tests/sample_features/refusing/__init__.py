@@ -1,6 +1,6 @@
 """The smallest room that does everything: counts tool calls per session and refuses commands that say `forbidden`."""
 
-from holdfast.core.decision import Decision, deny, tell
+from holdfast.core.decision import Decision, context_decision, deny_decision
 from holdfast.core.event import Event
 from holdfast.core.feature import Call, CommandResult, Feature, File, JobCall, State
 from holdfast.core.ids import delivery_key
@@ -32,9 +32,9 @@ def reduce(doc: Doc | None, event: Event, _ref: Ref) -> Doc:
 def decide(state: State, event: Event, settings: Settings) -> Decision | None:
     if event.kind == "tool.started" and settings.word in str(event.get("command", "")):
         calls = (state.get("refusing", event.session) or {}).get("calls", 0)
-        return deny(f"“{settings.word}” is not allowed (call {calls}).")
+        return deny_decision(f"“{settings.word}” is not allowed (call {calls}).")
     if event.kind == "session.started":
-        return tell("refusing", f"Commands with “{settings.word}” are refused.")
+        return context_decision("refusing", f"Commands with “{settings.word}” are refused.")
     return None
 
 

@@ -29,8 +29,8 @@ def old_url(postgres_url: str) -> Iterator[str]:
 
 def only(monkeypatch: pytest.MonkeyPatch, version: int) -> None:
     """As a program that knows the migrations up to that one."""
-    known = {n: text for n, text in database._migrations().items() if n <= version}
-    monkeypatch.setattr(database, "_migrations", lambda: known)
+    known = {n: text for n, text in database._load_migrations().items() if n <= version}
+    monkeypatch.setattr(database, "_load_migrations", lambda: known)
 
 
 def columns_of(url: str) -> dict[str, tuple[str, str, str]]:

@@ -29,7 +29,7 @@ from holdfast.core.kinds.base import (
     decode_payload,
     encode_payload,
     event_kind,
-    upcast,
+    upcast_fields,
 )
 
 __all__ = [
@@ -59,7 +59,7 @@ __all__ = [
     "decode_payload",
     "encode_payload",
     "event_kind",
-    "upcast",
+    "upcast_fields",
 ]
 
 

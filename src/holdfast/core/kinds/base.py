@@ -108,13 +108,13 @@ def decode_payload(kind: str, version: int, raw: bytes) -> AnyPayload:
         return UntypedPayload(msgspec.json.decode(raw))
     if version == payload.VERSION:
         try:
-            return _decoder(payload).decode(raw)
+            return _payload_decoder(payload).decode(raw)
         except msgspec.ValidationError:
             pass
-    return build_payload(kind, upcast(kind, version, msgspec.json.decode(raw)))
+    return build_payload(kind, upcast_fields(kind, version, msgspec.json.decode(raw)))
 
 
-def upcast(kind: str, version: int, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+def upcast_fields(kind: str, version: int, fields: Mapping[str, Any]) -> Mapping[str, Any]:
     """Only from the version that wrote it up to today's: never on what is up to date already."""
     for written in range(version, current_version(kind)):
         step = UPCASTERS.get((kind, written))
@@ -126,7 +126,7 @@ encode_payload = msgspec.json.Encoder(enc_hook=str).encode
 _DECODERS: dict[type[Payload], msgspec.json.Decoder[Any]] = {}
 
 
-def _decoder(payload: type[P]) -> msgspec.json.Decoder[P]:
+def _payload_decoder(payload: type[P]) -> msgspec.json.Decoder[P]:
     decoder = _DECODERS.get(payload)
     if decoder is None:
         decoder = _DECODERS[payload] = msgspec.json.Decoder(payload)

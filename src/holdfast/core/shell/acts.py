@@ -18,7 +18,7 @@ from holdfast.core.shell.flow import NULL, STDERR, STDOUT, TERMINAL, Pieces
 from holdfast.core.shell.program_code import CODE_FLAGS, INTERPRETER, read_commands, sed_acts
 from holdfast.core.shell.programs import SHELLS
 from holdfast.core.shell.recipes import RUNNERS, find_meaning, is_source_of, make_recipe, parse_make
-from holdfast.core.shell.redirects import join
+from holdfast.core.shell.redirects import join_path
 from holdfast.core.shell.syntax import UNKNOWN
 from holdfast.core.shell.written_files import code_of, written_files
 
@@ -148,7 +148,7 @@ class _Reader:
 
     def _read_command(self, command: ShellCommand, analysis: Analysis, depth: int) -> None:
         words, cwd = command.words, command.invocation.cwd
-        name = self._links.get(join(cwd, words[0]), words[0]).rpartition("/")[2]
+        name = self._links.get(join_path(cwd, words[0]), words[0]).rpartition("/")[2]
         if name.startswith("git-") and name[4:] in GIT_VERBS:
             name, words = "git", ["git", name[4:], *words[1:]]
         if name in ("{", "!", "then", "do", "spawn"):
@@ -162,7 +162,7 @@ class _Reader:
             self._add(name, words[1:])
         elif name in ("rm", "unlink"):
             self._links = {
-                link: to for link, to in self._links.items() if link not in {join(cwd, w) for w in words[1:]}
+                link: to for link, to in self._links.items() if link not in {join_path(cwd, w) for w in words[1:]}
             }
             self._add(name, words[1:])
         elif name == "git":
@@ -174,14 +174,14 @@ class _Reader:
         else:
             self._add(name, words[1:])
         if name in _LAUNCHERS:
-            inner += _launched(words[1:], command.invocation.stdin)
+            inner += _launched_commands(words[1:], command.invocation.stdin)
         elif name not in _TELLS_ONLY:
             inner += _option_commands(words)
         if INTERPRETER.match(name):
             inner += self._code(name, code_of(command) or _awk_text(name, words))
         if name in ("sed", "gsed"):
             inner += sed_acts(words[1:])[0]
-        inner += _decoded(name, words, command.invocation.stdin)
+        inner += _decoded_input(name, words, command.invocation.stdin)
         inner += self._meaning(name, words, cwd)
         for wrapper in command.invocation.wrappers[-1:]:
             if wrapper in ("pdm run", "hatch run", "rye run"):
@@ -195,18 +195,18 @@ class _Reader:
         """The whole, and without the options (and their values) that stand before the first operand."""
         if name in _DRY_PROGRAMS and any(_DRY.match(word) for word in arguments):
             return
-        self.readings.append(_joined(name, arguments))
+        self.readings.append(_join_command(name, arguments))
         at = 0
         while at < len(arguments) and arguments[at].startswith("-"):
             at += 1
-            self.readings.append(_joined(name, arguments[at:]))
+            self.readings.append(_join_command(name, arguments[at:]))
             if at < len(arguments) and not arguments[at].startswith("-") and "=" not in arguments[at - 1]:
-                self.readings.append(_joined(name, arguments[at + 1 :]))
+                self.readings.append(_join_command(name, arguments[at + 1 :]))
                 if at + 1 < len(arguments) and arguments[at + 1].startswith("-"):
                     at += 1
 
     def _git(self, words: list[str], environment: Mapping[str, str]) -> list[str]:
-        at, configured = 1, _configured(environment)
+        at, configured = 1, _git_settings(environment)
         while at < len(words) and words[at].startswith("-"):
             if words[at] == "-c" and at + 1 < len(words):
                 key, _, value = words[at + 1].partition("=")
@@ -227,7 +227,7 @@ class _Reader:
             return started
         if UNKNOWN in verb:
             self.hidden.append("git with a verb that is not known")
-        self.readings.append(_joined("git", [verb, *rest]))
+        self.readings.append(_join_command("git", [verb, *rest]))
         return [*started, *_run_by_git(verb, rest)]
 
     def _make(self, words: list[str], stdin: Pieces | None) -> list[str]:
@@ -235,7 +235,10 @@ class _Reader:
             return []
         call = parse_make(words)
         rules = call.rules
-        self.readings += [_joined("make", words[1:]), *(_joined("make", [target]) for target in call.targets)]
+        self.readings += [
+            _join_command("make", words[1:]),
+            *(_join_command("make", [target]) for target in call.targets),
+        ]
         if call.makefile == "-":
             rules += "".join(piece.text for piece in stdin or () if piece.invocation < 0)
         if call.makefile.rpartition("/")[2] not in _MAKEFILES:
@@ -249,11 +252,11 @@ class _Reader:
             return []
         script = next((word for word in words[1:] if not word.startswith(("-", "+"))), "")
         self._add(words[0].rpartition("/")[2], words[1:])
-        texts = self._texts_of(f"file {join(command.invocation.cwd, script)}") if script else []
+        texts = self._texts_of(f"file {join_path(command.invocation.cwd, script)}") if script else []
         if texts:
             return [_with_arguments(text, words[words.index(script) + 1 :]) for text in texts]
         if script:
-            self.unresolved.append(f"file {join(command.invocation.cwd, script)}")
+            self.unresolved.append(f"file {join_path(command.invocation.cwd, script)}")
         self.hidden.append(
             f"the script {script}" if script and UNKNOWN not in script else "a shell that reads a text from elsewhere"
         )
@@ -293,13 +296,13 @@ class _Reader:
         """`ln -s infra/prod.tf z; echo > z` in one command."""
         for link, target in self._links.items():
             if file == link or file.startswith(f"{link}/"):
-                return join(link.rpartition("/")[0] or ".", target) + file[len(link) :]
+                return join_path(link.rpartition("/")[0] or ".", target) + file[len(link) :]
         return ""
 
     def _note_link(self, words: list[str], cwd: str) -> None:
         operands = [word for word in words[1:] if not word.startswith("-")]
         if len(operands) == 2:
-            self._links[join(cwd, operands[1])] = operands[0]
+            self._links[join_path(cwd, operands[1])] = operands[0]
 
 
 def _written_texts(analysis: Analysis) -> dict[str, str]:
@@ -313,7 +316,7 @@ def _written_texts(analysis: Analysis) -> dict[str, str]:
     return {sink: text.replace(UNKNOWN, "") for sink, text in texts.items() if text.strip(f"{UNKNOWN} \n")}
 
 
-def _configured(environment: Mapping[str, str]) -> dict[str, str]:
+def _git_settings(environment: Mapping[str, str]) -> dict[str, str]:
     """Settings that git is given by variables, by their names in small letters."""
     settings = {
         value.lower(): environment.get(f"GIT_CONFIG_VALUE_{name[15:]}", "")
@@ -344,18 +347,18 @@ def _option_commands(words: list[str]) -> list[str]:
 
 def _with_arguments(text: str, arguments: list[str]) -> str:
     """A script as it is called: `$1` is what stands behind its name."""
-    return f"set -- {' '.join(_quoted(word) for word in arguments)}\n{text}" if arguments else text
+    return f"set -- {' '.join(_quote_word(word) for word in arguments)}\n{text}" if arguments else text
 
 
 def _run_by_git(verb: str, rest: list[str]) -> list[str]:
     """Commands that git itself starts: `rebase -x`, `bisect run`, `submodule foreach`."""
     if verb in ("bisect", "submodule") and {"run", "foreach"} & set(rest[:2]):
-        return _launched([word for word in rest if word not in ("run", "foreach")], None)
+        return _launched_commands([word for word in rest if word not in ("run", "foreach")], None)
     match = [rest[at + 1] for at, word in enumerate(rest[:-1]) if _GIT_RUNS.match(word)]
     return match + [word.partition("=")[2] for word in rest if "=" in word and _GIT_RUNS.match(word)]
 
 
-def _joined(name: str, arguments: Iterable[str]) -> str:
+def _join_command(name: str, arguments: Iterable[str]) -> str:
     return " ".join([name, *("".join(BLANK if c.isspace() else c for c in word) for word in arguments)])
 
 
@@ -367,19 +370,19 @@ def _alias_set(rest: list[str]) -> tuple[str, str] | None:
 
 def _alias_command(value: str, rest: list[str]) -> str:
     """What git makes of an alias: a shell text behind `!`, else a verb with arguments."""
-    tail = " ".join(_quoted(word) for word in rest)
+    tail = " ".join(_quote_word(word) for word in rest)
     return f"{value[1:]} {tail}" if value.startswith("!") else f"git {value} {tail}"
 
 
-def _quoted(word: str) -> str:
+def _quote_word(word: str) -> str:
     return "'" + word.replace("'", "'\\''") + "'"
 
 
-def _launched(arguments: list[str], stdin: Pieces | None) -> list[str]:
+def _launched_commands(arguments: list[str], stdin: Pieces | None) -> list[str]:
     """Programs that start what they are told: every word that could begin a command does."""
     commands = [word for word in arguments if " " in word or "\n" in word]
     commands += [
-        " ".join(_quoted(word) for word in arguments[at:])
+        " ".join(_quote_word(word) for word in arguments[at:])
         for at in range(len(arguments))
         if not arguments[at].startswith("-")
     ]
@@ -393,7 +396,7 @@ def _awk_text(name: str, words: list[str]) -> str:
     return " ".join(words[1:]) if name.endswith("awk") else ""
 
 
-def _decoded(name: str, words: list[str], stdin: Pieces | None) -> list[str]:
+def _decoded_input(name: str, words: list[str], stdin: Pieces | None) -> list[str]:
     """`echo bWFr… | base64 -d` shows what it hides."""
     flags = _DECODERS.get(name)
     if not flags or not any(word in flags for word in words[1:]):
@@ -420,19 +423,19 @@ def _meaning_keys(name: str, words: list[str], cwd: str) -> list[str]:
             at += 2 if words[at] in _GIT_VALUES else 1
         verb = words[at] if at < len(words) else ""
         if verb in ("apply", "am"):
-            return [f"patch {join(cwd, word)}" for word in words[at + 1 :] if not word.startswith("-")][:4]
+            return [f"patch {join_path(cwd, word)}" for word in words[at + 1 :] if not word.startswith("-")][:4]
         return [f"git {verb}"] if verb and verb not in GIT_VERBS and UNKNOWN not in verb else []
     if name in ("make", "gmake"):
         return _make_keys(words, cwd)
     if name == "patch":
-        return [f"patch {join(cwd, word)}" for flag, word in pairwise(words) if flag in ("-i", "--input")]
+        return [f"patch {join_path(cwd, word)}" for flag, word in pairwise(words) if flag in ("-i", "--input")]
     if script := _script_file(name, words):
-        return [f"code {join(cwd, script)}"]
+        return [f"code {join_path(cwd, script)}"]
     if name in RUNNERS and not _RECIPE_NOTHING.intersection(words[1:]):
         target = _recipe_target(name, words[1:])
         return [f"recipe {name}\0{cwd}\0{target}"] if target or name in ("just", "task", "go-task") else []
     if "/" in words[0] and UNKNOWN not in words[0]:
-        return [f"file {join(cwd, words[0])}"]
+        return [f"file {join_path(cwd, words[0])}"]
     return []
 
 

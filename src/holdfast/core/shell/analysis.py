@@ -9,7 +9,7 @@ import msgspec
 from holdfast.core.shell.execute import Executor, ReadFile
 from holdfast.core.shell.flow import FAILED, TERMINAL, Invocation, Path, Piece, Pieces, Status, Streams
 from holdfast.core.shell.parse import ShellTooLarge, ShellUnreadable, parse_command
-from holdfast.core.shell.programs import finish
+from holdfast.core.shell.programs import finish_shell
 from holdfast.core.shell.syntax import UNKNOWN
 
 KILLED = frozenset((129, 130, 131, 134, 135, 137, 139, 141, 143))
@@ -71,12 +71,14 @@ class Analysis(msgspec.Struct):
 
     def narrow(self, ran: set[int], succeeded: dict[int, bool]) -> bool:
         """Keeps the ways on which these invocations ran, and ended so. True when that says more than before."""
-        fitting = [path for path in self.paths if all(index in path.ran for index in ran) and _agrees(path, succeeded)]
+        fitting = [
+            path for path in self.paths if all(index in path.ran for index in ran) and _path_agrees(path, succeeded)
+        ]
         if not fitting or len(fitting) == len(self.paths):
             return False
-        self.paths, self.terminal = fitting, _terminal(fitting)
+        self.paths, self.terminal = fitting, _terminal_output(fitting)
         for command in self.commands:
-            _update(command, fitting, self.killed)
+            _update_command(command, fitting, self.killed)
         return True
 
 
@@ -110,10 +112,10 @@ def analyse_command(
 
     `cwd` is None where the caller does not look at folders: then one that was followed before serves as well.
     """
-    walk = _walk(text, cwd, _cd_errors(text, stdout, stderr), read_file)
+    walk = _walk_command(text, cwd, _cd_errors(text, stdout, stderr), read_file)
     if walk.problem:
         return Analysis(problem=walk.problem)
-    concluded = _conclude(walk, exit_code, stdout)
+    concluded = _conclude_analysis(walk, exit_code, stdout)
     concluded.sourced, concluded.run_later, concluded.redirected = walk.sourced, walk.run_later, walk.redirected
     return concluded
 
@@ -147,12 +149,12 @@ def _cd_errors(text: str, stdout: str | None, stderr: str | None) -> str:
     return "\n".join(line for line in shown if "cd: " in line or "can't cd to " in line)
 
 
-def _walk(text: str, cwd: str | None, cd_errors: str, read_file: ReadFile | None) -> _Walk:
+def _walk_command(text: str, cwd: str | None, cd_errors: str, read_file: ReadFile | None) -> _Walk:
     cached = _WALKS.get((text, cd_errors))
     if cached is not None and cwd in (None, cached[0]):
         return cached[1]
     executor = Executor(cd_errors, read_file)
-    walk = _follow(executor, text, cwd or ".")
+    walk = _follow_paths(executor, text, cwd or ".")
     if len(text) <= LONGEST_KEPT and not executor.asked_for_files:
         if len(_WALKS) >= MOST_KEPT:
             _WALKS.clear()
@@ -160,7 +162,7 @@ def _walk(text: str, cwd: str | None, cd_errors: str, read_file: ReadFile | None
     return walk
 
 
-def _follow(executor: Executor, text: str, cwd: str) -> _Walk:
+def _follow_paths(executor: Executor, text: str, cwd: str) -> _Walk:
     try:
         node = parse_command(text)
     except ShellTooLarge:
@@ -168,7 +170,7 @@ def _follow(executor: Executor, text: str, cwd: str) -> _Walk:
     except (ShellUnreadable, RecursionError, ValueError):
         return _Walk(problem="the command could not be parsed as shell text")
     try:
-        paths = [done for path in executor.run(node, Path(cwd=cwd), Streams()) for done in finish(executor, path)]
+        paths = [done for path in executor.run(node, Path(cwd=cwd), Streams()) for done in finish_shell(executor, path)]
     except (ShellTooLarge, RecursionError):
         return _Walk(problem="the command has too many parts to be followed")
     except ShellUnreadable:
@@ -179,20 +181,20 @@ def _follow(executor: Executor, text: str, cwd: str) -> _Walk:
     )  # fmt: skip
 
 
-def _conclude(walk: _Walk, exit_code: int | None, stdout: str | None) -> Analysis:
+def _conclude_analysis(walk: _Walk, exit_code: int | None, stdout: str | None) -> Analysis:
     killed = exit_code is None or exit_code in KILLED or exit_code < 0
     paths = [msgspec.structs.replace(path, assumed=dict(path.assumed)) for path in walk.paths]
     fitting = [path for path in paths if killed or _fits_exit(path, path.status, exit_code)]
     if not killed and stdout is not None:  # A command that was ended early may have printed less than it would.
         fitting = [path for path in fitting if _fits_text(path, stdout)] or fitting
     defined = tuple(name for path in paths for name in path.functions)
-    commands = [_maybe(invocation) for invocation in walk.invocations]
+    commands = [_undecided_command(invocation) for invocation in walk.invocations]
     if not fitting:
         return Analysis(commands, (), defined, "", reads_files=walk.reads_files)
     by_signal = killed and exit_code is not None
     for command in commands:
-        _update(command, fitting, by_signal)
-    return Analysis(commands, _terminal(fitting), defined, "", fitting, by_signal, reads_files=walk.reads_files)
+        _update_command(command, fitting, by_signal)
+    return Analysis(commands, _terminal_output(fitting), defined, "", fitting, by_signal, reads_files=walk.reads_files)
 
 
 def _contains_literals(path: Path, stdout: str) -> bool:
@@ -201,13 +203,13 @@ def _contains_literals(path: Path, stdout: str) -> bool:
     return all(text in stdout for text in texts if UNKNOWN not in text)
 
 
-def _agrees(path: Path, succeeded: dict[int, bool]) -> bool:
+def _path_agrees(path: Path, succeeded: dict[int, bool]) -> bool:
     return all(
         path.assumed.get(index) is None or (path.assumed[index] == 0) == good for index, good in succeeded.items()
     )
 
 
-def _maybe(invocation: Invocation) -> ShellCommand:
+def _undecided_command(invocation: Invocation) -> ShellCommand:
     return ShellCommand(invocation, Ran.MAYBE, None)
 
 
@@ -217,9 +219,9 @@ def _fits_exit(path: Path, status: Status, code: int | None) -> bool:
     if status.kind == "code":
         return status.code == code
     if status.kind == "of":
-        return _learn(path, status.invocation, code)
+        return _assume_code(path, status.invocation, code)
     if status.kind == "not":
-        return code in (0, 1) and _learn(path, status.invocation, FAILED if code == 0 else 0)
+        return code in (0, 1) and _assume_code(path, status.invocation, FAILED if code == 0 else 0)
     if status.kind == "all":
         return _fits_all(path, status.members, code)
     return True
@@ -234,7 +236,7 @@ def _fits_all(path: Path, members: tuple[Status, ...], code: int) -> bool:
     return bool(unsure)
 
 
-def _learn(path: Path, index: int, code: int) -> bool:
+def _assume_code(path: Path, index: int, code: int) -> bool:
     assumed = path.assumed.get(index)
     if assumed is None or (assumed == FAILED and code not in (0, FAILED)):
         path.assumed[index] = code
@@ -272,7 +274,7 @@ def _as_pattern(text: str) -> str:
     return r"\n+".join(re.escape(line) for line in re.split(r"\n+", text)).replace(UNKNOWN, ".*?")
 
 
-def _update(command: ShellCommand, paths: list[Path], killed: bool) -> None:
+def _update_command(command: ShellCommand, paths: list[Path], killed: bool) -> None:
     invocation = command.invocation
     index = invocation.index
     here = [path for path in paths if index in path.ran]
@@ -290,7 +292,7 @@ def _update(command: ShellCommand, paths: list[Path], killed: bool) -> None:
     command.ran, command.exit_code, command.pending, command.visible = ran, None if pending else code, pending, visible
 
 
-def _terminal(paths: list[Path]) -> Pieces:
+def _terminal_output(paths: list[Path]) -> Pieces:
     if len(paths) == 1:
         return paths[0].outputs.get(TERMINAL, ())
     longest = max(paths, key=lambda path: len(path.outputs.get(TERMINAL, ())))

@@ -13,10 +13,10 @@ from holdfast.core.shell.flow import (
     Pieces,
     Status,
     Value,
-    known,
+    known_status,
 )
 from holdfast.core.shell.parse import ShellTooLarge, ShellUnreadable
-from holdfast.core.shell.redirects import join
+from holdfast.core.shell.redirects import join_path
 from holdfast.core.shell.syntax import UNKNOWN, Node, Word
 
 if TYPE_CHECKING:
@@ -41,22 +41,22 @@ _ESCAPES = {"\\n": "\n", "\\t": "\t", "\\\\": "\\", "\\r": "\r", '\\"': '"', "\\
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|0?([0-7]{3})|n|t|\\|r|\"|e)")
 
 
-def assign(path: Path, name: str, value: Value, append: bool = False) -> None:
+def assign_variable(path: Path, name: str, value: Value, append: bool = False) -> None:
     """Sets a variable of the shell; a search path that leads to other programs is remembered."""
     if append:
-        value = _appended(path.variables.get(name), value)
+        value = _append_value(path.variables.get(name), value)
     path.variables = {**path.variables, name: value}
-    path.tampered = path.tampered or tampering(name, value.text)
+    path.tampered = path.tampered or tampering_reason(name, value.text)
 
 
-def _appended(old: Value | None, value: Value) -> Value:
+def _append_value(old: Value | None, value: Value) -> Value:
     if value.fields is not None and (old is None or old.fields is not None):
         fields = (*(old.fields or () if old else ()), *value.fields)
         return Value(" ".join(fields), fields=fields)
     return Value(f"{old.text}{value.text}" if old and not value.pieces else UNKNOWN)
 
 
-def tampering(name: str, value: str) -> str:
+def tampering_reason(name: str, value: str) -> str:
     """Why an assignment makes program names unreliable; empty when it does not."""
     if name == "PATH":
         folders = [f for f in value.split(":") if f and f != UNKNOWN and not _TRUSTED_FOLDER.match(f)]
@@ -67,35 +67,35 @@ def tampering(name: str, value: str) -> str:
 # ── what each builtin does ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _succeed(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+def _run_succeeding(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     path.status = SUCCESS
     return [path]
 
 
-def _fail(executor: "Executor", call: "Call", path: Path) -> list[Path]:
-    path.status = known(1)
+def _run_failing(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+    path.status = known_status(1)
     return [path]
 
 
-def _unknown(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+def _run_unknown(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     path.status = UNKNOWN_STATUS
     return [path]
 
 
-def _echo(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+def _run_echo(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     words, newline, escapes = list(call.node.words[call.offset + 1 :]), True, False
     while words and (text := "".join(expand_word(path, words[0]))) in ("-n", "-e", "-ne", "-en", "-E"):
         newline, escapes = newline and "n" not in text, escapes or "e" in text
         words.pop(0)
-    pieces = _joined(path, words)
+    pieces = _join_words(path, words)
     if escapes:
-        pieces = tuple(_unescaped(piece) for piece in pieces)
+        pieces = tuple(_unescape_piece(piece) for piece in pieces)
     path.write(call.streams.stdout, pieces + ((Piece(text="\n"),) if newline else ()))
     path.status = SUCCESS
     return [path]
 
 
-def _joined(path: Path, words: list[Word]) -> Pieces:
+def _join_words(path: Path, words: list[Word]) -> Pieces:
     pieces: list[Piece] = []
     for number, word in enumerate(words):
         pieces += [Piece(text=" ")] if number else []
@@ -103,34 +103,34 @@ def _joined(path: Path, words: list[Word]) -> Pieces:
     return tuple(pieces)
 
 
-def _unescaped(piece: Piece) -> Piece:
-    return Piece(text=unescape(piece.text)) if piece.text else piece
+def _unescape_piece(piece: Piece) -> Piece:
+    return Piece(text=unescape_text(piece.text)) if piece.text else piece
 
 
-def unescape(text: str) -> str:
-    return _ESCAPE.sub(_unescape, text)
+def unescape_text(text: str) -> str:
+    return _ESCAPE.sub(_unescape_match, text)
 
 
-def _unescape(match: re.Match[str]) -> str:
+def _unescape_match(match: re.Match[str]) -> str:
     if match[1] or match[2]:
         return chr(int(match[1], 16) if match[1] else int(match[2], 8) % 256)
     return _ESCAPES[match[0]]
 
 
-def _printf(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+def _run_printf(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     words = list(call.node.words[call.offset + 1 :])
     path.status = SUCCESS
     first = "".join(expand_word(path, words[0])) if words else ""
     if first == "-v" and len(words) > 1:
         form = "".join(expand_word(path, words[2])) if len(words) > 2 else ""
-        text = _plain_text(_formatted(path, unescape(form), words[3:]))
-        assign(path, "".join(expand_word(path, words[1])), Value(UNKNOWN if text is None else text))
+        text = _plain_text(_format_pieces(path, unescape_text(form), words[3:]))
+        assign_variable(path, "".join(expand_word(path, words[1])), Value(UNKNOWN if text is None else text))
         return [path]
-    path.write(call.streams.stdout, _formatted(path, unescape(first), words[1:]))
+    path.write(call.streams.stdout, _format_pieces(path, unescape_text(first), words[1:]))
     return [path]
 
 
-def _formatted(path: Path, form: str, words: list[Word]) -> Pieces:
+def _format_pieces(path: Path, form: str, words: list[Word]) -> Pieces:
     """The format with each directive replaced by its word; used again while words are left."""
     pieces: list[Piece] = []
     rest = list(words)
@@ -143,18 +143,18 @@ def _formatted(path: Path, form: str, words: list[Word]) -> Pieces:
                 pieces.append(Piece(text="%"))
             elif rest:
                 word = word_pieces(path, rest.pop(0))
-                pieces += [_unescaped(piece) for piece in word] if match[0].endswith("b") else word
+                pieces += [_unescape_piece(piece) for piece in word] if match[0].endswith("b") else word
         pieces.append(Piece(text=form[at:]))
         if not rest or not _PRINTF.search(form):
             break
     return tuple(piece for piece in pieces if piece != Piece())
 
 
-def _cd(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+def _run_cd(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     targets = [word for word in call.words[1:] if not word.startswith("-") or word == "-"]
     target = targets[0] if targets else "~"
     failed = f"cd: {target}: " in executor.output or f"can't cd to {target}" in executor.output
-    path.status = known(1) if failed else SUCCESS
+    path.status = known_status(1) if failed else SUCCESS
     if call.node.redirects and not failed:
         path.status = Status("unknown")
     if failed:
@@ -163,19 +163,19 @@ def _cd(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     if target == "-":
         path.cwd = path.directories[-1] if path.directories else UNKNOWN
     else:
-        path.cwd = join(path.cwd, target) if UNKNOWN not in target else UNKNOWN
+        path.cwd = join_path(path.cwd, target) if UNKNOWN not in target else UNKNOWN
     path.directories = (*path.directories, before)
     return [path]
 
 
-def _popd(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+def _run_popd(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     if path.directories:
         path.cwd, path.directories = path.directories[-1], path.directories[:-1]
     path.status = SUCCESS
     return [path]
 
 
-def _exit(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+def _run_exit(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     arguments = call.words[1:]
     word = call.node.words[call.offset + 1] if len(call.node.words) > call.offset + 1 else None
     if arguments:
@@ -184,7 +184,7 @@ def _exit(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     return [path]
 
 
-def _jump(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+def _run_jump(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     path.control = call.words[0]
     path.status = SUCCESS
     return [path]
@@ -193,11 +193,11 @@ def _jump(executor: "Executor", call: "Call", path: Path) -> list[Path]:
 _SHORT_OPTIONS = {"e": "errexit", "n": "noexec", "x": "xtrace", "u": "nounset"}
 
 
-def _set(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+def _run_set(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     path.status = SUCCESS
     words = call.words[1:]
     if words[:1] == ["--"]:
-        positional(path, words[1:])
+        set_positional(path, words[1:])
         return [path]
     path.options = set_options(path.options, words)
     return [path]
@@ -223,17 +223,17 @@ def set_options(options: frozenset[str], words: list[str]) -> frozenset[str]:
     return options
 
 
-def positional(path: Path, arguments: list[str]) -> None:
+def set_positional(path: Path, arguments: list[str]) -> None:
     variables = {k: v for k, v in path.variables.items() if not (k.isdecimal() or k in "@*#")}
     variables |= {str(n + 1): Value(word) for n, word in enumerate(arguments)}
     joined = Value(" ".join(arguments), fields=tuple(arguments))
     path.variables = {**variables, "@": joined, "*": joined, "#": Value(str(len(arguments)))}
 
 
-def _declare(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+def _run_declare(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     for assignment in call.node.assignments:
         value = assigned_value(path, assignment)
-        assign(path, assignment.name, value, assignment.append)
+        assign_variable(path, assignment.name, value, assignment.append)
     names = [word.partition("=")[0] for word in call.words[1:] if not word.startswith("-")]
     if call.words[0] == "export":
         functions = "-f" in call.words
@@ -244,7 +244,7 @@ def _declare(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     return [path]
 
 
-def _unset(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+def _run_unset(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     for name in call.words[1:]:
         path.functions = {k: v for k, v in path.functions.items() if k != name}
         path.variables = {k: v for k, v in path.variables.items() if k != name}
@@ -252,7 +252,7 @@ def _unset(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     return [path]
 
 
-def _alias(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+def _run_alias(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     for word in call.words[1:]:
         name, equals, text = word.partition("=")
         if equals:
@@ -261,13 +261,13 @@ def _alias(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     return [path]
 
 
-def _unalias(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+def _run_unalias(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     path.aliases = {} if "-a" in call.words else {k: v for k, v in path.aliases.items() if k not in call.words}
     path.status = SUCCESS
     return [path]
 
 
-def _shopt(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+def _run_shopt(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     names = [word for word in call.words[1:] if not word.startswith("-")]
     if "-s" in call.words:
         path.options |= frozenset(names)
@@ -277,7 +277,7 @@ def _shopt(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     return [path]
 
 
-def _trap(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+def _run_trap(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     words = [word for word in call.words[1:] if word != "--"]
     path.status = SUCCESS
     if len(words) < 2:
@@ -300,7 +300,7 @@ def _parse_or_unknown(executor: "Executor", path: Path, text: str) -> Node | Non
         return None
 
 
-def _wait(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+def _run_wait(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     path.pending = frozenset()
     arguments = [word for word in call.words[1:] if not word.startswith("-")]
     if not arguments:
@@ -310,7 +310,7 @@ def _wait(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     return [path]
 
 
-def _kill(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+def _run_kill(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     if call.raw_last == "$":
         path.control, path.status = "exit", UNKNOWN_STATUS
     else:
@@ -318,7 +318,7 @@ def _kill(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     return [path]
 
 
-def _read(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+def _run_read(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     names = [word for word in call.words[1:] if not word.startswith("-")]
     pieces = call.streams.stdin or ()
     whole = call.words[0] != "read"
@@ -341,7 +341,7 @@ def _read_line(path: Path, names: list[str], line: str) -> list[Path]:
     return [path]
 
 
-def _eval(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+def _run_eval(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     text = " ".join(call.words[1:])
     if call.words.count("eval") > MAX_EVALS:
         raise ShellTooLarge
@@ -361,15 +361,15 @@ def _sets_up_tools(executor: "Executor", call: "Call", path: Path) -> bool:
     return bool(indexes) and all(executor.invocations[n].words[0] in _TOOL_MANAGERS for n in indexes)
 
 
-def _source(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+def _run_source(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     name = call.words[1] if len(call.words) > 1 else ""
     if name == "/dev/stdin" or name.startswith("&$("):
         written = call.streams.stdin if name == "/dev/stdin" else path.outputs.get(name)
     else:
         executor.note_sourced(path, name)
-        written = path.outputs.get(join(path.cwd, name))
+        written = path.outputs.get(join_path(path.cwd, name))
     if UNKNOWN not in name and not _HARMLESS_SOURCE.search(name):
-        text = _plain_text(written) if written is not None else executor.read_file(join(path.cwd, name))
+        text = _plain_text(written) if written is not None else executor.read_file(join_path(path.cwd, name))
         if text is not None:
             return executor.run(executor.parse(text), path, call.streams, True)
         path.tampered = path.tampered or f"{name or 'a file'} was sourced and may define other commands"
@@ -383,31 +383,31 @@ def _plain_text(pieces: Pieces) -> str | None:
     return "".join(piece.text for piece in pieces)
 
 
-def _hash(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+def _run_hash(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     if "-p" in call.words:
         path.tampered = path.tampered or "hash -p gives a name another program"
     path.status = SUCCESS
     return [path]
 
 
-def _enable(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+def _run_enable(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     path.tampered = path.tampered or "enable changes the builtins"
     path.status = UNKNOWN_STATUS
     return [path]
 
 
-def _coproc(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+def _run_coproc(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     path.tampered = path.tampered or "a coprocess is not followed"
     path.status = UNKNOWN_STATUS
     return [path]
 
 
 BUILTINS: dict[str, Callable[["Executor", "Call", Path], list[Path]]] = {
-    "true": _succeed, ":": _succeed, "false": _fail, "echo": _echo, "printf": _printf, "cd": _cd, "pushd": _cd,
-    "popd": _popd, "exit": _exit, "return": _exit, "break": _jump, "continue": _jump, "set": _set, "export": _declare,
-    "local": _declare, "declare": _declare, "readonly": _declare, "typeset": _declare, "unset": _unset,
-    "alias": _alias, "unalias": _unalias, "shopt": _shopt, "trap": _trap, "wait": _wait, "kill": _kill, "read": _read,
-    "mapfile": _read, "readarray": _read, "eval": _eval, "source": _source, ".": _source, "hash": _hash,
-    "enable": _enable, "coproc": _coproc, "let": _unknown, "shift": _succeed, "umask": _succeed, "ulimit": _unknown,
-    "disown": _succeed, "bg": _unknown, "fg": _unknown, "getopts": _unknown, "sleep": _succeed, "}": _unknown,
+    "true": _run_succeeding, ":": _run_succeeding, "false": _run_failing, "echo": _run_echo, "printf": _run_printf, "cd": _run_cd, "pushd": _run_cd,
+    "popd": _run_popd, "exit": _run_exit, "return": _run_exit, "break": _run_jump, "continue": _run_jump, "set": _run_set, "export": _run_declare,
+    "local": _run_declare, "declare": _run_declare, "readonly": _run_declare, "typeset": _run_declare, "unset": _run_unset,
+    "alias": _run_alias, "unalias": _run_unalias, "shopt": _run_shopt, "trap": _run_trap, "wait": _run_wait, "kill": _run_kill, "read": _run_read,
+    "mapfile": _run_read, "readarray": _run_read, "eval": _run_eval, "source": _run_source, ".": _run_source, "hash": _run_hash,
+    "enable": _run_enable, "coproc": _run_coproc, "let": _run_unknown, "shift": _run_succeeding, "umask": _run_succeeding, "ulimit": _run_unknown,
+    "disown": _run_succeeding, "bg": _run_unknown, "fg": _run_unknown, "getopts": _run_unknown, "sleep": _run_succeeding, "}": _run_unknown,
 }  # fmt: skip

@@ -14,8 +14,8 @@ from holdfast.core.shell.flow import (
     Status,
     Streams,
     Value,
-    merge,
-    split,
+    merge_paths,
+    split_path,
 )
 from holdfast.core.shell.parse import ShellTooLarge, parse_command
 from holdfast.core.shell.redirects import apply_redirect, file_name
@@ -89,7 +89,7 @@ class Executor:
             return [path]
         handler = _HANDLERS[type(node)]
         paths = handler(self, node, path, streams, checked)
-        return merge(paths, MAX_PATHS)
+        return merge_paths(paths, MAX_PATHS)
 
     def run_all(self, node: Node, paths: list[Path], streams: Streams, checked: bool = False) -> list[Path]:
         return [done for path in paths for done in self.run(node, path, streams, checked)]
@@ -98,7 +98,7 @@ class Executor:
         """What `set -e` makes of a status that nobody looks at."""
         if checked or "errexit" not in path.options or path.control:
             return [path]
-        good, bad = split(path, path.status)
+        good, bad = split_path(path, path.status)
         for one in bad:
             one.control = "exit"
         return good + bad
@@ -134,7 +134,7 @@ class Executor:
     def sequence(self, node: Sequence, path: Path, streams: Streams, checked: bool) -> list[Path]:
         paths = [path]
         for item in node.items:
-            paths = merge(self.run_all(item, paths, streams, checked), MAX_PATHS)
+            paths = merge_paths(self.run_all(item, paths, streams, checked), MAX_PATHS)
         return paths
 
     def and_or(self, node: AndOr, path: Path, streams: Streams, checked: bool) -> list[Path]:
@@ -143,7 +143,7 @@ class Executor:
             if one.control:
                 done.append(one)
                 continue
-            good, bad = split(one, one.status)
+            good, bad = split_path(one, one.status)
             going, staying = (good, bad) if node.operator == "&&" else (bad, good)
             done += staying
             done += self.run_all(node.right, going, streams, checked)
@@ -153,7 +153,7 @@ class Executor:
         paths = self.run(node.body, path, streams, True)
         for one in paths:
             if not one.control:
-                one.status = _negated(one, one.status)
+                one.status = _negate_status(one, one.status)
         return paths
 
     def background_job(self, node: Background, path: Path, streams: Streams, checked: bool) -> list[Path]:
@@ -225,7 +225,7 @@ class Executor:
                 if one.control:
                     done.append(one)
                     continue
-                good, bad = split(one, one.status)
+                good, bad = split_path(one, one.status)
                 done += self.run_all(body, good, streams, checked)
                 waiting += bad
         for one in waiting:
@@ -286,7 +286,7 @@ class Executor:
                 stop = one.control == "break"
                 one.control = "" if one.control in ("break", "continue") else one.control
                 (done if stop or one.control else going).append(one)
-            going = merge(going, MAX_PATHS)
+            going = merge_paths(going, MAX_PATHS)
         self.context = outer
         return done + going
 
@@ -313,7 +313,7 @@ class Executor:
     def condition(self, node: Condition, path: Path, streams: Streams, checked: bool) -> list[Path]:
         done: list[Path] = []
         for one in self.substitutions(node.words, [path]):
-            one.status = conditions.evaluate(one, node.words)
+            one.status = conditions.evaluate_test(one, node.words)
             done += self.after(one, checked)
         return done
 
@@ -344,7 +344,7 @@ class Executor:
         if not words:
             status = self._substitution_status(node, path)
             for assignment in node.assignments:
-                builtins.assign(path, assignment.name, assigned_value(path, assignment), assignment.append)
+                builtins.assign_variable(path, assignment.name, assigned_value(path, assignment), assignment.append)
             path.status = status
             return [path]
         if words == ["exec"]:
@@ -438,7 +438,7 @@ def merge_all(paths: list[Path]) -> Path:
     return first
 
 
-def _negated(path: Path, status: Status) -> Status:
+def _negate_status(path: Path, status: Status) -> Status:
     if status.kind == "code":
         return Status("code", 0 if status.code else 1)
     if status.kind == "of":

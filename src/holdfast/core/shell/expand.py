@@ -21,7 +21,7 @@ def capture_name(part: Part) -> str:
     return f"$({id(part)})"
 
 
-def lookup(path: Path, name: str) -> Value | None:
+def lookup_variable(path: Path, name: str) -> Value | None:
     """None when nothing in the command says what the variable holds."""
     if name == "?":
         return Value(status=path.status)
@@ -31,7 +31,7 @@ def lookup(path: Path, name: str) -> Value | None:
     if match and match[1] == "PIPESTATUS":
         return _pipe_status(path, match[2])
     if match:
-        return _element(path.variables.get(match[1]), match[2])
+        return _array_element(path.variables.get(match[1]), match[2])
     value = path.variables.get(name)
     if value is None and name in HOME_LIKE:
         return Value("~")
@@ -44,7 +44,7 @@ def _pipe_status(path: Path, index: str) -> Value:
     return Value(status=members[number]) if -len(members) <= number < len(members) else Value(UNKNOWN)
 
 
-def _element(value: Value | None, index: str) -> Value | None:
+def _array_element(value: Value | None, index: str) -> Value | None:
     if value is not None and value.fields is not None:
         if index in ("@", "*"):
             return value
@@ -55,7 +55,7 @@ def _element(value: Value | None, index: str) -> Value | None:
     return Value(pieces=tuple(piece.through("lines") for piece in value.pieces))
 
 
-def resolve(path: Path, part: Part) -> Value:
+def resolve_part(path: Path, part: Part) -> Value:
     """The value of one expansion."""
     if part.kind == "text":
         return Value(part.text)
@@ -65,7 +65,7 @@ def resolve(path: Path, part: Part) -> Value:
         return Value(status=UNKNOWN_STATUS)
     if part.kind == "unknown":
         return Value(UNKNOWN)
-    value = lookup(path, part.text)
+    value = lookup_variable(path, part.text)
     if part.default is not None:
         return _with_default(path, part, value)
     return Value(UNKNOWN) if value is None else value
@@ -92,13 +92,13 @@ def value_text(value: Value) -> str:
 def expand_word(path: Path, word: Word) -> list[str]:
     """The fields of one word: expansions outside of quotes are split at blanks."""
     if len(word.parts) == 1 and word.parts[0].quoted and _is_list(word.parts[0]):
-        listed = resolve(path, word.parts[0]).fields
+        listed = resolve_part(path, word.parts[0]).fields
         if listed is not None:
             return list(listed)
     fields: list[str] = []
     current, started = "", False
     for part in word.parts:
-        text = part.text if part.kind == "text" else value_text(resolve(path, part))
+        text = part.text if part.kind == "text" else value_text(resolve_part(path, part))
         if part.quoted or part.kind == "text":
             current, started = current + text, started or part.quoted or bool(text)
             continue
@@ -114,7 +114,7 @@ def expand_word(path: Path, word: Word) -> list[str]:
     if started:
         fields.append(current)
     plain = all(part.kind == "text" and not part.quoted for part in word.parts)
-    return list(itertools.chain.from_iterable(map(_braces, fields))) if plain else fields
+    return list(itertools.chain.from_iterable(map(_expand_braces, fields))) if plain else fields
 
 
 def _split_fields(path: Path, text: str) -> list[str]:
@@ -135,7 +135,7 @@ def assigned_value(path: Path, assignment: Assignment) -> Value:
     return Value(UNKNOWN) if assignment.value is None else word_value(path, assignment.value)
 
 
-def _braces(text: str) -> list[str]:
+def _expand_braces(text: str) -> list[str]:
     match = _BRACES.search(text)
     if match is None or text.count("{") > MAX_BRACES:
         return [text]
@@ -147,7 +147,7 @@ def _braces(text: str) -> list[str]:
     else:
         options = inner.split(",")
     results = [f"{text[: match.start()]}{option}{text[match.end() :]}" for option in options]
-    return [done for result in results for done in (_braces(result) if len(results) < MAX_FIELDS else [result])]
+    return [done for result in results for done in (_expand_braces(result) if len(results) < MAX_FIELDS else [result])]
 
 
 def expand_words(path: Path, words: tuple[Word, ...]) -> list[str]:
@@ -156,13 +156,13 @@ def expand_words(path: Path, words: tuple[Word, ...]) -> list[str]:
 
 def word_text(path: Path, word: Word) -> str:
     """The word as one text, as in an assignment or behind a redirection."""
-    return "".join(part.text if part.kind == "text" else value_text(resolve(path, part)) for part in word.parts)
+    return "".join(part.text if part.kind == "text" else value_text(resolve_part(path, part)) for part in word.parts)
 
 
 def word_value(path: Path, word: Word) -> Value:
     """The value an assignment gives: a status or captured output stays what it is."""
     if len(word.parts) == 1:
-        return resolve(path, word.parts[0])
+        return resolve_part(path, word.parts[0])
     if any(part.kind != "text" for part in word.parts):
         pieces = word_pieces(path, word)
         if any(piece.invocation >= 0 or piece.status for piece in pieces):
@@ -174,17 +174,17 @@ def word_pieces(path: Path, word: Word) -> Pieces:
     """The word as it is printed by `echo`."""
     pieces: list[Piece] = []
     for part in word.parts:
-        value = resolve(path, part)
+        value = resolve_part(path, part)
         if value.status is not None:
             pieces.append(Piece(text=value_text(value)) if value.status.kind == "code" else Piece(status=value.status))
         elif value.pieces:
-            pieces += value.pieces if part.quoted else [_unquoted(piece) for piece in value.pieces]
+            pieces += value.pieces if part.quoted else [_unquoted_piece(piece) for piece in value.pieces]
         elif value.text:
             pieces.append(Piece(text=value.text))
     return tuple(pieces)
 
 
-def _unquoted(piece: Piece) -> Piece:
+def _unquoted_piece(piece: Piece) -> Piece:
     """Outside of quotes the lines of captured output are joined; a single line is left as it is."""
     one_line = "tail1" in piece.filters
     return piece if piece.invocation < 0 or one_line else piece.through("rewritten")
@@ -195,7 +195,7 @@ def status_of(path: Path, text: str, word: Word | None) -> Status:
     if text.lstrip("-").isdecimal():
         return Status("code", int(text) % 256)
     if word is not None and len(word.parts) == 1:
-        value = resolve(path, word.parts[0])
+        value = resolve_part(path, word.parts[0])
         if value.status is not None:
             return value.status
     return Status("unknown")

@@ -74,7 +74,7 @@ def always_succeeds(words: list[str]) -> bool:
     return words[0].rpartition("/")[2] in _ALWAYS_SUCCEED
 
 
-def operands(words: list[str]) -> list[str]:
+def filter_operands(words: list[str]) -> list[str]:
     """The files a filter is given. The pattern of `grep` and the script of `sed` are none."""
     name = words[0].rpartition("/")[2]
     takes = _VALUE_FLAGS.get(name, "").split()

@@ -28,7 +28,7 @@ SUCCESS = Status("code", 0)
 UNKNOWN_STATUS = Status("unknown")
 
 
-def known(code: int) -> Status:
+def known_status(code: int) -> Status:
     return Status("code", code)
 
 
@@ -145,12 +145,12 @@ class Streams(msgspec.Struct, frozen=True):
     stderr: str = STDERR
 
 
-def split(path: Path, status: Status) -> tuple[list[Path], list[Path]]:
+def split_path(path: Path, status: Status) -> tuple[list[Path], list[Path]]:
     """The path where `status` is zero and the one where it is not; either list may be empty."""
     if status.kind == "code":
         return ([path], []) if status.code == 0 else ([], [path])
     if status.kind == "not":
-        failed, succeeded = split(path, Status("of", invocation=status.invocation))
+        failed, succeeded = split_path(path, Status("of", invocation=status.invocation))
         return succeeded, failed
     if status.kind == "all":
         return _split_all(path, status.members)
@@ -170,15 +170,15 @@ def _split_all(path: Path, members: tuple[Status, ...]) -> tuple[list[Path], lis
     if not open_members:
         return [path], []
     if len(open_members) == 1:
-        return split(path, open_members[0])
+        return split_path(path, open_members[0])
     other = path.clone()
     good: list[Path] = [path]
     for member in open_members:
-        good = [zero for one in good for zero in split(one, member)[0]]
+        good = [zero for one in good for zero in split_path(one, member)[0]]
     return good, [other]
 
 
-def merge(paths: list[Path], limit: int) -> list[Path]:
+def merge_paths(paths: list[Path], limit: int) -> list[Path]:
     """Paths that differ only in what is assumed become one that assumes less, when there are too many."""
     if len(paths) <= limit:
         return paths
@@ -189,11 +189,11 @@ def merge(paths: list[Path], limit: int) -> list[Path]:
         if same_path is None:
             merged[key] = path
         else:
-            _join(same_path, path)
+            _join_paths(same_path, path)
     return list(merged.values())
 
 
-def _join(path: Path, other: Path) -> None:
+def _join_paths(path: Path, other: Path) -> None:
     path.assumed = {k: v for k, v in path.assumed.items() if other.assumed.get(k) == v}
     both = path.ran.keys() | other.ran.keys()
     path.ran = {k: path.ran.get(k, False) and other.ran.get(k, False) for k in both}

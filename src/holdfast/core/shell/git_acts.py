@@ -59,17 +59,17 @@ class _Parsed(msgspec.Struct):
 
 def git_acts(commands: list[ShellCommand], output: str) -> list[GitAct]:
     acts: list[GitAct] = []
-    parsed = [(command, git_call) for command in commands if (git_call := _parse(command))]
+    parsed = [(command, git_call) for command in commands if (git_call := _parse_git(command))]
     counts: dict[str, int] = {}
     for _command, git_call in parsed:
         counts[git_call.verb] = counts.get(git_call.verb, 0) + 1
     for command, git_call in parsed:
         shown = output if command.visible and counts[git_call.verb] == 1 else ""
-        acts.append(GitAct(git_call.verb, _effective(command, git_call, shown)))
+        acts.append(GitAct(git_call.verb, _took_effect(command, git_call, shown)))
     return acts
 
 
-def _parse(command: ShellCommand) -> _Parsed | None:
+def _parse_git(command: ShellCommand) -> _Parsed | None:
     words = command.words
     if words[0].rpartition("/")[2] != "git" or command.invocation.shadowed:
         return None
@@ -89,7 +89,7 @@ def _parse(command: ShellCommand) -> _Parsed | None:
     return _Parsed(_USUAL_ALIASES.get(verb, verb.replace(UNKNOWN, "?")), arguments, guessed=True)
 
 
-def _effective(command: ShellCommand, git_call: _Parsed, output: str) -> bool | None:
+def _took_effect(command: ShellCommand, git_call: _Parsed, output: str) -> bool | None:
     if git_call.verb in READS:
         return False
     if command.ran is Ran.NO or _changes_nothing(git_call):
@@ -104,12 +104,12 @@ def _effective(command: ShellCommand, git_call: _Parsed, output: str) -> bool | 
         return None if git_call.verb in ("pull", "stash", "rebase", "checkout", "apply", "am", "merge") else False
     if command.ran is not Ran.YES or command.exit_code is None:
         return None
-    return _succeeded(git_call, output)
+    return _effect_of_success(git_call, output)
 
 
 def _changes_nothing(git_call: _Parsed) -> bool:
     """Flags with which a changing verb only looks. Values of other flags are not flags."""
-    words = list(_flags(git_call))
+    words = list(_option_flags(git_call))
     if git_call.verb == "commit":
         return any(w in ("--dry-run", "--porcelain", "--short", "--long", "--help", "-h") for w in words)
     if git_call.verb in ("push", "fetch", "add", "rm", "mv", "clean", "prune"):
@@ -171,7 +171,7 @@ _TAKES_VALUE = {
 }
 
 
-def _flags(git_call: _Parsed) -> list[str]:
+def _option_flags(git_call: _Parsed) -> list[str]:
     takes = _TAKES_VALUE.get(git_call.verb, frozenset())
     flags, skip = [], False
     for word in git_call.arguments:
@@ -185,9 +185,9 @@ def _flags(git_call: _Parsed) -> list[str]:
     return flags
 
 
-def _succeeded(git_call: _Parsed, output: str) -> bool | None:
+def _effect_of_success(git_call: _Parsed, output: str) -> bool | None:
     """The effect of a changing verb that ended well."""
-    words = _flags(git_call)
+    words = _option_flags(git_call)
     if git_call.verb == "commit":
         return True
     if git_call.verb in ("merge", "cherry-pick", "revert", "rebase", "am", "pull"):
@@ -196,7 +196,7 @@ def _succeeded(git_call: _Parsed, output: str) -> bool | None:
         return (
             None
             if git_call.verb in ("rebase", "pull", "merge", "am") and not output
-            else git_call.verb in ("cherry-pick", "revert") or _told(git_call, output)
+            else git_call.verb in ("cherry-pick", "revert") or _effect_in_output(git_call, output)
         )
     if git_call.verb == "push":
         return True if _PUSHED.search(output) else None
@@ -210,7 +210,7 @@ def _succeeded(git_call: _Parsed, output: str) -> bool | None:
     return None
 
 
-def _told(git_call: _Parsed, output: str) -> bool | None:
+def _effect_in_output(git_call: _Parsed, output: str) -> bool | None:
     patterns = {
         "merge": r"^(?:Updating [0-9a-f]+\.\.|Fast-forward|Merge made by)",
         "pull": r"^(?:Updating [0-9a-f]+\.\.|Fast-forward|Merge made by|Successfully rebased)",

@@ -60,7 +60,7 @@ class ShellUnreadable(Exception):
 
 
 @lru_cache(maxsize=1)
-def _parser() -> "Parser":
+def _bash_parser() -> "Parser":
     import tree_sitter
     import tree_sitter_bash
 
@@ -97,7 +97,7 @@ class _Builder:
         self.depth = 0
 
     def build(self, text: str) -> Node:
-        root = _parser().parse(text.encode("utf-8", "replace")).root_node
+        root = _bash_parser().parse(text.encode("utf-8", "replace")).root_node
         if root.has_error:
             raise ShellUnreadable
         if root.descendant_count > MAX_NODES:
@@ -121,7 +121,7 @@ class _Builder:
             raise ShellTooLarge
         try:
             build = _STATEMENTS.get(leaf.type)
-            return build(self, leaf) if build else Unparsed(_text(leaf))
+            return build(self, leaf) if build else Unparsed(_leaf_text(leaf))
         finally:
             self.depth -= 1
 
@@ -153,12 +153,15 @@ class _Builder:
         elements = tuple(self.word(c) for c in value.children if c.is_named) if value and array and plain else None
         word = None if unread else (self.word(value) if value is not None else Word(()))
         return Assignment(
-            _text(name).partition("[")[0] if name else "", word, any(c.type == "+=" for c in leaf.children), elements
+            _leaf_text(name).partition("[")[0] if name else "",
+            word,
+            any(c.type == "+=" for c in leaf.children),
+            elements,
         )
 
     def declaration(self, leaf: "Leaf") -> Node:
         """`export`, `local`, `declare`, `readonly`, `typeset`: a command whose operands may be assignments."""
-        words = [_literal(_text(leaf.children[0]))]
+        words = [_literal_word(_leaf_text(leaf.children[0]))]
         assignments: list[Assignment] = []
         for child in leaf.children[1:]:
             if child.type == "variable_assignment":
@@ -168,7 +171,7 @@ class _Builder:
         return Simple(tuple(words), tuple(assignments), (), leaf.start_point[0])
 
     def unset(self, leaf: "Leaf") -> Node:
-        return Simple(tuple(_literal(_text(child)) for child in leaf.children), (), (), leaf.start_point[0])
+        return Simple(tuple(_literal_word(_leaf_text(child)) for child in leaf.children), (), (), leaf.start_point[0])
 
     def redirected(self, leaf: "Leaf") -> Node:
         body: Node = syntax.NOTHING
@@ -193,9 +196,9 @@ class _Builder:
         descriptor, operator, target = None, "", Word(())
         for child in leaf.children:
             if child.type == "file_descriptor":
-                descriptor = int(_text(child)) if _text(child).isdecimal() else None
+                descriptor = int(_leaf_text(child)) if _leaf_text(child).isdecimal() else None
             elif not child.is_named:
-                operator = operator or _text(child)
+                operator = operator or _leaf_text(child)
             elif not target.parts:
                 target = self.word(child)
         return self._redirect(descriptor, operator, target)
@@ -217,13 +220,13 @@ class _Builder:
         number = int(match[1])
         heredoc = self.heredocs[number] if number < len(self.heredocs) else Heredoc("", True)
         if heredoc.literal or not ("$" in heredoc.body or "`" in heredoc.body):
-            return Redirect(0, "<<", _literal(heredoc.body))
+            return Redirect(0, "<<", _literal_word(heredoc.body))
         return Redirect(0, "<<", self._expanded_body(heredoc.body))
 
     def _expanded_body(self, body: str) -> Word:
         """An unquoted heredoc is expanded like a string in double quotes."""
         quoted = body.replace('"', '\\"')
-        root = _parser().parse(f'x "{quoted}"'.encode("utf-8", "replace")).root_node
+        root = _bash_parser().parse(f'x "{quoted}"'.encode("utf-8", "replace")).root_node
         command = root.children[0] if root.children and not root.has_error else None
         if command is None or len(command.children) != 2 or root.descendant_count > MAX_NODES:
             return Word((Part("unknown"),))
@@ -242,16 +245,16 @@ class _Builder:
                     negated, stage = True, stage.body
                 stages.append(stage)
         merged += [False] * (len(stages) - len(merged))
-        whole = _rebalance(stages[0], tuple(stages[1:]), tuple(merged))
+        whole = _rebalance_pipeline(stages[0], tuple(stages[1:]), tuple(merged))
         return Negation(whole) if negated else whole
 
     def list_(self, leaf: "Leaf") -> Node:
         parts = [child for child in leaf.children if child.type != "comment"]
         if len(parts) < 3:
-            return Unparsed(_text(leaf))
+            return Unparsed(_leaf_text(leaf))
         node = self.statement(parts[0])
         for operator, right in zip(parts[1::2], parts[2::2], strict=False):
-            node = _append(node, operator.type, self.statement(right))
+            node = _append_to_list(node, operator.type, self.statement(right))
         return node
 
     def negation(self, leaf: "Leaf") -> Node:
@@ -279,7 +282,7 @@ class _Builder:
                 if not self._flatten(child, words):
                     return False
             elif child.type not in ("[", "]", "[[", "]]", "((", "))"):
-                words.append(self.word(child) if child.is_named else _literal(_text(child)))
+                words.append(self.word(child) if child.is_named else _literal_word(_leaf_text(child)))
         return len(words) <= 4
 
     def if_(self, leaf: "Leaf") -> Node:
@@ -313,7 +316,9 @@ class _Builder:
         )
         listed = any(child.type == "in" for child in leaf.children) and leaf.children[0].type == "for"
         words = values if listed else (Word((Part("unknown"),)),)
-        return For(_text(variable) if variable else "", words, self.sequence(body.children) if body else syntax.NOTHING)
+        return For(
+            _leaf_text(variable) if variable else "", words, self.sequence(body.children) if body else syntax.NOTHING
+        )
 
     def counting_for(self, leaf: "Leaf") -> Node:
         body = leaf.child_by_field_name("body")
@@ -327,11 +332,11 @@ class _Builder:
     def _case_item(self, leaf: "Leaf") -> tuple[tuple[Word, ...], Node]:
         patterns = [c for n, c in enumerate(leaf.children) if leaf.field_name_for_child(n) == "value" and c.is_named]
         rest = [c for n, c in enumerate(leaf.children) if leaf.field_name_for_child(n) is None]
-        return tuple(_literal(_text(p).strip("'\"")) for p in patterns), self.sequence(rest)
+        return tuple(_literal_word(_leaf_text(p).strip("'\"")) for p in patterns), self.sequence(rest)
 
     def function(self, leaf: "Leaf") -> Node:
         name, body = leaf.child_by_field_name("name"), leaf.child_by_field_name("body")
-        return Function(_text(name) if name else "", self.statement(body) if body else syntax.NOTHING)
+        return Function(_leaf_text(name) if name else "", self.statement(body) if body else syntax.NOTHING)
 
     # ── words ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -347,11 +352,11 @@ class _Builder:
     def parts(self, leaf: "Leaf", quoted: bool) -> list[Part]:
         kind = leaf.type
         if kind in ("word", "number", "variable_name", "test_operator", "regex", "extglob_pattern"):
-            return [Part("text", _ESCAPE.sub(_unescape, _text(leaf)), quoted)]
+            return [Part("text", _ESCAPE.sub(_unescape_match, _leaf_text(leaf)), quoted)]
         if kind == "raw_string":
-            return [Part("text", _text(leaf)[1:-1], True)]
+            return [Part("text", _leaf_text(leaf)[1:-1], True)]
         if kind == "ansi_c_string":
-            return [Part("text", _ANSI_ESCAPE.sub(_unescape_ansi, _text(leaf)[2:-1]), True)]
+            return [Part("text", _ANSI_ESCAPE.sub(_unescape_ansi, _leaf_text(leaf)[2:-1]), True)]
         if kind in ("string", "translated_string", "heredoc_body"):
             return self._string_parts(leaf)
         if kind == "concatenation":
@@ -361,7 +366,7 @@ class _Builder:
         if kind in ("command_substitution", "process_substitution"):
             inner = "substitution" if kind == "command_substitution" else "process"
             return [Part(inner, leaf.children[0].type if leaf.children else "", quoted, self.sequence(leaf.children))]
-        return [Part("number" if kind == "arithmetic_expansion" else "unknown", _text(leaf), quoted)]
+        return [Part("number" if kind == "arithmetic_expansion" else "unknown", _leaf_text(leaf), quoted)]
 
     def _string_parts(self, leaf: "Leaf") -> list[Part]:
         """Text between the children of a string belongs to it too: the grammar leaves blanks out."""
@@ -380,8 +385,8 @@ class _Builder:
 
     def _expansion(self, leaf: "Leaf", quoted: bool) -> Part:
         names = [c for c in leaf.children if c.type in ("variable_name", "special_variable_name", "subscript")]
-        operators = [_text(c) for c in leaf.children if not c.is_named and c.type not in ("$", "${", "}")]
-        name = _text(names[0]) if names else ""
+        operators = [_leaf_text(c) for c in leaf.children if not c.is_named and c.type not in ("$", "${", "}")]
+        name = _leaf_text(names[0]) if names else ""
         if leaf.type == "simple_expansion" or (names and not operators):
             return Part("variable", name, quoted)
         if names and operators[0] in (":-", "-", ":=", "=", ":+", "+") and len(operators) == 1:
@@ -400,7 +405,7 @@ def _string_text(raw: bytes) -> list[Part]:
     return [Part("text", re.sub(r'\\([$`"\\\n])', lambda m: "" if m[1] == "\n" else m[1], text), True)]
 
 
-def _unescape(match: re.Match[str]) -> str:
+def _unescape_match(match: re.Match[str]) -> str:
     return "" if match[1] == "\n" else match[1]
 
 
@@ -410,11 +415,11 @@ def _unescape_ansi(match: re.Match[str]) -> str:
     return chr(int(match[3], 8) % 256) if match[3] else _ANSI_ESCAPES.get(match[4], syntax.UNKNOWN)
 
 
-def _text(leaf: "Leaf") -> str:
+def _leaf_text(leaf: "Leaf") -> str:
     return (leaf.text or b"").decode("utf-8", "replace")
 
 
-def _literal(text: str) -> Word:
+def _literal_word(text: str) -> Word:
     return Word((Part("text", text, True),))
 
 
@@ -422,21 +427,21 @@ def _is_descriptor(word: Word) -> bool:
     return len(word.parts) == 1 and word.parts[0].kind == "text" and word.parts[0].text.rstrip("-").isdecimal()
 
 
-def _rebalance(first: Node, rest: tuple[Node, ...], merged: tuple[bool, ...]) -> Node:
+def _rebalance_pipeline(first: Node, rest: tuple[Node, ...], merged: tuple[bool, ...]) -> Node:
     """The grammar takes `a && b 2>&1 | c` for a pipeline of the list; only `b` is piped."""
     if isinstance(first, AndOr):
-        return AndOr(first.left, first.operator, _rebalance(first.right, rest, merged))
+        return AndOr(first.left, first.operator, _rebalance_pipeline(first.right, rest, merged))
     if isinstance(first, Negation):
-        return Negation(_rebalance(first.body, rest, merged))
+        return Negation(_rebalance_pipeline(first.body, rest, merged))
     if isinstance(first, Pipeline):
         return Pipeline((*first.stages, *rest), (*first.stderr_too[:-1], *merged))
     return Pipeline((first, *rest), merged)
 
 
-def _append(left: Node, operator: str, right: Node) -> Node:
+def _append_to_list(left: Node, operator: str, right: Node) -> Node:
     """Lists group from the left, whatever the grammar nested."""
     if isinstance(right, AndOr):
-        return AndOr(_append(left, operator, right.left), right.operator, right.right)
+        return AndOr(_append_to_list(left, operator, right.left), right.operator, right.right)
     return AndOr(left, operator, right)
 
 

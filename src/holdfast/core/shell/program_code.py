@@ -59,7 +59,7 @@ def read_commands(code: str) -> tuple[list[str], bool]:
     code = inline_constants(code)
     texts = [*literal_texts(code), *_WORDS.findall(code)]
     if _HIDES.search(code):
-        texts += [text for one in texts if (text := _decoded(one))]
+        texts += [text for one in texts if (text := _decode_literal(one))]
     inner = [command for one in texts if _CALL.search(one) for command in literal_texts(inline_constants(one))]
     commands = [text for text in (*texts, *inner) if " " in text.strip()]
     return commands[:MAX_SHOWN], not commands or bool(_HIDES.search(code))
@@ -72,14 +72,14 @@ def shell_of_code(code: str, language: str = "") -> str:
     """
     if language == "sed":
         runs, written = sed_acts([code])
-        return "\n".join([*runs, *(f": > {_quoted(name)}" for name in written)])
+        return "\n".join([*runs, *(f": > {_quote_word(name)}" for name in written)])
     code = inline_constants(_without_comments(code[:MAX_CODE]))
-    arguments = [_arguments(code, match.end()) for match in _CALL.finditer(code)]
-    arguments += [first or _quoted(second) for first, second in _BARE_CALL.findall(code)]
+    arguments = [_call_arguments(code, match.end()) for match in _CALL.finditer(code)]
+    arguments += [first or _quote_word(second) for first, second in _BARE_CALL.findall(code)]
     commands = [text for one in arguments[:MAX_SHOWN] for text in [*literal_texts(one), *_WORDS.findall(one)]]
     lines = [text.replace("\n", " ; ") for text in commands if " " in text.strip()]
     written = [*code_writes(code), *(awk_writes(code) if language == "awk" else ())]
-    lines += [f": > {_quoted(name)}" for name in written if "\n" not in name]
+    lines += [f": > {_quote_word(name)}" for name in written if "\n" not in name]
     return "\n".join(dict.fromkeys(lines[:MAX_SHOWN]))
 
 
@@ -128,7 +128,7 @@ def _without_comments(code: str) -> str:
     return re.sub(r"(?m)^\s*(?:#|//|--\s).*$", "", code)
 
 
-def _arguments(code: str, at: int) -> str:
+def _call_arguments(code: str, at: int) -> str:
     """What stands between the brackets of a call."""
     depth, end = 1, at
     while end < len(code) and depth and end - at < 600:
@@ -162,14 +162,14 @@ def literal_texts(code: str) -> list[str]:
 def _as_command(row: list[str]) -> list[str]:
     """`execvp('make', ['make', 'deploy'])` names the program twice."""
     words = row[1:] if len(row) > 2 and row[0] == row[1] else row
-    return [" ".join(_quoted(word) for word in words)] if len(words) > 1 else []
+    return [" ".join(_quote_word(word) for word in words)] if len(words) > 1 else []
 
 
-def _quoted(word: str) -> str:
+def _quote_word(word: str) -> str:
     return "'" + word.replace("'", "'\\''") + "'"
 
 
-def _decoded(text: str) -> str:
+def _decode_literal(text: str) -> str:
     if len(text) < 8 or not re.fullmatch(r"[A-Za-z0-9+/=]+", text):
         return ""
     try:

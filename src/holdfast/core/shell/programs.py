@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from holdfast.core.shell import conditions
-from holdfast.core.shell.builtins import BUILTINS, positional, set_options, tampering
-from holdfast.core.shell.filters import always_succeeds, classify_filter, operands
+from holdfast.core.shell.builtins import BUILTINS, set_options, set_positional, tampering_reason
+from holdfast.core.shell.filters import always_succeeds, classify_filter, filter_operands
 from holdfast.core.shell.flow import (
     SUCCESS,
     UNKNOWN_STATUS,
@@ -19,9 +19,9 @@ from holdfast.core.shell.flow import (
     Value,
 )
 from holdfast.core.shell.parse import ShellTooLarge, ShellUnreadable
-from holdfast.core.shell.redirects import join
+from holdfast.core.shell.redirects import join_path
 from holdfast.core.shell.syntax import UNKNOWN, Node, Simple
-from holdfast.core.shell.wrappers import ASSIGNMENT, unwrap
+from holdfast.core.shell.wrappers import ASSIGNMENT, unwrap_command
 
 if TYPE_CHECKING:
     from holdfast.core.shell.execute import Executor
@@ -72,7 +72,7 @@ def run_call(executor: "Executor", call: Call, path: Path) -> list[Path]:
         return builtin(executor, call, path)
     if name in ("test", "[") and of_the_shell:
         words = call.node.words[call.offset + 1 :]
-        path.status = conditions.evaluate(path, words[:-1] if name == "[" else words)
+        path.status = conditions.evaluate_test(path, words[:-1] if name == "[" else words)
         return [path]
     return _run_program(executor, call, path)
 
@@ -88,26 +88,26 @@ def _alias_text(path: Path, name: str, line: int) -> str | None:
 
 def _run_alias(executor: "Executor", call: Call, path: Path, text: str) -> list[Path]:
     if "expand_aliases" not in path.options:
-        executor.run_later.append(" ".join([text, *(_quote(word) for word in call.words[1:])]))
+        executor.run_later.append(" ".join([text, *(_quote_word(word) for word in call.words[1:])]))
         path.tampered = path.tampered or f"{call.words[0]} may be an alias"
         path.aliases = {k: v for k, v in path.aliases.items() if k != call.words[0]}
         return run_call(executor, call, path)
-    _record(executor, call, path, shadowed=True)
-    words = " ".join([text, *(_quote(word) for word in call.words[1:])])
+    _record_invocation(executor, call, path, shadowed=True)
+    words = " ".join([text, *(_quote_word(word) for word in call.words[1:])])
     without = {k: v for k, v in path.aliases.items() if k != call.words[0]}
     path.aliases = without
     return executor.run(executor.parse(words), path, call.streams, True)
 
 
-def _quote(word: str) -> str:
+def _quote_word(word: str) -> str:
     return "'" + word.replace("'", "'\\''") + "'"
 
 
 def _run_function(executor: "Executor", call: Call, path: Path) -> list[Path]:
     name = call.words[0]
-    _record(executor, call, path, shadowed=True)
+    _record_invocation(executor, call, path, shadowed=True)
     before, outer = path.variables, executor.context
-    positional(path, call.words[1:])
+    set_positional(path, call.words[1:])
     executor.context = (*outer, id(call.node))
     paths = executor.run(path.functions[name], path, call.streams, call.checked)
     executor.context = outer
@@ -125,7 +125,7 @@ def _run_program(executor: "Executor", call: Call, path: Path) -> list[Path]:
     if _starts_nothing(call):
         path.status = SUCCESS
         return [path]
-    unwrapped = unwrap(call.words)
+    unwrapped = unwrap_command(call.words)
     if unwrapped is not None:
         if len(call.wrappers) >= MAX_WRAPPERS:
             raise ShellTooLarge
@@ -158,7 +158,7 @@ def _starts_nothing(call: Call) -> bool:
 def _run_inside(executor: "Executor", call: Call, path: Path, directory: str) -> list[Path]:
     before = path.cwd
     if directory:
-        path.cwd = join(path.cwd, directory)
+        path.cwd = join_path(path.cwd, directory)
     paths = run_call(executor, call, path)
     for one in paths:
         if directory:
@@ -171,35 +171,35 @@ def _run_inside(executor: "Executor", call: Call, path: Path, directory: str) ->
 
 
 def _run_plain(executor: "Executor", call: Call, path: Path) -> list[Path]:
-    invocation = _record(executor, call, path)
+    invocation = _record_invocation(executor, call, path)
     if call.uncertain:
         path.ran[invocation.index] = False
     how = classify_filter(call.words)
     streams = call.streams
     if how is not None and not any(
-        word.startswith(("-i", "--in-place", "-pi")) for word in call.words[1:] if _edits(call.words)
+        word.startswith(("-i", "--in-place", "-pi")) for word in call.words[1:] if _edits_text(call.words)
     ):
-        path.write(streams.stdout, _filtered(executor, call, path, how, invocation.index))
-        known_input = all(executor.file_name(path, file) in path.outputs for file in operands(call.words))
-        path.status = SUCCESS if always_succeeds(call.words) and known_input else _status(invocation)
+        path.write(streams.stdout, _filtered_pieces(executor, call, path, how, invocation.index))
+        known_input = all(executor.file_name(path, file) in path.outputs for file in filter_operands(call.words))
+        path.status = SUCCESS if always_succeeds(call.words) and known_input else _invocation_status(invocation)
         _write_copies(executor, call, path)
         return [path]
     _spoil_files(executor, call, path)
     mine = Piece(invocation.index)
     path.write(streams.stdout, (mine,))
     path.write(streams.stderr, (mine,))
-    path.status = _status(invocation)
+    path.status = _invocation_status(invocation)
     return [path]
 
 
-def _status(invocation: Invocation) -> Status:
+def _invocation_status(invocation: Invocation) -> Status:
     return Status("of", invocation=invocation.index)
 
 
-def _filtered(executor: "Executor", call: Call, path: Path, how: str, index: int) -> Pieces:
+def _filtered_pieces(executor: "Executor", call: Call, path: Path, how: str, index: int) -> Pieces:
     """What comes out of a filter: its input changed, and text of its own where it reads unknown files."""
     name = call.words[0].rpartition("/")[2]
-    files = [] if name == "tee" else operands(call.words)
+    files = [] if name == "tee" else filter_operands(call.words)
     if not files:
         pieces = call.streams.stdin
         if pieces is None:
@@ -214,7 +214,7 @@ def _filtered(executor: "Executor", call: Call, path: Path, how: str, index: int
     return tuple(piece.through(how) for piece in pieces)
 
 
-def _edits(words: list[str]) -> bool:
+def _edits_text(words: list[str]) -> bool:
     return words[0].rpartition("/")[2] in ("sed", "gsed", "perl", "awk", "gawk", "sort")
 
 
@@ -230,18 +230,18 @@ def _spoil_files(executor: "Executor", call: Call, path: Path) -> None:
 def _write_copies(executor: "Executor", call: Call, path: Path) -> None:
     if call.words[0].rpartition("/")[2] != "tee":
         return
-    for file in operands(call.words):
+    for file in filter_operands(call.words):
         name = executor.file_name(path, file)
         old = path.outputs.get(name, ()) if "-a" in call.words else ()
         path.outputs[name] = old + (call.streams.stdin or (Piece(text=UNKNOWN),))
 
 
-def _record(executor: "Executor", call: Call, path: Path, shadowed: bool = False) -> Invocation:
+def _record_invocation(executor: "Executor", call: Call, path: Path, shadowed: bool = False) -> Invocation:
     environment = {name: path.variables[name].text for name in path.exported if name in path.variables}
     environment |= call.environment
     tampered = path.tampered
     for name, value in call.environment.items():
-        tampered = tampered or tampering(name, value)
+        tampered = tampered or tampering_reason(name, value)
     made = Invocation(
         -1,
         call.words,
@@ -319,7 +319,7 @@ def _run_nested(
     zeroth: str = "",
 ) -> list[Path]:
     """A new shell: functions and options are not handed down, the folder and exported variables are."""
-    node = _parsed(executor, text)
+    node = _parse_or_none(executor, text)
     if node is None:
         return _run_plain(executor, call, path)
     before = path.clone()
@@ -328,16 +328,16 @@ def _run_nested(
     path.variables = {k: v for k, v in path.variables.items() if k in path.exported or k.startswith("$(")}
     for name, value in call.environment.items():
         path.variables[name] = Value(value)
-        path.tampered = path.tampered or tampering(name, value)
+        path.tampered = path.tampered or tampering_reason(name, value)
     path.exported |= frozenset(call.environment)
-    positional(path, arguments)
+    set_positional(path, arguments)
     if zeroth:
         path.variables = {**path.variables, "0": Value(zeroth)}
     outer = executor.context
     executor.context = (*outer, id(call.node))
     if call.repeated:
         executor.looping += 1
-    paths = [done for one in executor.run(node, path, call.streams) for done in finish(executor, one)]
+    paths = [done for one in executor.run(node, path, call.streams) for done in finish_shell(executor, one)]
     if call.repeated:
         executor.looping -= 1
     executor.context = outer
@@ -348,7 +348,7 @@ def _run_nested(
     return paths
 
 
-def _parsed(executor: "Executor", text: str | None) -> Node | None:
+def _parse_or_none(executor: "Executor", text: str | None) -> Node | None:
     if text is None:
         return None
     try:
@@ -357,7 +357,7 @@ def _parsed(executor: "Executor", text: str | None) -> Node | None:
         return None
 
 
-def finish(executor: "Executor", path: Path) -> list[Path]:
+def finish_shell(executor: "Executor", path: Path) -> list[Path]:
     """The end of a shell: its EXIT trap runs and may give another status."""
     trap, status = path.trap, path.status
     if trap is None:
@@ -371,4 +371,4 @@ def finish(executor: "Executor", path: Path) -> list[Path]:
     return paths
 
 
-__all__ = ["ASSIGNMENT", "Call", "finish", "run_call"]
+__all__ = ["ASSIGNMENT", "Call", "finish_shell", "run_call"]

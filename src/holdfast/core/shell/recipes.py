@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.core.shell.redirects import join
+from holdfast.core.shell.redirects import join_path
 
 ReadText = Callable[[str], str]
 """The text of a file; empty when it cannot be read."""
@@ -37,25 +37,25 @@ def read_recipe(runner: str, target: str, folder: str, read: ReadText, makefile:
     """Shell text; empty where the file or the recipe is not there. `target` is empty for the one that is the default."""
 
     def first(*names: str) -> str:
-        return next((text for name in names if (text := read(join(folder, name)))), "")
+        return next((text for name in names if (text := read(join_path(folder, name)))), "")
 
     if runner in ("make", "gmake"):
-        text = read(join(folder, makefile)) if makefile else first(*MAKE_FILES)
+        text = read(join_path(folder, makefile)) if makefile else first(*MAKE_FILES)
         return make_recipe(_with_includes(text, folder, read), target, makefile)
     if runner == "just":
         return _just_recipe(first(*_JUST_FILES), target)
     if runner in ("task", "go-task"):
         return _task_recipe(first(*_TASK_FILES), target)
     if runner in _SCRIPTS_OF_PACKAGE:
-        return _package_scripts(_json(first("package.json")).get("scripts"), target)
+        return _package_scripts(_parse_json(first("package.json")).get("scripts"), target)
     if runner == "deno":
-        return _shell_text(_json(first("deno.json", "deno.jsonc")).get("tasks"), target)
+        return _shell_text(_parse_json(first("deno.json", "deno.jsonc")).get("tasks"), target)
     if runner == "composer":
-        return _shell_text(_json(first("composer.json")).get("scripts"), target)
+        return _shell_text(_parse_json(first("composer.json")).get("scripts"), target)
     if runner in ("poe", "pdm", "hatch", "taskipy", "rye"):
-        return _pyproject_recipe(_toml(first("pyproject.toml")), target)
+        return _pyproject_recipe(_parse_toml(first("pyproject.toml")), target)
     if runner == "mise":
-        return _shell_text(_toml(first("mise.toml", ".mise.toml")).get("tasks"), target)
+        return _shell_text(_parse_toml(first("mise.toml", ".mise.toml")).get("tasks"), target)
     return _code_block(first(*_CODE_FILES), target)
 
 
@@ -83,12 +83,12 @@ def is_source_of(key: str, file: str) -> bool:
         return False
     _, folder, _, *makefile = rest.split("\0")
     names = makefile or RECIPE_FILES
-    return any(file == join(folder, name) for name in names)
+    return any(file == join_path(folder, name) for name in names)
 
 
 def _with_includes(text: str, folder: str, read: ReadText) -> str:
     for name in _INCLUDE.findall(text)[:MAX_INCLUDES]:
-        text += "\n" + read(join(folder, name))
+        text += "\n" + read(join_path(folder, name))
     return text
 
 
@@ -138,7 +138,7 @@ def parse_make(words: list[str], cwd: str = "") -> MakeCall:
 def _take_make_word(call: MakeCall, word: str, following: str) -> None:
     _, equals, value = word.partition("=")
     if word in ("-C", "--directory") or word.startswith("--directory="):
-        call.folder = join(call.folder, value if equals else following)
+        call.folder = join_path(call.folder, value if equals else following)
     elif word in ("-f", "--file", "--makefile"):
         call.makefile = following
     elif word.startswith(("--file=", "--makefile=")):
@@ -257,7 +257,7 @@ def _code_block(text: str, target: str) -> str:
     return shell_of_code("\n".join(body))
 
 
-def _json(text: str) -> dict[str, Any]:
+def _parse_json(text: str) -> dict[str, Any]:
     try:
         document = msgspec.json.decode(text or b"{}")
     except msgspec.DecodeError:
@@ -265,7 +265,7 @@ def _json(text: str) -> dict[str, Any]:
     return document if isinstance(document, dict) else {}
 
 
-def _toml(text: str) -> dict[str, Any]:
+def _parse_toml(text: str) -> dict[str, Any]:
     import tomllib
 
     try:

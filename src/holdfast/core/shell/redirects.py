@@ -7,7 +7,7 @@ from holdfast.core.shell.flow import NULL, STDOUT, Path, Piece, Pieces, Streams
 from holdfast.core.shell.syntax import UNKNOWN, Redirect, Simple
 
 
-def join(cwd: str, name: str) -> str:
+def join_path(cwd: str, name: str) -> str:
     """`name` seen from `cwd`, without `.` and `..` where they can be resolved."""
     if not name or UNKNOWN in cwd:
         return UNKNOWN if UNKNOWN in cwd and not name.startswith(("/", "~")) else name or cwd
@@ -18,13 +18,13 @@ def join(cwd: str, name: str) -> str:
 
 def file_name(path: Path, name: str) -> str:
     """The sink of a file as named at this point; a process substitution is a sink already."""
-    return name if name.startswith("&$(") else join(path.cwd, name)
+    return name if name.startswith("&$(") else join_path(path.cwd, name)
 
 
 def apply_redirect(path: Path, redirect: Redirect, streams: Streams) -> Streams:
     stdin, stdout, stderr = streams.stdin, streams.stdout, streams.stderr
     if redirect.descriptor == 0 or redirect.operator.startswith("<"):
-        return Streams(_input(path, redirect), stdout, stderr)
+        return Streams(_input_pieces(path, redirect), stdout, stderr)
     if redirect.operator == ">&":
         number = word_text(path, redirect.target)
         source = {"1": stdout, "2": stderr}.get(number, NULL)
@@ -39,7 +39,7 @@ def apply_redirect(path: Path, redirect: Redirect, streams: Streams) -> Streams:
     )
 
 
-def _input(path: Path, redirect: Redirect) -> Pieces:
+def _input_pieces(path: Path, redirect: Redirect) -> Pieces:
     if redirect.operator in ("<<", "<<<"):
         value = word_value(path, redirect.target)
         pieces = value.pieces or (Piece(text=value_text(value)),)

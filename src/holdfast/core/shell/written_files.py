@@ -6,7 +6,7 @@ from collections.abc import Callable
 from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand
 from holdfast.core.shell.flow import TERMINAL, Pieces
 from holdfast.core.shell.program_code import CODE_FLAGS, INTERPRETER, awk_writes, code_writes, sed_acts
-from holdfast.core.shell.redirects import join
+from holdfast.core.shell.redirects import join_path
 from holdfast.core.shell.syntax import UNKNOWN
 
 MAX_FILES = 200
@@ -69,7 +69,7 @@ def written_files(analysis: Analysis, text: str) -> list[str]:
     for command in analysis.commands:
         if command.ran is not Ran.NO:
             for name in (*command.invocation.writes, *_expand_found(_program_writes(command), text)):
-                files[join(command.invocation.cwd, name)] = None
+                files[join_path(command.invocation.cwd, name)] = None
     return [name for name in files if _is_file(name)][:MAX_FILES]
 
 
@@ -89,7 +89,7 @@ def _written_where(analysis: Analysis, counts: Callable[[int], bool]) -> list[st
     found = [name for before, name in analysis.redirected if counts(before)]
     for command in analysis.commands:
         if command.ran is not Ran.NO and counts(command.invocation.index):
-            found += [join(command.invocation.cwd, name) for name in _program_writes(command)]
+            found += [join_path(command.invocation.cwd, name) for name in _program_writes(command)]
     return [name for name in dict.fromkeys(found) if _is_file(name)][:MAX_FILES]
 
 
@@ -108,27 +108,32 @@ def _program_writes(command: ShellCommand) -> list[str]:
     if name == "git":
         return _git_writes(words, command.invocation.stdin)
     if name in ("patch", "apply_patch", "applypatch"):
-        return [*_operands(words)[:1], *patched_files(_text(command.invocation.stdin) + "\n".join(words[1:]))]
+        return [
+            *_plain_operands(words)[:1],
+            *patched_files(_literal_text(command.invocation.stdin) + "\n".join(words[1:])),
+        ]
     if name in _ALL_OPERANDS:
-        return _operands(words)
+        return _plain_operands(words)
     if name == "ln":
         # A hard link is another name of the same content: whoever writes to one writes to both.
-        return _operands(words)[-1:] if any("s" in w for w in words[1:] if w[:1] == "-") else _operands(words)
+        return (
+            _plain_operands(words)[-1:] if any("s" in w for w in words[1:] if w[:1] == "-") else _plain_operands(words)
+        )
     if name in _WITHOUT_FIRST:
-        return _operands(words)[1:]
+        return _plain_operands(words)[1:]
     if name in _FORMATTERS or name == "sd":
         return _formatted_files(name, words)
     if name in _LAST_OPERAND:
         target = [words[i + 1] for i, w in enumerate(words[:-1]) if w in _TARGET_FLAGS]
-        return target or (_operands(words)[-1:] if len(_operands(words)) > 1 else [])
+        return target or (_plain_operands(words)[-1:] if len(_plain_operands(words)) > 1 else [])
     if name in _IN_PLACE and any(_IN_PLACE_FLAG.match(word) for word in words[1:]):
         return _in_place_files(words)
     if name in ("awk", "gawk", "mawk"):
-        return _operands(words)[2:] if "inplace" in words else awk_writes(" ".join(words[1:]))
+        return _plain_operands(words)[2:] if "inplace" in words else awk_writes(" ".join(words[1:]))
     if name in ("sed", "gsed"):
         return sed_acts(words[1:])[1]
     if name == "find" and "-delete" in words:
-        return [f"{root.rstrip('/')}/**" for root in _operands(words[: words.index("-delete")])[:1]]
+        return [f"{root.rstrip('/')}/**" for root in _plain_operands(words[: words.index("-delete")])[:1]]
     if name == "dd":
         return [word[3:] for word in words if word.startswith("of=")]
     if name in ("tar", "bsdtar") and any(re.match(r"^-?[a-zA-Z]*x|^--extract", w) for w in words[1:2]):
@@ -145,7 +150,7 @@ def _program_writes(command: ShellCommand) -> list[str]:
     return []
 
 
-def _operands(words: list[str]) -> list[str]:
+def _plain_operands(words: list[str]) -> list[str]:
     """Words that are no options; what follows `--` never is one."""
     operands, plain = [], False
     for word in words[1:]:
@@ -162,7 +167,7 @@ def _formatted_files(name: str, words: list[str]) -> list[str]:
         return []
     if name != "sd" and not any(_FORMATTERS[name].search(word) for word in words[1:]):
         return []
-    operands = [word for word in _operands(words) if word not in _FORMATTER_VERBS]
+    operands = [word for word in _plain_operands(words) if word not in _FORMATTER_VERBS]
     operands = operands[2:] if name == "sd" else operands[1:] if name == "yq" else operands
     folders = [word.partition("=")[2] for word in words if word.startswith("-chdir=")]
     return [word for word in (*operands, *folders) if word.strip("./*")]
@@ -170,7 +175,7 @@ def _formatted_files(name: str, words: list[str]) -> list[str]:
 
 def _in_place_files(words: list[str]) -> list[str]:
     """The first word that is no option is the program, also behind `-e`. Without files: those that `xargs` hands on."""
-    return _operands(words)[1:] or ["{}"]
+    return _plain_operands(words)[1:] or ["{}"]
 
 
 def _expand_found(names: list[str], text: str) -> list[str]:
@@ -204,19 +209,23 @@ def _git_writes(words: list[str], stdin: Pieces | None) -> list[str]:
         at += 2 if words[at] in ("-C", "-c", "--git-dir", "--work-tree") else 1
     verb, rest = words[at] if at < len(words) else "", words[at:]
     if verb == "checkout-index":
-        return _operands(rest)
+        return _plain_operands(rest)
     if verb in ("apply", "am"):
-        return patched_files(_text(stdin)) if not any(w in ("--check", "--stat", "--numstat") for w in rest) else []
+        return (
+            patched_files(_literal_text(stdin))
+            if not any(w in ("--check", "--stat", "--numstat") for w in rest)
+            else []
+        )
     if verb not in _GIT_WRITES:
         return []
     if verb == "checkout":
         return rest[rest.index("--") + 1 :] if "--" in rest else []
     if verb == "restore" and "--staged" in rest and "--worktree" not in rest:
         return []
-    return _operands(rest)
+    return _plain_operands(rest)
 
 
-def _text(pieces: Pieces | None) -> str:
+def _literal_text(pieces: Pieces | None) -> str:
     return "".join(piece.text for piece in pieces or () if piece.invocation < 0 and not piece.filters)
 
 
@@ -225,5 +234,5 @@ def code_of(command: ShellCommand) -> str:
     words = command.words
     code_texts = [words[i + 1] for i, word in enumerate(words[:-1]) if word in CODE_FLAGS]
     if not code_texts and (len(words) == 1 or words[1] == "-"):
-        code_texts = [_text(command.invocation.stdin)]
+        code_texts = [_literal_text(command.invocation.stdin)]
     return "\n".join(code_texts)

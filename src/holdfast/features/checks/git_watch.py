@@ -44,19 +44,23 @@ class Place(msgspec.Struct, frozen=True):
 
     @property
     def branch(self) -> str:
-        return _text(os.path.join(self.own, "HEAD")).partition("ref: refs/heads/")[2].strip()
+        return _file_text(os.path.join(self.own, "HEAD")).partition("ref: refs/heads/")[2].strip()
 
     @property
     def head(self) -> str:
         """The commit that is checked out; empty before the first one, or where it is not found."""
-        text = _text(os.path.join(self.own, "HEAD")).strip()
+        text = _file_text(os.path.join(self.own, "HEAD")).strip()
         if not text.startswith("ref: "):
             return text[:64]
         name = text[5:]
-        return _text(os.path.join(self.shared, name)).strip()[:64] or self._packed(name) if _plain(name) else ""
+        return (
+            _file_text(os.path.join(self.shared, name)).strip()[:64] or self._packed(name)
+            if _is_plain_name(name)
+            else ""
+        )
 
     def _packed(self, name: str) -> str:
-        for line in _text(os.path.join(self.shared, "packed-refs"), 4 << 20).splitlines():
+        for line in _file_text(os.path.join(self.shared, "packed-refs"), 4 << 20).splitlines():
             if line.endswith(f" {name}"):
                 return line.partition(" ")[0]
         return ""
@@ -118,10 +122,10 @@ class GitWatch:
 def _read_files(worktree: Place) -> GitFiles:
     logs = os.path.join(worktree.shared, "logs", "refs")
     return GitFiles(
-        _text(os.path.join(worktree.own, "HEAD")),
-        _stamp(os.path.join(worktree.own, "logs", "HEAD")),
+        _file_text(os.path.join(worktree.own, "HEAD")),
+        _file_stamp(os.path.join(worktree.own, "logs", "HEAD")),
         _stamps_below(os.path.join(logs, "remotes")),
-        _stamp(os.path.join(logs, "stash")),
+        _file_stamp(os.path.join(logs, "stash")),
     )
 
 
@@ -173,7 +177,7 @@ def _remote_acts(worktree: Place, last: GitFiles, now: GitFiles) -> list[GitLogE
     return acts
 
 
-def _stamp(path: str) -> Stamp:
+def _file_stamp(path: str) -> Stamp:
     try:
         file_stat = os.stat(path)
     except OSError:
@@ -193,7 +197,7 @@ def _stamps_below(folder: str) -> dict[str, Stamp]:
                     if entry.is_dir(follow_symlinks=False):
                         folders.append(name)
                     else:
-                        stamps[name] = _stamp(entry.path)
+                        stamps[name] = _file_stamp(entry.path)
         except OSError:
             continue
     return stamps
@@ -208,9 +212,9 @@ def _bytes_from(path: str, start: int) -> bytes:
         return b""
 
 
-def _text(path: str, size: int = 4_096) -> str:
+def _file_text(path: str, size: int = 4_096) -> str:
     return read_head(path, size).decode("utf-8", "replace")
 
 
-def _plain(name: str) -> bool:
+def _is_plain_name(name: str) -> bool:
     return ".." not in name.split("/") and not name.startswith("/")

@@ -84,7 +84,7 @@ def _watch_places(call: WatchCall, worktrees: dict[str, Place]) -> None:
 
     staged = {root: _staged_digest(worktree) for root, worktree in worktrees.items()}
     changes = watch(
-        *_folders(worktrees.values()), watch_filter=lambda _change, path: os.path.basename(path) in TELLING,
+        *_watched_folders(worktrees.values()), watch_filter=lambda _change, path: os.path.basename(path) in TELLING,
         stop_event=_Until(call, worktrees), step=STEP_MS, debounce=DEBOUNCE_MS, rust_timeout=FIRST_MS,
         yield_on_timeout=True, recursive=False, raise_interrupt=False,
     )  # fmt: skip
@@ -94,13 +94,13 @@ def _watch_places(call: WatchCall, worktrees: dict[str, Place]) -> None:
     for changed in changes:
         touched = {os.path.dirname(path) for _change, path in changed}
         for root, worktree in worktrees.items():
-            if root in waiting or touched & set(_folders([worktree])):
-                _notice(call, worktree, staged)
+            if root in waiting or touched & set(_watched_folders([worktree])):
+                _notice_change(call, worktree, staged)
         waiting.clear()
         OBSERVER.remember_folders()
 
 
-def _notice(call: WatchCall, worktree: Place, staged: dict[str, str]) -> None:
+def _notice_change(call: WatchCall, worktree: Place, staged: dict[str, str]) -> None:
     """`git status` in an editor rewrites the index too: only what is staged counts."""
     before, now = staged.get(worktree.root, ""), _staged_digest(worktree)
     staged[worktree.root] = now
@@ -116,16 +116,16 @@ def _live_places() -> dict[str, Place]:
     return {root: live.place for root, live in OBSERVER.live_worktrees(now).items()}
 
 
-def _folders(worktrees: Iterable[Place]) -> list[str]:
+def _watched_folders(worktrees: Iterable[Place]) -> list[str]:
     folders = [folder for worktree in worktrees for folder in (worktree.own, os.path.join(worktree.own, "logs"))]
     return [folder for folder in dict.fromkeys(folders) if os.path.isdir(folder)]
 
 
 def _staged_digest(worktree: Place) -> str:
     """Of every path, mode and content in the index; empty where git does not tell it in time."""
-    argv = git.argv("ls-files", "-z", "--stage")
+    argv = git.git_argv("ls-files", "-z", "--stage")
     try:
-        ran = run_briefly(argv, cwd=worktree.root, env=git.environment(os.environ), timeout=INDEX_S)
+        ran = run_briefly(argv, cwd=worktree.root, env=git.git_environment(os.environ), timeout=INDEX_S)
     except OSError:
         return ""
     return hashlib.blake2b(ran.out, digest_size=16).hexdigest() if ran.code == 0 and not ran.timed_out else ""

@@ -18,7 +18,7 @@ from holdfast.features.checks.git_watch import Place, find_place
 from holdfast.features.checks.observe import ShellResult
 from holdfast.features.checks.runners.attribution import Candidate, Output, attribute_reports, clean_output, read_all
 from holdfast.features.checks.runners.entries import RepositoryFiles, read_recipe, recognise_entry, runs_tests_by_hook
-from holdfast.features.checks.runners.recognise import recognise
+from holdfast.features.checks.runners.recognise import recognise_runner
 from holdfast.features.checks.runners.reports import add_report
 from holdfast.features.checks.verdicts import judge_entry, judge_runner
 
@@ -57,7 +57,7 @@ def judge_command(
     candidates = find_candidates(analysis)
     for candidate in candidates:
         candidate.status_told = exit_code is not None
-    writes = [_relative(path, root) for path in written_files(analysis, command)]
+    writes = [_relative_folder(path, root) for path in written_files(analysis, command)]
     if not candidates:
         return Judgement(git=git_acts(analysis.commands, f"{out}\n{err}"), writes=writes, why=NO_TEST_RUN)
     if len(candidates) > MAX_CANDIDATES:
@@ -66,12 +66,12 @@ def judge_command(
     text = f"{out}\n{err}" if err else out
     output = Output(out, err, reported)
     attribute_reports(candidates, analysis, output)
-    if _narrow(candidates, analysis):
+    if _narrow_analysis(candidates, analysis):
         attribute_reports(candidates, analysis, output)
     if read_file is not None:
         _read_entries(candidates, read_file)
-    checks = [check for candidate in candidates for check in _judge(candidate, root)]
-    proves, why = _conclude(checks)
+    checks = [check for candidate in candidates for check in _judge_candidate(candidate, root)]
+    proves, why = _conclude_tests(checks)
     return Judgement(
         checks=checks,
         proves_tests_pass=proves,
@@ -81,7 +81,7 @@ def judge_command(
     )
 
 
-def _narrow(candidates: list[Candidate], analysis: Analysis) -> bool:
+def _narrow_analysis(candidates: list[Candidate], analysis: Analysis) -> bool:
     """What a trusted summary tells of one run says more of the others: `lint && test` ran the tests, so lint passed."""
     passed_by_index = {
         c.command.invocation.index: c.reports[0].verdict is Verdict.PASSED
@@ -120,7 +120,7 @@ def _read_entries(candidates: list[Candidate], read_file: ReadFile) -> None:
         entry = candidate.entry
         if entry is None or candidate.command.ran is Ran.NO:
             continue
-        recipe = read_recipe(entry.name, entry.target, _folder(candidate), read_file)
+        recipe = read_recipe(entry.name, entry.target, _candidate_folder(candidate), read_file)
         if not recipe:
             continue
         inner = analyse_command(recipe)
@@ -143,17 +143,17 @@ def find_candidates(analysis: Analysis) -> list[Candidate]:
     """The commands that are check tools, or entry points that start some."""
     candidates: list[Candidate] = []
     for command in analysis.commands:
-        candidate = _candidate(command)
+        candidate = _find_candidate(command)
         if candidate is not None:
             candidates.append(candidate)
     return candidates
 
 
-def _candidate(command: ShellCommand) -> Candidate | None:
+def _find_candidate(command: ShellCommand) -> Candidate | None:
     words = command.words
     if UNKNOWN in words[0]:
         return None
-    match = recognise(words, command.invocation.environment)
+    match = recognise_runner(words, command.invocation.environment)
     if match is not None and not runs_tests_by_hook(match):
         return Candidate(command=command, match=match)
     entry = recognise_entry(command)
@@ -162,12 +162,14 @@ def _candidate(command: ShellCommand) -> Candidate | None:
     return Candidate(command=command, entry=entry)
 
 
-def _judge(candidate: Candidate, root: str) -> list[Check]:
+def _judge_candidate(candidate: Candidate, root: str) -> list[Check]:
     checks = judge_runner(candidate) if candidate.match else judge_entry(candidate)
-    return [msgspec.structs.replace(check, dir=_relative(_folder(candidate), root)) for check in checks]
+    return [
+        msgspec.structs.replace(check, dir=_relative_folder(_candidate_folder(candidate), root)) for check in checks
+    ]
 
 
-def _folder(candidate: Candidate) -> str:
+def _candidate_folder(candidate: Candidate) -> str:
     cwd = candidate.command.invocation.cwd
     inner = candidate.entry.directory if candidate.entry else ""
     if UNKNOWN in cwd or UNKNOWN in inner:
@@ -175,7 +177,7 @@ def _folder(candidate: Candidate) -> str:
     return posixpath.normpath(posixpath.join(cwd, inner)) if inner else cwd
 
 
-def _relative(folder: str, root: str) -> str:
+def _relative_folder(folder: str, root: str) -> str:
     """The folder as seen from the repository, where it lies inside of it."""
     if root and folder.startswith("/"):
         if folder.rstrip("/") == root.rstrip("/"):
@@ -185,7 +187,7 @@ def _relative(folder: str, root: str) -> str:
     return folder
 
 
-def _conclude(checks: list[Check]) -> tuple[bool, str]:
+def _conclude_tests(checks: list[Check]) -> tuple[bool, str]:
     """Tests are proved to pass when some ran and passed, and none failed or is unknown."""
     tests = [check for check in checks if check.kind is CheckKind.TEST]
     if not tests:
@@ -220,9 +222,9 @@ def judge_result(result: ShellResult, cwd: str, started_ms: int = 0) -> CommandJ
     elsewhere = _other_place(judged, worktree)
     if elsewhere is not None:
         worktree, judged = elsewhere, _judge_in(result, cwd, elsewhere)
-    judgement = _kept(judged, worktree, cwd)
+    judgement = _kept_judgement(judged, worktree, cwd)
     if result.why_unknown:
-        return _unknown(judgement, result.why_unknown)
+        return _unknown_judgement(judgement, result.why_unknown)
     return add_report(judgement, result.command, cwd, started_ms) if started_ms else judgement
 
 
@@ -270,7 +272,7 @@ def _other_place(judged: Judgement, worktree: Place | None) -> Place | None:
     )
 
 
-def _kept(judged: Judgement, worktree: Place | None, cwd: str) -> CommandJudgement:
+def _kept_judgement(judged: Judgement, worktree: Place | None, cwd: str) -> CommandJudgement:
     """What is of interest later: git commands that only look are not, nor where a command was that did nothing."""
     acts = [JudgedGitAct(act.verb, act.effective) for act in judged.git[:MAX_CHECKS] if act.effective is not False]
     if not judged.checks and not acts:
@@ -289,7 +291,7 @@ def _kept(judged: Judgement, worktree: Place | None, cwd: str) -> CommandJudgeme
     )
 
 
-def _unknown(judged: CommandJudgement, why: str) -> CommandJudgement:
+def _unknown_judgement(judged: CommandJudgement, why: str) -> CommandJudgement:
     checks = [_unknown_check(check, why) for check in judged.checks]
     return msgspec.structs.replace(judged, checks=checks, proves_tests_pass=False, why=why)
 

@@ -74,7 +74,7 @@ class ShellResult(msgspec.Struct, frozen=True):
 
 def read_shell_result(event: Event) -> ShellResult:
     data: ToolEndPayload = event.data
-    stdout, stderr = _streams(event, data)
+    stdout, stderr = _output_streams(event, data)
     code = None if data.interrupted or data.detached else data.exit_code
     return ShellResult(data.command, code, stdout, stderr, _why_unknown(data))
 
@@ -89,7 +89,7 @@ def _why_unknown(data: ToolEndPayload) -> str:
     return ""
 
 
-def _streams(event: Event, data: ToolEndPayload) -> tuple[str | None, str | None]:
+def _output_streams(event: Event, data: ToolEndPayload) -> tuple[str | None, str | None]:
     """The normalised output is cut after some thousand characters; the body has more of it."""
     text = data.output or data.error
     if text and CUT_MARK not in text:
@@ -259,7 +259,7 @@ class Observer:
         # Whoever lets a look take longer, as on a loaded machine, takes later events as well.
         if time.time() * 1000 - event.at > max(LATE_MS, settings.look_ms):
             return
-        path_sets = [(), *_distinct(parts())]
+        path_sets = [(), *_distinct_parts(parts())]
         taken = self._fingerprints.take_patiently(worktree.root, path_sets, settings.look_ms / 1000)
         if event.kind in TOOL_ENDS and taken[0].newest > event.at:
             return  # The hook was answered first, and somebody has written since: that is not what was checked.
@@ -274,7 +274,7 @@ def _by_part(parts: Sequence[Sequence[str]], taken: Sequence[Fingerprint]) -> di
     }
 
 
-def _distinct(parts: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
+def _distinct_parts(parts: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
     return list(dict.fromkeys(tuple(sorted(set(part))) for part in parts if part))[:MAX_PARTS]
 
 

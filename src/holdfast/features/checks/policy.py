@@ -85,7 +85,7 @@ def check_finished(event: Event, data: ToolEndPayload, judged: CommandJudgement,
         passed=check.passed,
         failed=check.failed,
         skipped=check.skipped,
-        failures=_failures(data, check),
+        failures=_failed_tests(data, check),
         why=check.why,
         command=data.command[:MAX_COMMAND],
         ms=data.ms,
@@ -97,7 +97,7 @@ def check_finished(event: Event, data: ToolEndPayload, judged: CommandJudgement,
     )
 
 
-def _failures(data: ToolEndPayload, check: Check) -> list[str]:
+def _failed_tests(data: ToolEndPayload, check: Check) -> list[str]:
     failed = check.kind is CheckKind.TEST and check.verdict is Verdict.FAILED
     return read_failures(check.runner, f"{data.output}\n{data.error}") if failed else []
 
@@ -114,7 +114,7 @@ def _git_acts(event: Event, look: GitLook, seen: GitSeen) -> Iterator[Event]:
         if act.at and act.at <= seen.before_log_size:
             continue
         after = _branch_after(act, branch, look.branch)
-        yield derived_event(event, _acted(event, look, act, branch, after))
+        yield derived_event(event, _git_acted(event, look, act, branch, after))
         branch = after
 
 
@@ -126,7 +126,7 @@ def _branch_after(act: GitLogEntry, branch: str, last: str) -> str:
     return target if target and not act.new.startswith(target) else ""
 
 
-def _acted(event: Event, look: GitLook, act: GitLogEntry, before: str, after: str) -> GitActed:
+def _git_acted(event: Event, look: GitLook, act: GitLogEntry, before: str, after: str) -> GitActed:
     data: HookPayload | GitNoticed = event.data
     return GitActed(
         of=event.seq,

@@ -103,7 +103,7 @@ def _with_run(doc: BranchChecks, event: Event, data: CheckFinished) -> BranchChe
     runs = {name: run for name, run in doc.runs.items() if name != key}
     while len(runs) >= MAX_RUNS:
         del runs[next(iter(runs))]
-    runs[key] = _run(event, data)
+    runs[key] = _check_run(event, data)
     return BranchChecks(
         project=event.project,
         worktree=data.worktree or event.project,
@@ -114,7 +114,7 @@ def _with_run(doc: BranchChecks, event: Event, data: CheckFinished) -> BranchChe
     )
 
 
-def _run(event: Event, data: CheckFinished) -> CheckRun:
+def _check_run(event: Event, data: CheckFinished) -> CheckRun:
     return CheckRun(
         seq=event.seq,
         of=data.of,

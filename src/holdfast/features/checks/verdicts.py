@@ -16,7 +16,7 @@ def judge_runner(candidate: Candidate) -> list[Check]:
     assert match is not None
     if len(candidate.reports) > 1 and candidate.trusted and candidate.command.invocation.repeated:
         return [
-            _check(
+            _build_check(
                 candidate,
                 match.runner.kind,
                 match.runner.name,
@@ -30,10 +30,10 @@ def judge_runner(candidate: Candidate) -> list[Check]:
     report = candidate.reports[0] if candidate.reports else None
     if verdict is Verdict.FAILED and report is None and candidate.signs:
         report = candidate.signs[0]
-    return [_check(candidate, match.runner.kind, match.runner.name, verdict, why, report)]
+    return [_build_check(candidate, match.runner.kind, match.runner.name, verdict, why, report)]
 
 
-def _check(
+def _build_check(
     candidate: Candidate, kind: CheckKind, runner: str, verdict: Verdict, why: str, report: Report | None
 ) -> Check:
     counted = (
@@ -73,13 +73,13 @@ def _runner_verdict(candidate: Candidate, runner: Runner) -> tuple[Verdict, str]
     if match.nothing:
         return Verdict.DID_NOT_RUN, match.nothing
     if command.pending:
-        return _pending(candidate)
+        return _pending_verdict(candidate)
     if command.exit_code is not None and command.ran is Ran.YES:
         return _by_exit(candidate, runner, command.exit_code)
     return _by_output(candidate, runner)
 
 
-def _pending(candidate: Candidate) -> tuple[Verdict, str]:
+def _pending_verdict(candidate: Candidate) -> tuple[Verdict, str]:
     why = "it was started in the background and the command did not wait for it"
     if candidate.trusted:
         return candidate.reports[0].verdict, "the summary is shown"
@@ -91,7 +91,7 @@ def _pending(candidate: Candidate) -> tuple[Verdict, str]:
 
 def _by_exit(candidate: Candidate, runner: Runner, code: int) -> tuple[Verdict, str]:
     if code == 0:
-        return _success(candidate, runner)
+        return _success_verdict(candidate, runner)
     if code in _NOT_STARTED:
         return Verdict.DID_NOT_RUN, f"exit status {code}: the program could not be started"
     report = candidate.reports[0] if candidate.reports else None
@@ -106,14 +106,14 @@ def _by_exit(candidate: Candidate, runner: Runner, code: int) -> tuple[Verdict, 
     return _failure_without_report(candidate, runner, code)
 
 
-def _success(candidate: Candidate, runner: Runner) -> tuple[Verdict, str]:
+def _success_verdict(candidate: Candidate, runner: Runner) -> tuple[Verdict, str]:
     report = candidate.reports[0] if candidate.reports else None
     lenient = candidate.match.lenient if candidate.match else ""
     if runner.kind is not CheckKind.TEST:
         if lenient:
             return (report.verdict if report else Verdict.UNKNOWN), f"exit status 0 tells nothing with {lenient}"
         return Verdict.PASSED, "exit status 0"
-    if report is not None and (candidate.trusted or not _loudly(candidate)):
+    if report is not None and (candidate.trusted or not _is_crowded(candidate)):
         if report.failed:
             return Verdict.FAILED, "exit status 0, but the summary shows failures"
         if report.verdict is Verdict.DID_NOT_RUN:
@@ -125,35 +125,38 @@ def _success(candidate: Candidate, runner: Runner) -> tuple[Verdict, str]:
         return Verdict.UNKNOWN, f"exit status 0 tells nothing by itself here ({lenient}), and no summary is shown"
     if runner.empty_succeeds:
         return Verdict.UNKNOWN, f"exit status 0, but {runner.name} ends so without any test too, and no count is shown"
-    if candidate.shown == "whole" and not (candidate.match and candidate.match.quiet) and not _loudly(candidate):
+    if candidate.shown == "whole" and not (candidate.match and candidate.match.quiet) and not _is_crowded(candidate):
         return Verdict.UNKNOWN, "exit status 0, but its output shows no summary"
     return Verdict.PASSED, "exit status 0"
 
 
-def _loudly(candidate: Candidate) -> bool:
+def _is_crowded(candidate: Candidate) -> bool:
     return candidate.crowded
 
 
 def _failure_with_report(report: Report, code: int, runner: Runner) -> tuple[Verdict, str]:
     if report.failed:
-        return Verdict.FAILED, f"exit status {_shown(code)} and failures in the summary"
+        return Verdict.FAILED, f"exit status {_exit_code_text(code)} and failures in the summary"
     if report.verdict is Verdict.DID_NOT_RUN:
         return Verdict.DID_NOT_RUN, report.nothing or "no test passed"
     if runner.kind is not CheckKind.TEST:
-        return Verdict.FAILED, f"exit status {_shown(code)}"
-    return Verdict.UNKNOWN, f"exit status {_shown(code)}, but the summary shows no failure"
+        return Verdict.FAILED, f"exit status {_exit_code_text(code)}"
+    return Verdict.UNKNOWN, f"exit status {_exit_code_text(code)}, but the summary shows no failure"
 
 
-def _shown(code: int) -> str:
+def _exit_code_text(code: int) -> str:
     return "not 0" if code == FAILED else str(code)
 
 
 def _failure_without_report(candidate: Candidate, runner: Runner, code: int) -> tuple[Verdict, str]:
-    if runner.kind is CheckKind.TEST and candidate.shown == "whole" and not _loudly(candidate):
+    if runner.kind is CheckKind.TEST and candidate.shown == "whole" and not _is_crowded(candidate):
         verdict = runner.codes.get(code, Verdict.DID_NOT_RUN)
         if verdict is Verdict.FAILED:
-            return Verdict.DID_NOT_RUN, f"exit status {_shown(code)} without a summary: the tests could not be started"
-        return verdict, f"exit status {_shown(code)}"
+            return (
+                Verdict.DID_NOT_RUN,
+                f"exit status {_exit_code_text(code)} without a summary: the tests could not be started",
+            )
+        return verdict, f"exit status {_exit_code_text(code)}"
     if code == FAILED:
         return Verdict.FAILED, "the exit status was not 0"
     verdict = runner.codes.get(code, Verdict.UNKNOWN)
@@ -208,28 +211,28 @@ def judge_entry(candidate: Candidate) -> list[Check]:
     blocked = _entry_blocked(candidate)
     if blocked is not None:
         kind = entry.kind
-        return [_check(candidate, kind, entry.runner or entry.name, *blocked, None)] if kind else []
+        return [_build_check(candidate, kind, entry.runner or entry.name, *blocked, None)] if kind else []
     if candidate.reports and entry.kind in (CheckKind.TEST, None):
         return [_entry_check(candidate, report) for report in candidate.reports]
     if entry.kind is None:
         return []
     code = command.exit_code
     if entry.kind is not CheckKind.TEST:
-        return [_check(candidate, entry.kind, entry.runner or entry.name, *_plain_verdict(code), None)]
+        return [_build_check(candidate, entry.kind, entry.runner or entry.name, *_plain_verdict(code), None)]
     said_nothing = candidate.shown == "hidden" or candidate.silent
     if code in _NOT_STARTED or (code not in (None, 0) and command.ran is Ran.YES and not said_nothing):
         return [
-            _check(
+            _build_check(
                 candidate,
                 entry.kind,
                 entry.runner or entry.name,
                 Verdict.DID_NOT_RUN,
-                f"exit status {_shown(code or 0)} and no summary of a run",
+                f"exit status {_exit_code_text(code or 0)} and no summary of a run",
                 None,
             )
         ]
     why = f"{entry.name} {entry.target}".strip() + " shows no summary of a test run"
-    return [_check(candidate, entry.kind, entry.runner or entry.name, Verdict.UNKNOWN, why, None)]
+    return [_build_check(candidate, entry.kind, entry.runner or entry.name, Verdict.UNKNOWN, why, None)]
 
 
 def _entry_blocked(candidate: Candidate) -> tuple[Verdict, str] | None:
@@ -255,7 +258,7 @@ def _entry_check(candidate: Candidate, report: Report) -> Check:
         why = "failures are shown"
     elif verdict is Verdict.PASSED and candidate.command.exit_code in _KILLED:
         verdict, why = Verdict.UNKNOWN, "it was ended before it was done"
-    return _check(candidate, CheckKind.TEST, report.runner, verdict, why, report)
+    return _build_check(candidate, CheckKind.TEST, report.runner, verdict, why, report)
 
 
 def _plain_verdict(code: int | None) -> tuple[Verdict, str]:
@@ -263,4 +266,4 @@ def _plain_verdict(code: int | None) -> tuple[Verdict, str]:
         return Verdict.UNKNOWN, "the exit status does not show"
     if code in _NOT_STARTED:
         return Verdict.DID_NOT_RUN, f"exit status {code}"
-    return (Verdict.PASSED, "exit status 0") if code == 0 else (Verdict.FAILED, f"exit status {_shown(code)}")
+    return (Verdict.PASSED, "exit status 0") if code == 0 else (Verdict.FAILED, f"exit status {_exit_code_text(code)}")

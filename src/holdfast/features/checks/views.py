@@ -43,7 +43,7 @@ def list_runs(call: Call) -> dict[str, Any]:
     """`session`, `kind` and `verdict` narrow it; newest first. `look` is false where nobody wants to know what holds."""
     with_content = call.args.get("look", True)
     now = _content_now(call) if with_content else Fingerprint(why_unknown="nobody looked")
-    runs = [run for run in _listed(call, now) if _is_wanted(run.run, call.args)]
+    runs = [run for run in _listed_runs(call, now) if _is_wanted(run.run, call.args)]
     return {"now": now.content, "why_unknown": now.why_unknown, "runs": [run.shown() for run in runs[:MAX_LISTED]]}
 
 
@@ -67,7 +67,7 @@ def explain_last(call: Call) -> dict[str, Any]:
     """
     kind, folder = str(call.args.get("kind") or CheckKind.TEST), str(call.args.get("dir") or ".")
     now = _content_now(call)
-    runs = [run for run in _listed(call, now) if run.run.kind == kind]
+    runs = [run for run in _listed_runs(call, now) if run.run.kind == kind]
     holding = next((run for run in runs if _why_not(run, now, folder) == ""), None)
     failed = next(
         (run for run in runs if run.current and run.run.verdict == Verdict.FAILED and run.same_worktree), None
@@ -80,7 +80,7 @@ def explain_last(call: Call) -> dict[str, Any]:
     why = _why_not(nearest, now, folder)
     return {
         "kind": kind, "holds": holding is not None, "why": why or nearest.run.why, "run": nearest.shown(),
-        "hint": _hint(nearest.run),
+        "hint": _pipe_hint(nearest.run),
     }  # fmt: skip
 
 
@@ -109,14 +109,14 @@ def _why_not(listed: ListedRun, now: Fingerprint, folder: str) -> str:
     return ""
 
 
-def _hint(run: CheckRun) -> str:
+def _pipe_hint(run: CheckRun) -> str:
     return PIPE_HINT if run.verdict == Verdict.UNKNOWN and "|" in run.command else ""
 
 
-def _listed(call: Call, now: Fingerprint) -> list[ListedRun]:
+def _listed_runs(call: Call, now: Fingerprint) -> list[ListedRun]:
     worktree = find_place(call.project)
     here = (call.project, worktree.branch if worktree else "")
-    runs = [_listed_run(call, doc, run, here, now) for doc in _documents(call) for run in doc.runs.values()]
+    runs = [_listed_run(call, doc, run, here, now) for doc in _check_documents(call) for run in doc.runs.values()]
     return sorted(runs, key=lambda one: one.run.seq, reverse=True)
 
 
@@ -132,7 +132,7 @@ def _listed_run(call: Call, doc: BranchChecks, run: CheckRun, here: tuple[str, s
     )
 
 
-def _documents(call: Call) -> Iterable[BranchChecks]:
+def _check_documents(call: Call) -> Iterable[BranchChecks]:
     """Those of the project's sessions, and those of its folder, whoever ran them."""
     named = dict(CHECKS.list(call.reader, project=call.project, limit=MAX_DOCUMENTS))
     if call.project:

@@ -3,7 +3,7 @@
 from holdfast.core.feature import Feature
 from holdfast.core.kinds.check_events import GitActed
 from holdfast.features.cost.state import keys, reduce, stream
-from holdfast.features.cost.views import report
+from holdfast.features.cost.views import report_costs
 from holdfast.usage.events import KIND
 from holdfast.usage.spending import SESSION_DAY
 
@@ -15,5 +15,5 @@ FEATURE = Feature(
     reduce=reduce,
     documents=(SESSION_DAY,),
     stream=stream,
-    views={"report": report},
+    views={"report": report_costs},
 )

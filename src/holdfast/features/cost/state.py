@@ -17,7 +17,7 @@ MOST_COMMITS = 500
 def keys(event: Event) -> Iterable[Ref]:
     if isinstance(event.data, GitActed) and (not event.session or not _commits_of(event.data)):
         return []
-    return [SESSION_DAY.ref(f"{event.session}/{_time(event) // DAY}")]
+    return [SESSION_DAY.ref(f"{event.session}/{_bounded_time(event) // DAY}")]
 
 
 def stream(ref: Ref) -> Mapping[str, str]:
@@ -26,7 +26,7 @@ def stream(ref: Ref) -> Mapping[str, str]:
 
 
 def reduce(doc: SessionDay | None, event: Event, _ref: Ref) -> SessionDay | None:
-    at, before = _time(event), doc or SessionDay(event.session)
+    at, before = _bounded_time(event), doc or SessionDay(event.session)
     after = _add_commits(before, event.data, at) if isinstance(event.data, GitActed) else _add_usage(before, event, at)
     if after is before:
         return doc
@@ -52,5 +52,5 @@ def _commits_of(act: GitActed) -> list[str]:
     return [commit for commit in made if commit] if act.verb == "commit" and not act.outside else []
 
 
-def _time(event: Event) -> int:
+def _bounded_time(event: Event) -> int:
     return event.at if 0 <= event.at <= LATEST else 0

@@ -12,7 +12,7 @@ from holdfast.core.ports import Reader, StateQuery
 from holdfast.core.times import DAY
 from holdfast.usage.model import UsageRecord
 from holdfast.usage.prices import PriceTable, current_table
-from holdfast.usage.report import GROUPS, Block, blocks, notes, plain, sums, total
+from holdfast.usage.report import GROUPS, Block, price_notes, sum_all_records, sum_as_dict, sum_by_group, usage_blocks
 from holdfast.usage.spending import SESSION_DAY, CostCell, SessionDay, next_commit
 
 GROUPINGS = ("day", "month", "session", "turn", "project", "agent", "model", "branch", "commit", "block")
@@ -42,50 +42,50 @@ class CostFilters(msgspec.Struct, kw_only=True):
         )
 
 
-def report(call: Call) -> dict[str, Any]:
+def report_costs(call: Call) -> dict[str, Any]:
     """Figures as numbers; what is not known is null. `unpriced` names the models without a price."""
     by = str(call.args.get("by") or "day")
     if by not in GROUPINGS:
         raise CommandRefused(f"costs cannot be grouped by {by[:40]!r}", fix=f"Groups: {', '.join(GROUPINGS)}.")
-    records = list(read_records(call.reader, _filters(call.args)))
+    records = list(read_records(call.reader, _parse_filters(call.args)))
     prices = current_table()
-    whole = total(records, prices)
+    whole = sum_all_records(records, prices)
     return {
         "by": by,
-        "groups": _groups(by, records, prices, call.now),
-        "total": plain(whole),
+        "groups": _cost_groups(by, records, prices, call.now),
+        "total": sum_as_dict(whole),
         "unpriced": sorted(whole.unpriced),
-        "notes": notes([whole]),
+        "notes": price_notes([whole]),
     }
 
 
-def _filters(args: Mapping[str, Any]) -> CostFilters:
+def _parse_filters(args: Mapping[str, Any]) -> CostFilters:
     arguments = {name: args[name] for name in CostFilters.__struct_fields__ if args.get(name)}
     return msgspec.convert(arguments, CostFilters, strict=False)
 
 
-def _groups(by: str, records: list[UsageRecord], prices: PriceTable, now: int) -> list[dict[str, Any]]:
+def _cost_groups(by: str, records: list[UsageRecord], prices: PriceTable, now: int) -> list[dict[str, Any]]:
     """Days, months and blocks in the order of time; the others by what they cost, the dearest first."""
     if by == "block":
-        return [_block(one, now) for one in blocks(records, prices)]
-    groups = sums(records, GROUPS[by], prices)
+        return [_block_fields(one, now) for one in usage_blocks(records, prices)]
+    groups = sum_by_group(records, GROUPS[by], prices)
     if by not in ("day", "month"):
         groups.sort(key=lambda one: (-one.cost, -(one.usage.total or 0), one.group))
     if by not in ("session", "turn", "commit"):
-        return [plain(one) for one in groups]
+        return [sum_as_dict(one) for one in groups]
     where: dict[str, set[tuple[str, str]]] = {}
     for record in records:
         where.setdefault(GROUPS[by](record), set()).add((record.agent, record.project))
-    return [{**plain(one), **_places(where[one.group])} for one in groups]
+    return [{**sum_as_dict(one), **_agents_and_projects(where[one.group])} for one in groups]
 
 
-def _places(pairs: set[tuple[str, str]]) -> dict[str, list[str]]:
+def _agents_and_projects(pairs: set[tuple[str, str]]) -> dict[str, list[str]]:
     return {"agents": sorted({agent for agent, _ in pairs}), "projects": sorted({project for _, project in pairs})}
 
 
-def _block(block: Block, now: int) -> dict[str, Any]:
+def _block_fields(block: Block, now: int) -> dict[str, Any]:
     end = datetime.fromtimestamp(block.end / 1000, UTC).isoformat()
-    return {**plain(block.sum), "start": block.start, "end": block.end, "until": end, "open": block.is_open(now)}
+    return {**sum_as_dict(block.sum), "start": block.start, "end": block.end, "until": end, "open": block.is_open(now)}
 
 
 def read_records(reader: Reader, filters: CostFilters) -> Iterator[UsageRecord]:

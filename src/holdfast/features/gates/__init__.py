@@ -6,8 +6,8 @@ from holdfast.core.feature import Feature
 from holdfast.core.lazy import lazy_table
 from holdfast.features.gates.events import SESSION, SUBSCRIBED_KINDS, keys
 from holdfast.features.gates.files import files
-from holdfast.features.gates.jobs import LOOK, MEASURE, look_for_skills, measure
-from holdfast.features.gates.observations import OBSERVED, content_parts, observe
+from holdfast.features.gates.jobs import LOOK, MEASURE, look_for_skills, measure_branch
+from holdfast.features.gates.observations import OBSERVED, content_parts, observe_event
 from holdfast.features.gates.policy import can_decide, decide, derive, enqueue
 from holdfast.features.gates.settings import GateSettings
 from holdfast.features.gates.state import DOCUMENTS, reduce
@@ -30,12 +30,12 @@ FEATURE = Feature(
     can_decide=can_decide,
     derive=derive,
     enqueue=enqueue,
-    enrich=observe,
+    enrich=observe_event,
     enriches=OBSERVED,
     content_parts=content_parts,
     commands=_table("commands", "COMMANDS", COMMANDS),
     views=_table("views", "VIEWS", VIEWS),
-    jobs={MEASURE: measure, LOOK: look_for_skills},
+    jobs={MEASURE: measure_branch, LOOK: look_for_skills},
     files=files,
     settings=GateSettings,
     settings_names=("requirements",),

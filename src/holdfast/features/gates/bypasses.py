@@ -14,7 +14,7 @@ from holdfast.core.kinds import ToolPayload
 from holdfast.core.kinds.gates_events import GatesBypassed
 from holdfast.core.shell.acts import read_acts
 from holdfast.features.gates.observations import HEAD, HEAD_BRANCH, HEAD_VERB
-from holdfast.features.gates.requirements import Checker, Here, kind_of, triggered
+from holdfast.features.gates.requirements import Checker, Here, kind_of, triggered_rules
 from holdfast.features.gates.state.session import GateSession, digest_meanings
 from holdfast.features.gates.triggers import Rule, acts_of, command_of
 
@@ -34,7 +34,7 @@ def find_bypasses(state: State, event: Event, settings: "GateSettings") -> Itera
     if checker.paused():
         return
     # A rule that only shows because a file was written meanwhile did not show when the call was let through.
-    shown = {rule.name for rule in triggered(settings, _as_looked_at(checker.session, event, data))}
+    shown = {rule.name for rule in triggered_rules(settings, _as_looked_at(checker.session, event, data))}
     for rule in settings.rules:
         if (
             rule.name not in shown

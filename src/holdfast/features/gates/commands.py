@@ -12,7 +12,7 @@ from holdfast.core.document import with_newest
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event, own_event
 from holdfast.core.feature import Call, CommandResult
-from holdfast.core.ids import alias
+from holdfast.core.ids import session_alias
 from holdfast.core.kinds import JsonObject, Payload
 from holdfast.core.kinds.gates_events import (
     GatesApproved,
@@ -28,9 +28,9 @@ from holdfast.core.kinds.gates_events import (
 )
 from holdfast.core.ports import Doc, Reader
 from holdfast.features.gates.events import EVERYWHERE, branch_key
-from holdfast.features.gates.in_force import USER, differences, rules_in_force
+from holdfast.features.gates.in_force import USER, loosened_rules, rules_in_force
 from holdfast.features.gates.policy import as_satisfied
-from holdfast.features.gates.requirements import Checker, Here, kind_of, resolve
+from holdfast.features.gates.requirements import Checker, Here, kind_of, resolution_text
 from holdfast.features.gates.settings import GateSettings
 from holdfast.features.gates.state import BRANCHES, DOCUMENTS, SESSIONS, live_sessions
 from holdfast.features.gates.state.branches import BranchState, LiveSession
@@ -63,13 +63,13 @@ def caller_of(call: Call) -> Caller:
     """Who asks, by the processes above. Inside of our own process (tests, jobs) it is whoever the arguments say."""
     if not call.caller:
         return Caller("agent" if call.args.get("by") == "agent" else "person", "as it says")
-    caller = judge_caller(call.caller, _agents(call))
+    caller = judge_caller(call.caller, _agent_processes(call))
     if caller.is_agent or not call.session or not has_session_variable(call.caller):
         return caller
     return Caller("agent", "its environment names an agent's session")
 
 
-def _agents(call: Call) -> list[AgentProcess]:
+def _agent_processes(call: Call) -> list[AgentProcess]:
     """One program may run many sessions: only those that the command is about make it busy."""
     named = str(call.args.get("session") or "")
     processes = []
@@ -88,14 +88,18 @@ def live_here(call: Call) -> dict[str, LiveSession]:
 def session_of(call: Call, *, needed: bool = True) -> str:
     """The one named, else the one whose shell this is, else the only one alive here. Nothing is guessed beyond that."""
     if named := str(call.args.get("session") or ""):
-        return _named(call, named)
+        return _full_session_id(call, named)
     if call.session:
         return call.session
     here = [sid for sid, one in live_here(call).items() if _is_here(call, one)]
     if len(here) == 1:
         return here[0]
     if needed:
-        which = f"{len(here)} sessions are alive here: {', '.join(map(alias, here))}" if here else "none is alive here"
+        which = (
+            f"{len(here)} sessions are alive here: {', '.join(map(session_alias, here))}"
+            if here
+            else "none is alive here"
+        )
         raise CommandRefused(f"which session? {which}", fix="Name one with --session.")
     return ""
 
@@ -106,17 +110,17 @@ def _is_here(call: Call, one: LiveSession) -> bool:
     return one.project == call.project or same_branch
 
 
-def _named(call: Call, named: str) -> str:
+def _full_session_id(call: Call, named: str) -> str:
     """In full, or as far as it is the only one (`alias`, D5: never a key)."""
     if SESSIONS.load(call.reader, named):
         return named
-    matches = [sid for sid in live_here(call) if sid.startswith(named) or alias(sid) == named]
+    matches = [sid for sid in live_here(call) if sid.startswith(named) or session_alias(sid) == named]
     if len(matches) > 1:
         raise CommandRefused(f"{named} is the beginning of {len(matches)} sessions", fix="Give the full id.")
     return matches[0] if matches else named
 
 
-def standpoint(call: Call, session: str) -> Here:
+def locate_caller(call: Call, session: str) -> Here:
     """Where the shell stands; a session's facts are filed under the folder that its agent was started in."""
     doc = (SESSIONS.load(call.reader, session) if session else None) or GateSession(session=session)
     repo, branch = str(call.args.get("repo") or ""), str(call.args.get("branch") or "")
@@ -126,7 +130,7 @@ def standpoint(call: Call, session: str) -> Here:
 
 
 def checker_for(call: Call, session: str) -> Checker:
-    return Checker(Stored(call.reader), standpoint(call, session))
+    return Checker(Stored(call.reader), locate_caller(call, session))
 
 
 def rule_named(call: Call, name: str) -> Rule:
@@ -223,8 +227,8 @@ def judge_person(call: Call, act: str) -> tuple[Caller, CommandResult | None]:
     return who, CommandResult((event,), refused=f"whether a person asks for {act} cannot be told: {who.why}. {how}")
 
 
-def satisfy(call: Call) -> CommandResult:
-    rules = [_by_hand(rule_named(call, name)) for name in _names(call)]
+def satisfy_requirements(call: Call) -> CommandResult:
+    rules = [_by_hand(rule_named(call, name)) for name in _requirement_names(call)]
     barred = [rule.name for rule in rules if not rule.spec.agent_may_satisfy]
     who, refused = judge_person(call, f"satisfying {', '.join(barred)}") if barred else (caller_of(call), None)
     if refused:
@@ -232,38 +236,42 @@ def satisfy(call: Call) -> CommandResult:
     everyone = bool(call.args.get("everyone"))
     personal = any(rule.scope in ("session", "single_use") for rule in rules) and not everyone
     session = session_of(call, needed=personal)
-    ttl = _seconds(call, "ttl")
+    ttl = _seconds_argument(call, "ttl")
     named = [as_satisfied(rule, call.now) for rule in rules]
     named = [replace(one, until=call.now + ttl * 1000) if ttl else one for one in named]
-    payload = GatesSatisfied(requirements=named, everyone=everyone, metadata=_metadata(call), certain=who.certain)
-    return _done(call, payload, session, who)
+    payload = GatesSatisfied(
+        requirements=named, everyone=everyone, metadata=_metadata_argument(call), certain=who.certain
+    )
+    return _requirements_result(call, payload, session, who)
 
 
 def _by_hand(rule: Rule) -> Rule:
     if why := kind_of(rule).why_not_by_hand(rule):
-        raise CommandRefused(why, fix=f"What counts: {resolve(rule)}.")
+        raise CommandRefused(why, fix=f"What counts: {resolution_text(rule)}.")
     return rule
 
 
-def approve(call: Call) -> CommandResult:
+def approve_requirements(call: Call) -> CommandResult:
     """For a while, and by a person: an agent that approves its own work has not been checked."""
-    rules = [rule_named(call, name) for name in _names(call)]
+    rules = [rule_named(call, name) for name in _requirement_names(call)]
     who, refused = judge_person(call, f"approving {', '.join(rule.name for rule in rules)}")
     if refused:
         return refused
     session = session_of(call, needed=not call.args.get("everyone"))
-    ttl = _seconds(call, "ttl")
+    ttl = _seconds_argument(call, "ttl")
     named = [
         SatisfiedRequirement(rule.name, rule.scope, call.now + (ttl or rule.spec.approval_ttl) * 1000) for rule in rules
     ]
     everyone = bool(call.args.get("everyone"))
-    payload = GatesApproved(requirements=named, everyone=everyone, metadata=_metadata(call), certain=who.certain)
-    return _done(call, payload, session, who)
+    payload = GatesApproved(
+        requirements=named, everyone=everyone, metadata=_metadata_argument(call), certain=who.certain
+    )
+    return _requirements_result(call, payload, session, who)
 
 
-def clear(call: Call) -> CommandResult:
+def clear_requirements(call: Call) -> CommandResult:
     every = bool(call.args.get("all"))
-    names = list(rules_for(call).by_name) if every else _names(call)
+    names = list(rules_for(call).by_name) if every else _requirement_names(call)
     rules = [rule_named(call, name) for name in names]
     permanent = [rule.name for rule in rules if rule.scope == "permanent" and not call.args.get("force")]
     if permanent and not every:
@@ -272,27 +280,27 @@ def clear(call: Call) -> CommandResult:
     shared = any(rule.scope in ("branch", "permanent") for rule in rules if rule.name in names)
     everyone = bool(call.args.get("everyone")) or (shared and not every)
     session = session_of(call, needed=not everyone)
-    return _done(call, GatesCleared(requirements=names, everyone=everyone), session, caller_of(call))
+    return _requirements_result(call, GatesCleared(requirements=names, everyone=everyone), session, caller_of(call))
 
 
-def pause(call: Call) -> CommandResult:
+def pause_gates(call: Call) -> CommandResult:
     """Never refused to a person: whoever is stuck must get out."""
     _who, refused = judge_person(call, "pausing the gates")
     if refused:
         return refused
-    seconds = min(_seconds(call, "seconds"), LONGEST_PAUSE_S)
+    seconds = min(_seconds_argument(call, "seconds"), LONGEST_PAUSE_S)
     where = _pause_scope(call)
     until = call.now + seconds * 1000 if seconds else 0
     payload = GatesPaused(where=where, until=until, why=str(call.args.get("why") or "")[:500])
-    return CommandResult((_event(call, payload, call.session),), {"where": where, "until": until})
+    return CommandResult((_gates_event(call, payload, call.session),), {"where": where, "until": until})
 
 
-def resume(call: Call) -> CommandResult:
+def resume_gates(call: Call) -> CommandResult:
     """Everything that keeps this place at rest: here, this session, everywhere."""
     scopes = (
         [_pause_scope(call)] if call.args.get("only") else [_pause_scope(call), EVERYWHERE, f"session:{call.session}"]
     )
-    events = tuple(_event(call, GatesResumed(where=where), call.session) for where in dict.fromkeys(scopes))
+    events = tuple(_gates_event(call, GatesResumed(where=where), call.session) for where in dict.fromkeys(scopes))
     return CommandResult(events, {"where": scopes})
 
 
@@ -304,7 +312,7 @@ def _pause_scope(call: Call) -> str:
     return str(call.args.get("repo") or call.project)
 
 
-def prune(call: Call) -> CommandResult:
+def prune_branches(call: Call) -> CommandResult:
     """State of branches that git does not know any more. The log keeps what happened."""
     repo = str(call.args.get("repo") or "")
     if not repo:
@@ -314,7 +322,7 @@ def prune(call: Call) -> CommandResult:
     gone = sorted(branch for branch in branches if branch and branch not in there)
     if not gone:
         return CommandResult((), {"pruned": []})
-    return CommandResult((_event(call, GatesPruned(repo=repo, branches=gone), ""),), {"pruned": gone})
+    return CommandResult((_gates_event(call, GatesPruned(repo=repo, branches=gone), ""),), {"pruned": gone})
 
 
 def branch_docs(reader: Reader, repo: str) -> Iterable[BranchState]:
@@ -334,21 +342,21 @@ def branches_of(repo: Path) -> set[str]:
     return loose | {line.partition(" refs/heads/")[2] for line in lines if " refs/heads/" in line}
 
 
-def _names(call: Call) -> list[str]:
+def _requirement_names(call: Call) -> list[str]:
     names = call.args.get("names") or ()
     if not isinstance(names, list | tuple) or not names:
         raise CommandRefused("name at least one requirement", fix="See: holdfast gate list")
     return [str(name) for name in names]
 
 
-def _seconds(call: Call, name: str) -> int:
+def _seconds_argument(call: Call, name: str) -> int:
     value = call.args.get(name) or 0
     if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
         raise CommandRefused(f"{name} must be a number of seconds")
     return int(value)
 
 
-def _metadata(call: Call) -> JsonObject:
+def _metadata_argument(call: Call) -> JsonObject:
     metadata = call.args.get("metadata") or {}
     if not isinstance(metadata, dict):
         raise CommandRefused("metadata must be a mapping", fix="""e.g. --metadata '{"ticket": "#12"}'""")
@@ -357,10 +365,12 @@ def _metadata(call: Call) -> JsonObject:
     return metadata
 
 
-def _done(call: Call, payload: SatisfiedPayload | GatesCleared, session: str, who: Caller) -> CommandResult:
-    where = standpoint(call, session)
+def _requirements_result(
+    call: Call, payload: SatisfiedPayload | GatesCleared, session: str, who: Caller
+) -> CommandResult:
+    where = locate_caller(call, session)
     payload = replace(payload, branch=where.branch, repo=str(call.args.get("repo") or ""), method=who.kind)
-    event = _event(call, payload, session, where.project)
+    event = _gates_event(call, payload, session, where.project)
 
     def answer(reader: Reader) -> JsonObject:
         branch_state = BRANCHES.load(reader, branch_key(where.place, where.branch))
@@ -370,14 +380,14 @@ def _done(call: Call, payload: SatisfiedPayload | GatesCleared, session: str, wh
     return CommandResult((event,), answer)
 
 
-def accept(call: Call) -> CommandResult:
+def accept_rules(call: Call) -> CommandResult:
     """The settings as they are now, also where they ask for less than what is in force."""
     _who, refused = judge_person(call, "accepting looser rules")
     if refused:
         return refused
     now = settings_of(call)
     state = Stored(call.reader)
-    changes = {scope: differences(state, scope, rules) for scope, rules in ((USER, now.user), (call.project, now))}
+    changes = {scope: loosened_rules(state, scope, rules) for scope, rules in ((USER, now.user), (call.project, now))}
     events = tuple(
         own_event(GatesRulesAccepted(scope=scope, digest=rules.digest, rules=rules.plain(), by="person", differences=changes[scope][:20]),
                   call.now, session=call.session, project=call.project)
@@ -388,23 +398,23 @@ def accept(call: Call) -> CommandResult:
     )
 
 
-def attempt(call: Call) -> CommandResult:
+def judge_attempt(call: Call) -> CommandResult:
     """Asked by commands that change files themselves: is this a person? What an agent tried is on record."""
     who, refused = judge_person(call, str(call.args.get("act") or "")[:200])
     return refused or CommandResult((), {"by": who.kind, "why": who.why})
 
 
-def _event(call: Call, payload: Payload, session: str, project: str = "") -> Event:
+def _gates_event(call: Call, payload: Payload, session: str, project: str = "") -> Event:
     return own_event(payload, call.now, session=session, project=project or call.project)
 
 
 COMMANDS: dict[str, Callable[[Call], CommandResult]] = {
-    "satisfy": satisfy,
-    "approve": approve,
-    "clear": clear,
-    "pause": pause,
-    "resume": resume,
-    "prune": prune,
-    "accept": accept,
-    "attempt": attempt,
+    "satisfy": satisfy_requirements,
+    "approve": approve_requirements,
+    "clear": clear_requirements,
+    "pause": pause_gates,
+    "resume": resume_gates,
+    "prune": prune_branches,
+    "accept": accept_rules,
+    "attempt": judge_attempt,
 }

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from holdfast.core.event import Event
-from holdfast.core.ids import bounded
+from holdfast.core.ids import bounded_name
 from holdfast.core.kinds import HookPayload, ToolPayload
 from holdfast.core.kinds.engine_events import DecisionMade
 from holdfast.core.kinds.gates_events import GatesPaused, GatesPruned, GatesResumed, GatesRulesAccepted, GatesRulesKept
@@ -82,18 +82,18 @@ def branch_of(event: Event) -> str:
     return getattr(event.data, "branch", "") or ""
 
 
-def place(event: Event) -> str:
+def repo_or_project(event: Event) -> str:
     """Worktrees share the common git directory; outside git the project's folder stands for it."""
     return repo_of(event) or event.project
 
 
 def branch_key(where: str, branch: str) -> str:
     """Git allows no colon in a branch's name, so that two branches never have one key (D4)."""
-    return bounded(f"{where}::{branch}")
+    return bounded_name(f"{where}::{branch}")
 
 
 def branch_ref(event: Event) -> Ref:
-    return Ref(BRANCH, branch_key(place(event), branch_of(event)))
+    return Ref(BRANCH, branch_key(repo_or_project(event), branch_of(event)))
 
 
 def action_of(event: Event) -> str:
@@ -148,7 +148,7 @@ def _session_refs(event: Event) -> Iterable[Ref]:
 
 
 def spending_key(of: str, name: str) -> str:
-    return bounded(f"{of}:{name}")
+    return bounded_name(f"{of}:{name}")
 
 
 def spending_refs(event: Event) -> Iterable[Ref]:
@@ -162,7 +162,7 @@ def spending_refs(event: Event) -> Iterable[Ref]:
 def _other_refs(event: Event) -> Iterable[Ref]:
     data = event.data
     if isinstance(data, GatesRulesKept | GatesRulesAccepted):
-        return (Ref(RULES, bounded(data.scope)), ATTENTION_REF)
+        return (Ref(RULES, bounded_name(data.scope)), ATTENTION_REF)
     if event.kind in TEAM_RULES:
         return (Ref(RULES, TEAM),)
     if event.kind in ("gates.bypassed", "answer.undelivered"):
@@ -170,7 +170,7 @@ def _other_refs(event: Event) -> Iterable[Ref]:
     if event.kind in SEEN:
         return (ATTENTION_REF,)
     if isinstance(data, GatesPaused | GatesResumed):
-        return (Ref(PAUSE, bounded(data.where or EVERYWHERE)),)
+        return (Ref(PAUSE, bounded_name(data.where or EVERYWHERE)),)
     if isinstance(data, GatesPruned):
         return [Ref(BRANCH, branch_key(data.repo, branch)) for branch in data.branches]
     return ()

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from holdfast.core.document import with_newest, without
+from holdfast.core.document import with_newest, without_keys
 from holdfast.core.event import Event
 from holdfast.core.fingerprint import content_key
 from holdfast.core.globs import any_matches
-from holdfast.core.ids import alias
+from holdfast.core.ids import session_alias
 from holdfast.core.kinds import ToolEndPayload, ToolPayload
 from holdfast.core.kinds.check_events import CheckFinished
 from holdfast.core.kinds.gates_events import GatesLooked, GatesMeasured
@@ -121,26 +121,26 @@ def reduce_facts(doc: Facts | None, event: Event) -> Facts | None:
 def with_tool(doc: Facts, event: Event, data: ToolPayload) -> Facts | None:
     ended = data if isinstance(data, ToolEndPayload) else ToolEndPayload()
     if data.action == "edit" and event.kind == "tool.finished":
-        return _edited(doc, event, data)
+        return _add_edits(doc, event, data)
     if data.action == "shell" and data.command:
         updated = with_run(doc, event, ended)
-        return _edited(updated or doc, event, data) if data.written else updated
+        return _add_edits(updated or doc, event, data) if data.written else updated
     if data.action in ("mcp", "other") and data.written:
-        return _edited(doc, event, data)
+        return _add_edits(doc, event, data)
     if data.action == "skill" and data.skill and ended.ok is not False:
         ran = RunFact(seq=event.seq, at=event.at, session=event.session, branch=data.branch)
         return replace(doc, skills=with_newest(doc.skills, data.skill, ran, MOST_SKILLS), at=event.at)
     return None
 
 
-def _edited(doc: Facts, event: Event, data: ToolPayload) -> Facts:
+def _add_edits(doc: Facts, event: Event, data: ToolPayload) -> Facts:
     edits, floor = doc.edits, doc.floor
     for path in data.written or data.paths or (SOMEWHERE,):
         edits = with_newest(edits, path, event.seq, MOST_EDITS + 1)
         if len(edits) > MOST_EDITS:
             oldest = next(iter(edits))
             floor = edits[oldest]
-            edits = without(edits, [oldest])
+            edits = without_keys(edits, [oldest])
     return replace(doc, edits=edits, floor=floor, at=event.at)
 
 
@@ -158,7 +158,7 @@ def with_run(doc: Facts, event: Event, data: ToolEndPayload | ToolExitRead) -> F
     analysis = analyse_command(data.command, code, ended.output, cwd=None)
     ran, made = doc.ran, doc.commits
     for command in analysis.commands[:MOST_PROGRAMS]:
-        outcome = _outcome(command, code, len(analysis.commands) == 1)
+        outcome = _run_outcome(command, code, len(analysis.commands) == 1)
         if outcome is None:
             continue
         changed, back = _changed_after(analysis, command)
@@ -176,7 +176,7 @@ def _changed_after(analysis: Analysis, command: ShellCommand) -> tuple[list[str]
     return written_after(analysis, index)[:MOST_CHANGED], put_back_after(analysis, index)[:MOST_CHANGED]
 
 
-def _outcome(command: ShellCommand, code: int, alone: bool) -> int | None:
+def _run_outcome(command: ShellCommand, code: int, alone: bool) -> int | None:
     """1: it ran and exited 0 · 0: it failed · None: not a run, or how it ended does not show."""
     invocation = command.invocation
     if command.ran is Ran.NO or invocation.shadowed or not is_real_run(command.words):
@@ -227,7 +227,7 @@ def is_named_by(rule: Rule, command: str) -> bool:
     """Whether a program of the command is what the rule takes for proof, be it a check tool or any script."""
     globs = tuple(glob for one in rule.spec.evidence for glob in one.command or ())
     commands = analyse_command(command, cwd=None).commands if globs else ()
-    return any(matches(reading_of(one), globs) for one in commands if is_real_run(one.words))
+    return any(command_matches(reading_of(one), globs) for one in commands if is_real_run(one.words))
 
 
 def reading_of(command: ShellCommand) -> str:
@@ -358,7 +358,7 @@ class Asked:
     def proven(self) -> str:
         """In words: `proven`, and whose run it was where it was another session's."""
         whose = [fact.session for one in self.rule.spec.evidence if (fact := self._proof(one))]
-        theirs = sorted({alias(sid) for sid in whose if sid and sid != self.asking})
+        theirs = sorted({session_alias(sid) for sid in whose if sid and sid != self.asking})
         return f"proven by session {', '.join(theirs)}" if theirs else "proven"
 
     def proved_other_content(self) -> bool:
@@ -386,7 +386,7 @@ class Asked:
     def _missing(self, one: "Evidence") -> str:
         if self._proof(one):
             return ""
-        what, newest = _described(one), self._newest(one)
+        what, newest = _describe_evidence(one), self._newest(one)
         if newest is None or newest.seq <= self.used:
             return f"no {what} is on record"
         if newest.outcome == 0:
@@ -439,17 +439,17 @@ class Asked:
         return next((path.removeprefix(root) for path in covered if not _REPORT.search(path)), "")
 
     def _is_same_content(self, one: "Evidence", fact: RunFact) -> bool:
-        key = _key(one)
+        key = _evidence_key(one)
         return bool(self.content.get(key)) and fact.content.get(key) == self.content[key]
 
     def _knows(self, one: "Evidence", fact: RunFact) -> bool:
         """Whether the contents can be compared, or neither was ever looked at and edits tell."""
-        key = _key(one)
+        key = _evidence_key(one)
         return bool(self.content.get(key)) == bool(fact.content.get(key)) or not fact.content
 
     def _candidates(self, one: "Evidence") -> list[RunFact]:
         if one.command:
-            return [fact for command, fact in self.facts.ran.items() if matches(command, one.command)]
+            return [fact for command, fact in self.facts.ran.items() if command_matches(command, one.command)]
         if one.skill:
             return self._skills(one.skill)
         if one.commit:
@@ -479,11 +479,11 @@ class Asked:
         return ""
 
 
-def _key(one: "Evidence") -> str:
+def _evidence_key(one: "Evidence") -> str:
     return "" if one.after_edit == EVERYTHING else content_key(one.after_edit)
 
 
-def _described(one: "Evidence") -> str:
+def _describe_evidence(one: "Evidence") -> str:
     if one.command:
         return f"`{' or '.join(one.command)}` that passed"
     if one.skill:
@@ -492,7 +492,7 @@ def _described(one: "Evidence") -> str:
 
 
 @lru_cache(8_000)
-def matches(command: str, globs: tuple[str, ...]) -> bool:
+def command_matches(command: str, globs: tuple[str, ...]) -> bool:
     """A command as it was typed, and by its program's bare name."""
     name, _, rest = command.partition(" ")
     bare = f"{name.rpartition('/')[2]} {rest}".strip()

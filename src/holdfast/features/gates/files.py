@@ -11,7 +11,7 @@ from holdfast.core.feature import File
 from holdfast.core.kinds import JsonObject
 from holdfast.core.ports import Doc, Ref
 from holdfast.features.gates.events import RULES
-from holdfast.features.gates.in_force import marker
+from holdfast.features.gates.in_force import marker_path
 from holdfast.features.gates.state.branches import BranchState, Entry, LiveSession, LiveSessions, RequirementEntries
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ def files(ref: Ref, doc: Doc, settings: "GateSettings | None") -> Iterable[File]
     if settings is not None and not settings.files:
         return ()
     if ref.kind == RULES:
-        return (File(marker(), b"Requirements are in force.\n"),)
+        return (File(marker_path(), b"Requirements are in force.\n"),)
     if isinstance(doc, LiveSessions):
-        return _kept(Path.home() / ".claude" / "sessions.json", registry_file(doc))
+        return _json_file(Path.home() / ".claude" / "sessions.json", registry_file(doc))
     return _branch_file(doc) if isinstance(doc, BranchState) and doc.repo else ()
 
 
@@ -54,44 +54,44 @@ def _branch_file(doc: BranchState) -> Iterable[File]:
     if folder.is_symlink() or not (repo / "objects").is_dir():
         return ()  # Not a git directory, or one made to send us elsewhere.
     path = folder / file_name(folder, doc.branch)
-    return (File(path, None),) if doc.status == "pruned" else _kept(path, branch_file(doc))
+    return (File(path, None),) if doc.status == "pruned" else _json_file(path, branch_file(doc))
 
 
-def _kept(path: Path, content: JsonObject) -> Iterable[File]:
+def _json_file(path: Path, content: JsonObject) -> Iterable[File]:
     """What another tool wrote there is set aside, not lost (P7)."""
-    return (File(path, _json(content), ours=_is_ours),)
+    return (File(path, _encode_json(content), ours=_is_ours),)
 
 
 def _is_ours(content: bytes) -> bool:
-    return _parse(content).get("writer") == WRITER
+    return _parse_json(content).get("writer") == WRITER
 
 
 def file_name(folder: Path, branch: str) -> str:
     """`feature/test` is `feature-test.json`; if that file is another branch's, a suffix tells them apart (D4)."""
     plain = _UNSAFE.sub("_", branch.replace("/", "-"))[:150] or "detached"
-    owner = _owner(folder / f"{plain}.json")
+    owner = _file_branch(folder / f"{plain}.json")
     if owner is None or owner == branch:
         return f"{plain}.json"
     return f"{plain}-{hashlib.sha256(branch.encode()).hexdigest()[:8]}.json"
 
 
-def _owner(path: Path) -> str | None:
+def _file_branch(path: Path) -> str | None:
     """The branch a file is about; None when there is none or nobody can tell."""
-    branch = (_read(path) or {}).get("branch")
+    branch = (_read_json(path) or {}).get("branch")
     return branch if isinstance(branch, str) else None
 
 
-def _read(path: Path) -> JsonObject | None:
+def _read_json(path: Path) -> JsonObject | None:
     """None when there is no such file; {} when nobody can read it."""
     try:
-        return _parse(path.read_bytes())
+        return _parse_json(path.read_bytes())
     except FileNotFoundError:
         return None
     except OSError:
         return {}
 
 
-def _parse(content: bytes) -> JsonObject:
+def _parse_json(content: bytes) -> JsonObject:
     try:
         value = json.loads(content[: 4 << 20])
     except (ValueError, RecursionError):
@@ -100,20 +100,20 @@ def _parse(content: bytes) -> JsonObject:
 
 
 def branch_file(doc: BranchState) -> JsonObject:
-    requirements = {name: _requirement(entries) for name, entries in sorted(doc.requirements.items())}
+    requirements = {name: _requirement_fields(entries) for name, entries in sorted(doc.requirements.items())}
     return {
         "version": VERSION, "writer": WRITER, "branch": doc.branch, "project": doc.project,
         "created_at": doc.created // 1000, "updated_at": doc.at // 1000, "requirements": requirements,
     }  # fmt: skip
 
 
-def _requirement(entries: RequirementEntries) -> JsonObject:
-    shared = _entry(entries.everyone) if entries.everyone else {}
-    sessions = {sid: _entry(entry) for sid, entry in entries.sessions.items()}
+def _requirement_fields(entries: RequirementEntries) -> JsonObject:
+    shared = _entry_fields(entries.everyone) if entries.everyone else {}
+    sessions = {sid: _entry_fields(entry) for sid, entry in entries.sessions.items()}
     return {"scope": entries.scope, **shared, "sessions": sessions}
 
 
-def _entry(entry: Entry) -> JsonObject:
+def _entry_fields(entry: Entry) -> JsonObject:
     shown: JsonObject = {"satisfied": True, "satisfied_at": entry.at // 1000, "satisfied_by": entry.by}
     if entry.until:
         shown["expires_at"] = entry.until // 1000
@@ -122,5 +122,5 @@ def _entry(entry: Entry) -> JsonObject:
     return {**shown, "metadata": entry.metadata}
 
 
-def _json(value: JsonObject) -> bytes:
+def _encode_json(value: JsonObject) -> bytes:
     return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "replace")

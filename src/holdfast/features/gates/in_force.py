@@ -12,7 +12,7 @@ import msgspec
 
 from holdfast.core.event import Event, derived_event
 from holdfast.core.feature import State
-from holdfast.core.ids import bounded
+from holdfast.core.ids import bounded_name
 from holdfast.core.kinds import HookPayload
 from holdfast.core.kinds.gates_events import GatesRulesAccepted, GatesRulesKept
 from holdfast.core.ports import Reader
@@ -30,7 +30,7 @@ _known: dict[Path, bool] = {}
 """By state folder."""
 
 
-def marker() -> Path:
+def marker_path() -> Path:
     return default_state_dir() / NAME
 
 
@@ -38,7 +38,7 @@ def any_in_force() -> bool:
     """Asked for every hook: the file is looked at once, later changes are noted here."""
     state = default_state_dir()
     if state not in _known:
-        _known[state] = marker().exists()
+        _known[state] = marker_path().exists()
     return _known[state]
 
 
@@ -59,7 +59,7 @@ def keep_strict(before: "GateSettings", now: "GateSettings") -> "tuple[GateSetti
     differences: list[str] = []
     stricter = {}
     for name, old in before.requirements.items() if before.enabled else ():
-        why = loosened(old, now.requirements.get(name) if now.enabled else None) if old.enabled else ""
+        why = loosened_reason(old, now.requirements.get(name) if now.enabled else None) if old.enabled else ""
         if why:
             stricter[name] = old
             differences.append(f"{name}: {why}")
@@ -68,13 +68,13 @@ def keep_strict(before: "GateSettings", now: "GateSettings") -> "tuple[GateSetti
     )
     if before.enabled and before.rules and not now.enabled:
         changes["enabled"] = True
-    for field, why in _general(before, now):
+    for field, why in _loosened_general(before, now):
         changes[field] = getattr(before, field)
         differences.append(why)
     return (msgspec.structs.replace(now, **changes) if changes else now), differences
 
 
-def loosened(old: "Requirement", new: "Requirement | None") -> str:
+def loosened_reason(old: "Requirement", new: "Requirement | None") -> str:
     """How the new one asks for less; empty when it does not."""
     if new is None:
         return "is gone"
@@ -82,8 +82,8 @@ def loosened(old: "Requirement", new: "Requirement | None") -> str:
         return "is disabled"
     for field in old.__struct_fields__:
         was, now = getattr(old, field), getattr(new, field)
-        if was != now and field not in FREE_TEXT and not COMPARED.get(field, _never)(was, now):
-            return f"{field} is {_shown(now)}, was {_shown(was)}"
+        if was != now and field not in FREE_TEXT and not COMPARED.get(field, _never_as_strict)(was, now):
+            return f"{field} is {_format_value(now)}, was {_format_value(was)}"
     return ""
 
 
@@ -91,7 +91,7 @@ def digest_of(rules: "GateSettings") -> str:
     return hashlib.sha256(msgspec.json.encode(rules.plain(), enc_hook=str)).hexdigest()[:24]
 
 
-def _general(before: "GateSettings", now: "GateSettings") -> list[tuple[str, str]]:
+def _loosened_general(before: "GateSettings", now: "GateSettings") -> list[tuple[str, str]]:
     if not before.rules:
         return []
     changes = []
@@ -108,37 +108,37 @@ def _general(before: "GateSettings", now: "GateSettings") -> list[tuple[str, str
     return changes
 
 
-def _never(_was: Any, _now: Any) -> bool:
+def _never_as_strict(_was: Any, _now: Any) -> bool:
     """Whether it asks for as much cannot be told."""
     return False
 
 
-def _superset(was: Collection[Any], now: Collection[Any]) -> bool:
-    return set(map(_hashable, was)) <= set(map(_hashable, now))
+def _is_superset(was: Collection[Any], now: Collection[Any]) -> bool:
+    return set(map(_hashable_value, was)) <= set(map(_hashable_value, now))
 
 
-def _subset(was: Collection[Any], now: Collection[Any]) -> bool:
-    return _superset(now, was)
+def _is_subset(was: Collection[Any], now: Collection[Any]) -> bool:
+    return _is_superset(now, was)
 
 
-def _hashable(value: Any) -> Any:
+def _hashable_value(value: Any) -> Any:
     return msgspec.json.encode(value) if isinstance(value, msgspec.Struct) else value
 
 
 def _wider_paths(was: Collection[str], now: Collection[str]) -> bool:
     """No paths at all means every file."""
-    return not now or (bool(was) and _superset(was, now))
+    return not now or (bool(was) and _is_superset(was, now))
 
 
-def _shorter(was: float, now: float) -> bool:
+def _is_shorter(was: float, now: float) -> bool:
     return bool(now) and (not was or now <= was)
 
 
 def _more_evidence(was: Collection[Any], now: Collection[Any]) -> bool:
-    return _superset(was, now)
+    return _is_superset(was, now)
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     text = msgspec.json.encode(value, enc_hook=str).decode()
     return re.sub(r"\s+", " ", text)[:80]
 
@@ -146,23 +146,23 @@ def _shown(value: Any) -> str:
 COMPARED: dict[str, Comparison] = {
     "enabled": lambda was, now: now or not was,
     "scope": lambda was, now: SCOPES.index(now) >= SCOPES.index(was),
-    "trigger_tools": _superset,
+    "trigger_tools": _is_superset,
     "paths": _wider_paths,
-    "except_paths": _subset,
-    "auto_resolve_skill": _subset,
-    "satisfied_by_skill": _subset,
+    "except_paths": _is_subset,
+    "auto_resolve_skill": _is_subset,
+    "satisfied_by_skill": _is_subset,
     "manual": lambda was, now: was or not now,
     "agent_may_satisfy": lambda was, now: was or not now,
     "check": lambda was, now: now == "both",
-    "ttl": _shorter,
+    "ttl": _is_shorter,
     "evidence": _more_evidence,
     "carry_over": lambda was, now: now <= was,
-    "protected_branches": _superset,
+    "protected_branches": _is_superset,
     "thresholds": lambda was, now: now.block <= was.block and now.warn <= was.warn,
     "cache_ttl": lambda was, now: now <= was,
     "approval_ttl": lambda was, now: now <= was,
-    "tokens": lambda was, now: _shorter(was, now),
-    "usd": lambda was, now: _shorter(was, now),
+    "tokens": lambda was, now: _is_shorter(was, now),
+    "usd": lambda was, now: _is_shorter(was, now),
     "warn_at": lambda was, now: now <= was,
     "when_unsure": lambda was, now: now == "deny" or was == "allow",
 }
@@ -209,7 +209,7 @@ def _team_requirements(team: AcceptedRules) -> "dict[str, Requirement]":
 
 
 def _accepted_in_force(state: State, project: str, settings: "GateSettings") -> "GateSettings":
-    docs = [doc for scope in (USER, project) if (doc := RULES_OF.get(state, bounded(scope)))]
+    docs = [doc for scope in (USER, project) if (doc := RULES_OF.get(state, bounded_name(scope)))]
     outdated = [doc for doc in docs if doc.digest not in (settings.digest, settings.user.digest) and doc.rules]
     if not outdated:
         return settings
@@ -223,9 +223,9 @@ def _accepted_in_force(state: State, project: str, settings: "GateSettings") -> 
     return cache[key]
 
 
-def differences(state: State, scope: str, settings: "GateSettings") -> list[str]:
+def loosened_rules(state: State, scope: str, settings: "GateSettings") -> list[str]:
     """What of the rules in force the settings would loosen."""
-    doc = RULES_OF.get(state, bounded(scope))
+    doc = RULES_OF.get(state, bounded_name(scope))
     if not doc or doc.digest == settings.digest:
         return []
     return settings.in_force(settings_of_rules(doc))[1]
@@ -249,10 +249,10 @@ def _settings_of(_digest: str, packed: bytes) -> "GateSettings":
 def review_rules(state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:
     """Changed settings: in force at once where they ask for no less, or where a person changed the files."""
     for scope, rules in ((USER, settings.user), (event.project, settings)):
-        doc = RULES_OF.get(state, bounded(scope))
+        doc = RULES_OF.get(state, bounded_name(scope))
         if (doc is None and not rules.rules) or (doc is not None and doc.digest == rules.digest):
             continue
-        looser = differences(state, scope, rules)
+        looser = loosened_rules(state, scope, rules)
         if not looser:
             yield accepted_event(event, scope, rules, "settings", [])
         elif doc and doc.waiting and doc.waiting.digest == rules.digest:
@@ -297,7 +297,7 @@ MOST_SCOPES = 500
 
 def list_stand_ins(reader: Reader) -> list[StandIn]:
     """Pauses first: where gates rest nothing is refused, also not without the daemon."""
-    pauses = [_resting(pause) for _, pause in PAUSES.list(reader, limit=MOST_SCOPES) if pause.status]
+    pauses = [_pause_stand_in(pause) for _, pause in PAUSES.list(reader, limit=MOST_SCOPES) if pause.status]
     stand_ins = []
     for _, doc in RULES_OF.list(reader, limit=MOST_SCOPES):
         denying = tuple(rule for rule in _rules_of(doc) if rule.spec.when_unsure == "deny")
@@ -313,6 +313,6 @@ def _rules_of(doc: AcceptedRules) -> "tuple[Rule, ...]":
     return _with_team_rules(GateSettings(), doc).rules if doc.scope == TEAM else settings_of_rules(doc).rules
 
 
-def _resting(pause: Pause) -> StandIn | None:
+def _pause_stand_in(pause: Pause) -> StandIn | None:
     where = "" if pause.where == EVERYWHERE else pause.where.removesuffix("/.git")
     return None if where.startswith("session:") else StandIn(where, until=pause.until)

@@ -63,7 +63,7 @@ def _is_fresh(state: State, event: Event, rules: Sequence[Rule]) -> bool:
     return size is not None and event.at - size.at < allowed
 
 
-def measure(call: JobCall) -> list[Event]:
+def measure_branch(call: JobCall) -> list[Event]:
     where = msgspec.convert(call.job.payload, GatesMeasured)
     settings = call.settings(where.project)
     as_of = call.reader.head()
@@ -78,16 +78,16 @@ class _Look:
 
     def at(self, rules: Sequence[Rule], where: GatesMeasured) -> GatesMeasured | None:
         """None where git does not answer: then nothing is known, and nothing is refused for it."""
-        names = self._ask(git.files(others=True))
+        names = self._ask(git.list_files_argv(others=True))
         if names is None:
             return None
-        covers = _covers(rules, git.parse_names(names), self._folder)
+        covers = _covered_digests(rules, git.parse_names(names), self._folder)
         named = next((rule.spec.base for rule in rules if kind_of(rule).is_measured and rule.spec.base), "")
         base = self._base((named,) if named else BASES)
         return replace(where, lines=self._lines(base) if base else 0, base=base, covers=covers)
 
     def _ask(self, argv: Sequence[str]) -> bytes | None:
-        ran = self._call.run(argv, cwd=self._folder, env=git.environment(os.environ), timeout=TIMEOUT_S)
+        ran = self._call.run(argv, cwd=self._folder, env=git.git_environment(os.environ), timeout=TIMEOUT_S)
         return None if ran.code else ran.out
 
     def _own_filters(self) -> list[str]:
@@ -97,21 +97,21 @@ class _Look:
     def _base(self, candidates: Iterable[str]) -> str:
         """Whatever a project calls its base, it is a name and never an option of git's."""
         safe = (name for name in candidates if not name.startswith("-"))
-        return next((n for n in safe if self._ask(git.argv("rev-parse", "--verify", "-q", f"{n}^{{commit}}"))), "")
+        return next((n for n in safe if self._ask(git.git_argv("rev-parse", "--verify", "-q", f"{n}^{{commit}}"))), "")
 
     def _lines(self, base: str) -> int:
         fork = (self._ask(git.merge_base(base, "HEAD")) or b"").decode().strip()
-        changed = self._ask(git.diff("--numstat", "-z", fork, "--", filters=self._filters)) if fork else None
-        return _numstat(changed or b"") + self._new_lines()
+        changed = self._ask(git.diff_argv("--numstat", "-z", fork, "--", filters=self._filters)) if fork else None
+        return _changed_line_count(changed or b"") + self._new_lines()
 
     def _new_lines(self) -> int:
         """Files git does not know yet are part of the change too."""
-        listed = self._ask(git.argv("ls-files", "-z", "--others", "--exclude-standard"))
+        listed = self._ask(git.git_argv("ls-files", "-z", "--others", "--exclude-standard"))
         names = git.parse_names(listed or b"")
         return sum(_line_count(Path(self._folder, name)) for name in names[:MOST_NEW_FILES])
 
 
-def _numstat(out: bytes) -> int:
+def _changed_line_count(out: bytes) -> int:
     """`added TAB removed TAB name NUL`; binary files have `-`."""
     fields = [line.split(b"\t", 2)[:2] for line in out.split(b"\0") if line.count(b"\t") >= 2]
     return sum(int(number) for pair in fields for number in pair if number.isdigit())
@@ -128,16 +128,16 @@ def _line_count(path: Path) -> int:
         return 0
 
 
-def _covers(rules: Sequence[Rule], names: Sequence[str], folder: str) -> dict[str, str]:
+def _covered_digests(rules: Sequence[Rule], names: Sequence[str], folder: str) -> dict[str, str]:
     """Per requirement, what its files look like from outside: name, size, time of change."""
     asking = [rule for rule in rules if kind_of(rule).is_proven]
     if not asking or len(names) > MOST_FILES:
         return {}
-    stamps = {path: stamp for name in names if (stamp := _stamp(path := f"{folder}/{name}"))}
-    return {rule.name: _digest(rule, stamps, folder) for rule in asking}
+    stamps = {path: stamp for name in names if (stamp := _file_stamp(path := f"{folder}/{name}"))}
+    return {rule.name: _covered_digest(rule, stamps, folder) for rule in asking}
 
 
-def _stamp(path: str) -> tuple[int, int] | None:
+def _file_stamp(path: str) -> tuple[int, int] | None:
     try:
         file_stat = os.lstat(path)
     except (OSError, ValueError):
@@ -145,7 +145,7 @@ def _stamp(path: str) -> tuple[int, int] | None:
     return file_stat.st_size, file_stat.st_mtime_ns
 
 
-def _digest(rule: Rule, stamps: dict[str, tuple[int, int]], folder: str) -> str:
+def _covered_digest(rule: Rule, stamps: dict[str, tuple[int, int]], folder: str) -> str:
     globs = tuple(dict.fromkeys(glob for one in rule.spec.evidence for glob in one.after_edit))
     whole = hashlib.sha256()
     for path in sorted(stamps):
@@ -180,16 +180,16 @@ def missing_skills(settings: "GateSettings", project: str) -> list[str]:
     missing: list[str] = []
     for rule in settings.rules:
         named = [*rule.spec.auto_resolve_skill, *rule.spec.satisfied_by_skill]
-        if named and not any(":" in skill or _exists(skill.lstrip("/"), project) for skill in named):
+        if named and not any(":" in skill or _skill_exists(skill.lstrip("/"), project) for skill in named):
             missing += named
     return sorted(set(missing))[:20]
 
 
-def _exists(skill: str, project: str) -> bool:
-    return not _PLAIN.match(skill) or any(path.exists() for path in _places(skill, project))
+def _skill_exists(skill: str, project: str) -> bool:
+    return not _PLAIN.match(skill) or any(path.exists() for path in _skill_paths(skill, project))
 
 
-def _places(skill: str, project: str) -> Iterator[Path]:
+def _skill_paths(skill: str, project: str) -> Iterator[Path]:
     for root in (Path(project), Path.home()):
         for folder in FOLDERS:
             yield root / folder / "skills" / skill / "SKILL.md"
@@ -218,17 +218,17 @@ _TOOLS = {
 def find_test_commands(project: str) -> list[str]:
     """How this project is tested, as globs on commands, by the files that lie in it."""
     root = Path(project)
-    match = ["make test*"] if any(_TEST_TARGET.search(_text(root / name)) for name in _MAKEFILES) else []
+    match = ["make test*"] if any(_TEST_TARGET.search(_file_text(root / name)) for name in _MAKEFILES) else []
     match += _package_tests(root) + [glob for name, glob in _TOOLS.items() if (root / name).is_file()]
     python = any((root / name).is_file() for name in ("pytest.ini", "conftest.py", "tests/conftest.py", "tox.ini"))
-    if python or "pytest" in _text(root / "pyproject.toml") or "pytest" in _text(root / "setup.cfg"):
+    if python or "pytest" in _file_text(root / "pyproject.toml") or "pytest" in _file_text(root / "setup.cfg"):
         match += ["pytest*", "python* -m pytest*"]
     return match
 
 
 def _package_tests(root: Path) -> list[str]:
     try:
-        package = msgspec.json.decode(_text(root / "package.json") or "{}", type=PackageFile)
+        package = msgspec.json.decode(_file_text(root / "package.json") or "{}", type=PackageFile)
     except msgspec.DecodeError:
         return []
     if "no test specified" in package.scripts.get("test", "no test specified"):
@@ -246,10 +246,12 @@ class PackageFile(msgspec.Struct):
 def find_main_branch(project: str) -> str:
     """The branch that everybody builds on, by git's own files; empty where that is not known."""
     git_dir = Path(project) / ".git"
-    remote = _text(git_dir / "refs" / "remotes" / "origin" / "HEAD").strip().removeprefix("ref: refs/remotes/origin/")
+    remote = (
+        _file_text(git_dir / "refs" / "remotes" / "origin" / "HEAD").strip().removeprefix("ref: refs/remotes/origin/")
+    )
     if remote:
         return remote
-    packed = _text(git_dir / "packed-refs")
+    packed = _file_text(git_dir / "packed-refs")
     candidates = (
         name for name in MAIN_BRANCHES if (git_dir / "refs" / "heads" / name).is_file() or _is_packed(packed, name)
     )
@@ -260,7 +262,7 @@ def _is_packed(packed: str, branch: str) -> bool:
     return bool(re.search(rf" refs/heads/{re.escape(branch)}$", packed, re.MULTILINE))
 
 
-def _text(path: Path) -> str:
+def _file_text(path: Path) -> str:
     try:
         with path.open("rb") as file:
             return file.read(LARGEST_PROJECT_FILE).decode("utf-8", "replace") if path.is_file() else ""

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 
 from holdfast.core.decision import Context
-from holdfast.core.text import fenced
+from holdfast.core.text import wrap_context
 from holdfast.features.gates.events import TEAM_PREFIX
 from holdfast.features.gates.requirements import Finding, Here, by_hand_too, first_choice, kind_of
 from holdfast.features.gates.state.session import Bypass
@@ -20,10 +20,10 @@ FOREIGN = Context("settings-of-an-untrusted-project", "")
 OF_TEAM = Context("rules-of-the-team", "")
 
 
-def refusal(findings: Sequence[Finding], here: Here, tool: str) -> str:
+def refusal_message(findings: Sequence[Finding], here: Here, tool: str) -> str:
     """One message for all that is open (O2-c). `tool` is the agent's word, and kept as short as one."""
     what = f"{plain_name(tool)} has to wait" if tool else "This has to wait"
-    return "\n".join([f"{what}: {_open_count(findings)}.", *_lines(findings, here)])
+    return "\n".join([f"{what}: {_open_count(findings)}.", *_finding_lines(findings, here)])
 
 
 def plain_name(name: str) -> str:
@@ -32,16 +32,16 @@ def plain_name(name: str) -> str:
 
 def fence_foreign(text: str, source: str = FOREIGN.source) -> str:
     """What a project says that nobody trusted, or a team, is data: fenced, attributed, without links."""
-    return fenced(Context(source, _LINK.sub("[link left out]", text)))
+    return wrap_context(Context(source, _LINK.sub("[link left out]", text)))
 
 
-def again(findings: Sequence[Finding]) -> str:
-    return f"Refused for the same reason as a moment ago: {_names(findings)}. See: holdfast gate status"
+def repeated_refusal(findings: Sequence[Finding]) -> str:
+    return f"Refused for the same reason as a moment ago: {_requirement_names(findings)}. See: holdfast gate status"
 
 
 def not_done(findings: Sequence[Finding], here: Here, left: int) -> str:
     """On the end of a turn: the agent goes on, and knows when it will be let go."""
-    lines = [f"Not done yet: {_open_count(findings)}.", *_lines(findings, here)]
+    lines = [f"Not done yet: {_open_count(findings)}.", *_finding_lines(findings, here)]
     if left == 0:
         lines.append("If it cannot be resolved, say so: the next stop is let through.")
     return "\n".join(lines)
@@ -55,7 +55,7 @@ def bypass_line(one: Bypass) -> str:
     return f"{', '.join(one.requirements)}: {one.what}"
 
 
-def bypassed(seen: Sequence[Bypass]) -> str:
+def bypass_message(seen: Sequence[Bypass]) -> str:
     """Said once, at the next step after it was seen."""
     lines = [f"- {bypass_line(one)}" for one in seen]
     return "\n".join(
@@ -68,17 +68,17 @@ def bypassed(seen: Sequence[Bypass]) -> str:
 
 
 def let_go(findings: Sequence[Finding], times: int) -> str:
-    return f"Holdfast refused to stop {times} times without progress and lets go. Still open: {_names(findings)}."
+    return f"Holdfast refused to stop {times} times without progress and lets go. Still open: {_requirement_names(findings)}."
 
 
-def warning(finding: Finding) -> str:
+def warning_message(finding: Finding) -> str:
     return kind_of(finding.rule).warning(finding)
 
 
 def at_start(findings: Sequence[Finding], others: Sequence[str], scopes: Sequence[str]) -> str:
     """`scopes`: those that are asked for at the end of a turn."""
     lines = [f"Requirements checked here by Holdfast ({len(findings)}):"]
-    lines += [_status(one, scopes) for one in findings[:MOST_LISTED]]
+    lines += [_status_line(one, scopes) for one in findings[:MOST_LISTED]]
     if by_hand := [one.rule.name for one in findings[:MOST_LISTED] if not one.ok and by_hand_too(one.rule)]:
         lines.append(f"By hand: holdfast gate satisfy {' '.join(by_hand)}")
     if len(findings) > MOST_LISTED:
@@ -88,7 +88,7 @@ def at_start(findings: Sequence[Finding], others: Sequence[str], scopes: Sequenc
     return "\n".join(lines)
 
 
-def digest(text: str) -> str:
+def text_digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
 
@@ -96,35 +96,35 @@ def _open_count(findings: Sequence[Finding]) -> str:
     return "1 requirement is open" if len(findings) == 1 else f"{len(findings)} requirements are open"
 
 
-def _names(findings: Sequence[Finding]) -> str:
+def _requirement_names(findings: Sequence[Finding]) -> str:
     own = [one.rule.name for one in findings if not one.rule.foreign]
     more = len(findings) - len(own)
     return ", ".join([*own, *([f"{more} of the project's"] if more else ())])
 
 
-def _lines(findings: Sequence[Finding], here: Here) -> list[str]:
+def _finding_lines(findings: Sequence[Finding], here: Here) -> list[str]:
     own = [one for one in findings if not one.rule.foreign]
     others = [one for one in findings if one.rule.foreign]
-    team = [_line(one, here, len(findings)) for one in others if one.rule.name.startswith(TEAM_PREFIX)]
-    foreign = [_line(one, here, len(findings)) for one in others if not one.rule.name.startswith(TEAM_PREFIX)]
+    team = [_finding_line(one, here, len(findings)) for one in others if one.rule.name.startswith(TEAM_PREFIX)]
+    foreign = [_finding_line(one, here, len(findings)) for one in others if not one.rule.name.startswith(TEAM_PREFIX)]
     by_hand = [one.rule.name for one in own if by_hand_too(one.rule)]
     more = [f"By hand: holdfast gate satisfy {' '.join(by_hand)}"] if by_hand else []
     return [
-        *(_line(one, here, len(findings)) for one in own),
+        *(_finding_line(one, here, len(findings)) for one in own),
         *more,
         *([fence_foreign("\n".join(foreign))] if foreign else ()),
         *([fence_foreign("\n".join(team), OF_TEAM.source)] if team else ()),
     ]
 
 
-def _line(finding: Finding, here: Here, of: int) -> str:
+def _finding_line(finding: Finding, here: Here, of: int) -> str:
     rule = finding.rule
     way = first_choice(rule)
     head = f"- {rule.name}: {finding.why}" + (f" → {way}" if way else "")
-    message = filled(rule.spec.blocking_message or rule.spec.message, finding, here)
+    message = fill_placeholders(rule.spec.blocking_message or rule.spec.message, finding, here)
     if not message:
         return head
-    return f"{head}\n{_indented(message[:LONGEST_MESSAGE])}" if of == 1 else f"{head} ({_first_line(message)})"
+    return f"{head}\n{_indent_text(message[:LONGEST_MESSAGE])}" if of == 1 else f"{head} ({_first_line(message)})"
 
 
 def _first_line(text: str) -> str:
@@ -133,11 +133,11 @@ def _first_line(text: str) -> str:
     return lines[0][:160] if lines else ""
 
 
-def _indented(text: str) -> str:
+def _indent_text(text: str) -> str:
     return "\n".join(f"  {line}" if line.strip() else "" for line in text.strip().splitlines())
 
 
-def filled(text: str, finding: Finding, here: Here) -> str:
+def fill_placeholders(text: str, finding: Finding, here: Here) -> str:
     """The seed's `{placeholders}`; what is not known stays as it is written."""
     spec = finding.rule.spec
     skill = (*spec.auto_resolve_skill, *spec.satisfied_by_skill, "")[0].lstrip("/")
@@ -151,7 +151,7 @@ def filled(text: str, finding: Finding, here: Here) -> str:
     return text.strip()
 
 
-def _status(finding: Finding, scopes: Sequence[str]) -> str:
+def _status_line(finding: Finding, scopes: Sequence[str]) -> str:
     rule = finding.rule
     if finding.ok:
         return f"- {rule.name}: {finding.why}"

@@ -25,7 +25,7 @@ from holdfast.core.shell.program_code import shell_of_code
 from holdfast.core.shell.written_files import patched_files
 from holdfast.features.gates.evidence import is_named_by, only_looks
 from holdfast.features.gates.in_force import any_in_force
-from holdfast.features.gates.requirements import kind_of, triggered
+from holdfast.features.gates.requirements import kind_of, triggered_rules
 from holdfast.features.gates.triggers import command_of
 from holdfast.paths import default_config_dir, default_state_dir
 
@@ -89,7 +89,7 @@ def content_parts(settings: "GateSettings") -> list[tuple[str, ...]]:
     return list(dict.fromkeys(part for part in parts if part != ("**",)))
 
 
-def observe(event: Event, settings: "GateSettings | None", _parts: Any = None) -> bool:
+def observe_event(event: Event, settings: "GateSettings | None", _parts: Any = None) -> bool:
     data = event.data
     if settings is None or not isinstance(data, HookPayload) or not (settings.rules or any_in_force()):
         return False
@@ -108,7 +108,7 @@ def _observe_tool(event: Event, data: ToolPayload, settings: "GateSettings") -> 
         data.written = resolve_links(data.paths)
     if data.action in ("mcp", "other") and writes_files(event.tool.rpartition("__")[2], data.input):
         data.written += resolve_links([*data.paths, *_named_files(data.input, data.cwd or root)])
-    data.touches = _touched(event, data)
+    data.touches = _touched_parts(event, data)
     if data.repo and not data.content and _wants_content(event, data, settings):
         parts = [(), *content_parts(settings)]
         taken = shared_fingerprinter().take_patiently(root, parts, CONTENT_S)
@@ -121,7 +121,7 @@ def _wants_content(event: Event, data: ToolPayload, settings: "GateSettings") ->
     """Before what needs proof, after a command that may be proof, and after one that may have changed files which no
     command may change unseen."""
     if event.kind == "tool.started":
-        return any(kind_of(rule).is_proven and rule.at_tool for rule in triggered(settings, event))
+        return any(kind_of(rule).is_proven and rule.at_tool for rule in triggered_rules(settings, event))
     if data.action == "edit" or (data.action == "shell" and only_looks(data.command)):
         return False
     if data.action == "shell" and any(is_named_by(rule, data.command) for rule in settings.rules):
@@ -134,12 +134,12 @@ def _observe_command(data: ToolPayload, command: str, root: str) -> None:
     cwd = data.cwd or root
     home = os.path.expanduser("~")
     text = re.sub(r"\$HOME\b|\$\{HOME\}", lambda _: home, command)
-    data.meanings = _meanings(names_to_resolve(text, cwd), cwd)
+    data.meanings = _resolve_names(names_to_resolve(text, cwd), cwd)
     acts = read_acts(text, cwd, data.meanings)
-    data.written = without_ignored(resolve_links(_absolute(acts.writes, cwd, home)), root)
+    data.written = without_ignored(resolve_links(_absolute_paths(acts.writes, cwd, home)), root)
 
 
-def _absolute(names: Iterable[str], cwd: str, home: str) -> list[str]:
+def _absolute_paths(names: Iterable[str], cwd: str, home: str) -> list[str]:
     """`~` stands for the home folder also after it was joined with where the command is."""
     paths = []
     for name in names:
@@ -152,7 +152,7 @@ def _absolute(names: Iterable[str], cwd: str, home: str) -> list[str]:
 def resolve_links(paths: Sequence[str]) -> list[str]:
     """Where a write would really go: `cfg/prod.tf` may be `infra/prod.tf`."""
     named = [name for path in paths[:MOST_FILES] for name in _matching_files(path)]
-    return list(dict.fromkeys(_real(path) for path in named[:MOST_FILES]))
+    return list(dict.fromkeys(_real_path(path) for path in named[:MOST_FILES]))
 
 
 def _matching_files(path: str) -> list[str]:
@@ -162,7 +162,7 @@ def _matching_files(path: str) -> list[str]:
     return list(islice(iglob(path), MOST_NAMES)) or [path]
 
 
-def _real(path: str) -> str:
+def _real_path(path: str) -> str:
     try:
         return os.path.realpath(path)
     except (OSError, ValueError):
@@ -207,9 +207,9 @@ def _changed_at(path: str) -> int:
 
 def _ask_ignored(inside: list[str], root: str) -> set[str] | None:
     stdin = b"\0".join(os.fsencode(path) for path in inside)
-    argv = git.argv("check-ignore", "-z", "--stdin")
+    argv = git.git_argv("check-ignore", "-z", "--stdin")
     try:
-        ran = run_briefly(argv, cwd=root, env=git.environment(os.environ), stdin=stdin, timeout=GIT_S)
+        ran = run_briefly(argv, cwd=root, env=git.git_environment(os.environ), stdin=stdin, timeout=GIT_S)
     except OSError:
         return None
     return {os.fsdecode(name) for name in ran.out.split(b"\0") if name} if ran.code in (0, 1) else None
@@ -251,11 +251,13 @@ def _strings_in(tool_input: Any, key: str = "", depth: int = 6) -> Iterator[tupl
 # ── what names stand for ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _meanings(names: list[str], cwd: str) -> dict[str, str]:
+def _resolve_names(names: list[str], cwd: str) -> dict[str, str]:
     """Also of the names that these stand for in turn: a recipe that runs a script that runs a recipe."""
     meanings: dict[str, str] = {}
     for _ in range(MEANING_DEPTH):
-        fresh = {name: text for name in names[:MOST_NAMES] if name not in meanings and (text := _meaning(name, cwd))}
+        fresh = {
+            name: text for name in names[:MOST_NAMES] if name not in meanings and (text := _resolve_name(name, cwd))
+        }
         if not fresh:
             break
         meanings |= fresh
@@ -263,36 +265,36 @@ def _meanings(names: list[str], cwd: str) -> dict[str, str]:
     return meanings
 
 
-def _meaning(name: str, cwd: str) -> str:
+def _resolve_name(name: str, cwd: str) -> str:
     kind, _, rest = name.partition(" ")
     if kind == "git":
         return _git_alias(rest, cwd)
     if kind == "file":
-        return _script(os.path.join(cwd, rest))
+        return _script_text(os.path.join(cwd, rest))
     if kind == "code":
-        return shell_of_code(_read(os.path.join(cwd, rest)), rest.rpartition(".")[2])
+        return shell_of_code(_read_file(os.path.join(cwd, rest)), rest.rpartition(".")[2])
     if kind == "patch":
-        return "\n".join(f": > {shlex.quote(name)}" for name in patched_files(_read(os.path.join(cwd, rest))))
+        return "\n".join(f": > {shlex.quote(name)}" for name in patched_files(_read_file(os.path.join(cwd, rest))))
     from holdfast.core.shell.recipes import read_recipe
 
     runner, folder, target, *more = rest.split("\0")
-    return read_recipe(runner, target, os.path.join(cwd, folder), _read, "".join(more))
+    return read_recipe(runner, target, os.path.join(cwd, folder), _read_file, "".join(more))
 
 
 def _git_alias(verb: str, cwd: str) -> str:
     if not re.fullmatch(r"[\w.-]{1,60}", verb):
         return ""
     try:
-        argv = git.argv("config", "--get", f"alias.{verb}")
-        ran = run_briefly(argv, cwd=cwd, env=git.environment(os.environ), timeout=GIT_S)
+        argv = git.git_argv("config", "--get", f"alias.{verb}")
+        ran = run_briefly(argv, cwd=cwd, env=git.git_environment(os.environ), timeout=GIT_S)
     except OSError:
         return ""
     value = ran.out.decode("utf-8", "replace").strip()
     return value[1:] if value.startswith("!") else f"git {value}" if value else ""
 
 
-def _script(path: str) -> str:
-    text = _read(path)
+def _script_text(path: str) -> str:
+    text = _read_file(path)
     first = text.partition("\n")[0]
     if "\0" in text:
         return ""
@@ -300,7 +302,7 @@ def _script(path: str) -> str:
     return text if is_shell else shell_of_code(text)
 
 
-def _read(path: str) -> str:
+def _read_file(path: str) -> str:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(fd, "rb") as file:
@@ -377,14 +379,14 @@ def read_refs(repo: str, branches: Iterable[str]) -> dict[str, str]:
 # ── what is Holdfast's own ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _touched(event: Event, data: ToolPayload) -> list[str]:
-    subjects = {what for path in data.written if (what := _own(path, event, data))}
+def _touched_parts(event: Event, data: ToolPayload) -> list[str]:
+    subjects = {what for path in data.written if (what := _protected_part(path, event, data))}
     if data.action in ("shell", "mcp", "other") and (command := command_of(data)):
         subjects |= _touched_by_command(command)
     return sorted(subjects)
 
 
-def _own(path: str, event: Event, data: ToolPayload) -> str:
+def _protected_part(path: str, event: Event, data: ToolPayload) -> str:
     folders = _own_folders(default_state_dir(), default_config_dir())
     what = next((what for folder, what in folders if path == folder or path.startswith(f"{folder}/")), "")
     if what:
@@ -412,7 +414,7 @@ def _only_makes(data: ToolPayload) -> bool:
 def _own_folders(state: Path, config: Path) -> tuple[tuple[str, str], ...]:
     """Also where they really lie. Asked for every file that a call writes: looked up once."""
     named = ((state, "state"), (config, "settings"))
-    return tuple(dict.fromkeys((name, what) for path, what in named for name in (str(path), _real(str(path)))))
+    return tuple(dict.fromkeys((name, what) for path, what in named for name in (str(path), _real_path(str(path)))))
 
 
 def _is_about_hooks(event: Event, data: ToolPayload, path: str) -> bool:
@@ -422,7 +424,7 @@ def _is_about_hooks(event: Event, data: ToolPayload, path: str) -> bool:
     texts = [value for value in data.input.values() if isinstance(value, str) and value != path]
     if not texts:
         return True
-    replaced = event.tool == "Write" and _ABOUT_HOOKS.search(_read(path))
+    replaced = event.tool == "Write" and _ABOUT_HOOKS.search(_read_file(path))
     return bool(replaced) or any(_ABOUT_HOOKS.search(text) for text in texts)
 
 
@@ -463,8 +465,12 @@ def _only_quotes(text: str) -> bool:
     """`grep kill docs` and the like start no such program."""
     acts: CommandActs = read_acts(text)
     quiet = ("grep", "rg", "git", "cat", "less", "man", "head", "tail", "ls")
-    return bool(acts.readings) and all(one.split(" ", 1)[0] in quiet for one in acts.readings) and not _killing(text)
+    return (
+        bool(acts.readings)
+        and all(one.split(" ", 1)[0] in quiet for one in acts.readings)
+        and not _kills_processes(text)
+    )
 
 
-def _killing(text: str) -> bool:
+def _kills_processes(text: str) -> bool:
     return bool(re.search(r"(?:^|[;&|(\n]|\bxargs\s|\bsudo\s)\s*(?:kill|pkill|killall|skill)\b", text))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from holdfast.core.decision import Context, Decision, deny
+from holdfast.core.decision import Context, Decision, deny_decision
 from holdfast.core.event import Event, derived_event
 from holdfast.core.feature import State
 from holdfast.core.fingerprint import content_key
@@ -27,19 +27,19 @@ from holdfast.features.gates.events import TEAM_RULES, action_of, branch_of, rep
 from holdfast.features.gates.in_force import any_in_force, note_in_force, review_rules, rules_in_force
 from holdfast.features.gates.jobs import wants_look, wants_measure, wants_usage
 from holdfast.features.gates.messages import (
-    again,
     at_start,
     bypass_line,
-    bypassed,
-    digest,
+    bypass_message,
     let_go,
     not_done,
-    refusal,
+    refusal_message,
+    repeated_refusal,
+    text_digest,
     waiting_line,
-    warning,
+    warning_message,
 )
 from holdfast.features.gates.observations import HEAD
-from holdfast.features.gates.requirements import Checker, Finding, Here, kind_of, triggered
+from holdfast.features.gates.requirements import Checker, Finding, Here, kind_of, triggered_rules
 from holdfast.features.gates.state import live_sessions
 from holdfast.features.gates.state.session import GateDetail, GateSession
 from holdfast.features.gates.triggers import Rule, acts_of
@@ -102,7 +102,7 @@ def _persons_act(reading: str, settings: "GateSettings") -> str:
 
 
 def _refuse_act(text: str, what: str) -> Decision:
-    return deny(text, details=_details(GateDetail(gate="protected", what=what)))
+    return deny_decision(text, details=_detail_dicts(GateDetail(gate="protected", what=what)))
 
 
 def derive(state: State, event: Event, settings: "GateSettings | None") -> Iterable[Event]:
@@ -135,40 +135,40 @@ def gate_event(event: Event, payload: GatePayload) -> Event:
     return replace(derived_event(event, where), tool="")
 
 
-def _triggered(state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:
+def _derive_triggered(state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:
     """Once it was done: a call that was refused asks for nothing later."""
     checker = Checker(state, Here.of(event))
-    names = [rule.name for rule in triggered(settings, event) if rule.name not in checker.session.triggered]
+    names = [rule.name for rule in triggered_rules(settings, event) if rule.name not in checker.session.triggered]
     if names and not is_paused(event) and not checker.paused():
         yield gate_event(event, GatesTriggered(requirements=names, tool=event.tool))
 
 
-def _failed(state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:
+def _derive_failed(state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:
     """A command that failed may have done the half of it."""
     if action_of(event) == "shell":
-        yield from _triggered(state, event, settings)
+        yield from _derive_triggered(state, event, settings)
         yield from find_bypasses(state, event, settings)
 
 
-def _prompted(_state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:
+def _derive_prompted(_state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:
     """`/arch-review`, where the agent does not tell of skills that a person typed."""
     data = event.data
     if isinstance(data, PromptSubmitted) and data.prompt.startswith("/") and not data.synthetic:
         yield from _by_skill(event, settings, next(iter(data.prompt[1:].split(maxsplit=1)), ""))
 
 
-def _finished(state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:
+def _derive_finished(state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:
     data = event.data
     if not isinstance(data, ToolEndPayload) or data.ok is False:
         return
-    yield from _triggered(state, event, settings)
+    yield from _derive_triggered(state, event, settings)
     yield from find_bypasses(state, event, settings)
     if data.skill:
         yield from _by_skill(event, settings, data.skill)
     yield from _use_up(state, event, settings)
 
 
-def _expanded(_state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:
+def _derive_expanded(_state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:
     """A person typed `/arch-review`: no tool is called, the skill comes as the prompt."""
     if isinstance(event.data, PromptExpanded):
         yield from _by_skill(event, settings, event.data.command.lstrip("/"))
@@ -185,7 +185,7 @@ def _use_up(state: State, event: Event, settings: "GateSettings") -> Iterable[Ev
     """After the action succeeded, not before (S2-12): a commit that failed leaves the review standing."""
     if isinstance(event.data, ToolEndPayload) and event.data.exit_code:
         return
-    single = [rule for rule in triggered(settings, event) if rule.scope == "single_use"]
+    single = [rule for rule in triggered_rules(settings, event) if rule.scope == "single_use"]
     if not single:
         return
     checker = Checker(state, Here.of(event))
@@ -252,11 +252,11 @@ REVIEWING = frozenset(
     {"session.started", "prompt.submitted", "tool.started", "tool.finished", "tool.failed", "turn.ended"}
 )
 DERIVATIONS = {
-    "tool.finished": _finished,
-    "tool.failed": _failed,
+    "tool.finished": _derive_finished,
+    "tool.failed": _derive_failed,
     "tool.exit_read": _give_back,
-    "prompt.submitted": _prompted,
-    "prompt.expanded": _expanded,
+    "prompt.submitted": _derive_prompted,
+    "prompt.expanded": _derive_expanded,
     "session.started": _carry_over,
     "session.ended": _session_ended,
 }
@@ -279,28 +279,28 @@ def decide(state: State, event: Event, settings: "GateSettings | None") -> Decis
     if event.kind == "tool.started" and (refusal := protect_itself(event, settings)):
         return refusal
     checker = Checker(state, Here.of(event))
-    if event.kind == "tool.started" and not triggered(settings, event) and not checker.session.bypassed:
+    if event.kind == "tool.started" and not triggered_rules(settings, event) and not checker.session.bypassed:
         return None
     return None if checker.paused() else DECISIONS[event.kind](checker, event, settings)
 
 
-def _tool(checker: Checker, event: Event, settings: "GateSettings") -> Decision | None:
+def _decide_tool(checker: Checker, event: Event, settings: "GateSettings") -> Decision | None:
     if seen := [one for one in checker.session.bypassed if "unknown" not in one.what]:
-        return deny(bypassed(seen), details=_details(GateDetail(gate="bypass")))
-    findings = [checker.find(rule) for rule in triggered(settings, event) if rule.at_tool]
+        return deny_decision(bypass_message(seen), details=_detail_dicts(GateDetail(gate="bypass")))
+    findings = [checker.find(rule) for rule in triggered_rules(settings, event) if rule.at_tool]
     refused = [one for one in findings if not one.ok]
-    return _refuse(checker, event, refused) if refused else _warn(checker, findings)
+    return _refuse_tool(checker, event, refused) if refused else _warn_of_amounts(checker, findings)
 
 
-def _refuse(checker: Checker, event: Event, refused: Sequence[Finding]) -> Decision:
+def _refuse_tool(checker: Checker, event: Event, refused: Sequence[Finding]) -> Decision:
     before = checker.session.denied
     names = sorted(one.rule.name for one in refused)
     same = before.names == names and 0 <= event.at - before.at < SAME_MOMENT_MS
-    text = again(refused) if same else refusal(refused, checker.here, event.tool)
-    return deny(text, details=_open_details("refused", refused))
+    text = repeated_refusal(refused) if same else refusal_message(refused, checker.here, event.tool)
+    return deny_decision(text, details=_open_details("refused", refused))
 
 
-def _warn(checker: Checker, findings: Sequence[Finding]) -> Decision | None:
+def _warn_of_amounts(checker: Checker, findings: Sequence[Finding]) -> Decision | None:
     warned = checker.session.warned
     large = [
         one for one in findings
@@ -310,17 +310,19 @@ def _warn(checker: Checker, findings: Sequence[Finding]) -> Decision | None:
     if not large:
         return None
     details = [GateDetail(gate="warned", name=one.rule.name, lines=one.amount) for one in large]
-    return Decision(contexts=(Context("gates", "\n".join(map(warning, large))),), details=_details(*details))
+    return Decision(
+        contexts=(Context("gates", "\n".join(map(warning_message, large))),), details=_detail_dicts(*details)
+    )
 
 
-def _stop(checker: Checker, event: Event, settings: "GateSettings") -> Decision | None:
+def _decide_stop(checker: Checker, event: Event, settings: "GateSettings") -> Decision | None:
     stop = settings.hooks.stop
     doc = checker.session
     again = isinstance(event.data, TurnEnded) and event.data.again
     if not stop.verify_requirements or (again and not doc.stops):
         return None  # The second: somebody else's hook refused, and we do not add to their loop.
     checked = [
-        rule for rule in settings.rules if rule.asked_at_stop(stop.verify_scopes) and _concerns(rule, checker, event)
+        rule for rule in settings.rules if rule.asked_at_stop(stop.verify_scopes) and _concerns_session(rule, checker, event)
     ]  # fmt: skip
     refused = [one for one in map(checker.find, checked) if not one.ok]
     if not refused:
@@ -329,10 +331,10 @@ def _stop(checker: Checker, event: Event, settings: "GateSettings") -> Decision 
     if times >= stop.max_refusals:
         return _let_go(refused, times)
     text = not_done(refused, checker.here, stop.max_refusals - times - 1)
-    return deny(text, details=_open_details("stop", refused))
+    return deny_decision(text, details=_open_details("stop", refused))
 
 
-def _concerns(rule: Rule, checker: Checker, event: Event) -> bool:
+def _concerns_session(rule: Rule, checker: Checker, event: Event) -> bool:
     """A session is asked for what it did: by its tool calls, or by the content that it leaves. What was undone again
     needs no proof."""
     used = rule.name in checker.session.triggered
@@ -356,8 +358,8 @@ def _let_go(refused: Sequence[Finding], times: int) -> Decision:
     return Decision(notices=(let_go(refused, times),), details=_open_details("let_go", refused))
 
 
-def _start(checker: Checker, event: Event, settings: "GateSettings") -> Decision:
-    decision = _notices(checker, event, settings) or Decision()
+def _decide_start(checker: Checker, event: Event, settings: "GateSettings") -> Decision:
+    decision = _decide_notices(checker, event, settings) or Decision()
     if not settings.rules or not settings.hooks.session_start.inject_context:
         return decision
     others = live_sessions(checker.state).others(event.session, event.project)
@@ -366,24 +368,24 @@ def _start(checker: Checker, event: Event, settings: "GateSettings") -> Decision
     return Decision(contexts=(Context("gates", text, 70),), notices=decision.notices, details=decision.details)
 
 
-def _notices(checker: Checker, _event: Event, settings: "GateSettings") -> Decision | None:
+def _decide_notices(checker: Checker, _event: Event, settings: "GateSettings") -> Decision | None:
     """What is wrong with the settings, to the person, once per session and change."""
     missing = [f"Gates: no skill named {skill} was found." for skill in checker.facts.missing]
     shown_digests = checker.session.told
     seen = [f"Gates: {bypass_line(one)}" for one in checker.session.bypassed]
     waits = [f"Gates: {waiting_line(text)}" for text in settings.waiting]
     notices = [f"Gates: {notice}" for notice in settings.notices]
-    by_digest = {digest(text): text for text in [*waits, *notices, *missing, *seen]}
+    by_digest = {text_digest(text): text for text in [*waits, *notices, *missing, *seen]}
     fresh = {digest: text for digest, text in list(by_digest.items())[:MOST_NOTICES] if digest not in shown_digests}
-    details = _details(GateDetail(gate="told", digests=list(fresh)))
+    details = _detail_dicts(GateDetail(gate="told", digests=list(fresh)))
     return Decision(notices=tuple(fresh.values()), details=details) if fresh else None
 
 
 def _open_details(gate: str, findings: Sequence[Finding]) -> tuple[JsonObject, ...]:
-    return _details(GateDetail(gate=gate, requirements=[one.as_open() for one in findings]))
+    return _detail_dicts(GateDetail(gate=gate, requirements=[one.as_open() for one in findings]))
 
 
-def _details(*details: GateDetail) -> tuple[JsonObject, ...]:
+def _detail_dicts(*details: GateDetail) -> tuple[JsonObject, ...]:
     return tuple(detail.as_dict() for detail in details)
 
 
@@ -395,7 +397,12 @@ def is_paused(event: Event) -> bool:
     return isinstance(event.data, HookPayload) and event.data.paused
 
 
-DECISIONS = {"tool.started": _tool, "turn.ended": _stop, "session.started": _start, "prompt.submitted": _notices}
+DECISIONS = {
+    "tool.started": _decide_tool,
+    "turn.ended": _decide_stop,
+    "session.started": _decide_start,
+    "prompt.submitted": _decide_notices,
+}
 
 
 def enqueue(state: State, event: Event, settings: "GateSettings | None") -> Iterable[Job]:

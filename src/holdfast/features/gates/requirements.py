@@ -10,14 +10,14 @@ from holdfast.core.feature import State
 from holdfast.core.globs import any_matches
 from holdfast.core.kinds import HookPayload, ToolPayload
 from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand, analyse_command
-from holdfast.features.gates.events import EVERYWHERE, branch_key, branch_of, place, spending_key
+from holdfast.features.gates.events import EVERYWHERE, branch_key, branch_of, repo_or_project, spending_key
 from holdfast.features.gates.evidence import (
     NO_FACTS,
     Asked,
     Facts,
     RunFact,
+    command_matches,
     is_real_run,
-    matches,
     reading_of,
 )
 from holdfast.features.gates.state import BRANCHES, FACTS_OF, PAUSES, SESSIONS, SPENDINGS, live_sessions
@@ -49,7 +49,7 @@ class Here:
     @classmethod
     def of(cls, event: Event) -> "Here":
         content = event.data.content if isinstance(event.data, HookPayload) else {}
-        return cls(event.session, event.project, place(event), branch_of(event), event.at, content)
+        return cls(event.session, event.project, repo_or_project(event), branch_of(event), event.at, content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +61,12 @@ class Finding:
     """Changed lines of a branch, or percent of a budget."""
 
     def as_open(self) -> OpenRequirement:
-        return OpenRequirement(name=self.rule.name, type=self.rule.type, why=self.why, resolve=resolve(self.rule))
+        return OpenRequirement(
+            name=self.rule.name, type=self.rule.type, why=self.why, resolve=resolution_text(self.rule)
+        )
 
 
-def resolve(rule: Rule) -> str:
+def resolution_text(rule: Rule) -> str:
     """What a person does about it, in the fewest words."""
     by_hand = f"holdfast gate satisfy {rule.name}" if by_hand_too(rule) else ""
     way = first_choice(rule).replace(PERSON_CAN, f"holdfast gate approve {rule.name}")
@@ -361,15 +363,15 @@ def kind_of(rule: Rule) -> RequirementKind:
     return KINDS[rule.type]
 
 
-def triggered(settings: "GateSettings", event: Event) -> list[Rule]:
+def triggered_rules(settings: "GateSettings", event: Event) -> list[Rule]:
     """Asked twice of each call, by what follows and by what is decided; the answer is worked out once."""
     last = settings.index.last
     if last[0] is not event:
-        last = settings.index.last = (event, _triggered(settings, event))
+        last = settings.index.last = (event, _find_triggered_rules(settings, event))
     return last[1]
 
 
-def _triggered(settings: "GateSettings", event: Event) -> list[Rule]:
+def _find_triggered_rules(settings: "GateSettings", event: Event) -> list[Rule]:
     rules = settings.index.triggered_by(event)
     if not rules or _is_exempt(settings, event):
         return []
@@ -419,9 +421,9 @@ def _is_guarded(rule: Rule, one: "Evidence", analysis: Analysis) -> bool:
     if not proofs:
         return False
     if not acts:
-        return all(_passed(path.ran, path.assumed, proofs) for path in analysis.paths if _may_succeed(path))
+        return all(_proof_passed(path.ran, path.assumed, proofs) for path in analysis.paths if _may_succeed(path))
     reached = [path for path in analysis.paths if any(index in path.ran for index in acts)]
-    return all(_passed(path.ran, path.assumed, proofs) for path in reached) and not any(
+    return all(_proof_passed(path.ran, path.assumed, proofs) for path in reached) and not any(
         path.outputs.keys() - {"terminal"} for path in reached
     )
 
@@ -431,10 +433,10 @@ def _is_proof(command: ShellCommand, one: "Evidence") -> bool:
     real = (
         command.ran is not Ran.NO and not invocation.tampered and not invocation.shadowed and not invocation.background
     )
-    return real and is_real_run(command.words) and matches(reading_of(command), one.command)
+    return real and is_real_run(command.words) and command_matches(reading_of(command), one.command)
 
 
-def _passed(ran: dict[int, bool], assumed: dict[int, int], proofs: list[int]) -> bool:
+def _proof_passed(ran: dict[int, bool], assumed: dict[int, int], proofs: list[int]) -> bool:
     return any(index in ran and assumed.get(index) == 0 for index in proofs)
 
 

@@ -93,12 +93,12 @@ def check_pattern(text: str) -> str:
     return text
 
 
-def _window(value: Any) -> Any:
+def _carry_over_seconds(value: Any) -> Any:
     """`carry_over: true` means five minutes."""
     return (300 if value else 0) if isinstance(value, bool) else value
 
 
-def _complete(requirements: Any) -> Any:
+def _complete_requirements(requirements: Any) -> Any:
     """With what is built in under that name, and with what goes without saying."""
     if not isinstance(requirements, dict):
         return requirements
@@ -198,7 +198,9 @@ class Requirement(Part):
     ttl: Annotated[Seconds, Meta(description="Seconds for which it stays satisfied; 0 = as its scope says.")] = 0
     evidence: Annotated[tuple[Evidence, ...], Meta(max_length=10), ALONE] = ()
     carry_over: Annotated[
-        Seconds, Meta(description="Seconds: what the last session satisfied holds so long."), Before(_window)
+        Seconds,
+        Meta(description="Seconds: what the last session satisfied holds so long."),
+        Before(_carry_over_seconds),
     ] = 0
     guard_type: Literal["", "protected_branch", "single_session"] = ""
     protected_branches: Annotated[tuple[Words, ...], Meta(max_length=50), ALONE] = ("main", "master")
@@ -265,7 +267,7 @@ class GateSettings(Section):
     version: str | float = "1.0"
     enabled: bool = True
     inherit: Annotated[bool, Meta(description="false: what the layers below say is left out.")] = True
-    requirements: Annotated[dict[Name, Requirement], Meta(max_length=200), Before(_complete)] = {}
+    requirements: Annotated[dict[Name, Requirement], Meta(max_length=200), Before(_complete_requirements)] = {}
     hooks: Hooks = Hooks()
     plan_files: Annotated[tuple[Glob, ...], Meta(description="Never refused.")] = (
         "**/.claude/plans/**",

@@ -80,10 +80,10 @@ def compile_rule(name: str, spec: "Requirement", kind: "RequirementKind", foreig
     if spec.check:
         at_tool, at_stop = spec.check in ("tool", "both"), spec.check in ("stop", "both")
     skills = _resolving_skills(spec)
-    return Rule(name, spec, ways, skills, at_tool, at_stop, _patterns(spec), kind.always_at_stop, foreign)
+    return Rule(name, spec, ways, skills, at_tool, at_stop, _command_patterns(spec), kind.always_at_stop, foreign)
 
 
-def _patterns(spec: "Requirement") -> tuple[re.Pattern[str], ...]:
+def _command_patterns(spec: "Requirement") -> tuple[re.Pattern[str], ...]:
     named = [spec.command_pattern, *(t.command_pattern for t in spec.trigger_tools if not isinstance(t, str))]
     return tuple(re.compile(text) for text in dict.fromkeys(named) if text)
 
@@ -98,13 +98,13 @@ def _trigger_way(trigger: "str | Trigger", spec: "Requirement") -> Way:
     tool = trigger if isinstance(trigger, str) else trigger.tool
     pattern = spec.command_pattern if isinstance(trigger, str) else trigger.command_pattern or spec.command_pattern
     paths = spec.paths if isinstance(trigger, str) else trigger.paths or spec.paths
-    if pattern and _action(tool) in ("shell", ""):
+    if pattern and _tool_action(tool) in ("shell", ""):
         return Way(_names_command_tool(tool), _command_test(re.compile(pattern)))
     if paths or spec.except_paths:
         return Way(_names_tool(tool), _path_test(paths, spec.except_paths))
-    if spec.guard_type == "protected_branch" and _action(tool) == "edit":
+    if spec.guard_type == "protected_branch" and _tool_action(tool) == "edit":
         return Way(_names_tool(tool), _branch_test(spec.protected_branches))
-    if _action(tool) == "edit":
+    if _tool_action(tool) == "edit":
         return Way(_names_tool(tool), _edits_something)
     return Way(_names_tool(tool))
 
@@ -149,12 +149,12 @@ def _edits_something(event: Event) -> bool:
     return _action_of(event) == "edit" or bool(changed_paths(event))
 
 
-def _action(tool: str) -> str:
+def _tool_action(tool: str) -> str:
     return tool if tool in ACTIONS else ACTION_OF.get(tool, "")
 
 
 def _names_tool(tool: str) -> Test:
-    action = _action(tool)
+    action = _tool_action(tool)
     if action == "edit":
         return lambda event: (
             event.tool == tool or (_is_edit(event) and (tool in ACTIONS or event.tool not in ACTION_OF))
@@ -279,11 +279,11 @@ def written_paths(event: Event) -> list[str]:
     if data.action == "edit":
         return list(dict.fromkeys((*data.written, *data.paths)))
     looked = data.written or data.settings_at or data.action != "shell"
-    paths = data.written if looked else _unresolved(event)
+    paths = data.written if looked else _unresolved_writes(event)
     return [path for path in paths if path.startswith((f"{event.project}/", f"{data.worktree or event.project}/"))]
 
 
-def _unresolved(event: Event) -> list[str]:
+def _unresolved_writes(event: Event) -> list[str]:
     """Of events that were recorded before files behind links were looked up."""
     return [path for path in acts_of(event).writes if path.startswith("/")]
 
@@ -291,14 +291,14 @@ def _unresolved(event: Event) -> list[str]:
 def _path_test(paths: tuple[str, ...], never: tuple[str, ...]) -> Test:
     def test(event: Event) -> bool:
         return any(
-            (not paths or _covers(paths, path, event.project)) and not any_matches(never, path, event.project)
+            (not paths or _covers_path(paths, path, event.project)) and not any_matches(never, path, event.project)
             for path in written_paths(event)
         )
 
     return test
 
 
-def _covers(globs: tuple[str, ...], path: str, project: str) -> bool:
+def _covers_path(globs: tuple[str, ...], path: str, project: str) -> bool:
     """A folder as a whole (`infra/**`) is covered where a file in it would be."""
     if path.endswith("/**"):
         return any_matches(globs, f"{path[:-2]}x", project) or any(

@@ -13,13 +13,13 @@ from holdfast.core.decision import Decision
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
 from holdfast.core.feature import Call
-from holdfast.core.ids import alias
+from holdfast.core.ids import session_alias
 from holdfast.core.kinds import ToolPayload
 from holdfast.core.kinds.agent_events import TurnEnded
 from holdfast.core.kinds.engine_events import AnswerUndelivered, DecisionMade
 from holdfast.core.kinds.gates_events import GatePayload
 from holdfast.core.ports import EventQuery, Reader, Ref
-from holdfast.core.replay import fold
+from holdfast.core.replay import fold_events
 from holdfast.core.transaction import decision_event
 from holdfast.features.gates.commands import (
     Stored,
@@ -47,13 +47,13 @@ from holdfast.features.gates.events import (
     action_of,
     branch_ref,
     keys,
-    place,
+    repo_or_project,
 )
-from holdfast.features.gates.in_force import USER, differences
+from holdfast.features.gates.in_force import USER, loosened_rules
 from holdfast.features.gates.jobs import find_main_branch, find_test_commands, missing_skills
 from holdfast.features.gates.messages import waiting_line
 from holdfast.features.gates.policy import DECISIONS, DERIVATIONS, REVIEWING, decide, derive
-from holdfast.features.gates.requirements import Checker, Finding, Here, resolve, triggered
+from holdfast.features.gates.requirements import Checker, Finding, Here, resolution_text, triggered_rules
 from holdfast.features.gates.settings import BUILT_IN, PRESETS, GateSettings
 from holdfast.features.gates.state import ATTENTIONS, BRANCHES, FOLDED, PAUSES, Documents
 from holdfast.features.gates.state.attention import Attention, Pause
@@ -69,7 +69,7 @@ def state_before(reader: Reader, event: Event) -> Documents:
     state, refs = Documents(), _refs_of(event)
     feature = dataclasses.replace(FOLDED, keys=lambda one: [ref for ref in keys(one) if ref in refs])
     once = {one.seq: one for one in _events_before(reader, event)}
-    fold(feature, once.values(), state.docs)
+    fold_events(feature, once.values(), state.docs)
     return state
 
 
@@ -79,10 +79,10 @@ def _events_before(reader: Reader, event: Event) -> Iterator[Event]:
         kinds=tuple(sorted(SUBSCRIBED_KINDS - set(KINDS))), project=event.project, before=event.seq + 1, limit=LOG_PAGE
     )
     gate_events = EventQuery(kinds=tuple(sorted(KINDS)), before=event.seq + 1, limit=LOG_PAGE)
-    return heapq.merge(_pages(reader, here), _pages(reader, gate_events), key=lambda one: one.seq)
+    return heapq.merge(_paged_events(reader, here), _paged_events(reader, gate_events), key=lambda one: one.seq)
 
 
-def _pages(reader: Reader, query: EventQuery) -> Iterator[Event]:
+def _paged_events(reader: Reader, query: EventQuery) -> Iterator[Event]:
     after = 0
     while page := reader.events(msgspec.structs.replace(query, after=after)):
         yield from page
@@ -90,7 +90,7 @@ def _pages(reader: Reader, query: EventQuery) -> Iterator[Event]:
 
 
 def _refs_of(event: Event) -> set[Ref]:
-    pauses = {Ref(PAUSE, where) for where in (EVERYWHERE, place(event), f"session:{event.session}")}
+    pauses = {Ref(PAUSE, where) for where in (EVERYWHERE, repo_or_project(event), f"session:{event.session}")}
     return {Ref(SESSION, event.session), Ref(FACTS, event.project), branch_ref(event), REGISTRY} | pauses
 
 
@@ -113,15 +113,15 @@ class Simulation(Documents):
     def take(self, event: Event) -> Decision | None:
         if event.kind in CALLS and self._of_no_concern(event):
             return None
-        fold(FOLDED, [event], self.docs)
+        fold_events(FOLDED, [event], self.docs)
         if event.kind in DERIVATIONS or event.kind in REVIEWING:
             made = [msgspec.structs.replace(one, seq=event.seq) for one in derive(self, event, self.settings)]
-            fold(FOLDED, made, self.docs)
+            fold_events(FOLDED, made, self.docs)
         if event.kind not in DECISIONS:
             return None
         decision = decide(self, event, self.settings)
         if decision is not None and decision.details:
-            fold(FOLDED, [msgspec.structs.replace(decision_event(event, decision), seq=event.seq)], self.docs)
+            fold_events(FOLDED, [msgspec.structs.replace(decision_event(event, decision), seq=event.seq)], self.docs)
         return decision
 
     def _of_no_concern(self, event: Event) -> bool:
@@ -129,32 +129,32 @@ class Simulation(Documents):
         return action_of(event) not in LEAVE_FACTS and not self.settings.index.of(event)
 
 
-def simulate(reader: Reader, settings: GateSettings, *, since: int = 0, project: str = "") -> dict[str, Any]:
+def simulate_rules(reader: Reader, settings: GateSettings, *, since: int = 0, project: str = "") -> dict[str, Any]:
     """Cases in full up to a limit, counts of all. A session is judged whole only if it began inside that time."""
     stage = Simulation(settings)
     seen, refused, cases = Counter[str](), Counter[str](), list[dict[str, Any]]()
-    for event in recorded(reader, since, project):
+    for event in recorded_events(reader, since, project):
         decision = stage.take(event)
         if event.kind in JUDGED:
             seen[event.kind] += 1
             if decision is not None and decision.verdict == "deny":
                 refused[event.kind] += 1
                 if len(cases) < MOST_CASES:
-                    cases.append(_case(event, decision))
+                    cases.append(_refused_case(event, decision))
     return {
-        "events": _count(reader), "calls": seen["tool.started"], "stops": seen["turn.ended"],
+        "events": _event_count(reader), "calls": seen["tool.started"], "stops": seen["turn.ended"],
         "refused_calls": refused["tool.started"], "refused_stops": refused["turn.ended"], "cases": cases,
     }  # fmt: skip
 
 
-def recorded(reader: Reader, since: int, project: str) -> Iterator[Event]:
+def recorded_events(reader: Reader, since: int, project: str) -> Iterator[Event]:
     after = 0
-    while page := _page(reader, after, since, project):
+    while page := _event_page(reader, after, since, project):
         yield from (event for event in page if event.kind not in BY_HAND or _is_by_hand(event))
         after = page[-1].seq
 
 
-def _page(reader: Reader, after: int, since: int, project: str) -> list[Event]:
+def _event_page(reader: Reader, after: int, since: int, project: str) -> list[Event]:
     query = EventQuery(kinds=(*SIMULATED_KINDS, *BY_HAND), after=after, since=since, project=project, limit=PAGE)
     return reader.events(query)
 
@@ -164,11 +164,11 @@ def _is_by_hand(event: Event) -> bool:
     return isinstance(event.data, GatePayload) and event.data.method in ("person", "agent")
 
 
-def _count(reader: Reader) -> int:
+def _event_count(reader: Reader) -> int:
     return reader.head()
 
 
-def _case(event: Event, decision: Decision) -> dict[str, Any]:
+def _refused_case(event: Event, decision: Decision) -> dict[str, Any]:
     details = details_of(DecisionMade(details=list(decision.details)))
     names = [one.name for detail in details for one in detail.requirements]
     return {"seq": event.seq, "at": event.at, "session": event.session, "kind": event.kind, "tool": event.tool,
@@ -195,7 +195,7 @@ def list_places(call: Call) -> dict[str, Any]:
     rows: dict[tuple[str, str], dict[str, Any]] = {}
     for sid, one in sorted(live_here(call).items(), key=lambda item: -item[1].active):
         row = rows.setdefault((one.place, one.branch), _describe_place(call, one, one.active))
-        row["sessions"].append({**_live(sid, one), "started": one.started})
+        row["sessions"].append({**_live_session_fields(sid, one), "started": one.started})
     for _, doc in BRANCHES.list(call.reader, limit=MOST_PLACES):
         if doc.status != "pruned":
             rows.setdefault((doc.place, doc.branch), _describe_place(call, doc, doc.at))
@@ -223,17 +223,17 @@ def list_refused(call: Call) -> dict[str, Any]:
     )  # fmt: skip
     made = [(event, event.data) for event in reversed(call.reader.events(query))]
     denials = [(event, data) for event, data in made if isinstance(data, DecisionMade) and data.verdict == "deny"]
-    lost = _undelivered(call)
-    return {"refused": [_refusal(call, event, data, lost) for event, data in denials[:limit]], "now": call.now}
+    lost = _undelivered_events(call)
+    return {"refused": [_refusal_fields(call, event, data, lost) for event, data in denials[:limit]], "now": call.now}
 
 
-def _undelivered(call: Call) -> set[int]:
+def _undelivered_events(call: Call) -> set[int]:
     """Events whose answer did not reach the agent."""
     query = EventQuery(kinds=(AnswerUndelivered.KIND,), newest=True, limit=MOST_REFUSALS)
     return {one.data.of for one in call.reader.events(query) if isinstance(one.data, AnswerUndelivered)}
 
 
-def _refusal(call: Call, event: Event, data: DecisionMade, lost: set[int]) -> dict[str, Any]:
+def _refusal_fields(call: Call, event: Event, data: DecisionMade, lost: set[int]) -> dict[str, Any]:
     return {
         "seq": event.seq, "of": data.of, "at": event.at, "session": event.session, "agent": event.agent,
         "project": event.project, "branch": data.branch, "kind": data.of_kind, "tool": event.tool,
@@ -245,13 +245,13 @@ def _refusal(call: Call, event: Event, data: DecisionMade, lost: set[int]) -> di
 LOOK_AHEAD = 200
 
 
-def attention(call: Call) -> dict[str, Any]:
+def list_attention(call: Call) -> dict[str, Any]:
     """What a person should see: pauses, rules that wait, ways round a requirement, attempts. For `status` too."""
     state = Stored(call.reader)
-    lines = [f"gates are paused {_pause_text(doc)}" for doc in _pauses(call)]
+    lines = [f"gates are paused {_pause_text(doc)}" for doc in _active_pauses(call)]
     now, waiting = settings_of(call), list[str]()
     for scope, rules in ((USER, now.user), (call.project, now)):
-        waiting += [waiting_line(text) for text in differences(state, scope, rules)]
+        waiting += [waiting_line(text) for text in loosened_rules(state, scope, rules)]
     seen = ATTENTIONS.load(call.reader, ATTENTION_REF.key) or Attention()
     lines += [*waiting, *(one.text for one in seen.recent(call.now))]
     return {"lines": list(dict.fromkeys(lines))[:30], "waiting": list(dict.fromkeys(waiting))}
@@ -266,7 +266,7 @@ def _changed_tests(checker: Checker, settings: GateSettings) -> list[str]:
     ]
 
 
-def _pauses(call: Call) -> list[Pause]:
+def _active_pauses(call: Call) -> list[Pause]:
     return [pause for _, pause in PAUSES.list(call.reader, limit=50) if pause.holds(call.now)]
 
 
@@ -276,52 +276,52 @@ def _pause_text(pause: Pause) -> str:
     return f"{where}, {until}" + (f" ({pause.why})" if pause.why else "")
 
 
-def status(call: Call) -> dict[str, Any]:
+def gate_status(call: Call) -> dict[str, Any]:
     settings = rules_for(call)
     session = session_of(call, needed=False)
     checker = checker_for(call, session)
-    doc, shown = checker.session, attention(call)
+    doc, shown = checker.session, list_attention(call)
     return {
         "session": session, "agent": doc.agent, "project": call.project, "branch": checker.here.branch,
         "paused": checker.paused(), "stops": doc.stops, "refused": doc.refused,
-        "requirements": [_standing(checker, rule, doc.triggered, settings) for rule in settings.rules],
-        "sessions": [_live(sid, one) for sid, one in live_here(call).items() if one.place == checker.here.place],
+        "requirements": [_requirement_status(checker, rule, doc.triggered, settings) for rule in settings.rules],
+        "sessions": [_live_session_fields(sid, one) for sid, one in live_here(call).items() if one.place == checker.here.place],
         "attention": [*shown["lines"], *_changed_tests(checker, settings)], "waiting": shown["waiting"],
         "notices": [*settings.notices, *(f"no skill named {s} was found" for s in checker.facts.missing)],
     }  # fmt: skip
 
 
-def _standing(checker: Checker, rule: Rule, used: dict[str, int], settings: GateSettings) -> dict[str, Any]:
+def _requirement_status(checker: Checker, rule: Rule, used: dict[str, int], settings: GateSettings) -> dict[str, Any]:
     finding = checker.find(rule)
     entry = checker.entry(rule)
     facts = [{"seq": fact.seq, "at": fact.at, "ok": fact.passed} for fact in checker.facts_for(rule)]
-    return {**_shown(rule, settings), "ok": finding.ok, "why": finding.why, "triggered": rule.name in used,
+    return {**_rule_fields(rule, settings), "ok": finding.ok, "why": finding.why, "triggered": rule.name in used,
             "until": entry.until if entry else 0, "entry": msgspec.to_builtins(entry) if entry else {},
             "facts": facts}  # fmt: skip
 
 
-def _shown(rule: Rule, settings: GateSettings) -> dict[str, Any]:
+def _rule_fields(rule: Rule, settings: GateSettings) -> dict[str, Any]:
     at_stop = rule.asked_at_stop(settings.hooks.stop.verify_scopes)
-    return {"name": rule.name, "type": rule.type, "scope": rule.scope, "resolve": resolve(rule),
+    return {"name": rule.name, "type": rule.type, "scope": rule.scope, "resolve": resolution_text(rule),
             "at_tool": rule.at_tool, "at_stop": at_stop, "description": rule.spec.description}  # fmt: skip
 
 
-def _live(sid: str, one: LiveSession) -> dict[str, Any]:
-    return {"id": sid, "alias": alias(sid), "agent": one.agent, "branch": one.branch, "active": one.active}
+def _live_session_fields(sid: str, one: LiveSession) -> dict[str, Any]:
+    return {"id": sid, "alias": session_alias(sid), "agent": one.agent, "branch": one.branch, "active": one.active}
 
 
-def listed(call: Call) -> dict[str, Any]:
+def list_requirements(call: Call) -> dict[str, Any]:
     """Everything the settings name, and what could be switched on."""
     settings = settings_of(call)
-    on = [_shown(rule, settings) for rule in settings.rules]
+    on = [_rule_fields(rule, settings) for rule in settings.rules]
     off = sorted(set(settings.requirements) - set(settings.by_name))
     return {"requirements": on, "disabled": off, "built_in": sorted(set(BUILT_IN) - set(settings.requirements)),
             "presets": {name: sorted(preset) for name, preset in PRESETS.items()}}  # fmt: skip
 
 
-def presets(call: Call) -> dict[str, Any]:
+def list_presets(call: Call) -> dict[str, Any]:
     missing = {name: missing_skills(GateSettings.of({"requirements": {name: {}}}), call.project) for name in BUILT_IN}
-    fitted = _fitted(call.project)
+    fitted = _fitting_rules(call.project)
     return {
         "presets": {
             "fitting": {name: rule for name, rule in fitted.items() if not missing.get(name)},
@@ -335,7 +335,7 @@ def presets(call: Call) -> dict[str, Any]:
     }
 
 
-def _fitted(project: str) -> dict[str, dict[str, Any]]:
+def _fitting_rules(project: str) -> dict[str, dict[str, Any]]:
     """What the files of this project ask for: its tests, its main branch, the reviews whose skills are there."""
     requirements: dict[str, dict[str, Any]] = {}
     if main := find_main_branch(project):
@@ -346,7 +346,7 @@ def _fitted(project: str) -> dict[str, dict[str, Any]]:
     return requirements | {name: {"enabled": True} for name in ("commit_plan", "pre_commit_review", "pre_pr_review")}
 
 
-def verify(call: Call) -> dict[str, Any]:
+def verify_settings(call: Call) -> dict[str, Any]:
     """Would it all work? What is wrong with the settings, and skills that nobody has."""
     settings = settings_of(call)
     problems = [*settings.notices]
@@ -354,7 +354,7 @@ def verify(call: Call) -> dict[str, Any]:
     return {"good": not problems, "requirements": len(settings.rules), "problems": problems}
 
 
-def explain(call: Call) -> dict[str, Any]:
+def explain_decision(call: Call) -> dict[str, Any]:
     """Why a call was refused or allowed: what was said then, and how each rule of today sees what was known then."""
     event = _asked_about(call)
     made = _answer_to(call, event)
@@ -364,7 +364,7 @@ def explain(call: Call) -> dict[str, Any]:
     return {
         "seq": event.seq, "at": event.at, "kind": event.kind, "session": event.session, "tool": event.tool,
         "what": what_of(event), "verdict": decision.verdict or "allow", "reasons": decision.reasons, "notices": decision.notices,
-        "recorded": [detail.as_dict() for detail in details_of(decision)], "delivered": event.seq not in _undelivered(call),
+        "recorded": [detail.as_dict() for detail in details_of(decision)], "delivered": event.seq not in _undelivered_events(call),
         "requirements": findings,
     }  # fmt: skip
 
@@ -387,35 +387,36 @@ def _answer_to(call: Call, event: Event) -> Event | None:
 def _as_then(call: Call, event: Event, settings: GateSettings) -> list[dict[str, Any]]:
     state = state_before(call.reader, event)
     checker = Checker(state, Here.of(event))
-    about = {rule.name for rule in triggered(settings, event)} if event.kind.startswith("tool.") else set()
+    about = {rule.name for rule in triggered_rules(settings, event)} if event.kind.startswith("tool.") else set()
     return [
-        {**_shown(rule, settings), **_seen(checker.find(rule)), "about": rule.name in about} for rule in settings.rules
+        {**_rule_fields(rule, settings), **_finding_fields(checker.find(rule)), "about": rule.name in about}
+        for rule in settings.rules
     ]
 
 
-def _seen(finding: Finding) -> dict[str, Any]:
+def _finding_fields(finding: Finding) -> dict[str, Any]:
     return {"ok": finding.ok, "why": finding.why}
 
 
-def replay(call: Call) -> dict[str, Any]:
+def replay_rules(call: Call) -> dict[str, Any]:
     raw_settings = call.args.get("settings")
     settings = GateSettings.of(raw_settings) if raw_settings is not None else settings_of(call)
     since = call.now - int(call.args.get("seconds") or 0) * 1000 if call.args.get("seconds") else 0
     began = time.perf_counter()
-    simulated = simulate(
+    simulated = simulate_rules(
         call.reader, settings, since=since, project="" if call.args.get("everywhere") else call.project
     )
     return {**simulated, "rules": [rule.name for rule in settings.rules], "seconds": time.perf_counter() - began}
 
 
 VIEWS: dict[str, Callable[[Call], Any]] = {
-    "attention": attention,
-    "status": status,
-    "list": listed,
-    "presets": presets,
-    "verify": verify,
-    "explain": explain,
-    "replay": replay,
+    "attention": list_attention,
+    "status": gate_status,
+    "list": list_requirements,
+    "presets": list_presets,
+    "verify": verify_settings,
+    "explain": explain_decision,
+    "replay": replay_rules,
     "places": list_places,
     "codes": list_codes,
     "refused": list_refused,

@@ -2,11 +2,11 @@
 
 from holdfast.core.feature import Feature
 from holdfast.features.log.commands import add_note
-from holdfast.features.log.history import history
-from holdfast.features.log.views import event, events, verify
+from holdfast.features.log.history import search_history
+from holdfast.features.log.views import list_events, show_event, verify_log
 
 FEATURE = Feature(
     name="log",
-    views={"events": events, "event": event, "verify": verify, "history": history},
+    views={"events": list_events, "event": show_event, "verify": verify_log, "history": search_history},
     commands={"note": add_note},
 )

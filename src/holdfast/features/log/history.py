@@ -8,8 +8,8 @@ import msgspec
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
 from holdfast.core.feature import Call
-from holdfast.core.history import MARK, HistoryMark, files_of, has_failed, phrases, split_words, text_parts
-from holdfast.core.ids import alias
+from holdfast.core.history import MARK, HistoryMark, files_of, has_failed, split_phrases, split_words, text_parts
+from holdfast.core.ids import session_alias
 from holdfast.core.ports import EventQuery, HistoryQuery, Reader, Ref, StateQuery
 from holdfast.core.text import strip_controls
 
@@ -53,19 +53,19 @@ class HistoryHit(msgspec.Struct):
     snippet: str
 
 
-def history(call: Call) -> dict[str, Any]:
+def search_history(call: Call) -> dict[str, Any]:
     """Newest first. All words have to be there; where no event has all, those with the most of them (`partly`)."""
     text = str(call.args.get("query") or "")
-    filters = _filters(call.args)
-    search_phrases = phrases(text, MOST_WORDS)
+    filters = _parse_filters(call.args)
+    search_phrases = split_phrases(text, MOST_WORDS)
     if not search_phrases and not (filters.file or filters.failed or filters.session or filters.tool or filters.agent):
         raise CommandRefused("there is no word in it to look for", fix='For example: holdfast history "npm test"')
-    query = _query(search_phrases, filters, call)
-    seqs, partly = _search(call.reader, query)
-    events = once_per_call(_events(call.reader, seqs))[: filters.limit]
+    query = _build_query(search_phrases, filters, call)
+    seqs, partly = _find_seqs(call.reader, query)
+    events = once_per_call(_events_by_seq(call.reader, seqs))[: filters.limit]
     mark = HistoryMark.parse(call.reader.meta(MARK))
     return {
-        "hits": [msgspec.to_builtins(hit(event, search_phrases)) for event in events],
+        "hits": [msgspec.to_builtins(history_hit(event, search_phrases)) for event in events],
         "words": [word for phrase in search_phrases for word in phrase.split()],
         "partly": partly,
         "next": seqs[-1] if len(seqs) == query.limit and not partly else None,
@@ -74,7 +74,7 @@ def history(call: Call) -> dict[str, Any]:
     }
 
 
-def _filters(args: Mapping[str, Any]) -> HistoryFilters:
+def _parse_filters(args: Mapping[str, Any]) -> HistoryFilters:
     arguments = {name: args[name] for name in HistoryFilters.__struct_fields__ if args.get(name)}
     filters = msgspec.convert(arguments, HistoryFilters, strict=False)
     if filters.limit > MOST_HITS:
@@ -82,7 +82,7 @@ def _filters(args: Mapping[str, Any]) -> HistoryFilters:
     return filters
 
 
-def _query(search_phrases: tuple[str, ...], filters: HistoryFilters, call: Call) -> HistoryQuery:
+def _build_query(search_phrases: tuple[str, ...], filters: HistoryFilters, call: Call) -> HistoryQuery:
     """Twice as many as are shown: the start and the end of a call are one hit."""
     fields = {
         **msgspec.structs.asdict(filters), "limit": 2 * filters.limit,
@@ -98,7 +98,7 @@ def _session_id(reader: Reader, name: str) -> str:
     rows = reader.documents(StateQuery(kind="session", prefix=name, limit=2))
     if not rows:
         recent = reader.documents(StateQuery(kind="session", limit=ALIASES_SEARCHED))
-        rows = [row for row in recent if alias(row[0]) == name]
+        rows = [row for row in recent if session_alias(row[0]) == name]
     if len(rows) > 1:
         raise CommandRefused(f"more than one session is called {name[:80]!r}", fix="Give more of the id.")
     if not rows:
@@ -106,18 +106,20 @@ def _session_id(reader: Reader, name: str) -> str:
     return rows[0][0]
 
 
-def _search(reader: Reader, query: HistoryQuery) -> tuple[list[int], bool]:
+def _find_seqs(reader: Reader, query: HistoryQuery) -> tuple[list[int], bool]:
     seqs = reader.history(query)
     if len(seqs) < query.limit and query.phrases and len(query.phrases[-1].split()[-1]) >= PREFIX_FROM:
         seqs = reader.history(msgspec.structs.replace(query, prefix=True))
     if seqs or len(query.phrases) < 2:
         return seqs, False
     loose = msgspec.structs.replace(query, any_phrase=True, limit=CANDIDATES)
-    ranked = sorted(_events(reader, reader.history(loose)), key=lambda event: -_matches(event, query.phrases))
+    ranked = sorted(
+        _events_by_seq(reader, reader.history(loose)), key=lambda event: -_count_matches(event, query.phrases)
+    )
     return [event.seq for event in ranked[: query.limit]], True
 
 
-def _events(reader: Reader, seqs: Sequence[int]) -> list[Event]:
+def _events_by_seq(reader: Reader, seqs: Sequence[int]) -> list[Event]:
     """In the order given."""
     if not seqs:
         return []
@@ -125,7 +127,7 @@ def _events(reader: Reader, seqs: Sequence[int]) -> list[Event]:
     return [by_seq[seq] for seq in seqs if seq in by_seq]
 
 
-def _matches(event: Event, search_phrases: Sequence[str]) -> int:
+def _count_matches(event: Event, search_phrases: Sequence[str]) -> int:
     text = f" {' '.join(split_words(' '.join(part for _, part in text_parts(event))))} "
     return sum(f" {phrase} " in text for phrase in search_phrases)
 
@@ -144,15 +146,15 @@ def once_per_call(events: Iterable[Event]) -> list[Event]:
     return shown_events
 
 
-def hit(event: Event, search_phrases: Sequence[str]) -> HistoryHit:
-    field, snippet = _snippet(event, search_phrases)
+def history_hit(event: Event, search_phrases: Sequence[str]) -> HistoryHit:
+    field, snippet = _best_snippet(event, search_phrases)
     return HistoryHit(
         seq=event.seq, at=event.at, kind=event.kind, session=event.session, project=event.project, agent=event.agent,
         tool=event.tool, failed=has_failed(event), field=field, snippet=snippet,
     )  # fmt: skip
 
 
-def _snippet(event: Event, search_phrases: Sequence[str]) -> tuple[str, str]:
+def _best_snippet(event: Event, search_phrases: Sequence[str]) -> tuple[str, str]:
     """From the text that has the most of the words, around the first of them."""
     parts = [*text_parts(event), *(("path", path) for path in files_of(event))]
     if not parts:

@@ -14,35 +14,35 @@ LONGEST_PAGE = 1000
 GAPS_NAMED = 20
 
 
-def shown(event: Event) -> dict[str, Any]:
+def shown_fields(event: Event) -> dict[str, Any]:
     return {name: getattr(event, name) for name in SHOWN}
 
 
-def events(call: Call) -> dict[str, Any]:
+def list_events(call: Call) -> dict[str, Any]:
     """A page. `next` is the `before` (or `after`) of the following one."""
     args = {name: call.args[name] for name in EventQuery.__struct_fields__ if call.args.get(name)}
     query = msgspec.convert({"limit": 100, "newest": not args.get("after"), **args}, EventQuery, strict=False)
     if query.limit > LONGEST_PAGE:
         raise CommandRefused(f"a page has at most {LONGEST_PAGE} events")
     page = call.reader.events(query)
-    return {"events": [shown(e) for e in page], "next": _next(page, query)}
+    return {"events": [shown_fields(e) for e in page], "next": _next_page(page, query)}
 
 
-def _next(page: list[Event], query: EventQuery) -> dict[str, int] | None:
+def _next_page(page: list[Event], query: EventQuery) -> dict[str, int] | None:
     if len(page) < query.limit:
         return None
     return {"before": page[0].seq} if query.newest else {"after": page[-1].seq}
 
 
-def event(call: Call) -> dict[str, Any]:
+def show_event(call: Call) -> dict[str, Any]:
     stored = call.reader.event(int(call.args["seq"]))
     if not stored:
         raise CommandRefused(f"there is no event {call.args['seq']}")
     body = stored.body.decode("utf-8", "replace")
-    return {**shown(stored), "body": body, "body_size": stored.body_size, "body_hash": stored.body_hash}
+    return {**shown_fields(stored), "body": body, "body_size": stored.body_size, "body_hash": stored.body_hash}
 
 
-def verify(call: Call) -> dict[str, Any]:
+def verify_log(call: Call) -> dict[str, Any]:
     """Every number from 1 to the head is there once; gaps are named. With `keys`, each of them is in the log."""
     gaps: list[list[int]] = []
     seen = last = 0

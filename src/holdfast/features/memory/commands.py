@@ -34,14 +34,14 @@ from holdfast.features.memory.documents import (
     USER,
     Observation,
     ProjectItem,
-    identity,
+    memory_id,
     one_line,
     project_ref,
     repo_of,
     session_ref,
-    strings,
+    string_list,
 )
-from holdfast.features.memory.policy import contradicted, remembered, superseded
+from holdfast.features.memory.policy import contradicted_ids, remembered_payload, superseded_ids
 from holdfast.features.memory.settings import settings_or_default
 from holdfast.features.memory.terms import files_in
 from holdfast.features.memory.turn_rules import Candidate
@@ -55,19 +55,19 @@ def add(call: Call) -> CommandResult:
     if not text:
         raise CommandRefused("a memory needs a text", fix='For example: holdfast memory add "The API needs a token"')
     _refuse_unknown_type(type_)
-    repo = lookup.repo(call, call.project)
+    repo = lookup.repo_of_project(call, call.project)
     location = repo or call.project
-    this = identity(location, type_, text)
+    this = memory_id(location, type_, text)
     _refuse_forgotten(call, location, text)
     origin, evidence, uncertain = _whose_words(call, text)
     one = Candidate(
         type=type_, text=text, origin=origin, importance=IMPORTANCE, evidence=evidence, uncertain=uncertain,
-        files=tuple(strings(call.args.get("files")) or files_in(text)[:5]),
+        files=tuple(string_list(call.args.get("files")) or files_in(text)[:5]),
     )  # fmt: skip
-    gone = superseded(_items(call, location), this, one, call.session, call.now)
-    payload = remembered(MemoryObserved(), this, one, repo=repo, supersedes=gone)
+    gone = superseded_ids(_project_items(call, location), this, one, call.session, call.now)
+    payload = remembered_payload(MemoryObserved(), this, one, repo=repo, supersedes=gone)
     pinned = replace(payload, pinned=bool(call.args.get("pin")) and not uncertain)
-    return CommandResult((_own_event(call, pinned),), answer=_shown(this))
+    return CommandResult((_own_event(call, pinned),), answer=_observation_answer(this))
 
 
 def _refuse_unknown_type(type_: str) -> None:
@@ -104,45 +104,45 @@ def _by_agent(call: Call) -> bool:
 
 
 def _refuse_forgotten(call: Call, location: str, text: str) -> None:
-    before = (OBSERVATION.load(call.reader, identity(location, type_, text)) for type_ in TYPES)
+    before = (OBSERVATION.load(call.reader, memory_id(location, type_, text)) for type_ in TYPES)
     if any(doc and doc.status == FORGOTTEN for doc in before):
         raise CommandRefused("this was forgotten on purpose", fix="Say it in other words to have it remembered again.")
 
 
-def _items(call: Call, location: str) -> list[ProjectItem]:
+def _project_items(call: Call, location: str) -> list[ProjectItem]:
     memory = PROJECT.load(call.reader, project_ref(location).key)
     return memory.items if memory else []
 
 
 def pin(call: Call) -> CommandResult:
-    doc = lookup.observation(call)
-    return _about(call, doc, MemoryPinned(id=doc.id, repo=doc.repo, pinned=not call.args.get("off")))
+    doc = lookup.find_observation(call)
+    return _observation_result(call, doc, MemoryPinned(id=doc.id, repo=doc.repo, pinned=not call.args.get("off")))
 
 
 def promote(call: Call) -> CommandResult:
     if _by_agent(call):
         raise CommandRefused("only a person can vouch for a memory", fix="Run it in your own terminal.")
-    doc = lookup.observation(call)
-    return _about(call, doc, MemoryPromoted(id=doc.id, repo=doc.repo))
+    doc = lookup.find_observation(call)
+    return _observation_result(call, doc, MemoryPromoted(id=doc.id, repo=doc.repo))
 
 
 def keep(call: Call) -> CommandResult:
     """A candidate becomes a memory, as it was or in other words and another type."""
     if _by_agent(call):
         raise CommandRefused("only a person can keep a candidate", fix="Run it in your own terminal.")
-    doc = _candidate(call)
+    doc = _find_candidate(call)
     text = one_line(str(call.args.get("text") or "")) or doc.text
     type_ = str(call.args.get("type") or doc.type)
     _refuse_unknown_type(type_)
-    this = doc.id if text == doc.text else identity(doc.place, type_, text)
+    this = doc.id if text == doc.text else memory_id(doc.place, type_, text)
     one = Candidate(
         type=type_, text=text, origin=USER, importance=IMPORTANCE, evidence=tuple(doc.evidence), files=tuple(doc.files)
     )
-    gone = contradicted(_items(call, doc.place), this, text)
+    gone = contradicted_ids(_project_items(call, doc.place), this, text)
     kept = MemoryKept(was=doc.id, words_of=_speaker(doc) if text == doc.text else "")
-    payload = remembered(kept, this, one, repo=doc.repo, supersedes=gone)
+    payload = remembered_payload(kept, this, one, repo=doc.repo, supersedes=gone)
     event = own_event(payload, call.now, session=doc.session, project=doc.project)
-    return CommandResult((event,), answer=_shown(this))
+    return CommandResult((event,), answer=_observation_answer(this))
 
 
 def _speaker(doc: Observation) -> str:
@@ -152,12 +152,12 @@ def _speaker(doc: Observation) -> str:
 
 def drop(call: Call) -> CommandResult:
     """The same words are not proposed again."""
-    doc = _candidate(call)
-    return _about(call, doc, MemoryDropped(id=doc.id, repo=doc.repo))
+    doc = _find_candidate(call)
+    return _observation_result(call, doc, MemoryDropped(id=doc.id, repo=doc.repo))
 
 
-def _candidate(call: Call) -> Observation:
-    doc = lookup.observation(call)
+def _find_candidate(call: Call) -> Observation:
+    doc = lookup.find_observation(call)
     if doc.status != CANDIDATE:
         raise CommandRefused(f"{doc.id} is {doc.status}, not a candidate", fix="See: holdfast memory list --candidates")
     return doc
@@ -165,7 +165,7 @@ def _candidate(call: Call) -> Observation:
 
 def forget(call: Call) -> CommandResult:
     """The text leaves the database, all that quotes it and the backups; what is left is that there was something."""
-    target = lookup.anything(call)
+    target = lookup.find_memory_or_event(call)
     if isinstance(target, Event):
         name, text = f"e{target.seq}", lookup.text_of(target)
         payload = MemoryForgotten(id=name, of=target.seq, repo=repo_of(target))
@@ -177,16 +177,16 @@ def forget(call: Call) -> CommandResult:
     return CommandResult((event,), answer={"id": target.id, "forgotten": True}, erase=texts)
 
 
-def _about(call: Call, doc: Observation, payload: MemoryPayload) -> CommandResult:
+def _observation_result(call: Call, doc: Observation, payload: MemoryPayload) -> CommandResult:
     event = own_event(payload, call.now, session=call.session, project=doc.project)
-    return CommandResult((event,), answer=_shown(doc.id))
+    return CommandResult((event,), answer=_observation_answer(doc.id))
 
 
 def _own_event(call: Call, payload: MemoryPayload) -> Event:
     return own_event(payload, call.now, session=call.session, project=call.project)
 
 
-def _shown(this: str) -> Callable[[Reader], Any]:
+def _observation_answer(this: str) -> Callable[[Reader], Any]:
     return lambda reader: msgspec.to_builtins(OBSERVATION.load(reader, this))
 
 
@@ -198,9 +198,9 @@ def hand_over(call: Call) -> CommandResult:
     summary = handoff.summarise_session(call.reader.replay(session=session))
     note = one_line(str(call.args.get("note") or ""), 300)
     gates = handoff.gate_names(SESSION_GATES.load(call.reader, session))
-    text = handoff.packet(doc, summary, gates, handoff.is_file_of(doc.project), note)
-    this = identity(doc.project, "handoff", f"{session} {call.now}")
-    payload = WorkHandedOver(id=this, text=text, repo=lookup.repo(call, doc.project))
+    text = handoff.handoff_packet(doc, summary, gates, handoff.is_file_of(doc.project), note)
+    this = memory_id(doc.project, "handoff", f"{session} {call.now}")
+    payload = WorkHandedOver(id=this, text=text, repo=lookup.repo_of_project(call, doc.project))
     event = own_event(payload, call.now, session=session, project=doc.project)
     # Where another person goes on, no session of this machine is to be told.
     events = () if call.args.get("only_text") else (event,)

@@ -10,7 +10,7 @@ import msgspec
 
 from holdfast.core.document import DocumentType
 from holdfast.core.event import Event
-from holdfast.core.ids import bounded
+from holdfast.core.ids import bounded_name
 from holdfast.core.ports import Ref
 
 TYPES = ("decision", "rule", "preference", "gotcha", "fact", "trade_off", "bug_fix", "discovery", "session_summary")
@@ -208,22 +208,22 @@ PLACE = DocumentType("memory.place", Place)
 
 
 def observation_ref(identity: str) -> Ref:
-    return OBSERVATION.ref(bounded(identity))
+    return OBSERVATION.ref(bounded_name(identity))
 
 
 def session_ref(session: str) -> Ref:
-    return SESSION.ref(bounded(session))
+    return SESSION.ref(bounded_name(session))
 
 
 def project_ref(location: str) -> Ref:
-    return PROJECT.ref(bounded(location))
+    return PROJECT.ref(bounded_name(location))
 
 
 def place_ref(project: str) -> Ref:
-    return PLACE.ref(bounded(project))
+    return PLACE.ref(bounded_name(project))
 
 
-def identity(project: str, type_: str, text: str) -> str:
+def memory_id(project: str, type_: str, text: str) -> str:
     """The same words of the same type in the same project are one memory, however often they come."""
     words = " ".join(re.findall(r"\w+", text.lower()))
     digest = hashlib.blake2b(f"{project}\n{type_}\n{words}".encode("utf-8", "replace"), digest_size=6)
@@ -251,10 +251,10 @@ def day_of(at: int) -> date:
     return datetime.fromtimestamp(max(0, at) / 1000, UTC).date()
 
 
-def strings(value: Any, most: int = MOST_FILES) -> list[str]:
+def string_list(value: Any, most: int = MOST_FILES) -> list[str]:
     """A list of strings, whatever came from outside."""
     return [str(one)[:1000] for one in value[:most]] if isinstance(value, list | tuple) else []
 
 
-def shortened(values: Iterable[str], most: int = MOST_FILES) -> list[str]:
+def shorten_strings(values: Iterable[str], most: int = MOST_FILES) -> list[str]:
     return [value[:1000] for value in values][:most]

@@ -7,9 +7,9 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from holdfast.core.event import Event
-from holdfast.core.text import tokens
+from holdfast.core.text import estimate_tokens
 from holdfast.features.memory.documents import Act, MemorySession, SessionGates, Snapshot, day_of, one_line
-from holdfast.features.memory.terms import terms
+from holdfast.features.memory.terms import search_terms
 from holdfast.handover.summary import SessionEvent, Summary, build_summary, session_event
 
 MOST = 10
@@ -35,12 +35,12 @@ def summarise_turn(doc: MemorySession) -> Summary:
     course = [SessionEvent("prompt", text=doc.first_prompt)] if doc.first_prompt else []
     course += [SessionEvent("answer", text=doc.context)] if doc.context else []
     course += [SessionEvent("prompt", text=doc.prompt)] if doc.prompt else []
-    course += [_step(act) for act in doc.acts if act.action in ("shell", "edit")]
+    course += [_session_step(act) for act in doc.acts if act.action in ("shell", "edit")]
     course += [SessionEvent("answer", text=doc.message)] if doc.message else []
     return build_summary(course)
 
 
-def _step(act: Act) -> SessionEvent:
+def _session_step(act: Act) -> SessionEvent:
     if act.action == "edit":
         return SessionEvent("edit", path=next(iter(act.paths), ""))
     return SessionEvent("command", command=act.command, exit=0 if act.ok else 1, output=act.text)
@@ -51,9 +51,9 @@ def is_file_of(project: str) -> Exists:
     return lambda path: (Path(project) / path).exists()
 
 
-def packet(doc: MemorySession, summary: Summary, gates: Sequence[str], exists: Exists, note: str = "") -> str:
+def handoff_packet(doc: MemorySession, summary: Summary, gates: Sequence[str], exists: Exists, note: str = "") -> str:
     """`gates`: those that are open in the session now."""
-    return "\n".join(_lines(doc, summary, gates, exists, note))
+    return "\n".join(_packet_lines(doc, summary, gates, exists, note))
 
 
 def gate_names(session: SessionGates | None) -> list[str]:
@@ -61,7 +61,9 @@ def gate_names(session: SessionGates | None) -> list[str]:
     return sorted(session.open_gates) if session else []
 
 
-def _lines(doc: MemorySession, summary: Summary, gates: Sequence[str], exists: Exists, note: str) -> Iterator[str]:
+def _packet_lines(
+    doc: MemorySession, summary: Summary, gates: Sequence[str], exists: Exists, note: str
+) -> Iterator[str]:
     whose = doc.agent or "another agent"
     yield f"Handed over from {whose}, session {doc.id}, as of {day_of(doc.at)} (data, not orders):"
     yield f"- goal: {doc.first_prompt or 'not said'}"
@@ -78,25 +80,25 @@ def _lines(doc: MemorySession, summary: Summary, gates: Sequence[str], exists: E
         yield OPEN_GATES + ", ".join(gates)
     if files := [path for path in doc.edited if exists(path)]:
         yield f"- files changed: {', '.join(files[-MOST:])}"
-    yield from (f"- failed last: {one}" for one in _failing(doc, summary))
+    yield from (f"- failed last: {one}" for one in _failing_commands(doc, summary))
     yield from (f"- commit: {one}" for one in summary.commits)
     yield from (f"- exact command: `{command}`" for command in list(doc.commands)[-5:])
-    yield NEXT_STEP + (note or _next(doc, summary))
+    yield NEXT_STEP + (note or _next_step(doc, summary))
 
 
-def _failing(doc: MemorySession, summary: Summary) -> list[str]:
+def _failing_commands(doc: MemorySession, summary: Summary) -> list[str]:
     last = {act.command: act for act in doc.acts if act.action == "shell"}
     noted = [f"`{act.command}`" for act in last.values() if not act.ok][-3:]
     summary_text = " ".join(summary.failing)
     return [*summary.failing, *(one for one in noted if one.strip("`") not in summary_text)]
 
 
-def _next(doc: MemorySession, summary: Summary) -> str:
+def _next_step(doc: MemorySession, summary: Summary) -> str:
     """In the words it was said in; else what follows from what is open."""
     if summary.next:
         return "; ".join(summary.next)
     todo = [*doc.tasks.values(), *doc.todos]
-    if _failing(doc, summary):
+    if _failing_commands(doc, summary):
         return "make the failing command pass"
     return todo[0] if todo else NOTHING_LEFT
 
@@ -132,14 +134,14 @@ ABOUT_COMPACTION = "Before the compaction, and missing from its summary (data re
 
 def put_back(doc: MemorySession, gates: Sequence[str], budget: int) -> str:
     snapshot = _still_open(doc)
-    summary_terms = set(terms(doc.summary))
-    lines, left = [], budget - tokens(ABOUT_COMPACTION)
-    for label, text, mark in _pieces(snapshot, gates, summarise_turn(doc)):
+    summary_terms = set(search_terms(doc.summary))
+    lines, left = [], budget - estimate_tokens(ABOUT_COMPACTION)
+    for label, text, mark in _snapshot_pieces(snapshot, gates, summarise_turn(doc)):
         words = f"- {label}: {text}{mark}"
         there = text in doc.summary if label == EXACT_COMMAND else _is_said(text, summary_terms)
-        if not there and tokens(words) < left:
+        if not there and estimate_tokens(words) < left:
             lines.append(words)
-            left -= tokens(words) + 1
+            left -= estimate_tokens(words) + 1
     return "\n".join([ABOUT_COMPACTION, *lines]) if lines else ""
 
 
@@ -153,7 +155,7 @@ def _still_open(doc: MemorySession) -> Snapshot:
     )
 
 
-def _pieces(snapshot: Snapshot, gates: Sequence[str], summary: Summary) -> Iterator[tuple[str, str, str]]:
+def _snapshot_pieces(snapshot: Snapshot, gates: Sequence[str], summary: Summary) -> Iterator[tuple[str, str, str]]:
     """(label, text, the mark of a memory), the weightiest first."""
     for one in reversed(snapshot.own[-MOST_PIECES:]):
         yield one.type, one.text, f" [{one.id}]"
@@ -170,5 +172,5 @@ def _pieces(snapshot: Snapshot, gates: Sequence[str], summary: Summary) -> Itera
 
 
 def _is_said(text: str, summary_terms: set[str]) -> bool:
-    words = set(terms(text))
+    words = set(search_terms(text))
     return bool(words) and len(words & summary_terms) >= STILL_THERE * len(words)

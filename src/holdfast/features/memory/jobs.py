@@ -91,8 +91,8 @@ def load_language(_call: JobCall) -> Iterable[Event]:
 
 
 def keep_index(call: JobCall) -> Iterable[Event]:
-    path = file.place(call.state_dir)
-    reached = file.reached(path)
+    path = file.index_path(call.state_dir)
+    reached = file.indexed_until(path)
     if call.reader.head() - reached < WORTH or not _any_text(call.reader, reached):
         return ()
     from holdfast.features.memory.index.catalogue import Catalogue
@@ -108,7 +108,7 @@ def keep_index(call: JobCall) -> Iterable[Event]:
     catalogue.catch_up(call.reader, others_first)
     seq, whole = catalogue.dump()
     call.put(File(path, whole))
-    call.put(File(file.mark(path), file.marked(seq)))
+    call.put(File(file.mark_path(path), file.mark_content(seq)))
     # What was forgotten while this was written must not lie in it: one more look at the log finds out.
     catalogue.catch_up(call.reader, lambda: False)
     return ()
@@ -169,38 +169,40 @@ def ask(call: JobCall) -> Iterable[Event]:
         return []
     settings = settings_or_default(call.settings(request.project))
     if call.job.attempts > 1:
-        return [_failed(call, request, "the daemon ended during the call", spent=True)]
+        return [_failed_call(call, request, "the daemon ended during the call", spent=True)]
     if settings.model.use == OFF:
-        return [_failed(call, request, "switched off")]
-    turns = [read_turn(call.reader, one, request.head, settings) for one in _queued(call.reader, request.turns)]
+        return [_failed_call(call, request, "switched off")]
+    turns = [read_turn(call.reader, one, request.head, settings) for one in _queued_turns(call.reader, request.turns)]
     return _ask_about(call, request, turns, settings)
 
 
 def _ask_about(call: JobCall, request: Asked, turns: Sequence[ReadTurn], settings: MemorySettings) -> list[Event]:
     question = build_question(turns)
     try:
-        reply = _reply(call, question, settings)
+        reply = _ask_model(call, question, settings)
         candidates = read_answer(reply.text, turns)
     except ModelFailed as error:
-        return [_failed(call, request, str(error), spent=error.spent, wait_s=error.wait_s)]
+        return [_failed_call(call, request, str(error), spent=error.spent, wait_s=error.wait_s)]
     except BadAnswer as error:
-        return [_failed(call, request, f"the model's answer: {error}", tokens=_cost(question, reply), bad=True)]
-    observed = list(_observed(call.reader, candidates))
-    ended = ModelCallEnded(ok=True, tokens=_cost(question, reply), observations=len(observed))
+        return [
+            _failed_call(call, request, f"the model's answer: {error}", tokens=_token_cost(question, reply), bad=True)
+        ]
+    observed = list(_observed_candidates(call.reader, candidates))
+    ended = ModelCallEnded(ok=True, tokens=_token_cost(question, reply), observations=len(observed))
     return [*observed, _call_ended(call, request, ended)]
 
 
-def _queued(reader: Reader, numbers: Sequence[int]) -> list[Event]:
+def _queued_turns(reader: Reader, numbers: Sequence[int]) -> list[Event]:
     return [event for number in numbers if (event := reader.event(number))]
 
 
-def _reply(call: JobCall, question: Question, settings: MemorySettings) -> Reply:
+def _ask_model(call: JobCall, question: Question, settings: MemorySettings) -> Reply:
     if settings.model.use == CLAUDE:
         return model_call.ask_claude(question, settings.model, call.run, call.state_dir)
     return model_call.ask_endpoint(question, settings.model, call.cancelled)
 
 
-def _cost(question: Question, reply: Reply) -> int:
+def _token_cost(question: Question, reply: Reply) -> int:
     """An endpoint that counts too little, or not at all, is not believed."""
     return max(reply.tokens, question.likely(reply.text))
 
@@ -218,13 +220,13 @@ class _Committed:
         return None if raw is None else self.types[kind].decode(raw)
 
 
-def _observed(reader: Reader, candidates: Iterable[tuple[ReadTurn, Candidate]]) -> Iterator[Event]:
+def _observed_candidates(reader: Reader, candidates: Iterable[tuple[ReadTurn, Candidate]]) -> Iterator[Event]:
     for turn, candidate in candidates:
         for event in observed_events(_Committed(reader), turn.queued, [candidate]):
             yield msgspec.structs.replace(event, key=delivery_key(event.at))
 
 
-def _failed(
+def _failed_call(
     call: JobCall,
     request: Asked,
     why: str,

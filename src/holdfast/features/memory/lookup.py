@@ -12,7 +12,7 @@ SAID = ("prompt.submitted", "turn.ended", "turn.answer_read")
 FIX = "Look for it with: holdfast memory search WORDS"
 
 
-def anything(call: Call) -> Event | Observation:
+def find_memory_or_event(call: Call) -> Event | Observation:
     """`m…` is an observation, `e…` (or a bare number) something that was said."""
     wanted_id = str(call.args.get("id") or "").strip().strip("[]")
     number = wanted_id.removeprefix("e")
@@ -21,10 +21,10 @@ def anything(call: Call) -> Event | Observation:
         if event and event.kind in SAID:
             return event
         raise CommandRefused(f"nothing was said at {wanted_id}", fix=FIX)
-    return observation(call)
+    return find_observation(call)
 
 
-def observation(call: Call) -> Observation:
+def find_observation(call: Call) -> Observation:
     wanted_id = str(call.args.get("id") or "").strip().strip("[]")
     doc = OBSERVATION.load(call.reader, wanted_id) if wanted_id else None
     if doc is None and len(wanted_id) >= 4:
@@ -47,16 +47,16 @@ def text_of(event: Event) -> str:
     return data.text if isinstance(data, RememberedPayload) else ""
 
 
-def repo(call: Call, project: str) -> str:
+def repo_of_project(call: Call, project: str) -> str:
     """The repository this folder belongs to, as an agent in it last said; empty when none did."""
     doc = PLACE.load(call.reader, place_ref(project).key) if project else None
     return doc.repo if doc else ""
 
 
-def places(call: Call) -> list[str]:
+def memory_places(call: Call) -> list[str]:
     """Where the memories of the asking project are; none when all are wanted."""
     project = "" if call.args.get("everywhere") else str(call.args.get("project") or call.project)
-    return list(dict.fromkeys(location for location in (repo(call, project), project) if location))
+    return list(dict.fromkeys(location for location in (repo_of_project(call, project), project) if location))
 
 
 def newest_session(call: Call) -> str:

@@ -20,7 +20,7 @@ from holdfast.core.kinds.memory_events import (
     TurnQueued,
 )
 from holdfast.core.kinds.session_events import SessionSummarised, TurnAnswerRead
-from holdfast.core.text import sanitise_line, tokens
+from holdfast.core.text import estimate_tokens, sanitise_line
 from holdfast.features.memory import session_state, turn_rules
 from holdfast.features.memory.documents import (
     AGENT,
@@ -48,19 +48,19 @@ from holdfast.features.memory.documents import (
     ProjectMemory,
     Turn,
     day_of,
-    identity,
+    memory_id,
     one_line,
     place_of,
     place_ref,
     project_ref,
     repo_of,
     session_ref,
-    shortened,
+    shorten_strings,
 )
 from holdfast.features.memory.llm.state import METER, METER_REF, QUEUE, WAITING, queue_ref
 from holdfast.features.memory.settings import OFF, MemorySettings, is_excluded, settings_or_default
-from holdfast.features.memory.state import is_injectable, worth
-from holdfast.features.memory.terms import files_in, names
+from holdfast.features.memory.state import is_injectable, item_worth
+from holdfast.features.memory.terms import exact_names, files_in
 from holdfast.features.memory.turn_rules import Candidate
 
 # What reads words (`validity`, `statements`, `recall`) is imported where it is used: its patterns take a fifth of the daemon's
@@ -107,7 +107,7 @@ def decide(state: State, event: Event, raw_settings: AnySettings) -> Decision | 
 def _at_start(state: State, event: Event, settings: MemorySettings) -> Iterator[Context]:
     data: SessionStarted = event.data
     doc = SESSION.get(state, session_ref(event.session).key) if event.session else None
-    items = _items(state, event)
+    items = _injectable_items(state, event)
     if data.source == "compact" and doc:
         from holdfast.features.memory import handoff
 
@@ -126,21 +126,23 @@ def _at_start(state: State, event: Event, settings: MemorySettings) -> Iterator[
         items = _best_at_start(items, event.at)
         if settings.agent_proposes:
             yield Context(PROPOSE, ASKED_TO_PROPOSE, WEIGHT)
-    yield from _told(items, settings.start_tokens)
+    yield from _memory_context(items, settings.start_tokens)
 
 
 def _with_prompt(state: State, event: Event, settings: MemorySettings) -> Iterator[Context]:
     data: PromptSubmitted = event.data
     if not data.synthetic and not data.lane:
-        items = fitting_items(data.prompt, _items(state, event), event.at)[:PROMPT_ITEMS]
-        yield from _told(items, settings.prompt_tokens)
+        items = fitting_items(data.prompt, _injectable_items(state, event), event.at)[:PROMPT_ITEMS]
+        yield from _memory_context(items, settings.prompt_tokens)
 
 
 def _before_edit(state: State, event: Event, settings: MemorySettings) -> Iterator[Context]:
     data: ToolPayload = event.data
     if data.action == "edit" and data.paths:
-        items = [i for i in _items(state, event) if i.type in TOLD_BEFORE_EDIT and _is_about(i, data.paths)]
-        yield from _told(sorted(items, key=lambda i: -worth(i, event.at))[:FILE_ITEMS], settings.prompt_tokens)
+        items = [i for i in _injectable_items(state, event) if i.type in TOLD_BEFORE_EDIT and _is_about(i, data.paths)]
+        yield from _memory_context(
+            sorted(items, key=lambda i: -item_worth(i, event.at))[:FILE_ITEMS], settings.prompt_tokens
+        )
 
 
 MOMENTS = {"session.started": _at_start, "prompt.submitted": _with_prompt, "tool.started": _before_edit}
@@ -149,12 +151,12 @@ MOMENTS = {"session.started": _at_start, "prompt.submitted": _with_prompt, "tool
 # ── what there is to tell ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _items(state: State, event: Event) -> list[ProjectItem]:
+def _injectable_items(state: State, event: Event) -> list[ProjectItem]:
     """Of this project, vouched for, still holding, and not still in front of the agent."""
-    items = [item for location in _places(event) for item in _project(state, location).items]
+    items = [item for location in _event_places(event) for item in _project_memory(state, location).items]
     if not items:
         return []
-    shown = _shown(state, event.session)
+    shown = _shown_memories(state, event.session)
     today = day_of(event.at)
     return [item for item in items if item.id not in shown and is_injectable(item) and not _is_over(item, today)]
 
@@ -167,16 +169,16 @@ def _is_over(item: ProjectItem, today: date) -> bool:
     return end is not None and end < today
 
 
-def _places(event: Event) -> list[str]:
+def _event_places(event: Event) -> list[str]:
     """All worktrees of a repository share; and what was learned before the folder became one is not lost."""
     return list(dict.fromkeys(location for location in (place_of(event), event.project) if location))
 
 
-def _project(state: State, location: str) -> ProjectMemory:
+def _project_memory(state: State, location: str) -> ProjectMemory:
     return PROJECT.get(state, project_ref(location).key) or ProjectMemory(project=location)
 
 
-def _shown(state: State, session: str) -> set[str]:
+def _shown_memories(state: State, session: str) -> set[str]:
     """A fork has its parent's conversation up to where it began."""
     seen: set[str] = set()
     before = 0
@@ -190,10 +192,10 @@ def _shown(state: State, session: str) -> set[str]:
 
 
 def _best_at_start(items: Sequence[ProjectItem], now: int) -> list[ProjectItem]:
-    ranked = sorted(items, key=lambda item: (-worth(item, now), item.id))
+    ranked = sorted(items, key=lambda item: (-item_worth(item, now), item.id))
     summaries = [i for i in ranked if i.type == SUMMARY]
     newest = sorted(summaries, key=lambda item: -item.at)[:SUMMARIES]
-    others = [i for i in ranked if i.type != SUMMARY and worth(i, now) >= LEAST_AT_START]
+    others = [i for i in ranked if i.type != SUMMARY and item_worth(i, now) >= LEAST_AT_START]
     return [*others[:START_ITEMS], *newest] if others else []
 
 
@@ -209,22 +211,22 @@ def fitting_items(prompt: str, items: Sequence[ProjectItem], now: int) -> list[P
     candidates = [item for item in items if item.type != SUMMARY or item is newest]
     memories = [Memory(id=item.id, text=item.text, by=item.origin, type=item.type) for item in candidates]
     fits = dict(rank_fitting(memories, prompt_start, Summary(goals=(newest.text,)) if newest else None))
-    exact = set(names(prompt_start))
+    exact = set(exact_names(prompt_start))
     scored = [(fits.get(item.id, 0.0) + (1.0 if exact & set(item.terms) else 0.0), item) for item in candidates]
     matches = [one for one in scored if one[0] >= LEAST_FIT]
-    return [item for _, item in sorted(matches, key=lambda one: (-one[0], -worth(one[1], now), one[1].id))]
+    return [item for _, item in sorted(matches, key=lambda one: (-one[0], -item_worth(one[1], now), one[1].id))]
 
 
 def _is_about(item: ProjectItem, paths: Iterable[str]) -> bool:
     return any(path == file or path.endswith(f"/{file.lstrip('./')}") for path in paths for file in item.files)
 
 
-def _told(items: Sequence[ProjectItem], budget: int) -> Iterator[Context]:
-    lines, left = [], budget - tokens(ABOUT)
+def _memory_context(items: Sequence[ProjectItem], budget: int) -> Iterator[Context]:
+    lines, left = [], budget - estimate_tokens(ABOUT)
     for item in items:
         source = f"{day_of(item.at)}, {_whose_words(item)}"
         words = f"- {item.type} ({source}): {one_line(item.text, 300)} [{item.id}]"
-        cost = tokens(words) + 1
+        cost = estimate_tokens(words) + 1
         if cost <= left:
             lines.append(ContextLine(words, tuple(item.paths)))
             left -= cost
@@ -239,7 +241,7 @@ def _whose_words(item: ProjectItem) -> str:
 
 
 def _handed_over(state: State, event: Event) -> Iterator[Context]:
-    made = _project(state, place_of(event)).handoff
+    made = _project_memory(state, place_of(event)).handoff
     if made and not made.claimed and made.session != event.session and made.text:
         from holdfast.features.memory import handoff
 
@@ -256,7 +258,7 @@ def derive(state: State, event: Event, raw_settings: AnySettings) -> Iterator[Ev
     if not settings.enabled:
         return
     if isinstance(event.data, SessionSummarised):
-        yield from observed_events(state, event, [_summary(event.data, event.seq)])
+        yield from observed_events(state, event, [_summary_candidate(event.data, event.seq)])
         return
     if isinstance(event.data, TurnAnswerRead):
         yield from _derive_from_answer(state, event, event.data)
@@ -267,7 +269,7 @@ def derive(state: State, event: Event, raw_settings: AnySettings) -> Iterator[Ev
     doc = SESSION.get(state, session_ref(event.session).key)
     turn = doc.finished_turn() if doc else None
     if doc and turn:
-        candidates = list(_candidates(turn, settings))
+        candidates = list(_turn_candidates(turn, settings))
         yield from observed_events(state, event, candidates)
         yield from _ended_memories(state, event, turn)
         yield from _queued_for_model(doc, turn, event, settings)
@@ -286,13 +288,13 @@ def _queued_for_model(doc: MemorySession, turn: Turn, event: Event, settings: Me
         yield derived_event(event, TurnQueued(turn=turn.prompt_seq, repo=repo_of(event)))
 
 
-def _candidates(turn: Turn, settings: MemorySettings) -> Iterator[Candidate]:
+def _turn_candidates(turn: Turn, settings: MemorySettings) -> Iterator[Candidate]:
     acts = [act for act in turn.acts if not is_excluded(act.paths, act.command, settings)]
     cap = PLANNING_CAP if turn.planning else HIGHEST
     candidates = (
-        *turn_rules.chosen(acts),
+        *turn_rules.chosen_alternatives(acts),
         *_said_by_user(turn),
-        *turn_rules.repaired(acts),
+        *turn_rules.repaired_failures(acts),
         *turn_rules.worked_otherwise(acts),
         *turn_rules.by_agent(turn.message, turn.message_seq),
     )
@@ -310,43 +312,43 @@ def _said_by_user(turn: Turn) -> Iterator[Candidate]:
         )  # fmt: skip
 
 
-def _summary(data: SessionSummarised, seq: int) -> Candidate:
+def _summary_candidate(data: SessionSummarised, seq: int) -> Candidate:
     text = one_line(data.outcome or data.text)
-    files = tuple(shortened(data.files, 5))
+    files = tuple(shorten_strings(data.files, 5))
     return Candidate(type=SUMMARY, text=text, origin=DEED, importance=3, evidence=(seq,), files=files)
 
 
 def observed_events(state: State, event: Event, candidates: Iterable[Candidate]) -> Iterator[Event]:
     """What is new, against what is known: the same words are one memory, a newer statement replaces an older."""
-    repo = _repo(state, event)
+    repo = _event_repo(state, event)
     location = repo or event.project
-    items = _project(state, location).items
+    items = _project_memory(state, location).items
     for one in candidates:
-        this = identity(location, one.type, one.text)
+        this = memory_id(location, one.type, one.text)
         if not one.text or any(doc.status in (FORGOTTEN, DROPPED) for doc in _same_words(state, location, one.text)):
             continue
-        one = with_contradiction(items, this, _corroborated(items, this, one, event))
-        gone = superseded(items, this, one, event.session, event.at)
-        yield derived_event(event, remembered(MemoryObserved(), this, one, repo=repo, supersedes=gone))
+        one = with_contradiction(items, this, _corroborate_candidate(items, this, one, event))
+        gone = superseded_ids(items, this, one, event.session, event.at)
+        yield derived_event(event, remembered_payload(MemoryObserved(), this, one, repo=repo, supersedes=gone))
 
 
-def _corroborated(items: Sequence[ProjectItem], this: str, one: Candidate, event: Event) -> Candidate:
+def _corroborate_candidate(items: Sequence[ProjectItem], this: str, one: Candidate, event: Event) -> Candidate:
     """Likely words that replace something the user said for good are on a subject of which he says lasting things: without
     them the older ones would still be told."""
     if not one.uncertain or one.origin != USER or one.chance < CORROBORATED_FROM:
         return one
     certain = replace(one, uncertain=False)
-    return certain if superseded(items, this, certain, event.session, event.at) else one
+    return certain if superseded_ids(items, this, certain, event.session, event.at) else one
 
 
 def _same_words(state: State, location: str, text: str) -> Iterator[Observation]:
     """As any type: what a person did not want does not come back because it is taken for something else."""
     for type_ in TYPES:
-        if doc := OBSERVATION.get(state, identity(location, type_, text)):
+        if doc := OBSERVATION.get(state, memory_id(location, type_, text)):
             yield doc
 
 
-def remembered(
+def remembered_payload(
     payload: RememberedPayload, this: str, one: Candidate, *, repo: str, supersedes: list[str]
 ) -> RememberedPayload:
     return replace(
@@ -377,23 +379,25 @@ def with_contradiction(items: Iterable[ProjectItem], this: str, one: Candidate) 
     return one
 
 
-def contradicted(items: Iterable[ProjectItem], this: str, text: str) -> list[str]:
+def contradicted_ids(items: Iterable[ProjectItem], this: str, text: str) -> list[str]:
     """What no longer holds once a person has decided for these words: all that they replace or may contradict."""
     from holdfast.features.memory.validity.parse import parse_statement
-    from holdfast.features.memory.validity.relations import may_contradict, replaces
+    from holdfast.features.memory.validity.relations import may_contradict, replaces_statement
 
     new = parse_statement(text)
     older = ((i.id, parse_statement(i.text)) for i in items if i.id != this and i.origin == USER and i.type != SUMMARY)
-    return [identity for identity, old in older if replaces(new, old) or may_contradict(new, old)][:MOST_SUPERSEDED]
+    return [identity for identity, old in older if replaces_statement(new, old) or may_contradict(new, old)][
+        :MOST_SUPERSEDED
+    ]
 
 
-def _repo(state: State, event: Event) -> str:
+def _event_repo(state: State, event: Event) -> str:
     """An event of a job does not say: then as the folder was last seen."""
     doc = PLACE.get(state, place_ref(event.project).key) if event.project and not repo_of(event) else None
     return repo_of(event) or (doc.repo if doc else "")
 
 
-def superseded(items: Iterable[ProjectItem], this: str, one: Candidate, session: str, at: int) -> list[str]:
+def superseded_ids(items: Iterable[ProjectItem], this: str, one: Candidate, session: str, at: int) -> list[str]:
     """Older words of the user that these make void; of a session's summaries the older one. The agent's words replace
     nothing."""
     if one.type == SUMMARY:
@@ -414,7 +418,7 @@ def superseded(items: Iterable[ProjectItem], this: str, one: Candidate, session:
 
 def _ended_memories(state: State, event: Event, turn: Turn) -> Iterator[Event]:
     """The user says that what a rule waited for has happened ("the audit is through"); that itself is remembered by nobody."""
-    known = _project(state, _repo(state, event) or event.project).items
+    known = _project_memory(state, _event_repo(state, event) or event.project).items
     said = [item for item in known if item.origin == USER and item.session and not item.pinned]
     if not said:
         return
@@ -427,7 +431,7 @@ def _ended_memories(state: State, event: Event, turn: Turn) -> Iterator[Event]:
     for item in waiting:
         old = parse_statement(item.text)
         if any(one.text.strip() != item.text.strip() and lifts_end(one, old) for one in news):
-            yield derived_event(event, MemoryEnded(id=item.id, repo=_repo(state, event), said=turn.prompt_seq))
+            yield derived_event(event, MemoryEnded(id=item.id, repo=_event_repo(state, event), said=turn.prompt_seq))
 
 
 # ── which jobs follow ────────────────────────────────────────────────────────────────────────────────────────────────

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from holdfast.core.checks import Verdict
-from holdfast.core.document import with_newest, without
+from holdfast.core.document import with_newest, without_keys
 from holdfast.core.event import Event
 from holdfast.core.kinds import SESSION_ENDS, ToolEndPayload
 from holdfast.core.kinds.agent_events import (
@@ -33,7 +33,7 @@ from holdfast.features.memory.documents import (
     MemorySession,
     OwnMemory,
     one_line,
-    shortened,
+    shorten_strings,
 )
 
 MOST_ACTS = 60
@@ -65,7 +65,7 @@ def _new_session(event: Event) -> MemorySession:
     )
 
 
-def told(event: Event) -> list[InjectedContext]:
+def memory_contexts(event: Event) -> list[InjectedContext]:
     """What of an answer came from memory."""
     data: DecisionMade = event.data
     return [context for context in data.contexts if context.source in (SOURCE, PUT_BACK, HANDOFF)]
@@ -79,7 +79,7 @@ def _ended_unsaid(doc: MemorySession) -> bool:
     return not doc.closed and bool(doc.prompt or doc.acts)
 
 
-def _prompted(doc: MemorySession, event: Event) -> MemorySession:
+def _apply_prompt(doc: MemorySession, event: Event) -> MemorySession:
     data: PromptSubmitted = event.data
     if data.lane or data.synthetic:
         return doc
@@ -120,7 +120,7 @@ def _session_over(doc: MemorySession, _event: Event) -> MemorySession:
 # ── what was done ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _acted(doc: MemorySession, event: Event) -> MemorySession:
+def _apply_tool_end(doc: MemorySession, event: Event) -> MemorySession:
     data: ToolEndPayload = event.data
     if data.action == "todo":
         return _todos_noted(doc, data)
@@ -130,7 +130,7 @@ def _acted(doc: MemorySession, event: Event) -> MemorySession:
     ok = ok and not _check_failed(data)
     heard = data.error or (data.output if data.action == "ask" or not ok else "")
     act = Act(
-        seq=event.seq, action=data.action, ok=ok, command=data.command[:COMMAND], paths=shortened(data.paths, 5),
+        seq=event.seq, action=data.action, ok=ok, command=data.command[:COMMAND], paths=shorten_strings(data.paths, 5),
         text=one_line(heard, HEARD),
     )  # fmt: skip
     doc = _with_useful(replace(doc, closed=False) if doc.closed else doc, act)
@@ -192,13 +192,13 @@ def _task_opened(doc: MemorySession, event: Event) -> MemorySession:
 
 def _task_done(doc: MemorySession, event: Event) -> MemorySession:
     data: AgentTaskPayload = event.data
-    return replace(doc, tasks=without(doc.tasks, [data.task or one_line(data.subject, 160)]))
+    return replace(doc, tasks=without_keys(doc.tasks, [data.task or one_line(data.subject, 160)]))
 
 
 # ── what is remembered of it, and what it was told ───────────────────────────────────────────────────────────────────
 
 
-def _observed(doc: MemorySession, event: Event) -> MemorySession:
+def _apply_observed(doc: MemorySession, event: Event) -> MemorySession:
     data: RememberedPayload = event.data
     if data.type not in OWN_TYPES or data.origin == OUTSIDE or data.status == CANDIDATE:
         return doc
@@ -214,22 +214,22 @@ def _memory_gone(doc: MemorySession, event: Event) -> MemorySession:
     return replace(doc, own=remaining) if len(remaining) < len(doc.own) else doc
 
 
-def _queued(doc: MemorySession, event: Event) -> MemorySession:
+def _apply_queued(doc: MemorySession, event: Event) -> MemorySession:
     data: TurnQueued = event.data
     return replace(doc, queued=data.turn)
 
 
-def _compacting(doc: MemorySession, _event: Event) -> MemorySession:
+def _apply_compact_start(doc: MemorySession, _event: Event) -> MemorySession:
     """What there is now, before the agent sums it up."""
     return replace(doc, snapshot=replace(doc, snapshot=None).before_compaction(), summary="")
 
 
-def _compacted(doc: MemorySession, event: Event) -> MemorySession:
+def _apply_compact_end(doc: MemorySession, event: Event) -> MemorySession:
     data: CompactEnded = event.data
     return replace(doc, summary=data.summary[:SUMMARY])
 
 
-def _started(doc: MemorySession, event: Event) -> MemorySession:
+def _apply_session_start(doc: MemorySession, event: Event) -> MemorySession:
     """A compaction threw away what was told before it, so that it may be told again."""
     data: SessionStarted = event.data
     doc = replace(doc, project=event.project or doc.project, agent=event.agent or doc.agent, left_at=doc.at)
@@ -238,39 +238,39 @@ def _started(doc: MemorySession, event: Event) -> MemorySession:
     return doc
 
 
-def _linked(doc: MemorySession, event: Event) -> MemorySession:
+def _apply_session_link(doc: MemorySession, event: Event) -> MemorySession:
     """A fork goes on with its parent's whole conversation; after a clear there is none."""
     data: SessionLinked = event.data
     return replace(doc, parent=data.parent) if data.reason not in ("clear", "compact") else doc
 
 
-def _told(doc: MemorySession, event: Event) -> MemorySession:
+def _apply_injected(doc: MemorySession, event: Event) -> MemorySession:
     shown = doc.shown
-    for context in told(event):
+    for context in memory_contexts(event):
         for identity in IDS.findall(context.text):
             shown = with_newest(shown, identity, event.seq, MOST_SHOWN)
     return doc if shown is doc.shown else replace(doc, shown=shown)
 
 
 STEPS: dict[str, Step] = {
-    "session.started": _started,
-    "session.linked": _linked,
-    "prompt.submitted": _prompted,
-    "tool.finished": _acted,
-    "tool.failed": _acted,
+    "session.started": _apply_session_start,
+    "session.linked": _apply_session_link,
+    "prompt.submitted": _apply_prompt,
+    "tool.finished": _apply_tool_end,
+    "tool.failed": _apply_tool_end,
     "tool.exit_read": _failed_after_all,
     **dict.fromkeys(("turn.ended", "turn.interrupted", "turn.failed"), _turn_over),
     "turn.answer_read": _answer_read,
     **dict.fromkeys(SESSION_ENDS, _session_over),
     "task.created": _task_opened,
     "task.completed": _task_done,
-    "compact.started": _compacting,
-    "compact.ended": _compacted,
-    "memory.observed": _observed,
+    "compact.started": _apply_compact_start,
+    "compact.ended": _apply_compact_end,
+    "memory.observed": _apply_observed,
     "memory.forgotten": _memory_gone,
     "memory.ended": _memory_gone,
-    "memory.queued": _queued,
-    "decision.made": _told,
+    "memory.queued": _apply_queued,
+    "decision.made": _apply_injected,
 }
 ENDS = frozenset(("prompt.submitted", "turn.ended", "turn.interrupted", "turn.failed")) | SESSION_ENDS
 """After these the document may hold a finished turn."""

@@ -52,10 +52,10 @@ from holdfast.features.memory.documents import (
     project_ref,
     repo_of,
     session_ref,
-    shortened,
+    shorten_strings,
 )
 from holdfast.features.memory.llm import state as model_state
-from holdfast.features.memory.terms import terms
+from holdfast.features.memory.terms import search_terms
 
 DAY = 86_400_000
 MOST_TERMS = 60
@@ -77,20 +77,20 @@ def keys(event: Event) -> Iterable[Ref]:
     if isinstance(data, TurnQueued | ModelAsked | ModelCallEnded):
         yield from model_state.keys(event)
     if isinstance(data, MemoryPayload) and kind in OBSERVATION_STEPS:
-        for named in dict.fromkeys(_named(data)):
+        for named in dict.fromkeys(_named_ids(data)):
             yield observation_ref(named)
     if event.project and kind in PROJECT_STEPS:
         yield project_ref(place_of(event))
 
 
-def _named(data: MemoryPayload) -> Iterable[str]:
+def _named_ids(data: MemoryPayload) -> Iterable[str]:
     supersedes = data.supersedes if isinstance(data, RememberedPayload) else []
     was = data.was if isinstance(data, MemoryKept) else ""
     return (name for name in (data.id, was, *supersedes) if name)
 
 
 def _told_keys(event: Event) -> Iterable[Ref]:
-    contexts = session_state.told(event)
+    contexts = session_state.memory_contexts(event)
     if contexts and event.session:
         yield session_ref(event.session)
         if event.project and any(c.source == HANDOFF for c in contexts):
@@ -122,7 +122,7 @@ def facets(_ref: Ref, doc: Any) -> tuple[str, str, int]:
 # ── one thing that is remembered: merged by its words, superseded by a newer one, forgotten as a tombstone ──────────
 
 
-def _observed(doc: Observation | None, event: Event, identity: str) -> Observation | None:
+def _apply_observed(doc: Observation | None, event: Event, identity: str) -> Observation | None:
     data: RememberedPayload = event.data
     if data.id != identity:
         return replace(doc, status=SUPERSEDED, superseded_by=data.id) if doc and doc.status == ACTIVE else doc
@@ -143,48 +143,48 @@ def _new_observation(event: Event, data: RememberedPayload) -> Observation:
         id=data.id, type=data.type or "discovery", text=one_line(data.text, LONGEST_TEXT),
         detail=one_line(data.detail, LONGEST_TEXT), origin=data.origin, importance=data.importance or 1,
         words_of=one_line(data.words_of, LONGEST_NAME),
-        files=shortened(data.files), evidence=data.evidence[:MOST_EVIDENCE], session=event.session,
-        project=event.project, agent=event.agent, repo=data.repo, supersedes=shortened(data.supersedes),
+        files=shorten_strings(data.files), evidence=data.evidence[:MOST_EVIDENCE], session=event.session,
+        project=event.project, agent=event.agent, repo=data.repo, supersedes=shorten_strings(data.supersedes),
         pinned=data.pinned, times=1, status=CANDIDATE if data.status == CANDIDATE else ACTIVE, first_at=event.at,
         at=event.at, seq=event.seq,
     )  # fmt: skip
 
 
-def _kept(doc: Observation | None, event: Event, identity: str) -> Observation | None:
+def _apply_kept(doc: Observation | None, event: Event, identity: str) -> Observation | None:
     """In the words the person chose; where these are others, the candidate itself is dropped."""
     data: MemoryKept = event.data
     if data.was == identity != data.id:
         return replace(doc, status=DROPPED) if doc else doc
     if data.id != identity:
-        return _observed(doc, event, identity)
+        return _apply_observed(doc, event, identity)
     observation = doc if doc and doc.status != FORGOTTEN else _new_observation(event, data)
     return replace(observation, status=ACTIVE, type=data.type or observation.type, at=event.at)
 
 
-def _dropped(doc: Observation | None, _event: Event, _identity: str) -> Observation | None:
+def _apply_dropped(doc: Observation | None, _event: Event, _identity: str) -> Observation | None:
     return replace(doc, status=DROPPED) if doc and doc.status == CANDIDATE else doc
 
 
-def _pinned(doc: Observation | None, event: Event, _identity: str) -> Observation | None:
+def _apply_pinned(doc: Observation | None, event: Event, _identity: str) -> Observation | None:
     data: MemoryPinned = event.data
     return replace(doc, pinned=data.pinned) if doc and doc.status != FORGOTTEN else doc
 
 
-def _promoted(doc: Observation | None, _event: Event, _identity: str) -> Observation | None:
+def _apply_promoted(doc: Observation | None, _event: Event, _identity: str) -> Observation | None:
     return replace(doc, promoted=True) if doc and doc.status != FORGOTTEN else doc
 
 
-def _ended(doc: Observation | None, event: Event, _identity: str) -> Observation | None:
+def _apply_ended(doc: Observation | None, event: Event, _identity: str) -> Observation | None:
     data: MemoryEnded = event.data
     return replace(doc, status=SUPERSEDED, superseded_by=f"e{data.said}") if doc and doc.status == ACTIVE else doc
 
 
 def _files_found(doc: Observation | None, event: Event, _identity: str) -> Observation | None:
     data: MemoryFilesFound = event.data
-    return replace(doc, paths=shortened(data.paths)) if doc and doc.status != FORGOTTEN else doc
+    return replace(doc, paths=shorten_strings(data.paths)) if doc and doc.status != FORGOTTEN else doc
 
 
-def _forgotten(doc: Observation | None, event: Event, identity: str) -> Observation:
+def _apply_forgotten(doc: Observation | None, event: Event, identity: str) -> Observation:
     """The tombstone keeps no words: only that there was something, and when it went."""
     first_at, seq = (doc.first_at, doc.seq) if doc else (event.at, event.seq)
     return Observation(
@@ -194,14 +194,14 @@ def _forgotten(doc: Observation | None, event: Event, identity: str) -> Observat
 
 
 OBSERVATION_STEPS: dict[str, Callable[[Observation | None, Event, str], Observation | None]] = {
-    MemoryObserved.KIND: _observed,
-    MemoryKept.KIND: _kept,
-    "memory.dropped": _dropped,
-    MemoryPinned.KIND: _pinned,
-    MemoryPromoted.KIND: _promoted,
-    MemoryEnded.KIND: _ended,
+    MemoryObserved.KIND: _apply_observed,
+    MemoryKept.KIND: _apply_kept,
+    "memory.dropped": _apply_dropped,
+    MemoryPinned.KIND: _apply_pinned,
+    MemoryPromoted.KIND: _apply_promoted,
+    MemoryEnded.KIND: _apply_ended,
     MemoryFilesFound.KIND: _files_found,
-    MemoryForgotten.KIND: _forgotten,
+    MemoryForgotten.KIND: _apply_forgotten,
 }
 
 
@@ -219,7 +219,7 @@ def is_injectable(item: ProjectItem) -> bool:
     return item.origin in TRUSTED or item.promoted
 
 
-def worth(item: ProjectItem, now: int) -> float:
+def item_worth(item: ProjectItem, now: int) -> float:
     """Importance, a little for being seen again, fading over months."""
     age = max(0, now - item.at) / DAY
     return (100 if item.pinned else 0) + item.importance + min(item.times, 5) * 0.4 - min(age / 30, 4)
@@ -232,23 +232,23 @@ def _item_observed(doc: ProjectMemory, event: Event) -> ProjectMemory:
         return doc
     gone = {data.id, *data.supersedes}
     item = _new_item(event, data) if existing is None else replace(existing, times=existing.times + 1, at=event.at)
-    return replace(doc, items=_best([*(i for i in doc.items if i.id not in gone), item], event.at))
+    return replace(doc, items=_best_items([*(i for i in doc.items if i.id not in gone), item], event.at))
 
 
 def _new_item(event: Event, data: RememberedPayload) -> ProjectItem:
-    text, files = one_line(data.text, 300), shortened(data.files, 5)
+    text, files = one_line(data.text, 300), shorten_strings(data.files, 5)
     return ProjectItem(
         id=data.id, type=data.type, text=text, origin=data.origin or OUTSIDE, importance=data.importance or 1,
         files=files, at=event.at, session=event.session, pinned=data.pinned,
         words_of=one_line(data.words_of, LONGEST_NAME),
-        terms=list(dict.fromkeys(terms(f"{text} {' '.join(files)}")))[:MOST_TERMS],
+        terms=list(dict.fromkeys(search_terms(f"{text} {' '.join(files)}")))[:MOST_TERMS],
     )  # fmt: skip
 
 
-def _best(items: list[ProjectItem], now: int) -> list[ProjectItem]:
+def _best_items(items: list[ProjectItem], now: int) -> list[ProjectItem]:
     if len(items) <= MOST_ITEMS:
         return items
-    worst = min(items, key=lambda item: (worth(item, now), item.id))
+    worst = min(items, key=lambda item: (item_worth(item, now), item.id))
     return [item for item in items if item is not worst]
 
 
@@ -277,7 +277,7 @@ def _handed_over(doc: ProjectMemory, event: Event) -> ProjectMemory:
 def _handoff_told(doc: ProjectMemory, event: Event) -> ProjectMemory:
     """Told once, and so claimed: the words may go."""
     handoff = doc.handoff
-    if handoff and not handoff.claimed and any(c.source == HANDOFF for c in session_state.told(event)):
+    if handoff and not handoff.claimed and any(c.source == HANDOFF for c in session_state.memory_contexts(event)):
         return replace(doc, handoff=replace(handoff, claimed=event.session, text=""))
     return doc
 
@@ -288,7 +288,7 @@ PROJECT_STEPS: dict[str, ProjectStep] = {
     MemoryKept.KIND: _item_observed,
     MemoryPinned.KIND: _item_changed(lambda item, event: replace(item, pinned=event.data.pinned)),
     MemoryPromoted.KIND: _item_changed(lambda item, _event: replace(item, promoted=True)),
-    MemoryFilesFound.KIND: _item_changed(lambda item, event: replace(item, paths=shortened(event.data.paths, 5))),
+    MemoryFilesFound.KIND: _item_changed(lambda item, event: replace(item, paths=shorten_strings(event.data.paths, 5))),
     MemoryEnded.KIND: _item_gone,
     MemoryForgotten.KIND: _item_gone,
     WorkHandedOver.KIND: _handed_over,

@@ -17,7 +17,7 @@ LONGEST_NAME = 120
 
 
 @lru_cache(maxsize=100_000)
-def stem(word: str) -> str:
+def stem_word(word: str) -> str:
     for ending, instead in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 3 and not (ending == "s" and word.endswith("ss")):
             word = word[: -len(ending)] + instead
@@ -29,30 +29,30 @@ def stem(word: str) -> str:
     return word
 
 
-def plain(text: str) -> list[str]:
+def plain_words(text: str) -> list[str]:
     """In order, with repeats, endings still on."""
     return [word for word in query.in_order(text) if word not in STOPWORDS]
 
 
-def terms(text: str) -> list[str]:
+def search_terms(text: str) -> list[str]:
     """Stems, and exact names (`src/app.py`, `parseHeader`, `retry_count`) once more as a whole."""
-    return [stem(word) for word in plain(text)] + names(text)
+    return [stem_word(word) for word in plain_words(text)] + exact_names(text)
 
 
 _ANY_NAME = re.compile(r"\w[._/-]\w|[a-z][A-Z]|[A-Z]{2}\d")
 
 
-def names(text: str) -> list[str]:
+def exact_names(text: str) -> list[str]:
     # Most prose has none, and one look at the whole is a tenth of a look at each word: an index is built from many texts.
     if not _ANY_NAME.search(text):
         return []
-    return [f"={token}" for token in _tokens(text) if len(token) > 3 and _NAME.search(token)]
+    return [f"={token}" for token in _name_tokens(text) if len(token) > 3 and _NAME.search(token)]
 
 
 def files_in(text: str) -> list[str]:
-    return list(dict.fromkeys(token for token in _tokens(text) if _FILE.search(token)))
+    return list(dict.fromkeys(token for token in _name_tokens(text) if _FILE.search(token)))
 
 
-def _tokens(text: str) -> list[str]:
+def _name_tokens(text: str) -> list[str]:
     tokens = (token.rstrip("./-") for token in _TOKEN.findall(text))
     return [token for token in tokens if len(token) <= LONGEST_NAME]

@@ -43,7 +43,7 @@ _END = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"'`(])|\n+|(?<=;)\s+")
 _PASTED = re.compile(r"^\s*(>|\||[$#%]\s|at\s+\S+\(|File \"|Traceback|\d+\s*[|:]\s|<|\{|\})")
 
 
-def sentences(text: str) -> Iterator[str]:
+def split_sentences(text: str) -> Iterator[str]:
     own = _CODE.sub("\n", text)
     own = _TAGGED.sub("\n", own) if own.count("<") <= MOST_TAGS else ""
     if len(own) > 2 * LOOKED_AT:
@@ -78,24 +78,24 @@ def is_needed(acts: Sequence[Act], act: Act) -> bool:
     if act.action == "edit":
         return act.ok and not any(a.action == "edit" and a.paths == act.paths for a in since)
     near = sum(a.action == "shell" for a in since) < NEAR
-    return near or any(_name(acts[n]) == _name(act) for n in failed)
+    return near or any(_command_name(acts[n]) == _command_name(act) for n in failed)
 
 
-def repaired(acts: Sequence[Act]) -> Iterator[Candidate]:
+def repaired_failures(acts: Sequence[Act]) -> Iterator[Candidate]:
     """It failed, files were changed, it passed."""
     done: set[str] = set()
     for at, act in enumerate(acts):
-        if act.action != "shell" or act.ok or _name(act) in done or _DULL.match(act.command):
+        if act.action != "shell" or act.ok or _command_name(act) in done or _DULL.match(act.command):
             continue
         passed = next((n for n in range(at + 1, len(acts)) if _same_passed(act, acts[n])), 0)
         edits = [a for a in acts[at:passed] if a.action == "edit" and a.ok]
         if passed and edits:
-            done.add(_name(act))
+            done.add(_command_name(act))
             yield _bug_fix(act, edits, acts[passed])
 
 
 def _same_passed(failed: Act, act: Act) -> bool:
-    return act.action == "shell" and act.ok and _name(act) == _name(failed)
+    return act.action == "shell" and act.ok and _command_name(act) == _command_name(failed)
 
 
 def _bug_fix(failed: Act, edits: Sequence[Act], passed: Act) -> Candidate:
@@ -120,7 +120,7 @@ def worked_otherwise(acts: Sequence[Act]) -> Iterator[Candidate]:
                 break
             if other.action == "shell":
                 later.append(other)
-        variant = next((o for o in later if o.ok and _variant(act.command, o.command)), None)
+        variant = next((o for o in later if o.ok and _is_variant(act.command, o.command)), None)
         if variant and not any(not o.ok and o.command == variant.command for o in later):
             yield Candidate(
                 type="gotcha", origin=DEED, importance=6, detail=one_line(act.text, 300),
@@ -129,7 +129,7 @@ def worked_otherwise(acts: Sequence[Act]) -> Iterator[Candidate]:
             )  # fmt: skip
 
 
-def chosen(acts: Sequence[Act]) -> Iterator[Candidate]:
+def chosen_alternatives(acts: Sequence[Act]) -> Iterator[Candidate]:
     """The agent offered alternatives and the user took one."""
     for act in acts:
         if act.action == "ask" and act.ok and act.text:
@@ -139,13 +139,13 @@ def chosen(acts: Sequence[Act]) -> Iterator[Candidate]:
             )  # fmt: skip
 
 
-def _name(act: Act) -> str:
+def _command_name(act: Act) -> str:
     """What a command is, without where it was run."""
     parts = [p for p in _CHAINED.split(act.command) if p and not p.startswith(("cd ", "export "))]
     return " ".join(parts[-1].split()) if parts else act.command
 
 
-def _variant(failed: str, passed: str) -> bool:
+def _is_variant(failed: str, passed: str) -> bool:
     one, other = set(failed.split()), set(passed.split())
     return failed != passed and len(one & other) * 3 >= max(len(one), len(other))
 
@@ -155,14 +155,14 @@ def _variant(failed: str, passed: str) -> bool:
 MOST_OF_AGENT = 3
 
 
-def _any(*words: str) -> re.Pattern[str]:
+def _any_word_pattern(*words: str) -> re.Pattern[str]:
     return re.compile(r"\b(?:" + "|".join(words) + r")\b", re.IGNORECASE)
 
 
 BY_AGENT: tuple[tuple[str, int, re.Pattern[str]], ...] = (
-    ("trade_off", 4, _any("trade-?offs?", "at the cost of", "in exchange for")),
-    ("decision", 5, _any(r"(?:i|we) (?:chose|decided|went with|opted for|picked|settled on)", "rather than")),
-    ("discovery", 4, _any(
+    ("trade_off", 4, _any_word_pattern("trade-?offs?", "at the cost of", "in exchange for")),
+    ("decision", 5, _any_word_pattern(r"(?:i|we) (?:chose|decided|went with|opted for|picked|settled on)", "rather than")),
+    ("discovery", 4, _any_word_pattern(
         "root cause", "turns? out", "the (?:problem|issue|bug|cause) (?:was|is)",
         r"(?:i|we) (?:found|discovered|learned) that",
     )),
@@ -171,18 +171,18 @@ BY_AGENT: tuple[tuple[str, int, re.Pattern[str]], ...] = (
 
 def by_agent(message: str, seq: int) -> Iterator[Candidate]:
     count = 0
-    for words in sentences(message):
-        typed = _typed(words, BY_AGENT)
+    for words in split_sentences(message):
+        typed = _match_type(words, BY_AGENT)
         if typed and count < MOST_OF_AGENT:
             count += 1
-            yield _candidate(typed, words, seq)
+            yield _agent_candidate(typed, words, seq)
 
 
-def _typed(words: str, rules: tuple[tuple[str, int, re.Pattern[str]], ...]) -> tuple[str, int] | None:
+def _match_type(words: str, rules: tuple[tuple[str, int, re.Pattern[str]], ...]) -> tuple[str, int] | None:
     return next(((type_, weight) for type_, weight, rule in rules if rule.search(words)), None)
 
 
-def _candidate(typed: tuple[str, int], words: str, seq: int) -> Candidate:
+def _agent_candidate(typed: tuple[str, int], words: str, seq: int) -> Candidate:
     files = tuple(files_in(words)[:5])
     return Candidate(
         type=typed[0], importance=typed[1], text=words, origin=AGENT, evidence=(seq,) if seq else (), files=files

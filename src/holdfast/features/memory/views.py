@@ -23,10 +23,10 @@ from holdfast.features.memory.documents import (
     observation_ref,
     one_line,
 )
-from holdfast.features.memory.index.catalogue import Hit, catalogue
+from holdfast.features.memory.index.catalogue import Hit, open_catalogue
 from holdfast.features.memory.llm.state import METER, METER_REF, QUEUE, WAITING, meter_view
 from holdfast.features.memory.lookup import text_of
-from holdfast.features.memory.session_state import told
+from holdfast.features.memory.session_state import memory_contexts
 from holdfast.features.memory.settings import settings_or_default
 
 SHORT = 240
@@ -39,7 +39,7 @@ LOOKED_THROUGH = 2_000
 HIDDEN = (FORGOTTEN, CANDIDATE, DROPPED)
 
 
-def _number(call: Call, name: str, default: int, least: int, most: int) -> int:
+def _bounded_number(call: Call, name: str, default: int, least: int, most: int) -> int:
     return max(least, min(int(call.args.get(name) or default), most))
 
 
@@ -47,16 +47,18 @@ def search(call: Call) -> dict[str, Any]:
     question = str(call.args.get("query") or "").strip()
     if not question:
         raise CommandRefused("a search needs words")
-    limit, offset = _number(call, "limit", 10, 1, MOST), _number(call, "offset", 0, 0, FARTHEST)
-    index, since = catalogue(call.state_dir), int(call.args.get("since") or 0)
-    hits = index.find(call.reader, question, places=lookup.places(call), since=since, limit=offset + limit + SPARE)
-    rows = (row for hit in hits if (row := _row(call, hit, str(call.args.get("type") or ""))))
+    limit, offset = _bounded_number(call, "limit", 10, 1, MOST), _bounded_number(call, "offset", 0, 0, FARTHEST)
+    index, since = open_catalogue(call.state_dir), int(call.args.get("since") or 0)
+    hits = index.find(
+        call.reader, question, places=lookup.memory_places(call), since=since, limit=offset + limit + SPARE
+    )
+    rows = (row for hit in hits if (row := _hit_row(call, hit, str(call.args.get("type") or ""))))
     return {"hits": list(itertools.islice(rows, offset, offset + limit)), "texts": len(index)}
 
 
-def _row(call: Call, hit: Hit, type_: str) -> dict[str, Any] | None:
+def _hit_row(call: Call, hit: Hit, type_: str) -> dict[str, Any] | None:
     entry = hit.entry
-    doc = next((d for d in _observations(call, hit) if d.status not in HIDDEN and type_ in ("", d.type)), None)
+    doc = next((d for d in _hit_observations(call, hit) if d.status not in HIDDEN and type_ in ("", d.type)), None)
     if (type_ and not doc) or (entry.id and not doc):
         return None
     event = None if entry.id else call.reader.event(entry.seq)
@@ -71,7 +73,7 @@ def _row(call: Call, hit: Hit, type_: str) -> dict[str, Any] | None:
     }  # fmt: skip
 
 
-def _observations(call: Call, hit: Hit) -> Iterator[Observation]:
+def _hit_observations(call: Call, hit: Hit) -> Iterator[Observation]:
     for identity in (hit.entry.id, *hit.observations):
         if identity and (doc := OBSERVATION.load(call.reader, observation_ref(identity).key)):
             yield doc
@@ -79,28 +81,28 @@ def _observations(call: Call, hit: Hit) -> Iterator[Observation]:
 
 def around(call: Call) -> dict[str, Any]:
     """What was said before and after it, in the same session."""
-    item = lookup.anything(call)
+    item = lookup.find_memory_or_event(call)
     if isinstance(item, Event):
         session, seq = item.session, item.seq
     else:
         session, seq = item.session, (item.evidence or [item.seq])[0]
     if not session:
         return {"session": "", "said": []}
-    most = _number(call, "limit", AROUND, 1, 50)
+    most = _bounded_number(call, "limit", AROUND, 1, 50)
     kinds = (*lookup.SAID, "memory.observed")
     before = call.reader.events(EventQuery(session=session, kinds=kinds, before=seq + 1, limit=most + 1, newest=True))
     after = call.reader.events(EventQuery(session=session, kinds=kinds, after=seq, limit=most))
-    return {"session": session, "said": [_said(event) for event in (*before, *after)]}
+    return {"session": session, "said": [_said_fields(event) for event in (*before, *after)]}
 
 
-def _said(event: Event) -> dict[str, Any]:
+def _said_fields(event: Event) -> dict[str, Any]:
     identity = event.data.id if isinstance(event.data, RememberedPayload) else f"e{event.seq}"
     text = one_line(text_of(event), SHORT)
     return {"id": identity, "kind": event.kind, "at": event.at, "seq": event.seq, "text": text}
 
 
 def show(call: Call) -> dict[str, Any]:
-    item = lookup.anything(call)
+    item = lookup.find_memory_or_event(call)
     if isinstance(item, Event):
         return {
             "id": f"e{item.seq}", "kind": item.kind, "text": text_of(item), "session": item.session,
@@ -110,11 +112,11 @@ def show(call: Call) -> dict[str, Any]:
     return {
         **msgspec.to_builtins(item),
         "kind": "observation",
-        "evidence": [_evidence(event) for event in evidence],
+        "evidence": [_evidence_fields(event) for event in evidence],
     }
 
 
-def _evidence(event: Event) -> dict[str, Any]:
+def _evidence_fields(event: Event) -> dict[str, Any]:
     data = event.data
     command, paths = getattr(data, "command", ""), getattr(data, "paths", ())
     what = text_of(event) or command or ", ".join(paths)
@@ -123,10 +125,10 @@ def _evidence(event: Event) -> dict[str, Any]:
 
 def listed(call: Call) -> dict[str, Any]:
     """Newest first."""
-    limit, status = _number(call, "limit", 20, 1, MOST), str(call.args.get("status") or ACTIVE)
+    limit, status = _bounded_number(call, "limit", 20, 1, MOST), str(call.args.get("status") or ACTIVE)
     observations = [
         doc
-        for project in lookup.places(call) or [""]
+        for project in lookup.memory_places(call) or [""]
         for _, doc in OBSERVATION.list(call.reader, project=project, status=status, limit=limit)
     ]
     newest = sorted(observations, key=lambda doc: -doc.at)[:limit]
@@ -135,18 +137,18 @@ def listed(call: Call) -> dict[str, Any]:
 
 def injected(call: Call) -> dict[str, Any]:
     """What agents were told from memory, newest first, as it was told."""
-    limit = _number(call, "limit", 10, 1, MOST)
+    limit = _bounded_number(call, "limit", 10, 1, MOST)
     query = EventQuery(
         session=str(call.args.get("session") or ""), project="" if call.args.get("everywhere") else call.project,
         kinds=("decision.made",), limit=LOOKED_THROUGH, newest=True,
     )  # fmt: skip
-    rows = (row for event in reversed(call.reader.events(query)) for row in _injections(event))
+    rows = (row for event in reversed(call.reader.events(query)) for row in _injection_rows(event))
     return {"injected": list(itertools.islice(rows, limit))}
 
 
-def _injections(event: Event) -> Iterator[dict[str, Any]]:
+def _injection_rows(event: Event) -> Iterator[dict[str, Any]]:
     data: DecisionMade = event.data
-    for context in told(event):
+    for context in memory_contexts(event):
         yield {
             "seq": event.seq, "at": event.at, "session": event.session, "moment": data.of_kind,
             "source": context.source, "text": context.text, "tokens": context.tokens,

@@ -102,15 +102,15 @@ def add_run(runs: list[CheckRun], run: CheckRun) -> list[CheckRun]:
         return runs
     if run.verdict == Verdict.DID_NOT_RUN:
         remaining = [old for old in runs if not (old.verdict == Verdict.DID_NOT_RUN and _same_suite(run, old))]
-        return _bounded([*remaining, run]) if run.is_test else runs
-    replaced = [old for old in runs if _replaces(run, old)]
+        return _bound_runs([*remaining, run]) if run.is_test else runs
+    replaced = [old for old in runs if _replaces_run(run, old)]
     remaining = [old for old in runs if old not in replaced]
     wide = next((old for old in remaining if _stands_for(old, run)), None)
     if wide is not None:
         confirmed = msgspec.structs.replace(wide, content=run.content or wide.content)
         return [confirmed if old is wide else old for old in remaining]
     suite = next((old.suite for old in replaced if old.dir == run.dir), run.suite)
-    return _bounded([*remaining, msgspec.structs.replace(run, suite=suite, content=_content_of(run, replaced))])
+    return _bound_runs([*remaining, msgspec.structs.replace(run, suite=suite, content=_content_of(run, replaced))])
 
 
 def _content_of(run: CheckRun, replaced: list[CheckRun]) -> str:
@@ -124,39 +124,39 @@ def _content_of(run: CheckRun, replaced: list[CheckRun]) -> str:
 def _stands_for(wide: CheckRun, run: CheckRun) -> bool:
     """A part of what is known to fail failed again: the counts of the whole stay."""
     failing = wide.verdict == run.verdict == Verdict.FAILED
-    return failing and not run.is_whole and wide.dir == run.dir and wide.is_whole and covers(wide, run)
+    return failing and not run.is_whole and wide.dir == run.dir and wide.is_whole and covers_run(wide, run)
 
 
-def _replaces(run: CheckRun, old: CheckRun) -> bool:
+def _replaces_run(run: CheckRun, old: CheckRun) -> bool:
     if run.kind != old.kind:
         return False
     if old.verdict == Verdict.DID_NOT_RUN:
         return _same_suite(run, old)
-    if covers(run, old):
+    if covers_run(run, old):
         return True
     # A failure takes the word back that everything around it passes.
-    return run.verdict == Verdict.FAILED and old.verdict == Verdict.PASSED and old.is_whole and covers(old, run)
+    return run.verdict == Verdict.FAILED and old.verdict == Verdict.PASSED and old.is_whole and covers_run(old, run)
 
 
 def _same_suite(run: CheckRun, old: CheckRun) -> bool:
     return run.branch == old.branch and run.dir == old.dir and _same_tests(run, old)
 
 
-def covers(run: CheckRun, old: CheckRun) -> bool:
+def covers_run(run: CheckRun, old: CheckRun) -> bool:
     """Whether `run` includes everything that `old` is about."""
     same_content = bool(run.content) and run.content == old.content
     if run.kind != old.kind or not (run.branch == old.branch or same_content) or not _same_tests(run, old):
         return False
     if run.is_whole:
-        return encloses(run.dir, old.dir)
+        return encloses_folder(run.dir, old.dir)
     if (run.dir, run.operands, run.command) == (old.dir, old.operands, old.command):
         return True
-    chosen = _chosen(run) if run.dir == old.dir else []
-    return any(_all_within(targets, chosen) for targets in (_failed_names(old), _chosen(old)))
+    chosen = _chosen_targets(run) if run.dir == old.dir else []
+    return any(_all_within(targets, chosen) for targets in (_failed_names(old), _chosen_targets(old)))
 
 
 def _all_within(targets: list[str], chosen: list[str]) -> bool:
-    return bool(targets) and all(any(_within(target, one) for one in chosen) for target in targets)
+    return bool(targets) and all(any(_is_within_target(target, one) for one in chosen) for target in targets)
 
 
 def _same_tests(run: CheckRun, old: CheckRun) -> bool:
@@ -167,11 +167,11 @@ def _same_tests(run: CheckRun, old: CheckRun) -> bool:
     return run.is_test and run.dir == old.dir and entry_point
 
 
-def encloses(folder: str, inner: str) -> bool:
+def encloses_folder(folder: str, inner: str) -> bool:
     return folder in (".", "") or inner == folder or inner.startswith(f"{folder.rstrip('/')}/")
 
 
-def _chosen(run: CheckRun) -> list[str]:
+def _chosen_targets(run: CheckRun) -> list[str]:
     """The paths and names it was limited to; none where a filter (`-k`) chose, whose value is not known."""
     return [] if any(word.startswith("-") for word in run.operands) else run.operands
 
@@ -181,13 +181,13 @@ def _failed_names(old: CheckRun) -> list[str]:
     return old.failures if len(old.failures) >= (old.failed or 0) else []
 
 
-def _within(target: str, chosen: str) -> bool:
+def _is_within_target(target: str, chosen: str) -> bool:
     name, folder = target.removeprefix("./"), chosen.removesuffix("/...").removeprefix("./").rstrip("/")
     marks = ("::", "/", "[") if "/" in name or "/" in folder else ("::", "[", ".")
     return name == folder or name.startswith(tuple(f"{folder}{mark}" for mark in marks))
 
 
-def _bounded(runs: list[CheckRun]) -> list[CheckRun]:
+def _bound_runs(runs: list[CheckRun]) -> list[CheckRun]:
     """The oldest that passed go first: a failure is not forgotten for lack of space while a pass is there."""
     excess = len(runs) - MAX_RUNS
     if excess <= 0:
@@ -210,7 +210,7 @@ def copy_to_branch(runs: list[CheckRun], old: str, new: str, at: int) -> list[Ch
     for run in runs:
         if run.branch == new:
             copied = add_run(copied, run)
-    return _bounded(copied)
+    return _bound_runs(copied)
 
 
 # ── what it means ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -259,16 +259,16 @@ def summarise_tests(runs: Iterable[CheckRun]) -> TestSummary:
     )
 
 
-def validates(run: CheckRun, path: str) -> bool:
+def validates_file(run: CheckRun, path: str) -> bool:
     """Whether a passing run says something of this file: tests of everything in their folder, a linter of its types."""
-    if run.verdict != Verdict.PASSED or not encloses(run.dir, path):
+    if run.verdict != Verdict.PASSED or not encloses_folder(run.dir, path):
         return False
     if not run.is_test and (run.kind == CheckKind.FORMAT or not path.endswith(FILE_TYPES.get(run.runner, ("\0",)))):
         return False
     if run.is_whole:
         return True
-    named = [posixpath.normpath(posixpath.join(run.dir, word.partition("::")[0])) for word in _chosen(run)]
-    return any(encloses(name, path) for name in named)
+    named = [posixpath.normpath(posixpath.join(run.dir, word.partition("::")[0])) for word in _chosen_targets(run)]
+    return any(encloses_folder(name, path) for name in named)
 
 
 # Which changed files are validated: by checks that cover them, or by the commands that an area's settings name.
@@ -290,12 +290,12 @@ def proven_areas(
 def area_of(path: str, areas: Mapping[str, AreaRules]) -> str:
     """The first area that names the path; empty when none does."""
     for name, area in areas.items():
-        if any(matches(path, glob) for glob in area.paths):
+        if any(matches_path(path, glob) for glob in area.paths):
             return name
     return ""
 
 
-def matches(path: str, glob: str) -> bool:
+def matches_path(path: str, glob: str) -> bool:
     """`dot_claude/agents` and `dot_claude/agents/**` both mean everything below it."""
     folder = glob.removesuffix("/**").removesuffix("/")
     return path == folder or path.startswith(f"{folder}/") or fnmatch.fnmatchcase(path, glob)
@@ -317,4 +317,4 @@ def is_validated(doc: Project, file: ChangedFile, runs: list[CheckRun]) -> bool:
     if area and doc.rules.areas[area].validate:
         proof = doc.area_proofs.get(area)
         return proof is not None and proof.since >= file.last_change
-    return any(run.began >= file.last_change and validates(run, file.path) for run in runs)
+    return any(run.began >= file.last_change and validates_file(run, file.path) for run in runs)

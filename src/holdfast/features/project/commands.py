@@ -35,13 +35,13 @@ MAX_TTL_S = 7 * 86_400
 DEFAULT_TTL_S = 300
 
 
-def look(call: Call) -> CommandResult:
+def request_look(call: Call) -> CommandResult:
     """A fresh look now; the answer comes before it is over (see the view `project.looking`). `quick`: at git only."""
     request = LookAsked(quick=bool(call.args.get("quick")))
-    return CommandResult((own_event(request, call.now, project=_root(call)),), {"asked": True})
+    return CommandResult((own_event(request, call.now, project=_project_root(call)),), {"asked": True})
 
 
-def _root(call: Call) -> str:
+def _project_root(call: Call) -> str:
     root = str(call.args.get("project") or call.project)
     if not root.startswith("/"):
         raise CommandRefused("there is no project here", fix="Run it inside a project's folder.")
@@ -64,7 +64,7 @@ def add_task(call: Call) -> CommandResult:
         raise CommandRefused(f"{priority!r} is no priority", fix="Use P0, P1, P2 or P3.")
     done_when = [str(one)[:300] for one in call.args.get("done_when") or ()][:10]
     why = str(call.args.get("why") or "")[:500]
-    root = _root(call)
+    root = _project_root(call)
     added = TaskAdded(description=text, priority=priority, done_when=done_when, why=why)
     event = own_event(added, call.now, session=call.session, project=root)
     return CommandResult((event,), lambda reader: _added_task(reader, root, event.key))
@@ -76,7 +76,7 @@ def _added_task(reader: Reader, root: str, key: str) -> dict[str, str]:
 
 
 def finish_task(call: Call) -> CommandResult:
-    root = _root(call)
+    root = _project_root(call)
     task = _open_task(call, root)
     if task.type != "own_task":
         raise CommandRefused(
@@ -90,7 +90,7 @@ def finish_task(call: Call) -> CommandResult:
 
 def dismiss_task(call: Call) -> CommandResult:
     """Any task; it returns when what it was found on changed and it is found again."""
-    root, reason = _root(call), _one_line(call.args.get("reason"), 300)
+    root, reason = _project_root(call), _one_line(call.args.get("reason"), 300)
     if not reason:
         raise CommandRefused("a dismissal needs a reason", fix="holdfast task dismiss ID --reason WHY")
     task = _open_task(call, root)
@@ -111,20 +111,20 @@ def _open_task(call: Call, root: str) -> Task:
 # ── resolution ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def resolve(call: Call) -> CommandResult:
+def resolve_asked_project(call: Call) -> CommandResult:
     """Which project this is, by all signals of this moment; with `set` or `clear` a person's word."""
-    root = _root(call)
+    root = _project_root(call)
     events: tuple[Event, ...] = ()
     override = str(call.args.get("override") or "")
     if call.args.get("set") or call.args.get("clear"):
         override = safe_name(str(call.args["set"])) if call.args.get("set") else ""
         events = (own_event(OverrideSet(name=override), call.now, project=root),)
     if call.args.get("clear"):
-        return CommandResult(events, lambda reader: _resolved(reader, root, call, ""))
-    return CommandResult(events, _resolved(call.reader, root, call, override))
+        return CommandResult(events, lambda reader: _resolved_fields(reader, root, call, ""))
+    return CommandResult(events, _resolved_fields(call.reader, root, call, override))
 
 
-def _resolved(reader: Reader, root: str, call: Call, override: str) -> dict[str, Any]:
+def _resolved_fields(reader: Reader, root: str, call: Call, override: str) -> dict[str, Any]:
     remote, cwd = load_project(call.reader, root).git.remote, str(call.args.get("cwd") or "")
     resolution = resolve_project(reader, root, remote, call.settings or DEFAULTS, call.now, override, cwd)
     return {**resolution_fields(resolution), "root": root}
@@ -133,9 +133,9 @@ def _resolved(reader: Reader, root: str, call: Call, override: str) -> dict[str,
 # ── leases ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def acquire(call: Call) -> CommandResult:
+def acquire_lease(call: Call) -> CommandResult:
     """`answer` granted, waiting (ask the view `project.lease_answer` again), busy, or refused."""
-    name, request, owner = _lease_name(call), delivery_key(call.now), _owner(call)
+    name, request, owner = _lease_name(call), delivery_key(call.now), _lease_owner(call)
     lease_request = LeaseAsked(
         name=name,
         owner=owner.owner,
@@ -164,29 +164,29 @@ def _ttl_ms(call: Call) -> int:
     return int(ttl * SECOND)
 
 
-def tend(call: Call) -> CommandResult:
+def check_lease_request(call: Call) -> CommandResult:
     """For whoever waits: frees what dead owners hold, and tells how the request stands."""
     name, request = _lease_name(call), str(call.args.get("request"))
     events = tuple(free_lost(LEASES.load(call.reader, ALL), call.now))
     return CommandResult(events, lambda reader: find_answer(reader, name, request))
 
 
-def keep(call: Call) -> CommandResult:
+def renew_lease(call: Call) -> CommandResult:
     name, owner = _lease_name(call), str(call.args.get("owner"))
-    if not any(entry.owner == owner for entry in _lease(call, name).holders):
+    if not any(entry.owner == owner for entry in _load_lease(call, name).holders):
         raise CommandRefused(f"{name} is not held by {owner} any more")
     event = own_event(LeaseKept(name=name, owner=owner), call.now, project=call.project)
     return CommandResult((event,), {"name": name})
 
 
-def release(call: Call) -> CommandResult:
+def release_lease(call: Call) -> CommandResult:
     """One's own; with `force` whoever holds it."""
     name = _lease_name(call)
-    lease = _lease(call, name)
+    lease = _load_lease(call, name)
     if call.args.get("force"):
         freed = tuple(_taken_away(call, name, entry) for entry in lease.holders)
         return CommandResult(freed, {"name": name, "released": len(freed)})
-    owner = str(call.args.get("owner") or _owner(call).owner)
+    owner = str(call.args.get("owner") or _lease_owner(call).owner)
     mine = [entry for entry in (*lease.holders, *lease.waiters) if entry.owner == owner]
     if not mine:
         held = ", ".join(str(entry.pid) for entry in lease.holders)
@@ -201,7 +201,7 @@ def _taken_away(call: Call, name: str, entry: LeaseEntry) -> Event:
     return own_event(LeaseFreed(name=name, owner=entry.owner, why=why), call.now, project=entry.project)
 
 
-def _lease(call: Call, name: str) -> Lease:
+def _load_lease(call: Call, name: str) -> Lease:
     table = LEASES.load(call.reader, ALL)
     return table.leases.get(name, Lease()) if table else Lease()
 
@@ -213,7 +213,7 @@ def _lease_name(call: Call) -> str:
     return name
 
 
-def _owner(call: Call) -> Owner:
+def _lease_owner(call: Call) -> Owner:
     """The process named; else the agent of the asking session, which outlives the shell it runs a command in."""
     pid = call.args.get("pid")
     if not call.args.get("exactly"):
@@ -228,13 +228,13 @@ def _owner(call: Call) -> Owner:
 
 
 COMMANDS = {
-    "look": look,
+    "look": request_look,
     "add_task": add_task,
     "finish_task": finish_task,
     "dismiss_task": dismiss_task,
-    "resolve": resolve,
-    "acquire": acquire,
-    "tend": tend,
-    "keep": keep,
-    "release": release,
+    "resolve": resolve_asked_project,
+    "acquire": acquire_lease,
+    "tend": check_lease_request,
+    "keep": renew_lease,
+    "release": release_lease,
 }

@@ -29,7 +29,7 @@ from holdfast.core.kinds.project_events import (
 )
 from holdfast.core.ports import Doc, Ref
 from holdfast.features.project.check_results import add_run, belongs_here, copy_to_branch, run_of_event
-from holdfast.features.project.document.old_formats import describe
+from holdfast.features.project.document.old_formats import describe_adoption
 from holdfast.features.project.habits import concerns_activity, reduce_activity, reduce_habits
 from holdfast.features.project.leases import LEASE_KINDS, reduce_leases
 from holdfast.features.project.origins import commits_of, reduce_commit
@@ -119,18 +119,18 @@ def _reduce_project(doc: Project | None, event: Event) -> Project | None:
     return replace(after, at=event.at, status=after.git.status or "unknown")
 
 
-def _last(entries: Mapping[str, Any], most: int) -> dict[str, Any]:
+def _last_entries(entries: Mapping[str, Any], most: int) -> dict[str, Any]:
     return dict(list(entries.items())[-most:])
 
 
-def _without(entries: Mapping[str, Any], name: str) -> dict[str, Any]:
+def _without_entry(entries: Mapping[str, Any], name: str) -> dict[str, Any]:
     return {key: value for key, value in entries.items() if key != name}
 
 
 # ── what was seen ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _observed(doc: Project, event: Event) -> Project:
+def _apply_observed(doc: Project, event: Event) -> Project:
     """Sections that are there replace what was known; `junit` holds test runs, `name` and `folder` are kept."""
     data: ProjectObserved = event.data
     facts = data.facts
@@ -181,15 +181,15 @@ def _git_acted(doc: Project, event: Event) -> Project:
 def _area_validated(doc: Project, event: Event) -> Project:
     data: AreaValidated = event.data
     proof = AreaProof(data.since or event.at, data.command[:200])
-    return replace(doc, area_proofs=_last({**doc.area_proofs, **dict.fromkeys(data.what, proof)}, MAX_RULES))
+    return replace(doc, area_proofs=_last_entries({**doc.area_proofs, **dict.fromkeys(data.what, proof)}, MAX_RULES))
 
 
 def _rule_checked(doc: Project, event: Event) -> Project:
     data: RuleChecked = event.data
-    rules = {**_without(doc.own_rules, data.name), data.name: RuleOutcome(data.ok, data.exit_code, data.rule)}
+    rules = {**_without_entry(doc.own_rules, data.name), data.name: RuleOutcome(data.ok, data.exit_code, data.rule)}
     current_names = set(data.names or rules)
     return replace(
-        doc, own_rules=_last({name: rule for name, rule in rules.items() if name in current_names}, MAX_RULES)
+        doc, own_rules=_last_entries({name: rule for name, rule in rules.items() if name in current_names}, MAX_RULES)
     )
 
 
@@ -219,7 +219,9 @@ def _task_dismissed(doc: Project, event: Event) -> Project:
     data: TaskDismissed = event.data
     identity = task_identity(data.type, data.key)
     dismissal = Dismissal(data.basis, data.reason[:300], event.at)
-    return replace(doc, dismissed=_last({**_without(doc.dismissed, identity), identity: dismissal}, MAX_DISMISSED))
+    return replace(
+        doc, dismissed=_last_entries({**_without_entry(doc.dismissed, identity), identity: dismissal}, MAX_DISMISSED)
+    )
 
 
 def _document_adopted(doc: Project, event: Event) -> Project:
@@ -227,7 +229,7 @@ def _document_adopted(doc: Project, event: Event) -> Project:
     data: DocumentAdopted = event.data
     lines = [HistoryLine(timestamp=one.at, section=one.section, summary=one.summary) for one in data.history]
     after = replace(doc, history=[*doc.history, *lines][:MAX_HISTORY], focus=data.focus or doc.focus)
-    return with_line(after, event.at, 0, HistoryLine(section="TASKS", summary=describe(data)))
+    return with_line(after, event.at, 0, HistoryLine(section="TASKS", summary=describe_adoption(data)))
 
 
 def _override_set(doc: Project, event: Event) -> Project:
@@ -242,7 +244,7 @@ def _notion_pushed(doc: Project, event: Event) -> Project:
 
 def _lease_changed(doc: Project, event: Event) -> Project:
     data: LeaseChanged = event.data
-    locks = {**_without(doc.locks, data.name), data.name: data.lock}
+    locks = {**_without_entry(doc.locks, data.name), data.name: data.lock}
     if len(locks) > MAX_LOCKS:
         del locks[next((name for name, lock in locks.items() if not lock.held), next(iter(locks)))]
     after = replace(doc, locks=locks)
@@ -267,7 +269,7 @@ def _gate_refused(doc: Project, event: Event) -> Project:
         for name in requirement_names(detail.get("requirements") or ()) if how in REFUSALS else ():
             blocks = event.tool if how == "refused" else "end_of_turn"
             waiting[name] = WaitingGate(blocks, event.session, how == "let_go")
-    return _with_others(doc, gates=_last(waiting, MAX_NAMES))
+    return _with_others(doc, gates=_last_entries(waiting, MAX_NAMES))
 
 
 def _gate_satisfied(doc: Project, event: Event) -> Project:
@@ -293,7 +295,7 @@ def _session_over(doc: Project, event: Event) -> Project:
 def _uat_began(doc: Project, event: Event) -> Project:
     name = str((event.get("plan") or {}).get("name") or event.get("scenario") or "")[:100]
     runs = {**doc.others.uat_runs, str(event.get("uat")): UatRun(name, [])}
-    return _with_others(doc, uat_runs=_last(runs, MAX_NAMES))
+    return _with_others(doc, uat_runs=_last_entries(runs, MAX_NAMES))
 
 
 def _uat_step(doc: Project, event: Event) -> Project:
@@ -316,12 +318,12 @@ def _uat_ended(doc: Project, event: Event) -> Project:
     name = str(event.get("scenario") or run.name)[:100]
     outcome = str(event.get("outcome") or event.get("result") or "")
     failed = outcome in FAILURES if outcome else bool(run.failed_steps)
-    other_failed = _without(doc.others.uat_failed, name)
+    other_failed = _without_entry(doc.others.uat_failed, name)
     scenarios = {**other_failed, name: event.at} if name and failed else other_failed
-    return _with_others(doc, uat_runs=runs, uat_failed=_last(scenarios, MAX_NAMES))
+    return _with_others(doc, uat_runs=runs, uat_failed=_last_entries(scenarios, MAX_NAMES))
 
 
-def _indexed(doc: Project, event: Event) -> Project:
+def _apply_index_run(doc: Project, event: Event) -> Project:
     status = str(event.get("status"))
     if status in ("completed", "unchanged"):
         return _with_others(doc, index_problem="")
@@ -331,7 +333,7 @@ def _indexed(doc: Project, event: Event) -> Project:
 
 
 CHANGES: dict[str, Callable[[Project, Event], Project]] = {
-    ProjectObserved.KIND: _observed,
+    ProjectObserved.KIND: _apply_observed,
     CheckFinished.KIND: _check_finished,
     GitActed.KIND: _git_acted,
     AreaValidated.KIND: _area_validated,
@@ -354,7 +356,7 @@ CHANGES: dict[str, Callable[[Project, Event], Project]] = {
     "uat.asserted": _uat_step,
     "uat.call_ended": _uat_step,
     "uat.ended": _uat_ended,
-    "reindex.finished": _indexed,
+    "reindex.finished": _apply_index_run,
 }
 REDUCED_KINDS = frozenset((*CHANGES, *PROJECT_KINDS))
 
@@ -370,8 +372,8 @@ def _reduce_global(doc: GlobalState | None, event: Event) -> GlobalState:
     seen = _known_project(project, event.data.facts)
     if seen == project:
         return before
-    projects = {**_without(before.projects, event.project), event.project: seen}
-    return replace(before, projects=_last(projects, MAX_PROJECTS), at=event.at)
+    projects = {**_without_entry(before.projects, event.project), event.project: seen}
+    return replace(before, projects=_last_entries(projects, MAX_PROJECTS), at=event.at)
 
 
 def _known_project(project: KnownProject, facts: ProjectFacts) -> KnownProject:
@@ -389,8 +391,8 @@ def _global_lock(doc: GlobalState, event: Event, data: LeaseChanged) -> GlobalSt
     current_lock = doc.locks.get(data.name)
     if current_lock == data.lock or (current_lock is None and not data.lock.held):
         return doc
-    locks = {**_without(doc.locks, data.name), **({data.name: data.lock} if data.lock.held else {})}
-    return replace(doc, locks=_last(locks, MAX_GLOBAL_LOCKS), at=event.at)
+    locks = {**_without_entry(doc.locks, data.name), **({data.name: data.lock} if data.lock.held else {})}
+    return replace(doc, locks=_last_entries(locks, MAX_GLOBAL_LOCKS), at=event.at)
 
 
 def project_names(doc: GlobalState | None) -> list[str]:

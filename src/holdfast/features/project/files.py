@@ -25,12 +25,12 @@ def files(ref: Ref, doc: Doc, settings: ProjectSettings | None) -> Iterator[File
     if not settings.files:
         return
     if ref.kind == PROJECT.kind and doc.folder:
-        content = sealed(document_text(project_document(doc, doc.at)))
+        content = seal_text(document_text(project_document(doc, doc.at)))
         folder = document_path(doc, settings).parent
-        yield File(folder / NAME, content, ours=is_ours, adopt=partial(_adopt, doc))
+        yield File(folder / NAME, content, ours=is_ours, adopt=partial(_adopt_file, doc))
         yield File(folder / "history" / format_time(doc.at)[:10] / NAME, content, ours=is_ours)
     elif ref.kind == GLOBAL.kind:
-        content = sealed(document_text(global_document(doc)))
+        content = seal_text(document_text(global_document(doc)))
         yield File(Path(settings.global_file).expanduser(), content, ours=is_ours)
 
 
@@ -38,7 +38,7 @@ def document_path(doc: Project, settings: ProjectSettings) -> Path:
     return Path(settings.sessions_folder).expanduser() / doc.folder / NAME
 
 
-def _adopt(doc: Project, path: Path, content: bytes) -> list[Event]:
+def _adopt_file(doc: Project, path: Path, content: bytes) -> list[Event]:
     from holdfast.features.project.document.old_formats import adopt_document
 
     return adopt_document(doc, path, content, time.time_ns() // 1_000_000)
@@ -54,16 +54,16 @@ def document_text(document: dict[str, Any]) -> str:
     return "".join(parts)
 
 
-def sealed(written: str) -> bytes:
+def seal_text(written: str) -> bytes:
     content = written.encode()
-    return content + f"{SEAL}{_digest(content)}\n".encode()
+    return content + f"{SEAL}{_content_digest(content)}\n".encode()
 
 
 def is_ours(content: bytes) -> bool:
     """Whether it is exactly what we wrote: a hand-edited file is not, nor is another program's."""
     body, _, seal = content.rpartition(SEAL.encode())
-    return bool(body) and seal.strip() == _digest(body).encode()
+    return bool(body) and seal.strip() == _content_digest(body).encode()
 
 
-def _digest(content: bytes) -> str:
+def _content_digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:16]

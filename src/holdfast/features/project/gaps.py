@@ -14,7 +14,7 @@ from holdfast.features.project.check_results import (
     failing_suites,
     unvalidated_files,
 )
-from holdfast.features.project.document.text import DAY, HOUR, MINUTE, iso, plural
+from holdfast.features.project.document.text import DAY, HOUR, MINUTE, count_with_noun, iso_time
 from holdfast.features.project.state import CheckRun, Project, task_identity
 
 PRIORITIES = ("P0", "P1", "P2", "P3")
@@ -66,7 +66,7 @@ def _is_dismissed(doc: Project, gap: Gap) -> bool:
     return dismissal is not None and dismissal.basis == gap.basis
 
 
-def _digest(*parts: object) -> str:
+def _parts_digest(*parts: object) -> str:
     return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:16]
 
 
@@ -106,8 +106,8 @@ def _broken_suite(key: str, runs: list[CheckRun]) -> Gap:
         type="broken_tests",
         key=key,
         priority="P0",
-        description=f"{plural(failed, 'test')} failing{where}" if counted else f"Tests failing{where}",
-        why=f"`{last.command or last.runner}` failed at {iso(last.at)}{commit}: {last.why or 'it failed'}{failed_names}.",
+        description=f"{count_with_noun(failed, 'test')} failing{where}" if counted else f"Tests failing{where}",
+        why=f"`{last.command or last.runner}` failed at {iso_time(last.at)}{commit}: {last.why or 'it failed'}{failed_names}.",
         done_when=(f"A run of {last.place} that includes what failed passes",),
         method="test_run",
         blocking=("commit", "push"),
@@ -123,7 +123,7 @@ def _broken_suite(key: str, runs: list[CheckRun]) -> Gap:
 
 def _basis_of(runs: list[CheckRun]) -> str:
     """The content that failed. Where it is not known, the run itself: the next failure is another one."""
-    return _digest(*(run.content or run.at for run in runs))
+    return _parts_digest(*(run.content or run.at for run in runs))
 
 
 def unfinished_merge(doc: Project, _at: int) -> Iterator[Gap]:
@@ -131,7 +131,7 @@ def unfinished_merge(doc: Project, _at: int) -> Iterator[Gap]:
     doing, conflicts = git.doing, git.conflicts
     if not doing and not conflicts:
         return
-    what = plural(len(conflicts), "conflict") if conflicts else f"a {doing} in progress"
+    what = count_with_noun(len(conflicts), "conflict") if conflicts else f"a {doing} in progress"
     yield Gap(
         type="merge_conflict" if conflicts else "operation_in_progress",
         key=doing,
@@ -147,7 +147,7 @@ def unfinished_merge(doc: Project, _at: int) -> Iterator[Gap]:
         complexity="high" if len(conflicts) > 3 else "medium",
         minutes=10 + 5 * min(len(conflicts), 20),
         confidence=0.5,
-        basis=_digest(doing, conflicts, git.head),
+        basis=_parts_digest(doing, conflicts, git.head),
     )
 
 
@@ -162,10 +162,10 @@ def unvalidated_changes(doc: Project, _at: int) -> Iterator[Gap]:
         by_area.setdefault(area_of(file.path, areas), []).append(file)
     unlisted = max(0, doc.git.count - len(doc.git.files))
     for area, files in by_area.items():
-        yield _unvalidated(area, areas.get(area) or AreaRules(), files, unlisted if not area else 0)
+        yield _unvalidated_gap(area, areas.get(area) or AreaRules(), files, unlisted if not area else 0)
 
 
-def _unvalidated(area: str, rules: AreaRules, files: list[ChangedFile], unlisted: int) -> Gap:
+def _unvalidated_gap(area: str, rules: AreaRules, files: list[ChangedFile], unlisted: int) -> Gap:
     paths = [file.path for file in files]
     count, noun = len(paths) + unlisted, rules.noun or "files"
     noun = noun.removesuffix("s") if count == 1 else noun
@@ -186,7 +186,7 @@ def _unvalidated(area: str, rules: AreaRules, files: list[ChangedFile], unlisted
         complexity="low" if count <= 10 else "medium",
         minutes=5 if count <= 10 else 15,
         confidence=0.9 if rules.validate else 0.7,
-        basis=_digest(_state_of(files)),
+        basis=_parts_digest(_state_of(files)),
     )
 
 
@@ -197,7 +197,7 @@ def unpushed_commits(doc: Project, at: int) -> Iterator[Gap]:
     yield Gap(
         type="unpushed_commits",
         priority="P1",
-        description=f"{plural(git.ahead, 'commit')} not pushed for {format_duration(at - git.unpushed_since)}",
+        description=f"{count_with_noun(git.ahead, 'commit')} not pushed for {format_duration(at - git.unpushed_since)}",
         why=f"The oldest commit that {git.upstream or 'the upstream'} lacks is older than {limit} hours.",
         done_when=("The branch is not ahead of its upstream",),
         method="git_status_check",
@@ -226,7 +226,7 @@ def out_of_sync(doc: Project, _at: int) -> Iterator[Gap]:
             resources=(f"filesystem:{tree.path}", f"lock:{name}"),
             minutes=5,
             confidence=0.8,
-            basis=_digest(tree.differing, tree.modified),
+            basis=_parts_digest(tree.differing, tree.modified),
             seen_at=doc.looked.get("trees", 0),
         )
 
@@ -237,7 +237,7 @@ def unsatisfied_gates(doc: Project, _at: int) -> Iterator[Gap]:
         yield Gap(
             type="unsatisfied_gates",
             priority="P1",
-            description=f"{plural(len(waiting), 'requirement')} not satisfied: {join_names(waiting)}",
+            description=f"{count_with_noun(len(waiting), 'requirement')} not satisfied: {join_names(waiting)}",
             why="A gate refused, and what it asks for has not been done since.",
             done_when=tuple(f"{name} is satisfied" for name in list(waiting)[:NAMED]),
             method="gate_refusal",
@@ -245,7 +245,7 @@ def unsatisfied_gates(doc: Project, _at: int) -> Iterator[Gap]:
             capabilities=("review",),
             minutes=10,
             confidence=0.6,
-            basis=_digest(sorted(waiting)),
+            basis=_parts_digest(sorted(waiting)),
         )
 
 
@@ -255,7 +255,7 @@ def uat_failures(doc: Project, _at: int) -> Iterator[Gap]:
         yield Gap(
             type="uat_failures",
             priority="P1",
-            description=f"{plural(len(failed), 'UAT scenario')} failed: {join_names(failed)}",
+            description=f"{count_with_noun(len(failed), 'UAT scenario')} failed: {join_names(failed)}",
             why="The last run of each ended in a failure.",
             done_when=tuple(f"{name} passes" for name in list(failed)[:NAMED]),
             method="uat_report",
@@ -264,7 +264,7 @@ def uat_failures(doc: Project, _at: int) -> Iterator[Gap]:
             complexity="medium",
             minutes=20 * min(len(failed), 6),
             confidence=0.5,
-            basis=_digest(failed),
+            basis=_parts_digest(failed),
             seen_at=max(failed.values()),
         )
 
@@ -285,7 +285,7 @@ def stuck_leases(doc: Project, at: int) -> Iterator[Gap]:
                 resources=(f"lock:{name}",),
                 minutes=2,
                 confidence=0.7,
-                basis=_digest(lock.token, lock.until),
+                basis=_parts_digest(lock.token, lock.until),
             )
 
 
@@ -297,7 +297,7 @@ def own_rules(doc: Project, _at: int) -> Iterator[Gap]:
             yield Gap(
                 type="own_rule",
                 key=name,
-                priority=_priority(rule.priority),
+                priority=_valid_priority(rule.priority),
                 description=rule.description or f"The check {name} does not hold",
                 why=f"`{rule.command}` ended with {outcome.exit_code}, not {rule.exit_code}.",
                 done_when=tuple(rule.done_when or (f"`{rule.command}` ends as it should",)),
@@ -305,7 +305,7 @@ def own_rules(doc: Project, _at: int) -> Iterator[Gap]:
                 blocking=tuple(rule.blocks),
                 minutes=rule.minutes or 10,
                 confidence=0.5,
-                basis=_digest(rule, outcome.exit_code),
+                basis=_parts_digest(rule, outcome.exit_code),
             )
 
 
@@ -314,7 +314,7 @@ def own_tasks(doc: Project, _at: int) -> Iterator[Gap]:
         yield Gap(
             type="own_task",
             key=task.key,
-            priority=_priority(task.priority),
+            priority=_valid_priority(task.priority),
             description=task.description,
             why=task.why or "Somebody asked for it.",
             done_when=tuple(task.done_when or ("Somebody says that it is done",)),
@@ -325,7 +325,7 @@ def own_tasks(doc: Project, _at: int) -> Iterator[Gap]:
         )
 
 
-def _priority(priority: str) -> str:
+def _valid_priority(priority: str) -> str:
     return priority if priority in PRIORITIES else DEFAULT_PRIORITY
 
 
@@ -340,7 +340,7 @@ def tests_not_started(doc: Project, _at: int) -> Iterator[Gap]:
                 key=f"{run.dir}:{run.suite}@{run.branch}",
                 priority="P2",
                 description=f"The tests could not be started: {run.place}, {run.why}"[:200],
-                why=f"`{run.command or run.runner}` at {iso(run.at)}: {run.why}. Whether the tests pass is not known.",
+                why=f"`{run.command or run.runner}` at {iso_time(run.at)}: {run.why}. Whether the tests pass is not known.",
                 done_when=(f"{run.place} starts, whether its tests pass or fail",),
                 method="test_run",
                 capabilities=("test_execution",),
@@ -358,7 +358,7 @@ def old_uncommitted_work(doc: Project, at: int) -> Iterator[Gap]:
     yield Gap(
         type="old_uncommitted_work",
         priority="P2",
-        description=f"{plural(git.count, 'file')} uncommitted for up to {format_duration(at - git.oldest_change)}",
+        description=f"{count_with_noun(git.count, 'file')} uncommitted for up to {format_duration(at - git.oldest_change)}",
         why=f"Work that is not committed after {limit} hours is easily lost or mixed up with the next task.",
         done_when=("The changes are committed, stashed or thrown away",),
         method="git_status_check",
@@ -366,7 +366,7 @@ def old_uncommitted_work(doc: Project, at: int) -> Iterator[Gap]:
         resources=("lock:git_repository",),
         minutes=10,
         confidence=0.7,
-        basis=_digest(_state_of(git.files)),
+        basis=_parts_digest(_state_of(git.files)),
     )
 
 
@@ -383,7 +383,7 @@ def stale_index(doc: Project, _at: int) -> Iterator[Gap]:
             capabilities=("indexing",),
             minutes=5,
             confidence=0.8,
-            basis=_digest(doc.others.index_problem),
+            basis=_parts_digest(doc.others.index_problem),
         )
 
 
@@ -396,7 +396,7 @@ def new_todos(doc: Project, _at: int) -> Iterator[Gap]:
         yield Gap(
             type="todos_added",
             priority="P3",
-            description=f"{plural(count, 'TODO or FIXME', 'TODOs or FIXMEs')} added on this branch",
+            description=f"{count_with_noun(count, 'TODO or FIXME', 'TODOs or FIXMEs')} added on this branch",
             why=f"They are in {join_names(locations)}.",
             done_when=("The branch adds no TODO or FIXME",),
             method="branch_diff",
@@ -405,7 +405,7 @@ def new_todos(doc: Project, _at: int) -> Iterator[Gap]:
             complexity="medium",
             minutes=15 * min(count, 8),
             confidence=0.3,
-            basis=_digest(locations),
+            basis=_parts_digest(locations),
             seen_at=doc.looked.get("todos", 0),
         )
 
@@ -416,7 +416,7 @@ def untracked_sources(doc: Project, _at: int) -> Iterator[Gap]:
         yield Gap(
             type="untracked_sources",
             priority="P3",
-            description=f"{plural(len(paths), 'untracked file')} like source code",
+            description=f"{count_with_noun(len(paths), 'untracked file')} like source code",
             why=f"Git does not know {join_names(paths)}; a commit would leave them out.",
             done_when=("Each of them is added or ignored",),
             method="git_status_check",
@@ -424,7 +424,7 @@ def untracked_sources(doc: Project, _at: int) -> Iterator[Gap]:
             resources=tuple(f"filesystem:{path}" for path in paths[:NAMED]),
             minutes=3,
             confidence=0.8,
-            basis=_digest(paths),
+            basis=_parts_digest(paths),
         )
 
 

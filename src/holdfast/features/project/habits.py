@@ -101,10 +101,10 @@ def reduce_activity(doc: Activity | None, event: Event) -> Activity:
     if event.kind == ModelAnswered.KIND:
         return _count_tokens(doc, event)
     if event.kind == GitActed.KIND:
-        return _commit(doc, event)
+        return _apply_commit(doc, event)
     if event.kind in TOOL_ENDS:
-        return _edit(doc, event) if event.data.action == "edit" else _run_command(doc, event)
-    session = _session(doc, event)
+        return _apply_edit(doc, event) if event.data.action == "edit" else _run_command(doc, event)
+    session = _open_session(doc, event)
     turn = session.turn
     if event.kind == "turn.ended":
         turn, doc = _end_turn(turn, event), replace(doc, commits=_end_commits(doc, event))
@@ -114,7 +114,7 @@ def reduce_activity(doc: Activity | None, event: Event) -> Activity:
 # ── sessions ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _session(doc: Activity, event: Event) -> OpenSession:
+def _open_session(doc: Activity, event: Event) -> OpenSession:
     return doc.sessions.get(event.session) or OpenSession(began=event.at)
 
 
@@ -157,7 +157,7 @@ def _count_tokens(doc: Activity, event: Event) -> Activity:
     days = sorted({**doc.tokens_by_day, day: doc.tokens_by_day.get(day, 0) + spent}.items())[-MAX_DAYS:]
     doc = replace(doc, tokens_by_day=dict(days))
     if event.session in doc.sessions:
-        session = _session(doc, event)
+        session = _open_session(doc, event)
         return _with_session(doc, event, replace(session, tokens=session.tokens + spent))
     # Read after its session ended: it belongs to the last one.
     ended = [*doc.ended[:-1], doc.ended[-1] + spent] if doc.ended else [spent]
@@ -167,9 +167,9 @@ def _count_tokens(doc: Activity, event: Event) -> Activity:
 # ── what a turn changes and runs ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _edit(doc: Activity, event: Event) -> Activity:
+def _apply_edit(doc: Activity, event: Event) -> Activity:
     data: ToolPayload = event.data
-    session = _session(doc, event)
+    session = _open_session(doc, event)
     if event.kind == "tool.failed" or not data.paths:
         return _with_session(doc, event, session)
     other_edits = [edit for edit in doc.edits if edit.path not in data.paths]
@@ -186,7 +186,7 @@ def _edit(doc: Activity, event: Event) -> Activity:
 
 
 def _run_command(doc: Activity, event: Event) -> Activity:
-    session = _session(doc, event)
+    session = _open_session(doc, event)
     names = habit_names(event.data.command) if event.kind == "tool.finished" else ()
     if not names:
         return _with_session(doc, event, session)
@@ -196,14 +196,14 @@ def _run_command(doc: Activity, event: Event) -> Activity:
     return _with_session(replace(doc, since_commit=since), event, replace(session, turn=replace(turn, commands=ran)))
 
 
-def _commit(doc: Activity, event: Event) -> Activity:
+def _apply_commit(doc: Activity, event: Event) -> Activity:
     """One made outside of the sessions says nothing about what is run in them before a commit."""
     act: GitActed = event.data
     if act.verb != "commit" or act.outside:
         return doc
     work = CommitWork(at=event.at, commands=list(doc.since_commit), first_edit=doc.first_edit)
     commits = [*doc.commits, work][-MAX_COMMITS:]
-    return _with_session(replace(doc, commits=commits, since_commit=[], first_edit=0), event, _session(doc, event))
+    return _with_session(replace(doc, commits=commits, since_commit=[], first_edit=0), event, _open_session(doc, event))
 
 
 def _open_turn(session: OpenSession) -> TurnWork:
@@ -299,29 +299,32 @@ def reduce_habits(doc: Habits | None, event: Event) -> Habits:
     doc = doc or Habits(project=event.project)
     data = event.data
     if isinstance(data, TurnSummed):
-        return replace(doc, at=event.at, after=_after(doc.after, data, event.at))
+        return replace(doc, at=event.at, after=_habits_after_turn(doc.after, data, event.at))
     if isinstance(data, CommitSeen):
-        before_commit = _count(doc.before_commit, data.commands, event.at)
+        before_commit = _count_occasion(doc.before_commit, data.commands, event.at)
         return replace(
-            doc, at=event.at, before_commit=before_commit, waits=_waits(doc.waits, data, data.committed_at or event.at)
+            doc,
+            at=event.at,
+            before_commit=before_commit,
+            waits=_count_waits(doc.waits, data, data.committed_at or event.at),
         )
     return doc
 
 
-def _after(folders: Mapping[str, HabitTable], turn: TurnSummed, at: int) -> dict[str, HabitTable]:
-    changed = {area: _count(folders.get(area) or {}, turn.commands, at) for area in turn.areas}
-    return _newest(
+def _habits_after_turn(folders: Mapping[str, HabitTable], turn: TurnSummed, at: int) -> dict[str, HabitTable]:
+    changed = {area: _count_occasion(folders.get(area) or {}, turn.commands, at) for area in turn.areas}
+    return _newest_entries(
         {**folders, **changed}, MAX_HABIT_AREAS, lambda table: max((h.at for h in table.values()), default=0)
     )
 
 
-def _count(table: HabitTable, ran: list[str], at: int) -> HabitTable:
+def _count_occasion(table: HabitTable, ran: list[str], at: int) -> HabitTable:
     """One more occasion for every command known here. The occasion on which one is first seen proves nothing yet."""
     counted = {
         name: _with_outcome(habit, name in ran, at) for name, habit in table.items() if at - habit.at < FORGET_AFTER
     }
     fresh = {name: Habit(at=at) for name in ran if name not in counted}
-    return _newest({**counted, **fresh}, MAX_HABIT_COMMANDS, lambda habit: habit.at)
+    return _newest_entries({**counted, **fresh}, MAX_HABIT_COMMANDS, lambda habit: habit.at)
 
 
 def _with_outcome(habit: Habit, holds: bool, at: int) -> Habit:
@@ -329,14 +332,14 @@ def _with_outcome(habit: Habit, holds: bool, at: int) -> Habit:
     return Habit(outcomes, at if holds else habit.at)
 
 
-def _newest(table: Mapping[str, V], most: int, at: Callable[[V], int]) -> dict[str, V]:
+def _newest_entries(table: Mapping[str, V], most: int, at: Callable[[V], int]) -> dict[str, V]:
     if len(table) <= most:
         return dict(table)
     newest_names = set(sorted(table, key=lambda name: (at(table[name]), name))[-most:])
     return {name: value for name, value in table.items() if name in newest_names}
 
 
-def _waits(waits: HabitTable, commit: CommitSeen, at: int) -> HabitTable:
+def _count_waits(waits: HabitTable, commit: CommitSeen, at: int) -> HabitTable:
     if not commit.first_edit:
         return dict(waits)
     took = at - commit.first_edit
@@ -352,24 +355,24 @@ def shown_habits(doc: Habits | None, now: int) -> list[HabitFacts]:
     if not doc:
         return []
     habits = [
-        *(_facts(f"Always run {name} before commit", h) for name, h in doc.before_commit.items()),
-        *(_facts(f"{name} after changes in {area}", h) for area, t in doc.after.items() for name, h in t.items()),
+        *(_habit_facts(f"Always run {name} before commit", h) for name, h in doc.before_commit.items()),
+        *(_habit_facts(f"{name} after changes in {area}", h) for area, t in doc.after.items() for name, h in t.items()),
         *_shown_waits(doc.waits),
     ]
     worth = [h for h in habits if h.seen >= FEWEST and now - h.last_observed < FORGET_AFTER]
-    worth = [h for h in worth if confidence(h.held, h.seen) >= SHOWN_FROM]
-    return sorted(worth, key=lambda h: (-confidence(h.held, h.seen), -h.seen, h.pattern))
+    worth = [h for h in worth if habit_confidence(h.held, h.seen) >= SHOWN_FROM]
+    return sorted(worth, key=lambda h: (-habit_confidence(h.held, h.seen), -h.seen, h.pattern))
 
 
-def _facts(pattern: str, habit: Habit) -> HabitFacts:
+def _habit_facts(pattern: str, habit: Habit) -> HabitFacts:
     held = habit.outcomes.count("1")
     return HabitFacts(pattern=pattern, held=held, seen=len(habit.outcomes), last_observed=habit.at)
 
 
 def _shown_waits(waits: HabitTable) -> Iterator[HabitFacts]:
     for hours in WAITS:
-        habit = _facts(f"Uncommitted files normal for <{hours} hours", waits.get(str(hours)) or Habit())
-        if habit.seen >= FEWEST and confidence(habit.held, habit.seen) >= SHOWN_FROM:
+        habit = _habit_facts(f"Uncommitted files normal for <{hours} hours", waits.get(str(hours)) or Habit())
+        if habit.seen >= FEWEST and habit_confidence(habit.held, habit.seen) >= SHOWN_FROM:
             yield habit
             return
 
@@ -380,12 +383,12 @@ def shared_habits(by_project: Mapping[str, Iterable[HabitFacts]], now: int) -> l
     for name, habits in by_project.items():
         for habit in habits:
             if now - habit.last_observed < FORGET_AFTER:
-                merged[habit.pattern] = _joined(merged.get(habit.pattern), habit, name)
+                merged[habit.pattern] = _join_habits(merged.get(habit.pattern), habit, name)
     several = [h for h in merged.values() if len(h.projects) > 1]
-    return sorted(several, key=lambda h: (-confidence(h.held, h.seen), h.pattern))
+    return sorted(several, key=lambda h: (-habit_confidence(h.held, h.seen), h.pattern))
 
 
-def _joined(total: HabitFacts | None, habit: HabitFacts, project: str) -> HabitFacts:
+def _join_habits(total: HabitFacts | None, habit: HabitFacts, project: str) -> HabitFacts:
     total = total or HabitFacts(pattern=habit.pattern)
     return replace(
         total,
@@ -397,7 +400,7 @@ def _joined(total: HabitFacts | None, habit: HabitFacts, project: str) -> HabitF
 
 
 @lru_cache(10_000)
-def confidence(held: int, seen: int, certainty: float = CERTAINTY) -> float:
+def habit_confidence(held: int, seen: int, certainty: float = CERTAINTY) -> float:
     """The share below which the truth lies only one time in twenty. Found by halving; rounded down."""
     if held <= 0 or seen <= 0:
         return 0.0

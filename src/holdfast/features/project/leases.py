@@ -20,7 +20,7 @@ from holdfast.core.kinds.project_events import (
     LeasePayload,
     LeaseReleased,
 )
-from holdfast.core.machine import boot, is_here, look, machine_id, pids_marked
+from holdfast.core.machine import boot_id, is_here, look_up_process, machine_id, pids_marked
 from holdfast.features.project.state import Lease, LeaseAnswer, LeaseEntry, LeaseTable
 
 MAX_LEASES, MAX_HOLDERS, MAX_WAITERS, MAX_ANSWERS, MAX_WITHIN = 500, 64, 64, 64, 8
@@ -36,27 +36,27 @@ def reduce_leases(table: LeaseTable | None, event: Event) -> LeaseTable:
         return table
     table = replace(table, at=event.at, touched=data.name, seq=event.seq)
     if isinstance(data, LeaseAsked):
-        return _ask(table, event, data)
-    return _keep(table, event, data) if isinstance(data, LeaseKept) else _release(table, event, data)
+        return _request_lease(table, event, data)
+    return _renew_lease(table, event, data) if isinstance(data, LeaseKept) else _release_lease(table, event, data)
 
 
-def _ask(table: LeaseTable, event: Event, data: LeaseAsked) -> LeaseTable:
-    name, entry = data.name, _entry(event, data)
-    lease = _lease(table, name)
-    held = _find(lease.holders, entry.owner)
+def _request_lease(table: LeaseTable, event: Event, data: LeaseAsked) -> LeaseTable:
+    name, entry = data.name, _lease_entry(event, data)
+    lease = _lease_named(table, name)
+    held = _entry_of_owner(lease.holders, entry.owner)
     if held:
         return _ask_again(table, data, entry, held)
     if is_grantable(lease, entry):
         held = replace(entry, token=event.seq)
-        return _answer(_put(table, name, replace(lease, holders=[*lease.holders, held])), held, "granted")
+        return _record_answer(_put_lease(table, name, replace(lease, holders=[*lease.holders, held])), held, "granted")
     if full := _why_full(table, lease, name):
-        return _answer(table, entry, "refused", why=full)
+        return _record_answer(table, entry, "refused", why=full)
     if not data.wait:
-        return _answer(table, entry, "busy", why=_describe_holders(name, lease))
-    waiting = _put(table, name, replace(lease, waiters=_in_line(lease.waiters, entry)))
+        return _record_answer(table, entry, "busy", why=_describe_holders(name, lease))
+    waiting = _put_lease(table, name, replace(lease, waiters=_in_line(lease.waiters, entry)))
     if circle := describe_cycle(waiting, entry.owner):
-        return _answer(table, entry, "refused", why=circle)
-    return _answer(waiting, entry, "waiting", why=_describe_holders(name, lease))
+        return _record_answer(table, entry, "refused", why=circle)
+    return _record_answer(waiting, entry, "waiting", why=_describe_holders(name, lease))
 
 
 def _in_line(waiters: list[LeaseEntry], entry: LeaseEntry) -> list[LeaseEntry]:
@@ -72,60 +72,60 @@ def _in_line(waiters: list[LeaseEntry], entry: LeaseEntry) -> list[LeaseEntry]:
 
 def _ask_again(table: LeaseTable, data: LeaseAsked, entry: LeaseEntry, held: LeaseEntry) -> LeaseTable:
     """Asked for once more by its holder: renewed. From shared to exclusive only when nobody shares it."""
-    lease = _lease(table, data.name)
+    lease = _lease_named(table, data.name)
     if held.mode == "shared" and entry.mode == "exclusive":
         if len(lease.holders) > 1:
             return _wait_to_upgrade(table, data, entry)
         held = replace(held, mode="exclusive")
     held = replace(held, until=entry.until, ttl=entry.ttl, request=entry.request)
     others = [one for one in lease.holders if one.owner != held.owner]
-    return _answer(_put(table, data.name, replace(lease, holders=[*others, held])), held, "granted")
+    return _record_answer(_put_lease(table, data.name, replace(lease, holders=[*others, held])), held, "granted")
 
 
 def _wait_to_upgrade(table: LeaseTable, data: LeaseAsked, entry: LeaseEntry) -> LeaseTable:
-    lease = _lease(table, data.name)
+    lease = _lease_named(table, data.name)
     if not data.wait:
-        return _answer(table, entry, "busy", why=_describe_holders(data.name, lease))
-    waiting = _put(table, data.name, replace(lease, waiters=[entry, *lease.waiters]))
+        return _record_answer(table, entry, "busy", why=_describe_holders(data.name, lease))
+    waiting = _put_lease(table, data.name, replace(lease, waiters=[entry, *lease.waiters]))
     circle = describe_cycle(waiting, entry.owner)
-    return _answer(table, entry, "refused", why=circle) if circle else _answer(waiting, entry, "waiting")
+    return _record_answer(table, entry, "refused", why=circle) if circle else _record_answer(waiting, entry, "waiting")
 
 
-def _keep(table: LeaseTable, event: Event, data: LeasePayload) -> LeaseTable:
-    lease = _lease(table, data.name)
+def _renew_lease(table: LeaseTable, event: Event, data: LeasePayload) -> LeaseTable:
+    lease = _lease_named(table, data.name)
     holders = [replace(h, until=event.at + h.ttl) if h.owner == data.owner else h for h in lease.holders]
-    return _put(table, data.name, replace(lease, holders=holders))
+    return _put_lease(table, data.name, replace(lease, holders=holders))
 
 
-def _release(table: LeaseTable, event: Event, data: LeasePayload) -> LeaseTable:
+def _release_lease(table: LeaseTable, event: Event, data: LeasePayload) -> LeaseTable:
     """Also a waiter that gives up. Whoever is next gets it in the same moment."""
-    lease = _lease(table, data.name)
+    lease = _lease_named(table, data.name)
     left = Lease(
         [h for h in lease.holders if h.owner != data.owner], [w for w in lease.waiters if w.owner != data.owner]
     )
-    return _promote(table, event, data.name, left)
+    return _grant_waiters(table, event, data.name, left)
 
 
-def _promote(table: LeaseTable, event: Event, name: str, lease: Lease) -> LeaseTable:
+def _grant_waiters(table: LeaseTable, event: Event, name: str, lease: Lease) -> LeaseTable:
     granted = []
-    while lease.waiters and _fits(lease, lease.waiters[0]):
+    while lease.waiters and _fits_holders(lease, lease.waiters[0]):
         first, *rest = lease.waiters
         held = replace(first, token=event.seq, at=event.at, until=event.at + first.ttl)
         others = [h for h in lease.holders if h.owner != first.owner]
         lease = Lease([*others, held], rest)
         granted.append(held)
-    table = _put(table, name, lease)
+    table = _put_lease(table, name, lease)
     for held in granted:
-        table = _answer(table, held, "granted")
+        table = _record_answer(table, held, "granted")
     return table
 
 
 def is_grantable(lease: Lease, entry: LeaseEntry) -> bool:
     """Nobody overtakes: behind a waiter even a shared lease waits."""
-    return not lease.waiters and _fits(lease, entry)
+    return not lease.waiters and _fits_holders(lease, entry)
 
 
-def _fits(lease: Lease, entry: LeaseEntry) -> bool:
+def _fits_holders(lease: Lease, entry: LeaseEntry) -> bool:
     others = [h for h in lease.holders if h.owner != entry.owner]
     if len(others) >= MAX_HOLDERS:
         return False
@@ -163,7 +163,7 @@ def describe_cycle(table: LeaseTable, start: str) -> str:
 
 
 def _describe_step(step: WaitStep) -> str:
-    owner, other = _process(step.owner), _process(step.other)
+    owner, other = _process_label(step.owner), _process_label(step.other)
     if step.how == STARTED:
         return f"{owner} waits for {other}, which it started and which waits for {step.name}"
     return f"{owner} waits for {step.name}, which {other} {step.how}"
@@ -193,25 +193,25 @@ def _waits_for(table: LeaseTable, owner: str) -> Iterator[WaitStep]:
         if position is None:
             continue
         me = lease.waiters[position]
-        yield from (WaitStep(owner, name, "holds", h.owner) for h in _against(me, lease.holders))
-        before = _against(me, lease.waiters[:position])
+        yield from (WaitStep(owner, name, "holds", h.owner) for h in _conflicting_entries(me, lease.holders))
+        before = _conflicting_entries(me, lease.waiters[:position])
         yield from (WaitStep(owner, name, "waits for before it", w.owner) for w in before)
 
 
-def _against(entry: LeaseEntry, others: Iterable[LeaseEntry]) -> Iterator[LeaseEntry]:
+def _conflicting_entries(entry: LeaseEntry, others: Iterable[LeaseEntry]) -> Iterator[LeaseEntry]:
     for other in others:
         if other.owner != entry.owner and "exclusive" in (entry.mode, other.mode):
             yield other
 
 
-def _process(owner: str) -> str:
+def _process_label(owner: str) -> str:
     return f"process {owner.partition(':')[0]}"
 
 
 # ── small parts ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _entry(event: Event, data: LeaseAsked) -> LeaseEntry:
+def _lease_entry(event: Event, data: LeaseAsked) -> LeaseEntry:
     ttl = data.ttl_ms if data.ttl_ms > 0 else DEFAULT_TTL_MS
     return LeaseEntry(
         owner=data.owner,
@@ -232,22 +232,22 @@ def _entry(event: Event, data: LeaseAsked) -> LeaseEntry:
     )
 
 
-def _lease(table: LeaseTable, name: str) -> Lease:
+def _lease_named(table: LeaseTable, name: str) -> Lease:
     return table.leases.get(name) or Lease()
 
 
-def _find(entries: Iterable[LeaseEntry], owner: str) -> LeaseEntry | None:
+def _entry_of_owner(entries: Iterable[LeaseEntry], owner: str) -> LeaseEntry | None:
     return next((entry for entry in entries if entry.owner == owner), None)
 
 
-def _put(table: LeaseTable, name: str, lease: Lease) -> LeaseTable:
+def _put_lease(table: LeaseTable, name: str, lease: Lease) -> LeaseTable:
     leases = {**table.leases, name: lease}
     if not lease.holders and not lease.waiters:
         del leases[name]
     return replace(table, leases=leases)
 
 
-def _answer(table: LeaseTable, entry: LeaseEntry, answer: str, why: str = "") -> LeaseTable:
+def _record_answer(table: LeaseTable, entry: LeaseEntry, answer: str, why: str = "") -> LeaseTable:
     """What became of a request, for the one who asked to read; the last few of them."""
     lease_answer = LeaseAnswer(request=entry.request, answer=answer, token=entry.token, until=entry.until, why=why)
     others = [one for one in table.answers if one.request != entry.request]
@@ -292,14 +292,14 @@ class Owner(msgspec.Struct, frozen=True):
 def owner_of(pid: int) -> Owner | None:
     """None when there is no such process."""
     start = start_time(pid)
-    return None if start is None else Owner(f"{pid}:{start}@{machine_id()}", pid, start, machine_id(), boot())
+    return None if start is None else Owner(f"{pid}:{start}@{machine_id()}", pid, start, machine_id(), boot_id())
 
 
 def why_lost(entry: LeaseEntry, now: int) -> str:
     """Why this owner counts as gone; empty while it may live. Time alone decides only where nothing else can."""
     if not entry.pid or not is_here(entry.machine, entry.host):
         return "its time was up" if now > entry.until else ""
-    if entry.boot and entry.boot != boot():
+    if entry.boot and entry.boot != boot_id():
         return f"the machine was started anew since process {entry.pid} took it"
     try:
         start = start_time(entry.pid)
@@ -312,7 +312,7 @@ def why_lost(entry: LeaseEntry, now: int) -> str:
 
 def start_time(pid: int) -> int | None:
     """When it was started, in the kernel's own count."""
-    process = look(pid)
+    process = look_up_process(pid)
     return process.start if process else None
 
 

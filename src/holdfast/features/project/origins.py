@@ -133,7 +133,7 @@ def _end_message(reader: Reader, event: Event) -> str:
 def _edit_of(reader: Reader, project: str, path: str, text: str, commit: CommitOrigin | None) -> Event | None:
     """The newest edit that added the line; where files were only ever written whole, the oldest that has it."""
     whole = None
-    for event in _edits(reader, project, path, commit.seq + 1 if commit else 0):
+    for event in _edits_of_file(reader, project, path, commit.seq + 1 if commit else 0):
         added, replaced = written_texts(event.body)
         if not any(text.strip() in one for one in added):
             continue
@@ -144,19 +144,19 @@ def _edit_of(reader: Reader, project: str, path: str, text: str, commit: CommitO
     return whole
 
 
-def _edits(reader: Reader, project: str, path: str, before: int) -> Iterator[Event]:
+def _edits_of_file(reader: Reader, project: str, path: str, before: int) -> Iterator[Event]:
     for _ in range(MAX_PAGES):
         query = EventQuery(
             project=project, kinds=("tool.finished",), before=before, newest=True, limit=PAGE, bodies=True
         )
         page = sorted(reader.events(query), key=lambda event: -event.seq)
-        yield from (e for e in page if e.data.action == "edit" and _concerns(e, project, path))
+        yield from (e for e in page if e.data.action == "edit" and _concerns_file(e, project, path))
         if len(page) < PAGE:
             return
         before = page[-1].seq
 
 
-def _concerns(event: Event, project: str, path: str) -> bool:
+def _concerns_file(event: Event, project: str, path: str) -> bool:
     names = {path, f"{project.rstrip('/')}/{path}"}
     return not names.isdisjoint(event.data.paths)
 
@@ -177,11 +177,11 @@ def written_texts(body: bytes) -> tuple[list[str], list[str] | None]:
             return [], None
     added: list[str] = []
     replaced: list[str] = []
-    is_patch = _collect(tool_input, "", added, replaced, 0)
+    is_patch = _collect_texts(tool_input, "", added, replaced, 0)
     return added, replaced if replaced or is_patch else None
 
 
-def _collect(value: Any, name: str, added: list[str], replaced: list[str], depth: int) -> bool:
+def _collect_texts(value: Any, name: str, added: list[str], replaced: list[str], depth: int) -> bool:
     """Whether there was a patch in it: of that only the lines with a plus count."""
     if isinstance(value, str):
         if "*** Begin Patch" in value or value.startswith(("--- ", "diff ")):
@@ -190,5 +190,5 @@ def _collect(value: Any, name: str, added: list[str], replaced: list[str], depth
         (replaced if name in OLD_TEXTS else added).append(value)
         return False
     parts = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
-    patch_flags = [_collect(inner, str(key), added, replaced, depth + 1) for key, inner in parts if depth < 6]
+    patch_flags = [_collect_texts(inner, str(key), added, replaced, depth + 1) for key, inner in parts if depth < 6]
     return any(patch_flags)

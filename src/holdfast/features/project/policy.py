@@ -5,7 +5,7 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from holdfast.core.decision import Decision, deny, tell
+from holdfast.core.decision import Decision, context_decision, deny_decision
 from holdfast.core.event import Event, derived_event
 from holdfast.core.feature import State
 from holdfast.core.job import Job
@@ -77,7 +77,7 @@ def _area_validated(event: Event, settings: ProjectSettings) -> Iterator[Event]:
 
 def _commits_seen(state: State, event: Event) -> Iterator[Event]:
     """With the turn they were made in: what is derived from a derived event would not be heard."""
-    doing = _activity(state, event)
+    doing = _project_activity(state, event)
     for commit in doing.commits if doing else ():
         if commit.over == event.seq:
             seen = CommitSeen(commands=commit.commands, first_edit=commit.first_edit, committed_at=commit.at)
@@ -85,13 +85,13 @@ def _commits_seen(state: State, event: Event) -> Iterator[Event]:
 
 
 def _turn_summed(state: State, event: Event) -> Iterator[Event]:
-    doing = _activity(state, event)
+    doing = _project_activity(state, event)
     session = doing.sessions.get(event.session) if doing else None
     if session and session.turn.over == event.seq and session.turn.areas:
         yield derived_event(event, TurnSummed(areas=session.turn.areas, commands=session.turn.commands))
 
 
-def _activity(state: State, event: Event) -> Activity | None:
+def _project_activity(state: State, event: Event) -> Activity | None:
     return ACTIVITY.get(state, project_key(event.project)) if event.project else None
 
 
@@ -138,7 +138,7 @@ def _tell_tasks(state: State, event: Event, data: SessionStarted, most: int) -> 
     if left := len(doc.tasks) - len(tasks):
         more.append(f"{left} about files and commits left out, because files changed since: holdfast task list")
     head = "Open tasks of this project, derived from its state (holdfast task why ID says when one is done):"
-    return tell("project", "\n".join([head, *lines, *more]), weight=60)
+    return context_decision("project", "\n".join([head, *lines, *more]), weight=60)
 
 
 FRESH = 10 * SECOND
@@ -167,7 +167,7 @@ def clock_time(ms: int) -> str:
 
 
 def _warn_of_other_editor(state: State, event: Event, settings: ProjectSettings) -> Decision | None:
-    doing = _activity(state, event)
+    doing = _project_activity(state, event)
     for path in event.data.paths:
         other_edit = habits.other_editor(doing, path, event.session, event.at, settings.edit_minutes * MINUTE)
         if other_edit:
@@ -182,7 +182,7 @@ def _editor_warning(path: str, pid: int, at: int, now: int, answer: str) -> Deci
         f"{path} was edited {minutes} min ago by another session that is still open ({who}). "
         "Read the file again before changing it; to work undisturbed, hold a lease: holdfast lease run NAME -- COMMAND."
     )
-    return deny(text) if answer == "deny" else tell("project", text, weight=80)
+    return deny_decision(text) if answer == "deny" else context_decision("project", text, weight=80)
 
 
 # ── enqueue ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -198,47 +198,47 @@ def enqueue(_state: State, event: Event, settings: ProjectSettings | None) -> It
         return
     kind = event.kind
     if kind in LOOKED_AT_SOON or kind in SESSION_ENDS:
-        yield _look("project.refresh", event, SOON_MS)
+        yield _look_job("project.refresh", event, SOON_MS)
     elif kind == LookAsked.KIND:
         yield from _look_at_everything(event, settings)
     elif kind == "tool.finished" and event.data.action in ("edit", "shell"):
-        yield _look("project.refresh", event, int(settings.refresh_s * 1000))
+        yield _look_job("project.refresh", event, int(settings.refresh_s * 1000))
         if settings.trees:
-            yield _look("project.trees", event, SLOW_MS)
+            yield _look_job("project.trees", event, SLOW_MS)
     elif isinstance(event.data, ProjectObserved):
         yield from _look_further(event, event.data, settings)
     elif kind in SAID_BY_A_PERSON:
-        yield _look("project.refresh", event, SOON_MS)
+        yield _look_job("project.refresh", event, SOON_MS)
         yield from _push_to_notion(event, settings)
 
 
 def _look_at_everything(event: Event, settings: ProjectSettings) -> Iterator[Job]:
-    yield _look("project.refresh", event, 0)
+    yield _look_job("project.refresh", event, 0)
     if event.data.quick:
         return
-    yield _look("project.scan", event, SOON_MS)
+    yield _look_job("project.scan", event, SOON_MS)
     if settings.trees:
-        yield _look("project.trees", event, 0)
+        yield _look_job("project.trees", event, 0)
     if settings.checks:
-        yield _look("project.checks", event, 0)
+        yield _look_job("project.checks", event, 0)
     yield from _push_to_notion(event, settings)
 
 
 def _look_further(event: Event, data: ProjectObserved, settings: ProjectSettings) -> Iterator[Job]:
     if data.facts.git is not None:
-        yield _look("project.scan", event, SLOW_MS)
+        yield _look_job("project.scan", event, SLOW_MS)
         if settings.checks:
-            yield _look("project.checks", event, SLOW_MS)
+            yield _look_job("project.checks", event, SLOW_MS)
     if settings.trees and data.facts.rules is not None:
-        yield _look("project.trees", event, SOON_MS)
+        yield _look_job("project.trees", event, SOON_MS)
     yield from _push_to_notion(event, settings)
 
 
 def _push_to_notion(event: Event, settings: ProjectSettings) -> Iterator[Job]:
     if settings.notion.database:
-        yield _look("project.notion", event, SLOW_MS)
+        yield _look_job("project.notion", event, SLOW_MS)
 
 
-def _look(kind: str, event: Event, delay: int) -> Job:
+def _look_job(kind: str, event: Event, delay: int) -> Job:
     payload = {"project": event.project, "pid": event.data.get("pid") or 0, "session": event.session}
     return Job(kind=kind, dedupe=event.project, run_at=event.at + delay, payload=payload)

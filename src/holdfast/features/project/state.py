@@ -4,7 +4,7 @@ import msgspec
 
 from holdfast.core.checks import CheckKind, Selection
 from holdfast.core.document import DocumentType
-from holdfast.core.ids import bounded
+from holdfast.core.ids import bounded_name
 from holdfast.core.kinds.project_events import (
     ActivityFacts,
     CheckRule,
@@ -360,7 +360,7 @@ ALL = "all"
 
 
 def project_key(root: str) -> str:
-    return bounded(root)
+    return bounded_name(root)
 
 
 def project_ref(root: str) -> Ref:

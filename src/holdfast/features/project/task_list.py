@@ -6,7 +6,7 @@ import msgspec
 
 from holdfast.core.kinds.project_events import GitFacts
 from holdfast.features.project.check_results import area_of, check_runs, summarise_tests, unvalidated_files
-from holdfast.features.project.document.text import plural
+from holdfast.features.project.document.text import count_with_noun
 from holdfast.features.project.gaps import Gap, open_gaps
 from holdfast.features.project.state import MAX_HISTORY, HistoryLine, Project, Task
 
@@ -24,7 +24,7 @@ def with_line(doc: Project, at: int, pid: int, line: HistoryLine) -> Project:
 
 def with_changes(before: Project, after: Project, at: int, pid: int) -> Project:
     """Lines for whatever of the facts changed in a way a person would mention."""
-    for section, summary in (*_git(before, after), *_tests(before, after), *_others(before, after)):
+    for section, summary in (*_git_lines(before, after), *_test_lines(before, after), *_other_lines(before, after)):
         after = with_line(after, at, pid, HistoryLine(section=f"CURRENT_STATE.{section}", summary=summary))
     return after
 
@@ -32,12 +32,12 @@ def with_changes(before: Project, after: Project, at: int, pid: int) -> Project:
 Lines = Iterator[tuple[str, str]]
 
 
-def _git(before: Project, after: Project) -> Lines:
+def _git_lines(before: Project, after: Project) -> Lines:
     old, new = before.git, after.git
     if new is old or not new.seen:
         return
     if not old.seen:
-        yield "git", f"First look: {new.branch or 'no branch'}, {plural(new.count, 'uncommitted file')}"
+        yield "git", f"First look: {new.branch or 'no branch'}, {count_with_noun(new.count, 'uncommitted file')}"
         return
     if new.branch != old.branch:
         yield "git.branch", f"Now on {new.branch or 'no branch'} (was {old.branch or 'no branch'})"
@@ -47,10 +47,10 @@ def _git(before: Project, after: Project) -> Lines:
         yield "git.commits_ahead", f"Pushed: {new.ahead} ahead (was {old.ahead})"
     if new.doing != old.doing:
         yield "git.status", f"Began a {new.doing}" if new.doing else f"The {old.doing} is over"
-    yield from _uncommitted(old, new, _noun(after))
+    yield from _uncommitted_lines(old, new, _file_noun(after))
 
 
-def _noun(doc: Project) -> str:
+def _file_noun(doc: Project) -> str:
     """What all changed files are called, where they are all of one area."""
     areas = doc.rules.areas
     area_names = {area_of(file.path, areas) for file in doc.git.files}
@@ -58,17 +58,17 @@ def _noun(doc: Project) -> str:
     return area.noun or "files" if area else "files"
 
 
-def _uncommitted(old: GitFacts, new: GitFacts, noun: str) -> Lines:
+def _uncommitted_lines(old: GitFacts, new: GitFacts, noun: str) -> Lines:
     if new.count > old.count:
         one, many = f"new uncommitted {noun.removesuffix('s')}", f"new uncommitted {noun}"
-        what = plural(new.count - old.count, one, many)
+        what = count_with_noun(new.count - old.count, one, many)
         yield "git.uncommitted_files", f"Added {what}" + (f" ({new.count} in all)" if old.count else "")
     elif new.count < old.count:
-        what = plural(old.count - new.count, "file")
+        what = count_with_noun(old.count - new.count, "file")
         yield "git.uncommitted_files", f"{what} no longer uncommitted ({new.count} left)"
 
 
-def _tests(before: Project, after: Project) -> Lines:
+def _test_lines(before: Project, after: Project) -> Lines:
     if before.results is after.results:
         return
     old, new = (summarise_tests(check_runs(doc)) for doc in (before, after))
@@ -77,10 +77,10 @@ def _tests(before: Project, after: Project) -> Lines:
     if new.status == "passing":
         yield "tests", "Tests passing" + (f", {new.passed} of {new.total}" if new.total else "")
     elif new.status == "failing":
-        yield "tests", f"{plural(new.failed, 'test')} failing"
+        yield "tests", f"{count_with_noun(new.failed, 'test')} failing"
 
 
-def _others(before: Project, after: Project) -> Lines:
+def _other_lines(before: Project, after: Project) -> Lines:
     for name, tree in after.trees.items():
         old = before.trees.get(name)
         if old and None not in (old.in_sync, tree.in_sync) and tree.in_sync != old.in_sync:
@@ -106,22 +106,22 @@ def closing_line(before: Project, after: Project, task: Task) -> HistoryLine | N
     if dismissed and dismissed.basis == task.basis:
         summary = f"Dismissed: {task.description} ({dismissed.reason})"
         return HistoryLine(change_type="task_dismissed", task_id=task.id, summary=summary)
-    summary = CLOSINGS.get(task.type, _done)(before, after, task)
+    summary = CLOSINGS.get(task.type, _done_line)(before, after, task)
     return HistoryLine(change_type="task_completed", task_id=task.id, summary=summary) if summary else None
 
 
-def _done(_before: Project, _after: Project, task: Task) -> str:
+def _done_line(_before: Project, _after: Project, task: Task) -> str:
     return f"Done: {task.description}"
 
 
 def _tests_closed(before: Project, after: Project, task: Task) -> str:
     if before.git.branch != after.git.branch or before.results == after.results:
         return ""
-    return f"Passing again: {_lower(task.description)} before"
+    return f"Passing again: {_lower_first(task.description)} before"
 
 
 def _start_closed(before: Project, after: Project, task: Task) -> str:
-    return f"Started since: {_lower(task.description)}" if before.results != after.results else ""
+    return f"Started since: {_lower_first(task.description)}" if before.results != after.results else ""
 
 
 def _validation_closed(before: Project, after: Project, task: Task) -> str:
@@ -130,9 +130,9 @@ def _validation_closed(before: Project, after: Project, task: Task) -> str:
     left = {file.path for file in after.git.files}
     gone, validated = about - left, about & left
     if not gone:
-        return f"Validated: {plural(len(validated), 'file')}" if validated else _done(before, after, task)
+        return f"Validated: {count_with_noun(len(validated), 'file')}" if validated else _done_line(before, after, task)
     how = _how_they_went(before, after)
-    return f"{how}: {plural(len(gone), 'file')}" + (f"; validated: {len(validated)}" if validated else "")
+    return f"{how}: {count_with_noun(len(gone), 'file')}" + (f"; validated: {len(validated)}" if validated else "")
 
 
 def _how_they_went(before: Project, after: Project) -> str:
@@ -143,7 +143,7 @@ def _how_they_went(before: Project, after: Project) -> str:
     return "No longer changed" if before.git.head == head else "No longer uncommitted, without validation"
 
 
-def _lower(text: str) -> str:
+def _lower_first(text: str) -> str:
     return text[:1].lower() + text[1:]
 
 
@@ -168,7 +168,9 @@ def update_tasks(before: Project, doc: Project, at: int, pid: int = 0) -> Projec
     tasks = []
     for identity, gap in gaps.items():
         task = by_identity.get(identity)
-        tasks.append(_task(gap, task.id, task.discovered_at) if task else _task(gap, f"task_{number:03}", at))
+        tasks.append(
+            _task_of_gap(gap, task.id, task.discovered_at) if task else _task_of_gap(gap, f"task_{number:03}", at)
+        )
         number += task is None
     closed = [task for identity, task in by_identity.items() if identity not in gaps]
     if not closed and tasks == doc.tasks:
@@ -194,7 +196,7 @@ def by_section(tasks: list[Task]) -> dict[str, list[Task]]:
     return {name: [task for task in tasks if task.priority == level] for level, name in SECTIONS.items()}
 
 
-def _task(gap: Gap, name: str, at: int) -> Task:
+def _task_of_gap(gap: Gap, name: str, at: int) -> Task:
     """A list where the rule gave a tuple: a document must not differ from its replay."""
     return Task(
         id=name,

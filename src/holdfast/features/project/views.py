@@ -14,8 +14,8 @@ from holdfast.core.replay import document_at
 from holdfast.core.times import parse_moment
 from holdfast.features.project.check_results import check_runs, summarise_tests
 from holdfast.features.project.document import old_formats, schema
-from holdfast.features.project.document.old_formats import describe
-from holdfast.features.project.document.text import plural
+from holdfast.features.project.document.old_formats import describe_adoption
+from holdfast.features.project.document.text import count_with_noun
 from holdfast.features.project.document.v4 import project_document, task_fields
 from holdfast.features.project.files import document_text
 from holdfast.features.project.gaps import PRIORITIES
@@ -38,12 +38,12 @@ from holdfast.features.project.task_list import SECTIONS, tasks_at
 Fields = dict[str, Any]
 
 
-def _root(call: Call) -> str:
+def _project_root(call: Call) -> str:
     return str(call.args.get("project") or call.project)
 
 
-def _known(call: Call) -> Project:
-    return load_project(call.reader, _root(call))
+def _asked_project(call: Call) -> Project:
+    return load_project(call.reader, _project_root(call))
 
 
 def _looked_at(doc: Project) -> int:
@@ -61,7 +61,7 @@ def show_state(call: Call) -> Fields:
         if not doc.at:
             raise CommandRefused(f"nothing was known of this project at {call.args['at']}")
     else:
-        doc, now = tasks_at(_known(call), call.now), call.now
+        doc, now = tasks_at(_asked_project(call), call.now), call.now
     document = project_document(doc, now)
     text = document_text(document)
     return {
@@ -77,7 +77,7 @@ def _document_then(call: Call, when: str) -> tuple[Project, int]:
     """The document as the log had it then, and when that was."""
     from holdfast.features.project import FEATURE
 
-    root = _root(call)
+    root = _project_root(call)
     seq, at = _event_at(call, when)
     doc: Project | None = document_at(FEATURE, call.reader, project_ref(root), seq)
     return doc or Project(project=root), at
@@ -97,18 +97,18 @@ def _event_at(call: Call, when: str) -> tuple[int, int]:
 def diff_states(call: Call) -> Fields:
     """What differs between two moments: dotted path, before, after."""
     (old, old_at), (new, new_at) = (_state_at(call, name) for name in ("a", "b"))
-    differences = list(schema.between(project_document(old, old_at), project_document(new, new_at)))
+    differences = list(schema.document_differences(project_document(old, old_at), project_document(new, new_at)))
     return {"a": old_at, "b": new_at, "differences": differences}
 
 
 def _state_at(call: Call, name: str) -> tuple[Project, int]:
     when = str(call.args.get(name) or "now")
-    return (_known(call), call.now) if when == "now" else _document_then(call, when)
+    return (_asked_project(call), call.now) if when == "now" else _document_then(call, when)
 
 
 def migrate_state(call: Call) -> Fields:
     """An old state, read already, as v4. What is observed here now fills in what v3 never knew."""
-    state, doc = call.args.get("state"), _known(call)
+    state, doc = call.args.get("state"), _asked_project(call)
     if not isinstance(state, dict):
         raise CommandRefused("a state is a mapping of sections")
     document = old_formats.as_v4(state)
@@ -126,7 +126,7 @@ def show_schema(_call: Call) -> Fields:
 
 def list_tasks(call: Call) -> Fields:
     """Open tasks, the most pressing first, each with why it is there and when it is done."""
-    doc = tasks_at(_known(call), call.now)
+    doc = tasks_at(_asked_project(call), call.now)
     return {
         "project": doc.name,
         "root": doc.project,
@@ -144,7 +144,7 @@ def _shown_task(task: Task) -> Fields:
 
 def show_task(call: Call) -> Fields:
     task_id = str(call.args.get("id") or "")
-    doc = tasks_at(_known(call), call.now)
+    doc = tasks_at(_asked_project(call), call.now)
     task = next((one for one in doc.tasks if one.id == task_id), None)
     if task:
         return {**_shown_task(task), "open": True, "looked_at": _looked_at(doc)}
@@ -170,10 +170,10 @@ def next_task(call: Call) -> Fields:
 
 def look_progress(call: Call) -> Fields:
     """Whether a look at this project is still to come, for those who wait for it."""
-    root = _root(call)
+    root = _project_root(call)
     waiting = [job for job in call.reader.jobs(1000) if job["kind"] == "project.refresh" and job["dedupe"] == root]
     error = next((job["error"] for job in waiting if job["error"]), "")
-    return {"waiting": sum(not job["dead"] for job in waiting), "error": error, "known": _known(call).git.seen}
+    return {"waiting": sum(not job["dead"] for job in waiting), "error": error, "known": _asked_project(call).git.seen}
 
 
 # ── leases ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -209,11 +209,11 @@ def show_answer(call: Call) -> Fields:
 def find_answer(reader: Reader, name: str, request: str) -> Fields:
     table = LEASES.load(reader, ALL) or LeaseTable()
     lease = table.leases.get(name, Lease())
-    held = _position(lease.holders, request)
+    held = _find_position(lease.holders, request)
     if held:
         position, entry = held
         return {"answer": "granted", "token": entry.token, "until": entry.until, "place": position, "why": ""}
-    waiting = _position(lease.waiters, request)
+    waiting = _find_position(lease.waiters, request)
     if waiting:
         position, entry = waiting
         until = lease.holders[0].until if lease.holders else entry.until
@@ -228,7 +228,7 @@ def find_answer(reader: Reader, name: str, request: str) -> Fields:
     return {"answer": "gone", "token": 0, "until": 0, "why": "the lease was freed or released"}
 
 
-def _position(entries: Iterable[LeaseEntry], request: str) -> tuple[int, LeaseEntry] | None:
+def _find_position(entries: Iterable[LeaseEntry], request: str) -> tuple[int, LeaseEntry] | None:
     return next(((n, entry) for n, entry in enumerate(entries, 1) if entry.request == request), None)
 
 
@@ -259,16 +259,17 @@ def _project_row(doc: Project) -> Fields:
 def list_moments(call: Call) -> Fields:
     """When the document changed and by what, the oldest first; the newest so many."""
     limit = max(1, min(int(call.args.get("limit") or MAX_MOMENTS), MAX_MOMENTS))
-    root = _root(call)
+    root = _project_root(call)
     after = max(0, call.reader.head() - RECENT_EVENTS)
     query = EventQuery(project=root, kinds=tuple(MOMENTS), limit=limit, newest=True, after=after)
     shown = [
-        {"seq": e.seq, "at": e.at, "kind": _mark(e), "what": MOMENTS[e.kind](e.data)} for e in call.reader.events(query)
+        {"seq": e.seq, "at": e.at, "kind": _moment_mark(e), "what": MOMENTS[e.kind](e.data)}
+        for e in call.reader.events(query)
     ]
     return {"root": root, "moments": sorted(shown, key=lambda one: int(str(one["seq"]))), "now": call.now}
 
 
-def _mark(event: Event) -> str:
+def _moment_mark(event: Event) -> str:
     """look, passed, failed, commit or word: what a time line marks it with."""
     data = event.data
     if isinstance(data, CheckFinished):
@@ -284,7 +285,7 @@ def _describe_look(data: ProjectObserved) -> str:
     git = data.facts.git
     if git is None:
         return f"looked at: {', '.join(data.facts) or 'nothing new'}"
-    return f"{git.branch or 'no branch'}, {plural(git.count, 'changed file')}"
+    return f"{git.branch or 'no branch'}, {count_with_noun(git.count, 'changed file')}"
 
 
 def _describe_check(data: CheckFinished) -> str:
@@ -302,7 +303,7 @@ MOMENTS: dict[str, Callable[[Any], str]] = {
     "project.checked": lambda data: f"check {data.name}",
     "project.time_passed": lambda _: "time went by",
     "project.task_added": lambda data: f"task added: {data.description}",
-    "project.document_adopted": describe,
+    "project.document_adopted": describe_adoption,
     "project.task_done": lambda data: f"{data.id} is done",
     "project.task_dismissed": lambda data: f"{data.id} was dismissed: {data.reason}",
     "project.override_set": lambda data: f"this is {data.name or 'no longer named by hand'}",

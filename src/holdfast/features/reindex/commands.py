@@ -8,7 +8,7 @@ import msgspec
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import own_event
 from holdfast.core.feature import Call, CommandResult
-from holdfast.core.ids import bounded
+from holdfast.core.ids import bounded_name
 from holdfast.core.kinds import Payload
 from holdfast.core.kinds.reindex_events import FlagInitialized, FlagMarked, RunAsked
 from holdfast.core.ports import Reader
@@ -17,23 +17,23 @@ from holdfast.features.reindex.state import CHECKOUT, SESSION, NewestSession
 SOURCES = ("startup", "clear", "resume", "compact", "fork", "unknown")
 
 
-def run(call: Call) -> CommandResult:
-    project = _project(call)
+def request_index_run(call: Call) -> CommandResult:
+    project = _required_project(call)
     request = RunAsked(rebuild=call.args.get("rebuild") is True, by="command")
     event = own_event(request, call.now, session=call.session, project=project)
-    return CommandResult((event,), answer=lambda reader: _decision(reader, project))
+    return CommandResult((event,), answer=lambda reader: _last_decision(reader, project))
 
 
-def _decision(reader: Reader, project: str) -> dict[str, Any]:
+def _last_decision(reader: Reader, project: str) -> dict[str, Any]:
     checkout = CHECKOUT.load(reader, project)
     decided: dict[str, Any] = msgspec.to_builtins(checkout.decided) if checkout and checkout.decided else {}
     return decided
 
 
-def initialize(call: Call) -> CommandResult:
+def initialize_flag(call: Call) -> CommandResult:
     """`initialize_session_state`: a session that is known keeps its flag, a new one begins with false."""
-    session = _session(call)
-    session_flag, newest = SESSION.load(call.reader, session), _newest(call)
+    session = _resolve_session(call)
+    session_flag, newest = SESSION.load(call.reader, session), _newest_session(call)
     previous = newest.session_id if newest else ""
     source = str(call.args.get("source") or "unknown")
     flag = FlagInitialized(
@@ -41,38 +41,38 @@ def initialize(call: Call) -> CommandResult:
         reset=previous != session,
     )  # fmt: skip
     answer = {"source": flag.source, "shown": flag.shown, "previous": previous, "reset": flag.reset}
-    return _note(call, session, flag, answer)
+    return _record_flag_event(call, session, flag, answer)
 
 
-def mark(call: Call) -> CommandResult:
+def mark_flag(call: Call) -> CommandResult:
     """`mark_first_prompt_shown`, and with shown=False its undoing."""
     shown = call.args.get("shown", True) is True
-    return _note(call, _session(call), FlagMarked(shown=shown), {"shown": shown})
+    return _record_flag_event(call, _resolve_session(call), FlagMarked(shown=shown), {"shown": shown})
 
 
-def _note(call: Call, session: str, payload: Payload, answer: dict[str, Any]) -> CommandResult:
-    event = own_event(payload, call.now, session=session, project=_project(call))
+def _record_flag_event(call: Call, session: str, payload: Payload, answer: dict[str, Any]) -> CommandResult:
+    event = own_event(payload, call.now, session=session, project=_required_project(call))
     return CommandResult((event,), answer={"session_id": session, **answer})
 
 
-def _project(call: Call) -> str:
+def _required_project(call: Call) -> str:
     project = str(call.args.get("project") or call.project)
     if not project.startswith("/"):
         raise CommandRefused("no project folder is known", fix="Run it inside the project.")
     return project
 
 
-def _session(call: Call) -> str:
+def _resolve_session(call: Call) -> str:
     """The one the agent gives; else the newest of this project; only where there was never one, a name by the clock."""
     named = str(call.args.get("session") or call.session)
     if named:
-        return bounded(named)
-    newest = _newest(call)
+        return bounded_name(named)
+    newest = _newest_session(call)
     if newest:
         return newest.session_id
     return time.strftime("session_%Y%m%d_%H%M%S", time.localtime(call.now / 1000))
 
 
-def _newest(call: Call) -> NewestSession | None:
-    checkout = CHECKOUT.load(call.reader, _project(call))
+def _newest_session(call: Call) -> NewestSession | None:
+    checkout = CHECKOUT.load(call.reader, _required_project(call))
     return checkout.newest if checkout else None

@@ -19,7 +19,9 @@ def files(ref: Ref, doc: Checkout, settings: AnySettings) -> Iterator[File]:
     path = Path(doc.project) / mine.state_file
     if not _stays_inside(path, doc.project):
         return
-    yield File(path, state_file.content(doc.newest, mine.state_file_version, _last(doc)), mode=0o644, hidden=path)
+    yield File(
+        path, state_file.render_state_file(doc.newest, mine.state_file_version, _last_run(doc)), mode=0o644, hidden=path
+    )
 
 
 def _may_hold(project: str) -> bool:
@@ -37,5 +39,5 @@ def _stays_inside(path: Path, project: str) -> bool:
     return real == root or real.startswith(f"{root}{os.sep}")
 
 
-def _last(doc: Checkout) -> LastRun | None:
+def _last_run(doc: Checkout) -> LastRun | None:
     return LastRun(doc.last.trigger, doc.last.status, doc.last.at) if doc.last else None

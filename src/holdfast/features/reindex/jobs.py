@@ -20,7 +20,7 @@ from holdfast.search.index import checkout, update
 from holdfast.search.index.build import Result, Task
 from holdfast.search.index.database import index_dir_of, root_of
 from holdfast.search.results import Hit, Question
-from holdfast.search.searcher import NoIndex, searcher
+from holdfast.search.searcher import NoIndex, cached_searcher
 
 WORKER = [sys.executable, "-m", "holdfast.search.worker"]
 NICE = 15
@@ -31,20 +31,20 @@ def index(call: JobCall) -> list[Event]:
     payload = call.job.payload
     try:
         settings = settings_or_default(call.settings(payload["project"]))
-        outcome = _index(call, settings)
+        outcome = _index_project(call, settings)
     except Exception as error:
         outcome = {"status": FAILED, "reason": f"{type(error).__name__}: {error}"[:500]}
     about = {name: str(payload.get(name) or "") for name in ("run", "trigger")}
-    return [_finished(call, {**about, **outcome})]
+    return [_finished_event(call, {**about, **outcome})]
 
 
-def _index(call: JobCall, settings: Settings) -> dict[str, Any]:
+def _index_project(call: JobCall, settings: Settings) -> dict[str, Any]:
     project = str(call.job.payload["project"])
     root, repo = checkout_of(project)
-    if why := unfit(root):
+    if why := unfit_root_reason(root):
         return {"status": SKIPPED, "cause": NOT_READY, "reason": why, "root": root}
     index_dir = index_dir_of(call.state_dir, root)
-    where = {"root": root, "branch": checkout.branch(root)}
+    where = {"root": root, "branch": checkout.current_branch(root)}
     rebuild = call.job.payload.get("rebuild") is True
     if not rebuild and update.is_unchanged(index_dir, root, settings.index()):
         return {"status": UNCHANGED, "reason": "nothing changed", **where, **update.index_counts(index_dir)}
@@ -52,14 +52,14 @@ def _index(call: JobCall, settings: Settings) -> dict[str, Any]:
         root=root, folder=str(index_dir.folder), run=str(call.job.payload["run"]), repo=repo, rebuild=rebuild,
         settings=settings.index(),
     )  # fmt: skip
-    return {**where, **_run(call, task, settings)}
+    return {**where, **_run_worker(call, task, settings)}
 
 
-def _run(call: JobCall, task: Task, settings: Settings) -> dict[str, Any]:
+def _run_worker(call: JobCall, task: Task, settings: Settings) -> dict[str, Any]:
     ran = call.run(
         WORKER,
         cwd="/",
-        env=_environment(settings),
+        env=_worker_environment(settings),
         stdin=msgspec.json.encode(task),
         timeout=settings.timeout_s,
         nice=NICE,
@@ -80,7 +80,7 @@ def _last_words(ran: Ran) -> str:
     return f"the run ended with code {ran.code}" + (f": {words[-1][:300]}" if words else "")
 
 
-def _environment(settings: Settings) -> dict[str, str]:
+def _worker_environment(settings: Settings) -> dict[str, str]:
     names = {*git.KEPT_VARIABLES, "PYTHONPATH", "VIRTUAL_ENV", "HOLDFAST_FEATURES", settings.key_variable}
     return {name: os.environ[name] for name in names if name in os.environ} | dict(rules_environment())
 
@@ -91,7 +91,7 @@ def checkout_of(project: str) -> tuple[str, str]:
     return (project, "") if root != project and _is_home(root) else (root, repo)
 
 
-def unfit(root: str) -> str:
+def unfit_root_reason(root: str) -> str:
     if not os.path.isdir(root):
         return f"{root} is not there"
     if os.path.realpath(root) == "/" or _is_home(root):
@@ -112,7 +112,7 @@ def cancel(call: JobCall) -> list[Event]:
     return []
 
 
-def _finished(call: JobCall, outcome: Mapping[str, Any]) -> Event:
+def _finished_event(call: JobCall, outcome: Mapping[str, Any]) -> Event:
     payload = call.job.payload
     finished = msgspec.convert(outcome, RunFinished)
     at = call.now + int(finished.ms)
@@ -133,10 +133,10 @@ def suggest(call: JobCall) -> list[Event]:
         return []
     index_dir = index_dir_of(call.state_dir, checkout_of(payload["project"])[0])
     try:
-        answer = searcher(index_dir).ask(Question(text=prompt[:2000], limit=MOST_SUGGESTED), settings.index())
+        answer = cached_searcher(index_dir).ask(Question(text=prompt[:2000], limit=MOST_SUGGESTED), settings.index())
     except NoIndex:
         return []
-    fitting = [msgspec.to_builtins(hit) for hit in answer.hits if _fits(hit, settings.context_score)]
+    fitting = [msgspec.to_builtins(hit) for hit in answer.hits if _is_relevant_hit(hit, settings.context_score)]
     if not fitting or not _is_newest(call, payload["session"], payload.get("of", 0)):
         return []
     suggested = ChunksSuggested(of=payload.get("of", 0), chunks=fitting)
@@ -149,7 +149,7 @@ def _is_newest(call: JobCall, session: str, prompt: int) -> bool:
     return all(event.seq <= prompt for event in call.reader.events(query))
 
 
-def _fits(hit: Hit, least: float) -> bool:
+def _is_relevant_hit(hit: Hit, least: float) -> bool:
     """Named outright, or near in meaning: a shared word alone is no reason to talk to an agent."""
     if "symbol" in hit.why or "path" in hit.why:
         return True

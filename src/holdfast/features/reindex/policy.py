@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.core.decision import Decision, tell
+from holdfast.core.decision import Decision, context_decision
 from holdfast.core.event import Event, derived_event
 from holdfast.core.feature import Settings as AnySettings
 from holdfast.core.feature import State
@@ -44,7 +44,7 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 def choose_run(trigger: str, checkout: Checkout, now: int, settings: Settings, *, rebuild: bool = False) -> Choice:
-    for gate in (_prerequisites, _cooldown, _one_at_a_time):
+    for gate in (_check_prerequisites, _check_cooldown, _one_at_a_time):
         if refused := gate(trigger, checkout, now, settings):
             return refused
     running = checkout.run if _is_running(checkout, now, settings) else None
@@ -52,7 +52,7 @@ def choose_run(trigger: str, checkout: Checkout, now: int, settings: Settings, *
     return Choice(RUN, SPAWNED, RunDetails(supersedes=running.id if running else "", rebuild=anew))
 
 
-def _prerequisites(trigger: str, checkout: Checkout, now: int, settings: Settings) -> Choice | None:
+def _check_prerequisites(trigger: str, checkout: Checkout, now: int, settings: Settings) -> Choice | None:
     if trigger == COMMAND:
         return None
     project = checkout.project
@@ -66,7 +66,7 @@ def _prerequisites(trigger: str, checkout: Checkout, now: int, settings: Setting
     return None
 
 
-def _cooldown(trigger: str, checkout: Checkout, now: int, settings: Settings) -> Choice | None:
+def _check_cooldown(trigger: str, checkout: Checkout, now: int, settings: Settings) -> Choice | None:
     """For ends of turns alone: a new session and another branch are too rare to be held back."""
     left = checkout.started_at + settings.cooldown_s * 1000 - now
     if trigger != TURN_END or not 0 < left <= settings.cooldown_s * 1000:  # more: the clock was turned back
@@ -96,23 +96,23 @@ def derive(state: State, event: Event, settings: AnySettings) -> Iterator[Event]
     checkout = CHECKOUT.get(state, event.project) or Checkout(project=event.project, at=event.at)
     mine = settings_or_default(settings)
     if session and _is_new_here(event, session):
-        yield _initialized(event, session, checkout)
-    if trigger := _trigger(event, session, checkout, mine):
-        yield _decided(event, trigger, checkout, mine)
+        yield _initialized_event(event, session, checkout)
+    if trigger := _trigger_of_event(event, session, checkout, mine):
+        yield _decided_event(event, trigger, checkout, mine)
 
 
 def _is_new_here(event: Event, session: FlagState) -> bool:
     return event.kind == "session.started" or (event.kind == "prompt.submitted" and not session.started)
 
 
-def _initialized(event: Event, session: FlagState, checkout: Checkout) -> Event:
+def _initialized_event(event: Event, session: FlagState, checkout: Checkout) -> Event:
     previous = checkout.newest.session_id if checkout.newest else ""
     source = event.get("source", "unknown") if event.kind == "session.started" else "unknown"
     flag = FlagInitialized(source=source, shown=session.shown, previous=previous, reset=previous != event.session)
     return derived_event(event, flag)
 
 
-def _trigger(event: Event, session: FlagState | None, checkout: Checkout, settings: Settings) -> str:
+def _trigger_of_event(event: Event, session: FlagState | None, checkout: Checkout, settings: Settings) -> str:
     if event.kind == "reindex.asked":
         return COMMAND
     if event.kind == "reindex.finished":
@@ -133,7 +133,7 @@ def _worth_a_look(event: Event, session: FlagState, checkout: Checkout, settings
     return changed or (settings.max_age_s > 0 and event.at - checkout.good_at > settings.max_age_s * 1000)
 
 
-def _decided(event: Event, trigger: str, checkout: Checkout, settings: Settings) -> Event:
+def _decided_event(event: Event, trigger: str, checkout: Checkout, settings: Settings) -> Event:
     rebuild = isinstance(event.data, RunAsked) and event.data.rebuild
     choice = choose_run(trigger, checkout, event.at, settings, rebuild=rebuild)
     decided = RunDecided(
@@ -187,10 +187,12 @@ def decide(state: State, event: Event, settings: AnySettings) -> Decision | None
     if not event.session or not can_decide(event.kind, settings):
         return None
     session = SESSION.get(state, event.session)
-    return tell(SOURCE, _text(session.offer.chunks), WEIGHT) if session and session.offer else None
+    return (
+        context_decision(SOURCE, _suggestion_text(session.offer.chunks), WEIGHT) if session and session.offer else None
+    )
 
 
-def _text(chunks: list[dict[str, Any]]) -> str:
+def _suggestion_text(chunks: list[dict[str, Any]]) -> str:
     lines = ["Places in this code base that fit the prompt:"]
     for chunk in chunks:
         lines.append(f"- {chunk['path']}:{chunk['line']} {chunk['symbol']}".rstrip())

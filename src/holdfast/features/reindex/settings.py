@@ -10,14 +10,14 @@ from holdfast.search.settings import IndexSettings
 STATE_FILE = "logs/state/session-reindex-tracking.json"
 
 
-def _inside(path: str) -> str:
+def _check_inside_project(path: str) -> str:
     parts = path.split("/")
     if not path or path.startswith(("/", "~")) or ".." in parts or ".git" in parts or "\0" in path:
         raise ValueError("a path inside the project, e.g. logs/state/session-reindex-tracking.json")
     return path
 
 
-Inside = Annotated[str, Meta(max_length=500), After(_inside)]
+Inside = Annotated[str, Meta(max_length=500), After(_check_inside_project)]
 Globs = Annotated[tuple[Annotated[str, Meta(min_length=1, max_length=500)], ...], Meta(max_length=500)]
 
 

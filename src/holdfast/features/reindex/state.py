@@ -147,7 +147,7 @@ D = TypeVar("D", FlagState, Checkout)
 
 
 def keys(event: Event) -> Iterable[Ref]:
-    if event.kind == "decision.made" and not _told(event):
+    if event.kind == "decision.made" and not _has_reindex_context(event):
         return
     if event.session:
         yield SESSION.ref(event.session)
@@ -158,12 +158,14 @@ def keys(event: Event) -> Iterable[Ref]:
 def reduce(doc: AnyDocument | None, event: Event, ref: Ref) -> AnyDocument | None:
     if ref.kind == SESSION.kind:
         flag = doc if isinstance(doc, FlagState) else None
-        return _step(OF_SESSION, flag, event, FlagState(session_id=ref.key, project=event.project, at=event.at))
+        return _apply_handler(
+            OF_SESSION, flag, event, FlagState(session_id=ref.key, project=event.project, at=event.at)
+        )
     checkout = doc if isinstance(doc, Checkout) else None
-    return _step(OF_CHECKOUT, checkout, event, Checkout(project=ref.key, at=event.at))
+    return _apply_handler(OF_CHECKOUT, checkout, event, Checkout(project=ref.key, at=event.at))
 
 
-def _step(steps: dict[str, Callable[[D, Event], D]], current: D | None, event: Event, fresh: D) -> D | None:
+def _apply_handler(steps: dict[str, Callable[[D, Event], D]], current: D | None, event: Event, fresh: D) -> D | None:
     step = steps.get(event.kind)
     if step is None:
         return current
@@ -245,7 +247,7 @@ def _session_told(doc: FlagState, _event: Event) -> FlagState:
     return replace(doc, offer=None) if doc.offer else doc
 
 
-def _told(event: Event) -> bool:
+def _has_reindex_context(event: Event) -> bool:
     data = event.data
     return isinstance(data, DecisionMade) and any(context.source == SOURCE for context in data.contexts)
 
@@ -266,17 +268,17 @@ OF_SESSION: dict[str, Callable[[FlagState, Event], FlagState]] = {
 # ── a checkout ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _initialized(doc: Checkout, event: Event) -> Checkout:
+def _checkout_initialized(doc: Checkout, event: Event) -> Checkout:
     data: FlagInitialized = event.data
     return replace(doc, newest=NewestSession(event.session, data.shown))
 
 
-def _prompted(doc: Checkout, event: Event) -> Checkout:
+def _checkout_prompt(doc: Checkout, event: Event) -> Checkout:
     """Counted, so that the session's file is looked at with every prompt and put right if somebody broke it."""
     return replace(_newest_shown(doc, event, True), prompts=doc.prompts + 1)
 
 
-def _marked(doc: Checkout, event: Event) -> Checkout:
+def _checkout_marked(doc: Checkout, event: Event) -> Checkout:
     data: FlagMarked = event.data
     return _newest_shown(replace(doc, newest=doc.newest or NewestSession(event.session)), event, data.shown)
 
@@ -288,7 +290,7 @@ def _newest_shown(doc: Checkout, event: Event, shown: bool) -> Checkout:
     return replace(doc, newest=replace(newest, shown=shown))
 
 
-def _decided(doc: Checkout, event: Event) -> Checkout:
+def _checkout_decided(doc: Checkout, event: Event) -> Checkout:
     data: RunDecided = event.data
     decided = RunDecision(
         decision=data.decision, reason=data.reason, details=data.details, trigger=data.trigger, run=data.run,
@@ -303,7 +305,7 @@ def _decided(doc: Checkout, event: Event) -> Checkout:
     return replace(doc, again=False) if data.trigger == AGAIN else doc
 
 
-def _finished(doc: Checkout, event: Event) -> Checkout:
+def _checkout_finished(doc: Checkout, event: Event) -> Checkout:
     data: RunFinished = event.data
     not_ready = data.status == SKIPPED and data.cause == NOT_READY
     mine = doc.run is not None and doc.run.id == data.run
@@ -322,9 +324,9 @@ def _ended_run(data: RunResult, at: int) -> EndedRun:
 
 
 OF_CHECKOUT: dict[str, Callable[[Checkout, Event], Checkout]] = {
-    "reindex.initialized": _initialized,
-    "reindex.marked": _marked,
-    "reindex.decided": _decided,
-    "reindex.finished": _finished,
-    "prompt.submitted": _prompted,
+    "reindex.initialized": _checkout_initialized,
+    "reindex.marked": _checkout_marked,
+    "reindex.decided": _checkout_decided,
+    "reindex.finished": _checkout_finished,
+    "prompt.submitted": _checkout_prompt,
 }

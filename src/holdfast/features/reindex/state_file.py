@@ -20,17 +20,17 @@ _AGENT_ID = re.compile(r"^(?!session_\d)[A-Za-z0-9][A-Za-z0-9_.:#-]{0,199}\Z")
 """Most agents give a UUID, some a name of their own (`ses_…`); the id is theirs to choose (D1)."""
 
 
-def content(newest: NewestSession, version: int, last: LastRun | None = None) -> bytes:
+def render_state_file(newest: NewestSession, version: int, last: LastRun | None = None) -> bytes:
     state: dict[str, Any] = {
         "session_id": newest.session_id,
         "first_semantic_search_shown": newest.shown,
     }
     if version >= NEXT:
-        state = {"version": NEXT, **state, "last_reindex": _told(last)}
+        state = {"version": NEXT, **state, "last_reindex": _last_run_as_dict(last)}
     return json.dumps(state, indent=2).encode()
 
 
-def _told(last: LastRun | None) -> dict[str, Any] | None:
+def _last_run_as_dict(last: LastRun | None) -> dict[str, Any] | None:
     return {"trigger": last.trigger, "result": last.result, "timestamp": last.timestamp} if last else None
 
 
@@ -64,7 +64,7 @@ def validate_session_state(state: Any) -> bool:
     )
 
 
-def read(text: bytes | None) -> tuple[str, bool]:
+def parse_state_file(text: bytes | None) -> tuple[str, bool]:
     """(session id, flag) as the seed reads them: missing, malformed or of a shape unknown means a new session."""
     try:
         state = json.loads(text) if text is not None else {}

@@ -15,10 +15,10 @@ from holdfast.features.reindex.settings import Settings, settings_or_default
 from holdfast.features.reindex.state import CHECKOUT, SESSION, Checkout
 from holdfast.search import inspect, symbols
 from holdfast.search.index import database
-from holdfast.search.index.build import progress
+from holdfast.search.index.build import read_progress
 from holdfast.search.index.database import IndexDamaged, IndexDir, index_dir_of
 from holdfast.search.results import Question
-from holdfast.search.searcher import NoIndex, searcher
+from holdfast.search.searcher import NoIndex, cached_searcher
 
 LONGEST_QUESTION = 2_000
 MOST_HITS = 100
@@ -26,17 +26,17 @@ RUNS = 10
 
 
 def status(call: Call) -> dict[str, Any]:
-    project = _project(call)
+    project = _required_project(call)
     root, _ = checkout_of(project)
     index_dir = index_dir_of(call.state_dir, root)
-    doc = _checkout(call)
-    holder = database.holder(index_dir.claim)
+    doc = _load_checkout(call)
+    holder = database.claim_holder(index_dir.claim)
     return {
         "project": project,
         "root": root,
-        "index": _with_age(inspect.summary(index_dir), doc),
+        "index": _with_age(inspect.index_summary(index_dir), doc),
         "run": msgspec.to_builtins(doc.run),
-        "progress": progress(index_dir) if holder else None,
+        "progress": read_progress(index_dir) if holder else None,
         "claim": msgspec.structs.asdict(holder) if holder else None,
         "last": msgspec.to_builtins(doc.last),
         "decided": msgspec.to_builtins(doc.decided),
@@ -47,16 +47,20 @@ def status(call: Call) -> dict[str, Any]:
 
 def watch(call: Call) -> dict[str, Any]:
     """As much of `status` as somebody who waits for a run asks for again and again."""
-    project = _project(call)
+    project = _required_project(call)
     index_dir = index_dir_of(call.state_dir, checkout_of(project)[0])
-    doc = _checkout(call)
-    return {"run": msgspec.to_builtins(doc.run), "last": msgspec.to_builtins(doc.last), "progress": progress(index_dir)}
+    doc = _load_checkout(call)
+    return {
+        "run": msgspec.to_builtins(doc.run),
+        "last": msgspec.to_builtins(doc.last),
+        "progress": read_progress(index_dir),
+    }
 
 
 def runs(call: Call) -> list[dict[str, Any]]:
     """Decisions and ends, newest first, from the log itself."""
     query = EventQuery(
-        project=_project(call),
+        project=_required_project(call),
         kinds=("reindex.decided", "reindex.finished"),
         limit=int(call.args.get("limit") or RUNS),
         newest=True,
@@ -71,7 +75,7 @@ def search(call: Call) -> dict[str, Any]:
     text = str(call.args.get("query") or "").strip()
     if not text:
         raise CommandRefused("ask for something", fix='For example: holdfast search "where are retries counted"')
-    index_dir, settings = _index_dir(call), _settings(call)
+    index_dir, settings = _index_dir(call), _call_settings(call)
     question = Question(
         text=text[:LONGEST_QUESTION],
         lang=str(call.args.get("lang") or ""),
@@ -79,29 +83,29 @@ def search(call: Call) -> dict[str, Any]:
         kind=str(call.args.get("kind") or ""),
         limit=max(1, min(int(call.args.get("limit") or 10), MOST_HITS)),
     )
-    with _asking(call):
-        answer = searcher(index_dir).ask(question, settings.index())
-    root, _ = checkout_of(_project(call))
-    return dict(_with_age({"query": question.text, "root": root, **msgspec.to_builtins(answer)}, _checkout(call)))
+    with _translate_index_errors(call):
+        answer = cached_searcher(index_dir).ask(question, settings.index())
+    root, _ = checkout_of(_required_project(call))
+    return dict(_with_age({"query": question.text, "root": root, **msgspec.to_builtins(answer)}, _load_checkout(call)))
 
 
 def related(call: Call) -> dict[str, Any]:
     """What is like the code at `file`:`line`."""
-    root, _ = checkout_of(_project(call))
+    root, _ = checkout_of(_required_project(call))
     path = inspect.path_within(root, str(call.args.get("file") or ""))
     line = max(1, int(call.args.get("line") or 1))
     limit = max(1, min(int(call.args.get("limit") or 10), MOST_HITS))
-    with _asking(call):
-        answer = searcher(_index_dir(call)).related(path, line, limit, _settings(call).index())
+    with _translate_index_errors(call):
+        answer = cached_searcher(_index_dir(call)).related(path, line, limit, _call_settings(call).index())
     return {"path": path, "line": line, **msgspec.to_builtins(answer)}
 
 
 def outline(call: Call) -> dict[str, Any]:
     """The definitions of a file, in order."""
-    root, _ = checkout_of(_project(call))
+    root, _ = checkout_of(_required_project(call))
     path = inspect.path_within(root, str(call.args.get("file") or ""))
-    with _asking(call), searcher(_index_dir(call)).read() as db:
-        definitions = symbols.outline(db, path)
+    with _translate_index_errors(call), cached_searcher(_index_dir(call)).read() as db:
+        definitions = symbols.file_outline(db, path)
     if definitions is None:
         raise CommandRefused(f"{path} is not in the index", fix=f"See why: holdfast index why {path}")
     return dict(msgspec.to_builtins(definitions))
@@ -112,12 +116,12 @@ def symbol(call: Call) -> dict[str, Any]:
     name = str(call.args.get("symbol") or "").strip()[:LONGEST_QUESTION]
     if not name:
         raise CommandRefused("a name is needed", fix="For example: holdfast search symbol parse_header")
-    with _asking(call), searcher(_index_dir(call)).read() as db:
+    with _translate_index_errors(call), cached_searcher(_index_dir(call)).read() as db:
         return dict(msgspec.to_builtins(symbols.find_symbol(db, name)))
 
 
 @contextlib.contextmanager
-def _asking(call: Call) -> Iterator[None]:
+def _translate_index_errors(call: Call) -> Iterator[None]:
     try:
         yield
     except NoIndex:
@@ -133,9 +137,11 @@ def _with_age(summary: Any, doc: Checkout) -> Any:
 
 def why(call: Call) -> dict[str, Any]:
     """Whether a file is in the index, and if not, why."""
-    root, _ = checkout_of(_project(call))
+    root, _ = checkout_of(_required_project(call))
     try:
-        return inspect.why(_index_dir(call), root, str(call.args.get("file") or ""), _settings(call).index())
+        return inspect.explain_file(
+            _index_dir(call), root, str(call.args.get("file") or ""), _call_settings(call).index()
+        )
     except NoIndex:
         raise _no_index(call) from None
 
@@ -149,7 +155,7 @@ def left_out(call: Call) -> list[dict[str, str]]:
 
 def flag(call: Call) -> dict[str, Any]:
     """For `should_show_first_prompt_status` and the seed's debug commands."""
-    newest = _checkout(call).newest
+    newest = _load_checkout(call).newest
     stored = newest.session_id if newest else ""
     session = str(call.args.get("session") or call.session or stored)
     doc = SESSION.load(call.reader, session) if session else None
@@ -163,24 +169,24 @@ def flag(call: Call) -> dict[str, Any]:
     }
 
 
-def _checkout(call: Call) -> Checkout:
-    project = _project(call)
+def _load_checkout(call: Call) -> Checkout:
+    project = _required_project(call)
     return CHECKOUT.load(call.reader, project) or Checkout(project=project)
 
 
 def _no_index(call: Call) -> CommandRefused:
-    return CommandRefused(f"{_project(call)} has no index yet", fix="Run: holdfast index run")
+    return CommandRefused(f"{_required_project(call)} has no index yet", fix="Run: holdfast index run")
 
 
 def _index_dir(call: Call) -> IndexDir:
-    return index_dir_of(call.state_dir, checkout_of(_project(call))[0])
+    return index_dir_of(call.state_dir, checkout_of(_required_project(call))[0])
 
 
-def _settings(call: Call) -> Settings:
+def _call_settings(call: Call) -> Settings:
     return settings_or_default(call.settings)
 
 
-def _project(call: Call) -> str:
+def _required_project(call: Call) -> str:
     project = str(call.args.get("project") or call.project)
     if not project.startswith("/"):
         raise CommandRefused("no project folder is known", fix="Run it inside the project.")

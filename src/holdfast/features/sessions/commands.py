@@ -13,27 +13,27 @@ from holdfast.features.sessions.state.documents import COMPLETED, SESSION, Sessi
 from holdfast.features.sessions.state.queries import find_session
 
 
-def close(call: Call) -> CommandResult:
+def close_session(call: Call) -> CommandResult:
     session = find_session(call.reader, _given_id(call))
     if session.status == COMPLETED:
         return CommandResult(answer={"id": session.id, "changed": False, "reason": session.reason})
-    return _change(call, session, SessionClosed())
+    return _change_session(call, session, SessionClosed())
 
 
-def reopen(call: Call) -> CommandResult:
+def reopen_session(call: Call) -> CommandResult:
     session = find_session(call.reader, _given_id(call))
     if session.status != COMPLETED:
         return CommandResult(answer={"id": session.id, "changed": False, "reason": ""})
-    return _change(call, session, SessionReopened())
+    return _change_session(call, session, SessionReopened())
 
 
-def recover(call: Call) -> CommandResult:
+def recover_sessions(call: Call) -> CommandResult:
     """The recovery jobs by hand: one of them, or all. Safe to run twice: what was told is told once."""
     kind = str(call.args.get("kind") or "")
     if kind and kind not in recovery.FINDERS:
         raise CommandRefused(f"there is no recovery {kind!r}", fix=f"There are: {', '.join(recovery.FINDERS)}.")
     kinds = [kind] if kind else list(recovery.FINDERS)
-    events_by_kind = {name: recovery.find(name, call.reader, call.settings, call.now) for name in kinds}
+    events_by_kind = {name: recovery.run_finder(name, call.reader, call.settings, call.now) for name in kinds}
     return CommandResult(
         tuple(event for events in events_by_kind.values() for event in events),
         answer={name: sorted({event.session for event in events}) for name, events in events_by_kind.items()},
@@ -47,7 +47,7 @@ def _given_id(call: Call) -> str:
     return session_id
 
 
-def _change(call: Call, session: Session, payload: Payload) -> CommandResult:
+def _change_session(call: Call, session: Session, payload: Payload) -> CommandResult:
     event = own_event(payload, call.now, session=session.id, project=session.project)
 
     def answer(reader: Reader) -> dict[str, Any]:

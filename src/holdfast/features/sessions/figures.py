@@ -93,12 +93,12 @@ def spent_of(one: Sum | None) -> Spent:
     if one is None:
         return NOTHING_SPENT
     return Spent(
-        tokens=_counts(one.usage), total_tokens=one.usage.total, cost=one.priced, unpriced=sorted(one.unpriced),
+        tokens=_token_counts(one.usage), total_tokens=one.usage.total, cost=one.priced, unpriced=sorted(one.unpriced),
         reported=one.reported if one.differs else None,
     )  # fmt: skip
 
 
-def _counts(usage: Usage) -> dict[str, int]:
+def _token_counts(usage: Usage) -> dict[str, int]:
     counts: dict[str, int] = msgspec.to_builtins(usage)
     return counts
 

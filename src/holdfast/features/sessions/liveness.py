@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.core.kinds import HookPayload
 from holdfast.core.kinds.agent_events import AgentProcess
-from holdfast.core.machine import Process, boot, command_line, is_here, look, machine_id
+from holdfast.core.machine import Process, boot_id, command_line, is_here, look_up_process, machine_id
 
 if TYPE_CHECKING:
     import psutil
@@ -24,7 +24,7 @@ MAX_KNOWN = 2_000
 
 def agent_above(pid: int, start: int = 0) -> Process | None:
     """The agent's process: the first one upwards from a hook's parent that is no shell and no wrapper."""
-    process = look(pid)
+    process = look_up_process(pid)
     if process is None or (start and process.start != start):
         return None
     for _ in range(DEEPEST):
@@ -32,12 +32,12 @@ def agent_above(pid: int, start: int = 0) -> Process | None:
             return None
         if not is_wrapper(process):
             return process
-        process = look(process.parent)
+        process = look_up_process(process.parent)
     return None
 
 
 def agent_process(process: Process) -> AgentProcess:
-    return AgentProcess(process.pid, process.start, boot(), machine_id(), process.name)
+    return AgentProcess(process.pid, process.start, boot_id(), machine_id(), process.name)
 
 
 class ProcessLookup:
@@ -68,7 +68,7 @@ class ProcessLookup:
         if not fresh or not data.pid_start:
             return None
         # The hook still waits, but its parent, or whoever was above that shell, is gone: so is the agent.
-        return AgentProcess(data.pid, data.pid_start, boot(), machine_id(), "")
+        return AgentProcess(data.pid, data.pid_start, boot_id(), machine_id(), "")
 
     def _remember(self, session: tuple[str, str], process: AgentProcess) -> None:
         self._known.pop(session, None)
@@ -84,10 +84,10 @@ def is_alive(process: AgentProcess) -> bool | None:
     """None: cannot be known from here (another machine, or the kernel would not say)."""
     if not is_here(process.machine, process.host):
         return None
-    if process.boot != boot():
+    if process.boot != boot_id():
         return False
     try:
-        running = look(process.pid)
+        running = look_up_process(process.pid)
     except OSError:
         return None
     return running is not None and running.start == process.start
@@ -101,10 +101,10 @@ def has_child_since(pid: int, at_ms: float, until_ms: float = inf) -> bool:
         children = psutil.Process(pid).children(recursive=True)
     except psutil.Error:
         return False
-    return any(at_ms <= _began(child) <= until_ms for child in children)
+    return any(at_ms <= _process_start_ms(child) <= until_ms for child in children)
 
 
-def _began(child: "psutil.Process") -> float:
+def _process_start_ms(child: "psutil.Process") -> float:
     """Never, when it is over."""
     import psutil
 

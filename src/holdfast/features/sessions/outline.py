@@ -152,9 +152,11 @@ def moment(call: Call) -> dict[str, Any]:
     if after is None:
         raise CommandRefused(f"nothing was known of this session at event {event.seq}")
     kinds = filtered_kinds(call)
-    made = _moment(event, before, after)
-    made.previous = _neighbour(call.reader, EventQuery(session=session.id, kinds=kinds, before=event.seq, newest=True))
-    made.next = _neighbour(call.reader, EventQuery(session=session.id, kinds=kinds, after=event.seq))
+    made = _build_moment(event, before, after)
+    made.previous = _neighbour_seq(
+        call.reader, EventQuery(session=session.id, kinds=kinds, before=event.seq, newest=True)
+    )
+    made.next = _neighbour_seq(call.reader, EventQuery(session=session.id, kinds=kinds, after=event.seq))
     value: dict[str, Any] = to_plain(made)
     return value
 
@@ -228,12 +230,12 @@ def reduce_safely(doc: Session | None, event: Event) -> Session | None:
 folded_sessions = FoldedSessions()
 
 
-def _neighbour(reader: Reader, query: EventQuery) -> int:
+def _neighbour_seq(reader: Reader, query: EventQuery) -> int:
     events = reader.events(msgspec.structs.replace(query, limit=1))
     return events[0].seq if events else 0
 
 
-def _moment(event: Event, before: Session | None, after: Session) -> Moment:
+def _build_moment(event: Event, before: Session | None, after: Session) -> Moment:
     turn = after.turn
     return Moment(
         id=after.id, seq=event.seq, at=event.at, kind=event.kind, tool=event.tool, state=after.state,

@@ -6,7 +6,7 @@ from itertools import islice
 
 import msgspec
 
-from holdfast.core.decision import Decision, tell
+from holdfast.core.decision import Decision, context_decision
 from holdfast.core.event import Event
 from holdfast.core.feature import ContentParts, Settings, State
 from holdfast.core.job import READ_USAGE, Job
@@ -62,7 +62,7 @@ def decide(state: State, event: Event, settings: Settings) -> Decision | None:
     if not session:
         return None
     lines = list(_TOLD_BY_SOURCE.get(data.source, _at_startup)(state, event, session))
-    return tell(SOURCE, "\n".join(lines), weight=40) if lines else None
+    return context_decision(SOURCE, "\n".join(lines), weight=40) if lines else None
 
 
 def _at_startup(state: State, event: Event, _session: Session) -> Iterator[str]:
@@ -71,7 +71,7 @@ def _at_startup(state: State, event: Event, _session: Session) -> Iterator[str]:
     if live:
         yield "Other agent sessions are live in this project now (mind their changes):"
         for other in live[:MAX_OTHERS]:
-            yield f"- {other.title or 'no prompt yet'} ({other.state}, {_age(event, other.at)} ago)"
+            yield f"- {other.title or 'no prompt yet'} ({other.state}, {_format_age(event, other.at)} ago)"
     last = next((other for other in others if other.status == COMPLETED and other.prompts), None)
     if last and 0 <= event.at - last.ended_at < RECENT_MS:
         yield from _left_open(state, event, last, "The last session here")
@@ -116,11 +116,11 @@ def _left_open(state: State, event: Event, session: Session, label: str) -> Iter
     left = summary.open[:3] if summary else []
     if left or cut_off:
         how = f", cut off ({session.reason})" if cut_off else ""
-        yield f"{label}: {session.title} ({_age(event, session.ended_at or session.at)} ago{how})."
+        yield f"{label}: {session.title} ({_format_age(event, session.ended_at or session.at)} ago{how})."
         yield from (f"- {line}" for line in left)
 
 
-def _age(event: Event, at: int) -> str:
+def _format_age(event: Event, at: int) -> str:
     ms = max(0, event.at - at)
     return format_duration(ms) if ms < 7_200_000 else f"{ms // 3_600_000} h"
 
@@ -134,16 +134,16 @@ def enqueue(state: State, event: Event, _settings: Settings) -> Iterator[Job]:
     if session is None:
         return
     yield from _find_process(session, event)
-    yield from read_exits.wanted(event)
-    yield from read_answers.wanted(event)
+    yield from read_exits.exit_jobs(event)
+    yield from read_answers.answer_jobs(event)
     yield from _end_work(session, event)
     if event.kind in TOOL_ENDS and session.tools % CALLS_BETWEEN_LOOKS == 0:
-        yield _job(READ_USAGE, session)
+        yield _session_job(READ_USAGE, session)
     if session.origin in LINKED_SOURCES and not session.parent and event.kind in ("session.started", "turn.ended"):
-        yield _job(LINK, session)
+        yield _session_job(LINK, session)
     turn = session.turn
     if turn and turn.origin == "recovery" and turn.first == event.seq:
-        yield _job(ADOPT, session)
+        yield _session_job(ADOPT, session)
 
 
 def _find_process(session: Session, event: Event) -> Iterator[Job]:
@@ -153,23 +153,23 @@ def _find_process(session: Session, event: Event) -> Iterator[Job]:
         return
     first = event.kind in NAMES_PROCESS or session.events == 1
     if first and (not session.process or session.process.pid != data.pid):
-        yield _job(FIND, session, pid=data.pid, start=data.pid_start)
+        yield _session_job(FIND, session, pid=data.pid, start=data.pid_start)
 
 
 def _end_work(session: Session, event: Event) -> Iterator[Job]:
     if event.kind == TurnAnswerRead.KIND and session.status == COMPLETED:
-        yield _job(SUMMARISE, session)
+        yield _session_job(SUMMARISE, session)
     if event.kind not in CLOSES_TURN:
         return
     if session.has_unprocessed_turns:
-        yield _job(PROCESS, session)
+        yield _session_job(PROCESS, session)
     if event.kind in SESSION_ENDS and session.status == COMPLETED:
-        yield _job(SUMMARISE, session)
+        yield _session_job(SUMMARISE, session)
         # An agent may write the last lines of its transcript after the hook that tells of the end. A job of its
         # own: the one that is waiting or running for the end of the turn may look too early.
         late = {"dedupe": f"{session.id}/late", "run_at": event.at + WRITTEN_LATE_MS}
-        yield msgspec.structs.replace(_job(PROCESS, session), **late)
+        yield msgspec.structs.replace(_session_job(PROCESS, session), **late)
 
 
-def _job(kind: str, session: Session, **payload: object) -> Job:
+def _session_job(kind: str, session: Session, **payload: object) -> Job:
     return Job(kind=kind, dedupe=session.id, payload={"session": session.id, **payload})

@@ -55,29 +55,29 @@ class Filters(msgspec.Struct, kw_only=True, frozen=True):
 def table(call: Call) -> dict[str, Any]:
     """One page of the sessions that fit, how many fit, and what there is to choose from."""
     filters = msgspec.convert(call.args, Filters, strict=False)
-    everything = list(_all(call.reader))
-    fitting = [session for session in everything if _fits(session, filters, call)]
-    ordered = _sorted(fitting, filters, call)
+    everything = list(_all_sessions(call.reader))
+    fitting = [session for session in everything if _matches_filters(session, filters, call)]
+    ordered = _sort_sessions(fitting, filters, call)
     limit = max(1, min(filters.limit, LARGEST_PAGE))
     page = ordered[max(0, filters.offset) : max(0, filters.offset) + limit]
     return {
         "sessions": [{**row_of(session, call), "model": session.model, "events": session.events} for session in page],
         "total": len(ordered), "all": len(everything), "offset": filters.offset, "limit": limit, "now": call.now,
-        "choices": _choices(everything),
+        "choices": _filter_choices(everything),
     }  # fmt: skip
 
 
 def agents(call: Call) -> dict[str, Any]:
     """Of each agent: how many sessions are on record, and when the last one did something."""
     by_agent: dict[str, dict[str, int]] = {}
-    for session in _all(call.reader):
+    for session in _all_sessions(call.reader):
         one = by_agent.setdefault(session.agent, {"sessions": 0, "last": 0})
         one["sessions"] += 1
         one["last"] = max(one["last"], session.at)
     return by_agent
 
 
-def _all(reader: Reader) -> Iterator[Session]:
+def _all_sessions(reader: Reader) -> Iterator[Session]:
     before: tuple[int, str] | None = None
     for _ in range(MOST_READ // READ_AT_ONCE):
         page = SESSION.list(reader, limit=READ_AT_ONCE, before=before)
@@ -88,7 +88,7 @@ def _all(reader: Reader) -> Iterator[Session]:
         before = (last.at, last.id)
 
 
-def _fits(session: Session, filters: Filters, call: Call) -> bool:
+def _matches_filters(session: Session, filters: Filters, call: Call) -> bool:
     return (
         (not filters.project or session.project == filters.project)
         and (not filters.agent or session.agent == filters.agent)
@@ -99,7 +99,7 @@ def _fits(session: Session, filters: Filters, call: Call) -> bool:
         and _has_text(session, filters.text.lower())
         and (not filters.state or shown_state(session, call.now, call.settings) == filters.state)
         and (not filters.min_cost or filters.costs.get(session.id, 0) >= filters.min_cost)
-        and (not filters.min_tokens or _tokens(session, call) >= filters.min_tokens)
+        and (not filters.min_tokens or _session_tokens(session, call) >= filters.min_tokens)
     )
 
 
@@ -112,11 +112,11 @@ def _has_text(session: Session, text_filter: str) -> bool:
     )
 
 
-def _tokens(session: Session, call: Call) -> int:
+def _session_tokens(session: Session, call: Call) -> int:
     return figures_of(session, call.reader, call.now, call.settings).spent.total_tokens or 0
 
 
-def _sorted(sessions: list[Session], filters: Filters, call: Call) -> list[Session]:
+def _sort_sessions(sessions: list[Session], filters: Filters, call: Call) -> list[Session]:
     """The largest and the latest first; names from A to Z. `reverse` turns it round."""
     by_name = filters.sort in ("project", "agent", "title")
     return sorted(sessions, key=_sort_key(filters, call), reverse=by_name == filters.reverse)
@@ -127,11 +127,11 @@ def _sort_key(filters: Filters, call: Call) -> Callable[[Session], Any]:
     if sort == "cost":
         return lambda session: filters.costs.get(session.id, 0)
     if sort == "tokens":
-        return lambda session: _tokens(session, call)
+        return lambda session: _session_tokens(session, call)
     return SORTS.get(sort, SORTS["last"])
 
 
-def _choices(sessions: list[Session]) -> dict[str, list[str]]:
+def _filter_choices(sessions: list[Session]) -> dict[str, list[str]]:
     def named(field: str, most: int = 200) -> list[str]:
         counted: dict[str, int] = {}
         for session in sessions:

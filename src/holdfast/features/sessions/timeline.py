@@ -224,18 +224,20 @@ def rows_of(
     A list without starts shows the denial of a call in a row of its own (`fold_denials` is False).
     """
     turns = turns or Turns(session, reader)
-    pairing = pair_calls(_around(session, page, reader, with_starts=not fold_denials))
+    pairing = pair_calls(_events_around_page(session, page, reader, with_starts=not fold_denials))
     later = _read_later(session, page, reader)
     shown = [e for e in page if e.seq not in pairing.folded or (not fold_denials and e.kind in DENIAL_KINDS)]
     numbers = _turn_numbers(shown, turns)
     return [
-        _row(event, n, session, pairing, later.get(event.seq))
+        _build_row(event, n, session, pairing, later.get(event.seq))
         for event, n in zip(shown, numbers, strict=True)
         if _is_shown(event, n, turns)
     ]
 
 
-def _around(session: Session, page: Sequence[Event], reader: Reader, *, with_starts: bool) -> Iterable[Event]:
+def _events_around_page(
+    session: Session, page: Sequence[Event], reader: Reader, *, with_starts: bool
+) -> Iterable[Event]:
     """The page, with as much before, in and after it as its calls need, in order."""
     if not any(event.kind in CALL_KINDS for event in page):
         return page
@@ -305,7 +307,7 @@ def _lane_of(data: Any, session: Session) -> tuple[str, str]:
     return lane or lane_type, lane_type or (known_lane.type if known_lane else "")
 
 
-def _row(event: Event, turn: int, session: Session, pairing: CallPairing, later: ReadLater | None) -> Row:
+def _build_row(event: Event, turn: int, session: Session, pairing: CallPairing, later: ReadLater | None) -> Row:
     data, (lane, lane_type) = event.data, _lane_of(event.data, session)
     row = Row(
         seq=event.seq, at=event.at, kind=event.kind, label=label_of(event), turn=turn, tool=event.tool, lane=lane,

@@ -7,7 +7,7 @@ import msgspec
 
 from holdfast.core.event import Event
 from holdfast.core.feature import Call
-from holdfast.core.ids import alias
+from holdfast.core.ids import session_alias
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.features.sessions import timeline
 from holdfast.features.sessions.figures import NOTHING_SPENT, Figures, figures_of
@@ -93,7 +93,7 @@ class SessionRow(msgspec.Struct, kw_only=True):
 def session_row(session: Session, figures: Figures) -> SessionRow:
     turn = session.turn
     return SessionRow(
-        id=session.id, alias=alias(session.id), agent=session.agent, project=session.project, branch=session.branch,
+        id=session.id, alias=session_alias(session.id), agent=session.agent, project=session.project, branch=session.branch,
         title=session.title, status=session.status, state=figures.state, reason=session.reason, detail=session.detail,
         started_at=session.started_at, at=session.at, since=session.since, ended_at=session.ended_at,
         restarts=session.restarts, parent=session.parent, parent_reason=session.parent_reason,
@@ -101,9 +101,9 @@ def session_row(session: Session, figures: Figures) -> SessionRow:
         failed=figures.failed, denied=figures.denied, edits=figures.edits, compactions=figures.compactions,
         open_gates=figures.open_gates, tokens=figures.spent.tokens, total_tokens=figures.spent.total_tokens,
         cost=figures.spent.cost, unpriced=figures.spent.unpriced, reported_cost=figures.spent.reported,
-        needs=_need(session) if figures.state == WAITING else None,
+        needs=_session_need(session) if figures.state == WAITING else None,
         turn_n=figures.turns, turn_at=turn.at if turn else 0, prompt=turn.prompt if turn else "",
-        doing=_doing(session), lanes_open=sum(1 for lane in session.lanes.values() if not lane.end),
+        doing=_current_activity(session), lanes_open=sum(1 for lane in session.lanes.values() if not lane.end),
         pid=session.process.pid if session.process else 0,
     )  # fmt: skip
 
@@ -113,31 +113,31 @@ def row_of(session: Session, call: Call) -> dict[str, Any]:
     return row
 
 
-def _need(session: Session) -> Need | None:
+def _session_need(session: Session) -> Need | None:
     if session.asks:
         ask = session.asks[0]
-        return Need(ask.what, _describe(ask), ask.at)
+        return Need(ask.what, _describe_call(ask), ask.at)
     turn = session.turn
     return Need(turn.how, turn.answer, session.since) if turn else None
 
 
-def _doing(session: Session) -> str:
+def _current_activity(session: Session) -> str:
     running = list(session.running.values())
-    return _describe(running[-1]) if running else ""
+    return _describe_call(running[-1]) if running else ""
 
 
-def _describe(call: Ask | RunningCall) -> str:
+def _describe_call(call: Ask | RunningCall) -> str:
     return f"{call.tool}: {call.about}" if call.tool and call.about else call.tool or call.about
 
 
 # ── lists ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def sessions(call: Call) -> dict[str, Any]:
+def list_sessions(call: Call) -> dict[str, Any]:
     """A page, the latest activity first. `next` is the `before` of the following one."""
     args = call.args
-    limit, before = _limit(call, 50), args.get("before")
-    page = _listed(
+    limit, before = _page_limit(call, 50), args.get("before")
+    page = _newest_sessions(
         call.reader,
         ("",) if args.get("all") else LIVE,
         project=str(args.get("project") or ""),
@@ -149,23 +149,25 @@ def sessions(call: Call) -> dict[str, Any]:
     return {"sessions": rows, "next": [last.at, last.id] if last else None, "now": call.now}
 
 
-def _limit(call: Call, default: int, name: str = "limit") -> int:
+def _page_limit(call: Call, default: int, name: str = "limit") -> int:
     return max(1, min(int(call.args.get(name) or default), LONGEST_PAGE))
 
 
-def _listed(reader: Reader, statuses: tuple[str, ...], limit: int, **only: Any) -> list[Session]:
+def _newest_sessions(reader: Reader, statuses: tuple[str, ...], limit: int, **only: Any) -> list[Session]:
     """The newest of several statuses: each is a page of its own, merged."""
     docs = [doc for status in statuses for _, doc in SESSION.list(reader, status=status, limit=limit, **only)]
     return sorted(docs, key=lambda session: (session.at, session.id), reverse=True)[:limit]
 
 
-def who(call: Call) -> dict[str, Any]:
+def list_live_sessions(call: Call) -> dict[str, Any]:
     """Every live session, those that need the user first, the longest waiting of them on top."""
-    rows = sorted((row_of(session, call) for session in _listed(call.reader, LIVE, MAX_LIVE)), key=_urgency)
+    rows = sorted(
+        (row_of(session, call) for session in _newest_sessions(call.reader, LIVE, MAX_LIVE)), key=_urgency_key
+    )
     return {"sessions": rows, "waiting": sum(1 for row in rows if row["needs"]), "now": call.now}
 
 
-def _urgency(row: dict[str, Any]) -> tuple[int, int]:
+def _urgency_key(row: dict[str, Any]) -> tuple[int, int]:
     if row["needs"]:
         return URGENCY.get(row["needs"]["what"], OTHER_NEED), row["needs"]["since"]
     return (WORKING_ORDER if row["state"] == "working" else QUIET_ORDER), -row["at"]
@@ -174,19 +176,19 @@ def _urgency(row: dict[str, Any]) -> tuple[int, int]:
 # ── one session ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def find(call: Call) -> dict[str, str]:
+def resolve_session_id(call: Call) -> dict[str, str]:
     """The full id of the session that a person means by its beginning or its alias."""
     return {"id": wanted_session(call).id}
 
 
-def session(call: Call) -> dict[str, Any]:
+def show_session(call: Call) -> dict[str, Any]:
     """One session whole: its facts, what it came to (unless it is asked `brief`), its latest turns."""
     doc = wanted_session(call)
     figures = figures_of(doc, call.reader, call.now, call.settings)
-    turns = Turns(doc, call.reader).latest(_limit(call, 10, "turns"))
+    turns = Turns(doc, call.reader).latest(_page_limit(call, 10, "turns"))
     return {
         **to_plain(session_row(doc, figures)),
-        **_details(doc),
+        **_session_details(doc),
         "summary": None if call.args.get("brief") else summary_view(doc, call.reader, figures),
         "turns": [turn_row(turn, figures) for turn in turns],
         "now": call.now,
@@ -202,7 +204,7 @@ def turn_row(turn: Turn, figures: Figures) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _details(doc: Session) -> dict[str, Any]:
+def _session_details(doc: Session) -> dict[str, Any]:
     return {
         "cwd": doc.cwd, "transcript": doc.transcript, "model": doc.model, "origin": doc.origin,
         "source": doc.source, "lanes": to_plain(doc.lanes), "lanes_seen": doc.lanes_seen,
@@ -243,7 +245,7 @@ MAX_TURNS, MAX_DECISIONS = 400, 400
 def timeline_page(call: Call) -> dict[str, Any]:
     """A page from the end (or before `before`), oldest first. `next` is the `before` of the page before it."""
     doc = wanted_session(call)
-    limit, before = _limit(call, 100), int(call.args.get("before") or 0)
+    limit, before = _page_limit(call, 100), int(call.args.get("before") or 0)
     query = EventQuery(session=doc.id, kinds=timeline.SHOWN_KINDS, before=before, limit=limit, newest=True)
     page = call.reader.events(query)
     return {
@@ -261,16 +263,16 @@ def _plain_row(row: timeline.Row) -> dict[str, Any]:
     return plain
 
 
-def rows(call: Call) -> dict[str, Any]:
+def timeline_rows(call: Call) -> dict[str, Any]:
     """From event `start` on, or before `before`, or the last ones; with `q`, only those with this text in them."""
     doc, args = wanted_session(call), call.args
     start, before = int(args.get("start") or 0), int(args.get("before") or 0)
     query = EventQuery(
         session=doc.id, kinds=filtered_kinds(call), after=max(0, start - 1), before=before,
-        limit=_limit(call, MARK_EVERY), newest=not start,
+        limit=_page_limit(call, MARK_EVERY), newest=not start,
     )  # fmt: skip
     text = str(args.get("q") or "").strip()
-    page, older = _matching(call.reader, query, text) if text else _page(call.reader, query)
+    page, older = _search_events(call.reader, query, text) if text else _event_page(call.reader, query)
     return {"rows": _rows_with_turns(doc, page, call.reader), "older": older, "now": call.now}
 
 
@@ -279,12 +281,12 @@ def filtered_kinds(call: Call) -> tuple[str, ...]:
     return ROW_FILTERS.get(str(call.args.get("only") or ""), ROW_KINDS)
 
 
-def _page(reader: Reader, query: EventQuery) -> tuple[list[Event], int]:
+def _event_page(reader: Reader, query: EventQuery) -> tuple[list[Event], int]:
     page = reader.events(query)
     return page, page[0].seq if len(page) == query.limit else 0
 
 
-def _matching(reader: Reader, query: EventQuery, text: str) -> tuple[list[Event], int]:
+def _search_events(reader: Reader, query: EventQuery, text: str) -> tuple[list[Event], int]:
     """Newest first, so many at a go; the number says where to look on."""
     needle, matches, looked, before = text.casefold(), list[Event](), 0, query.before
     while len(matches) < query.limit and looked < SEARCHED_AT_ONCE:
@@ -327,7 +329,7 @@ def _within_project(doc: Session, text: str) -> str:
     return text
 
 
-def marks(call: Call) -> dict[str, Any]:
+def row_marks(call: Call) -> dict[str, Any]:
     """The number of every two-hundredth row, and how many rows there are: what a scroll bar needs."""
     query = EventQuery(session=wanted_session(call).id, kinds=filtered_kinds(call))
     seqs = call.reader.marks(query, MARK_EVERY)
@@ -337,7 +339,7 @@ def marks(call: Call) -> dict[str, Any]:
     return {"marks": seqs, "every": MARK_EVERY, "total": total, "last": rest[-1].seq if rest else 0}
 
 
-def overview(call: Call) -> dict[str, Any]:
+def session_overview(call: Call) -> dict[str, Any]:
     """The whole session at a glance: its latest turns and lanes, and where something was refused or injected."""
     doc = wanted_session(call)
     query = EventQuery(session=doc.id, kinds=("decision.made",), newest=True, limit=MAX_DECISIONS)
@@ -360,7 +362,7 @@ def overview(call: Call) -> dict[str, Any]:
 DETAILED_DAYS = 30
 
 
-def activity(call: Call) -> dict[str, Any]:
+def daily_activity(call: Call) -> dict[str, Any]:
     """A sum per day for so many days, and for the last ones who did it where."""
     today = date.fromisoformat(local_day(call.now))
     days = [today - timedelta(n) for n in range(max(1, min(int(call.args.get("days") or 371), 730)))][::-1]

@@ -43,7 +43,7 @@ class Item(msgspec.Struct, kw_only=True):
     payload: dict[str, Any] = {}
 
 
-def join(call: Call) -> CommandResult:
+def join_team(call: Call) -> CommandResult:
     """Noted once the server has taken this machine in."""
     _need_person(call, "joining a team")
     joined = msgspec.convert(dict(call.args), TeamJoined, strict=False)
@@ -51,14 +51,14 @@ def join(call: Call) -> CommandResult:
     return CommandResult((own_event(joined, call.now),), answer={"joined": joined.tenant})
 
 
-def leave(call: Call) -> CommandResult:
+def leave_team(call: Call) -> CommandResult:
     """It loosens: team rules no longer count. So only a person may."""
     _need_person(call, "leaving a team")
     Markers.forget()
     return CommandResult((own_event(TeamLeft(), call.now),), answer={"left": True})
 
 
-def authorise(call: Call) -> CommandResult:
+def authorise_person(call: Call) -> CommandResult:
     """For what the command line asks of the server and what only a person may."""
     _need_person(call, str(call.args.get("act") or "this"))
     return CommandResult(answer={"person": True})
@@ -70,7 +70,7 @@ def _need_person(call: Call, act: str) -> None:
         raise CommandRefused(f"{act} is a person's to do: {who.why}", fix="Run it in a terminal of your own.")
 
 
-def locate(call: Call) -> CommandResult:
+def record_local_projects(call: Call) -> CommandResult:
     """The identities of local projects, as the forwarder found them."""
     events = []
     for path, fields in list(dict(call.args.get("projects") or {}).items())[:MOST_PROJECTS]:
@@ -79,7 +79,7 @@ def locate(call: Call) -> CommandResult:
     return CommandResult(tuple(events), answer={"known": len(events)})
 
 
-def receive(call: Call) -> CommandResult:
+def receive_feed_items(call: Call) -> CommandResult:
     """Items of the feed become events. An item that came before is the same event, under the same key."""
     items = msgspec.convert(list(call.args.get("items") or ())[:MOST_ITEMS], list[Item])
     tenant = (MEMBERSHIP.load(call.reader, THE_TEAM) or Membership()).tenant
@@ -164,5 +164,11 @@ def show_status(call: Call) -> dict[str, Any]:
     }  # fmt: skip
 
 
-COMMANDS = {"join": join, "leave": leave, "authorise": authorise, "locate": locate, "receive": receive}
+COMMANDS = {
+    "join": join_team,
+    "leave": leave_team,
+    "authorise": authorise_person,
+    "locate": record_local_projects,
+    "receive": receive_feed_items,
+}
 VIEWS = {"status": show_status}

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.core.decision import Context, Decision, deny, merge
+from holdfast.core.decision import Context, Decision, deny_decision, merge_decisions
 from holdfast.core.event import Event, derived_event
 from holdfast.core.feature import Settings, State
 from holdfast.core.globs import any_matches
-from holdfast.core.ids import bounded
+from holdfast.core.ids import bounded_name
 from holdfast.core.kinds import ToolPayload
 from holdfast.core.kinds.team_events import TeamBudgetsShown, TeamHandoverTold, TeamRulesShown
 from holdfast.core.text import sanitise_line
@@ -70,14 +70,14 @@ def decide(state: State, event: Event, _settings: Settings) -> Decision | None:
     decisions = [_show_rules(state, event), _show_budgets(state, event)]
     if event.kind == "session.started":
         decisions += [_tell_handovers(state, event), _tell_leases(state, event)]
-    return merge(decisions)
+    return merge_decisions(decisions)
 
 
 def derive(state: State, event: Event, _settings: Settings) -> Iterable[Event]:
     """That something was shown is on record, so that it is shown once."""
     if event.kind not in NEWS_KINDS or not is_joined():
         return
-    rules = [name for name, rule in _rules(state).items() if not rule.shown_by]
+    rules = [name for name, rule in _team_rules(state).items() if not rule.shown_by]
     if rules:
         yield derived_event(event, TeamRulesShown(names=rules, by=event.key))
     budgets = [one.item for one in _membership(state).budgets if not one.shown_by]
@@ -102,14 +102,14 @@ def _refuse_leased(state: State, event: Event) -> Decision | None:
     for name, lease in foreign.items():
         for path in data.written or data.paths:
             if any_matches(tuple(lease.paths), path, root):
-                return deny(_refusal(name, lease, path.removeprefix(f"{root}/")))
+                return deny_decision(_refusal_text(name, lease, path.removeprefix(f"{root}/")))
     return None
 
 
-def _refusal(name: str, lease: KnownLease, path: str) -> str:
+def _refusal_text(name: str, lease: KnownLease, path: str) -> str:
     who = sanitise_line(lease.person, 80)
     what = f"{path} is covered by the team lease {sanitise_line(name, 80)}, held by {who} on another machine."
-    return f"{what} {_why(lease)}Work on something else, or ask them to release it."
+    return f"{what} {_lease_reason_text(lease)}Work on something else, or ask them to release it."
 
 
 def _foreign_leases(shared: SharedState, at: int) -> dict[str, KnownLease]:
@@ -121,13 +121,13 @@ def _tell_leases(state: State, event: Event) -> Decision | None:
     shared = _shared_state(state, event)
     foreign = _foreign_leases(shared[1], event.at) if shared else {}
     lines = [
-        f"- {name}: held by {one.person}, {', '.join(one.paths) or 'no paths'}. {_why(one)}"
+        f"- {name}: held by {one.person}, {', '.join(one.paths) or 'no paths'}. {_lease_reason_text(one)}"
         for name, one in foreign.items()
     ]
-    return _told("team.leases", "Team leases held by others:", lines, 60)
+    return _context_decision("team.leases", "Team leases held by others:", lines, 60)
 
 
-def _why(lease: KnownLease) -> str:
+def _lease_reason_text(lease: KnownLease) -> str:
     return f"They say: {sanitise_line(lease.why, 200)}. " if lease.why else ""
 
 
@@ -135,7 +135,7 @@ def _why(lease: KnownLease) -> str:
 
 
 def _show_rules(state: State, event: Event) -> Decision | None:
-    new = {name: rule for name, rule in _rules(state).items() if rule.shown_by in ("", event.key)}
+    new = {name: rule for name, rule in _team_rules(state).items() if rule.shown_by in ("", event.key)}
     return Decision(notices=tuple(rule_text(name, rule) for name, rule in new.items())) if new else None
 
 
@@ -157,23 +157,23 @@ def rule_text(name: str, rule: TeamRule) -> str:
 def _tell_handovers(state: State, event: Event) -> Decision | None:
     shared = _shared_state(state, event)
     waiting = [one for one in shared[1].handovers if one.told in ("", event.session)] if shared else []
-    return _told(
-        "team.handover", "Work was handed over to your user:", [_handover(o) for o in waiting[-MOST_TOLD:]], 80
+    return _context_decision(
+        "team.handover", "Work was handed over to your user:", [_handover_text(o) for o in waiting[-MOST_TOLD:]], 80
     )
 
 
-def _handover(one: Handover) -> str:
+def _handover_text(one: Handover) -> str:
     return f"From {one.by}:\n{one.text}"
 
 
-def _told(source: str, title: str, lines: list[str], weight: int) -> Decision | None:
+def _context_decision(source: str, title: str, lines: list[str], weight: int) -> Decision | None:
     return Decision(contexts=(Context(source, "\n".join([title, *lines]), weight),)) if lines else None
 
 
 # ── documents ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _rules(state: State) -> dict[str, TeamRule]:
+def _team_rules(state: State) -> dict[str, TeamRule]:
     return _membership(state).rules
 
 
@@ -183,11 +183,11 @@ def _membership(state: State) -> Membership:
 
 def _shared_state(state: State, event: Event) -> tuple[str, SharedState] | None:
     """The identity of the event's project and what the team shares about it."""
-    project = LOCAL_PROJECT.get(state, _key(event.project)) if event.project else None
-    shared = SHARED.get(state, bounded(project.id)) if project and project.id else None
+    project = LOCAL_PROJECT.get(state, _path_key(event.project)) if event.project else None
+    shared = SHARED.get(state, bounded_name(project.id)) if project and project.id else None
     return (project.id, shared) if project and shared else None
 
 
 @lru_cache(500)
-def _key(path: str) -> str:
-    return bounded(path)
+def _path_key(path: str) -> str:
+    return bounded_name(path)

@@ -6,7 +6,7 @@ import msgspec
 
 from holdfast.core.document import DocumentType
 from holdfast.core.event import Event
-from holdfast.core.ids import bounded
+from holdfast.core.ids import bounded_name
 from holdfast.core.kinds import TEAM_KINDS, JsonObject
 from holdfast.core.kinds.team_events import (
     TeamBudgetReached,
@@ -111,9 +111,9 @@ def keys(event: Event) -> Iterable[Ref]:
     if isinstance(data, _OF_MEMBERSHIP):
         return (MEMBERSHIP.ref(THE_TEAM),)
     if isinstance(data, TeamProjectPayload | TeamHandoverTold):
-        return (SHARED.ref(bounded(data.project_id)),)
+        return (SHARED.ref(bounded_name(data.project_id)),)
     if isinstance(data, TeamProjectKnown):
-        return (LOCAL_PROJECT.ref(bounded(event.project)),)
+        return (LOCAL_PROJECT.ref(bounded_name(event.project)),)
     return ()
 
 

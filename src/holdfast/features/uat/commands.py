@@ -13,11 +13,11 @@ from holdfast.core.ids import delivery_key
 from holdfast.core.kinds.uat_events import Plan
 from holdfast.features.uat import derive, files, lookup, run, runner_reports, scenario, scenario_plan
 from holdfast.features.uat import run as patch
-from holdfast.features.uat.files import load
+from holdfast.features.uat.files import load_record
 from holdfast.features.uat.jobs.requests import done_key
-from holdfast.features.uat.jobs.scan import catalogue
+from holdfast.features.uat.jobs.scan import load_catalogue
 from holdfast.features.uat.report import FORMATS
-from holdfast.features.uat.results import bounded
+from holdfast.features.uat.results import bound_value
 from holdfast.features.uat.settings import (
     FAILED,
     LARGEST_OVERLAY,
@@ -25,34 +25,34 @@ from holdfast.features.uat.settings import (
     LONGEST_NAME,
     PASSED,
     SETTABLE,
-    line,
+    clean_line,
     run_id,
 )
 from holdfast.features.uat.state import NO_PLAN, PLANS, RUNS, Run
 from holdfast.features.uat.trace_report import parse_trace
-from holdfast.features.uat.views import brief
+from holdfast.features.uat.views import run_summary
 
 
-def _event(command_call: Call, doc: Run, kind: str, **data: Any) -> Event:
+def _run_event(command_call: Call, doc: Run, kind: str, **data: Any) -> Event:
     return Event(
         key=delivery_key(command_call.now), kind=kind, at=command_call.now, session=doc.session, project=doc.project,
         data={"uat": doc.id, **data},
     )  # fmt: skip
 
 
-def _shown(run: str) -> Any:
+def _answer_with_run(run: str) -> Any:
     """The answer of most commands: the run as it is now."""
-    return lambda reader: brief(RUNS.load(reader, run))
+    return lambda reader: run_summary(RUNS.load(reader, run))
 
 
-def start(call: Call) -> CommandResult:
+def start_run(call: Call) -> CommandResult:
     """S3-15. The scenario is read from disk now, so that a file saved a moment ago counts."""
-    session, settings = lookup.session(call), lookup.settings(call)
+    session, settings = lookup.session_of_call(call), lookup.settings_of_call(call)
     name = str(call.args.get("scenario") or "")
-    plan = _ad_hoc(name) if call.args.get("ad_hoc") else _scenario(call, name)
+    plan = _ad_hoc(name) if call.args.get("ad_hoc") else _find_scenario_plan(call, name)
     key = delivery_key(call.now)
     confidence = call.args.get("confidence")
-    data = derive.started(
+    data = derive.run_start_data(
         plan, settings, call.project,
         message=str(call.args.get("message") or ""), auto=bool(call.args.get("auto")), reasons=["by command"],
         confidence=min(100, max(0, confidence)) if isinstance(confidence, int) else 100,
@@ -61,57 +61,59 @@ def start(call: Call) -> CommandResult:
     event = Event(
         key=key, kind="uat.started", at=call.now, session=session, project=call.project, data={"uat": new, **data}
     )
-    return CommandResult((event,), answer=_shown(new))
+    return CommandResult((event,), answer=_answer_with_run(new))
 
 
-def _scenario(call: Call, name: str) -> Plan:
-    folder = lookup.places(call).scenarios
-    plans, mistakes = catalogue(folder)
+def _find_scenario_plan(call: Call, name: str) -> Plan:
+    folder = lookup.places_of_call(call).scenarios
+    plans, mistakes = load_catalogue(folder)
     if name in plans:
         return plans[name]
     wrong = [str(m) for m in mistakes if f"/{name}." in m.file]
     if wrong:
         raise CommandRefused(f"the scenario {name!r} has mistakes: {wrong[0]}", fix="See: holdfast uat validate")
     hint = f"Known: {', '.join(plans)}." if plans else "Write a first one with: holdfast uat init NAME"
-    raise CommandRefused(f"there is no scenario {line(name, 80)!r}", where=str(folder), fix=hint)
+    raise CommandRefused(f"there is no scenario {clean_line(name, 80)!r}", where=str(folder), fix=hint)
 
 
 def _ad_hoc(name: str) -> Plan:
     if not name:
         raise CommandRefused("a run needs a name")
-    return Plan(name=line(name, LONGEST_NAME))
+    return Plan(name=clean_line(name, LONGEST_NAME))
 
 
-def step(call: Call) -> CommandResult:
+def set_step_status(call: Call) -> CommandResult:
     """S3-17 update_scenario_progress."""
-    doc = lookup.active(call)
-    number, status = _number(call.args.get("step")), str(call.args.get("status") or "")
+    doc = lookup.require_active_run(call)
+    number, status = _step_number(call.args.get("step")), str(call.args.get("status") or "")
     if status not in SETTABLE:
         raise CommandRefused(f"a step cannot be {status!r}", fix=f"It can be: {', '.join(SETTABLE)}.")
     if not 1 <= number <= len(doc.steps):
         raise CommandRefused(f"there is no step {number}; this run has {len(doc.steps)}")
-    return CommandResult((_event(call, doc, "uat.step", step=number, status=status),), answer=_shown(doc.id))
+    return CommandResult(
+        (_run_event(call, doc, "uat.step", step=number, status=status),), answer=_answer_with_run(doc.id)
+    )
 
 
-def _number(value: Any) -> int:
+def _step_number(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise CommandRefused(f"a step is named by its number, not by {line(value, 40)!r}")
+        raise CommandRefused(f"a step is named by its number, not by {clean_line(value, 40)!r}")
     return value
 
 
-def assert_(call: Call) -> CommandResult:
-    doc, result = lookup.active(call), str(call.args.get("result") or "")
+def record_assertion(call: Call) -> CommandResult:
+    doc, result = lookup.require_active_run(call), str(call.args.get("result") or "")
     if result not in (PASSED, FAILED):
-        raise CommandRefused(f"an assertion has {PASSED} or {FAILED}, not {line(result, 40)!r}")
-    description = line(call.args.get("description"), 300)
+        raise CommandRefused(f"an assertion has {PASSED} or {FAILED}, not {clean_line(result, 40)!r}")
+    description = clean_line(call.args.get("description"), 300)
     if not description:
         raise CommandRefused("an assertion needs a description")
-    facts = {n: line(call.args[n], 300) for n in ("expected", "actual") if call.args.get(n)}
+    facts = {n: clean_line(call.args[n], 300) for n in ("expected", "actual") if call.args.get(n)}
     number = call.args.get("step")
     at = {"step": _in_range(doc, number)} if number is not None else {"step": doc.current}
     at |= _same_assertion(call, doc, description)
-    event = _event(call, doc, "uat.asserted", description=description, result=result, **facts, **at)
-    return CommandResult((event,), answer=_shown(doc.id))
+    event = _run_event(call, doc, "uat.asserted", description=description, result=result, **facts, **at)
+    return CommandResult((event,), answer=_answer_with_run(doc.id))
 
 
 def _same_assertion(call: Call, doc: Run, description: str) -> dict[str, int]:
@@ -122,76 +124,78 @@ def _same_assertion(call: Call, doc: Run, description: str) -> dict[str, int]:
 
 
 def _in_range(doc: Run, value: Any) -> int:
-    number = _number(value)
+    number = _step_number(value)
     if not 0 <= number <= len(doc.steps):
         raise CommandRefused(f"there is no step {number}; this run has {len(doc.steps)}")
     return number
 
 
-def check(call: Call) -> CommandResult:
+def record_health_check(call: Call) -> CommandResult:
     """S3-7: a health check somebody else made."""
-    doc, result = lookup.active(call), str(call.args.get("result") or "success")
+    doc, result = lookup.require_active_run(call), str(call.args.get("result") or "success")
     if result not in ("success", "failure"):
-        raise CommandRefused(f"a health check is success or failure, not {line(result, 40)!r}")
-    data = {"type": line(call.args.get("type") or "page_load", 100), "result": result, "step": doc.current}
-    event = _event(call, doc, "uat.checked", **data, data=bounded(call.args.get("data") or {}))
-    return CommandResult((event,), answer=_shown(doc.id))
+        raise CommandRefused(f"a health check is success or failure, not {clean_line(result, 40)!r}")
+    data = {"type": clean_line(call.args.get("type") or "page_load", 100), "result": result, "step": doc.current}
+    event = _run_event(call, doc, "uat.checked", **data, data=bound_value(call.args.get("data") or {}))
+    return CommandResult((event,), answer=_answer_with_run(doc.id))
 
 
 def tool_call(call: Call) -> CommandResult:
     """S3-17 add_tool_call: for tools whose hooks do not reach Holdfast."""
-    doc, reported = lookup.active(call), call.args.get("call")
+    doc, reported = lookup.require_active_run(call), call.args.get("call")
     if not isinstance(reported, Mapping) or not isinstance(reported.get("toolName"), str):
         raise CommandRefused("a tool call is an object with at least `toolName`")
     number, ms = reported.get("stepNumber"), reported.get("executionTime")
     data = {
-        "tool": line(reported["toolName"], 200),
+        "tool": clean_line(reported["toolName"], 200),
         "step": _in_range(doc, number) if number is not None else None,
-        "parameters": bounded(reported.get("parameters") or {}),
-        "result": bounded(reported.get("result") or {}),
+        "parameters": bound_value(reported.get("parameters") or {}),
+        "result": bound_value(reported.get("result") or {}),
         "ms": max(0, int(ms)) if isinstance(ms, int | float) and not isinstance(ms, bool) else 0,
         "ok": reported.get("success") is not False,
-        "error": "" if reported.get("success") is not False else line(reported.get("error") or "failed", 300),
+        "error": "" if reported.get("success") is not False else clean_line(reported.get("error") or "failed", 300),
     }
-    return CommandResult((_event(call, doc, "uat.told", call=data),), answer=_shown(doc.id))
+    return CommandResult((_run_event(call, doc, "uat.told", call=data),), answer=_answer_with_run(doc.id))
 
 
-def signal(call: Call) -> CommandResult:
+def leave_signal(call: Call) -> CommandResult:
     """S3-22: one hook leaves another a message."""
-    doc, name = lookup.active(call), str(call.args.get("signal") or "")
+    doc, name = lookup.require_active_run(call), str(call.args.get("signal") or "")
     data = call.args.get("data")
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
         raise CommandRefused(f"a signal needs a name of at most {LONGEST_NAME} printable characters")
     if len(msgspec.json.encode(data)) > LARGEST_SIGNAL:
         raise CommandRefused(f"a signal carries at most {LARGEST_SIGNAL} bytes")
-    return CommandResult((_event(call, doc, "uat.signal", name=name, data=data),), answer=_shown(doc.id))
+    return CommandResult((_run_event(call, doc, "uat.signal", name=name, data=data),), answer=_answer_with_run(doc.id))
 
 
-def update(call: Call) -> CommandResult:
+def update_run(call: Call) -> CommandResult:
     """S3-16, S3-25: one or several patches, merged into one write."""
-    doc, patches = lookup.active(call), call.args.get("patches")
+    doc, patches = lookup.require_active_run(call), call.args.get("patches")
     if not isinstance(patches, list) or not patches or not all(isinstance(p, Mapping) for p in patches):
         raise CommandRefused("an update is one JSON object or several")
-    accepted, added, ignored = patch.split(patch.merged_all(patches))
-    if patch.size(patch.merged(doc.overlay, accepted)) > LARGEST_OVERLAY:
+    accepted, added, ignored = patch.split_patch(patch.merged_all(patches))
+    if patch.encoded_size(patch.merge_objects(doc.overlay, accepted)) > LARGEST_OVERLAY:
         raise CommandRefused(f"more than {LARGEST_OVERLAY} bytes cannot be merged into a run")
-    events = [_event(call, doc, "uat.patched", patch=accepted)] if accepted else []
+    events = [_run_event(call, doc, "uat.patched", patch=accepted)] if accepted else []
     for path, entries in _new_entries(call, doc, added).items():
-        events += _added(call, doc, patch.ADDED[path], entries)
+        events += _events_of_entries(call, doc, patch.ADDED[path], entries)
     if "session.status" in ignored and _says_over(patches):
         ignored.remove("session.status")
         after = doc
         for event in events:
-            after = run.reduced(after, event) or after
-        events += _ending(call, after, "by-hand")
-    return CommandResult(tuple(events), answer=lambda reader: {**brief(RUNS.load(reader, doc.id)), "ignored": ignored})
+            after = run.reduce_run(after, event) or after
+        events += _ending_events(call, after, "by-hand")
+    return CommandResult(
+        tuple(events), answer=lambda reader: {**run_summary(RUNS.load(reader, doc.id)), "ignored": ignored}
+    )
 
 
 def _new_entries(call: Call, doc: Run, added: dict[patch.Path, list[Any]]) -> dict[patch.Path, list[Any]]:
     """Who writes a whole state back repeats what is in it already."""
     if not added:
         return {}
-    document = files.document(load(call.reader, doc.id))
+    document = files.build_run_document(load_record(call.reader, doc.id))
     return {
         (part, name): [e for e in entries if e not in document[part][name]] for (part, name), entries in added.items()
     }
@@ -202,63 +206,67 @@ def _says_over(patches: Iterable[Mapping[str, Any]]) -> bool:
     return isinstance(session, Mapping) and session.get("status") == "completed"
 
 
-def _added(call: Call, doc: Run, what: str, entries: list[Any]) -> Iterable[Event]:
+def _events_of_entries(call: Call, doc: Run, what: str, entries: list[Any]) -> Iterable[Event]:
     """An entry is an object, or just its words."""
     for entry in entries[:100]:
         facts = entry if isinstance(entry, Mapping) else {"message": entry}
-        words = line(facts.get("message") or facts.get("description") or facts.get("error") or facts, 300)
+        words = clean_line(facts.get("message") or facts.get("description") or facts.get("error") or facts, 300)
         if what in ("error", "warning"):
-            kind = line(facts.get("type") or "note", 50)
-            yield _event(call, doc, "uat.problem", level=what, type=kind, message=words, step=doc.current)
+            kind = clean_line(facts.get("type") or "note", 50)
+            yield _run_event(call, doc, "uat.problem", level=what, type=kind, message=words, step=doc.current)
         elif what == "check":
-            check_fields = {"type": line(facts.get("type"), 100), "data": bounded(facts.get("data") or {})}
+            check_fields = {"type": clean_line(facts.get("type"), 100), "data": bound_value(facts.get("data") or {})}
             good = "success" if facts.get("result") == "success" else "failure"
-            yield _event(call, doc, "uat.checked", result=good, step=doc.current, **check_fields)
+            yield _run_event(call, doc, "uat.checked", result=good, step=doc.current, **check_fields)
         else:
             if facts.get("result") not in (PASSED, FAILED, True, False):
                 continue
             good = PASSED if facts.get("result") in (PASSED, True) else FAILED
-            yield _event(call, doc, "uat.asserted", description=words, result=good, step=doc.current)
+            yield _run_event(call, doc, "uat.asserted", description=words, result=good, step=doc.current)
 
 
-def end(call: Call) -> CommandResult:
+def end_run(call: Call) -> CommandResult:
     """S3-19 cleanup_session."""
-    doc = lookup.active(call)
-    reason = line(call.args.get("reason") or "by-hand", 100)
-    return CommandResult(tuple(_ending(call, doc, reason)), answer=_shown(doc.id))
+    doc = lookup.require_active_run(call)
+    reason = clean_line(call.args.get("reason") or "by-hand", 100)
+    return CommandResult(tuple(_ending_events(call, doc, reason)), answer=_answer_with_run(doc.id))
 
 
-def _ending(call: Call, doc: Run, reason: str) -> Iterable[Event]:
+def _ending_events(call: Call, doc: Run, reason: str) -> Iterable[Event]:
     def make(kind: str, **data: Any) -> Event:
-        return _event(call, doc, kind, **{name: value for name, value in data.items() if name != "uat"})
+        return _run_event(call, doc, kind, **{name: value for name, value in data.items() if name != "uat"})
 
-    return derive.ending(doc, call.now, reason, make)
+    return derive.run_ending_events(doc, call.now, reason, make)
 
 
 def import_results(call: Call) -> CommandResult:
     """A test runner's report, as one run or several."""
     path = Path(str(call.args.get("path") or ""))
     if not path.is_absolute() or not path.is_file():
-        raise CommandRefused(f"there is no file {line(path, 300)}", fix="Name a JSON or JUnit report, or a trace.zip.")
+        raise CommandRefused(
+            f"there is no file {clean_line(path, 300)}", fix="Name a JSON or JUnit report, or a trace.zip."
+        )
     if path.stat().st_size > runner_reports.LARGEST_REPORT:
         raise CommandRefused(f"{path} is larger than {runner_reports.LARGEST_REPORT >> 20} MB")
     name = str(call.args.get("scenario") or path.stem)
     is_trace = path.suffix == ".zip"
     reports = [parse_trace(path, name)] if is_trace else runner_reports.parse_report(path.read_bytes(), name)
-    made = [_imported(call, runner_reports.add_artifacts(report, path.parent), path) for report in reports]
+    made = [_imported_events(call, runner_reports.add_artifacts(report, path.parent), path) for report in reports]
     ids = [events[0].data.uat for events in made]
     events = tuple(event for one in made for event in one)
-    return CommandResult(events, answer=lambda reader: {"runs": [brief(RUNS.load(reader, one)) for one in ids]})
+    return CommandResult(events, answer=lambda reader: {"runs": [run_summary(RUNS.load(reader, one)) for one in ids]})
 
 
-def _imported(call: Call, report: runner_reports.TestReport, path: Path) -> list[Event]:
+def _imported_events(call: Call, report: runner_reports.TestReport, path: Path) -> list[Event]:
     key = delivery_key(call.now)
     start = call.now - sum(attempt.ms for case in report.cases for attempt in case.attempts)
     facts = {"reasons": [f"imported from {path.name}"], "confidence": 100, "source": report.runner}
-    data = derive.started(runner_reports.plan_of_report(report), lookup.settings(call), call.project, **facts)
+    data = derive.run_start_data(
+        runner_reports.plan_of_report(report), lookup.settings_of_call(call), call.project, **facts
+    )
     data["uat"] = new = run_id(start, key)
     events = [Event(key=key, kind="uat.started", at=start, project=call.project, data=data)]
-    doc = run.begun(events[0])
+    doc = run.new_run(events[0])
 
     def make(kind: str, at: int = call.now, **fields: Any) -> Event:
         named = {**fields, "uat": new, "cwd": str(path.parent)}
@@ -266,14 +274,14 @@ def _imported(call: Call, report: runner_reports.TestReport, path: Path) -> list
 
     for kind, at, fields in runner_reports.run_events(report, start):
         events.append(make(kind, at, **fields))
-        doc = run.reduced(doc, events[-1]) or doc
-    return [*events, *derive.ending(doc, call.now, "import", make)]
+        doc = run.reduce_run(doc, events[-1]) or doc
+    return [*events, *derive.run_ending_events(doc, call.now, "import", make)]
 
 
 # ── what a job does afterwards; `done` is the key of the event that will say so ────────────────────────────────────
 
 
-def _asked(call: Call, what: str, doc: Run | None = None, **data: Any) -> CommandResult:
+def _request_job(call: Call, what: str, doc: Run | None = None, **data: Any) -> CommandResult:
     key, project = delivery_key(call.now), doc.project if doc else call.project
     named = {"uat": doc.id} if doc else {}
     event = Event(
@@ -283,61 +291,63 @@ def _asked(call: Call, what: str, doc: Run | None = None, **data: Any) -> Comman
     return CommandResult((event,), answer={"done": done_key(key), **named, **data})
 
 
-def report(call: Call) -> CommandResult:
+def request_report(call: Call) -> CommandResult:
     formats = [str(name) for name in call.args.get("formats") or ("html",)]
     for name in formats:
         if name not in FORMATS:
             raise CommandRefused(f"there is no report format {name!r}", fix=f"Known: {', '.join(FORMATS)}.")
-    return _asked(call, "report", lookup.run(call), formats=formats)
+    return _request_job(call, "report", lookup.find_run(call), formats=formats)
 
 
-def compare(call: Call) -> CommandResult:
-    one, other = lookup.run(call), lookup.run(call, "other")
-    return _asked(call, "compare", one, **{"with": other.id})
+def request_comparison(call: Call) -> CommandResult:
+    one, other = lookup.find_run(call), lookup.find_run(call, "other")
+    return _request_job(call, "compare", one, **{"with": other.id})
 
 
-def tend(call: Call) -> CommandResult:
+def request_maintenance(call: Call) -> CommandResult:
     """S3-20 cleanup_stale_sessions, now instead of within a minute."""
-    return _asked(call, "tend")
+    return _request_job(call, "tend")
 
 
-def recover(call: Call) -> CommandResult:
+def request_recovery(call: Call) -> CommandResult:
     """S3-24."""
-    return _asked(call, "recover", lookup.run(call))
+    return _request_job(call, "recover", lookup.find_run(call))
 
 
-def clean(call: Call) -> CommandResult:
+def request_cleanup(call: Call) -> CommandResult:
     days = call.args.get("days")
-    return _asked(call, "clean", days=days if isinstance(days, int) else None, dry=bool(call.args.get("dry")))
+    return _request_job(call, "clean", days=days if isinstance(days, int) else None, dry=bool(call.args.get("dry")))
 
 
-def init(call: Call) -> CommandResult:
-    name = line(call.args.get("scenario") or "login-flow", LONGEST_NAME)
-    path = scenario.scenario_file(lookup.places(call), name)
+def request_new_scenario(call: Call) -> CommandResult:
+    name = clean_line(call.args.get("scenario") or "login-flow", LONGEST_NAME)
+    path = scenario.scenario_file(lookup.places_of_call(call), name)
     if path.exists():
         raise CommandRefused(f"{path} is already there", fix="Give another name, or change that one.")
-    facts = {"name": name, "base_url": line(call.args.get("base_url"), 300), "path": str(path)}
+    facts = {"name": name, "base_url": clean_line(call.args.get("base_url"), 300), "path": str(path)}
     if call.args.get("record"):
-        session = lookup.session(call) if call.args.get("session") or call.session else lookup.latest_session(call)
-        base, steps = scenario_plan.record_steps(call.reader, session, lookup.settings(call).drivers)
+        session = (
+            lookup.session_of_call(call) if call.args.get("session") or call.session else lookup.latest_session(call)
+        )
+        base, steps = scenario_plan.record_steps(call.reader, session, lookup.settings_of_call(call).drivers)
         facts["text"] = scenario_plan.scenario_text(name, facts["base_url"] or base, steps, session)
-    return _asked(call, "init", None, **facts)
+    return _request_job(call, "init", None, **facts)
 
 
 COMMANDS: Mapping[str, Command] = {
-    "start": start,
-    "step": step,
-    "assert": assert_,
-    "check": check,
+    "start": start_run,
+    "step": set_step_status,
+    "assert": record_assertion,
+    "check": record_health_check,
     "call": tool_call,
-    "signal": signal,
-    "update": update,
-    "end": end,
-    "report": report,
-    "compare": compare,
-    "recover": recover,
-    "tend": tend,
-    "clean": clean,
-    "init": init,
+    "signal": leave_signal,
+    "update": update_run,
+    "end": end_run,
+    "report": request_report,
+    "compare": request_comparison,
+    "recover": request_recovery,
+    "tend": request_maintenance,
+    "clean": request_cleanup,
+    "init": request_new_scenario,
     "import": import_results,
 }

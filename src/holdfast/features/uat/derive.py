@@ -11,8 +11,8 @@ from holdfast.features.uat.driver_answers import page_text
 from holdfast.features.uat.drivers import hide_typed, is_unknown_driver
 from holdfast.features.uat.evidence import WholeCall, clean_value, whole_call
 from holdfast.features.uat.files import root_of
-from holdfast.features.uat.match import Called, called, choose, is_ours, short, with_use
-from holdfast.features.uat.results import Result, bounded, is_crash, result_of, without_fields, without_values
+from holdfast.features.uat.match import Called, call_of_event, choose_step, is_ours, short_tool_name, with_use
+from holdfast.features.uat.results import Result, bound_value, is_crash, result_of, without_fields, without_values
 from holdfast.features.uat.settings import (
     ACTIVE,
     CUTS_OFF,
@@ -36,7 +36,7 @@ def derive(state: State, event: Event, settings: UatSettings | None) -> Followin
     return step(state, event, mine, settings or DEFAULTS) if mine else ()
 
 
-def said(event: Event, kind: str, **data: Any) -> Event:
+def derived_uat_event(event: Event, kind: str, **data: Any) -> Event:
     """`follow` is given its key by the engine."""
     return Event(
         key="", kind=kind, at=event.at, session=event.session, project=event.project, agent=event.agent,
@@ -44,7 +44,7 @@ def said(event: Event, kind: str, **data: Any) -> Event:
     )  # fmt: skip
 
 
-def started(plan: Plan, settings: UatSettings, project: str, **data: Any) -> dict[str, Any]:
+def run_start_data(plan: Plan, settings: UatSettings, project: str, **data: Any) -> dict[str, Any]:
     """The data of `uat.started`, whoever begins the run."""
     return {"plan": plan, "mode": settings.mode, "root": root_of(project, settings.root), **data}
 
@@ -69,19 +69,19 @@ def interrupted_calls(doc: Run, at: int, why: str) -> Iterator[dict[str, Any]]:
         }
 
 
-def ending(doc: Run, at: int, reason: str, make: Callable[..., Event]) -> Iterator[Event]:
+def run_ending_events(doc: Run, at: int, reason: str, make: Callable[..., Event]) -> Iterator[Event]:
     """The end of a run: calls still under way are interrupted, and the verdict is said with it."""
     for data in interrupted_calls(doc, at, REASONS.get(reason, reason)):
         cut = make("uat.call_ended", **data)
         yield cut
-        doc = run.reduced(doc, cut) or doc
+        doc = run.reduce_run(doc, cut) or doc
     over = make("uat.ended", uat=doc.id, reason=reason)
-    yield make("uat.ended", uat=doc.id, reason=reason, **run.verdict(doc, over))
+    yield make("uat.ended", uat=doc.id, reason=reason, **run.verdict_of_ended_run(doc, over))
 
 
-def _end(event: Event, doc: Run | None, reason: str) -> Following:
+def _end_active_run(event: Event, doc: Run | None, reason: str) -> Following:
     if doc is not None and doc.status == ACTIVE:
-        yield from ending(doc, event.at, reason, lambda kind, **data: said(event, kind, **data))
+        yield from run_ending_events(doc, event.at, reason, lambda kind, **data: derived_uat_event(event, kind, **data))
 
 
 # ── a tool is about to run ─────────────────────────────────────────────────────────────────────────────────────────
@@ -90,19 +90,19 @@ def _end(event: Event, doc: Run | None, reason: str) -> Following:
 def _tool_started(state: State, event: Event, mine: SessionRuns, settings: UatSettings) -> Following:
     if mine.active:
         return _call_started(state, event, mine.active, settings)
-    return _detected(state, event, mine, settings) if mine.prompt and settings.enabled else ()
+    return _detect_scenario(state, event, mine, settings) if mine.prompt and settings.enabled else ()
 
 
 def _call_started(state: State, event: Event, run_id: str, settings: UatSettings) -> Following:
     doc, plan = RUNS.get(state, run_id), PLANS.get(state, run_id) or NO_PLAN
-    call = called(event, settings.drivers, whole_call(event).given)
+    call = call_of_event(event, settings.drivers, whole_call(event).given)
     if doc is None or is_ours(call):
         return
-    number = choose(plan, doc, call)
-    if _recorded(number, call, plan):
-        yield said(event, "uat.call_started", uat=run_id, **_begun(event, doc, number, call))
+    number = choose_step(plan, doc, call)
+    if _is_recorded_call(number, call, plan):
+        yield derived_uat_event(event, "uat.call_started", uat=run_id, **_call_start_data(event, doc, number, call))
     elif is_unknown_driver(event.tool, call.arguments, settings.drivers) and event.tool not in doc.unknown_tools:
-        yield said(event, "uat.problem", uat=run_id, **_unknown_tool(event.tool, doc))
+        yield derived_uat_event(event, "uat.problem", uat=run_id, **_unknown_tool(event.tool, doc))
 
 
 def _unknown_tool(tool: str, doc: Run) -> dict[str, Any]:
@@ -110,37 +110,37 @@ def _unknown_tool(tool: str, doc: Run) -> dict[str, Any]:
     return {"level": "warning", "type": "driver", "message": message, "step": doc.current, "tool": tool}
 
 
-def _begun(event: Event, doc: Run, number: int, call: Called) -> dict[str, Any]:
+def _call_start_data(event: Event, doc: Run, number: int, call: Called) -> dict[str, Any]:
     step = {"step": number or doc.current, "matched": bool(number), "address": call.use.address}
     return {"n": doc.n + 1, "call": event.data.call, "tool": event.tool, **step}
 
 
-def _recorded(number: int, call: Called, plan: Plan) -> bool:
+def _is_recorded_call(number: int, call: Called, plan: Plan) -> bool:
     """Everything in the browser, and whatever is a step; without steps also what runs in the shell."""
     return bool(number) or call.use.known or (not plan.steps and call.action == "shell")
 
 
-def _detected(state: State, event: Event, mine: SessionRuns, settings: UatSettings) -> Following:
+def _detect_scenario(state: State, event: Event, mine: SessionRuns, settings: UatSettings) -> Following:
     known = CATALOGUES.get(state, event.project)
     scenarios = known.scenarios if known else {}
-    call = called(event, settings.drivers, whole_call(event).given)
+    call = call_of_event(event, settings.drivers, whole_call(event).given)
     text = mine.prompt.text if mine.prompt else ""
     left = {name: plan for name, plan in scenarios.items() if name not in mine.used}
     if mine.used:  # one prompt may order several scenarios, but then it has to name them
-        left = {name: left[name] for name in detect.named(text, left)}
+        left = {name: left[name] for name in detect.named_scenarios(text, left)}
         if not left:
             return
-    assessment = detect.assess(text, left, call)
+    assessment = detect.assess_prompt(text, left, call)
     facts = {"confidence": min(assessment.score, 100), "reasons": list(assessment.reasons)}
     if assessment.score >= settings.start_at and assessment.scenario:
         new = run_id(event.at, event.key)
         plan = left[assessment.scenario]
-        fresh = run.begun(said(event, "uat.started", uat=new, plan=plan))
-        first = _begun(event, fresh, choose(plan, fresh, call), call)
-        data = started(plan, settings, event.project, message=text, auto=True, first=first, **facts)
-        yield said(event, "uat.started", uat=new, **data)
+        fresh = run.new_run(derived_uat_event(event, "uat.started", uat=new, plan=plan))
+        first = _call_start_data(event, fresh, choose_step(plan, fresh, call), call)
+        data = run_start_data(plan, settings, event.project, message=text, auto=True, first=first, **facts)
+        yield derived_uat_event(event, "uat.started", uat=new, **data)
     elif assessment.score >= settings.suggest_at and mine.prompt and not mine.prompt.suggested and not mine.used:
-        yield said(
+        yield derived_uat_event(
             event,
             "uat.suggested",
             scenario=assessment.scenario,
@@ -154,7 +154,7 @@ def _detected(state: State, event: Event, mine: SessionRuns, settings: UatSettin
 
 def _tool_ended(state: State, event: Event, mine: SessionRuns, settings: UatSettings) -> Following:
     whole = whole_call(event)
-    call = called(event, settings.drivers, whole.given)
+    call = call_of_event(event, settings.drivers, whole.given)
     run_id = mine.active or (mine.tail if call.use.known else "")
     doc = RUNS.get(state, run_id) if run_id else None
     if doc is None or is_ours(call):
@@ -162,16 +162,16 @@ def _tool_ended(state: State, event: Event, mine: SessionRuns, settings: UatSett
     plan = PLANS.get(state, run_id) or NO_PLAN
     begun = _open_entry(doc, event)
     for part, result in _parts(event, call, whole):
-        number = begun.step if begun else choose(plan, doc, part) if doc.status == ACTIVE else 0
-        if begun is None and not _recorded(number, part, plan):
+        number = begun.step if begun else choose_step(plan, doc, part) if doc.status == ACTIVE else 0
+        if begun is None and not _is_recorded_call(number, part, plan):
             continue
-        ended = said(
-            event, "uat.call_ended", uat=run_id, **_ended(event, doc, plan, part, result, whole, begun, number)
+        ended = derived_uat_event(
+            event, "uat.call_ended", uat=run_id, **_call_end_data(event, doc, plan, part, result, whole, begun, number)
         )
         yield ended
-        doc, begun = run.reduced(doc, ended) or doc, None
+        doc, begun = run.reduce_run(doc, ended) or doc, None
     if doc.status == ACTIVE and steps.all_over(doc):
-        yield from _end(event, doc, "last-step")
+        yield from _end_active_run(event, doc, "last-step")
 
 
 def _parts(event: Event, call: Called, whole: WholeCall) -> Iterator[tuple[Called, Result]]:
@@ -189,7 +189,7 @@ def _open_entry(doc: Run, event: Event) -> OpenCall | None:
     return same[-1] if same else None
 
 
-def _ended(
+def _call_end_data(
     event: Event,
     doc: Run,
     plan: Plan,
@@ -200,11 +200,11 @@ def _ended(
     number: int,
 ) -> dict[str, Any]:
     # Of a command line with several commands only the whole is timed; the first one has its time.
-    ms = _ms(event, begun) if begun or not call.is_later else 0
+    ms = _call_duration_ms(event, begun) if begun or not call.is_later else 0
     step = number or doc.current
     matched = begun.matched if begun else bool(number)
     code = event.data.exit_code
-    judged = list(results.assertions(plan, step, result, ms, code, call.use.meaning))
+    judged = list(results.judge_assertions(plan, step, result, ms, code, call.use.meaning))
     health = list(results.page_checks(plan, step if matched else 0, result, ms, code))
     shown: Mapping[str, Any] = whole.given
     if not _is_public(plan, step):
@@ -218,7 +218,7 @@ def _ended(
         "step": step,
         "matched": matched,
         "address": call.use.address,
-        "parameters": bounded(shown),
+        "parameters": bound_value(shown),
         "result": result.value,
         "ms": ms,
         "began": begun.at if begun else max(0, event.at - ms),
@@ -232,11 +232,11 @@ def _ended(
         "shots": list(result.shots),
         "logs": [list(log) for log in result.logs],
         "cwd": event.data.cwd,
-        "framework": result.ok and _injects(call),
+        "framework": result.ok and _injects_framework(call),
         "driver": call.use.driver,
         "meaning": call.use.meaning,
         "page": without_fields(whole.page or page_text(call.use, result.text))[:LONGEST_PAGE],
-        "returning": _returning(call, result.ok, result.error),
+        "returning": _return_cause(call, result.ok, result.error),
     }
 
 
@@ -244,24 +244,24 @@ def _is_public(plan: Plan, number: int) -> bool:
     return 0 < number <= len(plan.steps) and plan.steps[number - 1].public
 
 
-def _returning(call: Called, ok: bool, error: str) -> str:
+def _return_cause(call: Called, ok: bool, error: str) -> str:
     """After these the next call may belong to an earlier step."""
     if call.use.known and not ok and is_crash(error):
         return "crash"
     return {"close": "restart", "back": "back"}.get(call.use.meaning, "") if ok else ""
 
 
-def _ms(event: Event, begun: OpenCall | None) -> int:
+def _call_duration_ms(event: Event, begun: OpenCall | None) -> int:
     reported_ms = event.data.ms
     if isinstance(reported_ms, int | float):
         return max(0, int(reported_ms))
     return max(0, event.at - begun.at) if begun else 0
 
 
-def _injects(call: Called) -> bool:
+def _injects_framework(call: Called) -> bool:
     """S3-7 frameworkInjected: a script that brings the page a UAT framework."""
     script = call.arguments.get("function") or call.arguments.get("script") or call.arguments.get("code")
-    return "evaluate" in short(call.tool) and isinstance(script, str) and "uat" in script.lower()
+    return "evaluate" in short_tool_name(call.tool) and isinstance(script, str) and "uat" in script.lower()
 
 
 # ── a run is over ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -271,38 +271,40 @@ def _turn_ended(state: State, event: Event, mine: SessionRuns, _settings: UatSet
     """D11: the end of a turn ends no run; but a last step that failed and was not tried again is over with it."""
     doc = RUNS.get(state, mine.active) if mine.active else None
     if doc and steps.gave_up(doc):
-        yield from _end(event, doc, "last-step-failed")
+        yield from _end_active_run(event, doc, "last-step-failed")
 
 
 def _turn_cut_off(state: State, event: Event, mine: SessionRuns, _settings: UatSettings) -> Following:
     """The calls of the turn were interrupted with it."""
     doc = RUNS.get(state, mine.active) if mine.active else None
     for data in interrupted_calls(doc, event.at, "the turn was cut off") if doc else ():
-        yield said(event, "uat.call_ended", **data)
+        yield derived_uat_event(event, "uat.call_ended", **data)
 
 
 def _session_over(state: State, event: Event, mine: SessionRuns, _settings: UatSettings) -> Following:
-    return _end(event, RUNS.get(state, mine.active) if mine.active else None, ENDINGS.get(event.kind, event.kind))
+    return _end_active_run(
+        event, RUNS.get(state, mine.active) if mine.active else None, ENDINGS.get(event.kind, event.kind)
+    )
 
 
-def _superseded(state: State, event: Event, mine: SessionRuns, _settings: UatSettings) -> Following:
-    return _end(event, RUNS.get(state, mine.previous) if mine.previous else None, "superseded")
+def _end_superseded_run(state: State, event: Event, mine: SessionRuns, _settings: UatSettings) -> Following:
+    return _end_active_run(event, RUNS.get(state, mine.previous) if mine.previous else None, "superseded")
 
 
-def _told(state: State, event: Event, mine: SessionRuns, _settings: UatSettings) -> Following:
+def _record_told_call(state: State, event: Event, mine: SessionRuns, _settings: UatSettings) -> Following:
     """Numbered here, where nobody can come between: two hooks may tell of two calls at the same moment."""
     doc, call = RUNS.get(state, event.data.uat), event.data.call
     if doc is None or doc.id not in (mine.active, mine.tail):
         return
     step = doc.current if call["step"] is None else call["step"]
     facts = {**call, "step": step, "n": doc.n + 1, "call": "", "matched": False, "began": event.at}
-    yield said(event, "uat.call_ended", uat=doc.id, **facts)
+    yield derived_uat_event(event, "uat.call_ended", uat=doc.id, **facts)
 
 
 def _step_set(state: State, event: Event, mine: SessionRuns, _settings: UatSettings) -> Following:
     doc = RUNS.get(state, event.data.uat)
     if doc and doc.id == mine.active and steps.all_over(doc):
-        yield from _end(event, doc, "last-step")
+        yield from _end_active_run(event, doc, "last-step")
 
 
 STEPS: dict[str, Callable[[State, Event, SessionRuns, UatSettings], Following]] = {
@@ -311,8 +313,8 @@ STEPS: dict[str, Callable[[State, Event, SessionRuns, UatSettings], Following]] 
     "tool.failed": _tool_ended,
     **dict.fromkeys(CUTS_OFF, _turn_cut_off),
     "turn.ended": _turn_ended,
-    "uat.started": _superseded,
+    "uat.started": _end_superseded_run,
     "uat.step": _step_set,
-    "uat.told": _told,
+    "uat.told": _record_told_call,
     **dict.fromkeys(ENDINGS, _session_over),
 }

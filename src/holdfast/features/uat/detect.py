@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from holdfast.core.kinds.uat_events import Plan, PlannedStep
-from holdfast.features.uat.match import Called, matches
+from holdfast.features.uat.match import Called, matches_step
 
 # Orders in other languages than English: enough to begin a run whose scenario the prompt names.
 
@@ -128,12 +128,12 @@ _BASE = {"test": 30, "run": 20, "through": 15, "look": 15}
 _WITH_FLOW = {"test": 15, "run": 25, "through": 10, "look": 10}
 
 
-def read(prompt: str) -> Reading:
+def read_prompt(prompt: str) -> Reading:
     best, orders = NOTHING, []
-    clauses = _clauses(prompt)
+    clauses = _split_clauses(prompt)
     seen = any(_BROWSER.search(clause) for clause in clauses)
     for clause in clauses:
-        clause_reading = _order(clause, seen)
+        clause_reading = _read_order(clause, seen)
         if clause_reading.score:
             orders.append(clause_reading.orders)
         best = max(best, clause_reading, key=lambda reading: reading.score)
@@ -148,11 +148,11 @@ def is_flow(word: str) -> bool:
     return bool(_FLOW.fullmatch(word))
 
 
-def words(text: str) -> list[str]:
+def split_prompt_words(text: str) -> list[str]:
     return re.findall(r"[a-z0-9][a-z0-9'_-]*", text)
 
 
-def _clauses(prompt: str) -> list[str]:
+def _split_clauses(prompt: str) -> list[str]:
     """Without quoted code and text, whose orders are not ours; a question keeps its mark."""
     text = _QUOTED.sub(" ", prompt[:LONGEST_READ])
     text = text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").lower().replace("?", f" {_ASKS}. ")
@@ -160,7 +160,7 @@ def _clauses(prompt: str) -> list[str]:
     return [part for part in parts if part][:MOST_CLAUSES]
 
 
-def _order(clause: str, seen: bool) -> Reading:
+def _read_order(clause: str, seen: bool) -> Reading:
     """`seen`: somewhere in the prompt there is a browser."""
     polite = _POLITE.match(clause)
     request = clause[polite.end() :] if polite else clause
@@ -171,18 +171,18 @@ def _order(clause: str, seen: bool) -> Reading:
     if verb is None or asks or _NOT_NOW.search(clause) or _CODE_TESTS.search(request):
         return NOTHING
     kind, match = verb
-    thing = _object(match.group(), request[match.end() :])
-    return NOTHING if thing == "other" else _scored(kind, match.group(), request, thing, seen)
+    thing = _object_of_order(match.group(), request[match.end() :])
+    return NOTHING if thing == "other" else _score_order(kind, match.group(), request, thing, seen)
 
 
-def _object(verb: str, rest: str) -> str:
+def _object_of_order(verb: str, rest: str) -> str:
     """`uat`, `flow`, `browser`, nothing that we know, or `other`: something that only stands beside one of them."""
-    rest_words = words(rest)
+    rest_words = split_prompt_words(rest)
     flow = next((n for n, word in enumerate(rest_words) if is_flow(word)), None)
     if flow is not None:
         return (
             "other"
-            if _beside(rest_words[:flow], rest_words[flow + 1 :])
+            if _is_beside_flow(rest_words[:flow], rest_words[flow + 1 :])
             else "uat"
             if is_uat(f"{verb} {rest}")
             else "flow"
@@ -190,12 +190,12 @@ def _object(verb: str, rest: str) -> str:
     if is_uat(f"{verb} {rest}"):
         return "other" if any(_NOT_THE_UAT.fullmatch(word) for word in rest_words) else "uat"
     looked = _BROWSER.search(rest)
-    before = words(rest[: looked.start()]) if looked else rest_words
+    before = split_prompt_words(rest[: looked.start()]) if looked else rest_words
     named = [word for word in before if word not in ("in", "with", "the", "a", "using", "by")]
     return "other" if any(_PREPOSITION.fullmatch(word) for word in named) else "browser" if looked else ""
 
 
-def _beside(before: list[str], after: list[str]) -> bool:
+def _is_beside_flow(before: list[str], after: list[str]) -> bool:
     """“The performance of the login flow”, “the login flow logs”: neither is the flow."""
     last = max((n for n, word in enumerate(before) if _PREPOSITION.fullmatch(word)), default=-1)
     head, name = before[: max(last, 0)], before[last + 1 :]
@@ -210,7 +210,7 @@ def _beside(before: list[str], after: list[str]) -> bool:
     return not (_GOES_ON.fullmatch(after[0]) or is_flow(after[0]))
 
 
-def _scored(kind: str, verb: str, request: str, thing: str, seen: bool) -> Reading:
+def _score_order(kind: str, verb: str, request: str, thing: str, seen: bool) -> Reading:
     if thing == "uat" and kind in ("test", "run"):
         return Reading(MOST, (f"+{MOST} it orders UAT (“{verb}”)",), request)
     points, reasons = _BASE[kind], [f"+{_BASE[kind]} “{verb}”"]
@@ -246,26 +246,28 @@ class Assessment(NamedTuple):
     reasons: tuple[str, ...]
 
 
-def assess(prompt: str, scenarios: Mapping[str, Plan], call: Called | None = None) -> Assessment:
+def assess_prompt(prompt: str, scenarios: Mapping[str, Plan], call: Called | None = None) -> Assessment:
     """The best scenario for a prompt and, if one is about to run, a tool call."""
-    reading = read(prompt)
+    reading = read_prompt(prompt)
     if reading.score < WORTH_KEEPING:
         return Assessment(reading.score, "", reading.reasons)
-    offers = [_offer(reading, name, plan, scenarios, call) for name, plan in scenarios.items()]
+    offers = [_assess_scenario(reading, name, plan, scenarios, call) for name, plan in scenarios.items()]
     return max(offers, key=lambda offer: offer.score, default=_without_scenario(reading, call))
 
 
-def named(prompt: str, scenarios: Iterable[str]) -> list[str]:
+def named_scenarios(prompt: str, scenarios: Iterable[str]) -> list[str]:
     """Scenarios whose whole name is in the prompt's orders."""
-    orders = read(prompt).orders
-    return [name for name in scenarios if _correlation(orders, name)[0] == SCENARIO]
+    orders = read_prompt(prompt).orders
+    return [name for name in scenarios if _correlate_name(orders, name)[0] == SCENARIO]
 
 
-def _offer(reading: Reading, name: str, plan: Plan, scenarios: Mapping[str, Plan], call: Called | None) -> Assessment:
-    points, reason = _correlation(reading.orders, name)
+def _assess_scenario(
+    reading: Reading, name: str, plan: Plan, scenarios: Mapping[str, Plan], call: Called | None
+) -> Assessment:
+    points, reason = _correlate_name(reading.orders, name)
     if not points and len(scenarios) == 1 and is_uat(reading.orders) and _names_nothing(reading.orders):
         points, reason = 10, f"{name} is the only scenario"
-    tool, tool_reason = _tool(plan.steps, plan.base_url, call)
+    tool, tool_reason = _score_tool_call(plan.steps, plan.base_url, call)
     if not points:
         return Assessment(reading.score + min(tool, TOOL - 5), "", (*reading.reasons, *tool_reason))
     reasons = (*reading.reasons, f"+{points} {reason}", *tool_reason)
@@ -273,24 +275,24 @@ def _offer(reading: Reading, name: str, plan: Plan, scenarios: Mapping[str, Plan
 
 
 def _without_scenario(reading: Reading, call: Called | None) -> Assessment:
-    tool, reason = _tool((), "", call)
+    tool, reason = _score_tool_call((), "", call)
     return Assessment(reading.score + tool, "", (*reading.reasons, *reason))
 
 
-def _tool(steps: Sequence[PlannedStep], base_url: str, call: Called | None) -> tuple[int, tuple[str, ...]]:
+def _score_tool_call(steps: Sequence[PlannedStep], base_url: str, call: Called | None) -> tuple[int, tuple[str, ...]]:
     if call is None:
         return 0, ()
-    if any(matches(step, call, base_url) for step in steps):
+    if any(matches_step(step, call, base_url) for step in steps):
         return TOOL, (f"+{TOOL} {call.tool} is a step of it",)
     return (TOOL - 5, (f"+{TOOL - 5} {call.tool} drives a browser",)) if call.use.known else (0, ())
 
 
-def _correlation(orders: str, name: str) -> tuple[int, str]:
+def _correlate_name(orders: str, name: str) -> tuple[int, str]:
     words = _WORD.findall(name.lower())
     order_words = _WORD.findall(orders)
     if not words or not order_words:
         return 0, ""
-    if _contains(order_words, words) or (not name.isascii() and name.lower() in orders):
+    if _contains_sequence(order_words, words) or (not name.isascii() and name.lower() in orders):
         return SCENARIO, f"it names the scenario {name}"
     telling = [word for word in words if not is_flow(word) and word not in ("test", "page", "uat")]
     if telling and all(word in order_words for word in telling):
@@ -303,5 +305,5 @@ def _names_nothing(orders: str) -> bool:
     return all(_COMMON.fullmatch(word) for word in re.findall(r"[a-z0-9]+", orders))
 
 
-def _contains(order_words: list[str], words: list[str]) -> bool:
+def _contains_sequence(order_words: list[str], words: list[str]) -> bool:
     return any(order_words[n : n + len(words)] == words for n in range(len(order_words) - len(words) + 1))

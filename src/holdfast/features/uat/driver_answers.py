@@ -6,7 +6,7 @@ from itertools import chain
 from typing import Any
 
 from holdfast.features.uat.drivers import ToolUse
-from holdfast.features.uat.settings import line
+from holdfast.features.uat.settings import clean_line
 
 MOST_REQUESTS = 500
 
@@ -44,7 +44,7 @@ def requests_in(text: str) -> Iterator[tuple[str, str, str, str]]:
 def shown_page(use: ToolUse, text: str) -> tuple[str, str]:
     """(title, address) of the page, where a driver other than Playwright says them."""
     if use.asks and not use.then:
-        return (line(text), "") if use.asks == "title" else ("", line(text, 2_000))
+        return (clean_line(text), "") if use.asks == "title" else ("", clean_line(text, 2_000))
     found = next((match for form in _PAGES if (match := form.search(text))), None)
     return ((found[1] or "").strip(), found[2] or "") if found else ("", "")
 

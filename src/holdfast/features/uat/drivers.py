@@ -189,7 +189,7 @@ def split_tool(tool: str) -> tuple[str, str]:
     return server.removeprefix("mcp__").lower(), name
 
 
-def recognise(tool: str, arguments: Mapping[str, Any], extra: Mapping[str, str] | None = None) -> ToolUse:
+def recognise_tool_use(tool: str, arguments: Mapping[str, Any], extra: Mapping[str, str] | None = None) -> ToolUse:
     """Which driver a call belongs to, what it does and where it goes."""
     command = arguments.get("command")
     if isinstance(command, str) and "__" not in tool and command:
@@ -197,16 +197,16 @@ def recognise(tool: str, arguments: Mapping[str, Any], extra: Mapping[str, str] 
     server, name = split_tool(tool)
     for glob, meaning in (extra or {}).items():
         if fnmatch.fnmatchcase(tool.lower(), glob.lower()):
-            return ToolUse("settings", meaning, _address(arguments))
+            return ToolUse("settings", meaning, _address_argument(arguments))
     for driver in DRIVERS:
         if meaning := _of_tool(driver, server, name, arguments):
-            return ToolUse(driver.name, meaning, _address(arguments) if meaning == "navigate" else "")
+            return ToolUse(driver.name, meaning, _address_argument(arguments) if meaning == "navigate" else "")
     return NOT_A_DRIVER
 
 
 def is_unknown_driver(tool: str, arguments: Mapping[str, Any], extra: Mapping[str, str] | None = None) -> bool:
     """Looks like a browser's tool, and is in no table: it is recorded, and its steps cannot be told."""
-    if "__" not in tool or recognise(tool, arguments, extra).known:
+    if "__" not in tool or recognise_tool_use(tool, arguments, extra).known:
         return False
     server, name = split_tool(tool)
     return bool(_LIKE_SERVER.search(server) or (_LIKE_TOOL.search(name) and not server.startswith("plugin_files")))
@@ -230,7 +230,7 @@ def _of_command(command: str) -> ToolUse:
     return msgspec.structs.replace(uses[0], then=tuple(uses[1:])) if uses else NOT_A_DRIVER
 
 
-def _address(arguments: Mapping[str, Any]) -> str:
+def _address_argument(arguments: Mapping[str, Any]) -> str:
     for name in ("url", "address", "href", "link", "appId", "packageName", "bundleId"):
         if isinstance(arguments.get(name), str):
             return str(arguments[name])
@@ -254,26 +254,28 @@ def hide_typed(use: ToolUse, arguments: Mapping[str, Any], answer: str = "") -> 
     if use.meaning not in TYPES_VALUES:
         return dict(arguments), []
     taken: list[str] = _ECHOED.findall(answer)
-    return {name: _hidden(name, value, taken) for name, value in arguments.items()}, taken
+    return {name: _hide_typed_value(name, value, taken) for name, value in arguments.items()}, taken
 
 
-def _hidden(name: str, value: Any, taken: list[str]) -> Any:
+def _hide_typed_value(name: str, value: Any, taken: list[str]) -> Any:
     if name in _TYPED_KEYS:
-        _take(value, taken)
+        _collect_typed_values(value, taken)
         return HIDDEN
     if isinstance(value, Mapping):
-        return {key: _hidden(key, inner, taken) for key, inner in value.items()}
+        return {key: _hide_typed_value(key, inner, taken) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_hidden(name, inner, taken) if isinstance(inner, Mapping | list) else inner for inner in value]
+        return [
+            _hide_typed_value(name, inner, taken) if isinstance(inner, Mapping | list) else inner for inner in value
+        ]
     return value
 
 
-def _take(value: Any, taken: list[str]) -> None:
+def _collect_typed_values(value: Any, taken: list[str]) -> None:
     if isinstance(value, str) and value != HIDDEN:
         taken.append(value)
     elif isinstance(value, Sequence) and not isinstance(value, str):
         for inner in value:
-            _take(inner, taken)
+            _collect_typed_values(inner, taken)
 
 
 def _hide_in_command(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:

@@ -14,8 +14,8 @@ from holdfast.core.event import Event
 from holdfast.core.feature import ContentParts
 from holdfast.core.kinds import TOOL_ENDS, ToolEndPayload, ToolPayload
 from holdfast.features.uat.drivers import hide_typed
-from holdfast.features.uat.files import inside
-from holdfast.features.uat.match import called
+from holdfast.features.uat.files import is_inside_folders
+from holdfast.features.uat.match import call_of_event
 from holdfast.features.uat.results import SHORTEST_VALUE, response_of, text_of, without_fields, without_typed_code
 from holdfast.features.uat.settings import DEFAULTS, UatSettings
 from holdfast.features.uat.shell_drivers import HIDDEN
@@ -45,38 +45,38 @@ def enrich(event: Event, settings: UatSettings | None, _parts: ContentParts) -> 
     data = event.data
     if not isinstance(data, ToolPayload):
         return False
-    use = called(event, (settings or DEFAULTS).drivers).use
+    use = call_of_event(event, (settings or DEFAULTS).drivers).use
     if not use.known:
         return False
-    call = _remember(event)
+    call = _remember_call(event)
     answer = text_of(response_of(event.body)) or data.output if isinstance(data, ToolEndPayload) else ""
     cleaned, typed = hide_typed(use, call.given, answer)
     data.input = {
         name: HIDDEN if cleaned.get(name) != call.given.get(name) else clean_value(value, typed)
         for name, value in data.input.items()
     }
-    data.command = _clean(str(cleaned.get("command", "")), typed) if data.command else ""
+    data.command = _clean_text(str(cleaned.get("command", "")), typed) if data.command else ""
     _hide_in_texts(event, typed)
     return True
 
 
-def _remember(event: Event) -> WholeCall:
+def _remember_call(event: Event) -> WholeCall:
     data: ToolPayload = event.data
     page = read_page(event) if isinstance(data, ToolEndPayload) else ""
-    call = _whole_calls[event.key] = WholeCall(event.body, _given(data, event.body), page)
+    call = _whole_calls[event.key] = WholeCall(event.body, _whole_arguments(data, event.body), page)
     while len(_whole_calls) > MOST_WAITING:
         _whole_calls.popitem(last=False)
     return call
 
 
-def _given(data: ToolPayload, body: bytes) -> dict[str, Any]:
+def _whole_arguments(data: ToolPayload, body: bytes) -> dict[str, Any]:
     """The arguments: the event keeps them cut down, the agent's own payload has them whole."""
-    payload = _decoded(body)
+    payload = _decode_payload(body)
     whole = next((payload[name] for name in _ARGUMENTS if isinstance(payload.get(name), dict)), data.input)
     return {**whole, **({"command": data.command} if data.command else {})}
 
 
-def _decoded(body: bytes) -> dict[str, Any]:
+def _decode_payload(body: bytes) -> dict[str, Any]:
     try:
         payload = msgspec.json.decode(body) if body else None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -86,20 +86,20 @@ def _decoded(body: bytes) -> dict[str, Any]:
 
 def whole_call(event: Event) -> WholeCall:
     """As the agent sent it; what is stored where that is no longer known."""
-    return _whole_calls.pop(event.key, None) or WholeCall(event.body, _given(event.data, event.body), "")
+    return _whole_calls.pop(event.key, None) or WholeCall(event.body, _whole_arguments(event.data, event.body), "")
 
 
 def _hide_in_texts(event: Event, typed: list[str]) -> None:
     """Drivers repeat in their answers what was typed, as code or in the fields of a snapshot."""
     data = event.data
     if isinstance(data, ToolEndPayload):
-        data.output, data.error = _clean(data.output, typed), _clean(data.error, typed)
+        data.output, data.error = _clean_text(data.output, typed), _clean_text(data.error, typed)
     if event.body:
         msgspec.structs.force_setattr(event, "body", clean_body(event.body, typed))
 
 
 def clean_body(body: bytes, typed: list[str]) -> bytes:
-    if payload := _decoded(body):
+    if payload := _decode_payload(body):
         return msgspec.json.encode(clean_value(payload, typed))
     for value in sorted((v for v in typed if len(v) >= SHORTEST_VALUE), key=len, reverse=True):
         body = body.replace(msgspec.json.encode(value)[1:-1], HIDDEN.encode())
@@ -109,13 +109,13 @@ def clean_body(body: bytes, typed: list[str]) -> bytes:
 def clean_value(value: Any, typed: list[str]) -> Any:
     """The same without what was typed, in its texts at any depth."""
     if isinstance(value, str):
-        return _clean(value, typed)
+        return _clean_text(value, typed)
     if isinstance(value, Mapping):
         return {name: clean_value(inner, typed) for name, inner in value.items()}
     return [clean_value(inner, typed) for inner in value] if isinstance(value, list) else value
 
 
-def _clean(text: str, typed: list[str]) -> str:
+def _clean_text(text: str, typed: list[str]) -> str:
     if text in typed:
         return HIDDEN
     text = without_typed_code(without_fields(text)) if len(text) > SHORTEST_VALUE else text
@@ -130,7 +130,7 @@ def read_page(event: Event) -> str:
     if not match or not event.project:
         return ""
     path = Path(event.data.cwd or event.project, match[1])
-    return _read_text(path) if inside(path, (event.project,)) else ""
+    return _read_text(path) if is_inside_folders(path, (event.project,)) else ""
 
 
 def _read_text(path: Path) -> str:

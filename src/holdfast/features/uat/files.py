@@ -15,11 +15,11 @@ from holdfast.core.errors import CommandRefused, UnsafePath
 from holdfast.core.event import Event
 from holdfast.core.kinds.uat_events import HealthChecked, JudgedCheck, Plan, PlannedStep
 from holdfast.core.ports import EventQuery, Reader
-from holdfast.features.uat.results import expected
-from holdfast.features.uat.run import merged
-from holdfast.features.uat.settings import COMPLETED, FORMAT, IN_PROGRESS, INTERRUPTED, VERSION, iso
+from holdfast.features.uat.results import expected_conditions
+from holdfast.features.uat.run import merge_objects
+from holdfast.features.uat.settings import COMPLETED, FORMAT, IN_PROGRESS, INTERRUPTED, VERSION, format_iso
 from holdfast.features.uat.state import NO_PLAN, PLANS, RUNS, Run, Step
-from holdfast.features.uat.steps import duration, is_flaky, verdict
+from holdfast.features.uat.steps import duration_ms, is_flaky, step_verdict
 
 # File names from outside: a hostile id or scenario name never leaves its folder, and two of them never meet.
 
@@ -28,7 +28,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
-def safe(name: str, limit: int = LONGEST) -> str:
+def safe_file_name(name: str, limit: int = LONGEST) -> str:
     """The name itself where it is harmless, else a readable form with a hash of the whole."""
     if len(name) <= limit and _PLAIN.fullmatch(name) and ".." not in name:
         return name
@@ -37,7 +37,7 @@ def safe(name: str, limit: int = LONGEST) -> str:
     return f"{readable}-{digest}" if readable else digest
 
 
-def slug(text: str, limit: int = 40) -> str:
+def slugify_text(text: str, limit: int = 40) -> str:
     """For the inside of a file name: lower case, words joined by a dash."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()[: limit * 2])[:limit].strip("-") or "step"
 
@@ -63,7 +63,7 @@ class Places:
     project: str = ""
 
     def session_file(self, session: str) -> Path:
-        return self.root / "sessions" / f"claude-session-{safe(session)}.json"
+        return self.root / "sessions" / f"claude-session-{safe_file_name(session)}.json"
 
     def backup_file(self, session: str) -> Path:
         return self.session_file(session).with_suffix(".backup")
@@ -72,10 +72,10 @@ class Places:
         return self.session_file(session).with_suffix(".lock")
 
     def archive_file(self, run: str) -> Path:
-        return self.root / "archive" / f"{safe(run)}.json"
+        return self.root / "archive" / f"{safe_file_name(run)}.json"
 
     def screenshots(self, run: str) -> Path:
-        return self.root / "screenshots" / safe(run)
+        return self.root / "screenshots" / safe_file_name(run)
 
     @property
     def reports(self) -> Path:
@@ -119,7 +119,7 @@ class Places:
             raise UnsafePath(f"{self.root} leads out of the project", fix="Move it away, or set another `uat.root`.")
 
 
-def inside(path: Path, folders: tuple[str, ...]) -> bool:
+def is_inside_folders(path: Path, folders: tuple[str, ...]) -> bool:
     """Whether a file really lies in one of the folders, links followed."""
     real = os.path.realpath(path)
     return any(real.startswith(os.path.realpath(folder).rstrip("/") + "/") for folder in folders if folder)
@@ -184,7 +184,7 @@ class Record:
         return [p for p in self.problems if p["level"] != "error"]
 
 
-def load(reader: Reader, run: str) -> Record:
+def load_record(reader: Reader, run: str) -> Record:
     doc = RUNS.load(reader, run)
     if doc is None:
         raise CommandRefused(f"there is no UAT run {run!r}", fix="See: holdfast uat list")
@@ -215,52 +215,52 @@ REQUIRED = (
 """S3-23."""
 
 
-def content(record: Record) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(document(record), enc_hook=str), indent=2) + b"\n"
+def render_run_file(record: Record) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(build_run_document(record), enc_hook=str), indent=2) + b"\n"
 
 
-def document(record: Record) -> dict[str, Any]:
+def build_run_document(record: Record) -> dict[str, Any]:
     doc = record.doc
     made = {
-        "meta": {"version": VERSION, "created": iso(doc.start), "updated": iso(doc.at), "format": FORMAT},
-        "session": session(doc),
-        "scenario": scenario(record),
+        "meta": {"version": VERSION, "created": format_iso(doc.start), "updated": format_iso(doc.at), "format": FORMAT},
+        "session": session_section(doc),
+        "scenario": scenario_section(record),
         "execution": {
             "toolCalls": [tool_call(call) for call in record.calls],
-            "errors": [problem(one) for one in record.errors()],
-            "warnings": [problem(one) for one in record.warnings()],
+            "errors": [problem_entry(one) for one in record.errors()],
+            "warnings": [problem_entry(one) for one in record.warnings()],
         },
         "validation": {
             "frameworkInjected": doc.framework,
             "healthChecks": [health_check(event, check) for event, check in record.checks],
-            "assertions": assertions(record),
+            "assertions": assertion_entries(record),
         },
         "artifacts": {
-            "screenshots": [screenshot(shot) for shot in record.shots],
+            "screenshots": [screenshot_entry(shot) for shot in record.shots],
             "logs": [],
             "reports": [report.as_dict() for report in doc.reports],
         },
-        "performance": performance(record),
-        "context": context(doc),
+        "performance": performance_section(record),
+        "context": context_section(doc),
     }
-    return merged(made, doc.overlay)
+    return merge_objects(made, doc.overlay)
 
 
-def session(doc: Run) -> dict[str, Any]:
-    ended = {"endTime": iso(doc.end)} if doc.end is not None else {}
+def session_section(doc: Run) -> dict[str, Any]:
+    ended = {"endTime": format_iso(doc.end)} if doc.end is not None else {}
     return {
         "claudeSessionId": doc.session,
         "uatSessionId": doc.id,
         "scenarioName": doc.scenario,
         "mode": doc.mode,
         "status": doc.status,
-        "startTime": iso(doc.start),
-        "lastActivity": iso(doc.at),
+        "startTime": format_iso(doc.start),
+        "lastActivity": format_iso(doc.at),
         **ended,
     }
 
 
-def scenario(record: Record) -> dict[str, Any]:
+def scenario_section(record: Record) -> dict[str, Any]:
     doc, plan = record.doc, record.plan
     return {
         "name": doc.scenario,
@@ -271,21 +271,22 @@ def scenario(record: Record) -> dict[str, Any]:
         "estimatedDuration": plan.estimated_ms or None,
         "actualDuration": None if doc.end is None else max(0, doc.end - doc.start),
         "steps": [
-            step(n, planned, stood) for n, (planned, stood) in enumerate(zip(plan.steps, doc.steps, strict=False), 1)
+            step_entry(n, planned, stood)
+            for n, (planned, stood) in enumerate(zip(plan.steps, doc.steps, strict=False), 1)
         ],
     }
 
 
 def judged_steps(record: Record) -> list[dict[str, Any]]:
     """The steps with verdict and attempts, for people; the file has only what its format knows."""
-    step_rows = scenario(record)["steps"]
+    step_rows = scenario_section(record)["steps"]
     return [
         {
             **one,
-            "verdict": verdict(record.doc, stood),
+            "verdict": step_verdict(record.doc, stood),
             "flaky": is_flaky(stood),
             "error": stood.attempts[-1].error if stood.attempts else "",
-            "attempts": [{**msgspec.to_builtins(a), "duration": duration(a)} for a in stood.attempts],
+            "attempts": [{**msgspec.to_builtins(a), "duration": duration_ms(a)} for a in stood.attempts],
         }
         for one, stood in zip(step_rows, record.doc.steps, strict=False)
     ]
@@ -295,15 +296,15 @@ STATUS_IN_FILE = {INTERRUPTED: IN_PROGRESS}
 """The file's format knows pending, in_progress, completed, failed and skipped."""
 
 
-def step(number: int, planned: PlannedStep, stood: Step) -> dict[str, Any]:
+def step_entry(number: int, planned: PlannedStep, stood: Step) -> dict[str, Any]:
     return {
         "stepNumber": number,
         "action": planned.action,
         "description": planned.description,
         "status": STATUS_IN_FILE.get(stood.status, stood.status),
-        "startTime": iso(stood.start),
-        "endTime": None if stood.status == INTERRUPTED else iso(stood.end),
-        "duration": None if stood.status == INTERRUPTED else duration(stood),
+        "startTime": format_iso(stood.start),
+        "endTime": None if stood.status == INTERRUPTED else format_iso(stood.end),
+        "duration": None if stood.status == INTERRUPTED else duration_ms(stood),
     }
 
 
@@ -314,7 +315,7 @@ def tool_call(event: Event) -> dict[str, Any]:
         "parameters": event.data.parameters or {},
         "result": event.data.result or {},
         "executionTime": event.data.ms,
-        "timestamp": iso(event.data.began),
+        "timestamp": format_iso(event.data.began),
         "stepNumber": event.data.step,
         "success": event.data.ok,
     }
@@ -324,10 +325,10 @@ def call_id(number: int) -> str:
     return f"tool-call-{number:03}"
 
 
-def problem(one: Mapping[str, Any]) -> dict[str, Any]:
+def problem_entry(one: Mapping[str, Any]) -> dict[str, Any]:
     call = {"toolCallId": call_id(one["call"])} if one["call"] else {}
     return {
-        "timestamp": iso(one["at"]),
+        "timestamp": format_iso(one["at"]),
         "type": one["type"],
         "message": one["message"],
         "stepNumber": one["step"],
@@ -337,19 +338,19 @@ def problem(one: Mapping[str, Any]) -> dict[str, Any]:
 
 def health_check(event: Event, check: JudgedCheck | HealthChecked) -> dict[str, Any]:
     return {
-        "timestamp": iso(event.at),
+        "timestamp": format_iso(event.at),
         "type": check.type,
         "result": check.result,
         "data": check.data or {},
     }
 
 
-def assertions(record: Record) -> list[dict[str, Any]]:
+def assertion_entries(record: Record) -> list[dict[str, Any]]:
     planned = [
-        _assertion(
+        _assertion_entry(
             criteria.step,
-            criteria.description or expected(criteria),
-            expected(criteria),
+            criteria.description or expected_conditions(criteria),
+            expected_conditions(criteria),
             judged.result,
             judged.actual,
             judged.at,
@@ -357,18 +358,18 @@ def assertions(record: Record) -> list[dict[str, Any]]:
         for criteria, judged in zip(record.plan.assertions, record.doc.assertions, strict=False)
     ]
     by_hand = [
-        _assertion(e.data.step, e.data.description, e.data.expected, e.data.result, e.data.actual, e.at)
+        _assertion_entry(e.data.step, e.data.description, e.data.expected, e.data.result, e.data.actual, e.at)
         for e in record.asserted
         if e.data.index is None
     ]
     return planned + by_hand
 
 
-def _assertion(
+def _assertion_entry(
     step: Any, description: Any, expected_text: Any, result: Any, actual: Any, at: int | None
 ) -> dict[str, Any]:
     return {
-        "timestamp": iso(at),
+        "timestamp": format_iso(at),
         "stepNumber": step or None,
         "description": description or "",
         "expected": expected_text or None,
@@ -377,23 +378,23 @@ def _assertion(
     }
 
 
-def screenshot(event: Event) -> dict[str, Any]:
+def screenshot_entry(event: Event) -> dict[str, Any]:
     return {
         "name": event.data.name,
         "path": event.data.path,
         "size": event.data.size,
-        "timestamp": iso(event.at),
+        "timestamp": format_iso(event.at),
         "stepNumber": event.data.step,
         "action": event.data.action,
         "success": True,
     }
 
 
-def performance(record: Record) -> dict[str, Any]:
+def performance_section(record: Record) -> dict[str, Any]:
     """S3-9, D9: made anew each time, so never out of date. A step still going on counts up to the last tool's sign."""
     doc = record.doc
-    spent = [_spent(stood, doc.touched) for stood in doc.steps if stood.start is not None]
-    timed = _timed(record)
+    spent = [_time_spent_ms(stood, doc.touched) for stood in doc.steps if stood.start is not None]
+    timed = _completed_step_times(record)
     judged = doc.ok + doc.failed + doc.interrupted
     return {
         "totalExecutionTime": sum(spent),
@@ -406,22 +407,22 @@ def performance(record: Record) -> dict[str, Any]:
     }
 
 
-def _spent(stood: Step, touched: int) -> int:
+def _time_spent_ms(stood: Step, touched: int) -> int:
     end = stood.end if stood.end is not None else touched
     return max(0, end - (stood.start or 0))
 
 
-def _timed(record: Record) -> list[dict[str, Any]]:
+def _completed_step_times(record: Record) -> list[dict[str, Any]]:
     return [
-        {"stepNumber": n, "duration": duration(stood), "action": planned.action}
+        {"stepNumber": n, "duration": duration_ms(stood), "action": planned.action}
         for n, (planned, stood) in enumerate(zip(record.plan.steps, record.doc.steps, strict=False), 1)
-        if stood.status == COMPLETED and duration(stood) is not None
+        if stood.status == COMPLETED and duration_ms(stood) is not None
     ]
 
 
-def context(doc: Run) -> dict[str, Any]:
+def context_section(doc: Run) -> dict[str, Any]:
     paths = places_of(doc)
-    hooks = {name: {"data": one.data, "timestamp": iso(one.at)} for name, one in doc.hooks.items()}
+    hooks = {name: {"data": one.data, "timestamp": format_iso(one.at)} for name, one in doc.hooks.items()}
     return {
         "userMessage": doc.message,
         "detectionConfidence": doc.confidence,
@@ -440,16 +441,16 @@ def places_of(doc: Run) -> Places | None:
     return Places(Path(doc.root), doc.project) if doc.root else None
 
 
-def valid(value: Any) -> bool:
-    return not missing(value)
+def is_valid_document(value: Any) -> bool:
+    return not missing_fields(value)
 
 
-def missing(value: Any) -> list[str]:
+def missing_fields(value: Any) -> list[str]:
     """S3-23: required fields that are not there."""
-    return [".".join(path) for path in REQUIRED if not _has(value, path)]
+    return [".".join(path) for path in REQUIRED if not _has_field(value, path)]
 
 
-def _has(value: Any, path: tuple[str, ...]) -> bool:
+def _has_field(value: Any, path: tuple[str, ...]) -> bool:
     for name in path:
         if not isinstance(value, Mapping) or value.get(name) in (None, False):
             return False
@@ -460,7 +461,7 @@ def _has(value: Any, path: tuple[str, ...]) -> bool:
 # Events that jobs of UAT report with.
 
 
-def told(doc: Run, kind: str, now: int, key: str, **data: Any) -> Event:
+def keyed_run_event(doc: Run, kind: str, now: int, key: str, **data: Any) -> Event:
     """The same thing found twice is one event: the key says what was found, not when."""
     return Event(
         key=f"{kind}/{doc.id}/{key}", kind=kind, at=now, session=doc.session, project=doc.project,

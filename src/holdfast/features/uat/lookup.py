@@ -13,42 +13,42 @@ from holdfast.features.uat.state import RUNS, SESSION_RUNS, Run, SessionRuns
 SEARCHED = 1_000
 
 
-def settings(call: Call) -> UatSettings:
+def settings_of_call(call: Call) -> UatSettings:
     return call.settings or DEFAULTS
 
 
-def places(call: Call) -> Places:
-    root = root_of(call.project, settings(call).root)
+def places_of_call(call: Call) -> Places:
+    root = root_of(call.project, settings_of_call(call).root)
     if not root:
         raise CommandRefused("there is no project here", fix="Go into its folder, or set `uat.root`.")
     return Places(Path(root), call.project)
 
 
-def run(call: Call, name: str = "run") -> Run:
+def find_run(call: Call, name: str = "run") -> Run:
     run_id = str(call.args.get(name) or "")
     if not run_id:
-        return _mine(call)
+        return _latest_run(call)
     run_doc = RUNS.load(call.reader, run_id) or _by_part(call, run_id)
     if run_doc is None:
         raise CommandRefused(f"there is no UAT run {run_id!r}", fix="See: holdfast uat list")
     return run_doc
 
 
-def active(call: Call) -> Run:
+def require_active_run(call: Call) -> Run:
     """The run that is going on in the session."""
-    doc = run(call) if call.args.get("run") else _active(call)
+    doc = find_run(call) if call.args.get("run") else _find_active_run(call)
     if doc is None or doc.status != "active":
         which = f"run {doc.id} is over" if doc else "no UAT run is going on in this session"
         raise CommandRefused(which, fix="Begin one with: holdfast uat start SCENARIO")
     return doc
 
 
-def _active(call: Call) -> Run | None:
+def _find_active_run(call: Call) -> Run | None:
     mine = of_session(call)
     return RUNS.load(call.reader, mine.active) if mine and mine.active else None
 
 
-def session(call: Call) -> str:
+def session_of_call(call: Call) -> str:
     session_id = str(call.args.get("session") or call.session or "")
     if session_id == "latest":
         session_id = latest_session(call)
@@ -65,7 +65,7 @@ def of_session(call: Call) -> SessionRuns | None:
     return SESSION_RUNS.load(call.reader, session_id) if session_id else None
 
 
-def _mine(call: Call) -> Run:
+def _latest_run(call: Call) -> Run:
     mine = of_session(call)
     latest = mine.runs[-1] if mine and mine.runs else ""
     run_doc = RUNS.load(call.reader, latest) if latest else None
@@ -77,14 +77,14 @@ def _mine(call: Call) -> Run:
 
 
 def _by_part(call: Call, id_part: str) -> Run | None:
-    candidates = [doc for doc in _recent(call) if doc.id.startswith(id_part) or doc.id.endswith(id_part)]
+    candidates = [doc for doc in _recent_runs(call) if doc.id.startswith(id_part) or doc.id.endswith(id_part)]
     if len(candidates) > 1:
         ids = ", ".join(doc.id for doc in candidates[:5])
         raise CommandRefused(f"{id_part!r} may be any of {ids}", fix="Give more of it.")
     return candidates[0] if candidates else None
 
 
-def _recent(call: Call) -> Iterator[Run]:
+def _recent_runs(call: Call) -> Iterator[Run]:
     yield from (doc for _, doc in RUNS.list(call.reader, limit=SEARCHED))
 
 

@@ -10,7 +10,7 @@ import msgspec
 from holdfast.core.event import Event
 from holdfast.core.kinds import ToolPayload
 from holdfast.core.kinds.uat_events import Plan, PlannedStep
-from holdfast.features.uat.drivers import NOT_A_DRIVER, ToolUse, recognise
+from holdfast.features.uat.drivers import NOT_A_DRIVER, ToolUse, recognise_tool_use
 from holdfast.features.uat.settings import FAILED, IN_PROGRESS, INTERRUPTED
 from holdfast.features.uat.state import Run
 
@@ -44,7 +44,7 @@ class Called(NamedTuple):
     """Not the first command of its command line."""
 
 
-def called(
+def call_of_event(
     event: Event, extra: Mapping[str, str] | None = None, raw_arguments: Mapping[str, Any] | None = None
 ) -> Called:
     """`raw_arguments`: the arguments as the agent sent them, where what is stored lacks what was typed."""
@@ -53,7 +53,7 @@ def called(
     if data.command and raw_arguments is None:
         arguments["command"] = data.command
     action = data.action
-    use = recognise(event.tool, arguments if action == "shell" or "__" in event.tool else {}, extra)
+    use = recognise_tool_use(event.tool, arguments if action == "shell" or "__" in event.tool else {}, extra)
     call = Called(event.tool, action, arguments, use)
     # Of every tool call of every session this is asked; hardly any goes to an address.
     return with_use(call, use) if use.address else call
@@ -70,18 +70,18 @@ def is_ours(call: Called) -> bool:
     return str(call.arguments.get("command") or "").lstrip().startswith("holdfast ")
 
 
-def short(tool: str) -> str:
+def short_tool_name(tool: str) -> str:
     """`mcp__playwright__browser_navigate` is `browser_navigate`."""
     return tool.rpartition("__")[2]
 
 
-def matches(step: PlannedStep, call: Called, base_url: str = "") -> bool:
+def matches_step(step: PlannedStep, call: Called, base_url: str = "") -> bool:
     return _tool_fits(step, call) and all(
-        _fits(expected, call.arguments.get(name), base_url) for name, expected in step.arguments.items()
+        _argument_matches(expected, call.arguments.get(name), base_url) for name, expected in step.arguments.items()
     )
 
 
-def choose(plan: Plan, run: Run, call: Called) -> int:
+def choose_step(plan: Plan, run: Run, call: Called) -> int:
     """The number of the step this call is part of, 0 when it is part of none.
 
     After a crash or a way back the earliest step that fits. Else a step still going on or to be tried again comes
@@ -91,11 +91,11 @@ def choose(plan: Plan, run: Run, call: Called) -> int:
     steps, base_url, current = plan.steps, plan.base_url, run.current
 
     def fits(number: int) -> bool:
-        return 0 < number <= min(len(steps), len(run.steps)) and matches(steps[number - 1], call, base_url)
+        return 0 < number <= min(len(steps), len(run.steps)) and matches_step(steps[number - 1], call, base_url)
 
     if run.returning:
         return next((n for n in range(1, current + 2) if fits(n)), 0)
-    near = [current, current + 1] if _unfinished(run, current) else [current + 1, current]
+    near = [current, current + 1] if _is_unfinished_step(run, current) else [current + 1, current]
     again = _opened_again(run, call)
     if again and not (fits(current + 1) and _is_exact(steps[current])):
         return again if fits(again) else 0
@@ -123,28 +123,36 @@ def _goes_elsewhere(run: Run, number: int, call: Called) -> bool:
     return bool(address and call.use.address and address != call.use.address[:300])
 
 
-def _unfinished(run: Run, number: int) -> bool:
+def _is_unfinished_step(run: Run, number: int) -> bool:
     return number > 0 and run.steps[number - 1].status in (IN_PROGRESS, FAILED, INTERRUPTED)
 
 
 def _tool_fits(step: PlannedStep, call: Called) -> bool:
     action = step.action.lower()
     if step.tool:
-        names = {call.tool, short(call.tool), call.action}
-        return any(_glob(glob.strip(), name) for glob in step.tool.split("|") for name in names if name)
+        names = {call.tool, short_tool_name(call.tool), call.action}
+        return any(_matches_glob(glob.strip(), name) for glob in step.tool.split("|") for name in names if name)
     if action in _SHELL:
         return call.action == "shell"
     if not call.use.known:
         return False
     allowed_meanings = MEANINGS_OF.get(action)
-    return call.use.meaning in allowed_meanings if allowed_meanings else _glob(f"*{action}*", short(call.tool))
+    return (
+        call.use.meaning in allowed_meanings
+        if allowed_meanings
+        else _matches_glob(f"*{action}*", short_tool_name(call.tool))
+    )
 
 
-def _fits(expected: Any, actual: Any, base_url: str) -> bool:
+def _argument_matches(expected: Any, actual: Any, base_url: str) -> bool:
     if isinstance(expected, Mapping):
-        return isinstance(actual, Mapping) and all(_fits(e, actual.get(k), base_url) for k, e in expected.items())
+        return isinstance(actual, Mapping) and all(
+            _argument_matches(e, actual.get(k), base_url) for k, e in expected.items()
+        )
     if isinstance(expected, Sequence) and not isinstance(expected, str):
-        return isinstance(actual, list) and all(any(_fits(e, a, base_url) for a in actual) for e in expected)
+        return isinstance(actual, list) and all(
+            any(_argument_matches(e, a, base_url) for a in actual) for e in expected
+        )
     if isinstance(expected, str) and actual is not None:
         return text_fits(
             expected, actual if isinstance(actual, str) else msgspec.json.encode(actual).decode(), base_url
@@ -155,16 +163,16 @@ def _fits(expected: Any, actual: Any, base_url: str) -> bool:
 def text_fits(glob: str, text: str, base_url: str = "") -> bool:
     """A glob over the whole text. One that begins with / also fits an address by its path."""
     text = text[:LONGEST_COMPARED]
-    if _glob(glob, text):
+    if _matches_glob(glob, text):
         return True
     if not glob.startswith("/") or "://" not in text:
         return False
-    path = _path(text)
-    below = _path(base_url).rstrip("/") if base_url else ""
-    return _glob(glob, path) or _glob(below + glob, path)
+    path = _path_of_url(text)
+    below = _path_of_url(base_url).rstrip("/") if base_url else ""
+    return _matches_glob(glob, path) or _matches_glob(below + glob, path)
 
 
-def _path(url: str) -> str:
+def _path_of_url(url: str) -> str:
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -172,5 +180,5 @@ def _path(url: str) -> str:
     return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
 
-def _glob(glob: str, text: str) -> bool:
+def _matches_glob(glob: str, text: str) -> bool:
     return glob == text or fnmatch.fnmatchcase(text.lower(), glob.lower())

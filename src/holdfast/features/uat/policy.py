@@ -9,10 +9,10 @@ from holdfast.core.job import Job
 from holdfast.core.kinds.uat_events import CallEnded, Plan
 from holdfast.features.uat import detect
 from holdfast.features.uat.files import root_of
-from holdfast.features.uat.match import called
+from holdfast.features.uat.match import call_of_event
 from holdfast.features.uat.reduce import run_of
 from holdfast.features.uat.results import IN_ANSWER
-from holdfast.features.uat.settings import COMPLETED, DEFAULTS, FAILED, UatSettings, line
+from holdfast.features.uat.settings import COMPLETED, DEFAULTS, FAILED, UatSettings, clean_line
 from holdfast.features.uat.state import CATALOGUES, NO_PLAN, PLANS, RUNS, SESSION_RUNS, Run, SessionRuns
 
 MOST_TOLD = 12
@@ -29,31 +29,34 @@ def decide(state: State, event: Event, settings: UatSettings | None) -> Decision
     return tell(state, event, mine, settings or DEFAULTS) if tell and mine else None
 
 
-def _prompted(state: State, event: Event, mine: SessionRuns, settings: UatSettings) -> Decision | None:
+def _suggest_scenario(state: State, event: Event, mine: SessionRuns, settings: UatSettings) -> Decision | None:
     prompt = mine.prompt
     if not prompt or mine.active or not settings.enabled or event.data.synthetic:
         return None
     known = CATALOGUES.get(state, event.project)
     scenarios = known.scenarios if known else {}
-    assessment = detect.assess(prompt.text, scenarios)
+    assessment = detect.assess_prompt(prompt.text, scenarios)
     if assessment.score < settings.suggest_at or not assessment.scenario:
         return None
     plan = scenarios[assessment.scenario]
-    head = f"This looks like a UAT run of the scenario “{line(assessment.scenario, 80)}”: it is recorded from the first call"
-    return _told(f"{head} of one of its steps on (or: holdfast uat start {assessment.scenario}). {_steps(plan)}")
+    head = f"This looks like a UAT run of the scenario “{clean_line(assessment.scenario, 80)}”: it is recorded from the first call"
+    return _context_decision(
+        f"{head} of one of its steps on (or: holdfast uat start {assessment.scenario}). {_describe_steps(plan)}"
+    )
 
 
 def _tool_started(state: State, event: Event, mine: SessionRuns, settings: UatSettings) -> Decision | None:
     doc = RUNS.get(state, mine.active) if mine.active else None
     if doc and doc.of == event.seq and doc.auto:
         plan = PLANS.get(state, doc.id) or NO_PLAN
-        text = f"UAT run {doc.id} of “{line(doc.scenario, 80)}” is being recorded. {_steps(plan)} Take a screenshot whenever one fails."
-        why = f"UAT run {doc.id} of {line(doc.scenario, 80)} began ({doc.confidence} of 100)."
+        scenario = clean_line(doc.scenario, 80)
+        text = f"UAT run {doc.id} of “{scenario}” is being recorded. {_describe_steps(plan)} Take a screenshot whenever one fails."
+        why = f"UAT run {doc.id} of {scenario} began ({doc.confidence} of 100)."
         return Decision(contexts=(Context("uat", text, WEIGHT),), notices=(why,))
     if doc is not None:
         return _ask_for_picture(doc, event, settings)
     if mine.prompt and mine.prompt.suggested == event.seq:
-        return _told(
+        return _context_decision(
             "This looks like UAT, but no scenario fits it surely. To keep proof of it: `holdfast uat start NAME` "
             "(`holdfast uat list --scenarios` names them, `holdfast uat init NAME` writes a first one)."
         )
@@ -68,10 +71,10 @@ def _ask_for_picture(doc: Run, event: Event, settings: UatSettings) -> Decision 
     if last is None or doc.n > last.n + 1:
         return None
     missed = any(a.step == last.step and a.result == FAILED and a.at == last.at for a in doc.assertions)
-    use = called(event, settings.drivers).use
+    use = call_of_event(event, settings.drivers).use
     if (last.ok and not missed) or not use.known or use.meaning == "screenshot":
         return None
-    return _told(
+    return _context_decision(
         f"Step {last.step} of UAT run {doc.id} failed. Take a screenshot now, so that the report shows it; then try the "
         "step again or go on."
     )
@@ -83,16 +86,20 @@ def _session_started(state: State, _event: Event, mine: SessionRuns, _settings: 
         return None
     plan = PLANS.get(state, doc.id) or NO_PLAN
     done = sum(step.status == COMPLETED for step in doc.steps)
-    head = f"UAT run {doc.id} of “{line(doc.scenario, 80)}” is going on: {done} of {len(doc.steps)} steps done."
-    return _told(f"{head} {_steps(plan, doc.current)} It ends with its last step, or: holdfast uat end.")
+    head = f"UAT run {doc.id} of “{clean_line(doc.scenario, 80)}” is going on: {done} of {len(doc.steps)} steps done."
+    return _context_decision(
+        f"{head} {_describe_steps(plan, doc.current)} It ends with its last step, or: holdfast uat end."
+    )
 
 
-def _steps(plan: Plan, current: int = 0) -> str:
+def _describe_steps(plan: Plan, current: int = 0) -> str:
     listed = [
-        f"{n}. {line(step.description or step.action, 80)}" for n, step in enumerate(plan.steps, 1) if n >= current
+        f"{n}. {clean_line(step.description or step.action, 80)}"
+        for n, step in enumerate(plan.steps, 1)
+        if n >= current
     ]
     more = f" (and {len(listed) - MOST_TOLD} more)" if len(listed) > MOST_TOLD else ""
-    before = "; ".join(line(one, 80) for one in plan.preconditions[:MOST_TOLD])
+    before = "; ".join(clean_line(one, 80) for one in plan.preconditions[:MOST_TOLD])
     first = f"First make sure: {before}. " if before and not current else ""
     # The assertion fails where axe never ran, and nothing else would tell the agent to run it.
     axe = any(one.max_violations is not None for one in plan.assertions)
@@ -100,12 +107,12 @@ def _steps(plan: Plan, current: int = 0) -> str:
     return f"{first}Steps: {'; '.join(listed[:MOST_TOLD])}{more}.{last}" if listed else first
 
 
-def _told(text: str) -> Decision:
+def _context_decision(text: str) -> Decision:
     return Decision(contexts=(Context("uat", text, WEIGHT),))
 
 
 TELL: dict[str, Callable[[State, Event, SessionRuns, UatSettings], Decision | None]] = {
-    "prompt.submitted": _prompted,
+    "prompt.submitted": _suggest_scenario,
     "tool.started": _tool_started,
     "session.started": _session_started,
 }
@@ -139,10 +146,10 @@ _QUIET = (
 def enqueue(state: State, event: Event, settings: UatSettings | None) -> Iterable[Job]:
     if event.kind.startswith("uat."):
         return _of_run(state, event, settings or DEFAULTS)
-    return _scans(state, event, settings or DEFAULTS)
+    return _scan_jobs(state, event, settings or DEFAULTS)
 
 
-def _scans(state: State, event: Event, settings: UatSettings) -> Iterator[Job]:
+def _scan_jobs(state: State, event: Event, settings: UatSettings) -> Iterator[Job]:
     """A project's scenarios are looked at when a session begins, when a prompt is about UAT, when one was edited."""
     if not event.project or not settings.enabled:
         return
@@ -166,31 +173,31 @@ def _of_run(state: State, event: Event, settings: UatSettings) -> Iterator[Job]:
     doc = RUNS.get(state, run) if run else None
     if doc is None or event.kind in _QUIET:
         return
-    yield Job(kind=WRITE, dedupe=run, run_at=event.at + _patience(doc, event), payload={"uat": run})
-    if event.kind == "uat.started" and (before := _before(state, doc)):
+    yield Job(kind=WRITE, dedupe=run, run_at=event.at + _write_delay_ms(doc, event), payload={"uat": run})
+    if event.kind == "uat.started" and (before := _previous_run_id(state, doc)):
         yield Job(kind=WRITE, dedupe=before, payload={"uat": before})
     if isinstance(event.data, CallEnded) and (event.data.shots or event.data.logs):
         # A picture that came in the answer may have to be read from the transcript, which is written after the hook.
         wait = TRANSCRIPT_MS if IN_ANSWER in event.data.shots else 0
         yield Job(kind=COLLECT, run_at=event.at + wait, payload={"seq": event.seq})
-    yield from _health(state, event, doc)
+    yield from _health_jobs(state, event, doc)
     if settings.reports and doc.status == COMPLETED and event.kind in ("uat.ended", "uat.shot"):
         yield Job(kind=REPORT, dedupe=run, run_at=event.at + SETTLE_MS, payload={"uat": run})
 
 
-def _patience(doc: Run, event: Event) -> int:
+def _write_delay_ms(doc: Run, event: Event) -> int:
     if event.kind in ("uat.started", "uat.ended", "uat.reported"):
         return 0
     return min(LONGEST_MS, SOON_MS + doc.calls * MS_PER_CALL)
 
 
-def _before(state: State, doc: Run) -> str:
+def _previous_run_id(state: State, doc: Run) -> str:
     """The session's run before this one: its file gives way."""
     mine = SESSION_RUNS.get(state, doc.session)
     return mine.runs[-2] if mine and len(mine.runs) > 1 else ""
 
 
-def _health(state: State, event: Event, doc: Run) -> Iterator[Job]:
+def _health_jobs(state: State, event: Event, doc: Run) -> Iterator[Job]:
     """Requests of our own: at the start, or when their step ended."""
     at_start = event.kind == "uat.started"
     if not at_start and not (event.kind == "uat.call_ended" and event.data.ok):

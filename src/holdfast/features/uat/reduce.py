@@ -12,7 +12,7 @@ from holdfast.core.kinds.agent_events import PromptSubmitted
 from holdfast.core.kinds.uat_events import RunEnded, RunStarted, ScenariosRead, UatPayload
 from holdfast.core.ports import Doc, Ref
 from holdfast.features.uat import run
-from holdfast.features.uat.detect import WORTH_KEEPING, read
+from holdfast.features.uat.detect import WORTH_KEEPING, read_prompt
 from holdfast.features.uat.settings import ARCHIVED, CATALOGUE, CUTS_OFF, ENDINGS, MOST_RUNS, PLAN, RUN, SESSION
 from holdfast.features.uat.state import Catalogue, Prompt, Run, RunPlan, SessionRuns
 
@@ -21,7 +21,7 @@ KEPT_OF_PROMPT = 2_000
 
 def reduce(doc: Any, event: Event, ref: Ref) -> Run | RunPlan | Catalogue | SessionRuns | None:
     if ref.kind == RUN:
-        return run.reduced(doc, event)
+        return run.reduce_run(doc, event)
     if ref.kind == PLAN:
         return doc or _kept_plan(event)
     if ref.kind == CATALOGUE:
@@ -39,7 +39,7 @@ def reduce_session(doc: SessionRuns | None, event: Event) -> SessionRuns | None:
     """What a session has going: its run, its last prompt that may be about one."""
     before = doc or SessionRuns(at=event.at, project=event.project)
     changed = copy.copy(before)
-    _OF_SESSION.get(event.kind, _unchanged)(changed, event)
+    _OF_SESSION.get(event.kind, _keep_unchanged)(changed, event)
     if doc is None and not (changed.prompt or changed.runs):
         return None
     if doc is not None and changed == doc:
@@ -49,23 +49,23 @@ def reduce_session(doc: SessionRuns | None, event: Event) -> SessionRuns | None:
     return changed
 
 
-def _prompted(doc: SessionRuns, event: Event) -> None:
+def _note_prompt(doc: SessionRuns, event: Event) -> None:
     """Ordinary prompts leave nothing here."""
     data: PromptSubmitted = event.data
     if data.synthetic or not data.prompt:
         return
     text = data.prompt[:KEPT_OF_PROMPT]
-    score = read(text).score
+    score = read_prompt(text).score
     doc.prompt = Prompt(text=text, score=score) if score >= WORTH_KEEPING else None
     doc.used, doc.tail = [], ""
 
 
-def _suggested(doc: SessionRuns, event: Event) -> None:
+def _note_suggestion(doc: SessionRuns, event: Event) -> None:
     if doc.prompt:
         doc.prompt = msgspec.structs.replace(doc.prompt, suggested=event.data.of)
 
 
-def _started(doc: SessionRuns, event: Event) -> None:
+def _note_run_start(doc: SessionRuns, event: Event) -> None:
     data: RunStarted = event.data
     name, started = data.plan.name, data.uat
     doc.previous, doc.active, doc.tail = doc.active, started, ""
@@ -73,7 +73,7 @@ def _started(doc: SessionRuns, event: Event) -> None:
     doc.used = [*doc.used, name][-MOST_RUNS:]
 
 
-def _ended(doc: SessionRuns, event: Event) -> None:
+def _note_run_end(doc: SessionRuns, event: Event) -> None:
     """After a last step the agent may still take a picture of where it arrived: the turn's calls belong to the run."""
     data: RunEnded = event.data
     ended = data.uat
@@ -82,21 +82,21 @@ def _ended(doc: SessionRuns, event: Event) -> None:
         doc.active, doc.tail = "", ended if data.reason == "last-step" else ""
 
 
-def _turned(doc: SessionRuns, _event: Event) -> None:
+def _clear_tail(doc: SessionRuns, _event: Event) -> None:
     doc.tail = ""
 
 
-def _unchanged(_doc: SessionRuns, _event: Event) -> None:
+def _keep_unchanged(_doc: SessionRuns, _event: Event) -> None:
     return
 
 
 _OF_SESSION = {
-    "prompt.submitted": _prompted,
-    "turn.ended": _turned,
-    "uat.suggested": _suggested,
-    "uat.started": _started,
-    "uat.ended": _ended,
-    **dict.fromkeys((*ENDINGS, *CUTS_OFF), _turned),
+    "prompt.submitted": _note_prompt,
+    "turn.ended": _clear_tail,
+    "uat.suggested": _note_suggestion,
+    "uat.started": _note_run_start,
+    "uat.ended": _note_run_end,
+    **dict.fromkeys((*ENDINGS, *CUTS_OFF), _clear_tail),
 }
 
 

@@ -22,7 +22,7 @@ from holdfast.features.uat.driver_answers import (
 )
 from holdfast.features.uat.drivers import ToolUse
 from holdfast.features.uat.match import text_fits
-from holdfast.features.uat.settings import MOST_PROBLEMS, line
+from holdfast.features.uat.settings import MOST_PROBLEMS, clean_line
 
 LARGEST_TEXT = 200_000
 LONGEST_KEPT = 2_000
@@ -108,7 +108,7 @@ def result_of(event: Event, body: bytes, use: ToolUse, page: str = "") -> Result
     text = text_of(response) or event.data.output or event.data.error
     text = f"{text}\n{page}" if page else text
     text = without_typed_code(text[:LARGEST_TEXT])
-    value, returned = _value(response, without_fields(text))
+    value, returned = _result_value(response, without_fields(text))
     # A text that a script returned is also looked at as the person sees it, without JSON's escapes.
     text = f"{text}\n{returned}" if returned else text
     facts = value if isinstance(value, Mapping) else {}
@@ -116,22 +116,23 @@ def result_of(event: Event, body: bytes, use: ToolUse, page: str = "") -> Result
     ok = bool(ok and not (use.known and _FAILED.match(without_notes(text))))
     unproved = _unproved_check(event) if ok else ""
     ok = ok and not unproved
-    problems = tuple(_problems(text))
+    problems = tuple(_find_problems(text))
     page_title, page_url = shown_page(use, text)
     return Result(
-        value=bounded(value),
+        value=bound_value(value),
         text=text,
         ok=ok,
-        error="" if ok else unproved or _error(event, facts, text),
-        url=_word(facts, "url", "currentUrl") or _first(_URL, text) or page_url,
-        title=_word(facts, "title", "pageTitle") or _first(_TITLE, text) or page_title,
-        status=_number(facts, "statusCode", "status") or int(_first(_STATUS, text) or 0),
-        errors=max(int(_first(_COUNT, text) or 0), sum(p["level"] == "error" for p in problems)),
+        error="" if ok else unproved or _error_text(event, facts, text),
+        url=_first_text(facts, "url", "currentUrl") or _first_match(_URL, text) or page_url,
+        title=_first_text(facts, "title", "pageTitle") or _first_match(_TITLE, text) or page_title,
+        status=_first_number(facts, "statusCode", "status") or int(_first_match(_STATUS, text) or 0),
+        errors=max(int(_first_match(_COUNT, text) or 0), sum(p["level"] == "error" for p in problems)),
         console_errors=max(
-            int(_first(_COUNT, text) or 0), sum(p["type"] == "console" and p["level"] == "error" for p in problems)
+            int(_first_match(_COUNT, text) or 0),
+            sum(p["type"] == "console" and p["level"] == "error" for p in problems),
         ),
         problems=problems,
-        shots=tuple(_shots(event, use, text, response)),
+        shots=tuple(_screenshot_paths(event, use, text, response)),
         logs=tuple((m[1], int(m[2] or 0), int(m[3] or 0)) for m in _LOG.finditer(text))[:MOST_FILES],
     )
 
@@ -153,7 +154,7 @@ def split_result(result: Result, uses: Sequence[ToolUse]) -> list[Result]:
 
 def _with_asked(result: Result, use: ToolUse) -> Result:
     """`… && agent-browser get title`: its answer is the last line."""
-    last = line((result.text.strip().splitlines() or [""])[-1], 2_000)
+    last = clean_line((result.text.strip().splitlines() or [""])[-1], 2_000)
     return replace(result, **{use.asks: last}) if use.asks else result
 
 
@@ -179,17 +180,17 @@ def without_values(parts: tuple[Result, Judged, Judged], values: Iterable[str]) 
     if not hidden:
         return parts
     pattern = re.compile("|".join(re.escape(value) for value in hidden))
-    result, *judged = (_replaced(msgspec.to_builtins(part, enc_hook=str), pattern) for part in parts)
+    result, *judged = (_replace_matches(msgspec.to_builtins(part, enc_hook=str), pattern) for part in parts)
     return msgspec.convert(result, Result), judged[0], judged[1]
 
 
-def _replaced(value: Any, pattern: re.Pattern[str]) -> Any:
+def _replace_matches(value: Any, pattern: re.Pattern[str]) -> Any:
     if isinstance(value, str):
         return pattern.sub("…", value)
     if isinstance(value, Mapping):
-        return {key: _replaced(inner, pattern) for key, inner in value.items()}
+        return {key: _replace_matches(inner, pattern) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_replaced(inner, pattern) for inner in value]
+        return [_replace_matches(inner, pattern) for inner in value]
     return value
 
 
@@ -206,7 +207,7 @@ def text_of(response: Any) -> str:
     return ""
 
 
-def bounded(value: Any, depth: int = 4, purse: list[int] | None = None) -> Any:
+def bound_value(value: Any, depth: int = 4, purse: list[int] | None = None) -> Any:
     """The same structure, small enough to keep for ever."""
     purse = [LARGEST_VALUE] if purse is None else purse
     if isinstance(value, str):
@@ -217,9 +218,9 @@ def bounded(value: Any, depth: int = 4, purse: list[int] | None = None) -> Any:
     if depth == 0 or purse[0] <= 0:
         return value if isinstance(value, int | float | bool | None) else "…"
     if isinstance(value, Mapping):
-        return {str(k)[:200]: bounded(v, depth - 1, purse) for k, v in list(value.items())[:50] if purse[0] > 0}
+        return {str(k)[:200]: bound_value(v, depth - 1, purse) for k, v in list(value.items())[:50] if purse[0] > 0}
     if isinstance(value, list | tuple):
-        return [bounded(v, depth - 1, purse) for v in value[:50] if purse[0] > 0]
+        return [bound_value(v, depth - 1, purse) for v in value[:50] if purse[0] > 0]
     return value if isinstance(value, int | float | bool | None) else str(value)[:200]
 
 
@@ -236,7 +237,7 @@ def response_of(body: bytes) -> Any:
     return next((payload[name] for name in ("tool_response", "toolResult", "tool_output") if name in payload), None)
 
 
-def _value(response: Any, text: str) -> tuple[Any, str]:
+def _result_value(response: Any, text: str) -> tuple[Any, str]:
     """(what a tool returned, the text it is where a script returned one).
 
     A JSON text is what it says; parts of a message are their text; images are not kept here."""
@@ -269,33 +270,33 @@ def _decoded(text: str) -> Any:
         return None
 
 
-def _error(event: Event, facts: Mapping[str, Any], text: str) -> str:
+def _error_text(event: Event, facts: Mapping[str, Any], text: str) -> str:
     message = own_error(text) or event.data.error or facts.get("error") or text or "it was interrupted"
-    return line(str(message).removeprefix("### Error").strip(), 400)
+    return clean_line(str(message).removeprefix("### Error").strip(), 400)
 
 
-def _problems(text: str) -> Iterator[dict[str, str]]:
+def _find_problems(text: str) -> Iterator[dict[str, str]]:
     seen: set[str] = set()
     for level, message in _CONSOLE.findall(text)[:200]:
         said = _ARGUMENT_COUNT.sub("", message)
-        yield from _once(seen, "console", "error" if level.lower() == "error" else "warning", said)
+        yield from _new_problem(seen, "console", "error" if level.lower() == "error" else "warning", said)
     for method, url, status, words in requests_in(text):
         if not status.isdigit() or int(status) >= 400:
-            yield from _once(seen, "network", "error", f"{method} {url} → {status}{words.rstrip()}")
+            yield from _new_problem(seen, "network", "error", f"{method} {url} → {status}{words.rstrip()}")
 
 
-def _once(seen: set[str], kind: str, level: str, message: str) -> Iterator[dict[str, str]]:
-    text = line(message, 300)
+def _new_problem(seen: set[str], kind: str, level: str, message: str) -> Iterator[dict[str, str]]:
+    text = clean_line(message, 300)
     if text not in seen and len(seen) < MOST_PROBLEMS:
         seen.add(text)
         yield {"type": kind, "level": level, "message": text}
 
 
 def console_lines(text: str) -> list[dict[str, str]]:
-    return list(_problems(text))
+    return list(_find_problems(text))
 
 
-def _shots(event: Event, use: ToolUse, text: str, response: Any) -> list[str]:
+def _screenshot_paths(event: Event, use: ToolUse, text: str, response: Any) -> list[str]:
     """The picture a browser call left: in a file, or in its answer.
 
     Only a tool that makes screenshots is believed about files: a page may talk of any."""
@@ -312,15 +313,15 @@ def _shots(event: Event, use: ToolUse, text: str, response: Any) -> list[str]:
     return named or sent
 
 
-def _word(facts: Mapping[str, Any], *names: str) -> str:
-    return next((line(facts[n], 2_000) for n in names if isinstance(facts.get(n), str)), "")
+def _first_text(facts: Mapping[str, Any], *names: str) -> str:
+    return next((clean_line(facts[n], 2_000) for n in names if isinstance(facts.get(n), str)), "")
 
 
-def _number(facts: Mapping[str, Any], *names: str) -> int:
+def _first_number(facts: Mapping[str, Any], *names: str) -> int:
     return next((facts[n] for n in names if isinstance(facts.get(n), int) and not isinstance(facts[n], bool)), 0)
 
 
-def _first(pattern: re.Pattern[str], text: str) -> str:
+def _first_match(pattern: re.Pattern[str], text: str) -> str:
     match = pattern.search(text)
     return match[1].strip() if match else ""
 
@@ -352,18 +353,18 @@ LISTING = ("console", "network")
 """Their answers are lists beside the page: what is not in them may still be on the page."""
 
 
-def conditions(criteria: Any) -> dict[str, Any]:
+def conditions_of(criteria: Any) -> dict[str, Any]:
     """Of an assertion or a health check (in a scenario or in a plan), only what is to hold."""
     asked = ((name, getattr(criteria, name)) for name in CONDITIONS)
     return {name: value for name, value in asked if value is not None}
 
 
-def holds(criteria: Conditions, result: Result, ms: int, exit_code: int | None, base_url: str) -> bool:
+def meets_conditions(criteria: Conditions, result: Result, ms: int, exit_code: int | None, base_url: str) -> bool:
     """All of the conditions, on one result."""
-    return not unmet(criteria, result, ms, exit_code, base_url)
+    return not unmet_conditions(criteria, result, ms, exit_code, base_url)
 
 
-def unmet(criteria: Conditions, result: Result, ms: int, exit_code: int | None, base_url: str) -> list[str]:
+def unmet_conditions(criteria: Conditions, result: Result, ms: int, exit_code: int | None, base_url: str) -> list[str]:
     violations = found_violations(result.value, criteria.impact)
     facts: dict[str, Callable[[Any], bool]] = {
         "contains": lambda text: text in result.text,
@@ -376,12 +377,12 @@ def unmet(criteria: Conditions, result: Result, ms: int, exit_code: int | None, 
         "no_errors": lambda none: not none or (not result.errors and result.ok),
         "clean_console": lambda clean: not clean or not result.console_errors,
         "max_violations": lambda most: violations is None or len(violations) <= most,
-        "fields": lambda fields: all(at(result.value, path) == value for path, value in fields.items()),
+        "fields": lambda fields: all(value_at_path(result.value, path) == value for path, value in fields.items()),
     }
-    return [name for name, value in conditions(criteria).items() if not facts[name](value)]
+    return [name for name, value in conditions_of(criteria).items() if not facts[name](value)]
 
 
-def at(value: Any, path: str) -> Any:
+def value_at_path(value: Any, path: str) -> Any:
     """`a.b.0`: a place in a JSON result; None when it is not there."""
     for part in path.split("."):
         if isinstance(value, Mapping):
@@ -393,7 +394,7 @@ def at(value: Any, path: str) -> Any:
     return value
 
 
-def assertions(
+def judge_assertions(
     plan: Plan, step: int, result: Result, ms: int, exit_code: int | None, meaning: str = ""
 ) -> Iterator[dict[str, Any]]:
     """Those of the scenario that this result speaks about: met, not yet, or broken for good.
@@ -405,8 +406,8 @@ def assertions(
         if criteria.budget_ms is not None or (asks_axe and found_violations(result.value, "") is None):
             continue
         if criteria.step in (None, step):
-            missed = unmet(criteria, result, ms, exit_code, plan.base_url)
-            actual_text = actual(criteria, result, ms, exit_code) if missed else ""
+            missed = unmet_conditions(criteria, result, ms, exit_code, plan.base_url)
+            actual_text = actual_values(criteria, result, ms, exit_code) if missed else ""
             broken = any(name in ALWAYS for name in missed)
             if broken or (meaning not in SILENT and not (missed and meaning in LISTING)):
                 untold = bool(missed) and all(name in _PAGE_FACTS and not _PAGE_FACTS[name](result) for name in missed)
@@ -417,26 +418,26 @@ def page_checks(plan: Plan, step: int, result: Result, ms: int, exit_code: int |
     """S3-7: what the page was like, for each check of this step that asks no server of its own."""
     for number, criteria in enumerate(plan.health_checks):
         if criteria.type != "http" and step and (criteria.step or 1) == step:
-            good = result.ok and holds(criteria, result, ms, exit_code, plan.base_url)
+            good = result.ok and meets_conditions(criteria, result, ms, exit_code, plan.base_url)
             yield {
                 "index": number,
                 "type": criteria.type or "page_load",
                 "result": "success" if good else "failure",
-                "data": page(result),
+                "data": page_facts(result),
             }
 
 
-def page(result: Result) -> dict[str, Any]:
+def page_facts(result: Result) -> dict[str, Any]:
     """The seed's three facts; what a JSON result says itself goes before what we can tell."""
     value = result.value if isinstance(result.value, Mapping) else {}
-    derived = {"currentRoute": route(result.url), "hasErrors": bool(result.errors) or not result.ok}
+    derived = {"currentRoute": route_of_url(result.url), "hasErrors": bool(result.errors) or not result.ok}
     reported = {
         n: value[n] for n in ("isLoggedIn", "currentRoute", "hasErrors") if isinstance(value.get(n), bool | str)
     }
     return {"isLoggedIn": None, **derived, **reported}
 
 
-def route(url: str) -> str:
+def route_of_url(url: str) -> str:
     path = url.partition("://")[2].partition("/")[2] if "://" in url else url.lstrip("/")
     return f"/{path.partition('?')[0]}" if url else ""
 
@@ -448,14 +449,14 @@ _PAGE_FACTS: dict[str, Callable[[Result], str]] = {
 _FACT_NAMES = {"max_ms": "ms", "exit_code": "exit code"}
 
 
-def actual(criteria: Conditions, result: Result, ms: int, exit_code: int | None) -> str:
+def actual_values(criteria: Conditions, result: Result, ms: int, exit_code: int | None) -> str:
     """What was found of the things that were asked for; the page's words where nothing else was."""
-    asked = conditions(criteria)
+    asked = conditions_of(criteria)
     facts = {"url": result.url, "title": result.title, "status": result.status, "exit_code": exit_code, "max_ms": ms}
     unknown = "was not told by the driver"
     parts = [f"{_FACT_NAMES.get(name, name)} {facts[name]!r}" for name in facts if name in asked and facts[name] != ""]
     parts += [f"the page's {name} {unknown}" for name in ("url", "title") if name in asked and not facts[name]]
-    parts += [f"{path} = {at(result.value, path)!r}" for path in criteria.fields or ()]
+    parts += [f"{path} = {value_at_path(result.value, path)!r}" for path in criteria.fields or ()]
     if criteria.no_errors:
         parts.append(f"{result.errors} errors")
     if criteria.clean_console:
@@ -465,7 +466,7 @@ def actual(criteria: Conditions, result: Result, ms: int, exit_code: int | None)
         parts.append(f"{len(listed)} violations: {'; '.join(listed)}")
     if result.error or not parts or "contains" in asked or "not_contains" in asked:
         parts.append(result.error or readable_page(result.text))
-    return line(", ".join(parts), 300)
+    return clean_line(", ".join(parts), 300)
 
 
 def found_violations(value: Any, impact: str) -> list[str] | None:
@@ -488,9 +489,9 @@ def readable_page(text: str) -> str:
     return "; ".join(telling + rest) if telling else " ".join(rest)
 
 
-def expected(criteria: PlannedAssertion) -> str:
+def expected_conditions(criteria: PlannedAssertion) -> str:
     """The conditions in words."""
     if criteria.budget_ms:
         return f"at most {criteria.budget_ms} ms"
-    parts = (f"{name.replace('_', ' ')} {value!r}" for name, value in conditions(criteria).items())
-    return line(", ".join(parts), LONGEST_EXPECTED)
+    parts = (f"{name.replace('_', ' ')} {value!r}" for name, value in conditions_of(criteria).items())
+    return clean_line(", ".join(parts), LONGEST_EXPECTED)

@@ -22,7 +22,7 @@ from holdfast.core.kinds.uat_events import (
     StepSet,
 )
 from holdfast.features.uat import steps
-from holdfast.features.uat.results import expected
+from holdfast.features.uat.results import expected_conditions
 from holdfast.features.uat.settings import (
     ACTIVE,
     COMPLETED,
@@ -38,7 +38,7 @@ from holdfast.features.uat.settings import (
     PASSED,
     SKIPPED,
     UNKNOWN,
-    line,
+    clean_line,
 )
 from holdfast.features.uat.state import (
     Assertion,
@@ -84,42 +84,42 @@ ADDED: dict[Path, str] = {
 """Lists one can only add to: their entries become events of their own."""
 
 
-def merged(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
+def merge_objects(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
     """As jq's `*`: objects are merged, everything else is replaced."""
     made = dict(low)
     for name, value in high.items():
         under = made.get(name)
-        made[name] = merged(under, value) if isinstance(under, Mapping) and isinstance(value, Mapping) else value
+        made[name] = merge_objects(under, value) if isinstance(under, Mapping) and isinstance(value, Mapping) else value
     return made
 
 
 def merged_all(patches: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     made: dict[str, Any] = {}
     for patch in patches:
-        made = merged(made, patch)
+        made = merge_objects(made, patch)
     return made
 
 
-def size(value: Any) -> int:
+def encoded_size(value: Any) -> int:
     return len(msgspec.json.encode(value))
 
 
-def split(patch: Mapping[str, Any]) -> tuple[dict[str, Any], dict[Path, list[Any]], list[str]]:
+def split_patch(patch: Mapping[str, Any]) -> tuple[dict[str, Any], dict[Path, list[Any]], list[str]]:
     """(what may be merged, entries to add to lists, names that are derived and therefore left out)."""
     remaining, ignored = dict(patch), []
     added: dict[Path, list[Any]] = {}
     for path in ADDED:
-        value, remaining = _taken(remaining, path)
+        value, remaining = _take_path(remaining, path)
         if isinstance(value, list):
             added[path] = value
     for path in DERIVED:
-        value, remaining = _taken(remaining, path)
+        value, remaining = _take_path(remaining, path)
         if value is not None:
             ignored.append(".".join(path))
     return _without_empty(remaining), added, ignored
 
 
-def _taken(value: dict[str, Any], path: Path) -> tuple[Any, dict[str, Any]]:
+def _take_path(value: dict[str, Any], path: Path) -> tuple[Any, dict[str, Any]]:
     name, *rest = path
     if name not in value:
         return None, value
@@ -128,7 +128,7 @@ def _taken(value: dict[str, Any], path: Path) -> tuple[Any, dict[str, Any]]:
     inner = value[name]
     if not isinstance(inner, Mapping):
         return None, value
-    taken, left = _taken(dict(inner), tuple(rest))
+    taken, left = _take_path(dict(inner), tuple(rest))
     return taken, {**value, name: left}
 
 
@@ -140,7 +140,7 @@ PAPERWORK = ("uat.reported", "uat.restored", "uat.archived")
 """Nothing happened in the run itself."""
 
 
-def begun(event: Event) -> Run:
+def new_run(event: Event) -> Run:
     data: RunStarted = event.data
     plan = data.plan
     return Run(
@@ -157,7 +157,7 @@ def begun(event: Event) -> Run:
         mode=data.mode,
         root=data.root,
         base_url=plan.base_url,
-        message=line(data.message, 1000),
+        message=clean_line(data.message, 1000),
         confidence=data.confidence,
         reasons=data.reasons[:MOST_RECENT],
         auto=data.auto,
@@ -165,15 +165,15 @@ def begun(event: Event) -> Run:
         environment=data.environment,
         steps=[steps.planned_step(planned) for planned in plan.steps],
         assertions=[
-            Assertion(step=planned.step or 0, expected=expected(planned), budget_ms=planned.budget_ms or 0)
+            Assertion(step=planned.step or 0, expected=expected_conditions(planned), budget_ms=planned.budget_ms or 0)
             for planned in plan.assertions
         ],
     )
 
 
-def reduced(run: Run | None, event: Event) -> Run | None:
+def reduce_run(run: Run | None, event: Event) -> Run | None:
     if event.kind == "uat.started":
-        return run or _first_call(begun(event), event)
+        return run or _first_call(new_run(event), event)
     change = CHANGES.get(event.kind)
     if run is None or change is None:
         return run
@@ -192,7 +192,7 @@ def _first_call(run: Run, event: Event) -> Run:
     return run
 
 
-def _started(run: Run, event: Event) -> None:
+def _apply_call_started(run: Run, event: Event) -> None:
     _call_started(run, event, event.data)
 
 
@@ -229,11 +229,11 @@ def _ended_call(run: Run, event: Event) -> None:
 
 def _note_findings(run: Run, event: Event, call: CallEnded) -> None:
     if not call.ok:
-        _note(run, event, "error", INTERRUPTED if call.interrupted else "tool", call.error or "failed", call.step)
+        _add_note(run, event, "error", INTERRUPTED if call.interrupted else "tool", call.error or "failed", call.step)
     for page_problem in call.problems:
-        _note(run, event, "warning", page_problem.type, page_problem.message, call.step)
+        _add_note(run, event, "warning", page_problem.type, page_problem.message, call.step)
     for check in call.health:
-        _check(run, event, check)
+        _count_health_check(run, event, check)
 
 
 def _count_call(run: Run, event: Event, call: CallEnded) -> None:
@@ -245,7 +245,7 @@ def _count_call(run: Run, event: Event, call: CallEnded) -> None:
     else:
         run.failed += 1
     recent = RecentCall(
-        n=call.n, tool=call.tool, step=call.step, ms=call.ms, ok=call.ok, at=event.at, error=line(call.error, 200)
+        n=call.n, tool=call.tool, step=call.step, ms=call.ms, ok=call.ok, at=event.at, error=clean_line(call.error, 200)
     )
     run.last = [*run.last, recent][-MOST_RECENT:]
     run.framework = run.framework or call.framework
@@ -267,13 +267,13 @@ def _judge_assertions(run: Run, event: Event, judged: Iterable[JudgedAssertion])
     run.assertions = assertions
 
 
-def _step(run: Run, event: Event) -> None:
+def _apply_step_set(run: Run, event: Event) -> None:
     data: StepSet = event.data
     run.touched = max(run.touched, event.at)
     steps.set_status(run, data.step, data.status, event.at)
 
 
-def _asserted(run: Run, event: Event) -> None:
+def _apply_assertion(run: Run, event: Event) -> None:
     """By hand: new, or instead of one of the scenario's."""
     data: AssertionTold = event.data
     index, number = data.index, data.step
@@ -293,39 +293,39 @@ def _asserted(run: Run, event: Event) -> None:
         run.asserted = [*run.asserted, data.result]
 
 
-def _checked(run: Run, event: Event) -> None:
-    _check(run, event, event.data)
+def _apply_health_check(run: Run, event: Event) -> None:
+    _count_health_check(run, event, event.data)
 
 
-def _check(run: Run, event: Event, check: JudgedCheck | HealthChecked) -> None:
+def _count_health_check(run: Run, event: Event, check: JudgedCheck | HealthChecked) -> None:
     run.checks += 1
     run.bad_checks += check.result != "success"
     if isinstance(check, HealthChecked) and check.precondition and check.result != "success":
         run.blocked = True
-    entry = RecentCheck(at=event.at, type=line(check.type, 100), result=check.result)
+    entry = RecentCheck(at=event.at, type=clean_line(check.type, 100), result=check.result)
     run.last_checks = [*run.last_checks, entry][-MOST_RECENT:]
 
 
-def _shot(run: Run, event: Event) -> None:
+def _apply_screenshot(run: Run, event: Event) -> None:
     shot: ScreenshotKept = event.data
     if not shot.success:
-        _note(run, event, "warning", "screenshot", shot.problem, shot.step)
+        _add_note(run, event, "warning", "screenshot", shot.problem, shot.step)
         return
     run.shots += 1
     entry = RecentShot(at=event.at, name=shot.name, path=shot.path, size=shot.size, step=shot.step, action=shot.action)
     run.last_shots = [*run.last_shots, entry][-MOST_RECENT:]
 
 
-def _problem(run: Run, event: Event) -> None:
+def _apply_problem(run: Run, event: Event) -> None:
     data: ProblemNoted = event.data
     level = "error" if data.level == "error" else "warning"
-    _note(run, event, level, data.type or "note", data.message, data.step)
+    _add_note(run, event, level, data.type or "note", data.message, data.step)
     if data.tool and data.tool not in run.unknown_tools:
         run.unknown_tools = [*run.unknown_tools, data.tool][-MOST_RECENT:]
 
 
-def _note(run: Run, event: Event, level: str, kind: str, message: Any, step: int) -> None:
-    entry = Note(at=event.at, type=line(kind, 50), message=line(message, 300), step=step or 0)
+def _add_note(run: Run, event: Event, level: str, kind: str, message: Any, step: int) -> None:
+    entry = Note(at=event.at, type=clean_line(kind, 50), message=clean_line(message, 300), step=step or 0)
     if level == "error":
         run.errors += 1
         run.last_errors = [*run.last_errors, entry][-MOST_PROBLEMS:]
@@ -334,7 +334,7 @@ def _note(run: Run, event: Event, level: str, kind: str, message: Any, step: int
         run.last_warnings = [*run.last_warnings, entry][-MOST_PROBLEMS:]
 
 
-def _signal(run: Run, event: Event) -> None:
+def _apply_signal(run: Run, event: Event) -> None:
     data: SignalLeft = event.data
     other_signals = {n: v for n, v in run.hooks.items() if n != data.name}
     recent = (
@@ -343,38 +343,38 @@ def _signal(run: Run, event: Event) -> None:
     run.hooks = {**recent, data.name: Signal(data=data.data, at=event.at)}
 
 
-def _patched(run: Run, event: Event) -> None:
-    after = merged(run.overlay, event.data.patch)
-    if size(after) <= LARGEST_OVERLAY:
+def _apply_patch(run: Run, event: Event) -> None:
+    after = merge_objects(run.overlay, event.data.patch)
+    if encoded_size(after) <= LARGEST_OVERLAY:
         run.overlay = after
     else:
-        _note(run, event, "warning", "update", "an update was left out: the document would become too large", 0)
+        _add_note(run, event, "warning", "update", "an update was left out: the document would become too large", 0)
 
 
-def _reported(run: Run, event: Event) -> None:
+def _apply_reports(run: Run, event: Event) -> None:
     made = [report for report in event.data.reports if report not in run.reports]
     run.reports = [*run.reports, *made][-MOST_RECENT:]
 
 
-def _restored(run: Run, event: Event) -> None:
+def _apply_restored(run: Run, event: Event) -> None:
     run.restored += event.data.was != "good"
 
 
-def _archived(run: Run, event: Event) -> None:
+def _apply_archived(run: Run, event: Event) -> None:
     run.archived = event.at
 
 
-def _over(run: Run, event: Event) -> None:
+def _apply_run_ended(run: Run, event: Event) -> None:
     if run.status != ACTIVE:
         return
     run.status, run.end, run.reason = COMPLETED, event.at, event.data.reason
-    steps.close(run)
-    run.assertions = [_final(run, one) for one in run.assertions]
-    run.outcome = outcome(run)
+    steps.close_steps(run)
+    run.assertions = [_final_assertion(run, one) for one in run.assertions]
+    run.outcome = outcome_of_run(run)
     run.flaky = any(steps.is_flaky(step) for step in run.steps)
 
 
-def _final(run: Run, assertion: Assertion) -> Assertion:
+def _final_assertion(run: Run, assertion: Assertion) -> Assertion:
     """Of the whole run: what was never seen to hold has failed, unless a part of the run was never reached."""
     if assertion.budget_ms:
         spent = max(0, (run.end or run.touched) - run.start)
@@ -386,13 +386,13 @@ def _final(run: Run, assertion: Assertion) -> Assertion:
     return msgspec.structs.replace(assertion, result=FAILED)
 
 
-def verdict(run: Run, ending: Event) -> JsonObject:
+def verdict_of_ended_run(run: Run, ending: Event) -> JsonObject:
     """What the end of this run says to those who only hear events (gates ask for proof by them)."""
-    over = reduced(run, ending) or run
+    over = reduce_run(run, ending) or run
     return {"scenario": over.scenario, "outcome": over.outcome, "flaky": over.flaky}
 
 
-def outcome(run: Run) -> str:
+def outcome_of_run(run: Run) -> str:
     """From the steps and assertions; a run without any of them proves nothing."""
     stood = [step.status for step in run.steps]
     judged = [a.result for a in run.assertions] + run.asserted
@@ -408,17 +408,17 @@ def outcome(run: Run) -> str:
 
 
 CHANGES: dict[str, Callable[[Run, Event], None]] = {
-    "uat.call_started": _started,
+    "uat.call_started": _apply_call_started,
     "uat.call_ended": _ended_call,
-    "uat.step": _step,
-    "uat.asserted": _asserted,
-    "uat.checked": _checked,
-    "uat.shot": _shot,
-    "uat.problem": _problem,
-    "uat.signal": _signal,
-    "uat.patched": _patched,
-    "uat.reported": _reported,
-    "uat.restored": _restored,
-    "uat.archived": _archived,
-    "uat.ended": _over,
+    "uat.step": _apply_step_set,
+    "uat.asserted": _apply_assertion,
+    "uat.checked": _apply_health_check,
+    "uat.shot": _apply_screenshot,
+    "uat.problem": _apply_problem,
+    "uat.signal": _apply_signal,
+    "uat.patched": _apply_patch,
+    "uat.reported": _apply_reports,
+    "uat.restored": _apply_restored,
+    "uat.archived": _apply_archived,
+    "uat.ended": _apply_run_ended,
 }

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from holdfast.core.errors import CommandRefused
 from holdfast.core.kinds.uat_events import Plan, PlannedStep
-from holdfast.features.uat.settings import FAILED, INTERRUPTED, LONGEST_NAME, MOST_STEPS, PASSED, SKIPPED, line
+from holdfast.features.uat.settings import FAILED, INTERRUPTED, LONGEST_NAME, MOST_STEPS, PASSED, SKIPPED, clean_line
 
 LARGEST_REPORT = 64 << 20
 MOST_TESTS = 5_000
@@ -75,7 +75,7 @@ def parse_report(content: bytes, name: str) -> list[TestReport]:
     if not all_cases:
         raise CommandRefused(f"there are no tests in {name}", fix="Give a JSON or JUnit report of a test runner.")
     if len(all_cases) <= MOST_STEPS:
-        return [TestReport(runner, line(name, LONGEST_NAME), all_cases)]
+        return [TestReport(runner, clean_line(name, LONGEST_NAME), all_cases)]
     files = dict.fromkeys(case.file for case in all_cases)
     return [_of_file(runner, file or name, all_cases, file) for file in files]
 
@@ -84,7 +84,7 @@ def _of_file(runner: str, name: str, cases: tuple[TestCase, ...], file: str) -> 
     mine = tuple(case for case in cases if case.file == file)
     if len(mine) > MOST_STEPS:
         raise CommandRefused(f"{name} has {len(mine)} tests; a run has at most {MOST_STEPS} steps")
-    return TestReport(runner, line(name, LONGEST_NAME), mine)
+    return TestReport(runner, clean_line(name, LONGEST_NAME), mine)
 
 
 def failed_attempt(
@@ -96,9 +96,9 @@ def failed_attempt(
     return TestAttempt(
         status=status,
         ms=max(0, int(ms)) if isinstance(ms, int | float) else 0,
-        error=line(text.strip().partition("\n")[0], 300),
-        expected=line(expected_match["value"] or expected_match["words"], 200) if expected_match else "",
-        received=line(seen[1], 200) if seen else "",
+        error=clean_line(text.strip().partition("\n")[0], 300),
+        expected=clean_line(expected_match["value"] or expected_match["words"], 200) if expected_match else "",
+        received=clean_line(seen[1], 200) if seen else "",
         pictures=pictures,
         traces=traces,
     )
@@ -180,10 +180,10 @@ def run_events(report: TestReport, start: int) -> Iterator[tuple[str, int, dict[
                 yield "uat.step", at, {"step": number, "status": SKIPPED}
                 continue
             n, began, at = n + 1, at, at + attempt.ms
-            yield "uat.call_ended", at, _call(report, attempt, number, n, began)
+            yield "uat.call_ended", at, _call_data(report, attempt, number, n, began)
 
 
-def _call(report: TestReport, attempt: TestAttempt, step: int, n: int, began: int) -> dict[str, Any]:
+def _call_data(report: TestReport, attempt: TestAttempt, step: int, n: int, began: int) -> dict[str, Any]:
     failure = {"error": attempt.error or "failed"} if attempt.status != PASSED else {"error": ""}
     failure |= {"expected": attempt.expected, "received": attempt.received}
     return {
@@ -206,7 +206,7 @@ def _call(report: TestReport, attempt: TestAttempt, step: int, n: int, began: in
 
 
 def plan_of_report(report: TestReport) -> Plan:
-    steps = [PlannedStep(action="test", description=line(case.title, 500)) for case in report.cases]
+    steps = [PlannedStep(action="test", description=clean_line(case.title, 500)) for case in report.cases]
     return Plan(name=report.name, description=f"Imported from {report.runner}", steps=steps)
 
 
@@ -217,57 +217,61 @@ def _parse_json(content: bytes, name: str) -> tuple[str, Iterator[TestCase]]:
     try:
         tree = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise CommandRefused(f"{name} cannot be read: {line(error, 200)}") from None
+        raise CommandRefused(f"{name} cannot be read: {clean_line(error, 200)}") from None
     if isinstance(tree, Mapping) and isinstance(tree.get("suites"), list):
-        return "playwright", _playwright(tree["suites"], ())
+        return "playwright", _playwright_cases(tree["suites"], ())
     if isinstance(tree, Mapping) and isinstance(tree.get("runs"), list):
-        return "cypress", (case for run in tree["runs"] for case in _cypress(run))
+        return "cypress", (case for run in tree["runs"] for case in _cypress_cases(run))
     if isinstance(tree, Mapping) and isinstance(tree.get("results"), list):
-        return "mochawesome", (case for result in tree["results"] for case in _mocha(result, str(result.get("file"))))
+        return "mochawesome", (
+            case for result in tree["results"] for case in _mocha_cases(result, str(result.get("file")))
+        )
     raise CommandRefused(f"{name} is no report that is known", fix="Known: Playwright, Cypress, mochawesome, JUnit.")
 
 
-def _maps(value: Any) -> list[Mapping[str, Any]]:
+def _only_mappings(value: Any) -> list[Mapping[str, Any]]:
     return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
 
 
-def _playwright(suites: Any, titles: tuple[str, ...]) -> Iterator[TestCase]:
-    for suite in _maps(suites):
+def _playwright_cases(suites: Any, titles: tuple[str, ...]) -> Iterator[TestCase]:
+    for suite in _only_mappings(suites):
         title = str(suite.get("title") or "")
         here = titles if title == suite.get("file") else (*titles, title)
-        for spec in _maps(suite.get("specs")):
-            for test in _maps(spec.get("tests")):
+        for spec in _only_mappings(suite.get("specs")):
+            for test in _only_mappings(spec.get("tests")):
                 names = [*here, str(spec.get("title") or "")]
                 project = str(test.get("projectName") or "")
                 label = f"[{project}] " if project else ""
-                yield TestCase(label + " › ".join(filter(None, names)), str(spec.get("file") or ""), _tries(test))
-        yield from _playwright(suite.get("suites"), here)
+                yield TestCase(
+                    label + " › ".join(filter(None, names)), str(spec.get("file") or ""), _playwright_attempts(test)
+                )
+        yield from _playwright_cases(suite.get("suites"), here)
 
 
-def _tries(test: Mapping[str, Any]) -> tuple[TestAttempt, ...]:
+def _playwright_attempts(test: Mapping[str, Any]) -> tuple[TestAttempt, ...]:
     """A test that is meant to fail and does has passed: the runner's own word goes before that of each result."""
     if test.get("status") == "skipped" or not test.get("results"):
         return (TestAttempt(SKIPPED),)
     attempts = []
-    for result in _maps(test.get("results")):
+    for result in _only_mappings(test.get("results")):
         status = _WORDS.get(str(result.get("status")), FAILED)
         meant = result.get("status") == test.get("expectedStatus", "passed")
         status = PASSED if meant and status != SKIPPED else FAILED if status == PASSED else status
-        messages = [str(e.get("message")) for e in _maps(result.get("errors"))]
+        messages = [str(e.get("message")) for e in _only_mappings(result.get("errors"))]
         message = "\n".join(messages) or str((result.get("error") or {}).get("message") or "failed")
-        attachments = [a for a in _maps(result.get("attachments")) if isinstance(a.get("path"), str)]
+        attachments = [a for a in _only_mappings(result.get("attachments")) if isinstance(a.get("path"), str)]
         paths = tuple(str(a["path"]) for a in attachments if str(a.get("contentType")).startswith("image/"))
         traces = tuple(str(a["path"]) for a in attachments if a.get("name") == "trace")
         attempts.append(failed_attempt(status, result.get("duration"), message, paths, traces))
     return tuple(attempts)
 
 
-def _cypress(run: Any) -> Iterator[TestCase]:
-    for test in _maps(run.get("tests") if isinstance(run, Mapping) else None):
+def _cypress_cases(run: Any) -> Iterator[TestCase]:
+    for test in _only_mappings(run.get("tests") if isinstance(run, Mapping) else None):
         title = test.get("title")
         name = " › ".join(map(str, title)) if isinstance(title, list) else str(title)
         test_error = test.get("displayError")
-        tries = _maps(test.get("attempts")) or [test]
+        tries = _only_mappings(test.get("attempts")) or [test]
         attempts = [
             failed_attempt(_WORDS.get(str(t.get("state")), FAILED), _cypress_ms(t, test), t.get("error") or test_error)
             for t in tries
@@ -280,14 +284,14 @@ def _cypress_ms(attempt: Mapping[str, Any], test: Mapping[str, Any]) -> Any:
     return attempt.get("wallClockDuration") or attempt.get("duration") or test.get("duration") or 0
 
 
-def _mocha(suite: Mapping[str, Any], file: str) -> Iterator[TestCase]:
-    for test in _maps(suite.get("tests")):
+def _mocha_cases(suite: Mapping[str, Any], file: str) -> Iterator[TestCase]:
+    for test in _only_mappings(suite.get("tests")):
         status = _WORDS.get(str(test.get("state") or ("pending" if test.get("pending") else "failed")), FAILED)
         err = test.get("err") if isinstance(test.get("err"), Mapping) else {}
         attempt = failed_attempt(status, test.get("duration"), (err or {}).get("message"))
         yield TestCase(str(test.get("fullTitle") or test.get("title")), file, (attempt,))
-    for inner in _maps(suite.get("suites")):
-        yield from _mocha(inner, file)
+    for inner in _only_mappings(suite.get("suites")):
+        yield from _mocha_cases(inner, file)
 
 
 # ── JUnit ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -312,7 +316,7 @@ _PLAYWRIGHT_PROPERTIES = ("playwright_screenshot", "playwright_trace")
 def _junit_case(case: Xml.Element) -> TestCase:
     title = " › ".join(filter(None, (case.get("classname"), case.get("name"))))
     earlier = [e for tag in ("flakyFailure", "flakyError", "rerunFailure", "rerunError") for e in case.findall(tag)]
-    attempts = [failed_attempt(FAILED, 0, _message(element)) for element in earlier]
+    attempts = [failed_attempt(FAILED, 0, _failure_message(element)) for element in earlier]
     bad = next((e for tag in ("failure", "error") if (e := case.find(tag)) is not None), None)
     status = FAILED if bad is not None else SKIPPED if case.find("skipped") is not None else PASSED
     seconds = re.sub(r"[^0-9.]", "", case.get("time") or "") or "0"
@@ -321,11 +325,11 @@ def _junit_case(case: Xml.Element) -> TestCase:
         tuple(properties[name] for name in (property_name,) if name in properties)
         for property_name in _PLAYWRIGHT_PROPERTIES
     ]
-    last = failed_attempt(status, float(seconds) * 1000, _message(bad) if bad is not None else "", *files)
+    last = failed_attempt(status, float(seconds) * 1000, _failure_message(bad) if bad is not None else "", *files)
     rerun = bool(case.findall("rerunFailure") or case.findall("rerunError"))
     order = [last, *attempts] if rerun and status == FAILED else [*attempts, last]
     return TestCase(title, case.get("file") or case.get("classname") or "", tuple(order))
 
 
-def _message(element: Xml.Element) -> str:
+def _failure_message(element: Xml.Element) -> str:
     return f"{element.get('message') or ''}\n{element.text or ''}"

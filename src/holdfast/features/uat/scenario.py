@@ -13,19 +13,26 @@ from ruamel.yaml.error import MarkedYAMLError
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from holdfast.core.section import Before, Section, Unfit
-from holdfast.features.uat.files import Places, slug
-from holdfast.features.uat.results import CONDITIONS, conditions
-from holdfast.features.uat.settings import LONGEST_NAME, LONGEST_TEXT, MOST_CHECKS, MOST_SCENARIOS, MOST_STEPS, line
+from holdfast.features.uat.files import Places, slugify_text
+from holdfast.features.uat.results import CONDITIONS, conditions_of
+from holdfast.features.uat.settings import (
+    LONGEST_NAME,
+    LONGEST_TEXT,
+    MOST_CHECKS,
+    MOST_SCENARIOS,
+    MOST_STEPS,
+    clean_line,
+)
 
 SCHEMA_TITLE = "A UAT scenario of Holdfast"
 LONGEST_WAIT_MS = 86_400_000
 
 
-def _stripped(value: Any) -> Any:
+def _strip_text(value: Any) -> Any:
     return value.strip() if isinstance(value, str) else value
 
 
-Name = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME), Before(_stripped)]
+Name = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME), Before(_strip_text)]
 Text = Annotated[str, Meta(max_length=LONGEST_TEXT)]
 Number = Annotated[int, Meta(ge=1, le=MOST_STEPS)]
 Milliseconds = Annotated[int, Meta(ge=1, le=LONGEST_WAIT_MS)]
@@ -91,7 +98,7 @@ class Assertion(Condition):
     step: Annotated[Number | None, Meta(description="Judged on this step's results; without it on any.")] = None
 
     def __post_init__(self) -> None:
-        if not conditions(self):
+        if not conditions_of(self):
             raise ValueError(f"an assertion needs one of: {', '.join(CONDITIONS)}")
 
 
@@ -148,7 +155,7 @@ class Scenario(Section, kw_only=True):
     health_checks: Annotated[tuple[HealthCheck, ...], Meta(max_length=MOST_CHECKS)] = ()
 
 
-def schema() -> dict[str, Any]:
+def scenario_schema() -> dict[str, Any]:
     _, parts = msgspec.json.schema_components([Scenario], ref_template="#/$defs/{name}")
     whole = parts.pop(Scenario.__name__)
     return {
@@ -189,10 +196,10 @@ class _Refused(Exception):
         self.line = line
 
 
-def read(path: Path) -> tuple[Scenario | None, list[Mistake]]:
+def read_scenario(path: Path) -> tuple[Scenario | None, list[Mistake]]:
     """Never raises."""
     try:
-        return parse(_bytes(path), str(path))
+        return parse_scenario(_read_plain_file(path), str(path))
     except OSError as error:
         return None, [Mistake(str(path), 0, f"cannot be read: {error.strerror or error}")]
     except _Refused as error:
@@ -211,16 +218,16 @@ def misplaced_numbers(scenario: Scenario) -> list[tuple[Place, str]]:
     ]
 
 
-def parse(content: bytes, file: str) -> tuple[Scenario | None, list[Mistake]]:
+def parse_scenario(content: bytes, file: str) -> tuple[Scenario | None, list[Mistake]]:
     try:
         tree = _Tree(content.decode("utf-8-sig"))
     except _Refused as error:
         return None, [Mistake(file, error.line, str(error))]
     except MarkedYAMLError as error:
         mark = error.problem_mark
-        return None, [Mistake(file, mark.line + 1 if mark else 0, f"not valid YAML: {line(error.problem)}")]
+        return None, [Mistake(file, mark.line + 1 if mark else 0, f"not valid YAML: {clean_line(error.problem)}")]
     except Exception as error:  # a parser's own fault on bytes nobody thought of
-        return None, [Mistake(file, 0, f"cannot be read: {line(error, 200) or type(error).__name__}")]
+        return None, [Mistake(file, 0, f"cannot be read: {clean_line(error, 200) or type(error).__name__}")]
     try:
         scenario = Scenario.of(tree.value)
     except Unfit as error:
@@ -234,12 +241,12 @@ def parse(content: bytes, file: str) -> tuple[Scenario | None, list[Mistake]]:
 
 def lines_of(path: Path) -> Where:
     try:
-        return _Tree(_bytes(path).decode("utf-8-sig")).where
+        return _Tree(_read_plain_file(path).decode("utf-8-sig")).where
     except Exception:  # it was read a moment ago; without lines the mistake is still named
         return {}
 
 
-def listed(folder: Path) -> list[Path]:
+def scenario_files(folder: Path) -> list[Path]:
     """Scenario files, by name; a folder that is not there is an empty one."""
     try:
         names = sorted(entry.name for entry in os.scandir(folder) if entry.name.endswith(ENDINGS))
@@ -248,7 +255,7 @@ def listed(folder: Path) -> list[Path]:
     return [folder / name for name in names if not name.startswith(".")][:MOST_SCENARIOS]
 
 
-def _bytes(path: Path) -> bytes:
+def _read_plain_file(path: Path) -> bytes:
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
     with os.fdopen(fd, "rb") as file:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
@@ -286,7 +293,7 @@ class _Tree:
             return self._mapping(node, path, depth)
         if isinstance(node, SequenceNode):
             return [self._plain(item, (*path, n), depth + 1) for n, item in enumerate(node.value)]
-        return _scalar(node)
+        return _scalar_value(node)
 
     def _mapping(self, node: MappingNode, path: Place, depth: int) -> dict[str, Any]:
         fields: dict[str, Any] = {}
@@ -294,13 +301,13 @@ class _Tree:
             name = str(key.value) if isinstance(key, ScalarNode) else ""
             at = key.start_mark.line + 1
             if not name or name in fields:
-                raise _Refused(f"`{line(name, 60)}` is given twice" if name else "a name must be plain text", at)
+                raise _Refused(f"`{clean_line(name, 60)}` is given twice" if name else "a name must be plain text", at)
             self.where[(*path, name)] = at
             fields[name] = self._plain(value, (*path, name), depth + 1)
         return fields
 
 
-def _scalar(node: Any) -> Any:
+def _scalar_value(node: Any) -> Any:
     text, kind = str(node.value), str(node.tag).removeprefix(CORE)
     if kind == "null":
         return None
@@ -317,7 +324,7 @@ def mistake_at(field_path: Place, text: str, where: Where, file: str) -> Mistake
     name = ".".join(str(part + 1) if isinstance(part, int) else str(part) for part in field_path)
     while field_path and field_path not in where:
         field_path = field_path[:-1]
-    return Mistake(file, where.get(field_path, 0), line(f"{name}: {text}" if name else text, 300))
+    return Mistake(file, where.get(field_path, 0), clean_line(f"{name}: {text}" if name else text, 300))
 
 
 # What `holdfast uat init` writes: a scenario to change, its schema for editors, and what git should leave alone.
@@ -361,12 +368,12 @@ health_checks:
 
 
 def scenario_file(paths: Places, name: str) -> Path:
-    return paths.scenarios / f"{slug(name)}.yaml"
+    return paths.scenarios / f"{slugify_text(name)}.yaml"
 
 
-def files(paths: Places, name: str, base_url: str, recorded: str = "") -> Iterator[tuple[Path, bytes]]:
+def initial_files(paths: Places, name: str, base_url: str, recorded: str = "") -> Iterator[tuple[Path, bytes]]:
     """`recorded`: the scenario itself, where it was made from a session."""
-    quoted = msgspec.json.encode(name).decode() if slug(name) != name else name
+    quoted = msgspec.json.encode(name).decode() if slugify_text(name) != name else name
     address = msgspec.json.encode(base_url or "http://localhost:3000").decode()
     text = TEMPLATE.format(schema=SCHEMA_FILE, name=quoted, base_url=address)
     yield scenario_file(paths, name), (recorded or text).encode()
@@ -375,4 +382,4 @@ def files(paths: Places, name: str, base_url: str, recorded: str = "") -> Iterat
 
 
 def schema_text() -> bytes:
-    return msgspec.json.format(msgspec.json.encode(schema()), indent=2) + b"\n"
+    return msgspec.json.format(msgspec.json.encode(scenario_schema()), indent=2) + b"\n"

@@ -16,11 +16,11 @@ from holdfast.core.kinds.uat_events import Plan, PlannedAssertion, PlannedCheck,
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.features.uat.drivers import ToolUse
 from holdfast.features.uat.evidence import read_page, whole_call
-from holdfast.features.uat.files import slug
-from holdfast.features.uat.match import called
+from holdfast.features.uat.files import slugify_text
+from holdfast.features.uat.match import call_of_event
 from holdfast.features.uat.results import Result, result_of
-from holdfast.features.uat.scenario import SHARED, Mistake, Scenario, Step, lines_of, mistake_at, read
-from holdfast.features.uat.settings import MOST_CHECKS, MOST_STEPS, line
+from holdfast.features.uat.scenario import SHARED, Mistake, Scenario, Step, lines_of, mistake_at, read_scenario
+from holdfast.features.uat.settings import MOST_CHECKS, MOST_STEPS, clean_line
 
 DEEPEST_USE = 10
 _VARIABLE = re.compile(r"\{\{\s*(secret:)?([A-Za-z_][\w-]*)\s*\}\}")
@@ -52,12 +52,12 @@ def no_shared_steps(name: str) -> tuple[Scenario | None, str]:
 def build_plan(scenario: Scenario, load_shared: LoadShared) -> tuple[Plan, list[Fault]]:
     """(the scenario as a run keeps it, what is wrong with it)."""
     try:
-        return _plan(scenario, load_shared), []
+        return _expand_scenario(scenario, load_shared), []
     except PlanFault as fault:
         return Plan(), [(fault.place, str(fault))]
 
 
-def _plan(scenario: Scenario, load_shared: LoadShared) -> Plan:
+def _expand_scenario(scenario: Scenario, load_shared: LoadShared) -> Plan:
     rows = scenario.data or ({},)
     parts = [_row_part(scenario, dict(row), n, load_shared) for n, row in enumerate(rows)]
     steps = [step for part in parts for step in part.steps]
@@ -65,7 +65,7 @@ def _plan(scenario: Scenario, load_shared: LoadShared) -> Plan:
         raise PlanFault(
             ("steps",), f"with shared steps and data there are {len(steps)} steps; {MOST_STEPS} are possible"
         )
-    assertions = list(_shifted(parts)) + list(_of_whole_run(scenario))
+    assertions = list(_shift_assertions(parts)) + list(_of_whole_run(scenario))
     names = _Names(dict(scenario.variables), scenario.secrets, ())
     checks = [msgspec.convert(names.put_in(one.plain(none=False)), PlannedCheck) for one in scenario.health_checks]
     return Plan(
@@ -83,15 +83,15 @@ def _plan(scenario: Scenario, load_shared: LoadShared) -> Plan:
 
 def _row_part(scenario: Scenario, row: dict[str, Any], number: int, load_shared: LoadShared) -> _Part:
     names = _Names({**scenario.variables, **row}, scenario.secrets, ("data", number) if row else ())
-    part = _part(scenario, names, load_shared, ())
+    part = _expand_part(scenario, names, load_shared, ())
     if row:
         label = ", ".join(f"{name} {value}" for name, value in row.items())
         for step in part.steps:
-            step.description = line(f"{step.description or step.action} [{label}]", 500)
+            step.description = clean_line(f"{step.description or step.action} [{label}]", 500)
     return part
 
 
-def _part(
+def _expand_part(
     scenario: Scenario, names: "_Names", load_shared: LoadShared, within: tuple[str, ...], outer: Place = ()
 ) -> _Part:
     made = _Part([], [])
@@ -100,7 +100,7 @@ def _part(
         if step.use:
             field_path = outer or ("steps", index, "use")
             inner = _shared_part(step, field_path, names, load_shared, within)
-            _append(made, inner)
+            _append_part(made, inner)
         else:
             fields = names.put_in(step.plain(none=False), ("steps", index))
             made.steps.append(msgspec.convert(fields, PlannedStep))
@@ -125,10 +125,10 @@ def _shared_part(
         raise PlanFault(field_path, problem)
     arguments = {name: names.put_in(value, field_path) for name, value in step.with_.items()}
     inner = _Names({**shared.variables, **arguments}, {**names.secrets, **shared.secrets}, names.place)
-    return _part(shared, inner, load_shared, (*within, step.use), field_path)
+    return _expand_part(shared, inner, load_shared, (*within, step.use), field_path)
 
 
-def _append(made: _Part, part: _Part) -> None:
+def _append_part(made: _Part, part: _Part) -> None:
     offset = len(made.steps)
     made.steps += part.steps
     made.assertions += [_moved(one, offset) for one in part.assertions]
@@ -138,7 +138,7 @@ def _moved(assertion: PlannedAssertion, offset: int) -> PlannedAssertion:
     return replace(assertion, step=assertion.step + offset) if assertion.step else assertion
 
 
-def _shifted(parts: list[_Part]) -> Iterator[PlannedAssertion]:
+def _shift_assertions(parts: list[_Part]) -> Iterator[PlannedAssertion]:
     """Assertions of each row at the steps of that row; those of no step stand once."""
     offset = 0
     seen: list[PlannedAssertion] = []
@@ -232,7 +232,7 @@ class RecordedStep(msgspec.Struct):
         words = {"fill": "Fill in", "verify": "Look at the page", "screenshot": "Keep a picture"}
         first = words.get(self.action, self.action.capitalize())
         named = ", ".join(dict.fromkeys(self.names)) if self.action not in ("verify", "screenshot") else ""
-        return line(f"{first} {named or ('the form' if self.action == 'fill' else '')}".strip(), 120)
+        return clean_line(f"{first} {named or ('the form' if self.action == 'fill' else '')}".strip(), 120)
 
 
 def record_steps(reader: Reader, session: str, extra: Mapping[str, str]) -> tuple[str, list[RecordedStep]]:
@@ -240,8 +240,8 @@ def record_steps(reader: Reader, session: str, extra: Mapping[str, str]) -> tupl
     base = ""
     steps: list[RecordedStep] = []
     names: dict[str, str] = {}
-    for event in _calls(reader, session):
-        call = called(event, extra, whole_call(event).given)
+    for event in _finished_calls(reader, session):
+        call = call_of_event(event, extra, whole_call(event).given)
         if not call.use.known:
             continue
         result = result_of(event, event.body, call.use, read_page(event))
@@ -249,8 +249,8 @@ def record_steps(reader: Reader, session: str, extra: Mapping[str, str]) -> tupl
             match["uid"] or match["ref"]: match["by_uid"] or match["by_ref"] for match in _NAMED.finditer(result.text)
         }
         for use in (call.use, *call.use.then) if result.ok else ():
-            base = base or _origin(use.address or result.url)
-            _add(steps, use, _element_names(call.arguments, names), result)
+            base = base or _origin_of_url(use.address or result.url)
+            _add_recorded_step(steps, use, _element_names(call.arguments, names), result)
     if not steps:
         raise CommandRefused(f"no browser call that succeeded is on record for session {session!r}")
     return base, steps[:MOST_STEPS]
@@ -273,7 +273,7 @@ def _maps(value: Any) -> list[Mapping[str, Any]]:
     return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
 
 
-def _calls(reader: Reader, session: str) -> Iterable[Event]:
+def _finished_calls(reader: Reader, session: str) -> Iterable[Event]:
     after = 0
     while True:
         page = reader.events(EventQuery(session=session, kinds=("tool.finished",), after=after, limit=PAGE))
@@ -285,7 +285,7 @@ def _calls(reader: Reader, session: str) -> Iterable[Event]:
         after = page[-1].seq
 
 
-def _add(steps: list[RecordedStep], use: ToolUse, names: list[str], result: Result) -> None:
+def _add_recorded_step(steps: list[RecordedStep], use: ToolUse, names: list[str], result: Result) -> None:
     action = _ACTIONS.get(use.meaning)
     if action is None:
         return
@@ -308,17 +308,17 @@ def _note_page(steps: list[RecordedStep], result: Result) -> None:
         step.heading = headings[0]
 
 
-def _origin(address: str) -> str:
+def _origin_of_url(address: str) -> str:
     parts = urlsplit(address) if "://" in address else None
     return f"{parts.scheme}://{parts.netloc}" if parts and parts.netloc else ""
 
 
 def scenario_text(name: str, base: str, steps: list[RecordedStep], session: str) -> str:
     """YAML for a person to go over: what was typed is not in it, what was seen is asserted."""
-    quoted = _quote
+    quoted = _quote_yaml
     lines = [
         "# yaml-language-server: $schema=./scenario.schema.json",
-        f"# Recorded from session {line(session, 80)}. Go over it: say what each step is for and what must be true.",
+        f"# Recorded from session {clean_line(session, 80)}. Go over it: say what each step is for and what must be true.",
         f"name: {quoted(name)}",
         "description: What was done in the browser",
         f"base_url: {quoted(base or 'http://localhost:3000')}",
@@ -335,14 +335,14 @@ def scenario_text(name: str, base: str, steps: list[RecordedStep], session: str)
 def _seen_in_step(number: int, step: RecordedStep) -> Iterator[str]:
     # A text with {{ }} cannot be said in a scenario: it would be read as a variable.
     if step.title and "{{" not in step.title:
-        expectation = _quote(f"The page is {step.title}")
-        yield f"  - {{description: {expectation}, step: {number}, title: {_quote(step.title)}}}"
+        expectation = _quote_yaml(f"The page is {step.title}")
+        yield f"  - {{description: {expectation}, step: {number}, title: {_quote_yaml(step.title)}}}"
     if step.heading and step.heading != step.title and "{{" not in step.heading:
-        expectation = _quote(f"It shows {step.heading}")
-        yield f"  - {{description: {expectation}, step: {number}, contains: {_quote(step.heading)}}}"
+        expectation = _quote_yaml(f"It shows {step.heading}")
+        yield f"  - {{description: {expectation}, step: {number}, contains: {_quote_yaml(step.heading)}}}"
 
 
-def _quote(text: str) -> str:
+def _quote_yaml(text: str) -> str:
     # {{ }} would be read as a variable of the scenario.
     return msgspec.json.encode(text.replace("{{", "{ {")).decode()
 
@@ -352,7 +352,7 @@ def _quote(text: str) -> str:
 
 def read_plan(path: Path) -> tuple[Plan | None, list[Mistake]]:
     """The plan of a scenario file, with the shared steps it uses. Never raises."""
-    scenario, mistakes = read(path)
+    scenario, mistakes = read_scenario(path)
     if scenario is None:
         return None, mistakes
     plan, faults = build_plan(scenario, partial(_load_shared, path.parent))
@@ -363,10 +363,10 @@ def read_plan(path: Path) -> tuple[Plan | None, list[Mistake]]:
 
 
 def _load_shared(folder: Path, name: str) -> tuple[Scenario | None, str]:
-    if slug(name) != name.lower():
-        return None, f"{line(name, 80)!r} is no name of shared steps: letters, digits and dashes"
+    if slugify_text(name) != name.lower():
+        return None, f"{clean_line(name, 80)!r} is no name of shared steps: letters, digits and dashes"
     path = folder / SHARED / f"{name}.yaml"
     if not path.is_file():
         return None, f"there are no shared steps {name!r}; they would be in {SHARED}/{name}.yaml"
-    shared, mistakes = read(path)
+    shared, mistakes = read_scenario(path)
     return shared, str(mistakes[0]) if mistakes else ""

@@ -131,20 +131,20 @@ def run_id(at: int, seed: str) -> str:
     """S3-4: `uat-YYYYMMDD-HHMMSS-<rand>`; the random part is six bytes made from the key of the event that began it."""
     digest = base64.b64encode(hashlib.sha256(seed.encode("utf-8", "surrogatepass")).digest()).decode()
     rand = "".join(c for c in digest if c.isalnum()).lower()[:8]
-    return f"uat-{moment(at):%Y%m%d-%H%M%S}-{rand}"
+    return f"uat-{utc_datetime(at):%Y%m%d-%H%M%S}-{rand}"
 
 
-def moment(at: int) -> datetime:
+def utc_datetime(at: int) -> datetime:
     """Clocks of hooks may say anything; a date must still come out."""
     return datetime.fromtimestamp(min(max(at, 0), 253_402_300_799_000) / 1000, UTC)
 
 
-def iso(at: int | None) -> str | None:
+def format_iso(at: int | None) -> str | None:
     """S3-3: UTC with milliseconds."""
-    return None if at is None else moment(at).strftime("%Y-%m-%dT%H:%M:%S.") + f"{at % 1000:03}Z"
+    return None if at is None else utc_datetime(at).strftime("%Y-%m-%dT%H:%M:%S.") + f"{at % 1000:03}Z"
 
 
-def line(text: Any, limit: int = LONGEST_TEXT) -> str:
+def clean_line(text: Any, limit: int = LONGEST_TEXT) -> str:
     """One line of bounded length, without colours and other control characters."""
     plain = _COLOURS.sub("", str(text if text is not None else "")[: limit * 4])
     words = " ".join("".join(c if c.isprintable() else " " for c in plain).split())

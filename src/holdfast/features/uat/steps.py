@@ -19,7 +19,7 @@ from holdfast.features.uat.settings import (
     SETTABLE,
     SKIPPED,
     UNKNOWN,
-    line,
+    clean_line,
 )
 from holdfast.features.uat.state import Attempt, Run, Step
 
@@ -37,16 +37,16 @@ def begin_call(run: Run, number: int, at: int, address: str = "") -> None:
         return
     reason = _attempt_reason(run, number)
     if number < run.current:
-        _leave(run, run.current, interrupted=bool(run.returning))
+        _leave_step(run, run.current, interrupted=bool(run.returning))
     for earlier in range(max(1, min(run.current, number)), number):
-        _leave(run, earlier)
+        _leave_step(run, earlier)
     step = run.steps[number - 1]
     if not step.attempts or reason:
         _open_attempt(run, number, at, reason)
     else:
-        _set_attempt(run, number, status=_reopened(step), end=None)
+        _set_attempt(run, number, status=_reopened_status(step), end=None)
     step = run.steps[number - 1]
-    _set_step(run, number, address=step.address or line(address, 300))
+    _set_step(run, number, address=step.address or clean_line(address, 300))
     run.current, run.returning = number, ""
 
 
@@ -57,7 +57,7 @@ def end_call(run: Run, number: int, at: int, *, ok: bool, error: str = "", inter
     step = run.steps[number - 1]
     _set_step(run, number, done=step.done + ok, bad=step.bad + (not ok))
     if not ok and step.attempts[-1].status != FAILED:
-        _set_attempt(run, number, status=INTERRUPTED if interrupted else FAILED, end=at, error=line(error, 300))
+        _set_attempt(run, number, status=INTERRUPTED if interrupted else FAILED, end=at, error=clean_line(error, 300))
     elif ok and step.attempts[-1].status not in (FAILED, INTERRUPTED):
         done = run.steps[number - 1].done >= step.wanted
         _set_attempt(run, number, status=COMPLETED if done else IN_PROGRESS, end=at if done else None)
@@ -67,7 +67,7 @@ def end_call(run: Run, number: int, at: int, *, ok: bool, error: str = "", inter
 def set_difference(run: Run, number: int, expected: str, received: str) -> None:
     """What a test runner's failed attempt expected and received."""
     if has_step(run, number) and run.steps[number - 1].attempts:
-        _set_attempt(run, number, expected=line(expected, 200), received=line(received, 200))
+        _set_attempt(run, number, expected=clean_line(expected, 200), received=clean_line(received, 200))
 
 
 def judge_step(run: Run, number: int) -> None:
@@ -82,14 +82,14 @@ def judge_step(run: Run, number: int) -> None:
         _set_attempt(run, number, status=FAILED, end=attempt.end or broken.at or run.touched, **comparison)
     elif attempt.status == COMPLETED and not attempt.by_hand and any(a.result == UNKNOWN for a in mine):
         _set_attempt(run, number, status=IN_PROGRESS, end=None)
-    elif attempt.status == IN_PROGRESS and mine and _calls_done(run, number) and not _awaited(run, number):
+    elif attempt.status == IN_PROGRESS and mine and _calls_done(run, number) and not _has_open_assertions(run, number):
         _set_attempt(run, number, status=COMPLETED, end=run.touched)
     _judge_budget(run, number)
 
 
 def _judge_budget(run: Run, number: int) -> None:
     step = run.steps[number - 1]
-    spent = duration(step.attempts[-1])
+    spent = duration_ms(step.attempts[-1])
     if step.budget_ms and step.attempts[-1].status == COMPLETED and spent is not None and spent > step.budget_ms:
         comparison = {"expected": f"at most {step.budget_ms} ms", "received": f"{spent} ms"}
         _set_attempt(
@@ -109,18 +109,18 @@ def set_status(run: Run, number: int, status: str, at: int) -> None:
         _open_attempt(run, number, at, "")
     _set_attempt(run, number, status=status, end=None if status == IN_PROGRESS else at, by_hand=True)
     if status == COMPLETED:
-        _vouch(run, number, at)
+        _pass_open_assertions(run, number, at)
     judge_step(run, number)
     run.current = number
 
 
-def close(run: Run) -> None:
+def close_steps(run: Run) -> None:
     """The end of the run: what was never seen to hold has failed, what was cut off is interrupted."""
     for number, step in enumerate(run.steps, 1):
         if not step.attempts:
             continue
         if step.attempts[-1].status == IN_PROGRESS:
-            _finish(run, number, otherwise=INTERRUPTED)
+            _finish_step(run, number, otherwise=INTERRUPTED)
         else:
             _fail_open_assertions(run, number)
             judge_step(run, number)
@@ -139,11 +139,11 @@ def gave_up(run: Run) -> bool:
     return last.status == FAILED or (last.status == IN_PROGRESS and _calls_done(run, len(run.steps)))
 
 
-def duration(step: Step | Attempt) -> int | None:
+def duration_ms(step: Step | Attempt) -> int | None:
     return None if step.start is None or step.end is None else max(0, step.end - step.start)
 
 
-def verdict(run: Run, step: Step) -> str:
+def step_verdict(run: Run, step: Step) -> str:
     """passed, failed, skipped, not_reached or interrupted; in_progress as long as the run goes on."""
     if step.status == COMPLETED:
         return PASSED
@@ -179,7 +179,7 @@ def _attempt_reason(run: Run, number: int) -> str:
     return "retry" if last.status == INTERRUPTED or (last.status == FAILED and bool(last.error)) else ""
 
 
-def _reopened(step: Step) -> str:
+def _reopened_status(step: Step) -> str:
     return FAILED if step.attempts[-1].status == FAILED else IN_PROGRESS
 
 
@@ -197,16 +197,16 @@ def _open_attempt(run: Run, number: int, at: int, reason: str) -> None:
             for a in run.assertions
             if not (a.extra and a.step == number)
         ]
-    _refresh(run, number)
+    _refresh_step(run, number)
 
 
 def _set_attempt(run: Run, number: int, **fields: object) -> None:
     attempts = run.steps[number - 1].attempts
     _set_step(run, number, attempts=[*attempts[:-1], msgspec.structs.replace(attempts[-1], **fields)])
-    _refresh(run, number)
+    _refresh_step(run, number)
 
 
-def _refresh(run: Run, number: int) -> None:
+def _refresh_step(run: Run, number: int) -> None:
     """The step stands where its latest attempt stands."""
     step = run.steps[number - 1]
     last = step.attempts[-1]
@@ -220,16 +220,16 @@ def _set_step(run: Run, number: int, **fields: object) -> None:
     run.steps = steps
 
 
-def _leave(run: Run, number: int, *, interrupted: bool = False) -> None:
+def _leave_step(run: Run, number: int, *, interrupted: bool = False) -> None:
     """The run went on to another step."""
     step = run.steps[number - 1]
     if step.status == PENDING:
         _set_step(run, number, status=SKIPPED)
     elif step.status == IN_PROGRESS and not _is_running(run, number):
-        _finish(run, number, otherwise=INTERRUPTED if interrupted else FAILED)
+        _finish_step(run, number, otherwise=INTERRUPTED if interrupted else FAILED)
 
 
-def _finish(run: Run, number: int, *, otherwise: str) -> None:
+def _finish_step(run: Run, number: int, *, otherwise: str) -> None:
     """`otherwise`: what a step is whose calls were not all made."""
     step = run.steps[number - 1]
     if step.done >= step.wanted:
@@ -251,7 +251,7 @@ def _fail_open_assertions(run: Run, number: int) -> None:
     ]
 
 
-def _vouch(run: Run, number: int, at: int) -> None:
+def _pass_open_assertions(run: Run, number: int, at: int) -> None:
     run.assertions = [
         msgspec.structs.replace(a, result=PASSED, at=at, by_hand=True)
         if a.step == number and a.result == UNKNOWN and a.at is None
@@ -265,7 +265,7 @@ def _calls_done(run: Run, number: int) -> bool:
     return step.done >= step.wanted and not _is_running(run, number)
 
 
-def _awaited(run: Run, number: int) -> bool:
+def _has_open_assertions(run: Run, number: int) -> bool:
     return any(a.step == number and a.result == UNKNOWN for a in run.assertions)
 
 

@@ -10,7 +10,15 @@ import msgspec
 
 from holdfast.core.errors import CommandRefused
 from holdfast.features.uat.runner_reports import TestAttempt, TestCase, TestReport
-from holdfast.features.uat.settings import FAILED, INTERRUPTED, LONGEST_NAME, MOST_PROBLEMS, MOST_STEPS, PASSED, line
+from holdfast.features.uat.settings import (
+    FAILED,
+    INTERRUPTED,
+    LONGEST_NAME,
+    MOST_PROBLEMS,
+    MOST_STEPS,
+    PASSED,
+    clean_line,
+)
 
 LARGEST_PART = 64 << 20
 MOST_LINES = 500_000
@@ -68,18 +76,18 @@ class _Trace:
         error = told.get("error")
         inner = error.get("error") if isinstance(error, Mapping) else None
         facts = inner if isinstance(inner, Mapping) else error if isinstance(error, Mapping) else {}
-        action.error = line(str(facts.get("message") or "failed").partition("\n")[0], 300) if error else ""
+        action.error = clean_line(str(facts.get("message") or "failed").partition("\n")[0], 300) if error else ""
 
     def _take_log(self, told: Mapping[str, Any]) -> None:
         action, found = self.actions.get(str(told.get("callId"))), _UNEXPECTED.search(str(told.get("message")))
         if action is not None and found:
-            action.received = line(found[1], 200)
+            action.received = clean_line(found[1], 200)
 
     def _take_frame_snapshot(self, told: Mapping[str, Any]) -> None:
         snapshot = told.get("snapshot")
         action = self.actions.get(str(snapshot.get("callId"))) if isinstance(snapshot, Mapping) else None
         if action is not None and isinstance(snapshot, Mapping):
-            action.address = line(snapshot.get("frameUrl"), 2_000)
+            action.address = clean_line(snapshot.get("frameUrl"), 2_000)
 
     def _take_screencast_frame(self, told: Mapping[str, Any]) -> None:
         file = told.get("file") or (f"resources/{told['sha1']}" if told.get("sha1") else "")
@@ -88,7 +96,7 @@ class _Trace:
 
     def _take_console(self, told: Mapping[str, Any]) -> None:
         if told.get("messageType") == "error":
-            self.problems.append((_number(told.get("time")), "console", line(told.get("text"), 300)))
+            self.problems.append((_number(told.get("time")), "console", clean_line(told.get("text"), 300)))
 
     def _take_resource_snapshot(self, told: Mapping[str, Any]) -> None:
         snapshot = told.get("snapshot") or {}
@@ -96,7 +104,7 @@ class _Trace:
         status = response.get("status")
         if isinstance(status, int) and (status >= 400 or status <= 0):
             words = f"{request.get('method')} {request.get('url')} → {status if status > 0 else 'failed'}"
-            self.problems.append((_number(snapshot.get("_monotonicTime")), "network", line(words, 300)))
+            self.problems.append((_number(snapshot.get("_monotonicTime")), "network", clean_line(words, 300)))
 
 
 def parse_trace(path: Path, name: str) -> TestReport:
@@ -106,14 +114,14 @@ def parse_trace(path: Path, name: str) -> TestReport:
             for told in _lines(archive):
                 trace.take(told)
     except (zipfile.BadZipFile, OSError, RuntimeError, ValueError, AttributeError, TypeError) as error:
-        raise CommandRefused(f"{path} cannot be read as a trace: {line(error, 200)}") from None
+        raise CommandRefused(f"{path} cannot be read as a trace: {clean_line(error, 200)}") from None
     if not trace.actions:
         raise CommandRefused(f"there are no actions in {path}", fix="Give a trace.zip that Playwright wrote.")
     # The failure is at the end, therefore of a long trace the end is kept.
     actions = sorted(trace.actions.values(), key=lambda action: action.start)[-MOST_STEPS:]
     ends = [action.start for action in actions[1:]] + [float("inf")]
     cases = [_case(trace, action, until, path) for action, until in zip(actions, ends, strict=True)]
-    return TestReport(RUNNER, line(name, LONGEST_NAME), tuple(cases))
+    return TestReport(RUNNER, clean_line(name, LONGEST_NAME), tuple(cases))
 
 
 def _lines(archive: zipfile.ZipFile) -> Iterator[Mapping[str, Any]]:
@@ -166,7 +174,7 @@ def _action_title(told: Mapping[str, Any], params: Mapping[str, Any]) -> str:
     """What was typed is not in it."""
     name = str(told.get("title") or told.get("apiName") or told.get("method"))
     target = params.get("url") or _readable_selector(str(params.get("selector") or "")) or params.get("key") or ""
-    return line(f"{name} {target}".strip(), 300)
+    return clean_line(f"{name} {target}".strip(), 300)
 
 
 def _readable_selector(selector: str) -> str:
@@ -180,7 +188,7 @@ def _expected_text(params: Mapping[str, Any]) -> str:
     wanted = params.get("expectedText")
     texts = [one.get("string") or one.get("regexSource") for one in wanted or () if isinstance(one, Mapping)]
     told = ", ".join(str(text) for text in texts if text)
-    return line(f"{params.get('expression') or ''} {told}".replace(".", " ").strip() if told else "", 200)
+    return clean_line(f"{params.get('expression') or ''} {told}".replace(".", " ").strip() if told else "", 200)
 
 
 def _number(value: Any) -> float:

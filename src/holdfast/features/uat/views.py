@@ -10,24 +10,24 @@ from holdfast.core.errors import CommandRefused
 from holdfast.core.feature import Call, View
 from holdfast.core.ports import EventQuery
 from holdfast.features.uat import files, lookup, scenario, scenario_plan, steps
-from holdfast.features.uat.files import load
+from holdfast.features.uat.files import load_record
 from holdfast.features.uat.jobs import write
-from holdfast.features.uat.jobs.scan import catalogue
-from holdfast.features.uat.report import rendered, suite
+from holdfast.features.uat.jobs.scan import load_catalogue
+from holdfast.features.uat.report import render_report, suite
 from holdfast.features.uat.report.suite import suite_view
-from holdfast.features.uat.scenario import schema
-from holdfast.features.uat.settings import FAILED, PASSED, iso
+from holdfast.features.uat.scenario import scenario_schema
+from holdfast.features.uat.settings import FAILED, PASSED, format_iso
 from holdfast.features.uat.state import RUNS, Run
 
 LONGEST_PAGE = 500
 PAGE = 50
 
 
-def brief(doc: Run | None) -> dict[str, Any]:
+def run_summary(doc: Run | None) -> dict[str, Any]:
     if doc is None:
         return {}
     judged = [a.result for a in doc.assertions] + doc.asserted
-    verdicts = [steps.verdict(doc, step) for step in doc.steps]
+    verdicts = [steps.step_verdict(doc, step) for step in doc.steps]
     return {
         "id": doc.id,
         "scenario": doc.scenario,
@@ -58,7 +58,7 @@ def brief(doc: Run | None) -> dict[str, Any]:
     }
 
 
-def list_(call: Call) -> dict[str, Any]:
+def list_runs(call: Call) -> dict[str, Any]:
     args = call.args
     limit = min(int(args.get("limit") or PAGE), LONGEST_PAGE)
     before = args.get("before")
@@ -70,45 +70,45 @@ def list_(call: Call) -> dict[str, Any]:
         limit=limit,
     )
     following = [page[-1][1].at, page[-1][0]] if len(page) == limit else None
-    return {"runs": [brief(doc) for _, doc in page], "next": following, "now": call.now}
+    return {"runs": [run_summary(doc) for _, doc in page], "next": following, "now": call.now}
 
 
-def show(call: Call) -> dict[str, Any]:
+def show_run(call: Call) -> dict[str, Any]:
     """A run for people: its steps, assertions, problems and pictures, without the list of calls unless wanted."""
-    record = load(call.reader, lookup.run(call).id)
+    record = load_record(call.reader, lookup.find_run(call).id)
     calls = [files.tool_call(c) for c in record.calls] if call.args.get("calls") else []
     return {
-        **brief(record.doc),
+        **run_summary(record.doc),
         "description": record.plan.description,
         "message": record.doc.message,
         "reasons": record.doc.reasons,
         "base_url": record.doc.base_url,
         "plan": files.judged_steps(record),
-        "judged": files.assertions(record),
+        "judged": files.assertion_entries(record),
         "checks": [files.health_check(*check) for check in record.checks],
-        "problems": [{**files.problem(p), "level": p["level"]} for p in record.problems],
-        "shots": [files.screenshot(shot) for shot in record.shots],
-        "performance": files.performance(record),
+        "problems": [{**files.problem_entry(p), "level": p["level"]} for p in record.problems],
+        "shots": [files.screenshot_entry(shot) for shot in record.shots],
+        "performance": files.performance_section(record),
         "reports": [report.as_dict() for report in record.doc.reports],
         "recent": msgspec.to_builtins(record.doc.last),
-        "file": _file(call, record.doc),
+        "file": _run_file(call, record.doc),
         "tool_calls": calls,
     }
 
 
-def _file(call: Call, doc: Run) -> str:
+def _run_file(call: Call, doc: Run) -> str:
     paths = files.places_of(doc)
-    return str(write.targets(paths, doc, call.reader)[-1]) if paths else ""
+    return str(write.target_files(paths, doc, call.reader)[-1]) if paths else ""
 
 
-def document(call: Call) -> dict[str, Any]:
+def run_document(call: Call) -> dict[str, Any]:
     """S3-14: the seed's document, as it is now and not as a file was written."""
-    return files.document(load(call.reader, lookup.run(call).id))
+    return files.build_run_document(load_record(call.reader, lookup.find_run(call).id))
 
 
-def context(call: Call) -> dict[str, Any]:
+def run_context(call: Call) -> dict[str, Any]:
     """S3-21."""
-    doc = lookup.active(call)
+    doc = lookup.require_active_run(call)
     paths = files.places_of(doc)
     return {
         "scenario": doc.scenario,
@@ -121,30 +121,30 @@ def context(call: Call) -> dict[str, Any]:
     }
 
 
-def signal(call: Call) -> dict[str, Any] | None:
+def read_signal(call: Call) -> dict[str, Any] | None:
     """S3-22: None when nobody left one."""
-    hook_signal = lookup.run(call).hooks.get(str(call.args.get("signal")))
-    return {"data": hook_signal.data, "timestamp": iso(hook_signal.at)} if hook_signal else None
+    hook_signal = lookup.find_run(call).hooks.get(str(call.args.get("signal")))
+    return {"data": hook_signal.data, "timestamp": format_iso(hook_signal.at)} if hook_signal else None
 
 
-def signals(call: Call) -> dict[str, Any]:
-    hooks = lookup.run(call).hooks
-    return {name: {"data": one.data, "timestamp": iso(one.at)} for name, one in hooks.items()}
+def read_signals(call: Call) -> dict[str, Any]:
+    hooks = lookup.find_run(call).hooks
+    return {name: {"data": one.data, "timestamp": format_iso(one.at)} for name, one in hooks.items()}
 
 
-def report(call: Call) -> str:
-    made = rendered(load(call.reader, lookup.run(call).id), str(call.args.get("format") or "html"))
+def render_run_report(call: Call) -> str:
+    made = render_report(load_record(call.reader, lookup.find_run(call).id), str(call.args.get("format") or "html"))
     return made.decode("utf-8", "replace")
 
 
-def compared(call: Call) -> dict[str, Any]:
-    one, other = lookup.run(call), lookup.run(call, "other")
-    return suite.compared(load(call.reader, one.id), load(call.reader, other.id))
+def compare_two_runs(call: Call) -> dict[str, Any]:
+    one, other = lookup.find_run(call), lookup.find_run(call, "other")
+    return suite.compare_runs(load_record(call.reader, one.id), load_record(call.reader, other.id))
 
 
-def scenarios(call: Call) -> dict[str, Any]:
-    folder = lookup.places(call).scenarios
-    plans, mistakes = catalogue(folder)
+def list_scenarios(call: Call) -> dict[str, Any]:
+    folder = lookup.places_of_call(call).scenarios
+    plans, mistakes = load_catalogue(folder)
     listed = [
         {
             "name": name,
@@ -158,47 +158,47 @@ def scenarios(call: Call) -> dict[str, Any]:
     return {"scenarios": listed, "problems": [str(m) for m in mistakes], "folder": str(folder)}
 
 
-def validate(call: Call) -> dict[str, Any]:
+def validate_scenarios(call: Call) -> dict[str, Any]:
     """Every scenario, or the files named."""
     named = [Path(call.project, str(name)) for name in call.args.get("files") or ()]
-    folder = lookup.places(call).scenarios
+    folder = lookup.places_of_call(call).scenarios
     if not named:
-        plans, mistakes = catalogue(folder)
+        plans, mistakes = load_catalogue(folder)
         return {
-            "files": len(scenario.listed(folder)),
+            "files": len(scenario.scenario_files(folder)),
             "good": sorted(plans),
-            "mistakes": [_shown(m) for m in mistakes],
+            "mistakes": [_mistake_as_dict(m) for m in mistakes],
         }
     read = [scenario_plan.read_plan(path) for path in named]
     good = sorted(plan.name for plan, _ in read if plan)
-    return {"files": len(named), "good": good, "mistakes": [_shown(m) for _, faults in read for m in faults]}
+    return {"files": len(named), "good": good, "mistakes": [_mistake_as_dict(m) for _, faults in read for m in faults]}
 
 
-def _shown(mistake: scenario.Mistake) -> dict[str, Any]:
+def _mistake_as_dict(mistake: scenario.Mistake) -> dict[str, Any]:
     return {"file": mistake.file, "line": mistake.line, "text": mistake.text}
 
 
-def published(_call: Call) -> dict[str, Any]:
-    return schema()
+def published_schema(_call: Call) -> dict[str, Any]:
+    return scenario_schema()
 
 
-def place(call: Call) -> dict[str, Any]:
+def locate_run_files(call: Call) -> dict[str, Any]:
     """Where the files of a session's run lie, and in which state they are."""
-    doc = lookup.run(call)
+    doc = lookup.find_run(call)
     paths = files.places_of(doc)
     if paths is None:
         raise CommandRefused("this run has no folder")
-    path = Path(_file(call, doc))
+    path = Path(_run_file(call, doc))
     return {
         "file": str(path),
-        "condition": write.condition(path),
+        "condition": write.file_condition(path),
         "lock": str(paths.lock_file(doc.session)),
         "backup": str(paths.backup_file(doc.session)),
         "run": doc.id,
     }
 
 
-def done(call: Call) -> dict[str, Any] | None:
+def request_result(call: Call) -> dict[str, Any] | None:
     """The event a command's job answered with; None as long as it works."""
     key = str(call.args.get("key"))
     seq = call.reader.known([key]).get(key)
@@ -206,26 +206,26 @@ def done(call: Call) -> dict[str, Any] | None:
     return {"kind": page[0].kind, **page[0].data.as_dict()} if page else None
 
 
-def active(call: Call) -> dict[str, Any] | None:
+def active_run(call: Call) -> dict[str, Any] | None:
     """The session's run that is going on, if there is one."""
     mine = lookup.of_session(call)
-    return brief(RUNS.load(call.reader, mine.active)) if mine and mine.active else None
+    return run_summary(RUNS.load(call.reader, mine.active)) if mine and mine.active else None
 
 
 VIEWS: Mapping[str, View] = {
-    "list": list_,
-    "show": show,
-    "document": document,
-    "context": context,
-    "signal": signal,
-    "signals": signals,
-    "report": report,
-    "compare": compared,
-    "scenarios": scenarios,
-    "validate": validate,
-    "schema": published,
-    "place": place,
-    "done": done,
-    "active": active,
+    "list": list_runs,
+    "show": show_run,
+    "document": run_document,
+    "context": run_context,
+    "signal": read_signal,
+    "signals": read_signals,
+    "report": render_run_report,
+    "compare": compare_two_runs,
+    "scenarios": list_scenarios,
+    "validate": validate_scenarios,
+    "schema": published_schema,
+    "place": locate_run_files,
+    "done": request_result,
+    "active": active_run,
     "suite": suite_view,
 }

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from holdfast.search.chunks import chunk, syntax
-from holdfast.search.chunks.chunk import Chunk, Definition, join_small, windows
+from holdfast.search.chunks.chunk import Chunk, Definition, join_small, window_chunks
 from holdfast.search.languages import PROSE
 
-__all__ = ["Chunk", "Definition", "cut", "lines_of"]
+__all__ = ["Chunk", "Definition", "cut_chunks", "lines_of"]
 
 LONGEST_LINE = 20_000
 
@@ -16,16 +16,16 @@ def lines_of(text: str) -> list[str]:
     return [line[:LONGEST_LINE] for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
 
 
-def cut(text: str, language: str) -> list[Chunk]:
+def cut_chunks(text: str, language: str) -> list[Chunk]:
     """Every line that says something is in at least one chunk. A chunk's text is its lines of `lines_of(text)`."""
-    return join_small(list(_cut(lines_of(text), language)))
+    return join_small(list(_cut_by_language(lines_of(text), language)))
 
 
-def _cut(lines: list[str], language: str) -> Iterator[Chunk]:
+def _cut_by_language(lines: list[str], language: str) -> Iterator[Chunk]:
     if language in PROSE:
         return chunk.cut_prose(lines, language)
-    if chunks := syntax.cut(lines, language):
+    if chunks := syntax.cut_by_syntax(lines, language):
         return iter(chunks)
     if chunks := chunk.cut_outline(lines, language):
         return iter(chunks)
-    return windows(lines, 0, len(lines), "lines")
+    return window_chunks(lines, 0, len(lines), "lines")

@@ -60,7 +60,7 @@ def of_lines(lines: Sequence[str], start: int, end: int, kind: str, symbol: str)
         if _SAYS_SOMETHING.search(text):
             yield Chunk(kind, symbol, start + 1, end, text)
         return
-    yield from windows(lines, start, end, kind, symbol)
+    yield from window_chunks(lines, start, end, kind, symbol)
 
 
 def named_chunks(chunks: Iterable[Chunk], kind: str, symbol: str, start: int, end: int) -> Iterator[Chunk]:
@@ -71,9 +71,9 @@ def named_chunks(chunks: Iterable[Chunk], kind: str, symbol: str, start: int, en
         named = ()
 
 
-def windows(lines: Sequence[str], start: int, end: int, kind: str, symbol: str = "") -> Iterator[Chunk]:
+def window_chunks(lines: Sequence[str], start: int, end: int, kind: str, symbol: str = "") -> Iterator[Chunk]:
     while start < end:
-        stop = _stop(lines, start, end)
+        stop = _window_end(lines, start, end)
         text = "\n".join(lines[start:stop])
         if _SAYS_SOMETHING.search(text):
             yield Chunk(kind, symbol, start + 1, stop, text)
@@ -82,7 +82,7 @@ def windows(lines: Sequence[str], start: int, end: int, kind: str, symbol: str =
         start = max(start + 1, stop - OVERLAP)
 
 
-def _stop(lines: Sequence[str], start: int, end: int) -> int:
+def _window_end(lines: Sequence[str], start: int, end: int) -> int:
     """At most WINDOW rows and LONGEST_CHARS characters, at least one row; a short rest is taken along."""
     stop = min(end, start + WINDOW)
     if end - stop <= OVERLAP:
@@ -105,7 +105,7 @@ def join_small(chunks: Sequence[Chunk]) -> list[Chunk]:
     joined: list[Chunk] = []
     for chunk in chunks:
         if joined and _both_small(joined[-1], chunk):
-            joined[-1] = _join(joined[-1], chunk)
+            joined[-1] = _join_chunks(joined[-1], chunk)
         else:
             joined.append(chunk)
     return _take_in_tiny(joined)
@@ -119,14 +119,14 @@ def _both_small(above: Chunk, below: Chunk) -> bool:
 def _take_in_tiny(chunks: Sequence[Chunk]) -> list[Chunk]:
     merged: list[Chunk] = []
     for chunk in chunks:
-        if merged and min(merged[-1].lines, chunk.lines) <= TINY_LINES and _fits(merged[-1], chunk):
-            merged[-1] = _join(merged[-1], chunk)
+        if merged and min(merged[-1].lines, chunk.lines) <= TINY_LINES and _can_join(merged[-1], chunk):
+            merged[-1] = _join_chunks(merged[-1], chunk)
         else:
             merged.append(chunk)
     return merged
 
 
-def _fits(above: Chunk, below: Chunk) -> bool:
+def _can_join(above: Chunk, below: Chunk) -> bool:
     return _same_scope(above, below) and below.end - above.start < ROOMY_LINES
 
 
@@ -139,7 +139,7 @@ def _same_scope(above: Chunk, below: Chunk) -> bool:
     return first == second or not nested or not (first and second)
 
 
-def _join(above: Chunk, below: Chunk) -> Chunk:
+def _join_chunks(above: Chunk, below: Chunk) -> Chunk:
     """Named for the longer of the two, or for what both are in."""
     blank = "\n" * (below.start - above.end)
     longer = above if above.lines >= below.lines else below
@@ -159,7 +159,7 @@ def _shared_symbol(one: str, other: str) -> str:
     return ".".join(shared)
 
 
-def gaps(taken: Iterable[tuple[int, int]], start: int, end: int) -> Iterator[tuple[int, int]]:
+def uncovered_spans(taken: Iterable[tuple[int, int]], start: int, end: int) -> Iterator[tuple[int, int]]:
     """What of start..end no one took; `taken` is in order."""
     for begin, stop in taken:
         if begin > start:
@@ -225,10 +225,10 @@ FUNCTIONS = frozenset(
 
 
 def cut_outline(lines: Sequence[str], language: str) -> list[Chunk]:
-    return list(_cut(lines)) if language in WITH_DEFINITIONS else []
+    return list(_outline_chunks(lines)) if language in WITH_DEFINITIONS else []
 
 
-def _cut(lines: Sequence[str]) -> Iterator[Chunk]:
+def _outline_chunks(lines: Sequence[str]) -> Iterator[Chunk]:
     definitions = [
         (row, match) for row, line in enumerate(lines) if len(line) < 500 and (match := _DEFINITION.match(line))
     ]
@@ -238,7 +238,7 @@ def _cut(lines: Sequence[str]) -> Iterator[Chunk]:
     outer_definitions = [(row, match) for row, match in definitions if len(match["indent"]) <= outermost + 4]
     spans = [(_with_comments(lines, row), match) for row, match in outer_definitions]
     ends = [start for start, _ in spans[1:]] + [len(lines)]
-    for start, end in gaps([(spans[0][0], len(lines))], 0, len(lines)):
+    for start, end in uncovered_spans([(spans[0][0], len(lines))], 0, len(lines)):
         yield from of_lines(lines, start, end, "module", "")
     for (start, match), end in zip(spans, ends, strict=True):
         kind = "function" if match["word"].lower() in FUNCTIONS else "class"
@@ -264,7 +264,7 @@ Heading = tuple[int, int, str]
 
 
 def cut_prose(lines: Sequence[str], language: str) -> Iterator[Chunk]:
-    headings = list(_markdown(lines) if language == "markdown" else _underlined(lines))
+    headings = list(_markdown_headings(lines) if language == "markdown" else _underlined_headings(lines))
     starts = [row for row, _, _ in headings]
     if not starts or starts[0] > 0:
         yield from of_lines(lines, 0, starts[0] if starts else len(lines), "section", "")
@@ -276,7 +276,7 @@ def cut_prose(lines: Sequence[str], language: str) -> Iterator[Chunk]:
         yield from named_chunks(of_lines(lines, row, end, "section", symbol), "section", symbol, row, end)
 
 
-def _markdown(lines: Sequence[str]) -> Iterator[Heading]:
+def _markdown_headings(lines: Sequence[str]) -> Iterator[Heading]:
     fenced = False
     for row, line in enumerate(lines):
         if _FENCE.match(line):
@@ -285,7 +285,7 @@ def _markdown(lines: Sequence[str]) -> Iterator[Heading]:
             yield row, len(match[1]), match[2][:LONGEST_TITLE]
 
 
-def _underlined(lines: Sequence[str]) -> Iterator[Heading]:
+def _underlined_headings(lines: Sequence[str]) -> Iterator[Heading]:
     """Levels in the order their signs appear, as reStructuredText has it."""
     levels: dict[str, int] = {}
     for row in range(len(lines) - 1):

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.search.chunks.chunk import LONGEST_LINES, Chunk, Definition, gaps, of_lines
+from holdfast.search.chunks.chunk import LONGEST_LINES, Chunk, Definition, of_lines, uncovered_spans
 
 # What a definition is in each language: names of nodes in its tree-sitter grammar.
 
@@ -23,7 +23,9 @@ class Grammar(msgspec.Struct, frozen=True):
     entry: str = "language"
 
 
-def _g(package: str, functions: str, containers: str = "", leaves: str = "", entry: str = "language") -> Grammar:
+def _make_grammar(
+    package: str, functions: str, containers: str = "", leaves: str = "", entry: str = "language"
+) -> Grammar:
     return Grammar(
         package, frozenset(functions.split()), frozenset(containers.split()), frozenset(leaves.split()), entry
     )
@@ -41,43 +43,43 @@ _TS = (
 _TYPES = "class_declaration struct_declaration interface_declaration record_declaration"
 
 GRAMMARS: dict[str, Grammar] = {
-    "python": _g("tree_sitter_python", "function_definition", "class_definition"),
-    "javascript": _g("tree_sitter_javascript", *_JS),
-    "typescript": _g("tree_sitter_typescript", *_TS, entry="language_typescript"),
-    "tsx": _g("tree_sitter_typescript", *_TS, entry="language_tsx"),
-    "go": _g("tree_sitter_go", "function_declaration method_declaration", "", "type_declaration"),
-    "rust": _g(
+    "python": _make_grammar("tree_sitter_python", "function_definition", "class_definition"),
+    "javascript": _make_grammar("tree_sitter_javascript", *_JS),
+    "typescript": _make_grammar("tree_sitter_typescript", *_TS, entry="language_typescript"),
+    "tsx": _make_grammar("tree_sitter_typescript", *_TS, entry="language_tsx"),
+    "go": _make_grammar("tree_sitter_go", "function_declaration method_declaration", "", "type_declaration"),
+    "rust": _make_grammar(
         "tree_sitter_rust",
         "function_item function_signature_item",
         "impl_item trait_item mod_item",
         "struct_item enum_item union_item macro_definition type_item",
     ),
-    "java": _g(
+    "java": _make_grammar(
         "tree_sitter_java",
         "method_declaration constructor_declaration compact_constructor_declaration",
         "class_declaration interface_declaration enum_declaration record_declaration annotation_type_declaration",
     ),
-    "c": _g("tree_sitter_c", "function_definition", "", "type_definition struct_specifier enum_specifier"),
-    "cpp": _g(
+    "c": _make_grammar("tree_sitter_c", "function_definition", "", "type_definition struct_specifier enum_specifier"),
+    "cpp": _make_grammar(
         "tree_sitter_cpp",
         "function_definition",
         "class_specifier struct_specifier namespace_definition",
         "type_definition enum_specifier alias_declaration",
     ),
-    "c-sharp": _g(
+    "c-sharp": _make_grammar(
         "tree_sitter_c_sharp",
         "method_declaration constructor_declaration property_declaration operator_declaration",
         f"{_TYPES} namespace_declaration",
         "enum_declaration delegate_declaration",
     ),
-    "ruby": _g("tree_sitter_ruby", "method singleton_method", "class module singleton_class"),
-    "php": _g(
+    "ruby": _make_grammar("tree_sitter_ruby", "method singleton_method", "class module singleton_class"),
+    "php": _make_grammar(
         "tree_sitter_php",
         "function_definition method_declaration",
         "class_declaration interface_declaration trait_declaration enum_declaration",
         entry="language_php",
     ),
-    "bash": _g("tree_sitter_bash", "function_definition"),
+    "bash": _make_grammar("tree_sitter_bash", "function_definition"),
 }
 
 LOOKED_INTO = frozenset(
@@ -126,7 +128,7 @@ BEFORE = ("comment", "attribute", "decorator", "annotation")
 
 
 @lru_cache(maxsize=64)
-def parser(language: str) -> Any:
+def load_parser(language: str) -> Any:
     """None when the grammar is not installed: the file is then cut by its outline."""
     grammar = GRAMMARS.get(language)
     if grammar is None:
@@ -161,18 +163,18 @@ class Found(msgspec.Struct):
     inner: list["Found"]
 
 
-def cut(lines: Sequence[str], language: str) -> list[Chunk]:
+def cut_by_syntax(lines: Sequence[str], language: str) -> list[Chunk]:
     """Nothing where there is no grammar, where the text is not in that language after all, or where it takes too long."""
-    parse = parser(language)
-    tree = _parsed(parse, "\n".join(lines).encode("utf-8", "replace")) if parse else None
+    parse = load_parser(language)
+    tree = _parse_in_time(parse, "\n".join(lines).encode("utf-8", "replace")) if parse else None
     if tree is None:
         return []
-    definitions = _tidy(_within(tree.root_node, GRAMMARS[language], "", DEEPEST), 0, len(lines))
+    definitions = _remove_overlaps(_definitions_within(tree.root_node, GRAMMARS[language], "", DEEPEST), 0, len(lines))
     _take_scraps(lines, definitions, len(lines))
-    return list(_chunks(lines, definitions)) if definitions else []
+    return list(_chunks_of_file(lines, definitions)) if definitions else []
 
 
-def _parsed(parse: Any, content: bytes) -> Any:
+def _parse_in_time(parse: Any, content: bytes) -> Any:
     """None where it took too long: some texts make a grammar go over them again and again."""
     latest, late, parsing = time.process_time() + PATIENCE_S, False, True
 
@@ -187,32 +189,32 @@ def _parsed(parse: Any, content: bytes) -> Any:
     return None if late else tree
 
 
-def _chunks(lines: Sequence[str], definitions: list[Found]) -> Iterator[Chunk]:
+def _chunks_of_file(lines: Sequence[str], definitions: list[Found]) -> Iterator[Chunk]:
     rest = [(d.start, d.end) for d in definitions]
-    pieces = [(start, end, None) for start, end in gaps(rest, 0, len(lines))] + [
+    pieces = [(start, end, None) for start, end in uncovered_spans(rest, 0, len(lines))] + [
         (d.start, d.end, d) for d in definitions
     ]
     for start, end, definition in sorted(pieces, key=lambda piece: piece[0]):
         if definition is None:
             yield from of_lines(lines, start, end, "module", "")
         else:
-            yield from _of(lines, definition)
+            yield from _definition_chunks(lines, definition)
 
 
-def _of(lines: Sequence[str], definition: Found) -> Iterator[Chunk]:
+def _definition_chunks(lines: Sequence[str], definition: Found) -> Iterator[Chunk]:
     inner = definition.inner
     named: tuple[Definition, ...] = (
         Definition(definition.kind, definition.symbol, definition.start + 1, definition.end),
     )
-    for start, end in gaps([(d.start, d.end) for d in inner], definition.start, definition.end):
+    for start, end in uncovered_spans([(d.start, d.end) for d in inner], definition.start, definition.end):
         for chunk in of_lines(lines, start, end, definition.kind, definition.symbol):
             yield msgspec.structs.replace(chunk, definitions=named)
             named = ()
     for one in inner:
-        yield from _of(lines, one)
+        yield from _definition_chunks(lines, one)
 
 
-def _tidy(definitions: list[Found], start: int, end: int) -> list[Found]:
+def _remove_overlaps(definitions: list[Found], start: int, end: int) -> list[Found]:
     """In order, without overlap: two definitions on one line are one."""
     tidied: list[Found] = []
     for one in sorted(definitions, key=lambda d: (d.start, -d.end)):
@@ -220,7 +222,7 @@ def _tidy(definitions: list[Found], start: int, end: int) -> list[Found]:
         if one.start < one.end:
             tidied.append(one)
             start = one.end
-            one.inner = _tidy(one.inner, one.start, one.end)
+            one.inner = _remove_overlaps(one.inner, one.start, one.end)
     return tidied
 
 
@@ -233,55 +235,55 @@ def _take_scraps(lines: Sequence[str], definitions: list[Found], end: int) -> No
         _take_scraps(lines, one.inner, one.end)
 
 
-def _within(node: Node, grammar: Grammar, prefix: str, depth: int) -> list[Found]:
+def _definitions_within(node: Node, grammar: Grammar, prefix: str, depth: int) -> list[Found]:
     definitions: list[Found] = []
     if depth == 0:
         return definitions
     for child in node.named_children:
-        definitions += _from(child, grammar, prefix, depth)
+        definitions += _definitions_of_node(child, grammar, prefix, depth)
     return definitions
 
 
-def _from(node: Node, grammar: Grammar, prefix: str, depth: int) -> list[Found]:
+def _definitions_of_node(node: Node, grammar: Grammar, prefix: str, depth: int) -> list[Found]:
     kind = node.type
     if kind in grammar.functions or kind in grammar.leaves:
-        return _one(node, grammar, prefix, depth, "function" if kind in grammar.functions else "class")
+        return _build_definition(node, grammar, prefix, depth, "function" if kind in grammar.functions else "class")
     if kind in grammar.containers:
-        return _one(node, grammar, prefix, depth, "class")
+        return _build_definition(node, grammar, prefix, depth, "class")
     if kind in ("variable_declarator", "assignment_expression", "pair", "public_field_definition"):
-        return _assigned(node, grammar, prefix, depth)
-    return _within(node, grammar, prefix, depth - 1) if kind in LOOKED_INTO or kind in VALUES else []
+        return _assigned_definitions(node, grammar, prefix, depth)
+    return _definitions_within(node, grammar, prefix, depth - 1) if kind in LOOKED_INTO or kind in VALUES else []
 
 
-def _one(node: Node, grammar: Grammar, prefix: str, depth: int, kind: str, name: str = "") -> list[Found]:
-    name = name or _name(node)
+def _build_definition(node: Node, grammar: Grammar, prefix: str, depth: int, kind: str, name: str = "") -> list[Found]:
+    name = name or _node_name(node)
     if kind == "class" and not name and node.type.endswith("_specifier"):
         return []
-    symbol = ".".join(part for part in (prefix, _receiver(node), name) if part)
-    outer = _wrapper(node)
-    start, end = _start(outer), outer.end_point[0] + 1
+    symbol = ".".join(part for part in (prefix, _receiver_type(node), name) if part)
+    outer = _outermost_wrapper(node)
+    start, end = _first_row(outer), outer.end_point[0] + 1
     holds = node.type in grammar.containers or end - start > LONGEST_LINES
-    inner = _within(node, grammar, symbol, depth - 1) if holds else []
+    inner = _definitions_within(node, grammar, symbol, depth - 1) if holds else []
     if kind == "function" and prefix and _in_class(node):
         kind = "method"
     return [Found(kind, symbol, start, end, inner)]
 
 
-def _assigned(node: Node, grammar: Grammar, prefix: str, depth: int) -> list[Found]:
+def _assigned_definitions(node: Node, grammar: Grammar, prefix: str, depth: int) -> list[Found]:
     """`const f = () => …`, `exports.f = function …`, `f = class …`"""
     value = node.child_by_field_name("value") or node.child_by_field_name("right")
     if value is None:
         return []
     if value.type not in VALUES:
-        return _from(value, grammar, prefix, depth - 1) if value.type in LOOKED_INTO else []
+        return _definitions_of_node(value, grammar, prefix, depth - 1) if value.type in LOOKED_INTO else []
     target = (
         node.child_by_field_name("name") or node.child_by_field_name("left") or node.child_by_field_name("property")
     )
-    name = _text(target).removeprefix("module.").removeprefix("exports.") if target is not None else ""
-    return _one(node, grammar, prefix, depth, "class" if value.type == "class" else "function", name)
+    name = _node_text(target).removeprefix("module.").removeprefix("exports.") if target is not None else ""
+    return _build_definition(node, grammar, prefix, depth, "class" if value.type == "class" else "function", name)
 
 
-def _wrapper(node: Node) -> Node:
+def _outermost_wrapper(node: Node) -> Node:
     """The export, decorator or template around a definition begins and ends it."""
     outer = node
     while (parent := outer.parent) is not None and parent.type in (
@@ -297,7 +299,7 @@ def _wrapper(node: Node) -> Node:
     return outer
 
 
-def _start(node: Node) -> int:
+def _first_row(node: Node) -> int:
     row: int = node.start_point[0]
     above = node.prev_sibling
     while above is not None and any(word in above.type for word in BEFORE) and row - above.end_point[0] <= 1:
@@ -316,31 +318,31 @@ def _in_class(node: Node) -> bool:
     )
 
 
-def _name(node: Node) -> str:
+def _node_name(node: Node) -> str:
     for field in ("type",) if node.type == "impl_item" else ("name", "declarator"):
         name_node = node.child_by_field_name(field)
         while name_node is not None and (inner := name_node.child_by_field_name("declarator")) is not None:
             name_node = inner
         if name_node is not None:
-            return _text(name_node)
+            return _node_text(name_node)
     if node.type == "type_declaration":
         inside = next((c for c in node.named_children if c.type in ("type_spec", "type_alias")), None)
-        return _name(inside) if inside is not None else ""
+        return _node_name(inside) if inside is not None else ""
     if node.type == "type_definition":
         named = [c for c in node.named_children if c.type == "type_identifier"]
-        return _text(named[-1]) if named else ""
+        return _node_text(named[-1]) if named else ""
     return ""
 
 
-def _receiver(node: Node) -> str:
+def _receiver_type(node: Node) -> str:
     """Of a Go method: `func (s *Server) Serve()` is Server.Serve."""
     receiver = node.child_by_field_name("receiver") if node.type == "method_declaration" else None
     if receiver is None:
         return ""
-    words = _text(receiver).strip("()").replace("*", " ").split()
+    words = _node_text(receiver).strip("()").replace("*", " ").split()
     return words[-1].partition("[")[0] if words else ""
 
 
-def _text(node: Node) -> str:
+def _node_text(node: Node) -> str:
     text = node.text.decode("utf-8", "replace") if node.text else ""
     return " ".join(text.partition("<")[0].split())[:LONGEST_NAME].strip().replace("::", ".")

@@ -15,7 +15,7 @@ from holdfast.core.errors import HoldfastError
 from holdfast.search import embedder as embedders
 from holdfast.search.embedder import NoEmbedder
 from holdfast.search.index import checkout, database, update
-from holdfast.search.index.database import About, IndexDir, siblings, sweep_gone
+from holdfast.search.index.database import About, IndexDir, sibling_indexes, sweep_gone
 from holdfast.search.index.update import Counts, Embedding, Tell, Update
 from holdfast.search.settings import IndexSettings
 
@@ -52,17 +52,17 @@ class Superseded(Exception):
     pass
 
 
-def run(task: Task) -> Result:
+def run_build(task: Task) -> Result:
     """Never raises for what the checkout or the disk may do to it."""
     began = time.monotonic()
     index_dir = IndexDir(Path(task.folder))
     try:
         index_dir.prepare(About(task.root, task.repo))
         with (
-            database.held(index_dir.claim, task.run, task.patience_s) as held,
+            database.hold_claim(index_dir.claim, task.run, task.patience_s) as held,
             _Progress(index_dir, task.run, held) as progress,
         ):
-            result = _run(task, index_dir, progress)
+            result = _build_or_rebuild(task, index_dir, progress)
     except database.Claimed as error:
         result = Result(status="claimed", reason=str(error))
     except Superseded:
@@ -70,14 +70,14 @@ def run(task: Task) -> Result:
     except HoldfastError as error:
         result = Result(status="failed", reason=error.message)
     except (OSError, apsw.Error, BrokenExecutor) as error:
-        result = Result(status="failed", reason=_reason(error))
+        result = Result(status="failed", reason=_failure_reason(error))
     with contextlib.suppress(OSError):
         sweep_gone(index_dir.folder.parent)
     result.ms = int((time.monotonic() - began) * 1000)
     return result
 
 
-def _reason(error: Exception) -> str:
+def _failure_reason(error: Exception) -> str:
     if isinstance(error, apsw.FullError) or (
         isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
     ):
@@ -85,30 +85,30 @@ def _reason(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _run(task: Task, index_dir: IndexDir, tell: Tell) -> Result:
+def _build_or_rebuild(task: Task, index_dir: IndexDir, tell: Tell) -> Result:
     if not Path(task.root).is_dir():
         return Result(status="failed", reason=f"{task.root} is not there")
     index_dir.sweep()
     try:
-        return _into(task, index_dir, tell, rebuild=task.rebuild)
+        return _build_index(task, index_dir, tell, rebuild=task.rebuild)
     except (database.IndexDamaged, *database.DAMAGE) as error:
-        result = _into(task, index_dir, tell, rebuild=True)
+        result = _build_index(task, index_dir, tell, rebuild=True)
         result.reason = f"the index was made anew: {error}"
         return result
     finally:
         index_dir.sweep()
 
 
-def _into(task: Task, index_dir: IndexDir, tell: Tell, rebuild: bool) -> Result:
+def _build_index(task: Task, index_dir: IndexDir, tell: Tell, rebuild: bool) -> Result:
     """An index that exists is changed in place; a rebuild and a first one are files of their own."""
-    warming = threading.Thread(target=_warm, args=(task.settings,))
+    warming = threading.Thread(target=_warm_embedder, args=(task.settings,))
     warming.start()
-    seen = _Seen(update.marks(task.root), checkout.look(task.root, task.settings))
+    seen = _Seen(update.encoded_git_marks(task.root), checkout.list_checkout(task.root, task.settings))
     warming.join()
     current = index_dir.current()
     generation = index_dir.newest() + 1 if rebuild or not current else current
     with contextlib.closing(
-        _opened(task, index_dir, generation, fresh=generation != current, seeded=not rebuild)
+        _open_database(task, index_dir, generation, fresh=generation != current, seeded=not rebuild)
     ) as db:
         if not current:
             index_dir.turn(generation)
@@ -119,7 +119,7 @@ def _into(task: Task, index_dir: IndexDir, tell: Tell, rebuild: bool) -> Result:
     return result
 
 
-def _warm(settings: IndexSettings) -> None:
+def _warm_embedder(settings: IndexSettings) -> None:
     """The model is loaded while git lists the files."""
     with contextlib.suppress(NoEmbedder):
         embedders.choose_embedder(settings)
@@ -134,18 +134,18 @@ def _while_there_is_room(tell: Tell, db: apsw.Connection, index_dir: IndexDir) -
     return told
 
 
-def _opened(task: Task, index_dir: IndexDir, generation: int, fresh: bool, seeded: bool) -> apsw.Connection:
+def _open_database(task: Task, index_dir: IndexDir, generation: int, fresh: bool, seeded: bool) -> apsw.Connection:
     path = index_dir.database(generation)
     if not fresh:
         return database.open_to_write(path)
-    for other in siblings(index_dir, task.repo) if seeded else ():
+    for other in sibling_indexes(index_dir, task.repo) if seeded else ():
         with contextlib.suppress(database.IndexDamaged, apsw.Error):
-            return _copied(other.database(other.current()), path)
+            return _copy_index(other.database(other.current()), path)
         path.unlink(missing_ok=True)
-    return database.create(path)
+    return database.create_database(path)
 
 
-def _copied(source: Path, path: Path) -> apsw.Connection:
+def _copy_index(source: Path, path: Path) -> apsw.Connection:
     """Another worktree's index, with every file still to be compared."""
     with contextlib.closing(database.open_to_read(source)) as other:
         other.pragma("query_only", False)  # or it would refuse to write the copy, too
@@ -174,14 +174,14 @@ def _bring_up(task: Task, seen: _Seen, db: apsw.Connection, tell: Tell) -> Resul
         counts.embedded = Embedding(db, task.settings, tell).run(embedders.choose_embedder(task.settings))
     except NoEmbedder as error:
         note = str(error)
-    total = database.one(db, "select count(*) from chunks")[0]
+    total = database.fetch_required_row(db, "select count(*) from chunks")[0]
     if counts.chunks > total * TIDY_SHARE:
         tell("tidy", 0, 0)
         db.execute("insert into words (words) values ('optimize')")
     with db:
         _put_folders(db, seen.listing.folders)
         about = {
-            "settings": update.fingerprint(task.settings),
+            "settings": update.settings_fingerprint(task.settings),
             "marks": seen.marks,
             "at": time.time_ns() // 1_000_000,
         }
@@ -221,7 +221,7 @@ class _Progress:
         if now - self._shown < SHOW_EVERY_S:
             return
         self._shown = now
-        if cancelled(self._place, self._run):
+        if is_cancelled(self._place, self._run):
             raise Superseded
         self._claim.beat()
         if step:
@@ -231,14 +231,14 @@ class _Progress:
             partial.replace(self._place.progress)
 
 
-def cancelled(index_dir: IndexDir, run_id: str) -> bool:
+def is_cancelled(index_dir: IndexDir, run_id: str) -> bool:
     try:
         return index_dir.cancel.read_text("ascii").strip() == run_id
     except (OSError, ValueError):
         return False
 
 
-def progress(index_dir: IndexDir) -> dict[str, Any] | None:
+def read_progress(index_dir: IndexDir) -> dict[str, Any] | None:
     with contextlib.suppress(OSError, msgspec.DecodeError):
         state = msgspec.json.decode(index_dir.progress.read_bytes())
         return state if isinstance(state, dict) else None

@@ -72,10 +72,10 @@ class Found(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        return _shown(self.path)
+        return _display_path(self.path)
 
 
-def _shown(path: str) -> str:
+def _display_path(path: str) -> str:
     """As it is stored and shown: names are bytes, and not all of them are text."""
     return path if path.isascii() else os.fsencode(path).decode("utf-8", "backslashreplace")
 
@@ -86,26 +86,26 @@ class Listing(msgspec.Struct):
     """Every folder something new could appear in → its time; UNTRUSTED where it changed while we looked."""
 
 
-def look(root: str, settings: IndexSettings) -> Listing:
+def list_checkout(root: str, settings: IndexSettings) -> Listing:
     began = time.time_ns() - FRESH_NS
     listed = git_names(root)
     folders: set[str] = {""}
     if listed is None:
-        names: Iterable[str] = _walked(root, folders)
+        names: Iterable[str] = _walk_files(root, folders)
     else:
         names = listed
         for folder in new_folders(root):
-            for _ in _walked(root, folders, folder):
+            for _ in _walk_files(root, folders, folder):
                 pass
-    files = list(_found(root, names, settings, folders))
-    return Listing(files, {_shown(name): _time(root, name, began) for name in folders})
+    files = list(_wanted_files(root, names, settings, folders))
+    return Listing(files, {_display_path(name): _folder_mtime(root, name, began) for name in folders})
 
 
-def _found(root: str, names: Iterable[str], settings: IndexSettings, folders: set[str]) -> Iterator[Found]:
+def _wanted_files(root: str, names: Iterable[str], settings: IndexSettings, folders: set[str]) -> Iterator[Found]:
     count, inside = 0, _Inside(root)
     for name in names:
         _add_above(name, folders)
-        if wanted(name, settings) and (one := _look(root, name, inside(name.rpartition("/")[0]))):
+        if is_wanted(name, settings) and (one := _stat_file(root, name, inside(name.rpartition("/")[0]))):
             count += 1
             if count > settings.most_files:
                 raise TooManyFiles(
@@ -123,7 +123,7 @@ def _add_above(name: str, folders: set[str]) -> None:
         folder = folder.rpartition("/")[0]
 
 
-def _time(root: str, folder: str, began: int) -> int:
+def _folder_mtime(root: str, folder: str, began: int) -> int:
     try:
         seen = os.lstat(os.path.join(root, folder)).st_mtime_ns
     except (OSError, ValueError):
@@ -131,7 +131,7 @@ def _time(root: str, folder: str, began: int) -> int:
     return seen if seen < began else UNTRUSTED
 
 
-def _walked(root: str, folders: set[str], below: str = "") -> Iterator[str]:
+def _walk_files(root: str, folders: set[str], below: str = "") -> Iterator[str]:
     """Files; the folders they are in, and those that are empty, are added to `folders`. Unreadable ones are passed over."""
     waiting = [below]
     while waiting:
@@ -149,7 +149,7 @@ def _walked(root: str, folders: set[str], below: str = "") -> Iterator[str]:
                 waiting.append(name)
 
 
-def _look(root: str, name: str, inside: bool) -> Found | None:
+def _stat_file(root: str, name: str, inside: bool) -> Found | None:
     try:
         seen = os.lstat(os.path.join(root, name))
     except (OSError, ValueError):
@@ -177,13 +177,13 @@ class _Inside:
             return False
 
 
-def wanted(name: str, settings: IndexSettings) -> bool:
-    if settings.include and not _any(name, settings.include):
+def is_wanted(name: str, settings: IndexSettings) -> bool:
+    if settings.include and not _matches_any_glob(name, settings.include):
         return False
-    return not _any(name, settings.exclude)
+    return not _matches_any_glob(name, settings.exclude)
 
 
-def _any(name: str, globs: tuple[str, ...]) -> bool:
+def _matches_any_glob(name: str, globs: tuple[str, ...]) -> bool:
     """`docs/`, `docs/**` and `docs` mean all below; `*.md` means in every folder."""
     for glob in globs:
         bare = glob.removesuffix("**").rstrip("/")
@@ -197,16 +197,19 @@ def _any(name: str, globs: tuple[str, ...]) -> bool:
     return False
 
 
-def read(root: str, one: Found, largest: int) -> bytes:
+def read_file(root: str, one: Found, largest: int) -> bytes:
     """The file itself, never what a link put in its place, or in place of its folder, points at. Raises OSError."""
     fd = os.open(os.path.join(root, one.path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(fd, "rb") as file:
-        if not stat.S_ISREG(os.fstat(fd).st_mode) or _opened(fd, root, one.path) != f"{_real(root)}/{one.path}":
+        if (
+            not stat.S_ISREG(os.fstat(fd).st_mode)
+            or _path_of_open_file(fd, root, one.path) != f"{_real_root(root)}/{one.path}"
+        ):
             raise OSError("not a plain file of the checkout")
         return file.read(largest + 1)
 
 
-def _opened(fd: int, root: str, path: str) -> str:
+def _path_of_open_file(fd: int, root: str, path: str) -> str:
     """Where an open file really lies: said by the kernel, else looked up."""
     try:
         return os.readlink(f"/proc/self/fd/{fd}")
@@ -215,7 +218,7 @@ def _opened(fd: int, root: str, path: str) -> str:
 
 
 @lru_cache(maxsize=8)
-def _real(root: str) -> str:
+def _real_root(root: str) -> str:
     return os.path.realpath(root)
 
 
@@ -226,21 +229,21 @@ GIT_TIMEOUT_S = 120.0
 
 def git_names(root: str) -> list[str] | None:
     """Tracked and new files that are not ignored. None where git cannot say: then the folder is walked."""
-    return _listed(root, git.files(others=True))
+    return _git_listing(root, git.list_files_argv(others=True))
 
 
 def new_folders(root: str) -> list[str]:
     """Folders with nothing tracked in them that are not ignored, empty ones too; those inside them are not named."""
-    listed = _listed(root, git.argv("ls-files", "-z", "--others", "--directory", "--exclude-standard"))
+    listed = _git_listing(root, git.git_argv("ls-files", "-z", "--others", "--directory", "--exclude-standard"))
     return [name.rstrip("/") for name in listed or () if name.endswith("/")]
 
 
-def _listed(root: str, argv: list[str]) -> list[str] | None:
+def _git_listing(root: str, argv: list[str]) -> list[str] | None:
     if not os.path.lexists(os.path.join(root, ".git")):
         return None
     try:
         done = subprocess.run(
-            argv, cwd=root, env=git.environment(os.environ), stdin=subprocess.DEVNULL, capture_output=True,
+            argv, cwd=root, env=git.git_environment(os.environ), stdin=subprocess.DEVNULL, capture_output=True,
             timeout=GIT_TIMEOUT_S, check=False,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
@@ -264,7 +267,7 @@ def common_dir(root: str) -> str:
     return os.path.normpath(os.path.join(own, shared)) if shared else own
 
 
-def branch(root: str) -> str:
+def current_branch(root: str) -> str:
     """Empty outside git, or where no branch is checked out."""
     head = first_line(os.path.join(git_dir(root), "HEAD")) if git_dir(root) else ""
     return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""
@@ -273,10 +276,14 @@ def branch(root: str) -> str:
 def git_marks(root: str) -> list[list[int]]:
     """What may change the list of files without changing a file or a folder: git's own list, and what it ignores."""
     own, shared = git_dir(root), common_dir(root)
-    return [_mark(os.path.join(own, "index")), _mark(os.path.join(shared, "info", "exclude"))] if own else []
+    return (
+        [_size_and_mtime(os.path.join(own, "index")), _size_and_mtime(os.path.join(shared, "info", "exclude"))]
+        if own
+        else []
+    )
 
 
-def _mark(path: str) -> list[int]:
+def _size_and_mtime(path: str) -> list[int]:
     try:
         seen = os.lstat(path)
     except OSError:
@@ -364,7 +371,7 @@ def by_name(path: str, size: int, largest: int) -> str:
         return GENERATED
     if posixpath.splitext(name)[1] in DATA_SUFFIXES:
         return DATA
-    language = languages.of(path)
+    language = languages.language_of_path(path)
     if size > largest:
         return LARGE
     if language in CONFIGURATION and size > LARGEST_DATA:
@@ -377,7 +384,7 @@ def by_content(content: bytes, path: str, largest: int) -> str:
         return LARGE
     if b"\0" in content[:HEAD]:
         return BINARY
-    if not languages.of(path) and not _is_script(content):
+    if not languages.language_of_path(path) and not _is_script(content):
         return UNKNOWN
     if _GENERATED.search(content[:HEAD]):
         return GENERATED
@@ -395,8 +402,8 @@ def _is_script(content: bytes) -> bool:
     return content.startswith(b"#!")
 
 
-def language(path: str, content: bytes) -> str:
-    by_path = languages.of(path)
+def language_of_file(path: str, content: bytes) -> str:
+    by_path = languages.language_of_path(path)
     if by_path:
         return by_path
     first = content[:100].split(b"\n", 1)[0]

@@ -33,9 +33,9 @@ class IndexDamaged(HoldfastError):
 DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError)
 
 
-def create(path: Path) -> apsw.Connection:
+def create_database(path: Path) -> apsw.Connection:
     db = apsw.Connection(str(path))
-    _tune(db)
+    _set_pragmas(db)
     with db:
         for statement in db.execute(SCHEMA.read_text()):
             del statement
@@ -48,8 +48,8 @@ def open_to_write(path: Path) -> apsw.Connection:
     """Raises IndexDamaged where the file is none of ours or not whole."""
     try:
         db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
-        _tune(db)
-        if meta(db, "format") != FORMAT:
+        _set_pragmas(db)
+        if get_meta(db, "format") != FORMAT:
             raise IndexDamaged("it is of another format", where=str(path))
     except (apsw.SQLError, *DAMAGE) as error:
         raise IndexDamaged(str(error), where=str(path)) from None
@@ -61,14 +61,14 @@ def open_to_read(path: Path) -> apsw.Connection:
         db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)  # a reader of WAL writes to its -shm file
         db.set_busy_timeout(BUSY_MS)
         db.pragma("query_only", True)
-        if meta(db, "format") != FORMAT:
+        if get_meta(db, "format") != FORMAT:
             raise IndexDamaged("it is of another format", where=str(path), fix="Run: holdfast index run")
         return db
     except (apsw.SQLError, apsw.CantOpenError, *DAMAGE) as error:
         raise IndexDamaged(str(error), where=str(path), fix="Run: holdfast index rebuild") from None
 
 
-def _tune(db: apsw.Connection) -> None:
+def _set_pragmas(db: apsw.Connection) -> None:
     db.set_busy_timeout(BUSY_MS)
     db.pragma("journal_mode", "wal")
     # Without the last commits after a power cut the index is still whole, and the next run finds what is missing.
@@ -77,7 +77,7 @@ def _tune(db: apsw.Connection) -> None:
     db.pragma("temp_store", "memory")
 
 
-def one(db: apsw.Connection, sql: str, parameters: tuple[Any, ...] = ()) -> tuple[Any, ...]:
+def fetch_required_row(db: apsw.Connection, sql: str, parameters: tuple[Any, ...] = ()) -> tuple[Any, ...]:
     """The row that must be there; where it is not, somebody else wrote into the file."""
     row: tuple[Any, ...] | None = db.execute(sql, parameters).fetchone()
     if row is None:
@@ -85,7 +85,7 @@ def one(db: apsw.Connection, sql: str, parameters: tuple[Any, ...] = ()) -> tupl
     return row
 
 
-def meta(db: apsw.Connection, name: str, default: str = "") -> str:
+def get_meta(db: apsw.Connection, name: str, default: str = "") -> str:
     row = db.execute("select value from meta where name = ?", (name,)).fetchone()
     return row[0] if row else default
 
@@ -214,7 +214,7 @@ def index_dir_of(state_dir: Path, root: str) -> IndexDir:
     return IndexDir(folder_of(state_dir) / f"{name}-{digest}")
 
 
-def siblings(index_dir: IndexDir, repo: str) -> list[IndexDir]:
+def sibling_indexes(index_dir: IndexDir, repo: str) -> list[IndexDir]:
     """Indexes of other worktrees of the same repository: what is the same there need not be cut again."""
     if not repo or not index_dir.folder.parent.is_dir():
         return []
@@ -264,26 +264,26 @@ class Claim:
         self._fd, self._holder = fd, holder
 
     def beat(self) -> None:
-        self._holder = msgspec.structs.replace(self._holder, beat=_now())
+        self._holder = msgspec.structs.replace(self._holder, beat=_now_ms())
         text = msgspec.json.encode(self._holder)
         os.pwrite(self._fd, text, 0)
         os.ftruncate(self._fd, len(text))
 
 
 @contextlib.contextmanager
-def held(path: Path, run: str, patience_s: float = 0.0) -> Iterator[Claim]:
+def hold_claim(path: Path, run: str, patience_s: float = 0.0) -> Iterator[Claim]:
     """Raises Claimed when a live process has it for longer than `patience_s`."""
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
-        _lock(fd, path, time.monotonic() + patience_s)
-        claim = Claim(fd, Holder(pid=os.getpid(), start=psutil.Process().create_time(), run=run, at=_now()))
+        _lock_file(fd, path, time.monotonic() + patience_s)
+        claim = Claim(fd, Holder(pid=os.getpid(), start=psutil.Process().create_time(), run=run, at=_now_ms()))
         claim.beat()
         yield claim
     finally:
         os.close(fd)
 
 
-def holder(path: Path) -> Holder | None:
+def claim_holder(path: Path) -> Holder | None:
     """Who holds it now; None when it is free."""
     try:
         fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
@@ -293,28 +293,28 @@ def holder(path: Path) -> Holder | None:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return None
     except OSError:
-        return _read(fd)
+        return _read_holder(fd)
     finally:
         os.close(fd)
 
 
-def _lock(fd: int, _path: Path, deadline: float) -> None:
+def _lock_file(fd: int, _path: Path, deadline: float) -> None:
     while True:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return
         except OSError:
             if time.monotonic() >= deadline:
-                raise Claimed(_read(fd)) from None
+                raise Claimed(_read_holder(fd)) from None
             time.sleep(0.05)
 
 
-def _read(fd: int) -> Holder | None:
+def _read_holder(fd: int) -> Holder | None:
     try:
         return msgspec.json.decode(os.pread(fd, 4096, 0), type=Holder)
     except (OSError, msgspec.DecodeError):
         return None
 
 
-def _now() -> int:
+def _now_ms() -> int:
     return time.time_ns() // 1_000_000

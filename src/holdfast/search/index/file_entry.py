@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from holdfast.search import query
-from holdfast.search.chunks import Chunk, Definition, cut, lines_of
+from holdfast.search.chunks import Chunk, Definition, cut_chunks, lines_of
 from holdfast.search.index import checkout
 from holdfast.search.settings import IndexSettings
 
@@ -59,35 +59,37 @@ def read_entry(
     if reason := checkout.by_name(listed_file.path, listed_file.size, largest):
         return FileEntry(listed_file, mtime=listed_file.mtime, left_out=reason)
     try:
-        content = checkout.read(root, listed_file, largest)
+        content = checkout.read_file(root, listed_file, largest)
     except OSError:
         return FileEntry(listed_file, left_out=checkout.UNREADABLE)
-    return _read(listed_file, content, largest, known_hash)
+    return _build_entry(listed_file, content, largest, known_hash)
 
 
 def trusted_mtime(listed_file: checkout.Found) -> int:
     return listed_file.mtime if listed_file.mtime < time.time_ns() - checkout.FRESH_NS else checkout.UNTRUSTED
 
 
-def _read(listed_file: checkout.Found, content: bytes, largest: int, known_hash: bytes) -> FileEntry | None:
+def _build_entry(listed_file: checkout.Found, content: bytes, largest: int, known_hash: bytes) -> FileEntry | None:
     digest = hashlib.blake2b(content, digest_size=16).digest()
     if digest == known_hash:
         return None
-    made = FileEntry(listed_file, digest, trusted_mtime(listed_file), checkout.language(listed_file.path, content))
+    made = FileEntry(
+        listed_file, digest, trusted_mtime(listed_file), checkout.language_of_file(listed_file.path, content)
+    )
     made.left_out = checkout.by_content(content, listed_file.path, largest)
     if not made.left_out:
         text, made.left_out = checkout.text_of(content)
-        made.parts = [_part(chunk) for chunk in cut(text, made.lang)]
+        made.parts = [_file_chunk(chunk) for chunk in cut_chunks(text, made.lang)]
         made.text = pack_text(text)
     return made
 
 
-def _part(chunk: Chunk) -> FileChunk:
+def _file_chunk(chunk: Chunk) -> FileChunk:
     defined = [Definition(d.kind, d.symbol, d.start - chunk.start, d.end - chunk.start) for d in chunk.definitions]
     digest = hashlib.blake2b(chunk.text.encode("utf-8", "replace"), digest_size=8)
     digest.update(repr(defined).encode("utf-8", "replace"))
     tokens = " ".join(sorted(query.whole_tokens(chunk.text)))
-    words = searchable(chunk.text)
+    words = searchable_words(chunk.text)
     return FileChunk(chunk.kind, chunk.symbol, chunk.start, chunk.end, digest.digest(), words, tokens, defined)
 
 
@@ -99,11 +101,11 @@ def unpack_text(text: bytes) -> list[str]:
     return zlib.decompress(text).decode("utf-8", "replace").split("\n")
 
 
-def searchable(text: str) -> str:
+def searchable_words(text: str) -> str:
     """Words for the full text: identifiers cut into parts. What is there often is put in fewer times: the tenth time
     tells a ranking next to nothing, and each takes room in the index."""
     out: list[str] = []
-    for word, times in query.counted(text).items():
+    for word, times in query.count_words(text).items():
         out.extend((word,) * times.bit_length())
     return " ".join(out)
 
@@ -126,12 +128,12 @@ def process_map(worth_it: bool) -> Iterator[Map[Any, Any]]:
         return
     pool = ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"))
     try:
-        yield lambda work, items: _mapped(pool, work, items, 2 * count)
+        yield lambda work, items: _map_ahead(pool, work, items, 2 * count)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _mapped(pool: Executor, work: Callable[[Given], Made], items: Iterable[Given], ahead: int) -> Iterator[Made]:
+def _map_ahead(pool: Executor, work: Callable[[Given], Made], items: Iterable[Given], ahead: int) -> Iterator[Made]:
     waiting = iter(items)
     flying: collections.deque[Future[Made]] = collections.deque(
         pool.submit(work, i) for i in itertools.islice(waiting, ahead)

@@ -13,18 +13,18 @@ from holdfast.search import embedder as embedders
 from holdfast.search.chunks import Definition
 from holdfast.search.embedder import Embedder, NoEmbedder, Passage
 from holdfast.search.index import checkout, database
-from holdfast.search.index.database import IndexDir, one, set_meta
+from holdfast.search.index.database import IndexDir, fetch_required_row, set_meta
 from holdfast.search.index.file_entry import (
     FileChunk,
     FileEntry,
     Map,
     process_map,
     read_entry,
-    searchable,
+    searchable_words,
     trusted_mtime,
     unpack_text,
 )
-from holdfast.search.lexical import squeezed
+from holdfast.search.lexical import squeeze_name
 from holdfast.search.settings import BUILTIN, IndexSettings
 from holdfast.search.vectors import pack_vectors
 
@@ -72,7 +72,7 @@ Batch = list[tuple[checkout.Found, bytes]]
 """Files to look at, each with the hash under which it is known."""
 
 
-def prepared(root: str, settings: IndexSettings, batch: Batch) -> list[FileEntry | None]:
+def prepare_entries(root: str, settings: IndexSettings, batch: Batch) -> list[FileEntry | None]:
     """Everything that needs no database; may run in another process."""
     return [read_entry(root, listed_file, settings, known_hash) for listed_file, known_hash in batch]
 
@@ -85,14 +85,16 @@ class Update:
     def run(self, listing: checkout.Listing) -> Counts:
         known_rows = self._known()
         changed = [
-            listed_file for listed_file in listing.files if not _same(known_rows.get(listed_file.name), listed_file)
+            listed_file
+            for listed_file in listing.files
+            if not _is_same_file(known_rows.get(listed_file.name), listed_file)
         ]
         gone = known_rows.keys() - {listed_file.name for listed_file in listing.files}
         self._remove([known_rows[path].id for path in gone])
         with process_map(len(changed) >= MANY_FILES) as each:
             self._write_all(changed, known_rows, each)
         self.counts.files = len(listing.files)
-        self.counts.left_out = one(self._db, "select count(*) from files where left_out <> ''")[0]
+        self.counts.left_out = fetch_required_row(self._db, "select count(*) from files where left_out <> ''")[0]
         return self.counts
 
     def _known(self) -> dict[str, Row]:
@@ -100,7 +102,7 @@ class Update:
         return {row[0]: Row(*row[1:]) for row in rows}
 
     def _remove(self, gone: Sequence[int]) -> None:
-        for batch in _batches(gone, BATCH_FILES):
+        for batch in _split_batches(gone, BATCH_FILES):
             with self._db:
                 for file in batch:
                     self._drop([row[0] for row in self._db.execute("select id from chunks where file = ?", (file,))])
@@ -112,10 +114,12 @@ class Update:
         done = 0
         self._tell("index", done, len(changed))
         batches = [
-            [(listed_file, _hash(known_rows.get(listed_file.name))) for listed_file in b]
-            for b in _batches(changed, BATCH_FILES)
+            [(listed_file, _known_hash(known_rows.get(listed_file.name))) for listed_file in b]
+            for b in _split_batches(changed, BATCH_FILES)
         ]
-        for batch, pieces in zip(batches, each(partial(prepared, self._root, self._settings), batches), strict=True):
+        for batch, pieces in zip(
+            batches, each(partial(prepare_entries, self._root, self._settings), batches), strict=True
+        ):
             self._write(batch, pieces, known_rows)
             done += len(batch)
             self._tell("index", done, len(changed))
@@ -143,7 +147,7 @@ class Update:
             made.lang,
             made.left_out,
         )
-        file = one(
+        file = fetch_required_row(
             self._db, "insert into files (path, size, mtime, ctime, hash, lang, left_out) values (?, ?, ?, ?, ?, ?, ?)"
             " on conflict (path) do update set size = excluded.size, mtime = excluded.mtime, ctime = excluded.ctime,"
             " hash = excluded.hash, lang = excluded.lang, left_out = excluded.left_out returning id", values,
@@ -177,10 +181,10 @@ class Update:
         values = (file, part.kind, part.symbol, part.start, part.stop, part.hash)
         self._db.execute("insert into chunks (file, kind, symbol, start, stop, hash) values (?, ?, ?, ?, ?, ?)", values)
         id_ = self._db.last_insert_rowid()
-        named = searchable(" ".join(dict.fromkeys((part.symbol, *(d.symbol for d in part.definitions)))))
+        named = searchable_words(" ".join(dict.fromkeys((part.symbol, *(d.symbol for d in part.definitions)))))
         self._db.execute(
             "insert into words (rowid, name, path, body) values (?, ?, ?, ?)",
-            (id_, named, searchable(path), part.words),
+            (id_, named, searchable_words(path), part.words),
         )
         self._db.execute("insert into tokens (rowid, token) values (?, ?)", (id_, part.tokens))
         for defined in part.definitions:
@@ -193,7 +197,7 @@ class Update:
             (chunk, one.name, one.symbol, one.kind, one.start, one.end),
         )
         id_ = self._db.last_insert_rowid()
-        self._db.execute("insert into names (rowid, name) values (?, ?)", (id_, squeezed(one.name)))
+        self._db.execute("insert into names (rowid, name) values (?, ?)", (id_, squeeze_name(one.name)))
 
     def _drop(self, chunks: Sequence[int]) -> None:
         """Their vectors are kept for a while: the same content may come back under another path or with another branch."""
@@ -210,11 +214,11 @@ class Update:
         self._db.executemany("delete from chunks where id = ?", parameters)
 
 
-def _hash(row: Row | None) -> bytes:
+def _known_hash(row: Row | None) -> bytes:
     return row.hash if row and not row.left_out else b""
 
 
-def _same(row: Row | None, listed_file: checkout.Found) -> bool:
+def _is_same_file(row: Row | None, listed_file: checkout.Found) -> bool:
     return row is not None and (row.size, row.mtime, row.ctime) == (
         listed_file.size,
         listed_file.mtime,
@@ -222,7 +226,7 @@ def _same(row: Row | None, listed_file: checkout.Found) -> bool:
     )
 
 
-def _batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+def _split_batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     for at in range(0, len(items), size):
         yield items[at : at + size]
 
@@ -234,7 +238,7 @@ class Page(msgspec.Struct):
     texts: dict[int, bytes]
 
 
-def embedded(embedder: Embedder, page: Page) -> list[bytes]:
+def embed_page(embedder: Embedder, page: Page) -> list[bytes]:
     lines = {file: unpack_text(text) for file, text in page.texts.items()}
     return pack_vectors(
         embedder.documents(
@@ -248,7 +252,7 @@ def embedded(embedder: Embedder, page: Page) -> list[bytes]:
 
 def embedded_by(settings: IndexSettings, page: Page) -> list[bytes]:
     """In another process: an embedder does not travel, settings do."""
-    return embedded(embedders.choose_embedder(settings), page)
+    return embed_page(embedders.choose_embedder(settings), page)
 
 
 class Embedding:
@@ -262,7 +266,7 @@ class Embedding:
         self._reuse(model)
         missing = self._missing(model)
         many = len(missing) >= MANY_CHUNKS and self._settings.embedder == BUILTIN
-        work = partial(embedded_by, self._settings) if many else partial(embedded, embedder)
+        work = partial(embedded_by, self._settings) if many else partial(embed_page, embedder)
         with process_map(many) as each:
             self._write_all(model, missing, each, work)
         with self._db:
@@ -280,7 +284,9 @@ class Embedding:
     ) -> None:
         done = 0
         for ids, vectors in zip(
-            _batches(missing, BATCH_CHUNKS), each(work, map(self._page, _batches(missing, BATCH_CHUNKS))), strict=True
+            _split_batches(missing, BATCH_CHUNKS),
+            each(work, map(self._page, _split_batches(missing, BATCH_CHUNKS))),
+            strict=True,
         ):
             self._tell("embed", done, len(missing))
             with self._db:
@@ -291,7 +297,7 @@ class Embedding:
     def _model(self, name: str) -> int:
         with self._db:
             self._db.execute("insert or ignore into models (name) values (?)", (name,))
-        return int(one(self._db, "select id from models where name = ?", (name,))[0])
+        return int(fetch_required_row(self._db, "select id from models where name = ?", (name,))[0])
 
     def _reuse(self, model: int) -> None:
         """Chunks whose content had a vector before, in another file or on another branch, get it back."""
@@ -323,11 +329,11 @@ class Embedding:
 # Knowing that nothing changed without a program (O0-g): every file and folder has the size and times it had.
 
 
-def fingerprint(settings: IndexSettings) -> str:
+def settings_fingerprint(settings: IndexSettings) -> str:
     return msgspec.json.encode(settings).decode()
 
 
-def marks(root: str) -> str:
+def encoded_git_marks(root: str) -> str:
     return msgspec.json.encode(checkout.git_marks(root)).decode()
 
 
@@ -350,9 +356,9 @@ def is_unchanged(index_dir: IndexDir, root: str, settings: IndexSettings) -> boo
 def _same_terms(db: apsw.Connection, root: str, settings: IndexSettings) -> bool:
     """The last run went to its end under these settings, and its vectors are those that would be made now."""
     return (
-        database.meta(db, "through") == "yes"
-        and database.meta(db, "settings") == fingerprint(settings)
-        and database.meta(db, "marks") == marks(root)
+        database.get_meta(db, "through") == "yes"
+        and database.get_meta(db, "settings") == settings_fingerprint(settings)
+        and database.get_meta(db, "marks") == encoded_git_marks(root)
         and _same_vectors(db, settings)
     )
 
@@ -363,7 +369,7 @@ def _same_vectors(db: apsw.Connection, settings: IndexSettings) -> bool:
         model_id = embedders.choose_embedder(settings).id
     except NoEmbedder:
         return True
-    return database.meta(db, "model") == model_id and not database.meta(db, "note")
+    return database.get_meta(db, "model") == model_id and not database.get_meta(db, "note")
 
 
 def _same_folders(db: apsw.Connection, root: str) -> bool:
@@ -391,7 +397,7 @@ def index_counts(index_dir: IndexDir) -> dict[str, Any]:
     """What the index holds, for those who look at its last run."""
     db = database.open_to_read(index_dir.database(index_dir.current()))
     try:
-        indexed, left_out, chunks = database.one(
+        indexed, left_out, chunks = database.fetch_required_row(
             db,
             "select (select count(*) from files where left_out = ''), (select count(*) from files where left_out <> ''),"
             " (select count(*) from chunks)",

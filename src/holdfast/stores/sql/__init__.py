@@ -9,20 +9,20 @@ _MIGRATION = re.compile(r"^(\d{4})_\w+\.sql$")
 
 
 @cache
-def queries(dialect: str) -> dict[str, str]:
-    parts = _NAME.split(_text(dialect, "queries.sql"))[1:]
-    return {name: _bare(sql) for name, sql in zip(parts[::2], parts[1::2], strict=True)}
+def load_queries(dialect: str) -> dict[str, str]:
+    parts = _NAME.split(_read_sql(dialect, "queries.sql"))[1:]
+    return {name: _strip_comments(sql) for name, sql in zip(parts[::2], parts[1::2], strict=True)}
 
 
-def migrations(dialect: str) -> list[tuple[int, str]]:
+def load_migrations(dialect: str) -> list[tuple[int, str]]:
     """(number, statements), forward only."""
     files = (f.name for f in resources.files(__package__).joinpath(dialect).iterdir())
-    return sorted((int(m[1]), _text(dialect, name)) for name in files if (m := _MIGRATION.match(name)))
+    return sorted((int(m[1]), _read_sql(dialect, name)) for name in files if (m := _MIGRATION.match(name)))
 
 
-def _bare(sql: str) -> str:
+def _strip_comments(sql: str) -> str:
     return "\n".join(line for line in sql.splitlines() if not line.startswith("--")).strip()
 
 
-def _text(dialect: str, name: str) -> str:
+def _read_sql(dialect: str, name: str) -> str:
     return resources.files(__package__).joinpath(dialect, name).read_text(encoding="utf-8")

@@ -291,7 +291,7 @@ insert into codes (tenant, code_hash, person, role, until) values (%(tenant)s, %
 """
 
 
-async def revoke(tx: TenantTransaction, channel: str, who: Member, request: RevokeRequest, now: int) -> int:
+async def revoke_machines(tx: TenantTransaction, channel: str, who: Member, request: RevokeRequest, now: int) -> int:
     """In force when this commits: every request looks the token up, and a batch looks again under the lock."""
     if not (request.machine or request.person):
         raise Refused(422, "nothing was named that is to be revoked")
@@ -337,7 +337,7 @@ def parse_hash(text: str) -> bytes:
 # ── forgetting ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def forget(tx: TenantTransaction, who: Member, request: ForgetRequest, now: int) -> ForgetReceipt:
+async def erase_shared_data(tx: TenantTransaction, who: Member, request: ForgetRequest, now: int) -> ForgetReceipt:
     """Of this machine only. Sums of tokens stay: they are not kept by session."""
     named = {
         "machine": who.machine, "person": who.person, "sessions": list(request.sessions),

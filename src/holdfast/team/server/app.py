@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from holdfast.stores import hide_password
 from holdfast.team import protocol
-from holdfast.team.protocol import MOST_BYTES, MOST_COMPRESSED, OLDEST_VERSION, VERSION, Problem, Role, may
+from holdfast.team.protocol import MOST_BYTES, MOST_COMPRESSED, OLDEST_VERSION, VERSION, Problem, Role, role_allows
 from holdfast.team.server import acts, pages, reports, spending, tenancy
 from holdfast.team.server.database import LOST, TeamDatabase, now_ms
 from holdfast.team.server.limits import Limits, Metrics, log_line
@@ -77,14 +77,14 @@ class TeamServer:
             try:
                 response = await self._answer(address, request)
             except Refused as refused:
-                response = problem(refused.status, refused.error, refused.fix)
+                response = problem_response(refused.status, refused.error, refused.fix)
             except (msgspec.DecodeError, psycopg.DataError, UnicodeError) as error:
-                response = problem(400, f"the request cannot be read: {str(error).splitlines()[0][:200]}")
+                response = problem_response(400, f"the request cannot be read: {str(error).splitlines()[0][:200]}")
             except (*LOST, psycopg_pool.PoolTimeout) as error:
-                response = problem(503, "the database does not answer", "Try again; nothing was lost.")
+                response = problem_response(503, "the database does not answer", "Try again; nothing was lost.")
                 log_line("database.lost", path=address.path, error=hide_password(str(error))[:300])
             except Exception as error:
-                response = problem(500, "the server made a mistake; its log says which")
+                response = problem_response(500, "the server made a mistake; its log says which")
                 log_line("request.failed", path=address.path, error=f"{type(error).__name__}: {error}"[:300])
             took = time.perf_counter() - began
             self.metrics.count_request(address.path, response.status_code)
@@ -99,7 +99,7 @@ class TeamServer:
             return as_response(await address.handler(self, request))
         who = await self._member(request, page=address.access == "page")
         needed: Role = "viewer" if address.access == "page" else address.access
-        if not may(who.role, needed):
+        if not role_allows(who.role, needed):
             raise Refused(403, f"this needs the role {needed}; you are {who.role}", "Ask an admin of your team.")
         self.limits.take_request(who)
         return as_response(await address.handler(Ask(request, who, self)))
@@ -126,7 +126,7 @@ def as_response(value: Any) -> Response:
     return Response(msgspec.json.encode(value), media_type="application/json")
 
 
-def problem(status: int, error: str, fix: str = "") -> Response:
+def problem_response(status: int, error: str, fix: str = "") -> Response:
     return Response(msgspec.json.encode(Problem(error=error, fix=fix)), status, media_type="application/json")
 
 
@@ -146,7 +146,7 @@ async def read_message(request: Request, type_: type[T]) -> T:
     return msgspec.json.decode(await read_body(request), type=type_)
 
 
-def inflate(body: bytes, most: int) -> bytes:
+def inflate_body(body: bytes, most: int) -> bytes:
     """Never more than `most`, however small it was on the way."""
     reader = zlib.decompressobj()
     try:
@@ -161,7 +161,7 @@ def inflate(body: bytes, most: int) -> bytes:
 # ── machines ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def enrol(team: TeamServer, request: Request) -> protocol.Enrolled:
+async def post_enrolment(team: TeamServer, request: Request) -> protocol.Enrolled:
     team.limits.take_enrolment(request.client.host if request.client else "")
     enrol_request = await read_message(request, protocol.EnrolRequest)
     if enrol_request.version < OLDEST_VERSION:
@@ -180,7 +180,7 @@ async def enrol(team: TeamServer, request: Request) -> protocol.Enrolled:
 
 async def post_batch(ask: Ask) -> Response:
     body = await read_body(ask.request, MOST_COMPRESSED)
-    batch = msgspec.json.decode(inflate(body, MOST_BYTES), type=protocol.Batch)
+    batch = msgspec.json.decode(inflate_body(body, MOST_BYTES), type=protocol.Batch)
     ask.team.limits.take_events(ask.who, len(batch.events))
     with ask.team.metrics.timing("batch"):
         async with ask.team.database.transaction(ask.who.tenant) as tx:
@@ -224,17 +224,17 @@ def number_of(request: Request, name: str) -> int:
     return int(text)
 
 
-async def rotate(ask: Ask) -> protocol.RotateAnswer:
+async def post_rotation(ask: Ask) -> protocol.RotateAnswer:
     body = await read_body(ask.request)
     asked = msgspec.json.decode(body, type=protocol.RotateRequest) if body else protocol.RotateRequest()
     async with ask.team.database.transaction(ask.who.tenant) as tx:
         return protocol.RotateAnswer(token=await acts.rotate_token(tx, ask.who, asked.token_hash, now_ms()))
 
 
-async def leave(ask: Ask) -> dict[str, int]:
+async def post_leave(ask: Ask) -> dict[str, int]:
     async with ask.team.database.transaction(ask.who.tenant) as tx:
         request = protocol.RevokeRequest(machine=ask.who.machine)
-        return {"revoked": await acts.revoke(tx, ask.team.database.channel, ask.who, request, now_ms())}
+        return {"revoked": await acts.revoke_machines(tx, ask.team.database.channel, ask.who, request, now_ms())}
 
 
 # ── what members do ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -270,7 +270,7 @@ async def post_handover(ask: Ask) -> dict[str, str]:
 async def post_forget(ask: Ask) -> protocol.ForgetReceipt:
     request = await read_message(ask.request, protocol.ForgetRequest)
     async with ask.team.database.transaction(ask.who.tenant) as tx:
-        return await acts.forget(tx, ask.who, request, now_ms())
+        return await acts.erase_shared_data(tx, ask.who, request, now_ms())
 
 
 async def post_code(ask: Ask) -> protocol.CodeIssued:
@@ -282,7 +282,7 @@ async def post_code(ask: Ask) -> protocol.CodeIssued:
 async def post_revoke(ask: Ask) -> dict[str, int]:
     request = await read_message(ask.request, protocol.RevokeRequest)
     async with ask.team.database.transaction(ask.who.tenant) as tx:
-        return {"revoked": await acts.revoke(tx, ask.team.database.channel, ask.who, request, now_ms())}
+        return {"revoked": await acts.revoke_machines(tx, ask.team.database.channel, ask.who, request, now_ms())}
 
 
 async def post_rule(ask: Ask) -> dict[str, str]:
@@ -380,7 +380,7 @@ async def post_link(ask: Ask) -> Mapping[str, str]:
     return {"path": f"/login?link={secret}"}
 
 
-async def login(team: TeamServer, request: Request) -> Response:
+async def get_login(team: TeamServer, request: Request) -> Response:
     cookie, now = new_secret("page"), now_ms()
     link = hash_secret(request.query_params.get("link", ""))
     rows = await team.database.call_function("use_link", link, hash_secret(cookie), now + COOKIE_MS, now)
@@ -438,27 +438,27 @@ async def board_page(ask: Ask) -> Response:
 # ── operations ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def health(_team: TeamServer, _request: Request) -> Mapping[str, Any]:
+async def get_health(_team: TeamServer, _request: Request) -> Mapping[str, Any]:
     return {"ok": True, "version": VERSION, "oldest": OLDEST_VERSION}
 
 
-async def ready(team: TeamServer, _request: Request) -> Response:
+async def get_readiness(team: TeamServer, _request: Request) -> Response:
     reason = await team.database.check()
-    return problem(503, reason) if reason else as_response({"ok": True})
+    return problem_response(503, reason) if reason else as_response({"ok": True})
 
 
-async def metrics(team: TeamServer, _request: Request) -> Response:
+async def get_metrics(team: TeamServer, _request: Request) -> Response:
     return Response(team.metrics.text(team.database.pool_figures()), media_type="text/plain; version=0.0.4")
 
 
 ADDRESSES = (
-    Address("GET", "/health", "public", health),
-    Address("GET", "/ready", "public", ready),
-    Address("GET", "/metrics", "public", metrics),
-    Address("GET", "/login", "public", login),
+    Address("GET", "/health", "public", get_health),
+    Address("GET", "/ready", "public", get_readiness),
+    Address("GET", "/metrics", "public", get_metrics),
+    Address("GET", "/login", "public", get_login),
     Address("GET", "/sign-on/callback", "public", finish_sign_on),
     Address("GET", "/sign-on/{tenant}", "public", begin_sign_on),
-    Address("POST", "/v1/enrol", "public", enrol),
+    Address("POST", "/v1/enrol", "public", post_enrolment),
     Address("POST", "/v1/batch", "member", post_batch),
     Address("GET", "/v1/cursor", "viewer", get_cursor),
     Address("GET", "/v1/feed", "viewer", get_feed),
@@ -467,8 +467,8 @@ ADDRESSES = (
     Address("POST", "/v1/memory/{id}/promote", "lead", promote_memory),
     Address("POST", "/v1/handover", "member", post_handover),
     Address("POST", "/v1/forget", "member", post_forget),
-    Address("POST", "/v1/rotate", "viewer", rotate),
-    Address("POST", "/v1/leave", "viewer", leave),
+    Address("POST", "/v1/rotate", "viewer", post_rotation),
+    Address("POST", "/v1/leave", "viewer", post_leave),
     Address("POST", "/v1/link", "viewer", post_link),
     Address("GET", "/v1/board", "viewer", get_board),
     Address("GET", "/v1/cost", "viewer", get_cost),

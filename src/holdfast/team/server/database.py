@@ -54,7 +54,7 @@ def migrate_database(url: str) -> int:
         _create_schema(db, team_schema(url))
         db.execute("select pg_advisory_lock(%s)", (MIGRATION_LOCK,))  # Until this connection ends.
         have, oldest = _stored_version(db)
-        migrations = _migrations()
+        migrations = _load_migrations()
         if have > max(migrations) and oldest > max(migrations):
             raise SchemaTooNew(f"its tables are of version {have}", fix="Update Holdfast on this server.")
         for number in sorted(n for n in migrations if n > have):
@@ -82,7 +82,7 @@ def _run_step(db: psycopg.Connection[dict[str, Any]], number: int, text: str, sc
         try:
             with db.transaction():
                 db.execute(f"set local lock_timeout = {STEP_WAIT_MS}")
-                db.execute(_prepared(text, schema))
+                db.execute(_fill_placeholders(text, schema))
                 db.execute(
                     "insert into migrations values (%s, %s, %s)", (number, now_ms(), int(said[1]) if said else 1)
                 )
@@ -107,13 +107,13 @@ def owner_connection(url: str) -> Iterator[psycopg.Connection[dict[str, Any]]]:
         yield db
 
 
-def _migrations() -> dict[int, str]:
+def _load_migrations() -> dict[int, str]:
     folder = files("holdfast.team.server") / "sql"
     named = {re.match(r"(\d+)_", one.name): one for one in folder.iterdir()}
     return {int(match[1]): one.read_text("utf-8") for match, one in named.items() if match}
 
 
-def _prepared(text: str, schema: str) -> sql.SQL:
+def _fill_placeholders(text: str, schema: str) -> sql.SQL:
     return sql.SQL(text.replace(":schema", f'"{schema}"').replace(":role", ROLE))
 
 
@@ -310,7 +310,7 @@ class TeamDatabase:
                 row = await done.fetchone()
         except Exception as error:
             return f"PostgreSQL: {hide_password(str(error).strip()) or type(error).__name__}"
-        if not row or row["version"] < max(_migrations()):
+        if not row or row["version"] < max(_load_migrations()):
             return "the tables are not migrated"
         if row["privileged"] or row["unprotected"]:
             return "row-level security is not in force"

@@ -27,22 +27,23 @@ td { border-top: 1px solid color-mix(in srgb, currentColor 20%, transparent); }
 def draw_board(board: dict[str, Any], who: Member) -> str:
     now = int(board["now"])
     parts = [
-        f"<h1>{_text(who.tenant)}</h1><p>Signed in as {_text(who.person)}, {_text(who.role)}. Refreshes every {REFRESH_S} s.</p>",
+        f"<h1>{_escape_text(who.tenant)}</h1>"
+        f"<p>Signed in as {_escape_text(who.person)}, {_escape_text(who.role)}. Refreshes every {REFRESH_S} s.</p>",
         "<h2>Sessions</h2>",
-        _table(("Person", "Machine", "Project", "Branch", "Agent", "State", "Files", "Last seen"), [
+        _html_table(("Person", "Machine", "Project", "Branch", "Agent", "State", "Files", "Last seen"), [
             (
                 one["person"], one["label"] or one["machine"][:8], one["remote"] or "", one["branch"], one["agent"],
-                one["state"], ", ".join(one["files"][:5]), _ago(one["seen_at"], now),
+                one["state"], ", ".join(one["files"][:5]), _format_ago(one["seen_at"], now),
             )
             for one in board["sessions"]
         ], "No session is running."),
         "<h2>Overlaps</h2>",
-        _table(("File", "Project", "Written by"), [
+        _html_table(("File", "Project", "Written by"), [
             (one["path"], one["remote"] or "", "; ".join(f"{s['person']} ({s['branch'] or 'no branch'})" for s in one["sessions"]))
             for one in board["overlaps"]
         ], "No file is written by two sessions."),
         "<h2>Leases</h2>",
-        _table(("Name", "Held by", "Paths", "Token", "Left"), [
+        _html_table(("Name", "Held by", "Paths", "Token", "Left"), [
             (one["name"], one["person"], ", ".join(one["paths"]), str(one["token"]), f"{max(0, one['until'] - now) // 1000} s")
             for one in board["leases"]
         ], "Nothing is held."),
@@ -57,9 +58,9 @@ def draw_code(who: Member, issued: CodeIssued, address: str) -> str:
     """For whoever signed on to join a machine; the code works once."""
     return _simple_page(
         "Join a machine",
-        f"<p>You are {_text(who.person)}, {_text(issued.role)} of {_text(who.tenant)}. In the terminal that waits, enter this code"
-        f" within ten minutes; it works once.</p><pre>{_text(issued.code)}</pre>"
-        f"<p>Or run:</p><pre>holdfast team join {_text(address)} --code {_text(issued.code)}</pre>",
+        f"<p>You are {_escape_text(who.person)}, {_escape_text(issued.role)} of {_escape_text(who.tenant)}."
+        f" In the terminal that waits, enter this code within ten minutes; it works once.</p><pre>{_escape_text(issued.code)}</pre>"
+        f"<p>Or run:</p><pre>holdfast team join {_escape_text(address)} --code {_escape_text(issued.code)}</pre>",
     )
 
 
@@ -67,31 +68,31 @@ def draw_signed_on(who: Member) -> str:
     """The board's cookie is sent only by our own pages, so this one leads there."""
     return _simple_page(
         "Signed on",
-        f'<p>You are {_text(who.person)}. <a href="/board">To the board</a></p>',
+        f'<p>You are {_escape_text(who.person)}. <a href="/board">To the board</a></p>',
         '<meta http-equiv="refresh" content="0;url=/board">',
     )
 
 
 def _simple_page(title: str, body: str, head: str = "") -> str:
     return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8">{head}<title>{_text(title)}</title>'
-        f"<style>{STYLE}</style></head><body><h1>{_text(title)}</h1>{body}</body></html>"
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8">{head}<title>{_escape_text(title)}</title>'
+        f"<style>{STYLE}</style></head><body><h1>{_escape_text(title)}</h1>{body}</body></html>"
     )
 
 
-def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]], empty: str) -> str:
+def _html_table(heads: tuple[str, ...], rows: list[tuple[str, ...]], empty: str) -> str:
     if not rows:
-        return f"<p>{_text(empty)}</p>"
-    head = "".join(f"<th scope=col>{_text(one)}</th>" for one in heads)
-    body = "".join(f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>" for row in rows)
+        return f"<p>{_escape_text(empty)}</p>"
+    head = "".join(f"<th scope=col>{_escape_text(one)}</th>" for one in heads)
+    body = "".join(f"<tr>{''.join(f'<td>{_escape_text(cell)}</td>' for cell in row)}</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _text(value: object) -> str:
+def _escape_text(value: object) -> str:
     return html.escape(strip_controls(str(value)))
 
 
-def _ago(at: int, now: int) -> str:
+def _format_ago(at: int, now: int) -> str:
     seconds = max(0, now - at) // 1000
     if seconds < 120:
         return f"{seconds} s ago"

@@ -20,7 +20,7 @@ from urllib.parse import urlencode, urlsplit
 import jwt
 import msgspec
 
-from holdfast.team.protocol import LONGEST_NAME, CodeIssued, Role, may
+from holdfast.team.protocol import LONGEST_NAME, CodeIssued, Role, role_allows
 from holdfast.team.server.database import TeamDatabase, TenantTransaction
 from holdfast.team.server.tenancy import Member, Refused, hash_secret, new_secret, write_audit
 
@@ -258,7 +258,7 @@ async def open_page(database: TeamDatabase, who: Member, now: int) -> str:
 
 async def issue_own_code(database: TeamDatabase, who: Member, now: int) -> CodeIssued:
     """A code for a machine of whoever signed on. It gives the role that the person has."""
-    role: Role = next(one for one in ("admin", "lead", "member", "viewer") if may(who.role, one))
+    role: Role = next(one for one in ("admin", "lead", "member", "viewer") if role_allows(who.role, one))
     code, until = new_secret("join"), now + CODE_MS
     async with database.transaction(who.tenant) as tx:
         await tx.send(

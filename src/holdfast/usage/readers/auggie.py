@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.usage.model import Usage, amount, milliseconds
+from holdfast.usage.model import Usage, parse_milliseconds, token_count
 from holdfast.usage.reader import LiveSession, Position, Statement, UsageReader, begin_empty, document_reader
 
 NAME = "auggie"
@@ -47,33 +47,35 @@ class Session(msgspec.Struct, rename="camel"):
 decode = msgspec.json.Decoder(Session).decode
 
 
-def find(home: Path) -> Iterable[Path]:
+def find_usage_files(home: Path) -> Iterable[Path]:
     return sorted((home / ".augment" / "sessions").glob("*.json"))
 
 
-def parse(content: bytes, position: Position) -> Iterator[Statement]:
+def parse_session(content: bytes, position: Position) -> Iterator[Statement]:
     session = decode(content)
     position.context.session = session.session_id
     for entry in session.chat_history:
         exchange = entry.exchange
         if exchange and exchange.request_id:
-            yield from _statements(exchange, exchange.request_id, milliseconds(entry.finished_at))
+            yield from _exchange_statements(exchange, exchange.request_id, parse_milliseconds(entry.finished_at))
 
 
-def _statements(exchange: Exchange, id_: str, at: int) -> Iterator[Statement]:
+def _exchange_statements(exchange: Exchange, id_: str, at: int) -> Iterator[Statement]:
     nodes = exchange.response_nodes
     models = [node.billing_metadata.effective_model_name for node in nodes if node.billing_metadata]
     for node in nodes:
         if node.token_usage:
-            yield Statement(id=id_, said=_usage(node.token_usage), at=at, model=next(filter(None, models), ""))
+            yield Statement(
+                id=id_, said=_usage_of_tokens(node.token_usage), at=at, model=next(filter(None, models), "")
+            )
 
 
-def _usage(tokens: Tokens) -> Usage:
+def _usage_of_tokens(tokens: Tokens) -> Usage:
     return Usage(
-        input=amount(tokens.input_tokens),
-        output=amount(tokens.output_tokens),
-        cache_read=amount(tokens.cache_read_input_tokens),
-        cache_write_5m=amount(tokens.cache_creation_input_tokens),
+        input=token_count(tokens.input_tokens),
+        output=token_count(tokens.output_tokens),
+        cache_read=token_count(tokens.cache_read_input_tokens),
+        cache_write_5m=token_count(tokens.cache_creation_input_tokens),
     )
 
 
@@ -82,4 +84,6 @@ def session_files(session: LiveSession) -> Iterable[Path]:
     return (session.home / ".augment" / "sessions").glob(f"{session.file_name}.json") if session.file_name else []
 
 
-READER = UsageReader(NAME, (".json",), find, document_reader(NAME, parse, begin_empty), session_files)
+READER = UsageReader(
+    NAME, (".json",), find_usage_files, document_reader(NAME, parse_session, begin_empty), session_files
+)

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.usage.model import Usage, amount, micro_dollars, milliseconds, part_of
+from holdfast.usage.model import Usage, micro_dollars, parse_milliseconds, part_of, token_count
 from holdfast.usage.reader import LiveSession, Position, Statement, UsageReader, begin_empty, lines_reader
 
 NAME = "claude-code"
@@ -54,12 +54,12 @@ class Line(msgspec.Struct, rename="camel"):
 decode = msgspec.json.Decoder(Line).decode
 
 
-def find(home: Path) -> Iterable[Path]:
+def find_usage_files(home: Path) -> Iterable[Path]:
     roots = (home / ".claude" / "projects", home / ".config" / "claude" / "projects")
     return sorted(file for root in roots for file in root.rglob("*.jsonl"))
 
 
-def parse(line: bytes, position: Position) -> Statement | None:
+def parse_claude_code_usage(line: bytes, position: Position) -> Statement | None:
     entry = decode(line)
     if entry.prompt_id:
         position.context.turn = entry.prompt_id
@@ -71,7 +71,7 @@ def parse(line: bytes, position: Position) -> Statement | None:
     return Statement(
         id=f"{message.id or entry.uuid}:{entry.request_id or ''}",
         said=usage_of(message.usage),
-        at=milliseconds(entry.timestamp),
+        at=parse_milliseconds(entry.timestamp),
         model=message.model or "",
         session=entry.session_id,
         lane=entry.agent_id or "",
@@ -81,16 +81,16 @@ def parse(line: bytes, position: Position) -> Statement | None:
 
 
 def usage_of(tokens: Tokens) -> Usage:
-    written, tiers = amount(tokens.cache_creation_input_tokens), tokens.cache_creation
-    hour = amount(tiers.ephemeral_1h_input_tokens) if tiers else None
+    written, tiers = token_count(tokens.cache_creation_input_tokens), tokens.cache_creation
+    hour = token_count(tiers.ephemeral_1h_input_tokens) if tiers else None
     details = tokens.output_tokens_details
     return Usage(
-        input=amount(tokens.input_tokens),
-        output=amount(tokens.output_tokens),
-        cache_read=amount(tokens.cache_read_input_tokens),
+        input=token_count(tokens.input_tokens),
+        output=token_count(tokens.output_tokens),
+        cache_read=token_count(tokens.cache_read_input_tokens),
         cache_write_5m=part_of(written, hour),
         cache_write_1h=hour,
-        reasoning=amount(details.thinking_tokens) if details else None,
+        reasoning=token_count(details.thinking_tokens) if details else None,
     )
 
 
@@ -101,5 +101,9 @@ def session_files(session: LiveSession) -> Iterable[Path]:
 
 
 READER = UsageReader(
-    NAME, (".jsonl",), find, lines_reader(NAME, parse, (b'"usage"', b'"promptId"'), begin_empty), session_files
+    NAME,
+    (".jsonl",),
+    find_usage_files,
+    lines_reader(NAME, parse_claude_code_usage, (b'"usage"', b'"promptId"'), begin_empty),
+    session_files,
 )

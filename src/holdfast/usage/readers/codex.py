@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.usage.model import Usage, milliseconds, usage_of_prompt
+from holdfast.usage.model import Usage, parse_milliseconds, usage_of_prompt
 from holdfast.usage.reader import FileContext, Position, Statement, UsageReader, begin_empty, lines_reader
 
 NAME = "codex"
@@ -61,29 +61,29 @@ class Line(msgspec.Struct):
 decode = msgspec.json.Decoder(Line).decode
 
 
-def find(home: Path) -> Iterable[Path]:
+def find_usage_files(home: Path) -> Iterable[Path]:
     return sorted((home / ".codex").rglob("rollout-*.jsonl"))
 
 
-def parse(line: bytes, position: Position) -> Statement | None:
+def parse_codex_usage(line: bytes, position: Position) -> Statement | None:
     entry, context = decode(line), position.context
     payload = entry.payload
     if payload is None:
         return None
     if entry.type == "session_meta":
-        _begin(payload, context)
+        _begin_session(payload, context)
     elif entry.type == "turn_context":
         context.model, context.turn = payload.model or context.model, payload.turn_id or context.turn
     elif entry.type == "token_usage_record" and payload.usage and payload.response_id:
         context.detailed = True
-        usage, at = payload.usage.usage(), milliseconds(entry.timestamp)
+        usage, at = payload.usage.usage(), parse_milliseconds(entry.timestamp)
         return Statement(id=payload.response_id, said=usage, at=at, model=payload.model or "")
     elif payload.type == "token_count" and not context.detailed:
-        return _running_total(payload, position, milliseconds(entry.timestamp))
+        return _running_total(payload, position, parse_milliseconds(entry.timestamp))
     return None
 
 
-def _begin(payload: Payload, context: FileContext) -> None:
+def _begin_session(payload: Payload, context: FileContext) -> None:
     """Only the first: a fork repeats what its parent began with."""
     if context.session or not payload.id:
         return
@@ -109,4 +109,4 @@ def _thread_id(context: FileContext) -> str:
     return f"{context.thread}#{context.epoch}"
 
 
-READER = UsageReader(NAME, (".jsonl",), find, lines_reader(NAME, parse, MARKS, begin_empty))
+READER = UsageReader(NAME, (".jsonl",), find_usage_files, lines_reader(NAME, parse_codex_usage, MARKS, begin_empty))

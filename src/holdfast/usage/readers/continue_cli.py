@@ -50,11 +50,11 @@ class Session(msgspec.Struct, rename="camel"):
 decode = msgspec.json.Decoder(Session).decode
 
 
-def find(home: Path) -> Iterable[Path]:
+def find_usage_files(home: Path) -> Iterable[Path]:
     return sorted(f for f in (home / ".continue" / "sessions").glob("*.json") if f.name != LIST_OF_SESSIONS)
 
 
-def parse(content: bytes, position: Position) -> Iterator[Statement]:
+def parse_session(content: bytes, position: Position) -> Iterator[Statement]:
     session, context = decode(content), position.context
     context.session, context.project = session.session_id, session.workspace_directory or ""
     first, context.count = context.count, len(session.history)
@@ -62,10 +62,10 @@ def parse(content: bytes, position: Position) -> Iterator[Statement]:
         first = 0  # The history was rewritten: what was counted is known by its place in it.
     for number, item in enumerate(session.history[first:], first):
         if item.message and item.message.usage:
-            yield _statement(f"{session.session_id}:{number}", item.message.usage, position.stamp // NS_PER_MS)
+            yield _usage_statement(f"{session.session_id}:{number}", item.message.usage, position.stamp // NS_PER_MS)
 
 
-def _statement(id_: str, tokens: Tokens, at: int) -> Statement:
+def _usage_statement(id_: str, tokens: Tokens, at: int) -> Statement:
     prompt, output = tokens.prompt_tokens_details, tokens.completion_tokens_details
     usage = usage_of_prompt(
         tokens.prompt_tokens,
@@ -83,4 +83,6 @@ def session_files(session: LiveSession) -> Iterable[Path]:
     return (session.home / ".continue" / "sessions").glob(f"{session.file_name}.json") if session.file_name else []
 
 
-READER = UsageReader(NAME, (".json",), find, document_reader(NAME, parse, begin_empty), session_files)
+READER = UsageReader(
+    NAME, (".json",), find_usage_files, document_reader(NAME, parse_session, begin_empty), session_files
+)

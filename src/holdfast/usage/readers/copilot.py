@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.usage.model import Usage, milliseconds, usage_of_prompt
+from holdfast.usage.model import Usage, parse_milliseconds, usage_of_prompt
 from holdfast.usage.reader import FileContext, Position, Statement, UsageReader, lines_reader
 
 NAME = "copilot"
@@ -58,15 +58,15 @@ class Line(msgspec.Struct, rename="camel"):
 decode = msgspec.json.Decoder(Line).decode
 
 
-def find(home: Path) -> Iterable[Path]:
+def find_usage_files(home: Path) -> Iterable[Path]:
     return sorted((home / ".copilot" / "session-state").glob("*/events.jsonl"))
 
 
-def begin(path: Path) -> FileContext:
+def context_of_file(path: Path) -> FileContext:
     return FileContext(session=path.parent.name)
 
 
-def parse(line: bytes, position: Position) -> Statement | None:
+def parse_copilot_usage(line: bytes, position: Position) -> Statement | None:
     entry, context = decode(line), position.context
     data = entry.data
     if data is None:
@@ -78,23 +78,23 @@ def parse(line: bytes, position: Position) -> Statement | None:
         context.turn = data.message_id or ""
     elif entry.type == "session.usage_record" and data.usage:
         context.detailed = True
-        return _call(entry, data.usage)
+        return _call_statement(entry, data.usage)
     elif entry.type == "session.shutdown" and not context.detailed:
-        return _sums(entry, data, context)
+        return _total_statement(entry, data, context)
     return None
 
 
-def _call(entry: Line, usage: Tokens) -> Statement:
+def _call_statement(entry: Line, usage: Tokens) -> Statement:
     return Statement(
         id=usage.api_call_id or entry.id,
         said=usage.usage(),
-        at=milliseconds(entry.timestamp),
+        at=parse_milliseconds(entry.timestamp),
         model=usage.model or "",
         lane=entry.agent_id or "",
     )
 
 
-def _sums(entry: Line, data: Data, context: FileContext) -> Statement | None:
+def _total_statement(entry: Line, data: Data, context: FileContext) -> Statement | None:
     """With several models the sum cannot be split into statements of one line: the largest names it."""
     metrics = {model: one.usage.usage() for model, one in (data.model_metrics or {}).items() if one.usage}
     if not metrics:
@@ -103,8 +103,10 @@ def _sums(entry: Line, data: Data, context: FileContext) -> Statement | None:
     for usage in metrics.values():
         total = total.plus(usage)
     model = max(metrics, key=lambda name: metrics[name].total or 0)
-    id_, at = f"{context.session}:sum", milliseconds(entry.timestamp)
+    id_, at = f"{context.session}:sum", parse_milliseconds(entry.timestamp)
     return Statement(id=id_, said=total, at=at, model=model, summed=True)
 
 
-READER = UsageReader(NAME, (".jsonl",), find, lines_reader(NAME, parse, MARKS, begin))
+READER = UsageReader(
+    NAME, (".jsonl",), find_usage_files, lines_reader(NAME, parse_copilot_usage, MARKS, context_of_file)
+)

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.usage.model import Usage, amount
+from holdfast.usage.model import Usage, token_count
 from holdfast.usage.reader import FileContext, LiveSession, Position, Statement, UsageReader, document_reader
 
 NAME = "droid"
@@ -44,15 +44,15 @@ class Settings(msgspec.Struct, rename="camel"):
 decode = msgspec.json.Decoder(Settings).decode
 
 
-def find(home: Path) -> Iterable[Path]:
+def find_usage_files(home: Path) -> Iterable[Path]:
     return sorted((home / ".factory" / "sessions").glob(f"**/*{SUFFIX}"))
 
 
-def begin(path: Path) -> FileContext:
+def context_of_file(path: Path) -> FileContext:
     return FileContext(session=path.name.removesuffix(SUFFIX))
 
 
-def parse(content: bytes, position: Position) -> Iterator[Statement]:
+def parse_settings(content: bytes, position: Position) -> Iterator[Statement]:
     session_file, own = decode(content), position.context.session
     if session_file.token_usage is None:
         return
@@ -60,7 +60,7 @@ def parse(content: bytes, position: Position) -> Iterator[Statement]:
     caller = next(filter(None, callers), "")
     yield Statement(
         id=own,
-        said=_usage(session_file.token_usage),
+        said=_usage_of_tokens(session_file.token_usage),
         at=position.stamp // NS_PER_MS,
         model=(session_file.model or "").removeprefix("custom:"),
         session=caller or own,
@@ -69,13 +69,13 @@ def parse(content: bytes, position: Position) -> Iterator[Statement]:
     )
 
 
-def _usage(tokens: Tokens) -> Usage:
+def _usage_of_tokens(tokens: Tokens) -> Usage:
     return Usage(
-        input=amount(tokens.input_tokens),
-        output=amount(tokens.output_tokens),
-        cache_read=amount(tokens.cache_read_tokens),
-        cache_write_5m=amount(tokens.cache_creation_tokens),
-        reasoning=amount(tokens.thinking_tokens),
+        input=token_count(tokens.input_tokens),
+        output=token_count(tokens.output_tokens),
+        cache_read=token_count(tokens.cache_read_tokens),
+        cache_write_5m=token_count(tokens.cache_creation_tokens),
+        reasoning=token_count(tokens.thinking_tokens),
     )
 
 
@@ -84,4 +84,6 @@ def session_files(session: LiveSession) -> Iterable[Path]:
     return [Path(session.transcript).with_suffix(SUFFIX)] if session.transcript.endswith(".jsonl") else []
 
 
-READER = UsageReader(NAME, (SUFFIX,), find, document_reader(NAME, parse, begin), session_files)
+READER = UsageReader(
+    NAME, (SUFFIX,), find_usage_files, document_reader(NAME, parse_settings, context_of_file), session_files
+)

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.usage.model import milliseconds, usage_of_prompt
+from holdfast.usage.model import parse_milliseconds, usage_of_prompt
 from holdfast.usage.reader import (
     FileContext,
     LiveSession,
@@ -56,7 +56,7 @@ decode = msgspec.json.Decoder(Line).decode
 decode_chat = msgspec.json.Decoder(Chat).decode
 
 
-def find(home: Path) -> Iterable[Path]:
+def find_usage_files(home: Path) -> Iterable[Path]:
     return sorted((home / ".gemini" / "tmp").glob("*/chats/**/*.jsonl"))
 
 
@@ -64,7 +64,7 @@ def find_documents(home: Path) -> Iterable[Path]:
     return sorted((home / ".gemini" / "tmp").glob("*/chats/**/session-*.json"))
 
 
-def begin(path: Path) -> FileContext:
+def context_of_file(path: Path) -> FileContext:
     """The project's folder is named in a file beside the chats; a subagent's chat lies in a folder of its session."""
     chats = next((folder for folder in path.parents if folder.name == "chats"), path.parent)
     return FileContext(
@@ -80,7 +80,7 @@ def _first_line(path: Path) -> str:
         return ""
 
 
-def parse(line: bytes, position: Position) -> Statement | None:
+def parse_gemini_usage(line: bytes, position: Position) -> Statement | None:
     entry, context = decode(line), position.context
     if entry.session_id:
         if entry.kind == "subagent":
@@ -96,7 +96,7 @@ def statement_of(message: Message) -> Statement | None:
     usage = usage_of_prompt(
         _with_tools(tokens), tokens.output, tokens.cached, reasoning=tokens.thoughts, total=tokens.total
     )
-    return Statement(id=message.id, said=usage, at=milliseconds(message.timestamp), model=message.model or "")
+    return Statement(id=message.id, said=usage, at=parse_milliseconds(message.timestamp), model=message.model or "")
 
 
 def _with_tools(tokens: Tokens) -> Any:
@@ -120,5 +120,7 @@ def session_files(session: LiveSession) -> Iterable[Path]:
     return [own, *sorted(own.parent.glob(f"{name}/*.jsonl") if name else [])] if session.transcript else []
 
 
-READER = UsageReader(NAME, (".jsonl",), find, lines_reader(NAME, parse, MARKS, begin), session_files)
-DOCUMENT_READER = UsageReader(NAME, (".json",), find_documents, document_reader(NAME, parse_document, begin))
+READER = UsageReader(
+    NAME, (".jsonl",), find_usage_files, lines_reader(NAME, parse_gemini_usage, MARKS, context_of_file), session_files
+)
+DOCUMENT_READER = UsageReader(NAME, (".json",), find_documents, document_reader(NAME, parse_document, context_of_file))

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.usage.model import Usage, amount, milliseconds
+from holdfast.usage.model import Usage, parse_milliseconds, token_count
 from holdfast.usage.reader import FileContext, LiveSession, Position, Statement, UsageReader, lines_reader
 
 NAME = "kimi"
@@ -39,38 +39,38 @@ class Line(msgspec.Struct, rename="camel"):
 decode = msgspec.json.Decoder(Line).decode
 
 
-def find(home: Path) -> Iterable[Path]:
+def find_usage_files(home: Path) -> Iterable[Path]:
     return sorted((home / SESSIONS).glob("*/*/agents/*/wire.jsonl"))
 
 
-def begin(path: Path) -> FileContext:
+def context_of_file(path: Path) -> FileContext:
     """agents/main is the session itself, every other folder a subagent."""
     agent = path.parent.name
     session = path.parents[2].name if len(path.parents) > 2 else ""
     return FileContext(session=session, lane="" if agent == MAIN else agent)
 
 
-def parse(line: bytes, position: Position) -> Statement | None:
+def parse_kimi_usage(line: bytes, position: Position) -> Statement | None:
     entry, context = decode(line), position.context
     if entry.type == "profile.bind" and entry.environment_disclosure:
         context.project = entry.environment_disclosure.cwd or context.project
     elif entry.type == "turn.prompt":
         context.turn = entry.prompt_id or ""
     elif entry.type == "usage.record" and entry.usage:
-        return _record(entry, entry.usage)
+        return _usage_statement(entry, entry.usage)
     return None
 
 
-def _record(entry: Line, tokens: Tokens) -> Statement:
+def _usage_statement(entry: Line, tokens: Tokens) -> Statement:
     """It has no id of its own: agent and time tell it from every other, also in a fork's copy."""
     usage = Usage(
-        input=amount(tokens.input_other),
-        output=amount(tokens.output),
-        cache_read=amount(tokens.input_cache_read),
-        cache_write_5m=amount(tokens.input_cache_creation),
+        input=token_count(tokens.input_other),
+        output=token_count(tokens.output),
+        cache_read=token_count(tokens.input_cache_read),
+        cache_write_5m=token_count(tokens.input_cache_creation),
     )
     return Statement(
-        id=f"{entry.agent_id}@{entry.time}", said=usage, at=milliseconds(entry.time), model=entry.model or ""
+        id=f"{entry.agent_id}@{entry.time}", said=usage, at=parse_milliseconds(entry.time), model=entry.model or ""
     )
 
 
@@ -80,4 +80,6 @@ def session_files(session: LiveSession) -> Iterable[Path]:
     return sorted((session.home / SESSIONS).glob(f"*/{name}/agents/*/wire.jsonl")) if name else []
 
 
-READER = UsageReader(NAME, (".jsonl",), find, lines_reader(NAME, parse, MARKS, begin), session_files)
+READER = UsageReader(
+    NAME, (".jsonl",), find_usage_files, lines_reader(NAME, parse_kimi_usage, MARKS, context_of_file), session_files
+)

@@ -19,20 +19,20 @@ CHANGED = """
 """
 
 
-def find(home: Path) -> Iterable[Path]:
+def find_usage_files(home: Path) -> Iterable[Path]:
     return sorted((home / ".local" / "share" / "opencode").glob("opencode*.db"))
 
 
-def read(position: Position) -> Reading:
+def read_changes(position: Position) -> Reading:
     """`stamp` and `offset` are the time and the number of the last row that was read."""
     reading = Reading(Position(position.path, stamp=position.stamp, offset=position.offset), [])
     reading.position.known = dict(position.known)
     try:
-        rows = _changed(position)
+        rows = _changed_rows(position)
     except (apsw.Error, OSError):
         return reading
     for id_, session, parent, updated, row, data in rows:
-        _take(reading, id_, session, parent, data)
+        _take_message(reading, id_, session, parent, data)
         reading.position.stamp, reading.position.offset = updated, row
     reading.more = len(rows) == MOST_ROWS
     return reading
@@ -41,7 +41,7 @@ def read(position: Position) -> Reading:
 Row = tuple[str, str, str, int, int, str]
 
 
-def _changed(position: Position) -> list[Row]:
+def _changed_rows(position: Position) -> list[Row]:
     if not Path(position.path).is_file():
         return []
     database = apsw.Connection(position.path, flags=apsw.SQLITE_OPEN_READONLY)
@@ -53,7 +53,7 @@ def _changed(position: Position) -> list[Row]:
         database.close()
 
 
-def _take(reading: Reading, id_: str, session: str, parent: str, data: str) -> None:
+def _take_message(reading: Reading, id_: str, session: str, parent: str, data: str) -> None:
     try:
         statement = statement_of(decode(data), id_, parent or session, session if parent else "")
     except PARSE_ERRORS:
@@ -64,7 +64,7 @@ def _take(reading: Reading, id_: str, session: str, parent: str, data: str) -> N
 
 
 def session_files(session: LiveSession) -> Iterable[Path]:
-    return find(session.home)
+    return find_usage_files(session.home)
 
 
-READER = UsageReader(NAME, (".db",), find, read, session_files, shared=True)
+READER = UsageReader(NAME, (".db",), find_usage_files, read_changes, session_files, shared=True)

@@ -17,11 +17,11 @@ class SessionFile(msgspec.Struct, rename={"parent": "parentID"}):
     parent: str | None = None
 
 
-def find(home: Path) -> Iterable[Path]:
+def find_usage_files(home: Path) -> Iterable[Path]:
     return sorted((home / STORAGE / "message").glob("*/*.json"))
 
 
-def parse(content: bytes, position: Position) -> Iterator[Statement]:
+def parse_message_file(content: bytes, position: Position) -> Iterator[Statement]:
     message, path = decode(content), Path(position.path)
     session = message.session or path.parent.name
     parent = _parent_of(session, path.parents[2]) if len(path.parents) > 2 else ""
@@ -39,4 +39,4 @@ def _parent_of(session: str, storage: Path) -> str:
     return ""
 
 
-READER = UsageReader(NAME, (".json",), find, document_reader(NAME, parse, begin_empty))
+READER = UsageReader(NAME, (".json",), find_usage_files, document_reader(NAME, parse_message_file, begin_empty))

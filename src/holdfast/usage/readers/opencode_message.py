@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.usage.model import Usage, amount, micro_dollars, milliseconds
+from holdfast.usage.model import Usage, micro_dollars, parse_milliseconds, token_count
 from holdfast.usage.reader import Statement
 
 
@@ -51,8 +51,8 @@ def statement_of(message: Message, id_: str, session: str, lane: str) -> Stateme
     folder = message.path
     return Statement(
         id=id_,
-        said=_usage(message.tokens),
-        at=milliseconds(message.time.created) if message.time else 0,
+        said=_usage_of_tokens(message.tokens),
+        at=parse_milliseconds(message.time.created) if message.time else 0,
         model=message.model or "",
         session=session,
         lane=lane,
@@ -62,13 +62,13 @@ def statement_of(message: Message, id_: str, session: str, lane: str) -> Stateme
     )
 
 
-def _usage(tokens: Tokens) -> Usage:
+def _usage_of_tokens(tokens: Tokens) -> Usage:
     """Its output leaves the reasoning out."""
-    output, thought = amount(tokens.output), amount(tokens.reasoning)
+    output, thought = token_count(tokens.output), token_count(tokens.reasoning)
     return Usage(
-        input=amount(tokens.input),
+        input=token_count(tokens.input),
         output=None if output is None else output + (thought or 0),
-        cache_read=amount(tokens.cache.read) if tokens.cache else None,
-        cache_write_5m=amount(tokens.cache.write) if tokens.cache else None,
+        cache_read=token_count(tokens.cache.read) if tokens.cache else None,
+        cache_write_5m=token_count(tokens.cache.write) if tokens.cache else None,
         reasoning=thought,
     )

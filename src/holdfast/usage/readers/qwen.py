@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.usage.model import milliseconds, usage_of_prompt
+from holdfast.usage.model import parse_milliseconds, usage_of_prompt
 from holdfast.usage.reader import Position, Statement, UsageReader, begin_empty, lines_reader
 
 NAME = "qwen"
@@ -57,24 +57,24 @@ class Line(msgspec.Struct, rename="camel"):
 decode = msgspec.json.Decoder(Line).decode
 
 
-def find(home: Path) -> Iterable[Path]:
+def find_usage_files(home: Path) -> Iterable[Path]:
     return sorted((home / ".qwen" / "projects").glob("*/chats/*.jsonl"))
 
 
-def parse(line: bytes, position: Position) -> Statement | None:
+def parse_qwen_usage(line: bytes, position: Position) -> Statement | None:
     entry, context = decode(line), position.context
     context.session, context.project = entry.session_id or context.session, entry.cwd or context.project
     context.branch = entry.git_branch or context.branch
-    at, response = milliseconds(entry.timestamp), entry.system_payload.ui_event if entry.system_payload else None
+    at, response = parse_milliseconds(entry.timestamp), entry.system_payload.ui_event if entry.system_payload else None
     if response and response.name.endswith("api_response") and response.response_id:
         context.detailed = True
-        return _response(response, response.response_id, at)
+        return _response_statement(response, response.response_id, at)
     if entry.type == "assistant" and entry.usage_metadata and not context.detailed:
-        return _answer(entry, entry.usage_metadata, at)
+        return _answer_statement(entry, entry.usage_metadata, at)
     return None
 
 
-def _response(response: ApiResponse, id_: str, at: int) -> Statement:
+def _response_statement(response: ApiResponse, id_: str, at: int) -> Statement:
     usage = usage_of_prompt(
         response.input_token_count,
         response.output_token_count,
@@ -86,7 +86,7 @@ def _response(response: ApiResponse, id_: str, at: int) -> Statement:
     return Statement(id=id_, said=usage, at=at, model=response.model or "", lane=lane, turn=response.prompt_id or "")
 
 
-def _answer(entry: Line, metadata: Metadata, at: int) -> Statement:
+def _answer_statement(entry: Line, metadata: Metadata, at: int) -> Statement:
     usage = usage_of_prompt(
         metadata.prompt_token_count,
         metadata.candidates_token_count,
@@ -97,4 +97,4 @@ def _answer(entry: Line, metadata: Metadata, at: int) -> Statement:
     return Statement(id=entry.uuid, said=usage, at=at, model=entry.model or "")
 
 
-READER = UsageReader(NAME, (".jsonl",), find, lines_reader(NAME, parse, MARKS, begin_empty))
+READER = UsageReader(NAME, (".jsonl",), find_usage_files, lines_reader(NAME, parse_qwen_usage, MARKS, begin_empty))

@@ -14,7 +14,7 @@ PREFIX = "/api/v1"
 
 
 def register(routes: Routes, web_context: "WebContext", _agents: Mapping[str, Agent]) -> None:
-    answers.register(routes.web, web_context.log)
+    answers.register_error_handlers(routes.web, web_context.log)
     for part in (views, health, commands, live, server):
         part.register(routes, web_context, PREFIX)
 

@@ -53,47 +53,47 @@ ERRORS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def answered(data: Any, following: Any = None) -> Response:
+def json_answer(data: Any, following: Any = None) -> Response:
     """`following` is what the view says about the next page, in whatever form; outside it is one opaque word."""
-    body = {"schema": SCHEMA, "data": data, "next": None if following is None else cursor(following)}
+    body = {"schema": SCHEMA, "data": data, "next": None if following is None else encode_cursor(following)}
     return Response(
         escape_invisible(encode(body).decode()), media_type="application/json", headers={"cache-control": "no-store"}
     )
 
 
-def cursor(value: Any) -> str:
+def encode_cursor(value: Any) -> str:
     return base64.urlsafe_b64encode(encode(value)).decode().rstrip("=")
 
 
-def uncursor(word: str) -> Any:
+def decode_cursor(word: str) -> Any:
     try:
         return msgspec.json.decode(base64.urlsafe_b64decode(word + "=" * (-len(word) % 4)))
     except (binascii.Error, msgspec.DecodeError, UnicodeDecodeError, ValueError, RecursionError):
         raise CommandRefused("this cursor is none of ours", fix="Use `next` of the page before.") from None
 
 
-def register(web: FastAPI, log: Log) -> None:
+def register_error_handlers(web: FastAPI, log: Log) -> None:
     """Every error of every route in one form; never a traceback."""
 
     async def refused(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, HoldfastError)
         status = 503 if isinstance(error, UNAVAILABLE) else 404 if request.method == "GET" else 409
-        return _said(status, type(error).__name__, error.message, error.fix)
+        return _error_response(status, type(error).__name__, error.message, error.fix)
 
     async def unreadable(_request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, RequestValidationError)
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        return _said(422, "Unreadable", f"{where}: {first['msg']}")
+        return _error_response(422, "Unreadable", f"{where}: {first['msg']}")
 
     async def not_there(_request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, HTTPException)
         status = 422 if error.status_code == 400 else error.status_code
-        return _said(status, "Unreadable" if status == 422 else "Http", str(error.detail))
+        return _error_response(status, "Unreadable" if status == 422 else "Http", str(error.detail))
 
     async def unexpected(request: Request, error: Exception) -> JSONResponse:
         log.error("api.failed", error, path=request.url.path)
-        return _said(500, "Unexpected", type(error).__name__, "See logs/web.log.")
+        return _error_response(500, "Unexpected", type(error).__name__, "See logs/web.log.")
 
     web.add_exception_handler(Exception, unexpected)
     web.add_exception_handler(HoldfastError, refused)
@@ -101,6 +101,6 @@ def register(web: FastAPI, log: Log) -> None:
     web.add_exception_handler(HTTPException, not_there)
 
 
-def _said(status: int, kind: str, message: str, fix: str = "") -> JSONResponse:
+def _error_response(status: int, kind: str, message: str, fix: str = "") -> JSONResponse:
     body = {"error": {"type": kind, "message": message, "fix": fix}}
     return JSONResponse(body, status, {"cache-control": "no-store"})

@@ -6,7 +6,7 @@ from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from holdfast.core.errors import CommandRefused
-from holdfast.web.api.answers import ERRORS, Answer, answered
+from holdfast.web.api.answers import ERRORS, Answer, json_answer
 from holdfast.web.routes import Permission, Routes
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def register(routes: Routes, web_context: "WebContext", prefix: str) -> None:
         if name not in ALLOWED:
             raise CommandRefused(f"{name} cannot be done from a page", fix="Use the command line.")
         request: dict[str, Any] = order.model_dump() | {"name": name}
-        return answered(await web_context.client.run(lambda: web_context.client.daemon("command", **request)))
+        return json_answer(await web_context.client.run(lambda: web_context.client.daemon("command", **request)))
 
     routes.add(
         "POST", f"{prefix}/commands/{{name}}", Permission.WRITE, command,

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from holdfast.web.api.answers import ERRORS, Answer, answered
-from holdfast.web.condition import condition
+from holdfast.web.api.answers import ERRORS, Answer, json_answer
+from holdfast.web.condition import collect_health
 from holdfast.web.routes import Permission, Routes
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def register(routes: Routes, web_context: "WebContext", prefix: str) -> None:
     async def health() -> Any:
         """The daemon, the store, jobs and errors."""
-        return answered(await web_context.client.run(lambda: condition(web_context.client)))
+        return json_answer(await web_context.client.run(lambda: collect_health(web_context.client)))
 
     routes.add(
         "GET", f"{prefix}/health", Permission.READ, health, response_model=Answer, responses=ERRORS, tags=["health"]

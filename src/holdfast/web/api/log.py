@@ -4,7 +4,18 @@ from typing import Annotated, Any
 
 from fastapi import Query
 
-from holdfast.web.api.parameters import Asked, Cursor, Limit, Number, Project, Seq, Session, Time, Word, page
+from holdfast.web.api.parameters import (
+    Asked,
+    Cursor,
+    Limit,
+    Number,
+    Project,
+    Seq,
+    Session,
+    Time,
+    Word,
+    parse_page_cursor,
+)
 
 
 async def events(
@@ -14,7 +25,7 @@ async def events(
 ) -> Any:  # fmt: skip
     """The log. Without `after` the newest page first; with it, forwards from there."""
     args = {"session": session, "project": project, "kinds": kind, "tool": tool, "since": since, "until": until}
-    position = page(cursor) if cursor else {"after": after}
+    position = parse_page_cursor(cursor) if cursor else {"after": after}
     return await ask("log.events", {**args, "limit": limit, **position})
 
 

@@ -7,7 +7,7 @@ from fastapi import Depends, Path, Query, Request
 from fastapi.responses import Response
 
 from holdfast.core.errors import CommandRefused
-from holdfast.web.api.answers import answered, uncursor
+from holdfast.web.api.answers import decode_cursor, json_answer
 from holdfast.web.view_client import ViewClient
 
 LARGEST = (1 << 53) - 1
@@ -35,7 +35,7 @@ class Views:
     async def __call__(self, name: str, args: Mapping[str, Any], project: str = "", session: str = "") -> Response:
         arguments = {key: value for key, value in args.items() if value not in ("", None, 0, False)}
         answer = await self._client.run(lambda: self._ask(name, arguments, project, session))
-        return answered(answer, answer.get("next") if isinstance(answer, dict) else None)
+        return json_answer(answer, answer.get("next") if isinstance(answer, dict) else None)
 
     def _ask(self, name: str, args: Mapping[str, Any], project: str, session: str) -> Any:
         try:
@@ -44,19 +44,19 @@ class Views:
             raise CommandRefused(f"{name} cannot read that: {str(error)[:200]}") from None
 
 
-def _views(request: Request) -> Views:
+def _views_of_request(request: Request) -> Views:
     value: Views = request.app.state.views
     return value
 
 
-Asked = Annotated[Views, Depends(_views)]
+Asked = Annotated[Views, Depends(_views_of_request)]
 
 
-def pair(cursor: str) -> list[Any] | None:
+def parse_pair_cursor(cursor: str) -> list[Any] | None:
     """Of lists by time: [milliseconds, key]."""
     if not cursor:
         return None
-    position = uncursor(cursor)
+    position = decode_cursor(cursor)
     if (
         isinstance(position, list)
         and len(position) == 2
@@ -67,16 +67,16 @@ def pair(cursor: str) -> list[Any] | None:
     raise _not_ours()
 
 
-def number(cursor: str) -> int:
-    position = uncursor(cursor) if cursor else 0
+def parse_number_cursor(cursor: str) -> int:
+    position = decode_cursor(cursor) if cursor else 0
     if isinstance(position, int) and 0 <= position <= LARGEST:
         return position
     raise _not_ours()
 
 
-def page(cursor: str) -> dict[str, int]:
+def parse_page_cursor(cursor: str) -> dict[str, int]:
     """Of the log: {"before": seq} or {"after": seq}."""
-    position = uncursor(cursor)
+    position = decode_cursor(cursor)
     if isinstance(position, dict) and len(position) == 1 and {*position} <= {"before", "after"}:
         (value,) = position.values()
         if isinstance(value, int) and 0 <= value <= LARGEST:

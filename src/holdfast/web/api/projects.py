@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from fastapi import Query
 
-from holdfast.web.api.parameters import Asked, Cursor, Hundred, Id, Moment, Project, Session, Word, pair
+from holdfast.web.api.parameters import Asked, Cursor, Hundred, Id, Moment, Project, Session, Word, parse_pair_cursor
 
 
 async def gates(ask: Asked, project: Project = "", session: Session = "", branch: Word = "") -> Any:
@@ -31,7 +31,7 @@ async def uat(
     ask: Asked, project: Project = "", every: Annotated[bool, Query(alias="all")] = False, limit: Hundred = 20, cursor: Cursor = "",
 ) -> Any:  # fmt: skip
     """UAT runs, newest first."""
-    before = pair(cursor)
+    before = parse_pair_cursor(cursor)
     return await ask("uat.list", {"all": every, "limit": limit, "before": before}, project)
 
 

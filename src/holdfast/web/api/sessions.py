@@ -4,7 +4,18 @@ from typing import Annotated, Any
 
 from fastapi import Query
 
-from holdfast.web.api.parameters import Asked, Cursor, Id, Limit, Number, Project, Time, Word, number, pair
+from holdfast.web.api.parameters import (
+    Asked,
+    Cursor,
+    Id,
+    Limit,
+    Number,
+    Project,
+    Time,
+    Word,
+    parse_number_cursor,
+    parse_pair_cursor,
+)
 
 
 async def sessions(
@@ -12,7 +23,7 @@ async def sessions(
     project: Project = "", limit: Limit = 50, cursor: Cursor = "",
 ) -> Any:  # fmt: skip
     """Sessions, the latest activity first."""
-    arguments = {"all": every, "project": project, "limit": limit, "before": pair(cursor)}
+    arguments = {"all": every, "project": project, "limit": limit, "before": parse_pair_cursor(cursor)}
     return await ask("sessions.list", arguments)
 
 
@@ -39,7 +50,7 @@ async def session(ask: Asked, id: Id, turns: Annotated[int, Query(ge=1, le=500)]
 
 async def timeline(ask: Asked, id: Id, limit: Limit = 100, cursor: Cursor = "") -> Any:
     """What happened in a session, newest page first, each page oldest first."""
-    return await ask("sessions.timeline", {"id": id, "limit": limit, "before": number(cursor)})
+    return await ask("sessions.timeline", {"id": id, "limit": limit, "before": parse_number_cursor(cursor)})
 
 
 async def rows(

@@ -9,28 +9,28 @@ MOST_PLACES = 12
 MOST_CHECKS = 5
 
 
-def page(visit: Visit) -> dict[str, Any]:
+def gates_page(visit: Visit) -> dict[str, Any]:
     answer = visit.view("gates.places", project=visit.project)
-    boards = [_board(visit, checkout) for checkout in answer["places"][:MOST_PLACES]]
+    boards = [_build_board(visit, checkout) for checkout in answer["places"][:MOST_PLACES]]
     return {
         "places": sorted(boards, key=lambda one: (not one["open"], not one["sessions"], -one["at"])),
         "everywhere": answer["everywhere"],
         "refused": visit.view("gates.refused", project=visit.project, limit=15)["refused"],
         "projects": visit.view("project.list")["projects"],
         "attention": list(dict.fromkeys(line for board in boards for line in board["attention"])),
-        "codes": _codes(visit),
+        "codes": _pending_codes(visit),
         "now": answer["now"],
     }
 
 
-def _codes(visit: Visit) -> list[dict[str, Any]]:
+def _pending_codes(visit: Visit) -> list[dict[str, Any]]:
     try:
         return list(visit.view("gates.codes")["codes"])
     except HoldfastError:
         return []  # No daemon runs: nothing waits for a code.
 
 
-def _board(visit: Visit, checkout: dict[str, Any]) -> dict[str, Any]:
+def _build_board(visit: Visit, checkout: dict[str, Any]) -> dict[str, Any]:
     """One column for each session; where none lives, one for the branch."""
     where = {"of": checkout["project"], "repo": checkout["repo"], "branch": checkout["branch"]}
     columns = checkout["sessions"] or [{"id": "", "alias": "", "agent": "", "active": checkout["at"]}]
@@ -43,18 +43,18 @@ def _board(visit: Visit, checkout: dict[str, Any]) -> dict[str, Any]:
         "rows": [[of[name] for of in by_name if name in of] for name in names],
         "open": sum(not one["ok"] and one["triggered"] for status in seen for one in status["requirements"]),
         "notices": seen[0]["notices"],
-        "checks": _checks(visit, checkout),
+        "checks": _branch_checks(visit, checkout),
         "waiting": seen[0]["waiting"],
         "attention": [line for line in seen[0]["attention"] if line not in seen[0]["waiting"]],
     }
 
 
-def _checks(visit: Visit, checkout: dict[str, Any]) -> list[dict[str, Any]]:
+def _branch_checks(visit: Visit, checkout: dict[str, Any]) -> list[dict[str, Any]]:
     """What ran on this branch, with verdict and reason: why something counts as proof or does not."""
     runs = visit.view("checks.list", of=checkout["project"], look=False)["runs"]
     return [run for run in runs if run["branch"] == checkout["branch"]][:MOST_CHECKS]
 
 
 SCREEN = Screen(
-    name="gates", title="Gates", path="/gates", page=page, key="g", live="gates. decision. session. uat. check."
+    name="gates", title="Gates", path="/gates", page=gates_page, key="g", live="gates. decision. session. uat. check."
 )

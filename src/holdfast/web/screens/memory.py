@@ -7,7 +7,7 @@ from holdfast.web.screen import Screen, Visit
 MOST = 100
 
 
-def page(visit: Visit) -> dict[str, Any]:
+def memory_page(visit: Visit) -> dict[str, Any]:
     wanted_type = visit.query.get("type", "")
     status = visit.query.get("status", "active")
     listed = visit.view("memory.listed", everywhere=not visit.project, status=status, limit=MOST)["observations"]
@@ -26,4 +26,4 @@ def page(visit: Visit) -> dict[str, Any]:
     }
 
 
-SCREEN = Screen(name="memory", title="Memory", path="/memory", page=page, key="m", live="memory. decision.")
+SCREEN = Screen(name="memory", title="Memory", path="/memory", page=memory_page, key="m", live="memory. decision.")

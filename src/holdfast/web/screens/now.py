@@ -7,7 +7,7 @@ from holdfast.web.screen import Screen, Visit
 ENDED_SHOWN = 10
 
 
-def page(visit: Visit) -> dict[str, Any]:
+def now_page(visit: Visit) -> dict[str, Any]:
     who = visit.view("sessions.who")
     rows = who["sessions"]
     latest = visit.view("sessions.list", all=True, limit=ENDED_SHOWN * 2)["sessions"]
@@ -22,4 +22,4 @@ def page(visit: Visit) -> dict[str, Any]:
     }
 
 
-SCREEN = Screen(name="now", title="Now", path="/", page=page, key="n", live="*")
+SCREEN = Screen(name="now", title="Now", path="/", page=now_page, key="n", live="*")

@@ -5,7 +5,7 @@ from typing import Any
 from holdfast.web.screen import Screen, Visit
 
 
-def page(visit: Visit) -> dict[str, Any]:
+def run_page(visit: Visit) -> dict[str, Any]:
     run = visit.view("uat.show", run=visit.path["run"], of="", calls=True)
     others = visit.view("uat.list", of=run["project"], limit=40)["runs"]
     other = visit.query.get("with", "")
@@ -13,16 +13,16 @@ def page(visit: Visit) -> dict[str, Any]:
     return {
         "run": run,
         "others": [o for o in others if o["scenario"] == run["scenario"] and o["id"] != run["id"]][:20],
-        "compared": _compared(visit, other, run) if other else None,
+        "compared": _compare_runs(visit, other, run) if other else None,
         "longest": max(longest, 1),
     }
 
 
-def _compared(visit: Visit, other: str, run: dict[str, Any]) -> dict[str, Any]:
+def _compare_runs(visit: Visit, other: str, run: dict[str, Any]) -> dict[str, Any]:
     """The other one is what was before. Pictures are asked for by their number in their run."""
     comparison = visit.view("uat.compare", run=other, other=run["id"], of=run["project"])
-    before = _numbers(visit.view("uat.show", run=comparison["before"]["id"], of=run["project"]))
-    after = _numbers(run)
+    before = _shot_numbers(visit.view("uat.show", run=comparison["before"]["id"], of=run["project"]))
+    after = _shot_numbers(run)
     pairs = [
         {**pair, "before_number": before.get(pair["before"]), "after_number": after.get(pair["after"])}
         for pair in comparison["screenshots"]
@@ -30,8 +30,8 @@ def _compared(visit: Visit, other: str, run: dict[str, Any]) -> dict[str, Any]:
     return {**comparison, "screenshots": pairs}
 
 
-def _numbers(run: dict[str, Any]) -> dict[str, int]:
+def _shot_numbers(run: dict[str, Any]) -> dict[str, int]:
     return {shot["path"]: number for number, shot in enumerate(run["shots"])}
 
 
-SCREEN = Screen(name="run", title="UAT run", path="/uat/{run}", page=page, live="uat.")
+SCREEN = Screen(name="run", title="UAT run", path="/uat/{run}", page=run_page, live="uat.")

@@ -27,21 +27,21 @@ FILTERS = ("agent", "session", "tool", "file", "since")
 PERIODS = {"": "any time", "1d": "last day", "7d": "last 7 days", "30d": "last 30 days"}
 
 
-def page(visit: Visit) -> dict[str, Any]:
+def search_page(visit: Visit) -> dict[str, Any]:
     question = visit.query.get("q", "").strip()[:500]
     projects = known_projects(visit)
     matches = (
         {
-            "code": _code(visit, question, projects),
-            "memory": _memory(visit, question),
-            "history": _history(visit, question),
+            "code": _search_code(visit, question, projects),
+            "memory": _search_memory(visit, question),
+            "history": _search_history(visit, question),
         }
         if question
         else {}
     )
     return {
         "q": question,
-        "words": _telling(question.split()),
+        "words": _words_to_mark(question.split()),
         "projects": projects,
         "failed": visit.query.get("failed"),
         "filters": {name: visit.query.get(name, "")[:500] for name in FILTERS},
@@ -50,17 +50,17 @@ def page(visit: Visit) -> dict[str, Any]:
     }
 
 
-def _telling(words: list[str]) -> list[str]:
+def _words_to_mark(words: list[str]) -> list[str]:
     """What is worth marking: not every "the"."""
     return [word for word in words if len(word) > SHORT] or words
 
 
-def _code(visit: Visit, question: str, projects: list[str]) -> dict[str, Any]:
+def _search_code(visit: Visit, question: str, projects: list[str]) -> dict[str, Any]:
     """The project that was chosen, or those where agents were last; the best of all first."""
     chosen = [visit.project] if visit.project else projects[:MOST_INDEXES]
-    answers = [(project, _asked(visit, "reindex.search", project, query=question, limit=HITS)) for project in chosen]
+    answers = [(project, _ask_view(visit, "reindex.search", project, query=question, limit=HITS)) for project in chosen]
     good = [(project, answer) for project, answer in answers if "hits" in answer]
-    address = _editor(visit)
+    address = _editor_address(visit)
     hits = [
         {
             **hit,
@@ -78,7 +78,7 @@ def _code(visit: Visit, question: str, projects: list[str]) -> dict[str, Any]:
     }
 
 
-def _editor(visit: Visit) -> str:
+def _editor_address(visit: Visit) -> str:
     """The form of a link into the user's editor; of the user's own settings, never of a repository's."""
     chosen: str = visit.client.app.settings.for_project("")["dashboard"].editor
     return EDITORS.get(chosen, chosen)
@@ -92,21 +92,21 @@ def editor_link(address: str, root: str, path: str, line: int) -> str:
     return address.replace("{path}", quote(str(Path(root) / path))).replace("{line}", str(line))
 
 
-def _memory(visit: Visit, question: str) -> dict[str, Any]:
+def _search_memory(visit: Visit, question: str) -> dict[str, Any]:
     everywhere = not visit.project
-    return _asked(visit, "memory.search", visit.project, query=question, limit=HITS, everywhere=everywhere)
+    return _ask_view(visit, "memory.search", visit.project, query=question, limit=HITS, everywhere=everywhere)
 
 
-def _history(visit: Visit, question: str) -> dict[str, Any]:
+def _search_history(visit: Visit, question: str) -> dict[str, Any]:
     """What happened. The page's own filters narrow it; each hit leads to its row in the timeline."""
     filters: dict[str, Any] = {name: visit.query.get(name, "")[:500] for name in FILTERS if name != "since"}
     filters["failed"] = bool(visit.query.get("failed"))
     since = visit.query.get("since", "")
     filters["since"] = parse_moment(since, now_ms()) if since in PERIODS and since else 0
-    return _asked(visit, "log.history", "", query=question, project=visit.project, limit=HITS, **filters)
+    return _ask_view(visit, "log.history", "", query=question, project=visit.project, limit=HITS, **filters)
 
 
-def _asked(visit: Visit, view: str, project: str, /, **args: Any) -> dict[str, Any]:
+def _ask_view(visit: Visit, view: str, project: str, /, **args: Any) -> dict[str, Any]:
     """One half may fail (no index yet) while the other answers."""
     try:
         answer: dict[str, Any] = visit.client.view(view, args, project=project)
@@ -121,4 +121,4 @@ def known_projects(visit: Visit) -> list[str]:
     return list(dict.fromkeys(row["project"] for row in rows if row["project"]))[:30]
 
 
-SCREEN = Screen(name="search", title="Search", path="/search", page=page, key="s", script="search.js")
+SCREEN = Screen(name="search", title="Search", path="/search", page=search_page, key="s", script="search.js")

@@ -16,7 +16,7 @@ MOST_CHECKS = 8
 CONVERSATION = "prompts"
 
 
-def page(visit: Visit) -> dict[str, Any]:
+def session_page(visit: Visit) -> dict[str, Any]:
     shown = visit.view("sessions.show", id=visit.path["id"], turns=1, brief=True)
     only = visit.query.get("only", "")
     # The tree is drawn by a script from then on; what it does not draw is shown anew with the page.
@@ -26,7 +26,7 @@ def page(visit: Visit) -> dict[str, Any]:
         loaded = load_rows(visit, shown["id"], FIRST_ROWS)
     return {
         "session": shown,
-        "overview": session_rows.shapes(visit.view("sessions.overview", id=shown["id"])),
+        "overview": session_rows.overview_shapes(visit.view("sessions.overview", id=shown["id"])),
         **loaded,
         "turns": group_turns(loaded["rows"]),
         "flat": session_rows.list_flat(loaded["rows"]) if visit.query.get("q") else [],
@@ -73,7 +73,7 @@ def row_range(visit: Visit) -> dict[str, Any]:
 def row_format(visit: Visit) -> dict[str, Any]:
     return {
         "only": visit.query.get("only", ""), "q": visit.query.get("q", "")[:200],
-        "label": session_rows.label, "look": session_rows.look, "says": session_rows.says,
+        "label": session_rows.row_label, "look": session_rows.row_style, "says": session_rows.row_text,
         "lane_class": session_rows.lane_class,
     }  # fmt: skip
 
@@ -98,6 +98,8 @@ def moment_page(visit: Visit) -> dict[str, Any]:
     return {"moment": moment, "only": visit.query.get("only", ""), "changed": frozenset(moment["changed"])}
 
 
-SCREEN = Screen(name="session", title="Session", path="/session/{id:path}", page=page, live="*", script="session.js")
+SCREEN = Screen(
+    name="session", title="Session", path="/session/{id:path}", page=session_page, live="*", script="session.js"
+)
 ROWS = Screen(name="rows", title="Rows", path="/rows", page=rows_page, live="*")
 MOMENT = Screen(name="moment", title="Moment", path="/moment/{id:path}", page=moment_page)

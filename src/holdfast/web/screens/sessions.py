@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from holdfast.core.errors import HoldfastError
-from holdfast.usage.report import dollars
+from holdfast.usage.report import format_dollars
 from holdfast.web.screen import Screen, Visit
 
 PAGE = 100
@@ -19,13 +19,13 @@ MICRO = 1_000_000
 DAY_MS = 86_400_000
 
 
-def page(visit: Visit) -> dict[str, Any]:
+def sessions_page(visit: Visit) -> dict[str, Any]:
     chosen = {name: visit.query.get(name, "") for name in CHOSEN}
     costs = _costs(visit)
     offset = visit.number("offset")
-    answer = visit.view("sessions.table", costs=costs, offset=offset, limit=PAGE, **_arguments(chosen, visit))
+    answer = visit.view("sessions.table", costs=costs, offset=offset, limit=PAGE, **_table_arguments(chosen, visit))
     for row in answer["sessions"]:
-        row["cost"] = dollars(costs[row["id"]]) if row["id"] in costs else "–"
+        row["cost"] = format_dollars(costs[row["id"]]) if row["id"] in costs else "–"
     return {
         "told": answer,
         "chosen": chosen,
@@ -40,11 +40,11 @@ def page(visit: Visit) -> dict[str, Any]:
     }
 
 
-def _arguments(chosen: dict[str, str], visit: Visit) -> dict[str, Any]:
+def _table_arguments(chosen: dict[str, str], visit: Visit) -> dict[str, Any]:
     named = {name: chosen[name] for name in ("project", "agent", "state", "branch", "model", "text")}
     return {
         **named,
-        "since": _since(chosen["days"]),
+        "since": _start_of_days(chosen["days"]),
         "min_tokens": visit.number("tokens"),
         "min_cost": visit.number("cost") * MICRO,
         "sort": chosen["sort"] or "last",
@@ -52,7 +52,7 @@ def _arguments(chosen: dict[str, str], visit: Visit) -> dict[str, Any]:
     }
 
 
-def _since(days: str) -> int:
+def _start_of_days(days: str) -> int:
     """Whole days of this machine's calendar: "today" begins at midnight."""
     if not days.isdecimal() or len(days) > 4 or not int(days):
         return 0
@@ -88,6 +88,6 @@ class _Costs:
 _costs = _Costs()
 
 SCREEN = Screen(
-    name="sessions", title="Sessions", path="/sessions", page=page, key="l", live="session. prompt. turn. permission.",
+    name="sessions", title="Sessions", path="/sessions", page=sessions_page, key="l", live="session. prompt. turn. permission.",
     script="sessions.js",
 )  # fmt: skip

@@ -7,7 +7,7 @@ from holdfast.core.errors import CommandRefused
 from holdfast.web.screen import Screen, Visit
 
 
-def page(visit: Visit) -> dict[str, Any]:
+def state_page(visit: Visit) -> dict[str, Any]:
     projects = visit.view("project.list")["projects"]
     root = visit.project or (projects[0]["root"] if projects else "")
     moments = visit.view("project.moments", project=root)["moments"] if root else []
@@ -15,7 +15,9 @@ def page(visit: Visit) -> dict[str, Any]:
         return {"projects": projects, "root": root, "moments": [], "found": None}
     last = len(moments) - 1
     step = min(visit.number("step", last), last)
-    current, earlier = _at(visit, root, moments, step) if "step" in visit.query else (_now(visit, root), None)
+    current, earlier = (
+        _state_at_step(visit, root, moments, step) if "step" in visit.query else (_current_state(visit, root), None)
+    )
     before, before_document = (earlier["text"], earlier["document"]) if earlier else ("", {})
     return {
         "projects": projects,
@@ -26,18 +28,18 @@ def page(visit: Visit) -> dict[str, Any]:
         "is_now": step == last,
         "compared": bool(before),
         "found": current,
-        "parts": _parts(current["document"]),
+        "parts": _document_parts(current["document"]),
         "changed": _changed_parts(current["document"], before_document),
-        "lines": _lines(before, current["text"]),
+        "lines": _document_lines(before, current["text"]),
     }
 
 
-def _now(visit: Visit, root: str) -> dict[str, Any]:
+def _current_state(visit: Visit, root: str) -> dict[str, Any]:
     value: dict[str, Any] = visit.view("project.state", project=root)
     return value
 
 
-def _at(
+def _state_at_step(
     visit: Visit, root: str, moments: list[dict[str, Any]], step: int
 ) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """The document of that moment, and of the moment before. Both are made from the log: that takes a while."""
@@ -57,7 +59,7 @@ TITLES = {
 CURRENT = "CURRENT_STATE"
 
 
-def _parts(document: dict[str, Any]) -> list[tuple[str, Any]]:
+def _document_parts(document: dict[str, Any]) -> list[tuple[str, Any]]:
     """The document as cards: what is true now first, each part of it on its own."""
     now = [(name.replace("_", " ").capitalize(), part) for name, part in document.get(CURRENT, {}).items()]
     return now + [(title, document[name]) for name, title in TITLES.items() if document.get(name)]
@@ -66,11 +68,11 @@ def _parts(document: dict[str, Any]) -> list[tuple[str, Any]]:
 def _changed_parts(document: dict[str, Any], before: dict[str, Any]) -> set[str]:
     if not before:
         return set()
-    old = dict(_parts(before))
-    return {name for name, part in _parts(document) if old.get(name) != part}
+    old = dict(_document_parts(before))
+    return {name for name, part in _document_parts(document) if old.get(name) != part}
 
 
-def _lines(before: str, after: str) -> list[dict[str, Any]]:
+def _document_lines(before: str, after: str) -> list[dict[str, Any]]:
     """The document line by line; each knows whether it is new since the moment before."""
     old, new = before.splitlines(), after.splitlines()
     fresh: set[int] = set()
@@ -81,4 +83,6 @@ def _lines(before: str, after: str) -> list[dict[str, Any]]:
     return [{"text": line, "fresh": n in fresh, "head": line[:1].isupper()} for n, line in enumerate(new)]
 
 
-SCREEN = Screen(name="state", title="State", path="/state", page=page, key="p", live="project.", script="slider.js")
+SCREEN = Screen(
+    name="state", title="State", path="/state", page=state_page, key="p", live="project.", script="slider.js"
+)

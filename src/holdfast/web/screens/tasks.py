@@ -7,7 +7,7 @@ from holdfast.web.screen import Screen, Visit
 PRIORITIES = {"P0": "nothing else can go on", "P1": "urgent", "P2": "soon", "P3": "when there is time"}
 
 
-def page(visit: Visit) -> dict[str, Any]:
+def tasks_page(visit: Visit) -> dict[str, Any]:
     projects = visit.view("project.list")["projects"]
     chosen = [one for one in projects if not visit.project or one["root"] == visit.project]
     lists = [visit.view("project.tasks", project=one["root"]) for one in chosen]
@@ -23,5 +23,5 @@ def page(visit: Visit) -> dict[str, Any]:
 
 
 SCREEN = Screen(
-    name="tasks", title="Tasks", path="/tasks", page=page, key="t", live="project. gates. uat. turn. reindex."
+    name="tasks", title="Tasks", path="/tasks", page=tasks_page, key="t", live="project. gates. uat. turn. reindex."
 )

@@ -7,7 +7,7 @@ from holdfast.web.screen import Screen, Visit
 PAGE = 50
 
 
-def page(visit: Visit) -> dict[str, Any]:
+def uat_page(visit: Visit) -> dict[str, Any]:
     before = visit.query.get("before", "").partition("~")
     after = [int(before[0]), before[2]] if before[0].isdecimal() and len(before[0]) < 17 else None
     answer = visit.view("uat.list", all=not visit.project, limit=PAGE, before=after)
@@ -19,4 +19,4 @@ def page(visit: Visit) -> dict[str, Any]:
     }
 
 
-SCREEN = Screen(name="uat", title="UAT", path="/uat", page=page, key="u", live="uat.")
+SCREEN = Screen(name="uat", title="UAT", path="/uat", page=uat_page, key="u", live="uat.")

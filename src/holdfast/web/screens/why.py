@@ -6,7 +6,7 @@ from holdfast.core.errors import CommandRefused
 from holdfast.web.screen import Screen, Visit
 
 
-def page(visit: Visit) -> dict[str, Any]:
+def why_page(visit: Visit) -> dict[str, Any]:
     seq = visit.path["seq"]
     if not seq.isdecimal() or len(seq) > 15:
         raise CommandRefused(f"{seq[:40]!r} is no number of an event")
@@ -15,4 +15,4 @@ def page(visit: Visit) -> dict[str, Any]:
     return {"told": explanation, "event": event, "of_project": event.project if event else ""}
 
 
-SCREEN = Screen(name="why", title="Why", path="/gates/why/{seq}", page=page)
+SCREEN = Screen(name="why", title="Why", path="/gates/why/{seq}", page=why_page)

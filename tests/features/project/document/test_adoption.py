@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from holdfast.features.project.document.old_formats import adopt_document, describe, read_adoption
+from holdfast.features.project.document.old_formats import adopt_document, describe_adoption, read_adoption
 from holdfast.features.project.document.v4 import project_document
 from holdfast.features.project.events import reduce
-from holdfast.features.project.files import document_text, sealed
+from holdfast.features.project.files import document_text, seal_text
 from holdfast.features.project.state import PROJECT, OwnTask, Project
 from holdfast.features.project.task_list import update_tasks
 from tests.factories import NOON
@@ -36,7 +36,7 @@ def ours(*own: str) -> Project:
 
 
 def text_of(doc: Project) -> str:
-    return sealed(document_text(project_document(doc, NOON))).decode()
+    return seal_text(document_text(project_document(doc, NOON))).decode()
 
 
 def described(text: str | bytes, doc: Project | None = None) -> list[tuple[str, str]]:
@@ -114,7 +114,7 @@ def test_windows_quotes_are_quotes() -> None:
 def test_what_cannot_be_read_is_named_and_nothing_is_taken(content: bytes) -> None:
     events = adopt_document(ours(), PATH, content, NOON)
     assert [event.kind for event in events] == ["project.document_adopted"]
-    assert "nothing to take over; not taken:" in describe(events[0].data)
+    assert "nothing to take over; not taken:" in describe_adoption(events[0].data)
 
 
 @settings(max_examples=150, deadline=None)

@@ -14,7 +14,7 @@ from holdfast.features.project.document import old_formats as formats
 from holdfast.features.project.document import schema
 from holdfast.features.project.document.text import dump_yaml
 from holdfast.features.project.document.v4 import project_document
-from holdfast.features.project.files import document_text, is_ours, sealed
+from holdfast.features.project.files import document_text, is_ours, seal_text
 from holdfast.features.project.state import Project
 from tests.factories import NOON
 
@@ -30,19 +30,19 @@ def test_the_seeds_functions_are_importable_and_do_as_it_says() -> None:
     v3 = seed("session_state_v3")
     found = api.read_state(io.StringIO((SEEDS / "session_state_v3.yaml").read_text()))
     assert found["SCHEMA_VERSION"] == "4.0.0"
-    assert found == api.migrate_v3_to_v4(formats._plain(v3))
+    assert found == api.migrate_v3_to_v4(formats._plain_value(v3))
     assert [t["description"] for t in found["TASKS"]["P1_urgent"]] == ["Validate uncommitted agents"]
-    assert found["TASKS"] == api.convert_next_actions_to_tasks(formats._plain(v3)["NEXT_ACTIONS"])
+    assert found["TASKS"] == api.convert_next_actions_to_tasks(formats._plain_value(v3)["NEXT_ACTIONS"])
     assert found["CURRENT_STATE"] == api.derive_state_from_v3(v3) == {"git": {"status": "unknown"}}
     assert found["STATE_HISTORY"] == seed("session_state_v3_as_v4")["STATE_HISTORY"]
-    assert schema.problems(found) == []
+    assert schema.schema_problems(found) == []
 
 
 @pytest.mark.parametrize("name", ["session_state_v4", "session_state_minimal"])
 def test_the_seeds_own_documents_are_valid_and_read_as_they_are(name: str) -> None:
     """S1-15, S1-17."""
-    assert schema.problems(formats._plain(seed(name))) == []
-    assert api.read_state(SEEDS / f"{name}.yaml") == formats._plain(seed(name))
+    assert schema.schema_problems(formats._plain_value(seed(name))) == []
+    assert api.read_state(SEEDS / f"{name}.yaml") == formats._plain_value(seed(name))
 
 
 def test_a_document_inside_a_markdown_fence() -> None:
@@ -68,7 +68,7 @@ def test_a_document_inside_a_markdown_fence() -> None:
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(change: dict[str, Any], where: str) -> None:
-    problems = schema.problems({**formats._plain(seed("session_state_v4")), **change})
+    problems = schema.schema_problems({**formats._plain_value(seed("session_state_v4")), **change})
     assert problems
     assert problems[0].startswith(where)
 
@@ -76,9 +76,9 @@ def test_what_is_wrong_is_said_with_its_place(change: dict[str, Any], where: str
 def test_required_fields_and_defaults() -> None:
     """S1-17: three are required, the rest has defaults."""
     least = {"SCHEMA_VERSION": "4.0.0", "PROJECT": "x", "CURRENT_STATE": {"git": {"status": "clean"}}}
-    assert schema.problems(least) == []
+    assert schema.schema_problems(least) == []
     for name in least:
-        assert schema.problems({k: v for k, v in least.items() if k != name})
+        assert schema.schema_problems({k: v for k, v in least.items() if k != name})
 
 
 @pytest.mark.parametrize(
@@ -140,12 +140,12 @@ def test_what_is_written_is_read_back_by_any_yaml_reader(value: dict[str, Any]) 
 
 def test_an_empty_project_is_a_valid_document() -> None:
     found = project_document(Project(project="/home/u/x"), NOON)
-    assert schema.problems(found) == []
+    assert schema.schema_problems(found) == []
     assert YAML(typ="safe").load(document_text(found)) == found
 
 
 def test_the_seal_knows_our_own_writing() -> None:
-    ours = sealed("a: 1\n")
+    ours = seal_text("a: 1\n")
     assert is_ours(ours)
     assert not is_ours(ours.replace(b"a: 1", b"a: 2"))
     assert not is_ours(b"a: 1\n")
@@ -200,7 +200,7 @@ def test_nothing_of_a_version_3_file_is_dropped() -> None:
     assert found["WORK_CONTEXT"] == {"current_phase": "Moving to the new parser"}
     history = [(line["timestamp"], line["summary"]) for line in found["STATE_HISTORY"]]
     assert history == [("2025-11-16T10:00:00Z", "The parser added"), ("2025-11-16T09:00:00Z", "The lexer fixed")]
-    assert schema.problems(found) == []
+    assert schema.schema_problems(found) == []
 
 
 def test_latin_1_is_read(tmp_path: Path) -> None:

@@ -29,25 +29,25 @@ def signals(
 
 
 def test_all_agree_and_nothing_else_is_known() -> None:
-    told = resolve.vote(signals("/home/u/engine", "git@h:me/engine.git", ("/home/u/engine/a.py",)))
+    told = resolve.vote_on_project(signals("/home/u/engine", "git@h:me/engine.git", ("/home/u/engine/a.py",)))
     assert (told.project, told.confidence, told.alternatives) == ("engine", 1.0, [])
 
 
 def test_a_little_doubt_is_kept_for_projects_that_are_known() -> None:
-    told = resolve.vote(signals("/home/u/.local/share/chezmoi"), KNOWN)
+    told = resolve.vote_on_project(signals("/home/u/.local/share/chezmoi"), KNOWN)
     assert (told.project, told.confidence) == ("dotfiles", 0.95)
     assert told.alternatives == [Signal(project="manga", confidence=0.05, reason="No recent manga-related activity")]
 
 
 def test_signals_that_disagree_are_alternatives_by_their_share() -> None:
-    told = resolve.vote(signals("/home/u/a", "https://h/me/b.git", ("/home/u/Books/Comics/1.md",)))
+    told = resolve.vote_on_project(signals("/home/u/a", "https://h/me/b.git", ("/home/u/Books/Comics/1.md",)))
     assert told.project == "a"
     assert told.confidence == pytest.approx(0.9 / 2.2, abs=0.01)
     assert [one.project for one in told.alternatives] == ["b", "manga"]
 
 
 def test_a_persons_word_wins_over_all_signals() -> None:
-    told = resolve.vote(signals("/home/u/a", "h:me/a.git", ("/home/u/a/x.py",), "b"))
+    told = resolve.vote_on_project(signals("/home/u/a", "h:me/a.git", ("/home/u/a/x.py",), "b"))
     assert (told.project, told.confidence) == ("b", 1.0)
     assert told.alternatives[0].project == "a"
 
@@ -98,7 +98,7 @@ def test_shares_never_exceed_the_whole(pwd: str | None, git: str | None, recent:
         kind: Signal(project=name or "", confidence=resolve.WEIGHTS[kind] if name else 0.0)
         for kind, name in (("pwd", pwd), ("git", git), ("recent_files", recent))
     }
-    told = resolve.vote(said, others)
+    told = resolve.vote_on_project(said, others)
     total = told.confidence + sum(one.confidence for one in told.alternatives)
     assert total <= 1.03, "up to rounding"
     assert all(told.confidence >= one.confidence for one in told.alternatives)

@@ -9,7 +9,7 @@ import pytest
 from holdfast.features.sessions.jobs import recovery
 from holdfast.features.sessions.jobs.recovery import MOST_FILES, Interrupts
 from holdfast.features.sessions.state.documents import Turn
-from holdfast.usage.model import milliseconds
+from holdfast.usage.model import parse_milliseconds
 from tests.features.sessions.jobs.test_read_usage import line, stamp
 from tests.features.sessions.story import House
 
@@ -89,4 +89,4 @@ def test_only_so_many_files_are_remembered(working: House, tmp_path: Path):
 
 
 def test_times_are_read_as_agents_write_them():
-    assert milliseconds("1970-01-01T00:00:01.500Z") == 1500
+    assert parse_milliseconds("1970-01-01T00:00:01.500Z") == 1500

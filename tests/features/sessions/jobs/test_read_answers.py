@@ -130,7 +130,7 @@ def test_the_last_answer_of_a_turn_that_went_on_stays(copilot: Copilot) -> None:
 )
 def test_nothing_is_read_where_nothing_is_missing(agent: str, data: dict[str, str]) -> None:
     event = Event(key="k", kind="turn.ended", at=1, agent=agent, data={"transcript": "/t", **data})
-    assert list(read_answers.wanted(event)) == []
+    assert list(read_answers.answer_jobs(event)) == []
 
 
 @pytest.mark.parametrize("path", ["/nowhere/events.jsonl", "a\0b"])

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from holdfast.core.event import Event
-from holdfast.core.replay import fold
+from holdfast.core.replay import fold_events
 from holdfast.features.sessions import FEATURE
 from holdfast.features.sessions.jobs.process_turns import UsagePositions, usage_events
 from holdfast.features.sessions.state.documents import SESSION
 from holdfast.usage.events import usage_record
 from holdfast.usage.model import total_of
-from holdfast.usage.scan import scan
+from holdfast.usage.scan import scan_usage
 from tests.factories import NOON
 from tests.features.sessions.story import House, Story
 from tests.usage.kit import EXPECTED, sample_home
@@ -49,7 +49,7 @@ TRANSCRIPTS = {
 
 def told_live(house: House, home: Path, agent: str) -> list[Event]:
     """As the job reads each of the sample's sessions, with what hooks tell of it."""
-    records = list(scan(home, [agent]))
+    records = list(scan_usage(home, [agent]))
     found: list[Event] = []
     for id_ in sorted({record.session for record in records}):
         transcript = (
@@ -59,7 +59,7 @@ def told_live(house: House, home: Path, agent: str) -> list[Event]:
         for lane in {record.lane for record in records if record.session == id_ and record.lane}:
             own = next(iter(home.glob(f".codex/sessions/**/rollout-*{lane}.jsonl")), "")
             story.tell("subagent.ended", session=id_, lane=lane, lane_transcript=str(own))
-        session = fold(FEATURE, story.events)[SESSION.ref(id_)]
+        session = fold_events(FEATURE, story.events)[SESSION.ref(id_)]
         session.agent = agent
         found += usage_events(session, house.reader, UsagePositions(), home)
     return found
@@ -71,7 +71,7 @@ def test_what_is_read_live_is_what_the_model_said(house: House, tmp_path: Path, 
     events = told_live(house, home, agent)
     records = [record for event in events if (record := usage_record(event))]
     assert total_of([record.spent for record in records]) == EXPECTED[agent]
-    assert {event.key for event in events} == {record.key for record in scan(home, [agent])}
+    assert {event.key for event in events} == {record.key for record in scan_usage(home, [agent])}
 
 
 def test_droid_subagents_are_sessions_of_their_own(house: House, tmp_path: Path) -> None:
@@ -79,7 +79,9 @@ def test_droid_subagents_are_sessions_of_their_own(house: House, tmp_path: Path)
     files = sorted(home.glob(".factory/sessions/**/*.jsonl"))
     spent = []
     for path in files:
-        session = fold(FEATURE, Story().start(session=path.stem, transcript=str(path)).events)[SESSION.ref(path.stem)]
+        session = fold_events(FEATURE, Story().start(session=path.stem, transcript=str(path)).events)[
+            SESSION.ref(path.stem)
+        ]
         session.agent = "droid"
         events = list(usage_events(session, house.reader, UsagePositions(), home))
         assert all(event.session == path.stem and not event.data.lane for event in events)
@@ -88,7 +90,7 @@ def test_droid_subagents_are_sessions_of_their_own(house: House, tmp_path: Path)
 
 
 def test_a_session_id_names_no_file_elsewhere(house: House, tmp_path: Path) -> None:
-    session = fold(FEATURE, Story().start(session="../../x").events)[SESSION.ref("../../x")]
+    session = fold_events(FEATURE, Story().start(session="../../x").events)[SESSION.ref("../../x")]
     for agent in ("kimi", "continue", "auggie", "gemini"):
         session.agent, session.transcript = agent, ""
         assert list(usage_events(session, house.reader, UsagePositions(), tmp_path)) == []

@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.core.kinds.session_events import SessionSummarised
-from holdfast.core.replay import fold
+from holdfast.core.replay import fold_events
 from holdfast.features.sessions import FEATURE
 from holdfast.features.sessions.figures import build_figures
 from holdfast.features.sessions.jobs.summarise import summarise_events
@@ -13,7 +13,7 @@ from tests.features.sessions.story import House, Story
 
 
 def summary_of(story: Story) -> SessionSummarised:
-    session = fold(FEATURE, story.events)[SESSION.ref("s-1")]
+    session = fold_events(FEATURE, story.events)[SESSION.ref("s-1")]
     return summarise_events(story.events, build_figures(session, Spending(), story.now))
 
 

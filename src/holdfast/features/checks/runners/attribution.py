@@ -140,7 +140,7 @@ def attribute_reports(candidates: list[Candidate], analysis: Analysis, output: O
 # ── how output is shown ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _form(pieces: list[Piece]) -> str:
+def _best_form(pieces: list[Piece]) -> str:
     """The best form in which any of the pieces is shown."""
     forms = {_piece_form(piece) for piece in pieces}
     return next(form for form in _ORDER if form in forms or form == "hidden")
@@ -158,8 +158,8 @@ def _usual_form(candidate: Candidate) -> str:
     pieces = list(candidate.command.visible)
     if candidate.match:
         on_stderr = candidate.match.runner.stream == "stderr"
-        return _form([piece for piece in pieces if piece.stderr == on_stderr])
-    return _form(pieces)
+        return _best_form([piece for piece in pieces if piece.stderr == on_stderr])
+    return _best_form(pieces)
 
 
 def _report_form(candidate: Candidate, report: Report, output: Output) -> str:
@@ -167,12 +167,12 @@ def _report_form(candidate: Candidate, report: Report, output: Output) -> str:
     pieces = candidate.command.visible
     stdout, stderr = [p for p in pieces if not p.stderr], [p for p in pieces if p.stderr]
     if report.stream == "stderr":
-        return _form(stderr)
+        return _best_form(stderr)
     if output.merged and stderr and (not candidate.match or candidate.match.runner.stream == "stderr") and not stdout:
-        return _form(stderr)
+        return _best_form(stderr)
     if output.merged and candidate.match and candidate.match.runner.stream == "stderr":
-        return _form(stderr or stdout)
-    return _form(stdout)
+        return _best_form(stderr or stdout)
+    return _best_form(stdout)
 
 
 def _loud_commands(candidates: list[Candidate], analysis: Analysis) -> list[int]:
@@ -191,7 +191,7 @@ def _loud_commands(candidates: list[Candidate], analysis: Analysis) -> list[int]
     ]
 
 
-def _position(analysis: Analysis, index: int, last: bool) -> int:
+def _output_position(analysis: Analysis, index: int, last: bool) -> int:
     positions = [n for n, piece in enumerate(analysis.terminal) if piece.invocation == index]
     return (positions[-1] if last else positions[0]) if positions else -1
 
@@ -222,15 +222,17 @@ def _attribute_runner(
     contradicted = bool(whole) and len(reports) > len(whole)
     if runner.sums and whole and len(group) == 1:
         whole = [sum_reports(whole, runner)]
-    distrust = "failures are shown beside the summary" if contradicted else _distrust(runner, literal, loud, entries)
+    distrust = (
+        "failures are shown beside the summary" if contradicted else _distrust_reason(runner, literal, loud, entries)
+    )
     _hand_out(group, whole)
     for candidate in group:
         candidate.crowded = candidate.crowded or bool(distrust)
-        candidate.distrust = distrust or _filtered(candidate, runner, output)
-        candidate.signs = _signs(candidate, reports, loud, analysis)
+        candidate.distrust = distrust or _filter_reason(candidate, runner, output)
+        candidate.signs = _failure_signs(candidate, reports, loud, analysis)
 
 
-def _distrust(runner: Runner, literal: str, loud: list[int], entries: bool) -> str:
+def _distrust_reason(runner: Runner, literal: str, loud: list[int], entries: bool) -> str:
     if literal and (_UNKNOWN_LINE.search(literal) or runner.read(literal)):
         return "the command itself prints a text like the summary"
     if loud:
@@ -238,7 +240,7 @@ def _distrust(runner: Runner, literal: str, loud: list[int], entries: bool) -> s
     return "several things in the command print summaries" if entries else ""
 
 
-def _filtered(candidate: Candidate, runner: Runner, output: Output) -> str:
+def _filter_reason(candidate: Candidate, runner: Runner, output: Output) -> str:
     forms = {_report_form(candidate, report, output) for report in candidate.reports} or {candidate.shown}
     if "rewritten" in forms:
         return "the output was rewritten before it was shown"
@@ -268,14 +270,14 @@ def _hand_out(group: list[Candidate], reports: list[Report]) -> None:
             candidate.reports = [report]
 
 
-def _signs(candidate: Candidate, reports: list[Report], loud: list[int], analysis: Analysis) -> list[Report]:
+def _failure_signs(candidate: Candidate, reports: list[Report], loud: list[int], analysis: Analysis) -> list[Report]:
     """A failure that is shown before anything else could have printed one is a failure of this run."""
     if not reports:
         return []
     index = candidate.command.invocation.index
-    mine = _position(analysis, index, last=False)
-    before = [one for one in loud if _position(analysis, one, last=False) < mine]
-    after = [one for one in loud if _position(analysis, one, last=True) > mine]
+    mine = _output_position(analysis, index, last=False)
+    before = [one for one in loud if _output_position(analysis, one, last=False) < mine]
+    after = [one for one in loud if _output_position(analysis, one, last=True) > mine]
     if before and after:
         return []
     partial = [report for report in reports if report.partial]

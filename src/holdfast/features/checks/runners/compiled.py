@@ -3,7 +3,7 @@
 import re
 
 from holdfast.core.checks import Verdict
-from holdfast.features.checks.runners.spec import Report, Runner, count, flags
+from holdfast.features.checks.runners.spec import Report, Runner, flag_set, group_number
 
 _GO_OK = re.compile(r"^ok\s+\S+\s+(?:\(cached\)|[\d.]+s)(.*)$", re.MULTILINE)
 _GO_PASS = re.compile(r"^\s*--- PASS: ", re.MULTILINE)
@@ -76,7 +76,7 @@ def read_nextest(text: str) -> list[Report]:
             Report(
                 passed=int(match[2]),
                 failed=bad,
-                skipped=count(re.search(r"(\d+) skipped", match[3])),
+                skipped=group_number(re.search(r"(\d+) skipped", match[3])),
                 position=match.start(),
             )
         )
@@ -102,7 +102,7 @@ def read_maven(text: str) -> list[Report]:
 
 def read_gradle(text: str) -> list[Report]:
     if match := _GRADLE_COUNT.search(text):
-        total, failed, skipped = int(match[1]), count(match, 2), count(match, 3)
+        total, failed, skipped = int(match[1]), group_number(match, 2), group_number(match, 3)
         return [Report(passed=total - failed - skipped, failed=failed, skipped=skipped, position=match.start())]
     tasks = list(_GRADLE_TASK.finditer(text))
     if not tasks:
@@ -147,7 +147,7 @@ def read_meson(text: str) -> list[Report]:
 def read_gotestsum(text: str) -> list[Report]:
     found = []
     for match in _GOTESTSUM.finditer(text):
-        total, skipped, failed = int(match[1]), count(match, 2), count(match, 3) + count(match, 4)
+        total, skipped, failed = int(match[1]), group_number(match, 2), group_number(match, 3) + group_number(match, 4)
         nothing = "" if total else "no tests to run"
         found.append(
             Report(
@@ -165,11 +165,11 @@ _ANY_FAILURE = {0: Verdict.PASSED, 1: Verdict.FAILED}
 GO = Runner(
     name="go test",
     programs=("go test",),
-    runs_nothing=flags("-list -c -n -h -help --help -vet-only"),
-    takes_value=flags("-run -count -timeout -coverprofile -covermode -coverpkg -tags -p -parallel -bench -cpu -ldflags -o -list -skip -exec -mod -shuffle"),
-    selects=flags("-run -skip -short -bench"),
-    hollow=flags("-exec -toolexec"),
-    hollow_with=(flags("-bench -fuzz"), flags("-run -skip")),
+    runs_nothing=flag_set("-list -c -n -h -help --help -vet-only"),
+    takes_value=flag_set("-run -count -timeout -coverprofile -covermode -coverpkg -tags -p -parallel -bench -cpu -ldflags -o -list -skip -exec -mod -shuffle"),
+    selects=flag_set("-run -skip -short -bench"),
+    hollow=flag_set("-exec -toolexec"),
+    hollow_with=(flag_set("-bench -fuzz"), flag_set("-run -skip")),
     whole_operands=re.compile(r"^(?:\./\.\.\.|\.\.\.|\.|all)$"),
     codes={0: Verdict.PASSED, 1: Verdict.FAILED, 2: Verdict.DID_NOT_RUN},
     empty_succeeds=True,
@@ -179,9 +179,9 @@ GO = Runner(
 CARGO = Runner(
     name="cargo test",
     programs=("cargo test", "cargo t", "cargo llvm-cov test", "cargo llvm-cov", "cargo tarpaulin", "cargo careful test", "cargo hack test"),
-    runs_nothing=flags("--no-run --help -h --list --version"),
-    takes_value=flags("-p --package --test --bin --example --bench --features -F --target --manifest-path --profile -j --jobs --exclude --test-threads --skip --target-dir --color"),
-    selects=flags("-p --package --test --bin --lib --doc --bins --example --exclude --skip --ignored --exact --bench"),
+    runs_nothing=flag_set("--no-run --help -h --list --version"),
+    takes_value=flag_set("-p --package --test --bin --example --bench --features -F --target --manifest-path --profile -j --jobs --exclude --test-threads --skip --target-dir --color"),
+    selects=flag_set("-p --package --test --bin --lib --doc --bins --example --exclude --skip --ignored --exact --bench"),
     codes={0: Verdict.PASSED, 101: Verdict.FAILED, 1: Verdict.DID_NOT_RUN},
     empty_succeeds=True,
     read=read_cargo,
@@ -190,9 +190,9 @@ CARGO = Runner(
 NEXTEST = Runner(
     name="nextest",
     programs=("cargo nextest run", "cargo nextest r", "cargo-nextest nextest run", "cargo llvm-cov nextest"),
-    runs_nothing=flags("--no-run --help -h --version"),
-    selects=flags("-p --package --test -E --filterset --lib --bin --partition"),
-    takes_value=flags("-p --package --test -E --filterset --partition --profile -P --features --retries -j"),
+    runs_nothing=flag_set("--no-run --help -h --version"),
+    selects=flag_set("-p --package --test -E --filterset --lib --bin --partition"),
+    takes_value=flag_set("-p --package --test -E --filterset --partition --profile -P --features --retries -j"),
     codes={0: Verdict.PASSED, 100: Verdict.FAILED, 4: Verdict.DID_NOT_RUN, 101: Verdict.DID_NOT_RUN},
     read=read_nextest,
     stream="stderr",
@@ -200,20 +200,22 @@ NEXTEST = Runner(
 MAVEN = Runner(
     name="maven",
     programs=("mvn", "mvnw", "mvnd"),
-    runs_nothing=flags("--version -v --help -h -DskipTests -Dmaven.test.skip=true -DskipTests=true -Dmaven.test.skip"),
-    takes_value=flags("-pl --projects -P -f --file -s --settings -T -rf"),
-    selects=flags("-pl --projects -Dtest -rf"),
+    runs_nothing=flag_set(
+        "--version -v --help -h -DskipTests -Dmaven.test.skip=true -DskipTests=true -Dmaven.test.skip"
+    ),
+    takes_value=flag_set("-pl --projects -P -f --file -s --settings -T -rf"),
+    selects=flag_set("-pl --projects -Dtest -rf"),
     whole_operands=re.compile(r"^(?:clean|test|verify|install|package|integration-test|surefire:test|site|deploy)$"),
-    requires=flags("test verify install package integration-test surefire:test deploy"),
+    requires=flag_set("test verify install package integration-test surefire:test deploy"),
     empty_succeeds=True,
     read=read_maven,
 )
 GRADLE = Runner(
     name="gradle",
     programs=("gradle", "gradlew"),
-    runs_nothing=flags("--version -v --help -h --dry-run -m --test-dry-run tasks help projects"),
-    takes_value=flags("--tests -p --project-dir -x --exclude-task -b --build-file"),
-    selects=flags("--tests"),
+    runs_nothing=flag_set("--version -v --help -h --dry-run -m --test-dry-run tasks help projects"),
+    takes_value=flag_set("--tests -p --project-dir -x --exclude-task -b --build-file"),
+    selects=flag_set("--tests"),
     whole_operands=re.compile(r"^(?::?clean|:?cleanTest|:?test|:?check|:?build)$"),
     requires_pattern=re.compile(r"^:?(?:[\w.-]+:)*(?:test|check|build|[a-z]\w*Tests?|test[A-Z]\w*)$"),
     not_required=re.compile(r"(?:^|:)(?:compile|process|clean|assemble|lint)\w*$|Classes$|(?:^|:)testFixtures"),
@@ -223,9 +225,9 @@ GRADLE = Runner(
 DOTNET = Runner(
     name="dotnet",
     programs=("dotnet test", "dotnet vstest"),
-    runs_nothing=flags("--list-tests -t --help -h -?"),
-    takes_value=flags("--filter -c --configuration -f --framework --logger -l -s --settings -r --results-directory -v --verbosity"),
-    selects=flags("--filter"),
+    runs_nothing=flag_set("--list-tests -t --help -h -?"),
+    takes_value=flag_set("--filter -c --configuration -f --framework --logger -l -s --settings -r --results-directory -v --verbosity"),
+    selects=flag_set("--filter"),
     whole_operands=re.compile(r"^.*\.(?:sln|slnx)$|^\.$"),
     empty_succeeds=True,
     read=read_dotnet,
@@ -234,9 +236,11 @@ DOTNET = Runner(
 CTEST = Runner(
     name="ctest",
     programs=("ctest",),
-    runs_nothing=flags("-N --show-only --print-labels --help --version -H"),
-    takes_value=flags("-j --parallel -R -E -L -LE --test-dir -C --build-config -I --timeout --output-junit --preset"),
-    selects=flags("-R -E -L -LE -I --rerun-failed --tests-regex --label-regex --exclude-regex"),
+    runs_nothing=flag_set("-N --show-only --print-labels --help --version -H"),
+    takes_value=flag_set(
+        "-j --parallel -R -E -L -LE --test-dir -C --build-config -I --timeout --output-junit --preset"
+    ),
+    selects=flag_set("-R -E -L -LE -I --rerun-failed --tests-regex --label-regex --exclude-regex"),
     codes={0: Verdict.PASSED, 8: Verdict.FAILED},
     empty_succeeds=True,
     read=read_ctest,
@@ -244,9 +248,9 @@ CTEST = Runner(
 BUILT_TESTS = Runner(
     name="ctest",
     programs=("cmake --build", "ninja"),
-    requires=flags("test check"),
-    takes_value=flags("-C -j -t --target --build --config -f -l -k"),
-    runs_nothing=flags("-n -t --version --help"),
+    requires=flag_set("test check"),
+    takes_value=flag_set("-C -j -t --target --build --config -f -l -k"),
+    runs_nothing=flag_set("-n -t --version --help"),
     empty_succeeds=True,
     read=read_ctest,
 )
@@ -254,18 +258,18 @@ BUILT_TESTS = Runner(
 MESON = Runner(
     name="meson",
     programs=("meson test",),
-    runs_nothing=flags("--list --help -h"),
-    takes_value=flags("-C --suite --no-suite -t --timeout-multiplier --num-processes -j --repeat --logbase --setup"),
-    selects=flags("--suite --no-suite"),
+    runs_nothing=flag_set("--list --help -h"),
+    takes_value=flag_set("-C --suite --no-suite -t --timeout-multiplier --num-processes -j --repeat --logbase --setup"),
+    selects=flag_set("--suite --no-suite"),
     empty_succeeds=True,
     read=read_meson,
 )
 GOTESTSUM = Runner(
     name="gotestsum",
     programs=("gotestsum",),
-    runs_nothing=flags("--help -h --version"),
-    takes_value=flags("--format -f --junitfile --jsonfile --packages --rerun-fails-max-failures --post-run-command"),
-    selects=flags("-run -short"),
+    runs_nothing=flag_set("--help -h --version"),
+    takes_value=flag_set("--format -f --junitfile --jsonfile --packages --rerun-fails-max-failures --post-run-command"),
+    selects=flag_set("-run -short"),
     whole_operands=re.compile(r"^(?:--|\./\.\.\.)$"),
     empty_succeeds=True,
     read=read_gotestsum,

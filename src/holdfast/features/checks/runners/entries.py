@@ -93,7 +93,7 @@ def recognise_entry(command: ShellCommand) -> Entry | None:
     words = command.words
     name = words[0].rpartition("/")[2]
     if name in ("make", "gmake"):
-        return _make(words, command.invocation.environment)
+        return _make_entry(words, command.invocation.environment)
     if name in _PACKAGE_MANAGERS:
         return _package_script(name, words)
     if name in (
@@ -112,9 +112,9 @@ def recognise_entry(command: ShellCommand) -> Entry | None:
         "bazel",
         "bazelisk",
     ):
-        return _task(name, words)
+        return _task_entry(name, words)
     if name == "deno" and words[1:2] == ["task"]:
-        return _task(name, [name, *words[2:]]) if len(words) > 2 else None
+        return _task_entry(name, [name, *words[2:]]) if len(words) > 2 else None
     if name in ("pre-commit", "prek"):
         return Entry(name, CheckKind.TEST, target=" ".join(words[2:]))
     if name == "rye" and words[1:2] == ["test"]:
@@ -134,7 +134,7 @@ def recognise_entry(command: ShellCommand) -> Entry | None:
         "deno",
         "bun",
     ):
-        return _driver(words, command.invocation.stdin)
+        return _driver_entry(words, command.invocation.stdin)
     if "/" in words[0] and kind_of(name.partition(".")[0]):
         kind = kind_of(name.partition(".")[0])
         return Entry(name, kind, target=words[0], nothing=_asks_version(words), script=True)
@@ -160,7 +160,7 @@ def _asks_version(words: list[str]) -> str:
     return f"{words[1]} runs no check" if len(words) == 2 and words[1] in ("--version", "--help", "-h") else ""
 
 
-def _make(words: list[str], environment: dict[str, str]) -> Entry:
+def _make_entry(words: list[str], environment: dict[str, str]) -> Entry:
     targets, directory, nothing, at = [], "", "", 1
     while at < len(words):
         word = words[at]
@@ -240,12 +240,16 @@ def _package_entry(name: str, rest: list[str], directory: str, several: bool) ->
     return Entry(name, kind_of(script), directory, nothing, script, several=several)
 
 
-def _task(name: str, words: list[str]) -> Entry | None:
+def _task_entry(name: str, words: list[str]) -> Entry | None:
     lists = _JUST_NOTHING if name == "just" else _TASK_NOTHING
     nothing = next(
         (f"{word} runs no recipe" for word in words[1:] if word in lists or word in ("--version", "--help")), ""
     )
-    targets = _targets(words[1:]) if name not in ("nx", "lerna") else [*_flag_values(words), *_targets(words[1:])]
+    targets = (
+        _recipe_targets(words[1:])
+        if name not in ("nx", "lerna")
+        else [*_flag_values(words), *_recipe_targets(words[1:])]
+    )
     several = name in ("turbo", "nx", "lerna", "moon")
     kind = main_kind(targets) if targets else CheckKind.TEST
     return Entry(name, kind, nothing=nothing, target=targets[0] if targets else "default", several=several)
@@ -257,7 +261,7 @@ _TASK_VALUES = frozenset(
 )
 
 
-def _targets(words: list[str]) -> list[str]:
+def _recipe_targets(words: list[str]) -> list[str]:
     """The recipes that are named, without flags, their values and variables."""
     targets: list[str] = []
     skip = False
@@ -317,7 +321,7 @@ def _session_tool(words: list[str]) -> Entry | None:
     return Entry(name, kind or CheckKind.TEST, "", nothing, target)
 
 
-def _driver(words: list[str], stdin: Pieces | None) -> Entry | None:
+def _driver_entry(words: list[str], stdin: Pieces | None) -> Entry | None:
     """A program text that starts tests, or a script whose name says so."""
     code = ""
     for flag in ("-c", "-e", "--eval"):
@@ -374,28 +378,28 @@ class RepositoryFiles:
 def read_recipe(name: str, target: str, folder: str, read: ReadFile) -> str:
     """The shell text that an entry point runs; empty when it cannot be found."""
     if name in ("make", "gmake"):
-        return _indented(_first(folder, ("GNUmakefile", "makefile", "Makefile"), read), target)
+        return _indented_recipe(_first_text(folder, ("GNUmakefile", "makefile", "Makefile"), read), target)
     if name == "just":
-        return _indented(_first(folder, ("justfile", "Justfile", ".justfile"), read), target)
+        return _indented_recipe(_first_text(folder, ("justfile", "Justfile", ".justfile"), read), target)
     if name in ("npm", "pnpm", "yarn", "bun"):
-        return _read_package_script(_first(folder, ("package.json",), read), target)
+        return _read_package_script(_first_text(folder, ("package.json",), read), target)
     if name == "tox":
-        match = _INI_COMMANDS.search(_first(folder, ("tox.ini",), read))
+        match = _INI_COMMANDS.search(_first_text(folder, ("tox.ini",), read))
         return match[1] if match else ""
     if "/" in target or target.endswith((".sh", ".bash", ".py")):
-        return read(_under(folder, target)) or ""
+        return read(_path_under(folder, target)) or ""
     return ""
 
 
-def _under(folder: str, name: str) -> str:
+def _path_under(folder: str, name: str) -> str:
     return name if folder == "." else f"{folder}/{name}"
 
 
-def _first(folder: str, names: tuple[str, ...], read: ReadFile) -> str:
-    return next((text for name in names if (text := read(_under(folder, name)))), "")
+def _first_text(folder: str, names: tuple[str, ...], read: ReadFile) -> str:
+    return next((text for name in names if (text := read(_path_under(folder, name)))), "")
 
 
-def _indented(text: str, target: str) -> str:
+def _indented_recipe(text: str, target: str) -> str:
     """The indented lines below `target:` with the variables of the file put in."""
     target_name = target.split()[0] if target else ""
     lines: list[str] = []

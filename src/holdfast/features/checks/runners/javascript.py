@@ -3,7 +3,7 @@
 import re
 
 from holdfast.core.checks import Verdict
-from holdfast.features.checks.runners.spec import Report, Runner, count, flags, numbers
+from holdfast.features.checks.runners.spec import Report, Runner, flag_set, group_number, sum_counts
 
 _JEST = re.compile(r"^Tests: +((?:\d+ \w+, )*\d+ total)\s*$", re.MULTILINE)
 _JEST_SUITES = re.compile(r"^Test Suites: +(\d+) failed", re.MULTILINE)
@@ -44,7 +44,7 @@ _TAPE = re.compile(r"^# tests +(\d+)\s*\n# pass +(\d+)\s*$(?:\n# fail +(\d+)\s*$
 
 def read_tape(text: str) -> list[Report]:
     """TAP with counts at its end; what failed stands there only where something did."""
-    return [Report(passed=int(m[2]), failed=count(m, 3), position=m.start()) for m in _TAPE.finditer(text)]
+    return [Report(passed=int(m[2]), failed=group_number(m, 3), position=m.start()) for m in _TAPE.finditer(text)]
 
 
 def read_jest(text: str) -> list[Report]:
@@ -58,10 +58,10 @@ def read_jest(text: str) -> list[Report]:
 
 
 def _jest_report(match: re.Match[str], text: str) -> Report:
-    failed = numbers(match[1], ["failed"])
-    broken = count(_JEST_SUITES.search(text))
-    passed = numbers(match[1], ["passed"])
-    skipped = numbers(match[1], ["skipped", "todo"])
+    failed = sum_counts(match[1], ["failed"])
+    broken = group_number(_JEST_SUITES.search(text))
+    passed = sum_counts(match[1], ["passed"])
+    skipped = sum_counts(match[1], ["skipped", "todo"])
     if broken and not failed:
         if not passed:
             return Report(nothing="a test file could not be run", broken=True, skipped=skipped, position=match.start())
@@ -73,15 +73,15 @@ def read_vitest(text: str) -> list[Report]:
     reports: list[Report] = []
     for match in _VITEST.finditer(text):
         body = match[1] or ""
-        failed, passed = numbers(body, ["failed"]), numbers(body, ["passed"])
-        broken = count(_VITEST_FILES.search(text))
+        failed, passed = sum_counts(body, ["failed"]), sum_counts(body, ["passed"])
+        broken = group_number(_VITEST_FILES.search(text))
         nothing = "no tests were run" if not passed and not failed else ""
         failed = broken if broken and not failed and passed else failed
         reports.append(
             Report(
                 passed=passed,
                 failed=failed,
-                skipped=numbers(body, ["skipped", "todo"]),
+                skipped=sum_counts(body, ["skipped", "todo"]),
                 nothing=nothing,
                 position=match.start(),
             )
@@ -97,8 +97,8 @@ def read_mocha(text: str) -> list[Report]:
     return [
         Report(
             passed=int(match[1]),
-            failed=count(_MOCHA_FAILED.search(text, match.end(), end)),
-            skipped=count(_MOCHA_PENDING.search(text, match.end(), end)),
+            failed=group_number(_MOCHA_FAILED.search(text, match.end(), end)),
+            skipped=group_number(_MOCHA_PENDING.search(text, match.end(), end)),
             nothing="" if int(match[1]) or _MOCHA_FAILED.search(text, match.end(), end) else "no test was run",
             position=match.start(),
         )
@@ -114,13 +114,20 @@ def read_node(text: str) -> list[Report]:
         parts = {name: pattern.search(text, match.end(), end) for name, pattern in _NODE_PART.items()}
         if parts["pass"] is None or parts["fail"] is None:
             continue
-        failed = count(parts["fail"]) + count(parts["cancelled"])
-        broken = len(_NODE_BROKEN_FILE.findall(text, 0, match.start())) if failed and not count(parts["pass"]) else 0
+        failed = group_number(parts["fail"]) + group_number(parts["cancelled"])
+        broken = (
+            len(_NODE_BROKEN_FILE.findall(text, 0, match.start())) if failed and not group_number(parts["pass"]) else 0
+        )
         if broken and broken >= failed:
             reports.append(Report(nothing="the test files could not be run", broken=True, position=match.start()))
             continue
         reports.append(
-            Report(passed=count(parts["pass"]), failed=failed, skipped=count(parts["skipped"]), position=match.start())
+            Report(
+                passed=group_number(parts["pass"]),
+                failed=failed,
+                skipped=group_number(parts["skipped"]),
+                position=match.start(),
+            )
         )
     if not reports and (sign := _NODE_FAILURE.search(text)):
         return [Report(failed=1, position=sign.start(), partial=True)]
@@ -132,7 +139,7 @@ def read_bun(text: str) -> list[Report]:
     if ran is None or passed is None:
         sign = _BUN_FAILURE.search(text)  # With `--bail` it ends without its counts.
         return [Report(failed=1, position=sign.start(), partial=True)] if sign else []
-    return [Report(passed=count(passed), failed=count(_BUN_FAILED.search(text)), position=ran.start())]
+    return [Report(passed=group_number(passed), failed=group_number(_BUN_FAILED.search(text)), position=ran.start())]
 
 
 def read_deno(text: str) -> list[Report]:
@@ -145,7 +152,12 @@ def read_playwright(text: str) -> list[Report]:
         return []
     at = (passed or failed).start()  # type: ignore[union-attr]
     return [
-        Report(passed=count(passed), failed=count(failed), skipped=count(_PLAYWRIGHT_SKIPPED.search(text)), position=at)
+        Report(
+            passed=group_number(passed),
+            failed=group_number(failed),
+            skipped=group_number(_PLAYWRIGHT_SKIPPED.search(text)),
+            position=at,
+        )
     ]
 
 
@@ -162,8 +174,8 @@ def read_ava(text: str) -> list[Report]:
         return read_tape(text)
     return [
         Report(
-            passed=sum(count(m, 1) for m in matches),
-            failed=sum(count(m, 2) for m in matches),
+            passed=sum(group_number(m, 1) for m in matches),
+            failed=sum(group_number(m, 2) for m in matches),
             position=matches[0].start(),
         )
     ]
@@ -172,35 +184,37 @@ def read_ava(text: str) -> list[Report]:
 JEST = Runner(
     name="jest",
     programs=("jest",),
-    runs_nothing=flags("--version -v --help -h --showConfig --listTests --init --clearCache"),
-    takes_value=flags("-c --config -t --testNamePattern --maxWorkers -w --reporters --coverageDirectory --rootDir --selectProjects --shard --testTimeout --env --roots"),
-    selects=flags("-t --testNamePattern -o --onlyChanged --changedSince --lastCommit -f --onlyFailures --testPathPattern --testPathPatterns --findRelatedTests --selectProjects --shard --testPathIgnorePatterns"),
+    runs_nothing=flag_set("--version -v --help -h --showConfig --listTests --init --clearCache"),
+    takes_value=flag_set("-c --config -t --testNamePattern --maxWorkers -w --reporters --coverageDirectory --rootDir --selectProjects --shard --testTimeout --env --roots"),
+    selects=flag_set("-t --testNamePattern -o --onlyChanged --changedSince --lastCommit -f --onlyFailures --testPathPattern --testPathPatterns --findRelatedTests --selectProjects --shard --testPathIgnorePatterns"),
     whole_operands=re.compile(r"^\.?/?$"),
-    lenient=flags("--passWithNoTests -o --onlyChanged --changedSince --lastCommit --findRelatedTests -f --onlyFailures"),
+    lenient=flag_set("--passWithNoTests -o --onlyChanged --changedSince --lastCommit --findRelatedTests -f --onlyFailures"),
     read=read_jest,
     stream="stderr",
-    watches=flags("--watch --watchAll"),
+    watches=flag_set("--watch --watchAll"),
 )  # fmt: skip
 VITEST = Runner(
     name="vitest",
     programs=("vitest",),
-    runs_nothing=flags("--version -v --help -h --mergeReports"),
-    nothing_operands=flags("list init"),
-    takes_value=flags("-c --config -t --testNamePattern --reporter --outputFile -r --root --dir --pool --shard --project --environment --bail"),
-    selects=flags("-t --testNamePattern --changed --shard --project --exclude"),
+    runs_nothing=flag_set("--version -v --help -h --mergeReports"),
+    nothing_operands=flag_set("list init"),
+    takes_value=flag_set("-c --config -t --testNamePattern --reporter --outputFile -r --root --dir --pool --shard --project --environment --bail"),
+    selects=flag_set("-t --testNamePattern --changed --shard --project --exclude"),
     whole_operands=re.compile(r"^(?:run|watch|dev|\.)$"),
-    lenient=flags("--passWithNoTests --changed --dangerouslyIgnoreUnhandledErrors"),
+    lenient=flag_set("--passWithNoTests --changed --dangerouslyIgnoreUnhandledErrors"),
     read=read_vitest,
-    watches=flags("--watch -w"),
+    watches=flag_set("--watch -w"),
 )  # fmt: skip
 MOCHA = Runner(
     name="mocha",
     programs=("mocha", "_mocha"),
-    runs_nothing=flags("--version -V --help -h --dry-run --list-files --list-reporters --list-interfaces --list-uis"),
-    takes_value=flags(
+    runs_nothing=flag_set(
+        "--version -V --help -h --dry-run --list-files --list-reporters --list-interfaces --list-uis"
+    ),
+    takes_value=flag_set(
         "-r --require -g --grep -f --fgrep -R --reporter -t --timeout -u --ui --config --spec --ignore -n"
     ),
-    selects=flags("-g --grep -f --fgrep"),
+    selects=flag_set("-g --grep -f --fgrep"),
     codes={0: Verdict.PASSED, **dict.fromkeys(range(1, 100), Verdict.FAILED)},
     empty_succeeds=True,
     read=read_mocha,
@@ -208,59 +222,65 @@ MOCHA = Runner(
 NODE = Runner(
     name="node",
     programs=("node --test",),
-    runs_nothing=flags("--version -v --help -h --check -c"),
-    takes_value=flags("--import --require -r --test-name-pattern --test-reporter --test-reporter-destination --loader"),
-    selects=flags("--test-name-pattern --test-only --test-skip-pattern --test-shard"),
+    runs_nothing=flag_set("--version -v --help -h --check -c"),
+    takes_value=flag_set(
+        "--import --require -r --test-name-pattern --test-reporter --test-reporter-destination --loader"
+    ),
+    selects=flag_set("--test-name-pattern --test-only --test-skip-pattern --test-shard"),
     empty_succeeds=True,
     read=read_node,
-    watches=flags("--watch"),
+    watches=flag_set("--watch"),
 )
 BUN = Runner(
     name="bun",
     programs=("bun test",),
-    runs_nothing=flags("--help -h --version"),
-    takes_value=flags("-t --test-name-pattern --timeout --preload --bail"),
-    selects=flags("-t --test-name-pattern --only"),
+    runs_nothing=flag_set("--help -h --version"),
+    takes_value=flag_set("-t --test-name-pattern --timeout --preload --bail"),
+    selects=flag_set("-t --test-name-pattern --only"),
     read=read_bun,
     stream="stderr",
-    watches=flags("--watch"),
+    watches=flag_set("--watch"),
 )
 DENO = Runner(
     name="deno",
     programs=("deno test",),
-    runs_nothing=flags("--help -h --no-run"),
-    selects=flags("--filter"),
-    takes_value=flags("--filter --config -c --coverage"),
+    runs_nothing=flag_set("--help -h --no-run"),
+    selects=flag_set("--filter"),
+    takes_value=flag_set("--filter --config -c --coverage"),
     read=read_deno,
-    watches=flags("--watch"),
+    watches=flag_set("--watch"),
 )
 PLAYWRIGHT = Runner(
     name="playwright",
     programs=("playwright test",),
-    runs_nothing=flags("--help -h --list --version --ui"),
-    takes_value=flags("-g --grep --project -c --config --reporter -j --workers --retries --shard"),
-    selects=flags("-g --grep --project --shard --last-failed --only-changed --grep-invert"),
-    lenient=flags("--pass-with-no-tests --last-failed --only-changed"),
+    runs_nothing=flag_set("--help -h --list --version --ui"),
+    takes_value=flag_set("-g --grep --project -c --config --reporter -j --workers --retries --shard"),
+    selects=flag_set("-g --grep --project --shard --last-failed --only-changed --grep-invert"),
+    lenient=flag_set("--pass-with-no-tests --last-failed --only-changed"),
     read=read_playwright,
 )
 CYPRESS = Runner(
     name="cypress",
     programs=("cypress run",),
-    runs_nothing=flags("--help -h --version"),
-    takes_value=flags("-s --spec -b --browser -c --config -e --env"),
-    selects=flags("-s --spec"),
+    runs_nothing=flag_set("--help -h --version"),
+    takes_value=flag_set("-s --spec -b --browser -c --config -e --env"),
+    selects=flag_set("-s --spec"),
     codes={0: Verdict.PASSED, **dict.fromkeys(range(1, 100), Verdict.FAILED)},
     read=read_cypress,
 )
 AVA = Runner(
-    name="ava", programs=("ava",), runs_nothing=flags("--help --version"), selects=flags("-m --match"), read=read_ava
+    name="ava",
+    programs=("ava",),
+    runs_nothing=flag_set("--help --version"),
+    selects=flag_set("-m --match"),
+    read=read_ava,
 )
 TAPE = Runner(
     name="tape",
     programs=("tape",),
-    runs_nothing=flags("--help --version"),
-    takes_value=flags("-r --require -i --ignore"),
-    selects=flags("--only"),
+    runs_nothing=flag_set("--help --version"),
+    takes_value=flag_set("-r --require -i --ignore"),
+    selects=flag_set("--only"),
     empty_succeeds=True,
     read=read_tape,
 )

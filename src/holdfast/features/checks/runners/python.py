@@ -3,7 +3,7 @@
 import re
 
 from holdfast.core.checks import Verdict
-from holdfast.features.checks.runners.spec import Report, Runner, count, flags, numbers
+from holdfast.features.checks.runners.spec import Report, Runner, flag_set, group_number, sum_counts
 
 _PYTEST_WORDS = (
     r"(?:failed|passed|skipped|deselected|xfailed|xpassed|warnings?|errors?|rerun|subtests? (?:passed|failed))"
@@ -43,9 +43,9 @@ def read_pytest(text: str) -> list[Report]:
 
 
 def _pytest_report(summary: str, position: int, text: str) -> Report:
-    passed = numbers(summary, ["passed", "xpassed"])
-    failed, errors = numbers(summary, ["failed", "subtests? failed"]), numbers(summary, ["errors?"])
-    skipped = numbers(summary, ["skipped", "xfailed"])
+    passed = sum_counts(summary, ["passed", "xpassed"])
+    failed, errors = sum_counts(summary, ["failed", "subtests? failed"]), sum_counts(summary, ["errors?"])
+    skipped = sum_counts(summary, ["skipped", "xfailed"])
     if not passed and not failed:
         if errors and not _COLLECTION.search(text):
             return Report(failed=errors, skipped=skipped, position=position)
@@ -70,7 +70,7 @@ def read_unittest(text: str) -> list[Report]:
 def _unittest_report(match: re.Match[str]) -> Report:
     detail = match[3] or ""
     bad = sum(int(n) for n in re.findall(r"(?:failures|errors|unexpected successes)=(\d+)", detail))
-    skipped = count(re.search(r"skipped=(\d+)", detail))
+    skipped = group_number(re.search(r"skipped=(\d+)", detail))
     ran = int(match[1])
     if match[2] == "FAILED":
         return Report(passed=max(0, ran - bad - skipped), failed=max(1, bad), skipped=skipped, position=match.start())
@@ -82,17 +82,17 @@ PYTEST = Runner(
     name="pytest",
     programs=("pytest", "py.test"),
     modules=("pytest",),
-    runs_nothing=flags(
+    runs_nothing=flag_set(
         "--version -V -VV --help -h --collect-only --co --collectonly --fixtures --funcargs --fixtures-per-test --markers "
         "--setup-plan --cache-show --trace-config-only"
     ),
-    takes_value=flags(
+    takes_value=flag_set(
         "-k -m -n -p -c -o -W -r --tb --maxfail --durations --junitxml --junit-xml --cov --cov-report --cov-config "
         "--rootdir --confcutdir --ignore --ignore-glob --deselect --log-level --log-cli-level --color --timeout --dist "
         "--basetemp --import-mode --capture --show-capture --verbosity --numprocesses --reruns --override-ini "
         "--durations-min --html --json-report-file --random-order-seed --randomly-seed --cov-fail-under --maxprocesses"
     ),
-    selects=flags(
+    selects=flag_set(
         "-k -m --deselect --ignore --ignore-glob --lf --last-failed --sw --stepwise --testmon --picked --pyargs --splits --group --shard-id"
     ),
     codes={
@@ -103,19 +103,19 @@ PYTEST = Runner(
         4: Verdict.DID_NOT_RUN,
         5: Verdict.DID_NOT_RUN,
     },
-    lenient=flags(
+    lenient=flag_set(
         "--suppress-no-test-exit-code --suppress-tests-failed-exit-code --lfnf --last-failed-no-failures -c --config-file --override-ini -o"
     ),
     options_variable="PYTEST_ADDOPTS",
     read=read_pytest,
-    quiet=flags("-qq -qqq -qqqq"),
+    quiet=flag_set("-qq -qqq -qqqq"),
 )
 UNITTEST = Runner(
     name="unittest",
     modules=("unittest",),
-    runs_nothing=flags("-h --help"),
-    takes_value=flags("-s -p -t -k --start-directory --pattern --top-level-directory --durations"),
-    selects=flags("-k -p --pattern"),
+    runs_nothing=flag_set("-h --help"),
+    takes_value=flag_set("-s -p -t -k --start-directory --pattern --top-level-directory --durations"),
+    selects=flag_set("-k -p --pattern"),
     whole_operands=re.compile(r"^(?:discover|tests?)$"),
     codes={0: Verdict.PASSED, 1: Verdict.FAILED, 2: Verdict.DID_NOT_RUN, 5: Verdict.DID_NOT_RUN},
     empty_succeeds=True,
@@ -126,8 +126,8 @@ NOSE2 = Runner(
     name="nose2",
     programs=("nose2",),
     modules=("nose2",),
-    runs_nothing=flags("-h --help --version"),
-    takes_value=flags(
+    runs_nothing=flag_set("-h --help --version"),
+    takes_value=flag_set(
         "-s --start-dir -t --top-level-directory -c --config --project-directory --log-level -P --plugin"
     ),
     whole_operands=re.compile(r"^tests?$"),

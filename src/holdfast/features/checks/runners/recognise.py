@@ -23,7 +23,7 @@ _PROJECT_TOOLS = frozenset(("gradlew", "mvnw", "rails", "rake", "artisan"))
 _NODE_MODULE = re.compile(r"(?:^|/)node_modules/(?:\.bin/)?(?:@[\w-]+/)?([\w-]+)(?:/.*)?$")
 
 
-def _table() -> dict[str, list[tuple[tuple[str, ...], Runner]]]:
+def _runners_by_program() -> dict[str, list[tuple[tuple[str, ...], Runner]]]:
     """First word → the words that must follow and the runner, longest first."""
     table: dict[str, list[tuple[tuple[str, ...], Runner]]] = {}
     for runner in RUNNERS:
@@ -35,7 +35,7 @@ def _table() -> dict[str, list[tuple[tuple[str, ...], Runner]]]:
     return table
 
 
-_BY_PROGRAM = _table()
+_BY_PROGRAM = _runners_by_program()
 _BY_MODULE = {module: runner for runner in reversed(RUNNERS) for module in runner.modules}
 
 
@@ -55,18 +55,18 @@ class Match(msgspec.Struct):
     """The program is not where such a tool is installed."""
 
 
-def recognise(words: list[str], environment: dict[str, str]) -> Match | None:
+def recognise_runner(words: list[str], environment: dict[str, str]) -> Match | None:
     """None when the program is no check tool that is known by name."""
-    plain, foreign = _normalise(words)
+    plain, foreign = _normalise_program(words)
     entries = _BY_PROGRAM.get(plain[0]) if plain else None
     for rest, runner in entries or ():
-        at = _follows(plain, rest)
+        at = _arguments_start(plain, rest)
         if at is not None:
-            return _match(runner, plain[at:], environment, foreign)
+            return _match_runner(runner, plain[at:], environment, foreign)
     return None
 
 
-def _normalise(words: list[str]) -> tuple[list[str], str]:
+def _normalise_program(words: list[str]) -> tuple[list[str], str]:
     """The words with the program's plain name first: `python -m pytest`, `.venv/bin/pytest`, `node …/.bin/jest`."""
     folder, _, name = words[0].rpartition("/")
     rest = words[1:]
@@ -117,7 +117,7 @@ def _module_words(words: list[str]) -> list[str]:
 _BY_PROGRAM["unittest"] = [((), python.UNITTEST)]
 
 
-def _follows(words: list[str], wanted: tuple[str, ...]) -> int | None:
+def _arguments_start(words: list[str], wanted: tuple[str, ...]) -> int | None:
     """Where the arguments begin when the wanted words come next, with flags between them skipped."""
     at = 1
     for word in wanted:
@@ -131,14 +131,14 @@ def _follows(words: list[str], wanted: tuple[str, ...]) -> int | None:
     return at
 
 
-def _match(runner: Runner, arguments: list[str], environment: dict[str, str], foreign: str) -> Match | None:
+def _match_runner(runner: Runner, arguments: list[str], environment: dict[str, str], foreign: str) -> Match | None:
     extra = environment.get(runner.options_variable, "").split() if runner.options_variable else []
     arguments = [*arguments, *extra] if UNKNOWN not in " ".join(extra) else arguments
     if not _has_required(runner, arguments):
         return None
     match = Match(runner, arguments, foreign=foreign)
     _read_arguments(runner, match)
-    match.foreign = match.foreign or _hollow(runner, arguments)
+    match.foreign = match.foreign or _hollow_reason(runner, arguments)
     if runner.kind is not CheckKind.TEST:
         match.operands = match.operands[:20]
     return match
@@ -147,32 +147,32 @@ def _match(runner: Runner, arguments: list[str], environment: dict[str, str], fo
 def _has_required(runner: Runner, arguments: list[str]) -> bool:
     pattern, no = runner.requires_pattern, runner.not_required
     if pattern is None:
-        return not runner.requires or any(_flag(word) in runner.requires for word in arguments)
+        return not runner.requires or any(_flag_name(word) in runner.requires for word in arguments)
     # `-x test` leaves the tests out: its value is no task.
     asked = [word for at, word in enumerate(arguments) if not at or arguments[at - 1] not in runner.takes_value]
     return any(pattern.match(word) and not (no and no.search(word)) for word in asked)
 
 
-def _hollow(runner: Runner, arguments: list[str]) -> str:
-    by_flag = {_flag(word): word for word in arguments}
+def _hollow_reason(runner: Runner, arguments: list[str]) -> str:
+    by_flag = {_flag_name(word): word for word in arguments}
     named = [word for flag, word in by_flag.items() if flag in runner.hollow]
     if not named and all(flags & by_flag.keys() for flags in runner.hollow_with):
         named = [by_flag[flag] for flags in runner.hollow_with for flag in sorted(flags & by_flag.keys())[:1]]
     return f"with {' and '.join(named)} neither its exit status nor its summary tells that tests ran" if named else ""
 
 
-def _flag(word: str) -> str:
+def _flag_name(word: str) -> str:
     return word.partition("=")[0]
 
 
 def _read_arguments(runner: Runner, match: Match) -> None:
     skip = False
-    match.quiet = bool(runner.quiet) and _quietness(match.arguments) >= 2
+    match.quiet = bool(runner.quiet) and _quiet_level(match.arguments) >= 2
     for number, word in enumerate(match.arguments):
         if skip:
             skip = False
             continue
-        flag = _flag(word)
+        flag = _flag_name(word)
         if word in runner.runs_nothing or flag in runner.runs_nothing:
             match.nothing = match.nothing or f"{word} runs no check"
         if flag in runner.lenient or word.startswith("@"):
@@ -190,7 +190,7 @@ def _read_arguments(runner: Runner, match: Match) -> None:
             match.selection = Selection.PART
 
 
-def _quietness(arguments: list[str]) -> int:
+def _quiet_level(arguments: list[str]) -> int:
     level = 0
     for word in arguments:
         if re.fullmatch(r"-q+", word):

@@ -3,7 +3,7 @@
 import re
 
 from holdfast.core.checks import Verdict
-from holdfast.features.checks.runners.spec import Report, Runner, count, flags
+from holdfast.features.checks.runners.spec import Report, Runner, flag_set, group_number
 
 _RSPEC = re.compile(
     r"^(\d+) examples?, (\d+) failures?(?:, (\d+) pending)?(?:, (\d+) errors? occurred outside of examples)?\s*$",
@@ -25,7 +25,7 @@ _TAP_BAD = re.compile(r"^not ok \d+(?! .*# TODO)", re.MULTILINE)
 def read_rspec(text: str) -> list[Report]:
     reports = []
     for match in _RSPEC.finditer(text):
-        total, failed, pending, outside = int(match[1]), int(match[2]), count(match, 3), count(match, 4)
+        total, failed, pending, outside = int(match[1]), int(match[2]), group_number(match, 3), group_number(match, 4)
         nothing = "no example was run" if total - pending == 0 and not failed else ""
         reports.append(
             Report(
@@ -42,9 +42,9 @@ def read_rspec(text: str) -> list[Report]:
 def read_minitest(text: str) -> list[Report]:
     return [
         Report(
-            passed=max(0, int(m[1]) - int(m[2]) - int(m[3]) - count(m, 4)),
+            passed=max(0, int(m[1]) - int(m[2]) - int(m[3]) - group_number(m, 4)),
             failed=int(m[2]) + int(m[3]),
-            skipped=count(m, 4),
+            skipped=group_number(m, 4),
             position=m.start(),
         )
         for m in _MINITEST.finditer(text)
@@ -60,7 +60,7 @@ def read_phpunit(text: str) -> list[Report]:
             Report(passed=max(0, int(match[1]) - bad - skipped), failed=bad, skipped=skipped, position=match.start())
         )
     for match in _PEST.finditer(text):
-        failed, passed = (count(re.search(rf"(\d+) {name}", match[1])) for name in ("failed", "passed"))
+        failed, passed = (group_number(re.search(rf"(\d+) {name}", match[1])) for name in ("failed", "passed"))
         reports.append(Report(passed=passed, failed=failed, position=match.start()))
     if not reports and "No tests executed!" in text:
         return [Report(nothing="no tests executed")]
@@ -76,7 +76,7 @@ def read_prove(text: str) -> list[Report]:
 
 def read_bats(text: str) -> list[Report]:
     if match := _BATS.search(text):
-        total, failed, skipped = int(match[1]), int(match[2]), count(match, 3)
+        total, failed, skipped = int(match[1]), int(match[2]), group_number(match, 3)
         return [Report(passed=total - failed - skipped, failed=failed, skipped=skipped, position=match.start())]
     plan = _TAP_PLAN.search(text)
     bad, good = len(_TAP_BAD.findall(text)), len(_TAP_OK.findall(text))
@@ -92,17 +92,17 @@ def read_bats(text: str) -> list[Report]:
 RSPEC = Runner(
     name="rspec",
     programs=("rspec", "rake spec"),
-    runs_nothing=flags("--version -v --help -h --dry-run --init"),
-    takes_value=flags("-e --example -t --tag -f --format -o --out -r --require -I --order --seed -P --pattern"),
-    selects=flags("-e --example -t --tag -P --pattern --only-failures --next-failure"),
+    runs_nothing=flag_set("--version -v --help -h --dry-run --init"),
+    takes_value=flag_set("-e --example -t --tag -f --format -o --out -r --require -I --order --seed -P --pattern"),
+    selects=flag_set("-e --example -t --tag -P --pattern --only-failures --next-failure"),
     empty_succeeds=True,
     read=read_rspec,
 )
 MINITEST = Runner(
     name="minitest",
     programs=("rails test", "rake test"),
-    runs_nothing=flags("--help -h --version -n --dry-run -T --tasks -P"),
-    selects=flags("-n --name"),
+    runs_nothing=flag_set("--help -h --version -n --dry-run -T --tasks -P"),
+    selects=flag_set("-n --name"),
     whole_operands=re.compile(r"^(?:test|test:all|spec)$"),
     empty_succeeds=True,
     read=read_minitest,
@@ -110,9 +110,11 @@ MINITEST = Runner(
 PHPUNIT = Runner(
     name="phpunit",
     programs=("phpunit", "pest", "artisan test"),
-    runs_nothing=flags("--version --help -h --list-tests --list-suites --list-groups --list-tests-xml --check-version"),
-    takes_value=flags("--filter -c --configuration --testsuite --group --exclude-group --bootstrap --log-junit"),
-    selects=flags("--filter --testsuite --group --exclude-group"),
+    runs_nothing=flag_set(
+        "--version --help -h --list-tests --list-suites --list-groups --list-tests-xml --check-version"
+    ),
+    takes_value=flag_set("--filter -c --configuration --testsuite --group --exclude-group --bootstrap --log-junit"),
+    selects=flag_set("--filter --testsuite --group --exclude-group"),
     codes={0: Verdict.PASSED, 1: Verdict.FAILED, 2: Verdict.UNKNOWN},
     empty_succeeds=True,
     read=read_phpunit,
@@ -120,10 +122,12 @@ PHPUNIT = Runner(
 BATS = Runner(
     name="bats",
     programs=("bats",),
-    runs_nothing=flags("--version -v --help -h --count -c"),
-    takes_value=flags("-f --filter -j --jobs -o --output -F --formatter --filter-tags"),
-    selects=flags("-f --filter --filter-tags --filter-status"),
+    runs_nothing=flag_set("--version -v --help -h --count -c"),
+    takes_value=flag_set("-f --filter -j --jobs -o --output -F --formatter --filter-tags"),
+    selects=flag_set("-f --filter --filter-tags --filter-status"),
     read=read_bats,
 )
-PROVE = Runner(name="prove", programs=("prove",), runs_nothing=flags("--dry -D --version --help -h"), read=read_prove)
+PROVE = Runner(
+    name="prove", programs=("prove",), runs_nothing=flag_set("--dry -D --version --help -h"), read=read_prove
+)
 TESTS = (RSPEC, MINITEST, PHPUNIT, BATS, PROVE)

@@ -82,15 +82,15 @@ class Runner(msgspec.Struct, frozen=True, kw_only=True):
     watches: frozenset[str] = frozenset()
 
 
-def flags(text: str) -> frozenset[str]:
+def flag_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def count(match: re.Match[str] | None, group: int | str = 1) -> int:
+def group_number(match: re.Match[str] | None, group: int | str = 1) -> int:
     return int(match[group]) if match and match[group] else 0
 
 
-def counted(pattern: str) -> Callable[[str], int]:
+def make_counter(pattern: str) -> Callable[[str], int]:
     compiled = re.compile(pattern)
 
     def read(text: str) -> int:
@@ -99,6 +99,6 @@ def counted(pattern: str) -> Callable[[str], int]:
     return read
 
 
-def numbers(text: str, names: Iterable[str]) -> int:
+def sum_counts(text: str, names: Iterable[str]) -> int:
     """The sum of the numbers that stand before any of the names: `2 failed, 1 error`."""
     return sum(int(match[1]) for name in names for match in re.finditer(rf"(\d+) {name}\b", text))

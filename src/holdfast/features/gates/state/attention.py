@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from holdfast.core.event import Event
-from holdfast.core.ids import alias
+from holdfast.core.ids import session_alias
 from holdfast.core.kinds import JsonObject
 from holdfast.core.kinds.engine_events import AnswerUndelivered
 from holdfast.core.kinds.gates_events import (
@@ -121,7 +121,7 @@ def reduce_attention(doc: Attention | None, event: Event) -> Attention | None:
 
 
 def _bypassed_text(data: GatesBypassed, event: Event) -> str:
-    return f"{', '.join(data.requirements)}: {data.what} (session {alias(event.session)})"
+    return f"{', '.join(data.requirements)}: {data.what} (session {session_alias(event.session)})"
 
 
 def _attempted_text(data: GatesAttempted, _event: Event) -> str:
@@ -144,12 +144,12 @@ def _approved_text(data: GatesApproved, _event: Event) -> str:
 
 def _satisfied_text(data: GatesSatisfied, event: Event) -> str:
     names = ", ".join(one.name for one in data.requirements)
-    shown = f"{names} satisfied by the agent's own word (session {alias(event.session)})"
+    shown = f"{names} satisfied by the agent's own word (session {session_alias(event.session)})"
     return shown if data.method == "agent" else ""
 
 
 def _undelivered_text(data: AnswerUndelivered, event: Event) -> str:
-    what = f"{event.tool or 'the end of a turn'} in session {alias(event.session)}"
+    what = f"{event.tool or 'the end of a turn'} in session {session_alias(event.session)}"
     if data.instead == "deny":
         return f"not delivered: {what} was refused by the hook alone, the daemon could not be reached"
     shown = f"not delivered: a refusal of {what} did not reach the agent (event {data.of})"

@@ -1,10 +1,10 @@
 """Who is satisfied on a branch, and which sessions are alive."""
 
-from holdfast.core.document import mapped, with_newest, without
+from holdfast.core.document import map_values, with_newest, without_keys
 from holdfast.core.event import Event
 from holdfast.core.kinds import HookPayload, JsonObject
 from holdfast.core.kinds.gates_events import GatesApproved, GatesCleared, SatisfiedPayload, SatisfiedRequirement
-from holdfast.features.gates.events import SESSION_OVER, branch_of, place, repo_of
+from holdfast.features.gates.events import SESSION_OVER, branch_of, repo_of, repo_or_project
 from holdfast.features.gates.state.document import Document, replace
 
 SHARED = frozenset({"branch", "permanent"})
@@ -80,7 +80,11 @@ class BranchState(Document, frozen=True):
 
 def reduce_branch(doc: BranchState | None, event: Event) -> BranchState | None:
     doc = doc or BranchState(
-        place=place(event), repo=repo_of(event), branch=branch_of(event), project=event.project, created=event.at
+        place=repo_or_project(event),
+        repo=repo_of(event),
+        branch=branch_of(event),
+        project=event.project,
+        created=event.at,
     )
     data = event.data
     if isinstance(data, GatesCleared):
@@ -122,7 +126,7 @@ def _clear_entries(doc: BranchState, data: GatesCleared, event: Event) -> Branch
         mine = entries.sessions.get(event.session)
         spent = mine is not None and data.method == "used"
         used = {**entries.used, event.session: UsedEntry(entry=mine, of=data.of)} if mine and spent else entries.used
-        return replace(entries, sessions=without(entries.sessions, [event.session]), used=_newest_used(used))
+        return replace(entries, sessions=without_keys(entries.sessions, [event.session]), used=_newest_used(used))
 
     named = set(data.requirements)
     requirements = {name: cut(entries) if name in named else entries for name, entries in doc.requirements.items()}
@@ -143,7 +147,7 @@ def _mark_ended(doc: BranchState, event: Event) -> BranchState | None:
             return entries
         return replace(entries, sessions={**entries.sessions, event.session: replace(mine, ended=event.at)})
 
-    return replace(doc, requirements=mapped(doc.requirements, mark))
+    return replace(doc, requirements=map_values(doc.requirements, mark))
 
 
 # ── who is alive ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -180,10 +184,10 @@ def reduce_registry(doc: LiveSessions | None, event: Event) -> LiveSessions | No
         if event.session not in sessions:
             return None
         ended = with_newest(over, event.session, event.at, MOST_OVER)
-        return LiveSessions(sessions=without(sessions, [event.session]), at=event.at, over=ended)
+        return LiveSessions(sessions=without_keys(sessions, [event.session]), at=event.at, over=ended)
     entry = replace(
         sessions.get(event.session) or LiveSession(started=event.at),
-        agent=event.agent, active=event.at, project=event.project, place=place(event), branch=branch_of(event),
+        agent=event.agent, active=event.at, project=event.project, place=repo_or_project(event), branch=branch_of(event),
     )  # fmt: skip
     if isinstance(data, HookPayload) and data.pid:
         entry = replace(entry, pid=data.pid, pid_start=data.pid_start)

@@ -5,14 +5,14 @@ from hashlib import blake2b
 
 import msgspec
 
-from holdfast.core.document import with_newest, without
+from holdfast.core.document import with_newest, without_keys
 from holdfast.core.event import Event
 from holdfast.core.kinds import HookPayload, ToolPayload
 from holdfast.core.kinds.agent_events import PromptSubmitted
 from holdfast.core.kinds.base import Record
 from holdfast.core.kinds.engine_events import AnswerUndelivered, DecisionMade
 from holdfast.core.kinds.gates_events import GatesBypassed, GatesCleared, GatesTriggered, SatisfiedPayload
-from holdfast.features.gates.events import SESSION_OVER, branch_of, place
+from holdfast.features.gates.events import SESSION_OVER, branch_of, repo_or_project
 from holdfast.features.gates.state.document import Document, replace
 
 MOST_TRIGGERED, MOST_TOLD, MOST_CALLS = 100, 40, 20
@@ -90,9 +90,9 @@ def reduce_session(doc: GateSession | None, event: Event) -> GateSession | None:
         return None  # An agent's own word about its session changes nothing.
     doc = doc or GateSession(
         session=event.session, agent=event.agent, project=event.project, started=event.at, at=event.at,
-        place=place(event), branch=branch_of(event),
+        place=repo_or_project(event), branch=branch_of(event),
     )  # fmt: skip
-    doc = SESSION_STEPS.get(event.kind, _seen)(doc, event)
+    doc = SESSION_STEPS.get(event.kind, _apply_activity)(doc, event)
     return _with_content(doc, data.content, event.at) if isinstance(data, HookPayload) and data.content else doc
 
 
@@ -125,62 +125,62 @@ def _call_ended(doc: GateSession, event: Event) -> GateSession:
     return replace(doc, calls={**doc.calls, call: replace(doc.calls[call], ended=event.at)}, at=event.at)
 
 
-def _undelivered(doc: GateSession, event: Event) -> GateSession:
+def _apply_undelivered(doc: GateSession, event: Event) -> GateSession:
     """A refusal that did not arrive: the call runs after all. One that the hook refused by itself never ran."""
     data = event.data
     if not isinstance(data, AnswerUndelivered) or not data.call:
         return doc
     if data.instead == "deny":
-        return replace(doc, calls=without(doc.calls, [data.call]))
+        return replace(doc, calls=without_keys(doc.calls, [data.call]))
     if data.verdict != "deny":
         return doc
     return replace(doc, calls=with_newest(doc.calls, data.call, ToolCall(began=event.at), MOST_CALLS))
 
 
-def _bypassed(doc: GateSession, event: Event) -> GateSession:
+def _apply_bypass(doc: GateSession, event: Event) -> GateSession:
     data = event.data
     assert isinstance(data, GatesBypassed)
     seen = Bypass(what=data.what, requirements=data.requirements, seq=event.seq)
     return replace(doc, bypassed=[*doc.bypassed, seen][-MOST_TOLD:], at=event.at)
 
 
-def _seen(doc: GateSession, event: Event) -> GateSession:
+def _apply_activity(doc: GateSession, event: Event) -> GateSession:
     status = "ended" if event.kind in SESSION_OVER else "live"
     doc = _without_open_calls(doc, event.at) if status == "ended" else doc
     if not event.project:
         return replace(doc, status=status, at=event.at)
     return replace(
-        doc, place=place(event), branch=branch_of(event), project=event.project, status=status, at=event.at
+        doc, place=repo_or_project(event), branch=branch_of(event), project=event.project, status=status, at=event.at
     )  # fmt: skip
 
 
-def _prompted(doc: GateSession, event: Event) -> GateSession:
+def _apply_prompt(doc: GateSession, event: Event) -> GateSession:
     """A person spoke: what was refused before is a new matter."""
-    doc = _without_open_calls(_seen(doc, event), event.at)
+    doc = _without_open_calls(_apply_activity(doc, event), event.at)
     synthetic = isinstance(event.data, PromptSubmitted) and event.data.synthetic
     return doc if synthetic else replace(doc, stops=0, stop_names=[])
 
 
-def _turned(doc: GateSession, event: Event) -> GateSession:
+def _apply_turn_end(doc: GateSession, event: Event) -> GateSession:
     """Refusals are in a row only if the turn before this one was refused (or let go) too."""
     in_a_row = bool(doc.held) and doc.held == doc.turn
-    doc = _without_open_calls(_seen(doc, event), event.at)
+    doc = _without_open_calls(_apply_activity(doc, event), event.at)
     return replace(doc, turn=event.seq) if in_a_row else replace(doc, turn=event.seq, stops=0, stop_names=[])
 
 
-def _triggered(doc: GateSession, event: Event) -> GateSession:
+def _apply_triggered(doc: GateSession, event: Event) -> GateSession:
     triggered = doc.triggered
     for name in event.data.requirements if isinstance(event.data, GatesTriggered) else ():
         triggered = with_newest(triggered, name, event.at, MOST_TRIGGERED)
     return replace(doc, triggered=triggered, at=event.at)
 
 
-def _satisfied(doc: GateSession, event: Event) -> GateSession:
+def _apply_satisfied(doc: GateSession, event: Event) -> GateSession:
     more = len(event.data.requirements) if isinstance(event.data, SatisfiedPayload) else 0
     return replace(doc, satisfied=doc.satisfied + more, at=event.at)
 
 
-def _cleared(doc: GateSession, event: Event) -> GateSession:
+def _apply_cleared(doc: GateSession, event: Event) -> GateSession:
     """A fact that was used for one action is no proof for the next one."""
     data, used = event.data, doc.used
     if isinstance(data, GatesCleared) and data.method == "used":
@@ -226,23 +226,23 @@ def details_of(data: DecisionMade) -> list[GateDetail]:
     return msgspec.convert(ours, list[GateDetail])
 
 
-def _decided(doc: GateSession, event: Event) -> GateSession:
+def _apply_decision(doc: GateSession, event: Event) -> GateSession:
     data = event.data
     if not isinstance(data, DecisionMade):
         return doc
     if data.verdict == "deny" and data.call:
-        doc = replace(doc, calls=without(doc.calls, [data.call]))  # it never ran
+        doc = replace(doc, calls=without_keys(doc.calls, [data.call]))  # it never ran
     for detail in details_of(data):
         if step := DECISION_STEPS.get(detail.gate):
             doc = step(doc, detail, event.at, data.of)
     return doc
 
 
-def _refused(doc: GateSession, detail: GateDetail, at: int, _of: int) -> GateSession:
+def _apply_refusal(doc: GateSession, detail: GateDetail, at: int, _of: int) -> GateSession:
     return replace(doc, refused=doc.refused + 1, denied=Denied(at=at, names=detail.names))
 
 
-def _held(doc: GateSession, detail: GateDetail, _at: int, of: int) -> GateSession:
+def _apply_stop_refusal(doc: GateSession, detail: GateDetail, _at: int, of: int) -> GateSession:
     """Progress is that something refused before is not refused now; a tool that ran is none (H2)."""
     progress = bool(set(doc.stop_names) - set(detail.names))
     stops = 1 if progress else doc.stops + 1
@@ -253,11 +253,11 @@ def _let_go(doc: GateSession, _detail: GateDetail, _at: int, of: int) -> GateSes
     return replace(doc, held=of)
 
 
-def _warned(doc: GateSession, detail: GateDetail, _at: int, _of: int) -> GateSession:
+def _apply_warning(doc: GateSession, detail: GateDetail, _at: int, _of: int) -> GateSession:
     return replace(doc, warned=with_newest(doc.warned, detail.name, detail.lines, MOST_TRIGGERED))
 
 
-def _told(doc: GateSession, detail: GateDetail, _at: int, _of: int) -> GateSession:
+def _apply_notices(doc: GateSession, detail: GateDetail, _at: int, _of: int) -> GateSession:
     return replace(doc, told=[*doc.told, *detail.digests][-MOST_TOLD:])
 
 
@@ -269,21 +269,21 @@ SESSION_STEPS: Mapping[str, Callable[[GateSession, Event], GateSession]] = {
     "tool.started": _call_started,
     "tool.finished": _call_ended,
     "tool.failed": _call_ended,
-    "gates.bypassed": _bypassed,
-    "answer.undelivered": _undelivered,
-    "prompt.submitted": _prompted,
-    "turn.ended": _turned,
-    "gates.triggered": _triggered,
-    "gates.satisfied": _satisfied,
-    "gates.approved": _satisfied,
-    "gates.cleared": _cleared,
-    "decision.made": _decided,
+    "gates.bypassed": _apply_bypass,
+    "answer.undelivered": _apply_undelivered,
+    "prompt.submitted": _apply_prompt,
+    "turn.ended": _apply_turn_end,
+    "gates.triggered": _apply_triggered,
+    "gates.satisfied": _apply_satisfied,
+    "gates.approved": _apply_satisfied,
+    "gates.cleared": _apply_cleared,
+    "decision.made": _apply_decision,
 }
 DECISION_STEPS = {
-    "refused": _refused,
-    "stop": _held,
+    "refused": _apply_refusal,
+    "stop": _apply_stop_refusal,
     "let_go": _let_go,
-    "warned": _warned,
-    "told": _told,
+    "warned": _apply_warning,
+    "told": _apply_notices,
     "bypass": _pointed_out,
 }

@@ -84,11 +84,11 @@ def cell_of(record: UsageRecord) -> SpentCell:
 def add_cell(cells: Cells, new: SpentCell) -> Cells:
     for at, cell in enumerate(cells):
         if (cell.model, cell.longer_than) == (new.model, new.longer_than):
-            return [*cells[:at], _plus(cell, new), *cells[at + 1 :]]
+            return [*cells[:at], _add_cells(cell, new), *cells[at + 1 :]]
     return [*cells, new][-MOST_MODELS:]
 
 
-def _plus(cell: SpentCell, new: SpentCell) -> SpentCell:
+def _add_cells(cell: SpentCell, new: SpentCell) -> SpentCell:
     reported_parts = [part for part in (cell.reported, new.reported) if part is not None]
     return SpentCell(
         model=cell.model, longer_than=cell.longer_than, usage=cell.usage.plus(new.usage),

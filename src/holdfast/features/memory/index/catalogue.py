@@ -21,7 +21,7 @@ from holdfast.core.kinds.session_events import TurnAnswerRead
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.features.memory.documents import MODEL, place_of
 from holdfast.features.memory.index import file
-from holdfast.features.memory.index.likeness import alike
+from holdfast.features.memory.index.likeness import similar_word_lookup
 from holdfast.features.memory.index.ranking import Ranking
 
 CHANGED = "state.rebuilt"
@@ -70,7 +70,7 @@ class Catalogue:
         self._known: set[str] = set()
         self._attached: dict[int, list[str]] = {}
         self._last_added: dict[str, tuple[int, int]] = {}
-        self._ranking = Ranking(alike())
+        self._ranking = Ranking(similar_word_lookup())
 
     def __len__(self) -> int:
         return len(self._seqs)
@@ -141,7 +141,7 @@ class Catalogue:
     def _start_over(self, head: int) -> None:
         """The file may hold words that are forgotten: it goes first."""
         if self._file:
-            file.remove(self._file)
+            file.remove_index(self._file)
         self._begin()
         self._fresh, self._looked = head, True
 
@@ -203,11 +203,11 @@ class Catalogue:
                 "ids": "\n".join(self._ids.values()), "attached": list(self._attached.items()),
                 "last_added": self._last_added,
             }  # fmt: skip
-            return self._seq, file.packed({**arrays, **columns}, about)
+            return self._seq, file.pack_index({**arrays, **columns}, about)
 
     def _read_file(self, reader: Reader) -> bool:
         """Only if it was made from this very log, and from all of it that was there."""
-        content = file.read(self._file) if self._file else None
+        content = file.read_index(self._file) if self._file else None
         if content is None:
             return False
         arrays, about = content
@@ -238,6 +238,6 @@ class Catalogue:
 
 
 @lru_cache(maxsize=4)
-def catalogue(state_dir: Path) -> Catalogue:
+def open_catalogue(state_dir: Path) -> Catalogue:
     """One for each state directory, for as long as the daemon runs."""
-    return Catalogue(file.place(state_dir))
+    return Catalogue(file.index_path(state_dir))

@@ -15,11 +15,11 @@ FORMAT = 1
 """Raise it when the index, or how texts are cut into words, changes."""
 
 
-def place(state_dir: Path) -> Path:
+def index_path(state_dir: Path) -> Path:
     return state_dir / FOLDER / "memory.npz"
 
 
-def packed(arrays: Mapping[str, Any], about: Mapping[str, Any]) -> bytes:
+def pack_index(arrays: Mapping[str, Any], about: Mapping[str, Any]) -> bytes:
     import numpy as np
 
     whole = io.BytesIO()
@@ -28,7 +28,7 @@ def packed(arrays: Mapping[str, Any], about: Mapping[str, Any]) -> bytes:
     return whole.getvalue()
 
 
-def read(path: Path) -> tuple[dict[str, Any], dict[str, Any]] | None:
+def read_index(path: Path) -> tuple[dict[str, Any], dict[str, Any]] | None:
     import zipfile
 
     import numpy as np
@@ -42,23 +42,23 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Any]] | None:
     return (arrays, about) if isinstance(about, dict) and about.get("format") == FORMAT else None
 
 
-def remove(path: Path) -> None:
-    mark(path).unlink(missing_ok=True)
+def remove_index(path: Path) -> None:
+    mark_path(path).unlink(missing_ok=True)
     path.unlink(missing_ok=True)
 
 
-def mark(path: Path) -> Path:
+def mark_path(path: Path) -> Path:
     """How far the file goes, to be read without numpy."""
     return path.with_suffix(".json")
 
 
-def marked(seq: int) -> bytes:
+def mark_content(seq: int) -> bytes:
     return msgspec.json.encode({"format": FORMAT, "seq": seq})
 
 
-def reached(path: Path) -> int:
+def indexed_until(path: Path) -> int:
     try:
-        content = msgspec.json.decode(mark(path).read_bytes())
+        content = msgspec.json.decode(mark_path(path).read_bytes())
         return int(content["seq"]) if content["format"] == FORMAT and path.is_file() else 0
     except (OSError, msgspec.DecodeError, KeyError, TypeError, ValueError):
         return 0

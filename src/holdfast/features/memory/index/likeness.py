@@ -5,7 +5,7 @@ from contextlib import suppress
 from functools import lru_cache
 
 from holdfast.features.memory.index.ranking import Alike
-from holdfast.features.memory.terms import stem
+from holdfast.features.memory.terms import stem_word
 from holdfast.search import embedder, lexical
 from holdfast.search.embedder import NoEmbedder
 
@@ -16,22 +16,22 @@ MOST = 60
 
 
 @lru_cache(maxsize=20_000)
-def like(word: str) -> tuple[tuple[str, float], ...]:
+def similar_words(word: str) -> tuple[tuple[str, float], ...]:
     """A word that stands in the everyday table is looked for there; any other in the model of code."""
     similar: list[tuple[str, float]] = []
     with suppress(NoEmbedder):
-        similar = lexical.load().like(stem(word), LIKE_LEAST, MOST)
+        similar = lexical.load_everyday_words().like(stem_word(word), LIKE_LEAST, MOST)
     if not similar:
         with suppress(NoEmbedder):
-            similar = embedder.load().like(word, CODE_LIKE_LEAST, MOST)
+            similar = embedder.load_model().like(word, CODE_LIKE_LEAST, MOST)
     stems: dict[str, float] = {}
     for other, likeness in similar:
-        stems.setdefault(stem(other), likeness)
+        stems.setdefault(stem_word(other), likeness)
     return tuple(stems.items())
 
 
-def alike() -> Alike | None:
+def similar_word_lookup() -> Alike | None:
     def ask(word: str) -> list[tuple[str, float]]:
-        return list(like(word))
+        return list(similar_words(word))
 
     return ask

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from holdfast.features.memory.terms import names, plain, stem
+from holdfast.features.memory.terms import exact_names, plain_words, stem_word
 
 # Word → in which texts, how often: one block of numpy arrays, and behind it a little that was added since.
 
@@ -128,7 +128,7 @@ class Ranking:
 
     def add(self, session: str, text: str) -> int:
         """Texts of one session come in their order. The number it has from now on."""
-        counts = Counter([*map(stem, plain(text)), *names(text)])
+        counts = Counter([*map(stem_word, plain_words(text)), *exact_names(text)])
         number, length = len(self), float(sum(counts.values()))
         session_number = self._place(session)
         self._before.append(self._last[session_number])
@@ -199,9 +199,9 @@ class Ranking:
         """(what each text has of the question, what each session has as a whole)"""
         np = self._np
         texts, sessions = np.zeros(len(self), np.float32), np.zeros(len(self._names), np.float32)
-        for word in dict.fromkeys(plain(question)):
-            self._add_word(texts, sessions, stem(word), self._of_like_meaning(word))
-        for name in dict.fromkeys(names(question)):
+        for word in dict.fromkeys(plain_words(question)):
+            self._add_word(texts, sessions, stem_word(word), self._of_like_meaning(word))
+        for name in dict.fromkeys(exact_names(question)):
             self._add_word(texts, sessions, name, [])
         return texts, sessions
 
@@ -229,14 +229,14 @@ class Ranking:
         often = counts.astype(np.float32)
         times = np.bincount(self._frozen["session"][at], often, len(session_norms)).astype(np.float32)
         return (
-            at, often * (K1 + 1) / (often + norms[at]), _idf(len(self), len(at)),
-            times * (K1 + 1) / (times + session_norms), _idf(len(session_norms), int(np.count_nonzero(times))),
+            at, often * (K1 + 1) / (often + norms[at]), _inverse_frequency(len(self), len(at)),
+            times * (K1 + 1) / (times + session_norms), _inverse_frequency(len(session_norms), int(np.count_nonzero(times))),
         )  # fmt: skip
 
     def _of_like_meaning(self, word: str) -> list[tuple[str, float]]:
         if not self._alike:
             return []
-        most, term = max(FEW, COMMON * len(self)), stem(word)
+        most, term = max(FEW, COMMON * len(self)), stem_word(word)
         there = ((other, like) for other, like in self._alike(word) if other != term)
         return [(other, like) for other, like in there if 0 < self._postings.count(other) <= most][:MOST_ALIKE]
 
@@ -278,5 +278,5 @@ COLUMNS = {
 }  # fmt: skip
 
 
-def _idf(all_of_them: int, matching: int) -> float:
+def _inverse_frequency(all_of_them: int, matching: int) -> float:
     return math.log(1 + (all_of_them - matching + 0.5) / (matching + 0.5))

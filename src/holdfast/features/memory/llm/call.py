@@ -43,7 +43,7 @@ class Question(msgspec.Struct, frozen=True):
         return len(self.system.encode()) + len(self.user.encode("utf-8", "replace")) + OVERHEAD + output_tokens
 
     def likely(self, answer: str) -> int:
-        return fence.tokens(self.system) + fence.tokens(self.user) + fence.tokens(answer)
+        return fence.estimate_tokens(self.system) + fence.estimate_tokens(self.user) + fence.estimate_tokens(answer)
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -81,7 +81,7 @@ def ask_endpoint(question: Question, settings: ModelSettings, cancelled: Callabl
         with _ended_in_time(connection.sock, settings.patience_seconds, cancelled):
             target = address.path + (f"?{address.query}" if address.query else "")
             sent = True
-            connection.request("POST", target, _body(question, settings), _headers(settings))
+            connection.request("POST", target, _request_body(question, settings), _request_headers(settings))
             answer = connection.getresponse()
             content = answer.read(LARGEST_ANSWER + 1)
     except (OSError, http.client.HTTPException, ssl.SSLError, ValueError) as error:
@@ -91,14 +91,14 @@ def ask_endpoint(question: Question, settings: ModelSettings, cancelled: Callabl
     return _endpoint_reply(answer, content)
 
 
-def _body(question: Question, settings: ModelSettings) -> bytes:
+def _request_body(question: Question, settings: ModelSettings) -> bytes:
     messages = [{"role": "system", "content": question.system}, {"role": "user", "content": question.user}]
     return msgspec.json.encode(
         {"model": settings.name, "messages": messages, settings.output_name: settings.output_tokens, "stream": False}
     )
 
 
-def _headers(settings: ModelSettings) -> dict[str, str]:
+def _request_headers(settings: ModelSettings) -> dict[str, str]:
     key = os.environ.get(settings.key_variable, "") if settings.key_variable else ""
     headers = {"Content-Type": "application/json", "Accept": "application/json"}
     return headers | ({"Authorization": f"Bearer {key}"} if key else {})
@@ -126,7 +126,7 @@ def _ended_in_time(sock: Any, patience_s: float, cancelled: Callable[[], bool]) 
 
 def _endpoint_reply(answer: http.client.HTTPResponse, content: bytes) -> Reply:
     if answer.status != 200:
-        wait = _seconds(answer.headers.get("Retry-After"))
+        wait = _retry_seconds(answer.headers.get("Retry-After"))
         raise ModelFailed(
             f"HTTP {answer.status}: {one_line(content[:300].decode('utf-8', 'replace'), 200)}", spent=False, wait_s=wait
         )
@@ -149,7 +149,7 @@ def _used_tokens(usage: Any) -> int:
     return max(total, first + second)
 
 
-def _seconds(value: str | None) -> float:
+def _retry_seconds(value: str | None) -> float:
     try:
         return min(max(0.0, float(value or 0)), LONGEST_WAIT_S)
     except ValueError:
@@ -174,7 +174,7 @@ def ask_claude(question: Question, settings: ModelSettings, run: Run, folder: Pa
     model = ("--model", settings.name) if settings.name else ()
     ran = run(
         ["claude", "-p", "--output-format", "json", "--system-prompt", question.system, *QUIET, *model],
-        cwd=str(folder), env=_environment(settings), stdin=question.user.encode("utf-8", "replace"),
+        cwd=str(folder), env=_claude_environment(settings), stdin=question.user.encode("utf-8", "replace"),
         timeout=settings.patience_seconds,
     )  # fmt: skip
     if ran.timed_out:
@@ -184,7 +184,7 @@ def ask_claude(question: Question, settings: ModelSettings, run: Run, folder: Pa
     return _claude_reply(ran.code, ran.out, ran.err)
 
 
-def _environment(settings: ModelSettings) -> dict[str, str]:
+def _claude_environment(settings: ModelSettings) -> dict[str, str]:
     mine = {name: value for name, value in os.environ.items() if name not in OF_A_SESSION}
     return {**mine, "HOLDFAST_PAUSE": "1", "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(settings.output_tokens)}
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from holdfast.core.document import DocumentType
 from holdfast.core.event import Event
-from holdfast.core.ids import bounded
+from holdfast.core.ids import bounded_name
 from holdfast.core.kinds.memory_events import ModelAsked, ModelCallEnded, TurnQueued
 from holdfast.core.ports import Ref
 
@@ -81,7 +81,7 @@ METER_REF = METER.ref("all")
 
 
 def queue_ref(project: str) -> Ref:
-    return QUEUE.ref(bounded(project))
+    return QUEUE.ref(bounded_name(project))
 
 
 def new_meter(at: int) -> Meter:
@@ -99,7 +99,7 @@ def reduce(doc: Any, event: Event, ref: Ref) -> Meter | Queue | None:
     if ref.kind == QUEUE.kind:
         return _reduce_queue(doc or Queue(project=event.project, at=event.at), event)
     meter = doc or new_meter(event.at)
-    return _set_aside(meter, event) if isinstance(event.data, ModelAsked) else _settle(meter, event)
+    return _set_aside(meter, event) if isinstance(event.data, ModelAsked) else _settle_call(meter, event)
 
 
 # ── the meter ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -116,7 +116,7 @@ def _set_aside(meter: Meter, event: Event) -> Meter:
     return replace(meter, day=day, open={**meter.open, reservation.id: mine}, at=event.at)
 
 
-def _settle(meter: Meter, event: Event) -> Meter:
+def _settle_call(meter: Meter, event: Event) -> Meter:
     """On the day it was set aside; never less than nothing, however an endpoint counts."""
     ended: ModelCallEnded = event.data
     mine = meter.open.get(ended.id)
@@ -150,10 +150,10 @@ def _reduce_queue(queue: Queue, event: Event) -> Queue:
     if isinstance(data, TurnQueued):
         return replace(queue, last=event.seq, waiting=queue.waiting + 1, status=WAITING, at=event.at)
     ended: ModelCallEnded = data
-    return _advanced(queue, ended, event.at) if ended.ok or ended.given_up else _held_back(queue, ended, event.at)
+    return _advance_queue(queue, ended, event.at) if ended.ok or ended.given_up else _held_back(queue, ended, event.at)
 
 
-def _advanced(queue: Queue, ended: ModelCallEnded, at: int) -> Queue:
+def _advance_queue(queue: Queue, ended: ModelCallEnded, at: int) -> Queue:
     until = max(queue.cursor, ended.until)
     waiting = max(0, queue.waiting - ended.turns) if until < queue.last else 0
     return replace(

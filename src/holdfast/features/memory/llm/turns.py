@@ -17,9 +17,9 @@ from holdfast.core.kinds.memory_events import TurnQueued
 from holdfast.core.kinds.session_events import TurnAnswerRead
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.core.text import sanitise
-from holdfast.features.memory.documents import MODEL, MOST_PER_TURN, TYPES, USER, one_line, shortened, strings
+from holdfast.features.memory.documents import MODEL, MOST_PER_TURN, TYPES, USER, one_line, shorten_strings, string_list
 from holdfast.features.memory.settings import MemorySettings, is_excluded
-from holdfast.features.memory.turn_rules import Candidate, sentences
+from holdfast.features.memory.turn_rules import Candidate, split_sentences
 
 KINDS = (
     "prompt.submitted", "tool.finished", "tool.failed", "turn.ended", "turn.answer_read", "turn.interrupted", "turn.failed",
@@ -51,15 +51,17 @@ def read_turn(reader: Reader, queued: Event, head: int, settings: MemorySettings
     events = list(_of_turn(reader, queued, head))
     ends = [e for e in events if e.kind.startswith("turn.")]
     prompt = next((e for e in events if e.kind == "prompt.submitted"), None)
-    acts = [e for e in events if e.kind.startswith("tool.") and not is_excluded(_paths(e), _command(e), settings)]
+    acts = [
+        e for e in events if e.kind.startswith("tool.") and not is_excluded(_touched_paths(e), _command_of(e), settings)
+    ]
     return ReadTurn(
         queued=queued,
         prompt=prompt.data.prompt[:PROMPT] if prompt else "",
         prompt_seq=prompt.seq if prompt else 0,
-        message=_message(ends[-1])[:MESSAGE] if ends else "",
+        message=_turn_message(ends[-1])[:MESSAGE] if ends else "",
         message_seq=ends[-1].seq if ends else 0,
-        commands=tuple(_commands(acts))[-MOST_COMMANDS:],
-        files=tuple(dict.fromkeys(p for e in acts if e.data.action == "edit" for p in _paths(e)))[-MOST_FILES:],
+        commands=tuple(_command_lines(acts))[-MOST_COMMANDS:],
+        files=tuple(dict.fromkeys(p for e in acts if e.data.action == "edit" for p in _touched_paths(e)))[-MOST_FILES:],
     )
 
 
@@ -76,11 +78,11 @@ def _of_turn(reader: Reader, queued: Event, head: int) -> Iterator[Event]:
         yield event
 
 
-def _message(end: Event) -> str:
+def _turn_message(end: Event) -> str:
     return end.data.message if isinstance(end.data, TurnEnded | TurnAnswerRead | TurnFailed) else ""
 
 
-def _commands(acts: Sequence[Event]) -> Iterable[str]:
+def _command_lines(acts: Sequence[Event]) -> Iterable[str]:
     for event in acts:
         data: ToolEndPayload = event.data
         if data.action == "shell" and data.command:
@@ -89,14 +91,14 @@ def _commands(acts: Sequence[Event]) -> Iterable[str]:
             yield f"{'failed' if failed else 'ok'}: `{one_line(data.command, COMMAND)}`{heard}"
 
 
-def _command(event: Event) -> str:
+def _command_of(event: Event) -> str:
     data: ToolEndPayload = event.data
     return data.command
 
 
-def _paths(event: Event) -> list[str]:
+def _touched_paths(event: Event) -> list[str]:
     data: ToolEndPayload = event.data
-    return shortened(data.paths, 5)
+    return shorten_strings(data.paths, 5)
 
 
 # ── what a model said → candidates ───────────────────────────────────────────────────────────────────────────────────
@@ -112,22 +114,22 @@ class BadAnswer(Exception):
 
 
 def read_answer(answer: str, turns: Sequence[ReadTurn]) -> list[tuple[ReadTurn, Candidate]]:
-    entries = _object(answer).get("observations")
+    entries = _parse_object(answer).get("observations")
     if not isinstance(entries, list):
         raise BadAnswer("there is no list `observations` in it")
     count_by_turn: dict[int, int] = {}
     candidates = []
     for one in (entry for entry in entries[: MOST_PER_TURN * len(turns)] if isinstance(entry, dict)):
-        number = _number(one.get("turn"), 1 if len(turns) == 1 else 0)
+        number = _number_or_default(one.get("turn"), 1 if len(turns) == 1 else 0)
         if 1 <= number <= len(turns) and count_by_turn.get(number, 0) < MOST_PER_TURN:
             turn = turns[number - 1]
-            for candidate in _candidate(one, turn):
+            for candidate in _read_candidate(one, turn):
                 count_by_turn[number] = count_by_turn.get(number, 0) + 1
                 candidates.append((turn, candidate))
     return candidates
 
 
-def _object(answer: str) -> dict[str, Any]:
+def _parse_object(answer: str) -> dict[str, Any]:
     """Models like to talk around their JSON."""
     begin, end = answer.find("{"), answer.rfind("}")
     if begin < 0 or end < begin or len(answer) > LARGEST:
@@ -141,36 +143,36 @@ def _object(answer: str) -> dict[str, Any]:
     return decoded
 
 
-def _candidate(one: dict[str, Any], turn: ReadTurn) -> Iterator[Candidate]:
-    type_, text = str(one.get("type") or ""), _words(one.get("text"))
+def _read_candidate(one: dict[str, Any], turn: ReadTurn) -> Iterator[Candidate]:
+    type_, text = str(one.get("type") or ""), _clean_words(one.get("text"))
     if type_ not in TYPES or len(text) < SHORTEST:
         return
-    quoted = _quoted(one.get("quote"), turn) if type_ in OWN_WORDS else ""
+    quoted = _quoted_sentence(one.get("quote"), turn) if type_ in OWN_WORDS else ""
     evidence = tuple(seq for seq in (turn.prompt_seq, turn.message_seq) if seq)
     yield Candidate(
         type=type_, text=quoted or text, detail=text if quoted else "", origin=USER if quoted else MODEL,
-        importance=max(1, min(_number(one.get("importance"), 4), HEAVIEST)), files=_files(one, turn),
+        importance=max(1, min(_number_or_default(one.get("importance"), 4), HEAVIEST)), files=_touched_files(one, turn),
         evidence=evidence[:1] if quoted else evidence,
     )  # fmt: skip
 
 
-def _words(value: Any) -> str:
+def _clean_words(value: Any) -> str:
     return one_line(sanitise(value), LONGEST) if isinstance(value, str) else ""
 
 
-def _quoted(value: Any, turn: ReadTurn) -> str:
+def _quoted_sentence(value: Any, turn: ReadTurn) -> str:
     """The user's own sentence that holds these words; pasted text is not his (`sentences`)."""
     words = one_line(value, LONGEST).lower() if isinstance(value, str) else ""
     if len(words) < SHORTEST or len(words.split()) < FEWEST_WORDS:
         return ""
-    return next((own for own in sentences(turn.prompt) if words.rstrip(".!") in own.lower()), "")
+    return next((own for own in split_sentences(turn.prompt) if words.rstrip(".!") in own.lower()), "")
 
 
-def _files(one: dict[str, Any], turn: ReadTurn) -> tuple[str, ...]:
+def _touched_files(one: dict[str, Any], turn: ReadTurn) -> tuple[str, ...]:
     """Only files that this turn really touched."""
-    named = strings(one.get("files"))
+    named = string_list(one.get("files"))
     return tuple(f for f in turn.files if any(f == n or f.endswith(f"/{n.lstrip('./')}") for n in named if n))[:5]
 
 
-def _number(value: Any, default: int) -> int:
+def _number_or_default(value: Any, default: int) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1000 else default

@@ -29,11 +29,11 @@ def explain_line(line: str | bytes) -> dict[str, Any]:
         row = msgspec.json.decode(line, type=Row)
     except msgspec.MsgspecError as error:
         return {"error": f"not a line of explain: {error}. One of: {FORMS}"}
-    answer = _answer(row)
+    answer = _explain_row(row)
     return {"id": row.id, **answer} if row.id is not None else answer
 
 
-def _answer(row: Row) -> dict[str, Any]:
+def _explain_row(row: Row) -> dict[str, Any]:
     if row.prompt is not None:
         observations = observe_prompt(row.prompt, row.context or "")
         return {"remembered": [{"type": one.type, "text": one.text, "outcome": one.outcome} for one in observations]}

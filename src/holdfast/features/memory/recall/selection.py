@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import msgspec
 
-from holdfast.features.memory.terms import stem
+from holdfast.features.memory.terms import stem_word
 from holdfast.features.memory.validity import Statement, superseded_by
 from holdfast.features.memory.validity.expiry import end_of
 from holdfast.features.memory.validity.parse import content_words
@@ -71,7 +71,7 @@ _GROUPS: dict[str, str] = {
 CONCEPTS_OF: dict[str, set[str]] = {}
 for _name, _words in _GROUPS.items():
     for _word in _words.split():
-        CONCEPTS_OF.setdefault(stem(_word) if _word.isalpha() else _word, set()).add(_name)
+        CONCEPTS_OF.setdefault(stem_word(_word) if _word.isalpha() else _word, set()).add(_name)
 
 
 def is_specific(concept: str, words: set[str]) -> bool:
@@ -157,9 +157,9 @@ def rank_fitting(
     """Ids with how well they fit, the best first; how rare a word is, is counted over `corpus`."""
     if _TALK.search(prompt) or not holding:
         return []
-    question, everything = _question(prompt, summary), corpus or holding
+    question, everything = _build_question(prompt, summary), corpus or holding
     often = Counter(word for m in everything for word in memory_words(m.text))
-    scored = [(m.id, _fit(m, prompt, question, often, len(everything))) for m in holding]
+    scored = [(m.id, _fit_score(m, prompt, question, often, len(everything))) for m in holding]
     return sorted((one for one in scored if one[1] >= LEAST_FIT), key=lambda one: (-one[1], one[0]))
 
 
@@ -173,7 +173,7 @@ def still_valid(memories: Sequence[Memory], asked_at: str) -> list[Memory]:
     ended = superseded_by([Statement(m.at, m.by if m.type != "session_summary" else DEED, m.text) for m in ordered])
     today = parse_date(asked_at)
     newest = max((m.at for m in ordered if m.type == "session_summary"), default="")
-    valid = [m for n, m in enumerate(ordered) if n not in ended and _worth_telling(m) and not _over(m, today)]
+    valid = [m for n, m in enumerate(ordered) if n not in ended and _worth_telling(m) and not _has_ended(m, today)]
     return [m for m in valid if m.type != "session_summary" or m.at == newest]
 
 
@@ -182,20 +182,20 @@ def _worth_telling(memory: Memory) -> bool:
         return False
     if memory.by == DEED or _COMMAND_LORE.match(memory.text):
         return True
-    return _chance(memory.text) >= LEAST_LASTING
+    return _lasting_probability(memory.text) >= LEAST_LASTING
 
 
-def _chance(text: str) -> float:
+def _lasting_probability(text: str) -> float:
     return max((load_classifier().probability(span.features) for span in spans_of(text)), default=0.0)
 
 
 def _repeats_task(memory: Memory, goals: Sequence[set[str]]) -> bool:
     words = content_words(memory.text)
     repeated = any(len(words & goal) >= REPEATED * len(words) for goal in goals) if words else False
-    return repeated and memory.by == USER and _chance(memory.text) < DONE_BELOW
+    return repeated and memory.by == USER and _lasting_probability(memory.text) < DONE_BELOW
 
 
-def _over(memory: Memory, today: object) -> bool:
+def _has_ended(memory: Memory, today: object) -> bool:
     stated_on = parse_date(memory.at)
     until = end_of(memory.text, stated_on) if stated_on else None
     return until is not None and today is not None and until < today  # type: ignore[operator]
@@ -209,7 +209,7 @@ class _Question(msgspec.Struct, frozen=True):
     goes_on: bool
 
 
-def _question(prompt: str, summary: Summary | None) -> _Question:
+def _build_question(prompt: str, summary: Summary | None) -> _Question:
     """Who goes on with something also asks for what that was about."""
     words = _with_parts(content_words(prompt))
     goals = _with_parts(content_words(" ".join(summary.goals))) if summary else set()
@@ -229,14 +229,14 @@ def _with_parts(words: set[str]) -> set[str]:
     return words | {part for word in words for part in re.split(r"[/._-]+", word) if len(part) > 2}
 
 
-def _fit(memory: Memory, prompt: str, question: _Question, often: Counter[str], total: int) -> float:
+def _fit_score(memory: Memory, prompt: str, question: _Question, often: Counter[str], total: int) -> float:
     words = set(memory_words(memory.text))
     if not words:
         return 0.0
     if _always_of_use(memory, prompt):
         return 1.5
     asked_words = set(question.words)
-    weight = {w: _weight(w, often, total) for w in words}
+    weight = {w: _word_weight(w, often, total) for w in words}
     direct = sum(weight[w] for w in words & question.words)
     around = sum(weight[w] for w in (words & question.around) - question.words)
     concepts = concepts_of(words)
@@ -248,7 +248,7 @@ def _fit(memory: Memory, prompt: str, question: _Question, often: Counter[str], 
     return fit + (0.8 if memory.type == "session_summary" and question.goes_on else 0.0)
 
 
-def _weight(word: str, often: Counter[str], total: int) -> float:
+def _word_weight(word: str, often: Counter[str], total: int) -> float:
     rare = math.log(1 + total / (1 + often[word])) / math.log(1 + total)
     return (0.25 if word in _COMMON else 0.9) * (0.6 + 0.6 * rare)
 

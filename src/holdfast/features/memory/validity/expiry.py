@@ -78,15 +78,15 @@ def end_of(text: str, stated_on: date) -> date | None:
 
 def _dated_end(text: str, stated_on: date) -> date | None:
     if match := _UNTIL_ISO.search(text):
-        return _day(int(match[1]), int(match[2]), int(match[3]))
+        return _date_or_none(int(match[1]), int(match[2]), int(match[3]))
     if match := _UNTIL_DATE.search(text):
         month = _MONTHS.get((match[2] or match[3]).lower())
         if month:
-            return _next(stated_on, month, int(match[1] or match[4]))
+            return _next_date(stated_on, month, int(match[1] or match[4]))
     if (match := _UNTIL_WEEKDAY.search(text)) and (weekday := _WEEKDAYS.get(match[1].lower())) is not None:
         return stated_on + timedelta(days=(weekday - stated_on.weekday()) % 7 or 7)
     if (match := _UNTIL_MONTH.search(text)) and (month := _MONTHS.get(match[1].lower())):
-        return _next(stated_on, month, 28)
+        return _next_date(stated_on, month, 28)
     return None
 
 
@@ -104,12 +104,12 @@ def _near_end(text: str, stated_on: date) -> date | None:
     return stated_on + timedelta(days=1) if _TOMORROW.search(text) else None
 
 
-def _next(stated_on: date, month: int, day: int) -> date | None:
-    here = _day(stated_on.year, month, day)
-    return here if here is None or here >= stated_on else _day(stated_on.year + 1, month, day)
+def _next_date(stated_on: date, month: int, day: int) -> date | None:
+    here = _date_or_none(stated_on.year, month, day)
+    return here if here is None or here >= stated_on else _date_or_none(stated_on.year + 1, month, day)
 
 
-def _day(year: int, month: int, day: int) -> date | None:
+def _date_or_none(year: int, month: int, day: int) -> date | None:
     try:
         return date(year, month, day)
     except ValueError:

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import msgspec
 
-from holdfast.features.memory.terms import stem
+from holdfast.features.memory.terms import stem_word
 from holdfast.features.memory.validity.tools import GROUP_OF, MULTIWORD, tools_in
 
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|#?[^\W_]+(?:['’][a-z]+)?(?:[_.+/-]+[^\W_]+)*/?")
@@ -211,7 +211,7 @@ _FOR_SCOPE = re.compile(
 
 BOUND_WORDS = frozenset(
     map(
-        stem,
+        stem_word,
         "floor ceiling limit cap minimum maximum min max least most fall drop exceed bound threshold quota limite límite "
         "máximo mínimo plafond höchstens mindestens grenze лимит предел maximal minimal large high up size length".split(),
     )
@@ -257,12 +257,12 @@ def parse_statement(text: str) -> Parsed:
     until = _UNTIL.search(plain)
     units = {_UNITS[t] for t in tokens if t in _UNITS} | ({"share"} if "%" in plain else set())
     return Parsed(
-        text=plain, main=frozenset(main), words=frozenset(content_words(plain)), subject=tuple(_subject(tokens)),
-        tokens=tuple(tokens), numbers=frozenset(_numbers(tokens)), units=frozenset(units), tools=tools_in(set(tokens)),
-        scopes=frozenset(_scopes(plain, tokens, end.start() if end else len(plain))), taken_back=frozenset(_taken_back(plain)),
-        dead=frozenset(_dead(plain)),
+        text=plain, main=frozenset(main), words=frozenset(content_words(plain)), subject=tuple(_subject_words(tokens)),
+        tokens=tuple(tokens), numbers=frozenset(_number_values(tokens)), units=frozenset(units), tools=tools_in(set(tokens)),
+        scopes=frozenset(_scope_words(plain, tokens, end.start() if end else len(plain))), taken_back=frozenset(_taken_back(plain)),
+        dead=frozenset(_gone_words(plain)),
         negated=frozenset(form for word in _NEGATED.findall(plain) for form in (word.lower(), normal_word(word))),
-        until=frozenset(_awaited(until)) if until else frozenset(),
+        until=frozenset(_awaited_words(until)) if until else frozenset(),
         negative=bool(_NEGATION.search(plain)), exception=bool(_EXCEPTION.search(plain)), as_well=bool(_AS_WELL.search(plain)),
         strong=bool(_STRONG_CHANGE.search(plain)), now=bool(_NOW.search(plain)), only=bool(_ONLY.search(plain)),
         universal=bool(_UNIVERSAL.search(plain)), general=bool(_GENERAL_SCOPE.search(plain)),
@@ -274,7 +274,7 @@ def content_words(text: str) -> set[str]:
     return {normal_word(token) for token in _WORD.findall(text) if _is_content(token.lower())} - {""}
 
 
-_STOP_STEMS = frozenset(stem(word) for word in _STOP if word.isascii() and len(word) > 3)
+_STOP_STEMS = frozenset(stem_word(word) for word in _STOP if word.isascii() and len(word) > 3)
 _SHORT_PLURALS = {
     "prs": "pr",
     "mrs": "mr",
@@ -292,7 +292,7 @@ def normal_word(token: str) -> str:
     word = token.lower().replace("’", "'").removesuffix("'s").rstrip("./")
     if not (word.isascii() and word.isalpha()):
         return word
-    bare = stem(_SHORT_PLURALS.get(word, word))
+    bare = stem_word(_SHORT_PLURALS.get(word, word))
     bare = bare[:-3] if bare.endswith("ing") and len(bare) > 6 else bare
     bare = bare[:-2] if bare.endswith(("ungen", "eiten", "ionen")) else bare
     bare = bare[:-3] if bare.endswith("ion") and len(bare) > 6 else bare
@@ -304,7 +304,7 @@ def _is_content(token: str) -> bool:
     word = token.rstrip("./").removesuffix("'s")
     return (
         word not in _STOP
-        and not (word.endswith(("ing", "ed")) and stem(word) in _STOP_STEMS)
+        and not (word.endswith(("ing", "ed")) and stem_word(word) in _STOP_STEMS)
         and word not in _NUMBER_WORDS
         and word not in _UNITS
         and not _NUMBER.fullmatch(word)
@@ -316,17 +316,17 @@ _NUMBER = re.compile(r"(v?\d[\d.]*)([a-zµ%]{0,4})")
 """Also with its unit glued to it: "4k", "256mb", "16ms"."""
 
 
-def _numbers(tokens: list[str]) -> set[str]:
+def _number_values(tokens: list[str]) -> set[str]:
     written = (match[1] for t in tokens if (match := _NUMBER.fullmatch(t)))
     found = {_NUMBER_WORDS[t] for t in tokens if t in _NUMBER_WORDS} | set(written)
     return found | {"1" for article, unit in pairwise(tokens) if article in _ARTICLES and unit in _UNITS}
 
 
-def _subject(tokens: list[str]) -> list[str]:
+def _subject_words(tokens: list[str]) -> list[str]:
     return [normal_word(t) for t in tokens if _is_content(t)][:2]
 
 
-def _scopes(text: str, tokens: list[str], main: int) -> set[str]:
+def _scope_words(text: str, tokens: list[str], main: int) -> set[str]:
     """What stands behind the main clause gives a reason ("too much for the chip"), no scope; a path is one anywhere."""
     named = {normal_word(t) for t in tokens if t in _SCOPE_WORDS}
     placed = {match[1].strip("/.") for match in _PLACED.finditer(text)}
@@ -338,7 +338,7 @@ def _scopes(text: str, tokens: list[str], main: int) -> set[str]:
     return {scope for scope in named | paths | after if scope not in GROUP_OF}
 
 
-def _awaited(until: re.Match[str]) -> list[str]:
+def _awaited_words(until: re.Match[str]) -> list[str]:
     """What a rule waits for: up to the comma; where the sentence begins with it, its first words."""
     phrase = until[1] or until[2]
     clause = phrase.split(",")[0]
@@ -346,7 +346,7 @@ def _awaited(until: re.Match[str]) -> list[str]:
     return words[:2] if until.start() < 3 and clause == phrase else words
 
 
-def _dead(text: str) -> set[str]:
+def _gone_words(text: str) -> set[str]:
     gone = (part for pattern in _DEAD for match in pattern.finditer(text) for part in match.groups() if part)
     return {normal_word(word) for word in gone if _is_content(word.lower())} - {""}
 

@@ -74,7 +74,7 @@ def choose_replaced(strengths: Mapping[K, float]) -> list[K]:
     return [max(likely, key=lambda key: likely[key])] if likely else []
 
 
-def replaces(new: Parsed, old: Parsed) -> bool:
+def replaces_statement(new: Parsed, old: Parsed) -> bool:
     return replacement_strength(new, old) > 0
 
 
@@ -159,7 +159,7 @@ def _denied_value(new: Parsed, old: Parsed) -> bool:
     return bool(denied) and bool(rest) and rest <= new.words and not new.as_well and not of_less
 
 
-def _reversed(new: Parsed, old: Parsed) -> bool:
+def _is_reversed(new: Parsed, old: Parsed) -> bool:
     """ "comments are welcome", then "no comments": nothing but the older one's subject, once with a "no" and once without."""
     return bool(new.main) and new.main <= old.words and new.negative != old.negative and len(old.main - new.words) <= 1
 
@@ -193,7 +193,7 @@ def _placed_anew(new: Parsed, old: Parsed) -> bool:
     """ "meetings are in zoom", then "we meet in jitsi now": one subject, one slot, another filler."""
     if not (new.now or new.strong) or new.as_well or _is_of_less(new, old) or not (new.subject and old.subject):
         return False
-    slot, before = _slot(new), _slot(old)
+    slot, before = _preposition_slot(new), _preposition_slot(old)
     if not slot or not before or slot[1] == before[1] or not _same_topic(new, old, slot[1], before[1]):
         return False
     return slot[0] == before[0] or "" in (slot[0], before[0])
@@ -207,7 +207,7 @@ def _same_topic(new: Parsed, old: Parsed, *fillers: str) -> bool:
     return len(topics[0]) > 1 and topics[0] == topics[1]
 
 
-def _slot(one: Parsed) -> tuple[str, str] | None:
+def _preposition_slot(one: Parsed) -> tuple[str, str] | None:
     """The verb before the first preposition ("" where it says nothing by itself), and the word behind it."""
     at = next((n for n, token in enumerate(one.tokens) if n and token in _PREPOSITIONS), 0)
     if not at or at + 1 >= len(one.tokens):
@@ -259,7 +259,7 @@ def _rival_tool(new: Parsed, old: Parsed) -> bool:
     for group, names in new.tools.items():
         before = old.tools.get(group, set())
         remaining = names - new.taken_back - new.negated
-        if before and before <= new.negated and remaining and not _about(new, group) - old.words:
+        if before and before <= new.negated and remaining and not _words_beside_tools(new, group) - old.words:
             return True
         if not before or before & remaining:
             continue
@@ -268,18 +268,18 @@ def _rival_tool(new: Parsed, old: Parsed) -> bool:
         named_off = "off" in new.tokens[-6:] or "off" in new.text.split(",")[0].split()
         if named_off and names:
             continue
-        new_only, old_only = _about(new), _about(old)
+        new_only, old_only = _words_beside_tools(new), _words_beside_tools(old)
         same_thing = bool(new_only & old_only) or not new_only or not old_only
         if new.strong or (new.now and (same_thing or new.general)):
             return True
         # Said of the same thing, or of less: "summaries in german" after "write the summaries in english".
-        of_new, of_old = _about(new, group), _about(old, group)
+        of_new, of_old = _words_beside_tools(new, group), _words_beside_tools(old, group)
         if of_new and of_new <= of_old and not (new.scopes - old.words):
             return True
     return False
 
 
-def _about(one: Parsed, group: str = "") -> frozenset[str]:
+def _words_beside_tools(one: Parsed, group: str = "") -> frozenset[str]:
     """What is said besides the names of tools (of this group)."""
     named = {name for tool_group, names in one.tools.items() if not group or tool_group == group for name in names}
     tools = named | {normal_word(name) for name in named}
@@ -332,19 +332,19 @@ _OWNER = re.compile(
 
 
 def _new_owner(new: Parsed, old: Parsed) -> bool:
-    now, before = _owner(new.text), _owner(old.text)
+    now, before = _area_owner(new.text), _area_owner(old.text)
     return bool(now and before and now[0] != before[0] and now[1] & before[1]) and not new.as_well
 
 
 @lru_cache(maxsize=4_000)
-def _owner(text: str) -> tuple[str, set[str]] | None:
+def _area_owner(text: str) -> tuple[str, set[str]] | None:
     for clause in text.split(", "):
         if match := _OWNER.search(clause.strip()):
             return match["person"] or match["person2"], content_words(match["area"] or match["area2"])
     return None
 
 
-def _changed(new: Parsed, old: Parsed) -> bool:
+def _says_it_changed(new: Parsed, old: Parsed) -> bool:
     """Says of itself that something changed, and speaks of what the older one is about."""
     shared = old.words & new.words
     share = len(shared) / max(1, len(old.words))
@@ -361,7 +361,7 @@ def _only_adds(new: Parsed, old: Parsed) -> bool:
     return adds and not new.main <= old.words
 
 
-def _narrowed(new: Parsed, old: Parsed) -> bool:
+def _is_narrowed(new: Parsed, old: Parsed) -> bool:
     if not new.only or old.only or not old.universal:
         return False
     shared = old.words & new.words
@@ -385,7 +385,7 @@ _RULES = (
     lifts_end,
     _built_on_the_dead,
     _denied_value,
-    _reversed,
+    _is_reversed,
     _other_doer,
     _placed_anew,
     _is_lifted,
@@ -394,8 +394,8 @@ _RULES = (
     _new_value,
     _rival_tool,
     _same_frame,
-    _changed,
-    _narrowed,
+    _says_it_changed,
+    _is_narrowed,
     _plan_is_off,
 )
 
@@ -414,10 +414,10 @@ def may_contradict(new: Parsed, old: Parsed) -> bool:
         or new.text.lower() == old.text.lower()
     ):
         return False
-    return _opposite(new, old) or _tool_against_tool(new, old)
+    return _is_opposite(new, old) or _tool_against_tool(new, old)
 
 
-def _opposite(new: Parsed, old: Parsed) -> bool:
+def _is_opposite(new: Parsed, old: Parsed) -> bool:
     """The same words, once with a "no" and once without. What says more than the older is narrower: an exception."""
     same = bool(new.words) and new.words <= old.words and len(old.words - new.words) <= 1
     return same and new.negative != old.negative
@@ -427,6 +427,10 @@ def _tool_against_tool(new: Parsed, old: Parsed) -> bool:
     """Two tools of one kind, each said to be what is used, for the same thing or for no thing in particular."""
     for group, names in new.tools.items():
         before = old.tools.get(group, set())
-        if len(names) == len(before) == 1 and names != before and _about(new, group) == _about(old, group):
+        if (
+            len(names) == len(before) == 1
+            and names != before
+            and _words_beside_tools(new, group) == _words_beside_tools(old, group)
+        ):
             return True
     return False

@@ -14,11 +14,11 @@ import msgspec
 from holdfast.core.errors import HoldfastError
 from holdfast.core.event import Event, own_event
 from holdfast.core.kinds.project_events import AdoptedLine, DocumentAdopted, TaskAdded, TaskDone
-from holdfast.features.project.document.text import HEAD_MARK, plural
+from holdfast.features.project.document.text import HEAD_MARK, count_with_noun
 from holdfast.features.project.jobs.resolution import safe_name
 from holdfast.features.project.state import MAX_HISTORY, SCHEMA_VERSION, Project, Task
 from holdfast.features.project.task_list import SECTIONS
-from holdfast.usage.model import milliseconds
+from holdfast.usage.model import parse_milliseconds
 
 # Reading state files of every age: v3 (agents' actions), the minimal v4, the full v4. Nothing is ever written here.
 
@@ -96,7 +96,7 @@ def parsed(text: str, where: str = "") -> State:
 
     fenced = _FENCE.search(text)
     body = fenced[1] if fenced else text
-    if _depth(body) > DEEPEST:
+    if _bracket_depth(body) > DEEPEST:
         raise BadState("it is nested too deeply", where=where, fix="The file was left as it is.")
     try:
         yaml = YAML(typ="safe", pure=True)
@@ -107,11 +107,11 @@ def parsed(text: str, where: str = "") -> State:
         raise BadState(f"not YAML: {_first_words(error)}", where=where, fix="The file was left as it is.") from error
     if not isinstance(loaded, dict):
         raise BadState("it is not a mapping of sections", where=where, fix="The file was left as it is.")
-    state: State = _plain(loaded)
+    state: State = _plain_value(loaded)
     return state
 
 
-def _depth(text: str) -> int:
+def _bracket_depth(text: str) -> int:
     """Of brackets, roughly: a thousand of them would keep the YAML reader busy for minutes."""
     deepest = depth = 0
     for bracket in re.findall(r"[\[\]{}]", text):
@@ -126,12 +126,12 @@ def _first_words(error: Exception) -> str:
     return " ".join(str(getattr(error, "problem", None) or error).split())[:160] + line
 
 
-def _plain(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     """Times as text and keys as text, as JSON has them."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(inner) for key, inner in value.items()}
+        return {str(key): _plain_value(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple | set):
-        return [_plain(inner) for inner in value]
+        return [_plain_value(inner) for inner in value]
     if isinstance(value, datetime):
         return value.replace(tzinfo=None, microsecond=0).isoformat() + "Z"
     return value.isoformat() if isinstance(value, date) else value
@@ -147,23 +147,25 @@ def migrate_v3_to_v4(v3_state: State) -> State:
         "LAST_UPDATED": v3_state.get("LAST_UPDATED"),
         "PROJECT": safe_name(str(v3_state.get("PROJECT") or "unknown")),
         "CURRENT_STATE": derive_state_from_v3(v3_state),
-        "TASKS": convert_next_actions_to_tasks([*_blockers(v3_state), *_actions(v3_state.get("NEXT_ACTIONS"))]),
+        "TASKS": convert_next_actions_to_tasks(
+            [*_blocker_actions(v3_state), *_list_actions(v3_state.get("NEXT_ACTIONS"))]
+        ),
         **_work_context(v3_state),
         "LEARNED_PATTERNS": [],
         "RESOURCE_LOCKS": {},
-        "STATE_HISTORY": _history(v3_state),
+        "STATE_HISTORY": _history_lines(v3_state),
     }
 
 
-def _blockers(v3_state: State) -> list[State]:
+def _blocker_actions(v3_state: State) -> list[State]:
     """What stood in the way is a task of the highest priority."""
-    blockers = _actions(v3_state.get("BLOCKERS"))
+    blockers = _list_actions(v3_state.get("BLOCKERS"))
     return [
         {**one, "priority": "P0"} if isinstance(one, Mapping) else {"action": one, "priority": "P0"} for one in blockers
     ]
 
 
-def _actions(written: Any) -> list[Any]:
+def _list_actions(written: Any) -> list[Any]:
     """A list, one text, or a mapping: of lists by priority, or of actions by name."""
     if isinstance(written, str):
         return [written]
@@ -202,12 +204,12 @@ def derive_state_from_v3(v3_state: State) -> State:
 
 def convert_next_actions_to_tasks(next_actions: Iterable[Any]) -> State:
     """By priority; who was to do it is left out, and named nowhere in the text."""
-    listed = _actions(next_actions) if isinstance(next_actions, Mapping | str) else next_actions or ()
+    listed = _list_actions(next_actions) if isinstance(next_actions, Mapping | str) else next_actions or ()
     actions = [action for action in listed if isinstance(action, Mapping | str)]
     tasks: dict[str, list[State]] = {name: [] for name in SECTIONS.values()}
     for number, action in enumerate(actions, 1):
         fields = action if isinstance(action, Mapping) else {"action": action}
-        tasks[SECTIONS[priority_of(fields.get("priority"))]].append(_task(fields, number))
+        tasks[SECTIONS[priority_of(fields.get("priority"))]].append(_task_from_action(fields, number))
     return tasks
 
 
@@ -217,7 +219,7 @@ def priority_of(value: Any) -> str:
     return text[:2].upper() if re.match(r"p[0-3](?![a-z0-9])", text) else PRIORITY_WORDS.get(text, "P2")
 
 
-def _task(action: Mapping[str, Any], number: int) -> State:
+def _task_from_action(action: Mapping[str, Any], number: int) -> State:
     text = _without_names(str(action.get("action") or action.get("description") or "unnamed"), action)
     task = {"id": f"task_{number:03}", "description": text, "gap_type": gap_type(text)}
     if action.get("created_at"):
@@ -230,7 +232,7 @@ def gap_type(text: str) -> str:
     return next((kind for kind, words in GAP_WORDS if any(word in lower for word in words)), "own_task")
 
 
-def _history(v3_state: State) -> list[State]:
+def _history_lines(v3_state: State) -> list[State]:
     """Work without a time of its own happened, as far as is known, by the time the file was written."""
     written = v3_state.get("RECENT_WORK")
     listed = [written] if isinstance(written, str | Mapping) else written if isinstance(written, list) else []
@@ -240,7 +242,7 @@ def _history(v3_state: State) -> list[State]:
         {
             "timestamp": str(one["timestamp"]) if one.get("timestamp") else last,
             "change_type": "state_update",
-            "section": _section(str(one.get("action") or "")),
+            "section": _section_name(str(one.get("action") or "")),
             "summary": _as_fact(_without_names(str(one.get("action") or ""), one)),
         }
         for one in work
@@ -253,7 +255,7 @@ def _time_or_none(value: Any) -> str | None:
     return text if re.match(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", text) else None
 
 
-def _section(text: str) -> str:
+def _section_name(text: str) -> str:
     lower = text.lower()
     name = next((name for name, words in SECTION_WORDS if any(word in lower for word in words)), "")
     return f"CURRENT_STATE.{name}" if name else "CURRENT_STATE"
@@ -321,7 +323,7 @@ def adopt_document(doc: Project, path: Path, content: bytes, now: int) -> list[E
                 why=f"It was written into {path.name}.",
             )  # fmt: skip
             events.append(msgspec.structs.replace(own_event(added, now, project=doc.project), key=key))
-    events += _finished(doc, adoption.done, now)
+    events += _finished_tasks(doc, adoption.done, now)
     adopted = DocumentAdopted(
         path=str(path),
         version=adoption.version,
@@ -338,17 +340,17 @@ def adoption_key(*parts: str) -> str:
     return hashlib.sha256("\n".join((SOURCE, *parts)).encode("utf-8", "replace")).hexdigest()
 
 
-def _finished(doc: Project, ids: Iterable[str], now: int) -> Iterator[Event]:
+def _finished_tasks(doc: Project, ids: Iterable[str], now: int) -> Iterator[Event]:
     """Only tasks of one's own: derived ones close when what they were found on does."""
     for task in doc.tasks:
         if task.id in ids and task.type == "own_task":
             yield own_event(TaskDone(key=task.key, id=task.id), now, project=doc.project)
 
 
-def describe(data: DocumentAdopted) -> str:
+def describe_adoption(data: DocumentAdopted) -> str:
     """One line for people: what was taken, and what could not be."""
-    taken = [plural(data.tasks, "task")] if data.tasks else []
-    taken += [plural(len(data.history), "line of history", "lines of history")] if data.history else []
+    taken = [count_with_noun(data.tasks, "task")] if data.tasks else []
+    taken += [count_with_noun(len(data.history), "line of history", "lines of history")] if data.history else []
     taken += [f"the focus ({data.focus[:60]})"] if data.focus else []
     line = f"{Path(data.path).name}{f', version {data.version}' if data.version else ''}: "
     line += f"{', '.join(taken)} taken over" if taken else "nothing to take over"
@@ -375,11 +377,11 @@ def _read_state(state: Mapping[str, Any], doc: Project | None) -> Adoption:
     version = str(state.get("SCHEMA_VERSION", OLD_VERSION))
     v4 = as_v4(dict(state))
     adoption = Adoption(version=version, tasks=[], done=[], history=[], left=[])
-    for priority, item in _listed(v4.get("TASKS"), ""):
+    for priority, item in _listed_by_priority(v4.get("TASKS"), ""):
         _add_task(adoption, priority, item, doc)
     if doc is not None or version[:1] == "4":  # Sections of version 3 in a version 4 file: a person's.
         for name, level in (("BLOCKERS", "P0"), ("NEXT_ACTIONS", ""), ("next_actions", "")):
-            for priority, item in _listed(state.get(name), level):
+            for priority, item in _listed_by_priority(state.get(name), level):
                 _add_task(adoption, priority, item, doc)
     for name in state:
         if name not in UNDERSTOOD:
@@ -401,12 +403,12 @@ def _add_unknown_section(adoption: Adoption, name: str, value: Any) -> None:
         adoption.left.append(f"{name[:60]} (an unknown section)")
 
 
-def _listed(written: Any, priority: str) -> Iterator[tuple[str, Any]]:
+def _listed_by_priority(written: Any, priority: str) -> Iterator[tuple[str, Any]]:
     """Lists, or mappings of lists by priority: both have been seen. The key `P1` or `P1_urgent` is the priority."""
     if isinstance(written, Mapping):
         for key, value in written.items():
             level = str(key)[:2].upper() if re.match(r"(?i)p[0-3](?![a-z0-9])", str(key)) else priority
-            yield from _listed(value if isinstance(value, list) else [value], level)
+            yield from _listed_by_priority(value if isinstance(value, list) else [value], level)
     elif isinstance(written, str):
         yield priority, written
     elif isinstance(written, list):
@@ -415,7 +417,7 @@ def _listed(written: Any, priority: str) -> Iterator[tuple[str, Any]]:
 
 def _add_task(adoption: Adoption, priority: str, item: Any, doc: Project | None) -> None:
     fields: Mapping[str, Any] = item if isinstance(item, Mapping) else {"description": item}
-    description = _description(fields)
+    description = _task_description(fields)
     if doc is not None and (ours := _task_of_ours(fields, doc)):
         adoption.done += [ours] if _is_over(fields) else []
     elif not description:
@@ -436,7 +438,7 @@ def _is_over(fields: Mapping[str, Any]) -> bool:
     return str(fields.get("status", "")).lower() in OVER
 
 
-def _description(fields: Mapping[str, Any]) -> str:
+def _task_description(fields: Mapping[str, Any]) -> str:
     names = ("description", "action", "task", "title", "name")
     text = next((fields[name] for name in names if fields.get(name)), "")
     return " ".join(str(text).split())[:500]
@@ -451,7 +453,7 @@ def _done_when(fields: Mapping[str, Any]) -> list[str]:
 def _adopted_lines(written: Any) -> Iterator[AdoptedLine]:
     for line in written[:MAX_HISTORY] if isinstance(written, list) else ():
         if isinstance(line, Mapping) and line.get("summary"):
-            at = milliseconds(line.get("timestamp"))
+            at = parse_milliseconds(line.get("timestamp"))
             yield AdoptedLine(at=at, section=str(line.get("section") or "")[:100], summary=str(line["summary"])[:300])
 
 

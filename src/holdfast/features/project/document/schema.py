@@ -18,15 +18,15 @@ SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
 TIME: Schema = {"type": ["string", "null"], "pattern": r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$"}
 
 
-def _object(required: tuple[str, ...] = (), **properties: Schema) -> Schema:
+def _object_schema(required: tuple[str, ...] = (), **properties: Schema) -> Schema:
     return {"type": "object", "properties": properties, **({"required": list(required)} if required else {})}
 
 
-def _list(items: Schema) -> Schema:
+def _list_schema(items: Schema) -> Schema:
     return {"type": "array", "items": items}
 
 
-GIT = _object(
+GIT = _object_schema(
     repository=MAYBE_TEXT,
     status={"enum": ["clean", "dirty", "unknown"]},
     branch=MAYBE_TEXT,
@@ -35,11 +35,11 @@ GIT = _object(
     uncommitted_files={
         "anyOf": [
             COUNT,
-            _object(
+            _object_schema(
                 ("count",),
                 count=COUNT,
-                files=_list(
-                    _object(
+                files=_list_schema(
+                    _object_schema(
                         ("path",),
                         path=TEXT,
                         modified=TIME,
@@ -51,10 +51,13 @@ GIT = _object(
         ]
     },
     last_commit={
-        "anyOf": [{"type": "null"}, _object(hash=MAYBE_TEXT, message=MAYBE_TEXT, timestamp=TIME, author=MAYBE_TEXT)]
+        "anyOf": [
+            {"type": "null"},
+            _object_schema(hash=MAYBE_TEXT, message=MAYBE_TEXT, timestamp=TIME, author=MAYBE_TEXT),
+        ]
     },
 )
-TESTS = _object(
+TESTS = _object_schema(
     last_run=TIME,
     status={"enum": ["passing", "failing", "not_run"]},
     total=COUNT,
@@ -63,16 +66,16 @@ TESTS = _object(
     skipped=COUNT,
     failures={"type": "array"},
 )
-TREE = _object(path=TEXT, modified=TIME, size_mb={"type": "number", "minimum": 0}, in_sync={"type": "boolean"})
-NOTION = _object(
+TREE = _object_schema(path=TEXT, modified=TIME, size_mb={"type": "number", "minimum": 0}, in_sync={"type": "boolean"})
+NOTION = _object_schema(
     last_synced=TIME,
     sync_status={"enum": ["synced", "pending", "failed"]},
-    pending_updates=_object(count=COUNT, items={"type": "array"}),
+    pending_updates=_object_schema(count=COUNT, items={"type": "array"}),
 )
 BUDGET: Schema = {
     "anyOf": [
         COUNT,
-        _object(
+        _object_schema(
             current=COUNT,
             limit={"type": ["integer", "null"]},
             percentage={"type": ["number", "null"]},
@@ -80,63 +83,63 @@ BUDGET: Schema = {
         ),
     ]
 }
-EFFORT = _object(complexity=TEXT, time_minutes={"type": "number", "minimum": 0}, confidence=SHARE)
-TASK = _object(
+EFFORT = _object_schema(complexity=TEXT, time_minutes={"type": "number", "minimum": 0}, confidence=SHARE)
+TASK = _object_schema(
     ("description",),
     id={"type": "string", "pattern": r"^task_\d+$"},
     description=TEXT,
     gap_type=TEXT,
     discovered_at=TIME,
     discovery_method=TEXT,
-    blocking=_list(TEXT),
-    resolution_criteria=_list(TEXT),
-    required_capabilities=_list(TEXT),
-    required_resources=_list(TEXT),
+    blocking=_list_schema(TEXT),
+    resolution_criteria=_list_schema(TEXT),
+    required_capabilities=_list_schema(TEXT),
+    required_resources=_list_schema(TEXT),
     estimated_effort=EFFORT,
 )
 LEVELS = ("P0_blockers", "P1_urgent", "P2_maintenance", "P3_improvements")
 TASKS: Schema = {
     "anyOf": [
         {"type": "null"},
-        _list(TEXT),
-        {"type": "object", "properties": {name: _list(TASK) for name in LEVELS}, "additionalProperties": False},
+        _list_schema(TEXT),
+        {"type": "object", "properties": {name: _list_schema(TASK) for name in LEVELS}, "additionalProperties": False},
     ]
 }
-SIGNAL: Schema = {"anyOf": [MAYBE_TEXT, _object(project=MAYBE_TEXT, confidence=SHARE, reason=MAYBE_TEXT)]}
-RESOLUTION = _object(
+SIGNAL: Schema = {"anyOf": [MAYBE_TEXT, _object_schema(project=MAYBE_TEXT, confidence=SHARE, reason=MAYBE_TEXT)]}
+RESOLUTION = _object_schema(
     project=MAYBE_TEXT,
     confidence=SHARE,
     resolved_at=TIME,
     method=TEXT,
     signals={"type": "object", "additionalProperties": SIGNAL},
-    alternatives=_list(_object(("project",), project=TEXT, confidence=SHARE, reason=MAYBE_TEXT)),
+    alternatives=_list_schema(_object_schema(("project",), project=TEXT, confidence=SHARE, reason=MAYBE_TEXT)),
 )
-CONTEXT = _object(
+CONTEXT = _object_schema(
     current_phase=MAYBE_TEXT,
-    current_activity=_object(type=TEXT, started_at=TIME, status=TEXT),
+    current_activity=_object_schema(type=TEXT, started_at=TIME, status=TEXT),
     uncommitted_files_context={
         "anyOf": [
             {"type": "null"},
-            _object(
+            _object_schema(
                 reason=TEXT,
                 confidence=SHARE,
-                evidence=_list(TEXT),
+                evidence=_list_schema(TEXT),
                 inferred_intent=TEXT,
-                alternative_interpretations=_list(_object(intent=TEXT, confidence=SHARE)),
+                alternative_interpretations=_list_schema(_object_schema(intent=TEXT, confidence=SHARE)),
             ),
         ]
     },
     blockers={"type": "array"},
 )
-PATTERN = _object(
+PATTERN = _object_schema(
     ("pattern",),
     pattern=TEXT,
     confidence=SHARE,
     sample_size=COUNT,
     last_observed=TIME,
-    applies_to=_list(TEXT),
+    applies_to=_list_schema(TEXT),
 )
-LOCK = _object(
+LOCK = _object_schema(
     ("locked",),
     locked={"type": "boolean"},
     locked_by={"type": ["integer", "null"]},
@@ -144,7 +147,7 @@ LOCK = _object(
     locked_for=MAYBE_TEXT,
     estimated_release=TIME,
 )
-LINE = _object(
+LINE = _object_schema(
     ("timestamp", "change_type", "summary"),
     timestamp=TIME,
     change_type=TEXT,
@@ -178,21 +181,21 @@ SCHEMA: Schema = {
         "TASKS": TASKS,
         "PROJECT_RESOLUTION": RESOLUTION,
         "WORK_CONTEXT": CONTEXT,
-        "LEARNED_PATTERNS": _list(PATTERN),
+        "LEARNED_PATTERNS": _list_schema(PATTERN),
         "RESOURCE_LOCKS": {"type": "object", "additionalProperties": LOCK},
         "STATE_HISTORY": {"type": "array", "maxItems": 20, "items": LINE},
     },
 }
 
 
-def problems(state: Any) -> list[str]:
+def schema_problems(state: Any) -> list[str]:
     """What is wrong with it, each with where; empty when it is valid."""
     from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
     errors = sorted(
         Draft202012Validator(SCHEMA).iter_errors(state), key=lambda error: list(map(str, error.absolute_path))
     )
-    return [_told(error) for error in errors[:MOST_PROBLEMS]]
+    return [_error_text(error) for error in errors[:MOST_PROBLEMS]]
 
 
 def check(text: str, where: str = "") -> dict[str, Any]:
@@ -205,11 +208,11 @@ def check(text: str, where: str = "") -> dict[str, Any]:
     if version.startswith("3."):
         note = "it is of version 3; holdfast state migrate makes it version 4"
         return {"valid": False, "version": version, "problems": [note]}
-    wrong = problems(document)
+    wrong = schema_problems(document)
     return {"valid": not wrong, "version": version, "problems": wrong}
 
 
-def _told(error: Any) -> str:
+def _error_text(error: Any) -> str:
     deepest = min(error.context, key=lambda e: -len(e.absolute_path), default=error) if error.context else error
     where = ".".join(map(str, deepest.absolute_path)) or "the document"
     return f"{where}: {deepest.message[:200]}"
@@ -222,21 +225,21 @@ UNSAID = ("LAST_UPDATED", "resolved_at")
 """Times that differ without anything having changed."""
 
 
-def between(old: Any, new: Any) -> Iterator[dict[str, Any]]:
+def document_differences(old: Any, new: Any) -> Iterator[dict[str, Any]]:
     """Leaves that differ, by dotted path. Lists of things with a name are compared by it, others as wholes."""
-    for number, difference in enumerate(_walk(old, new, "")):
+    for number, difference in enumerate(_walk_differences(old, new, "")):
         if number == MOST:
             return
         yield difference
 
 
-def _walk(old: Any, new: Any, path: str) -> Iterator[dict[str, Any]]:
+def _walk_differences(old: Any, new: Any, path: str) -> Iterator[dict[str, Any]]:
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for name in dict.fromkeys((*old, *new)):
             if name not in UNSAID:
-                yield from _walk(old.get(name), new.get(name), f"{path}.{name}" if path else str(name))
-    elif isinstance(old, list) and isinstance(new, list) and (_named(old) or _named(new)):
-        yield from _walk(_by_name(old), _by_name(new), path)
+                yield from _walk_differences(old.get(name), new.get(name), f"{path}.{name}" if path else str(name))
+    elif isinstance(old, list) and isinstance(new, list) and (_have_names(old) or _have_names(new)):
+        yield from _walk_differences(_by_name(old), _by_name(new), path)
     elif old != new:
         yield {"path": path, "before": old, "after": new}
 
@@ -244,7 +247,7 @@ def _walk(old: Any, new: Any, path: str) -> Iterator[dict[str, Any]]:
 NAMES = ("id", "path", "pattern", "intent")
 
 
-def _named(items: list[Any]) -> bool:
+def _have_names(items: list[Any]) -> bool:
     return bool(items) and all(isinstance(one, Mapping) and any(name in one for name in NAMES) for one in items)
 
 
@@ -259,11 +262,13 @@ def filled_in(old: Mapping[str, Any], observed: Mapping[str, Any]) -> dict[str, 
     if merged.get("PROJECT") == "unknown":
         merged["PROJECT"] = observed["PROJECT"]
     if isinstance(old.get("TASKS"), Mapping):
-        merged["TASKS"] = {name: [_now(task, observed) for task in tasks] for name, tasks in old["TASKS"].items()}
+        merged["TASKS"] = {
+            name: [_with_observed_description(task, observed) for task in tasks] for name, tasks in old["TASKS"].items()
+        }
     merged["LAST_UPDATED"] = observed["LAST_UPDATED"]
     return merged
 
 
-def _now(task: Mapping[str, Any], observed: Mapping[str, Any]) -> dict[str, Any]:
+def _with_observed_description(task: Mapping[str, Any], observed: Mapping[str, Any]) -> dict[str, Any]:
     same = [one for tasks in observed["TASKS"].values() for one in tasks if one["gap_type"] == task.get("gap_type")]
     return {**task, "description": same[0]["description"]} if same else dict(task)

@@ -21,7 +21,7 @@ HEAD_MARK = "# Written by Holdfast from its log."
 SECOND, MINUTE, HOUR, DAY = 1000, 60_000, 3_600_000, 86_400_000
 
 
-def iso(ms: int | None) -> str | None:
+def iso_time(ms: int | None) -> str | None:
     return format_time(ms) if ms else None
 
 
@@ -29,42 +29,42 @@ def format_time(ms: int) -> str:
     return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def plural(count: int, one: str, many: str = "") -> str:
+def count_with_noun(count: int, one: str, many: str = "") -> str:
     return f"{count} {one if count == 1 else many or one + 's'}"
 
 
 def dump_yaml(value: Mapping[str, Any]) -> str:
-    return "".join(f"{line}\n" for line in _mapping(value, "", DEEPEST))
+    return "".join(f"{line}\n" for line in _mapping_lines(value, "", DEEPEST))
 
 
-def _mapping(value: Mapping[str, Any], indent: str, depth: int) -> Iterator[str]:
+def _mapping_lines(value: Mapping[str, Any], indent: str, depth: int) -> Iterator[str]:
     for key, inner in value.items():
         if isinstance(inner, Mapping) and inner and depth:
-            yield f"{indent}{_key(key)}:"
-            yield from _mapping(inner, indent + "  ", depth - 1)
+            yield f"{indent}{_yaml_key(key)}:"
+            yield from _mapping_lines(inner, indent + "  ", depth - 1)
         elif isinstance(inner, list | tuple) and inner and depth:
-            yield f"{indent}{_key(key)}:"
-            yield from _list(inner, indent + "  ", depth - 1)
+            yield f"{indent}{_yaml_key(key)}:"
+            yield from _list_lines(inner, indent + "  ", depth - 1)
         else:
-            yield f"{indent}{_key(key)}: {scalar(inner)}"
+            yield f"{indent}{_yaml_key(key)}: {yaml_scalar(inner)}"
 
 
-def _list(values: list[Any] | tuple[Any, ...], indent: str, depth: int) -> Iterator[str]:
+def _list_lines(values: list[Any] | tuple[Any, ...], indent: str, depth: int) -> Iterator[str]:
     for value in values:
         if isinstance(value, Mapping) and value and depth:
-            lines = list(_mapping(value, indent + "  ", depth - 1))
+            lines = list(_mapping_lines(value, indent + "  ", depth - 1))
             yield f"{indent}- {lines[0].lstrip()}"
             yield from lines[1:]
         else:
-            yield f"{indent}- {scalar(value)}"
+            yield f"{indent}- {yaml_scalar(value)}"
 
 
-def _key(key: Any) -> str:
+def _yaml_key(key: Any) -> str:
     text = str(key)
-    return text if _PLAIN_KEY.fullmatch(text) and text.lower() not in _RESERVED else scalar(text)
+    return text if _PLAIN_KEY.fullmatch(text) and text.lower() not in _RESERVED else yaml_scalar(text)
 
 
-def scalar(value: Any) -> str:
+def yaml_scalar(value: Any) -> str:
     """JSON is YAML: texts, numbers, true, false, null, and what is empty or too deep."""
     if isinstance(value, str):
         value = value.encode("utf-8", "replace").decode()

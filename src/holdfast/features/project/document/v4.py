@@ -23,8 +23,8 @@ from holdfast.features.project.check_results import (
     summarise_tests,
     unvalidated_files,
 )
-from holdfast.features.project.document.text import HOUR, MINUTE, iso, plural
-from holdfast.features.project.habits import confidence, shared_habits
+from holdfast.features.project.document.text import HOUR, MINUTE, count_with_noun, iso_time
+from holdfast.features.project.habits import habit_confidence, shared_habits
 from holdfast.features.project.state import SCHEMA_VERSION, CheckRun, GlobalState, HistoryLine, Project, Task
 from holdfast.features.project.task_list import by_section
 
@@ -145,7 +145,7 @@ def explain_uncommitted(doc: Project, now: int) -> UncommittedContext | None:
     """None when nothing is uncommitted."""
     if not doc.git.count:
         return None
-    ranked = sorted((h for h in hypotheses(doc, now) if h.clues), key=lambda h: -h.weight)
+    ranked = sorted((h for h in build_hypotheses(doc, now) if h.clues), key=lambda h: -h.weight)
     total = sum(h.weight for h in ranked)
     best, rest = ranked[0], ranked[1 : 1 + MAX_ALTERNATIVES]
     shares = [Alternative(h.intent, round(h.weight / total, 2)) for h in rest if h.weight / total >= MIN_SHARE]
@@ -159,24 +159,24 @@ def _area_intent(doc: Project) -> str:
     return next((area.intent for area in touched_areas if area and area.intent), "")
 
 
-def hypotheses(doc: Project, now: int) -> Iterable[Hypothesis]:
-    yield _merging(doc)
+def build_hypotheses(doc: Project, now: int) -> Iterable[Hypothesis]:
+    yield _merge_hypothesis(doc)
     yield _fixing_tests(doc)
     yield _ready_to_commit(doc)
     yield _mid_refactor(doc, now)
     yield _new_files(doc, now)
-    yield _forgotten(doc, now)
+    yield _forgotten_hypothesis(doc, now)
 
 
-def _clues(*candidates: tuple[bool, float, str]) -> tuple[tuple[float, str], ...]:
+def _holding_clues(*candidates: tuple[bool, float, str]) -> tuple[tuple[float, str], ...]:
     return tuple((weight, text) for holds, weight, text in candidates if holds)
 
 
-def _merging(doc: Project) -> Hypothesis:
+def _merge_hypothesis(doc: Project) -> Hypothesis:
     doing, conflicts = doc.git.doing, doc.git.conflicts
-    clues = _clues(
+    clues = _holding_clues(
         (bool(doing), 4.0, f"A {doing} is in progress"),
-        (bool(conflicts), 4.0, f"{plural(len(conflicts), 'file')} in conflict"),
+        (bool(conflicts), 4.0, f"{count_with_noun(len(conflicts), 'file')} in conflict"),
     )
     return Hypothesis("merge_in_progress", f"Finishing a {doing or 'merge'}", clues)
 
@@ -184,8 +184,8 @@ def _merging(doc: Project) -> Hypothesis:
 def _fixing_tests(doc: Project) -> Hypothesis:
     tests = summarise_tests(check_runs(doc))
     failing = tests.status == "failing"
-    clues = _clues(
-        (failing, 1.2, f"{plural(tests.failed, 'test')} failing"),
+    clues = _holding_clues(
+        (failing, 1.2, f"{count_with_noun(tests.failed, 'test')} failing"),
         (failing and doc.git.newest_change >= tests.last_run, 0.6, "Files changed since the tests failed"),
     )
     return Hypothesis("fixing_tests", "Making the tests pass before committing", clues)
@@ -193,7 +193,7 @@ def _fixing_tests(doc: Project) -> Hypothesis:
 
 def _ready_to_commit(doc: Project) -> Hypothesis:
     proven = bool(doc.git.files) and not unvalidated_files(doc)
-    clues = _clues(
+    clues = _holding_clues(
         (proven, 1.5, "All changed files are validated"),
         (proven and doc.git.draft, 0.8, "A commit message is drafted"),
     )
@@ -204,27 +204,29 @@ def _mid_refactor(doc: Project, now: int) -> Hypothesis:
     git = doc.git
     recent = now - git.newest_change <= RECENT
     active = now - doc.activity.last_edit <= RECENT
-    clues = _clues(
+    clues = _holding_clues(
         (recent, 0.4, "Files modified within last 2 hours"),
         (active, 0.3, f"User actively in {_folder_name(doc)} directory"),
         (recent and not git.draft, 0.1, "No commit message drafted yet"),
     )
     where = (doc.activity.folders or ["this project"])[0]
-    return Hypothesis("mid_refactor", f"Changing {plural(git.count, 'file')} in {where} before committing", clues)
+    return Hypothesis(
+        "mid_refactor", f"Changing {count_with_noun(git.count, 'file')} in {where} before committing", clues
+    )
 
 
 def _new_files(doc: Project, now: int) -> Hypothesis:
     all_new = bool(doc.git.files) and all(file.code == "??" for file in doc.git.files)
     recent = now - doc.git.newest_change <= RECENT
-    clues = _clues(
+    clues = _holding_clues(
         (all_new, 0.15, "No file that git knows was changed"), (all_new and recent, 0.05, "The files are new")
     )
     return Hypothesis("new_files", "Trying something new beside the existing code", clues)
 
 
-def _forgotten(doc: Project, now: int) -> Hypothesis:
+def _forgotten_hypothesis(doc: Project, now: int) -> Hypothesis:
     quiet = _quiet_for(doc, now)
-    clues = _clues(
+    clues = _holding_clues(
         (True, 0.2, ""),
         (quiet > FORGOTTEN, 0.6, "Nothing was changed for more than 4 hours"),
         (quiet > 6 * FORGOTTEN, 0.6, "Nothing was changed for more than a day"),
@@ -247,14 +249,14 @@ def project_document(doc: Project, now: int) -> Fields:
     """`now` decides what is recent; the facts are those of the document."""
     return {
         "SCHEMA_VERSION": SCHEMA_VERSION,
-        "LAST_UPDATED": iso(doc.at),
+        "LAST_UPDATED": iso_time(doc.at),
         "PROJECT": doc.shown_name,
         "CURRENT_STATE": _current_state(doc),
         "TASKS": {name: [task_fields(one) for one in tasks] for name, tasks in by_section(doc.tasks).items()},
         "PROJECT_RESOLUTION": _project_resolution(doc),
-        "WORK_CONTEXT": _context(doc, now),
-        "LEARNED_PATTERNS": [_pattern(habit, doc.shown_name) for habit in doc.patterns],
-        "RESOURCE_LOCKS": _locks(doc),
+        "WORK_CONTEXT": _context_fields(doc, now),
+        "LEARNED_PATTERNS": [_pattern_fields(habit, doc.shown_name) for habit in doc.patterns],
+        "RESOURCE_LOCKS": _all_lock_fields(doc),
         "STATE_HISTORY": [_history_line(line) for line in doc.history],
     }
 
@@ -263,10 +265,10 @@ def global_document(doc: GlobalState) -> Fields:
     projects = sorted(doc.projects.items(), key=lambda item: item[1].name or item[0])
     return {
         "SCHEMA_VERSION": SCHEMA_VERSION,
-        "LAST_UPDATED": iso(doc.at),
+        "LAST_UPDATED": iso_time(doc.at),
         "PROJECTS": {one.folder or root: {"path": root, "status": one.status or "unknown"} for root, one in projects},
         "RESOURCE_LOCKS": {name: lock_fields(one) for name, one in sorted(doc.locks.items())},
-        "LEARNED_PATTERNS": [_pattern(habit) for habit in habits_of_several(doc, doc.at)],
+        "LEARNED_PATTERNS": [_pattern_fields(habit) for habit in habits_of_several(doc, doc.at)],
     }
 
 
@@ -276,16 +278,16 @@ def habits_of_several(doc: GlobalState | None, now: int) -> list[HabitFacts]:
 
 
 def _current_state(doc: Project) -> Fields:
-    fields: Fields = {"git": _git(doc), "tests": _tests(doc)}
+    fields: Fields = {"git": _git_fields(doc), "tests": _test_fields(doc)}
     if doc.trees:
-        fields["filesystem"] = {name: _tree(tree) for name, tree in doc.trees.items()}
+        fields["filesystem"] = {name: _tree_fields(tree) for name, tree in doc.trees.items()}
     if doc.notion.sync_status:
-        fields["notion_workspace"] = _notion(doc.notion)
-    fields["token_budget"] = _tokens(doc.usage)
+        fields["notion_workspace"] = _notion_fields(doc.notion)
+    fields["token_budget"] = _token_fields(doc.usage)
     return fields
 
 
-def _git(doc: Project) -> Fields:
+def _git_fields(doc: Project) -> Fields:
     git, runs = doc.git, check_runs(doc)
     fields: Fields = {
         "repository": git.repository or None,
@@ -293,8 +295,8 @@ def _git(doc: Project) -> Fields:
         "branch": git.branch or None,
         "commits_ahead": git.ahead,
         "commits_behind": git.behind,
-        "uncommitted_files": {"count": git.count, "files": [_file(doc, file, runs) for file in git.files]},
-        "last_commit": _commit(git.last) if git.last else None,
+        "uncommitted_files": {"count": git.count, "files": [_file_fields(doc, file, runs) for file in git.files]},
+        "last_commit": _commit_fields(git.last) if git.last else None,
     }
     more = {
         "in_progress": git.doing, "detached": git.detached, "conflicts": git.conflicts, "worktree": git.worktree,
@@ -303,40 +305,40 @@ def _git(doc: Project) -> Fields:
     return {**fields, **{name: value for name, value in more.items() if value}}
 
 
-def _commit(last: CommitFacts) -> Fields:
-    return {"hash": last.hash, "message": last.subject, "timestamp": iso(last.at), "author": last.author}
+def _commit_fields(last: CommitFacts) -> Fields:
+    return {"hash": last.hash, "message": last.subject, "timestamp": iso_time(last.at), "author": last.author}
 
 
-def _file(doc: Project, file: ChangedFile, runs: list[CheckRun]) -> Fields:
+def _file_fields(doc: Project, file: ChangedFile, runs: list[CheckRun]) -> Fields:
     return {
         "path": file.path,
-        "modified": iso(file.modified),
+        "modified": iso_time(file.modified),
         "size_bytes": file.size,
         "validated": is_validated(doc, file, runs),
     }
 
 
-def _tests(doc: Project) -> Fields:
+def _test_fields(doc: Project) -> Fields:
     now = summarise_tests(check_runs(doc))
     counts = {"total": now.total, "passed": now.passed, "failed": now.failed, "skipped": now.skipped}
-    return {"last_run": iso(now.last_run), "status": now.status, **counts, "failures": now.failures}
+    return {"last_run": iso_time(now.last_run), "status": now.status, **counts, "failures": now.failures}
 
 
-def _tree(tree: TreeFacts) -> Fields:
-    fields: Fields = {"path": tree.path, "modified": iso(tree.modified), "size_mb": tree.size_mb}
+def _tree_fields(tree: TreeFacts) -> Fields:
+    fields: Fields = {"path": tree.path, "modified": iso_time(tree.modified), "size_mb": tree.size_mb}
     more = {"in_sync": tree.in_sync, "problem": tree.problem or None}
     return {**fields, **{name: value for name, value in more.items() if value is not None}}
 
 
-def _notion(notion: NotionState) -> Fields:
+def _notion_fields(notion: NotionState) -> Fields:
     return {
-        "last_synced": iso(notion.last_synced),
+        "last_synced": iso_time(notion.last_synced),
         "sync_status": notion.sync_status,
         "pending_updates": {"count": notion.pending_count or len(notion.pending), "items": notion.pending},
     }
 
 
-def _tokens(tokens: TokenFacts) -> Fields:
+def _token_fields(tokens: TokenFacts) -> Fields:
     """What is left divided by what a session of this project costs; unknown until one has ended."""
     used, limit, typical = tokens.used, tokens.limit, tokens.per_session
     return {
@@ -352,7 +354,7 @@ def task_fields(task: Task) -> Fields:
         "id": task.id,
         "description": task.description,
         "gap_type": task.type,
-        "discovered_at": iso(task.discovered_at),
+        "discovered_at": iso_time(task.discovered_at),
         "discovery_method": task.method,
         "blocking": task.blocking,
         "resolution_criteria": task.done_when,
@@ -371,34 +373,34 @@ def _project_resolution(doc: Project) -> Fields:
     fields: Fields = {
         "project": doc.shown_name,
         "confidence": resolution.confidence,
-        "resolved_at": iso(resolution.resolved_at or doc.at),
+        "resolved_at": iso_time(resolution.resolved_at or doc.at),
     }
-    return {**fields, **_votes(resolution)} if resolution.method else fields
+    return {**fields, **_vote_fields(resolution)} if resolution.method else fields
 
 
 def resolution_fields(resolution: Resolution) -> Fields:
-    return {"project": resolution.project, "confidence": resolution.confidence, **_votes(resolution)}
+    return {"project": resolution.project, "confidence": resolution.confidence, **_vote_fields(resolution)}
 
 
-def _votes(resolution: Resolution) -> Fields:
+def _vote_fields(resolution: Resolution) -> Fields:
     return {
         "method": resolution.method,
-        "signals": {name: _signal(one) for name, one in resolution.signals.items()},
-        "alternatives": [_signal(one) for one in resolution.alternatives],
+        "signals": {name: _signal_fields(one) for name, one in resolution.signals.items()},
+        "alternatives": [_signal_fields(one) for one in resolution.alternatives],
     }
 
 
-def _signal(signal: Signal) -> Fields:
+def _signal_fields(signal: Signal) -> Fields:
     return {"project": signal.project or None, "confidence": signal.confidence, "reason": signal.reason}
 
 
-def _context(doc: Project, now: int) -> Fields:
+def _context_fields(doc: Project, now: int) -> Fields:
     context = work_context(doc, now)
     return {
         "current_phase": context.phase,
         "current_activity": {
             "type": context.activity.type,
-            "started_at": iso(context.activity.started_at),
+            "started_at": iso_time(context.activity.started_at),
             "status": context.activity.status,
         },
         "uncommitted_files_context": None
@@ -416,17 +418,17 @@ def _context(doc: Project, now: int) -> Fields:
     }
 
 
-def _pattern(habit: HabitFacts, project: str = "") -> Fields:
+def _pattern_fields(habit: HabitFacts, project: str = "") -> Fields:
     return {
         "pattern": habit.pattern,
-        "confidence": confidence(habit.held, habit.seen),
+        "confidence": habit_confidence(habit.held, habit.seen),
         "sample_size": habit.seen,
-        "last_observed": iso(habit.last_observed),
+        "last_observed": iso_time(habit.last_observed),
         "applies_to": [*habit.projects, "all_projects"] if habit.projects else [project],
     }
 
 
-def _locks(doc: Project) -> Fields:
+def _all_lock_fields(doc: Project) -> Fields:
     """Those that are or were used here, those the settings name, and the two everybody has."""
     named: Iterable[str] = (name for area in doc.rules.areas.values() for name in area.locks)
     lock_names = dict.fromkeys((*doc.locks, *named, *USUAL_LOCKS))
@@ -439,16 +441,16 @@ def lock_fields(lock: LeaseLock) -> Fields:
     return {
         "locked": True,
         "locked_by": lock.pid,
-        "locked_at": iso(lock.at),
+        "locked_at": iso_time(lock.at),
         "locked_for": lock.why or None,
-        "estimated_release": iso(lock.until),
+        "estimated_release": iso_time(lock.until),
         "mode": lock.mode,
         "waiting": lock.waiters,
     }
 
 
 def _history_line(line: HistoryLine) -> Fields:
-    fields: Fields = {"timestamp": iso(line.timestamp), "change_type": line.change_type}
+    fields: Fields = {"timestamp": iso_time(line.timestamp), "change_type": line.change_type}
     more = {
         "section": line.section,
         "task_id": line.task_id,

@@ -35,25 +35,25 @@ def read_git_status(root: str, run: Run, before: GitFacts, now: int) -> GitFacts
     try:
         folders = git_folders(root)
     except OSError as error:
-        return _unknown(root, f"cannot be read: {error.strerror}")
+        return _unknown_facts(root, f"cannot be read: {error.strerror}")
     if folders is None:
-        return _unknown(root, "not a git repository" if Path(root).is_dir() else "the folder is gone")
+        return _unknown_facts(root, "not a git repository" if Path(root).is_dir() else "the folder is gone")
     ask = GitQuestions(root, run)
-    ran = ask(git.status(filters=ask.filters(*folders)))
+    ran = ask(git.status_argv(filters=ask.filters(*folders)))
     if ran.code != 0:
-        return _unknown(root, _complaint(ran))
+        return _unknown_facts(root, _git_complaint(ran))
     status = git.parse_status(ran.out)
     status.changes = [c for c in status.changes if not (c.untracked and _BEING_WRITTEN.search(c.path))]
-    return _facts(root, status, folders, ask, before, now)
+    return _git_facts(root, status, folders, ask, before, now)
 
 
-def _facts(
+def _git_facts(
     root: str, status: git.Status, folders: tuple[Path, Path], ask: "GitQuestions", before: GitFacts, now: int
 ) -> GitFacts:
     own, common = folders
-    last, unpushed_since = _commits(ask, status, before)
+    last, unpushed_since = _commit_facts(ask, status, before)
     facts = GitFacts(
-        repository=tilde(root),
+        repository=tilde_path(root),
         status="dirty" if status.changes else "clean",
         branch=status.branch or "HEAD",
         detached=not status.branch,
@@ -68,22 +68,22 @@ def _facts(
         unpushed_since=unpushed_since,
         worktree=own != common,
         draft=_has_draft(own, status.head, before),
-        remote=_remote(common),
+        remote=_remote_address(common),
     )
     _add_files(facts, root, status.changes, before, now)
     return facts
 
 
-def tilde(path: str) -> str:
+def tilde_path(path: str) -> str:
     home = os.path.expanduser("~")  # noqa: PTH111 - a text, not a file
     return f"~{path.removeprefix(home)}" if path == home or path.startswith(f"{home}/") else path
 
 
-def _unknown(root: str, problem: str) -> GitFacts:
-    return GitFacts(repository=tilde(root), status="unknown", problem=problem[:300])
+def _unknown_facts(root: str, problem: str) -> GitFacts:
+    return GitFacts(repository=tilde_path(root), status="unknown", problem=problem[:300])
 
 
-def _complaint(ran: Ran) -> str:
+def _git_complaint(ran: Ran) -> str:
     if ran.timed_out:
         return f"git did not answer within {TIMEOUT_S:.0f} s"
     lines = ran.err.decode("utf-8", "replace").strip().splitlines()
@@ -94,7 +94,7 @@ class GitQuestions:
     """Questions to git about one worktree, with nothing of the repository's config being run."""
 
     def __init__(self, root: str, run: Run) -> None:
-        self._root, self._run, self._env = root, run, git.environment(os.environ)
+        self._root, self._run, self._env = root, run, git.git_environment(os.environ)
 
     def __call__(self, argv: list[str]) -> Ran:
         return self._run(argv, cwd=self._root, env=self._env, timeout=TIMEOUT_S)
@@ -130,15 +130,15 @@ def _add_files(facts: GitFacts, root: str, all_changes: list[git.Change], before
     """Conflicts first, then what git knows, then what is new: the list is cut, the count is not."""
     changes = sorted(all_changes, key=lambda c: (not c.conflict, c.untracked, c.path))
     modified_times = {file.path: file.modified for file in before.files}
-    looked = [_file(root, change, modified_times, now) for change in changes[:MAX_LOOKED_AT]]
+    looked = [_changed_file(root, change, modified_times, now) for change in changes[:MAX_LOOKED_AT]]
     times = [file.modified for file in looked if file.modified]
     facts.count, facts.files = len(changes), looked[:MAX_LISTED_FILES]
     facts.oldest_change, facts.newest_change = min(times, default=0), max(times, default=0)
     facts.conflicts = [shown_path(c.path) for c in changes if c.conflict][:MAX_LISTED_FILES]
-    facts.untracked_sources = _sources(changes)
+    facts.untracked_sources = _untracked_sources(changes)
 
 
-def _file(root: str, change: git.Change, modified_times: Mapping[str, int], now: int) -> ChangedFile:
+def _changed_file(root: str, change: git.Change, modified_times: Mapping[str, int], now: int) -> ChangedFile:
     shown = shown_path(change.path)
     try:
         seen = os.lstat(os.path.join(root, change.path))  # noqa: PTH118 - two thousand of them
@@ -157,20 +157,20 @@ def shown_path(path: str) -> str:
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")[:500]
 
 
-def _sources(changes: Iterable[git.Change]) -> list[str]:
+def _untracked_sources(changes: Iterable[git.Change]) -> list[str]:
     new = (shown_path(change.path) for change in changes if change.untracked)
     return [path for path in new if Path(path).suffix.lower() in SOURCES][:MAX_SOURCES]
 
 
-def _commits(ask: GitQuestions, status: git.Status, before: GitFacts) -> tuple[CommitFacts | None, int]:
+def _commit_facts(ask: GitQuestions, status: git.Status, before: GitFacts) -> tuple[CommitFacts | None, int]:
     """Asked again only when there is another commit, or another upstream to compare it with."""
     same = before.head == status.head and before.last is not None
-    last = before.last if same else _last(ask, status.head)
+    last = before.last if same else _read_last_commit(ask, status.head)
     same = same and (before.upstream, before.ahead) == (status.upstream, status.ahead)
     return last, before.unpushed_since if same else _unpushed_since(ask, status)
 
 
-def _last(ask: GitQuestions, head: str) -> CommitFacts | None:
+def _read_last_commit(ask: GitQuestions, head: str) -> CommitFacts | None:
     commit = git.parse_commit(ask(git.last_commit(head)).out) if head else None
     if commit is None:
         return None
@@ -180,7 +180,7 @@ def _last(ask: GitQuestions, head: str) -> CommitFacts | None:
 def _unpushed_since(ask: GitQuestions, status: git.Status) -> int:
     if not status.ahead:
         return 0
-    commits = git.parse_commits(ask(git.commits("@{upstream}..HEAD", min(status.ahead, 1000))).out)
+    commits = git.parse_commits(ask(git.log_argv("@{upstream}..HEAD", min(status.ahead, 1000))).out)
     return min((commit.at for commit in commits), default=0)
 
 
@@ -194,7 +194,7 @@ def _has_draft(own: Path, head: str, before: GitFacts) -> bool:
     return last is not None and last.hash == head and written > last.at + 2_000
 
 
-def _remote(common: Path) -> str:
+def _remote_address(common: Path) -> str:
     """`origin`'s address as the config says it, without asking git; never with what stands before an `@`."""
     section = url = ""
     for line in text_of(common / "config").decode("utf-8", "replace").splitlines():

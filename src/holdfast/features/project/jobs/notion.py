@@ -84,7 +84,7 @@ def send_tasks(doc: Project, settings: Notion, now: int) -> NotionState:
     todo = list(find_changes(doc, pages))
     status, problem = "synced", ""
     try:
-        done = _send(todo, pages, settings) if todo else 0
+        done = _send_changes(todo, pages, settings) if todo else 0
     except _Stopped as stopped:
         done, status, problem = stopped.done, stopped.status, stopped.why
     left = [change.summary for change in todo[done:]]
@@ -103,7 +103,7 @@ def find_changes(doc: Project, pages: Mapping[str, NotionPage]) -> Iterator[Chan
     tasks = {task.id: task for task in doc.tasks}
     folder = doc.folder or doc.project
     for name, task in tasks.items():
-        change = _change(task, f"{folder}/{name}")
+        change = _task_change(task, f"{folder}/{name}")
         if name not in pages or pages[name].sum != change.sum:
             yield change
     for name, page in pages.items():
@@ -111,7 +111,7 @@ def find_changes(doc: Project, pages: Mapping[str, NotionPage]) -> Iterator[Chan
             yield Change(name, f"{folder}/{name}", page.title or name, True, {"Status": "Done"}, page.sum)
 
 
-def _change(task: Task, mark: str) -> Change:
+def _task_change(task: Task, mark: str) -> Change:
     fields = {
         "Priority": task.priority,
         "Status": "Open",
@@ -130,22 +130,22 @@ class _Stopped(Exception):
         self.done, self.status, self.why = done, status, why
 
 
-def _send(todo: list[Change], pages: dict[str, NotionPage], settings: Notion) -> int:
+def _send_changes(todo: list[Change], pages: dict[str, NotionPage], settings: Notion) -> int:
     done = 0
     try:
-        with _client(settings) as client:
-            source, title = _source(client, settings.database)
+        with _open_client(settings) as client:
+            source, title = _prepare_source(client, settings.database)
             for change in todo[:MAX_AT_ONCE]:
-                pages[change.task] = _write(client, source, title, change, pages.get(change.task))
+                pages[change.task] = _write_page(client, source, title, change, pages.get(change.task))
                 done += 1
     except Exception as error:
-        raise _Stopped(done, _verdict(error), f"{type(error).__name__}: {error}"[:300]) from error
+        raise _Stopped(done, _failure_verdict(error), f"{type(error).__name__}: {error}"[:300]) from error
     if done < len(todo):
         raise _Stopped(done, "pending", f"{len(todo) - done} more at the next push")
     return done
 
 
-def _client(settings: Notion) -> Any:
+def _open_client(settings: Notion) -> Any:
     import httpx
     from notion_client import Client
 
@@ -157,18 +157,18 @@ def _client(settings: Notion) -> Any:
     return Client(client=http, auth=token, base_url=settings.base_url, timeout_ms=TIMEOUT_MS, retry=False)
 
 
-def _verdict(error: Exception) -> str:
+def _failure_verdict(error: Exception) -> str:
     """`pending`: trying again may help. `failed`: somebody has to do something."""
     status = getattr(error, "status", None) or getattr(getattr(error, "response", None), "status_code", None)
     refused = isinstance(status, int) and 400 <= status < 500 and status not in (408, 409, 429)
-    return "failed" if refused or (isinstance(error, ImportError | OSError) and not _offline(error)) else "pending"
+    return "failed" if refused or (isinstance(error, ImportError | OSError) and not _is_offline(error)) else "pending"
 
 
-def _offline(error: Exception) -> bool:
+def _is_offline(error: Exception) -> bool:
     return isinstance(error, ConnectionError | TimeoutError)
 
 
-def _source(client: Any, database: str) -> tuple[str, str]:
+def _prepare_source(client: Any, database: str) -> tuple[str, str]:
     """The database's first data source and its title column; columns that are missing are made."""
     source = client.databases.retrieve(database)["data_sources"][0]["id"]
     properties = client.data_sources.retrieve(source)["properties"]
@@ -179,27 +179,30 @@ def _source(client: Any, database: str) -> tuple[str, str]:
     return source, title
 
 
-def _write(client: Any, source: str, title: str, change: Change, known_page: NotionPage | None) -> NotionPage:
-    page: str = (known_page.page if known_page else "") or _find(client, source, change.mark)
-    columns = {title: {"title": _text(change.title)}, **{name: _column(name, v) for name, v in change.fields.items()}}
+def _write_page(client: Any, source: str, title: str, change: Change, known_page: NotionPage | None) -> NotionPage:
+    page: str = (known_page.page if known_page else "") or _find_page(client, source, change.mark)
+    columns = {
+        title: {"title": _rich_text(change.title)},
+        **{name: _column_value(name, v) for name, v in change.fields.items()},
+    }
     if page:
         client.pages.update(page, properties=columns)
     else:
-        columns["Holdfast"] = {"rich_text": _text(change.mark)}
+        columns["Holdfast"] = {"rich_text": _rich_text(change.mark)}
         parent = {"type": "data_source_id", "data_source_id": source}
         page = client.pages.create(parent=parent, properties=columns)["id"]
     return NotionPage(page=page, sum=change.sum, title=change.title[:200], done=change.done)
 
 
-def _find(client: Any, source: str, mark: str) -> str:
+def _find_page(client: Any, source: str, mark: str) -> str:
     condition = {"property": "Holdfast", "rich_text": {"equals": mark}}
     pages = client.data_sources.query(source, filter=condition, page_size=1)["results"]
     return str(pages[0]["id"]) if pages else ""
 
 
-def _column(name: str, value: str) -> dict[str, Any]:
-    return {"select": {"name": value[:100]}} if "select" in COLUMNS[name] else {"rich_text": _text(value)}
+def _column_value(name: str, value: str) -> dict[str, Any]:
+    return {"select": {"name": value[:100]}} if "select" in COLUMNS[name] else {"rich_text": _rich_text(value)}
 
 
-def _text(text: str) -> list[dict[str, Any]]:
+def _rich_text(text: str) -> list[dict[str, Any]]:
     return [{"type": "text", "text": {"content": text[:1900]}}]

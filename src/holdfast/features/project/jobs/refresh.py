@@ -56,10 +56,10 @@ MAX_REPORTS, MAX_BYTES = 50, 32 << 20
 
 def read_reports(root: str, globs: Iterable[str], known_stamps: Mapping[str, int]) -> list[ReportRun]:
     """Each file that changed, as a test run of everything it covers."""
-    return [run for file in _files(root, globs) if (run := _read(root, file, known_stamps))]
+    return [run for file in _matching_files(root, globs) if (run := _read_report(root, file, known_stamps))]
 
 
-def _files(root: str, globs: Iterable[str]) -> Iterator[Path]:
+def _matching_files(root: str, globs: Iterable[str]) -> Iterator[Path]:
     """Only below the project: a pattern with `..` or a leading slash finds nothing."""
     for glob in globs:
         if glob.startswith("/") or ".." in glob.split("/"):
@@ -70,7 +70,7 @@ def _files(root: str, globs: Iterable[str]) -> Iterator[Path]:
             continue
 
 
-def _read(root: str, file: Path, known_stamps: Mapping[str, int]) -> ReportRun | None:
+def _read_report(root: str, file: Path, known_stamps: Mapping[str, int]) -> ReportRun | None:
     name = f"{PREFIX}{file.relative_to(root)}"[:200]
     try:
         seen = file.stat()
@@ -90,7 +90,7 @@ def _run_of_report(name: str, file: Path, written: int) -> ReportRun | None:
         suites = [report] if isinstance(report, TestSuite) else list(report)
     except Exception:  # any XML error: a report that cannot be read is none
         return None
-    cases = [case for suite in suites for case in _cases(suite, TestCase)]
+    cases = [case for suite in suites for case in _test_cases(suite, TestCase)]
     failed = [c for c in cases if any(isinstance(r, Failure | Error) for r in c.result)]
     skipped = [c for c in cases if any(isinstance(r, Skipped) for r in c.result)]
     if not cases:
@@ -106,12 +106,12 @@ def _run_of_report(name: str, file: Path, written: int) -> ReportRun | None:
     )
 
 
-def _cases(suite: Any, case: type) -> Iterator[Any]:
+def _test_cases(suite: Any, case: type) -> Iterator[Any]:
     for one in suite:
         if isinstance(one, case):
             yield one
         else:
-            yield from _cases(one, case)
+            yield from _test_cases(one, case)
 
 
 # One look at a project: the facts that are quick to find together, and one event when any of them changed.
@@ -151,7 +151,7 @@ def _hand_made_changes(doc: Project, settings: ProjectSettings, now: int) -> lis
 def _with_content(root: str, doc: Project, git: GitFacts) -> GitFacts:
     """The fingerprint is taken only where something changed: it costs another question to git."""
     git.content = doc.git.content
-    if doc.sums.get("git") != _sum(git):
+    if doc.sums.get("git") != _checksum_of(git):
         taken = shared_fingerprinter().take(root, budget_s=FINGERPRINT_S) if git.head else None
         git.content = taken.content if taken else ""
     return git
@@ -170,14 +170,14 @@ def _known_facts(reader: Reader, root: str, remote: str, settings: ProjectSettin
         rules=settings.rules(),
         activity=summarise_activity(doing, now),
         usage=token_budget(doing, settings.tokens, now),
-        patterns=_patterns(reader, root, resolution.project, now),
+        patterns=_habit_patterns(reader, root, resolution.project, now),
         resolution=resolution,
         name=resolution.project,
         folder=folder_name(reader, root, resolution.project),
     )
 
 
-def _patterns(reader: Reader, root: str, name: str, now: int) -> list[HabitFacts]:
+def _habit_patterns(reader: Reader, root: str, name: str, now: int) -> list[HabitFacts]:
     own = shown_habits(HABITS.load(reader, project_key(root)), now)
     shared = [habit for habit in habits_of_several(GLOBAL.load(reader, ALL), now) if name in habit.projects]
     return [*own, *shared][:MAX_PATTERNS]
@@ -186,7 +186,7 @@ def _patterns(reader: Reader, root: str, name: str, now: int) -> list[HabitFacts
 def report_changes(doc: Project, facts: ProjectFacts, now: int, pid: int = 0) -> list[Event]:
     """Compared by a sum of what was reported: what is stored may have been redacted."""
     sections = {name: value for name in facts.__struct_fields__ if (value := getattr(facts, name)) is not None}
-    sums = {name: _sum(value) for name, value in sections.items()}
+    sums = {name: _checksum_of(value) for name, value in sections.items()}
     changed = {name: value for name, value in sections.items() if doc.sums.get(name) != sums[name]}
     if not changed:
         return []
@@ -197,7 +197,7 @@ def report_changes(doc: Project, facts: ProjectFacts, now: int, pid: int = 0) ->
     return [own_event(observed, now, project=doc.project)]
 
 
-def _sum(value: object) -> int:
+def _checksum_of(value: object) -> int:
     return zlib.crc32(msgspec.json.encode(value))
 
 
@@ -221,16 +221,16 @@ def scan_todos(call: JobCall) -> list[Event]:
 
 
 def find_in_difference(ask: GitQuestions, git_facts: GitFacts, own: Path, common: Path) -> Iterator[str]:
-    base = _base(ask, git_facts, common)
-    names = set(git.parse_names(ask(git.diff("--name-only", "-z", base, "HEAD", "--")).out))
+    base = _branch_base(ask, git_facts, common)
+    names = set(git.parse_names(ask(git.diff_argv("--name-only", "-z", base, "HEAD", "--")).out))
     names |= {file.path for file in git_facts.files if file.code != "??"}
     if not names:
         return
     words = ("--unified=0", "-G", r"TODO|FIXME", base, "--", *sorted(names)[:MAX_PATHS])
-    yield from added_marks(ask(git.diff(*words, filters=ask.filters(own, common))).out.decode("utf-8", "replace"))
+    yield from added_marks(ask(git.diff_argv(*words, filters=ask.filters(own, common))).out.decode("utf-8", "replace"))
 
 
-def _base(ask: GitQuestions, git_facts: GitFacts, common: Path) -> str:
+def _branch_base(ask: GitQuestions, git_facts: GitFacts, common: Path) -> str:
     """Where this branch began; on the main branch itself what was pushed, else the last commit."""
     mains = _main_branches(common)
     if git_facts.branch in MAIN_NAMES or git_facts.branch in mains:

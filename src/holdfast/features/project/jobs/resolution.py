@@ -12,7 +12,7 @@ import msgspec
 from holdfast.core.kinds.project_events import Resolution, Signal
 from holdfast.core.ports import Reader
 from holdfast.features.project.habits import recent_paths
-from holdfast.features.project.jobs.git_status import tilde
+from holdfast.features.project.jobs.git_status import tilde_path
 from holdfast.features.project.settings import ProjectSettings
 from holdfast.features.project.state import ACTIVITY, ALL, GLOBAL, PROJECT, Activity, Project, project_key
 
@@ -44,7 +44,7 @@ def resolve_project(
     """By all signals of this moment."""
     mapping = read_mapping(settings.mapping_file)
     doc, doing = PROJECT.load(reader, project_key(root)), ACTIVITY.load(reader, project_key(root))
-    pwd = pwd_signal(cwd or root, tilde(cwd or root), mapping)
+    pwd = pwd_signal(cwd or root, tilde_path(cwd or root), mapping)
     signals = {
         "pwd": pwd,
         "git": git_signal(remote, mapping),
@@ -53,7 +53,7 @@ def resolve_project(
     }
     known_projects = GLOBAL.load(reader, ALL)
     names = sorted({one.name for one in known_projects.projects.values() if one.name}) if known_projects else []
-    return vote(signals, [*mapping, *names])
+    return vote_on_project(signals, [*mapping, *names])
 
 
 def _named_by_user(doc: Project | None, doing: Activity | None, settings: ProjectSettings) -> str:
@@ -83,22 +83,22 @@ def folder_name(reader: Reader, root: str, name: str) -> str:
 
 def pwd_signal(folder: str, shown: str, mapping: ProjectMapping) -> Signal:
     name = named_by_path(folder, mapping) or safe_name(folder.rstrip("/").rpartition("/")[2])
-    return _signal("pwd", name, f"Working directory: {shown}")
+    return _make_signal("pwd", name, f"Working directory: {shown}")
 
 
 def git_signal(remote: str, mapping: ProjectMapping) -> Signal:
     """`git@host:someone/name.git` → `name`, or what the mapping says of it."""
     short = remote_name(remote)
     if not short:
-        return _signal("git", "", "No git remote")
-    return _signal("git", named_by_remote(remote, mapping) or safe_name(short), f"Git remote: {short}")
+        return _make_signal("git", "", "No git remote")
+    return _make_signal("git", named_by_remote(remote, mapping) or safe_name(short), f"Git remote: {short}")
 
 
 def recent_signal(paths: Iterable[str], root: str, name_of_root: str, mapping: ProjectMapping) -> Signal:
     """Files changed within ten minutes: the project most of them belong to."""
     listed = list(paths)
     if not listed:
-        return _signal("recent_files", "", "No file was changed in the last 10 minutes")
+        return _make_signal("recent_files", "", "No file was changed in the last 10 minutes")
     votes: dict[str, list[str]] = {}
     for path in listed:
         inside = path == root or path.startswith(f"{root}/")
@@ -107,25 +107,25 @@ def recent_signal(paths: Iterable[str], root: str, name_of_root: str, mapping: P
     name, mine = max(votes.items(), key=lambda vote: len(vote[1]))
     folder = _common_folder([p.removeprefix(f"{root}/") for p in mine])
     count = f"{len(mine)} file{'' if len(mine) == 1 else 's'}"
-    return _signal("recent_files", name, f"Recent activity: {count} in {folder}")
+    return _make_signal("recent_files", name, f"Recent activity: {count} in {folder}")
 
 
 def override_signal(name: str, reason: str = "Explicit user override") -> Signal:
-    return _signal("user_override", safe_name(name) if name else "", reason if name else "No explicit override")
+    return _make_signal("user_override", safe_name(name) if name else "", reason if name else "No explicit override")
 
 
-def _signal(kind: str, name: str, reason: str) -> Signal:
+def _make_signal(kind: str, name: str, reason: str) -> Signal:
     return Signal(project=name, confidence=WEIGHTS[kind] if name else 0.0, reason=reason)
 
 
-def vote(signals: Mapping[str, Signal], others: Iterable[str] = ()) -> Resolution:
+def vote_on_project(signals: Mapping[str, Signal], others: Iterable[str] = ()) -> Resolution:
     """`others`: projects we know of. An override is a person's word: it wins, and the rest are alternatives."""
     votes: dict[str, float] = {}
     for signal in signals.values():
         if signal.project:
             votes[signal.project] = votes.get(signal.project, 0.0) + signal.confidence
     unnamed = [name for name in dict.fromkeys(others) if name not in votes][:MAX_ALTERNATIVES]
-    shares = _shares(votes, unnamed)
+    shares = _vote_shares(votes, unnamed)
     override = signals["user_override"].project if "user_override" in signals else ""
     winner = override or (max(votes, key=votes.__getitem__) if votes else "unknown")
     return Resolution(
@@ -133,11 +133,11 @@ def vote(signals: Mapping[str, Signal], others: Iterable[str] = ()) -> Resolutio
         confidence=1.0 if override else shares.get(winner, 0.0),
         method=METHOD,
         signals=dict(signals),
-        alternatives=_alternatives(shares, winner, signals),
+        alternatives=_alternative_projects(shares, winner, signals),
     )
 
 
-def _shares(votes: Mapping[str, float], unnamed: list[str]) -> dict[str, float]:
+def _vote_shares(votes: Mapping[str, float], unnamed: list[str]) -> dict[str, float]:
     total = sum(votes.values())
     if not total:
         return {}
@@ -147,7 +147,7 @@ def _shares(votes: Mapping[str, float], unnamed: list[str]) -> dict[str, float]:
     return {name: round(share, 2) for name, share in shares.items()}
 
 
-def _alternatives(shares: Mapping[str, float], winner: str, signals: Mapping[str, Signal]) -> list[Signal]:
+def _alternative_projects(shares: Mapping[str, float], winner: str, signals: Mapping[str, Signal]) -> list[Signal]:
     rest = sorted(((n, s) for n, s in shares.items() if n != winner and s > 0), key=lambda pair: (-pair[1], pair[0]))
     return [
         Signal(project=name, confidence=share, reason=_reason_for(name, signals))
@@ -162,11 +162,11 @@ def _reason_for(name: str, signals: Mapping[str, Signal]) -> str:
 
 def named_by_path(path: str, mapping: ProjectMapping) -> str:
     """The project whose pattern fits most exactly: a folder above it, a piece of the path, or a glob."""
-    fits = [(len(p), name) for name, project in mapping.items() for p in project.paths if _fits(path, p)]
+    fits = [(len(p), name) for name, project in mapping.items() for p in project.paths if _path_fits(path, p)]
     return max(fits)[1] if fits else ""
 
 
-def _fits(path: str, pattern: str) -> bool:
+def _path_fits(path: str, pattern: str) -> bool:
     if any(c in pattern for c in "*?["):
         return fnmatch.fnmatchcase(path, pattern) or fnmatch.fnmatchcase(path, f"{pattern}/*")
     if pattern.startswith("/"):
@@ -229,19 +229,19 @@ def _mapped_projects(file: Path) -> dict[str, MappedProject]:
     projects = loaded.get("projects", loaded) if isinstance(loaded, dict) else {}
     if not isinstance(projects, dict):
         return {}
-    return {str(name): _mapped(value) for name, value in list(projects.items())[:MAX_MAPPED]}
+    return {str(name): _mapped_project(value) for name, value in list(projects.items())[:MAX_MAPPED]}
 
 
-def _mapped(value: Any) -> MappedProject:
+def _mapped_project(value: Any) -> MappedProject:
     if isinstance(value, dict):
-        return MappedProject(_paths(value.get("paths")), _texts(value.get("remotes")))
-    return MappedProject(_paths(value))
+        return MappedProject(_expand_paths(value.get("paths")), _text_list(value.get("remotes")))
+    return MappedProject(_expand_paths(value))
 
 
-def _paths(value: Any) -> list[str]:
-    return [os.path.expanduser(text) for text in _texts(value)]  # noqa: PTH111 - may be a pattern
+def _expand_paths(value: Any) -> list[str]:
+    return [os.path.expanduser(text) for text in _text_list(value)]  # noqa: PTH111 - may be a pattern
 
 
-def _texts(value: Any) -> list[str]:
+def _text_list(value: Any) -> list[str]:
     listed = [value] if isinstance(value, str) else value
     return [text for text in listed if isinstance(text, str) and text] if isinstance(listed, list) else []

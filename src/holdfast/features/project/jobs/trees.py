@@ -9,7 +9,7 @@ from pathlib import Path
 from holdfast.core.event import Event
 from holdfast.core.feature import JobCall
 from holdfast.core.kinds.project_events import ProjectFacts, TreeFacts
-from holdfast.features.project.jobs.git_status import tilde
+from holdfast.features.project.jobs.git_status import tilde_path
 from holdfast.features.project.jobs.refresh import load_project, report_changes
 from holdfast.features.project.settings import DEFAULTS, Tree
 
@@ -31,75 +31,75 @@ def look_at_trees(call: JobCall) -> list[Event]:
 
 def tree_facts(name: str, trees: Mapping[str, Tree], root: str) -> TreeFacts:
     tree = trees[name]
-    folder = _folder(tree.path, root)
-    facts = TreeFacts(path=tilde(str(folder)))
+    folder = _tree_folder(tree.path, root)
+    facts = TreeFacts(path=tilde_path(str(folder)))
     try:
-        files = dict(_walk(folder, tree.ignore))
+        files = dict(_walk_files(folder, tree.ignore))
     except OSError as error:
         facts.problem = f"cannot be read: {error.strerror}"
         return facts
     facts.modified = max((seen.st_mtime_ns // 1_000_000 for seen in files.values()), default=0)
     facts.size_mb = round(sum(seen.st_size for seen in files.values()) / 1_000_000, 1)
     if tree.source:
-        _compare(facts, tree, trees, root, folder)
+        _compare_tree(facts, tree, trees, root, folder)
     return facts
 
 
-def _folder(path: str, root: str) -> Path:
+def _tree_folder(path: str, root: str) -> Path:
     return Path(root) / Path(path).expanduser()
 
 
-def _walk(top: Path, ignore: Iterable[str]) -> Iterator[tuple[str, os.stat_result]]:
+def _walk_files(top: Path, ignore: Iterable[str]) -> Iterator[tuple[str, os.stat_result]]:
     """(path below the tree, what it is) of every plain file. No link is followed; a closed folder is an error."""
     top.stat()
     seen = 0
-    for folder, folders, names in os.walk(top, onerror=_refuse):
+    for folder, folders, names in os.walk(top, onerror=_raise_error):
         below = os.path.relpath(folder, top)
-        folders[:] = [f for f in folders if not _ignored(_join(below, f) + "/", ignore)]
+        folders[:] = [f for f in folders if not _is_ignored(_join_path(below, f) + "/", ignore)]
         for name in names:
-            path = _join(below, name)
+            path = _join_path(below, name)
             full = os.path.join(folder, name)  # noqa: PTH118 - tens of thousands
-            if not _ignored(path, ignore) and not os.path.islink(full):  # noqa: PTH114
+            if not _is_ignored(path, ignore) and not os.path.islink(full):  # noqa: PTH114
                 yield path, os.stat(full)  # noqa: PTH116
                 seen += 1
                 if seen >= MAX_FILES:
                     return
 
 
-def _refuse(error: OSError) -> None:
+def _raise_error(error: OSError) -> None:
     """A folder nobody can look into must not count as being in sync."""
     raise error
 
 
-def _join(below: str, name: str) -> str:
+def _join_path(below: str, name: str) -> str:
     return name if below == "." else f"{below}/{name}"
 
 
-def _ignored(path: str, globs: Iterable[str]) -> bool:
+def _is_ignored(path: str, globs: Iterable[str]) -> bool:
     return any(fnmatch.fnmatchcase(path, g) or fnmatch.fnmatchcase(path, g.removeprefix("**/")) for g in globs)
 
 
-def _compare(facts: TreeFacts, tree: Tree, trees: Mapping[str, Tree], root: str, folder: Path) -> None:
+def _compare_tree(facts: TreeFacts, tree: Tree, trees: Mapping[str, Tree], root: str, folder: Path) -> None:
     named = trees.get(tree.source)
-    source = _folder(named.path if named else tree.source, root)
+    source = _tree_folder(named.path if named else tree.source, root)
     ignore = (*tree.ignore, *(named.ignore if named else ()))
     facts.source = tree.source
     try:
-        differing = list(_differing(source, folder, ignore, tree.naming))
+        differing = list(_differing_files(source, folder, ignore, tree.naming))
     except OSError as error:
         facts.in_sync, facts.problem = False, f"{source}: {error.strerror}"
         return
     facts.in_sync, facts.differing = not differing, differing[:NAMED_DIFFERENCES]
 
 
-def _differing(source: Path, folder: Path, ignore: Iterable[str], naming: str) -> Iterator[str]:
+def _differing_files(source: Path, folder: Path, ignore: Iterable[str], naming: str) -> Iterator[str]:
     """Files of the source that are missing or different. What the other tree has besides is its own affair."""
-    for path, seen in _walk(source, ignore):
+    for path, seen in _walk_files(source, ignore):
         target = deployed_name(path) if naming == "chezmoi" else path
         if target is None:
             continue
         there = folder / target
-        if not there.is_file() or there.stat().st_size != seen.st_size or not _same(source / path, there):
+        if not there.is_file() or there.stat().st_size != seen.st_size or not _is_same_file(source / path, there):
             yield target
 
 
@@ -109,8 +109,8 @@ MAX_REMEMBERED = 200_000
 CHUNK = 1 << 20
 
 
-def _same(one: Path, other: Path) -> bool:
-    pair = (*_stamp(one), *_stamp(other))
+def _is_same_file(one: Path, other: Path) -> bool:
+    pair = (*_file_stamp(one), *_file_stamp(other))
     if pair in _EQUAL:
         return True
     if not _same_content(one, other):
@@ -121,7 +121,7 @@ def _same(one: Path, other: Path) -> bool:
     return True
 
 
-def _stamp(file: Path) -> tuple[int, ...]:
+def _file_stamp(file: Path) -> tuple[int, ...]:
     """The time of the inode's own change is the kernel's: nobody can set it back."""
     seen = file.stat()
     return seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns

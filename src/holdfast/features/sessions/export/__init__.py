@@ -27,13 +27,13 @@ def export(call: Call) -> dict[str, Any]:
     kinds = () if name == "jsonl" else SHOWN_KINDS
     page = call.reader.events(EventQuery(session=session.id, kinds=kinds, after=after, limit=PAGE))
     last = len(page) < PAGE
-    begin = "" if after else _begin(name, session, call)
+    begin = "" if after else _export_header(name, session, call)
     body = jsonl.body(page) if name == "jsonl" else READABLE[name].body(rows_of(session, page, call.reader))
     end = html.end() if last and name == "html" else ""
     return {"id": session.id, "text": f"{begin}{body}{end}", "next": None if last else page[-1].seq}
 
 
-def _begin(name: str, session: Session, call: Call) -> str:
+def _export_header(name: str, session: Session, call: Call) -> str:
     figures = figures_of(session, call.reader, call.now, call.settings)
     if name == "jsonl":
         return jsonl.begin({**row_of(session, call), "summary": summary_view(session, call.reader, figures)})

@@ -36,14 +36,14 @@ def begin(session: Session, figures: Figures, summary: str) -> str:
 
 
 def body(rows: Iterable[Row]) -> str:
-    return "".join(_row(row) for row in rows)
+    return "".join(_render_row(row) for row in rows)
 
 
 def end() -> str:
     return "</body></html>\n"
 
 
-def _row(row: Row) -> str:
+def _render_row(row: Row) -> str:
     at, text = f"<time>{format_moment(row.at)}</time>", escape(row.text)
     lane = f'<span class="lane">[{escape(row.lane_type or row.lane)}]</span> ' if row.lane else ""
     if row.synthetic:
@@ -51,13 +51,13 @@ def _row(row: Row) -> str:
     if row.kind == "prompt.submitted":
         return f'<h3>Turn {row.turn}</h3>\n<div class="prompt">{at}{lane}<pre>{text}</pre></div>\n'
     if is_call(row):
-        return _call(row, f"{at}{lane}<b>{escape(row.tool)}</b> <code>{text}</code>")
+        return _render_call(row, f"{at}{lane}<b>{escape(row.tool)}</b> <code>{text}</code>")
     if row.kind == "turn.ended" and row.text:
         return f'<div class="answer">{at}{lane}<pre>{text}</pre></div>\n'
     return f"<div>{at}{lane}{f'{escape(row.label)} {text}'.rstrip()}</div>\n"
 
 
-def _call(row: Row, line: str) -> str:
+def _render_call(row: Row, line: str) -> str:
     look = "failed" if row.outcome in ("failed", "denied", "interrupted") else "ok" if row.outcome == "ok" else ""
     line += f' <span class="{look}">{escape(format_outcome(row))}</span>'
     if not row.output:

@@ -12,12 +12,14 @@ encode = msgspec.json.Encoder(enc_hook=str).encode
 
 
 def begin(facts: dict[str, Any]) -> str:
-    return _line({"type": "session", **facts})
+    return _encode_line({"type": "session", **facts})
 
 
 def body(events: Iterable[Event]) -> str:
-    return "".join(_line({"type": "event", **{name: getattr(event, name) for name in FIELDS}}) for event in events)
+    return "".join(
+        _encode_line({"type": "event", **{name: getattr(event, name) for name in FIELDS}}) for event in events
+    )
 
 
-def _line(value: dict[str, Any]) -> str:
+def _encode_line(value: dict[str, Any]) -> str:
     return encode(value).decode() + "\n"

@@ -19,38 +19,38 @@ def begin(session: Session, figures: Figures, summary: str) -> str:
 
 
 def body(rows: Iterable[Row]) -> str:
-    return "".join(_row(row) for row in rows)
+    return "".join(_render_row(row) for row in rows)
 
 
-def _row(row: Row) -> str:
+def _render_row(row: Row) -> str:
     at = format_moment(row.at)
     lane = f" [{_one_line(row.lane_type or row.lane)}]" if row.lane else ""
     if row.synthetic:
         return f"\n### Turn {row.turn} · {at}{lane}\n\n{row.label}: {_one_line(row.text)}\n\n"
     if row.kind == "prompt.submitted":
-        return f"\n### Turn {row.turn} · {at}{lane}\n\n{_quoted(row.text)}\n\n"
+        return f"\n### Turn {row.turn} · {at}{lane}\n\n{_quote_block(row.text)}\n\n"
     if is_call(row):
         line = f"- {at}{lane} **{_one_line(row.tool)}** {_one_line(row.text)} — {_one_line(format_outcome(row))}\n"
-        return line + (f"\n{_fenced(row.output)}\n\n" if row.output else "")
+        return line + (f"\n{_code_fence(row.output)}\n\n" if row.output else "")
     if row.kind == "turn.ended" and row.text:
-        return f"\n{at}{lane}\n\n{_quoted(row.text)}\n\n"
+        return f"\n{at}{lane}\n\n{_quote_block(row.text)}\n\n"
     return f"- {at}{lane} {row.label} {_one_line(row.text)}".rstrip() + "\n"
 
 
-def escape(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Every character that Markdown could take for its own, with a backslash before it."""
     return _SPECIAL.sub(r"\\\1", text)
 
 
 def _one_line(text: str) -> str:
-    return escape(" ".join(str(text).split()))
+    return escape_markdown(" ".join(str(text).split()))
 
 
-def _quoted(text: str) -> str:
-    return "\n".join(f"> {escape(line)}" for line in text.splitlines() or [""])
+def _quote_block(text: str) -> str:
+    return "\n".join(f"> {escape_markdown(line)}" for line in text.splitlines() or [""])
 
 
-def _fenced(text: str) -> str:
+def _code_fence(text: str) -> str:
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}text\n{text}\n{fence}"

@@ -78,7 +78,7 @@ def usage_events(
     for source, path in files_of(session.agent, live):
         for record in _new_records(source, str(path), live, reader, positions):
             if not _is_copied(session, record):
-                yield _event(session, record, turns)
+                yield _session_usage_event(session, record, turns)
 
 
 def _new_records(
@@ -107,7 +107,7 @@ def _is_copied(session: Session, record: UsageRecord) -> bool:
     return session.origin == "fork" and 0 < record.at < session.started_at
 
 
-def _event(session: Session, record: UsageRecord, turns: "TurnNumbers") -> Event:
+def _session_usage_event(session: Session, record: UsageRecord, turns: "TurnNumbers") -> Event:
     native = native_session_id(session.id, session.agent)
     own = msgspec.structs.replace(
         record, session=session.id, project=session.project, branch=record.branch or session.branch,
@@ -154,13 +154,13 @@ def read_usage(call: JobCall) -> list[Event]:
 
 
 def turn_events(session: Session, reader: Reader, now: int, *, transcripts: bool = True) -> Iterator[Event]:
-    for turn in _unprocessed(session, reader):
-        yield session_event(session, _processed(session, turn, reader), now, f"{turn.n}.{turn.seq}")
+    for turn in _unprocessed_turns(session, reader):
+        yield session_event(session, _turn_processed(session, turn, reader), now, f"{turn.n}.{turn.seq}")
     if transcripts:
         yield from usage_events(session, reader)
 
 
-def _processed(session: Session, turn: Turn, reader: Reader) -> TurnProcessed:
+def _turn_processed(session: Session, turn: Turn, reader: Reader) -> TurnProcessed:
     stored = TURN.load(reader, turn_key(session.id, turn.n))
     facts = TurnFacts(
         id=turn.id, origin=turn.origin, prompt=turn.prompt, answer=turn.answer, at=turn.at, end=turn.end, how=turn.how,
@@ -172,7 +172,7 @@ def _processed(session: Session, turn: Turn, reader: Reader) -> TurnProcessed:
     )  # fmt: skip
 
 
-def _unprocessed(session: Session, reader: Reader) -> list[Turn]:
+def _unprocessed_turns(session: Session, reader: Reader) -> list[Turn]:
     """After a day in the spool there may be more of them than a document holds: the log knows them all."""
     held = session.unprocessed_turns()
     if not session.missed:

@@ -24,7 +24,7 @@ from holdfast.core.text import shorten
 from holdfast.features.sessions.settings import DEFAULTS
 from holdfast.features.sessions.state.documents import SESSION
 from holdfast.features.sessions.state.queries import Turns
-from holdfast.usage.model import milliseconds
+from holdfast.usage.model import parse_milliseconds
 from holdfast.usage.reader import LiveSession, open_regular
 from holdfast.usage.readers import files_of, kimi
 
@@ -36,7 +36,7 @@ LOOKS = (256 << 10, 8 << 20)
 LONGEST_ANSWER = 5_000
 
 
-def wanted(event: Event) -> Iterator[Job]:
+def answer_jobs(event: Event) -> Iterator[Job]:
     data = event.data
     if event.agent not in SPEAKERS or not isinstance(data, TurnEnded) or data.message or data.imported:
         return
@@ -49,10 +49,10 @@ def read_answer(call: JobCall) -> list[Event]:
     if ended is None or not (call.settings(ended.project) or DEFAULTS).transcripts:
         return []
     message = _look_repeatedly(ended, call)
-    return [_report(ended, message, call.reader)] if message else []
+    return [_answer_event(ended, message, call.reader)] if message else []
 
 
-def _report(ended: Event, message: str, reader: Reader) -> Event:
+def _answer_event(ended: Event, message: str, reader: Reader) -> Event:
     """Of the time when the turn ended, however late we know it."""
     data: TurnEnded = ended.data
     session = SESSION.load(reader, ended.session)
@@ -66,7 +66,7 @@ def _look_repeatedly(ended: Event, call: JobCall) -> str:
         path = ended.data.transcript or _file_of(ended)
         for wait in WAITS_S if path else ():
             time.sleep(wait)
-            message = _look(path, ended)
+            message = _read_answer_file(path, ended)
             if message or call.cancelled():
                 return message
     return ""
@@ -78,7 +78,7 @@ def _file_of(ended: Event) -> str:
     return str(next((path for _, path in files_of(ended.agent, live) if path.parent.name == kimi.MAIN), ""))
 
 
-def _look(path: str, ended: Event) -> str:
+def _read_answer_file(path: str, ended: Event) -> str:
     with open(path, "rb", opener=open_regular) as file:
         size = os.fstat(file.fileno()).st_size
         for most in LOOKS:
@@ -141,13 +141,13 @@ class _CopilotLine(msgspec.Struct, rename={"lane": "agentId"}):
 _copilot_line = msgspec.json.Decoder(_CopilotLine).decode
 
 
-def _copilot(line: bytes) -> Spoken | None:
+def _parse_copilot_line(line: bytes) -> Spoken | None:
     """1.0.102."""
     record = _copilot_line(line)
     if record.type not in ("user.message", "assistant.message"):
         return None
     return Spoken(
-        milliseconds(record.timestamp), record.type == "user.message", record.data.content, bool(record.data.tool_requests),
+        parse_milliseconds(record.timestamp), record.type == "user.message", record.data.content, bool(record.data.tool_requests),
         record.lane or "",
     )  # fmt: skip
 
@@ -172,11 +172,11 @@ class _DroidLine(msgspec.Struct):
 _droid_line = msgspec.json.Decoder(_DroidLine).decode
 
 
-def _droid(line: bytes) -> Spoken | None:
+def _parse_droid_line(line: bytes) -> Spoken | None:
     """0.225.2. Results of tools and reports of hooks are messages of the user too."""
     record = _droid_line(line)
     message, texts = record.message, [part.text for part in record.message.content if part.type == "text"]
-    at, calls = milliseconds(record.timestamp), any(part.type == "tool_use" for part in message.content)
+    at, calls = parse_milliseconds(record.timestamp), any(part.type == "tool_use" for part in message.content)
     if message.role == "assistant":
         return Spoken(at, False, "\n".join(texts), calls)
     return Spoken(at, True) if texts and message.visibility != "user_only" else None
@@ -196,7 +196,7 @@ class _KimiLine(msgspec.Struct):
 _kimi_line = msgspec.json.Decoder(_KimiLine).decode
 
 
-def _kimi(line: bytes) -> Spoken | None:
+def _parse_kimi_line(line: bytes) -> Spoken | None:
     """2.1.0: words and calls of tools are records of their own."""
     record = _kimi_line(line)
     if record.type == "turn.prompt":
@@ -209,9 +209,9 @@ def _kimi(line: bytes) -> Spoken | None:
 
 
 SPEAKERS: dict[str, tuple[tuple[bytes, ...], Callable[[bytes], Spoken | None]]] = {
-    "copilot": ((b'"user.message"', b'"assistant.message"'), _copilot),
-    "droid": ((b'"role"',), _droid),
-    "kimi": ((b'"turn.prompt"', b'"content.part"', b'"tool.call"'), _kimi),
+    "copilot": ((b'"user.message"', b'"assistant.message"'), _parse_copilot_line),
+    "droid": ((b'"role"',), _parse_droid_line),
+    "kimi": ((b'"turn.prompt"', b'"content.part"', b'"tool.call"'), _parse_kimi_line),
 }
 """Agents whose hooks do not say what they answered: what their lines have in them, and how one is read."""
 UNNAMED_FILES = frozenset(("kimi",))

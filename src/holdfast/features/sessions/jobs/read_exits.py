@@ -28,7 +28,7 @@ LOOKS = (256 << 10, 8 << 20)
 """Bytes from the end: a transcript may have hundreds of megabytes, and the line is one of the last."""
 
 
-def wanted(event: Event) -> Iterator[Job]:
+def exit_jobs(event: Event) -> Iterator[Job]:
     data = event.data
     if event.kind != "tool.finished" or event.agent not in EXIT_CODE_IN or data.action != "shell":
         return
@@ -41,10 +41,10 @@ def read_exit(call: JobCall) -> list[Event]:
     if ended is None or not (call.settings(ended.project) or DEFAULTS).transcripts:
         return []
     code = _look_repeatedly(ended, call.cancelled)
-    return [] if code is None else [_report(ended, code)]
+    return [] if code is None else [_exit_event(ended, code)]
 
 
-def _report(ended: Event, code: int) -> Event:
+def _exit_event(ended: Event, code: int) -> Event:
     """Of the time when the command ended: what it proves is as old as that, however late we know it."""
     data: ToolEndPayload = ended.data
     exit_read = ToolExitRead(
@@ -58,24 +58,24 @@ def _look_repeatedly(ended: Event, cancelled: Callable[[], bool]) -> int | None:
     with suppress(OSError, ValueError):  # A file that cannot be opened is not waited for.
         for wait in WAITS_S:
             time.sleep(wait)
-            code = _look(ended)
+            code = _read_exit_file(ended)
             if code is not None or cancelled():
                 return code
     return None
 
 
-def _look(ended: Event) -> int | None:
+def _read_exit_file(ended: Event) -> int | None:
     with open(ended.data.transcript, "rb", opener=open_regular) as file:
         size = os.fstat(file.fileno()).st_size
         for most in LOOKS:
             tail = os.pread(file.fileno(), most, max(0, size - most))
-            code = _latest(tail, ended)
+            code = _find_latest_exit(tail, ended)
             if code is not None or size <= most:
                 return code
     return None
 
 
-def _latest(tail: bytes, ended: Event) -> int | None:
+def _find_latest_exit(tail: bytes, ended: Event) -> int | None:
     mark, exit_code_in = msgspec.json.encode(ended.data.call), EXIT_CODE_IN[ended.agent]
     for line in reversed(tail.split(b"\n")):
         if mark in line:  # Most lines are long, and of other calls.
@@ -108,7 +108,7 @@ class _Record(msgspec.Struct):
 _record = msgspec.json.Decoder(_Record).decode
 
 
-def _codex(line: bytes, ended: Event) -> int | None:
+def _codex_exit_code(line: bytes, ended: Event) -> int | None:
     """Not from the result that the model gets: a long command has its end in the result of another call, and one that a
     script of the model's runs has none. The model may count its calls from 0 again: a later one of that name is not ours.
     """
@@ -119,5 +119,5 @@ def _codex(line: bytes, ended: Event) -> int | None:
     return item.exit_code if ours and payload.completed_at_ms <= ended.at else None
 
 
-EXIT_CODE_IN: dict[str, Callable[[bytes, Event], int | None]] = {"codex": _codex}
+EXIT_CODE_IN: dict[str, Callable[[bytes, Event], int | None]] = {"codex": _codex_exit_code}
 """Agents that write exit codes into their transcripts, and what a line says about a call."""

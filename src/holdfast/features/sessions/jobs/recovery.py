@@ -45,7 +45,7 @@ from holdfast.features.sessions.state.documents import (
     Turn,
 )
 from holdfast.features.sessions.state.queries import live_sessions, sessions_by_status
-from holdfast.usage.model import milliseconds
+from holdfast.usage.model import parse_milliseconds
 from holdfast.usage.reader import open_regular
 
 # After Esc Claude Code fires no hook at all: that the turn is over stands only in its transcript.
@@ -74,7 +74,7 @@ class Interrupts:
 
     def latest(self, path: str, turn: Turn) -> int:
         """When this turn was interrupted, if the new part of the file says so; else 0."""
-        marks = [_interrupt(line) for line in self._new_part(path).split(b"\n") if MARK in line]
+        marks = [_parse_interrupt(line) for line in self._new_part(path).split(b"\n") if MARK in line]
         return max((at for prompt, at in marks if _is_of(turn, prompt, at)), default=0)
 
     def _new_part(self, path: str) -> bytes:
@@ -97,13 +97,13 @@ def _is_of(turn: Turn, prompt: str, at: int) -> bool:
     return prompt == turn.id if prompt and turn.id else at >= turn.at
 
 
-def _interrupt(line: bytes) -> tuple[str, int]:
+def _parse_interrupt(line: bytes) -> tuple[str, int]:
     """(prompt id, time). A person may type the same words, but only as plain text."""
     with suppress(msgspec.DecodeError, ValueError, TypeError, AttributeError, RecursionError):
         record: Any = msgspec.json.decode(line)
         parts = record["message"]["content"] if record.get("type") == "user" else None
         if isinstance(parts, list) and any(isinstance(p, dict) and p.get("text") in TEXTS for p in parts):
-            return str(record.get("promptId") or ""), milliseconds(record.get("timestamp"))
+            return str(record.get("promptId") or ""), parse_milliseconds(record.get("timestamp"))
     return "", 0
 
 
@@ -198,12 +198,12 @@ def stuck_turns(reader: Reader, settings: SessionsSettings, now: int) -> Iterato
     limit = settings.batch_active_timeout_seconds * 1000
     for session in live_sessions(reader, until=now - limit + 1):
         turn = session.turn
-        if turn and _dangles(session) and _quiet_ms(session, now) >= limit and not _is_busy(session):
+        if turn and _has_dangling_turn(session) and _quiet_ms(session, now) >= limit and not _is_busy(session):
             payload = TurnRecovered(n=turn.n, last=session.at)
             yield session_event(session, payload, now, f"{turn.n}.{session.seq}")
 
 
-def _dangles(session: Session) -> bool:
+def _has_dangling_turn(session: Session) -> bool:
     turn = session.turn
     return turn is not None and not session.asks and (turn.is_open or session.any_lane_open)
 
@@ -243,10 +243,10 @@ def _quiet_ms(session: Session, now: int) -> int:
 def orphaned_activities(reader: Reader, _settings: SessionsSettings, now: int) -> Iterator[Event]:
     """S4-13: activities before any prompt are in a turn of their own; here that is put on record."""
     for session in islice(live_sessions(reader), MAX_SWEPT):
-        yield from _adopted(session, now)
+        yield from _adoption_events(session, now)
 
 
-def _adopted(session: Session, now: int) -> Iterator[Event]:
+def _adoption_events(session: Session, now: int) -> Iterator[Event]:
     turn = session.turn
     if turn and turn.origin == "recovery" and not turn.adopted:
         yield session_event(session, TurnAdopted(n=turn.n, first=turn.first), now, turn.n)
@@ -278,30 +278,32 @@ FINDERS: dict[str, Finder] = {
 }
 
 
-def find(name: str, reader: Reader, settings: SessionsSettings | None, now: int) -> list[Event]:
+def run_finder(name: str, reader: Reader, settings: SessionsSettings | None, now: int) -> list[Event]:
     return list(islice(FINDERS[name](reader, settings or DEFAULTS, now), MAX_AT_ONCE))
 
 
 def as_job(name: str) -> Callable[[JobCall], list[Event]]:
-    return lambda call: find(name, call.reader, call.settings(""), call.now)
+    return lambda call: run_finder(name, call.reader, call.settings(""), call.now)
 
 
 def keep_watch(call: JobCall) -> list[Event]:
     """Every few seconds who is gone, was interrupted or got its permission; all else at the pace of recovery."""
     AWAKE.check()
     settings = call.settings("") or DEFAULTS
-    events = find("lost", call.reader, settings, call.now)
+    events = run_finder("lost", call.reader, settings, call.now)
     gone = {event.session for event in events}
-    events += find("interrupted", call.reader, settings, call.now) + find("granted", call.reader, settings, call.now)
+    events += run_finder("interrupted", call.reader, settings, call.now) + run_finder(
+        "granted", call.reader, settings, call.now
+    )
     if PACE.is_due(settings.background_processing_interval):
         for name in ("stuck", "stale", "orphans", "pending"):
-            events += [e for e in find(name, call.reader, settings, call.now) if e.session not in gone]
+            events += [e for e in run_finder(name, call.reader, settings, call.now) if e.session not in gone]
     return events
 
 
-def adopt(call: JobCall) -> list[Event]:
+def adopt_turn(call: JobCall) -> list[Event]:
     session = SESSION.load(call.reader, str(call.job.payload["session"]))
-    return list(_adopted(session, call.now)) if session else []
+    return list(_adoption_events(session, call.now)) if session else []
 
 
 # Finding the parent of a fork or a clear (O4-d): the same process first, then shared history, then the clock.
@@ -321,7 +323,7 @@ def parent_events(session: Session, reader: Reader, now: int) -> Iterator[Event]
     reason = session.origin
     if session.parent or reason not in LINKED_SOURCES:
         return
-    older = [other for other in _neighbours(session, reader) if other.first_seq < session.first_seq]
+    older = [other for other in _neighbour_sessions(session, reader) if other.first_seq < session.first_seq]
     parent = _find_cleared(session, older) if reason == "clear" else _find_forked(session, older)
     if parent:
         linked = SessionLinked(parent=parent.id, reason=reason, parent_seq=parent.first_seq)
@@ -332,7 +334,7 @@ def parent_events(session: Session, reader: Reader, now: int) -> Iterator[Event]
             yield session_event(parent, SessionLeft(to=session.id), now, parent.restarts)
 
 
-def _neighbours(session: Session, reader: Reader) -> Iterator[Session]:
+def _neighbour_sessions(session: Session, reader: Reader) -> Iterator[Session]:
     """Sessions of the same agent in the same project, the latest first."""
     recent_sessions = RECENT_SESSIONS.load(reader, session.project)
     for name in recent_sessions.recent if recent_sessions else []:
@@ -347,9 +349,9 @@ def _find_cleared(session: Session, older: list[Session]) -> Session | None:
     cleared = [o for o in older if o.status == COMPLETED and o.reason == "clear"]
     began = session.started_at
     return (
-        _latest(o for o in same if abs(began - o.at) < SAME_DAY_MS)
-        or _latest(o for o in cleared if abs(began - o.ended_at) < JUST_ENDED_MS)
-        or _latest(o for o in cleared if 0 <= began - o.ended_at < SAME_DAY_MS)
+        _latest_session(o for o in same if abs(began - o.at) < SAME_DAY_MS)
+        or _latest_session(o for o in cleared if abs(began - o.ended_at) < JUST_ENDED_MS)
+        or _latest_session(o for o in cleared if 0 <= began - o.ended_at < SAME_DAY_MS)
     )
 
 
@@ -360,14 +362,14 @@ def same_process(session: Session, other: Session) -> bool:
     return bool(session.hook and other.hook and session.hook[0] == other.hook[0])
 
 
-def _latest(sessions: Iterable[Session]) -> Session | None:
+def _latest_session(sessions: Iterable[Session]) -> Session | None:
     return max(sessions, key=lambda session: session.seq, default=None)
 
 
 def _find_forked(session: Session, older: list[Session]) -> Session | None:
     """A fork begins with its parent's messages, under their own ids."""
     root = first_message(session.transcript)
-    return _latest(o for o in older if root and first_message(o.transcript) == root)
+    return _latest_session(o for o in older if root and first_message(o.transcript) == root)
 
 
 def first_message(path: str) -> str:

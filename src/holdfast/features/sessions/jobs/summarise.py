@@ -205,7 +205,7 @@ def as_text(summary: SessionSummarised, figures: Figures) -> str:
     lines = [f"{summary.title or 'no prompt'}: {work}."]
     for name, values in (
         ("files", [_file_name(path) for path in summary.files[:8]]),
-        ("tests", [f"{run.command} {_outcome(run)}" for run in summary.tests[-5:]]),
+        ("tests", [f"{run.command} {_run_outcome(run)}" for run in summary.tests[-5:]]),
         ("commits", [f"{commit.sha} {commit.subject}" for commit in summary.commits[-5:]]),
         ("left open", summary.open[:5]),
     ):
@@ -234,7 +234,7 @@ def _test_run(check: CheckFinished, earlier: CommandRun | None) -> CommandRun:
     )
 
 
-def _outcome(run: CommandRun) -> str:
+def _run_outcome(run: CommandRun) -> str:
     """In older logs a run has no verdict: then nothing is said of how it ended."""
     label = {Verdict.DID_NOT_RUN.value: "did not run", Verdict.UNKNOWN.value: "ended unknown"}.get(
         run.verdict, run.verdict

@@ -32,22 +32,22 @@ def growth_of(turn: Turn, before: Turn | None) -> dict[str, int]:
     return {
         "tools": max(0, turn.tools - earlier.tools),
         "failed": max(0, turn.failed - earlier.failed),
-        "ms": max(0, _lasted(turn) - _lasted(earlier)),
+        "ms": max(0, _turn_duration_ms(turn) - _turn_duration_ms(earlier)),
         "turns": int(before is None),
         "sessions": int(before is None and turn.n == 1),
     }
 
 
-def _lasted(turn: Turn) -> int:
+def _turn_duration_ms(turn: Turn) -> int:
     return min(max(0, turn.end - turn.at), LONGEST_TURN_MS)
 
 
-def keys(event: Event) -> Iterable[Ref]:
-    day = _day(event)
+def activity_keys(event: Event) -> Iterable[Ref]:
+    day = _day_of_event(event)
     return (DAY.ref(day), YEAR.ref(day[:4]))
 
 
-def _day(event: Event) -> str:
+def _day_of_event(event: Event) -> str:
     data: TurnProcessed | ModelAnswered = event.data
     if data.day:
         return data.day
@@ -55,14 +55,14 @@ def _day(event: Event) -> str:
     return datetime.fromtimestamp(max(0, min(at, 1 << 45)) / 1000, UTC).date().isoformat()
 
 
-def _added(event: Event) -> Mapping[str, int]:
+def _added_sums(event: Event) -> Mapping[str, int]:
     data: TurnProcessed | ModelAnswered = event.data
     if isinstance(data, ModelAnswered):
-        return _tokens(data)
-    return data.more or growth_of(_turn(data.n, data.facts), None)
+        return _token_sums(data)
+    return data.more or growth_of(_turn_from_facts(data.n, data.facts), None)
 
 
-def _tokens(data: ModelAnswered) -> dict[str, int]:
+def _token_sums(data: ModelAnswered) -> dict[str, int]:
     """Both tiers of cache writes as one; reasoning is part of the output."""
     tokens: dict[str, int] = {}
     for kind, n in data.tokens.items():
@@ -71,7 +71,7 @@ def _tokens(data: ModelAnswered) -> dict[str, int]:
     return tokens
 
 
-def _turn(n: int, facts: TurnFacts) -> Turn:
+def _turn_from_facts(n: int, facts: TurnFacts) -> Turn:
     return Turn(n=n, at=facts.at, end=facts.end, tools=facts.tools, failed=facts.failed)
 
 
@@ -80,14 +80,14 @@ def reduce_day(doc: DayActivity | None, event: Event, ref: Ref) -> DayActivity:
     project = event.project if event.project in by or len(by) < MAX_PROJECTS else OTHER_PROJECTS
     agent = event.agent or event.get("agent", "")
     agents = by.get(project, {})
-    sums = add_sums(agents.get(agent, {}), _added(event))
+    sums = add_sums(agents.get(agent, {}), _added_sums(event))
     return DayActivity(day=ref.key, at=event.at, by={**by, project: {**agents, agent: sums}})
 
 
 def reduce_year(doc: YearActivity | None, event: Event, ref: Ref) -> YearActivity:
     days = doc.days if doc else {}
-    day = _day(event)[5:]
-    return YearActivity(year=ref.key, at=event.at, days={**days, day: add_sums(days.get(day, {}), _added(event))})
+    day = _day_of_event(event)[5:]
+    return YearActivity(year=ref.key, at=event.at, days={**days, day: add_sums(days.get(day, {}), _added_sums(event))})
 
 
 def add_sums(sums: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:

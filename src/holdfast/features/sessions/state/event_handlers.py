@@ -116,7 +116,7 @@ def _permission_denied(session: Session, event: Event) -> None:
     lifecycle.remove_answered(session, event)
 
 
-def _notified(session: Session, event: Event) -> None:
+def _notification_received(session: Session, event: Event) -> None:
     data: agent_events.Notification = event.data
     if data.topic == "permission_prompt" and not session.asks:
         lifecycle.add_ask(session, event, "permission")
@@ -171,7 +171,7 @@ def _subagent_ended(session: Session, event: Event) -> None:
         lifecycle.clear_running(session, lane=data.lane)
 
 
-def _compacted(session: Session, event: Event) -> None:
+def _context_compacted(session: Session, event: Event) -> None:
     """Counted at its end; at its beginning where the agent will not tell the end."""
     data = event.data
     if not isinstance(data, agent_events.CompactStarted) or data.end_untold:
@@ -205,7 +205,7 @@ HANDLERS: dict[str, Handler] = {
     "tool.batch": _batch_ended,
     "permission.requested": _permission_requested,
     "permission.denied": _permission_denied,
-    "notification": _notified,
+    "notification": _notification_received,
     "elicitation.requested": _elicitation_requested,
     "elicitation.answered": _elicitation_answered,
     "turn.ended": _turn_ended,
@@ -213,8 +213,8 @@ HANDLERS: dict[str, Handler] = {
     "turn.interrupted": _turn_interrupted,
     "subagent.started": touch_lane,
     "subagent.ended": _subagent_ended,
-    "compact.started": _compacted,
-    "compact.ended": _compacted,
+    "compact.started": _context_compacted,
+    "compact.ended": _context_compacted,
     "model.switched": _model_switched,
     "model.answered": _model_answered,
 }
@@ -288,7 +288,7 @@ def _session_closed(session: Session, event: Event) -> None:
 
 def _session_reopened(session: Session, _event: Event) -> None:
     if not session.is_active:
-        lifecycle.reactivate(session)
+        lifecycle.reactivate_session(session)
         session.process = None  # It may be dead; if the session lives, its next event names it again.
 
 

@@ -136,7 +136,7 @@ def proves_life(session: Session, event: Event) -> bool:
     return event.kind != "session.ended" and session.reason in CONCLUDED_ENDS and later
 
 
-def reactivate(session: Session) -> None:
+def reactivate_session(session: Session) -> None:
     session.status, session.reason, session.detail, session.ended_at = ACTIVE, "", "", 0
     session.restarts += 1
 
@@ -166,7 +166,7 @@ def touch_lane(session: Session, event: Event, tools: int = 0) -> None:
         session.lanes_seen += 1
         known_lane = Lane(type=one_line(event.data.lane_type, 40), at=event.at)
     entry = msgspec.structs.replace(known_lane, tools=known_lane.tools + tools, last=event.at)
-    session.lanes = _capped({**session.lanes, lane: entry})
+    session.lanes = _cap_lanes({**session.lanes, lane: entry})
 
 
 def end_lane(session: Session, event: Event) -> None:
@@ -195,7 +195,7 @@ def end_all_lanes(session: Session, event: Event) -> None:
         }
 
 
-def _capped(lanes: dict[str, Lane]) -> dict[str, Lane]:
+def _cap_lanes(lanes: dict[str, Lane]) -> dict[str, Lane]:
     """Those that ended go first, the oldest of them before the others."""
     while len(lanes) > MAX_LANES:
         victim = next((k for k, v in lanes.items() if v.end), None) or next(iter(lanes))
@@ -298,14 +298,14 @@ def open_gates(session: Session, event: Event) -> None:
     data: DecisionMade = event.data
     call = session.running.get(data.call or f"#{data.of}")
     gates = dict(session.open_gates)
-    for how, name in _refusals(data):
+    for how, name in _refused_requirements(data):
         blocks = REFUSALS[how] or event.tool
         gates[name] = OpenGate(blocks=blocks, about=call.about if call else "", at=event.at)
     if gates != session.open_gates:
         session.open_gates = dict(list(gates.items())[-MAX_OPEN_GATES:])
 
 
-def _refusals(data: DecisionMade) -> Iterator[tuple[str, str]]:
+def _refused_requirements(data: DecisionMade) -> Iterator[tuple[str, str]]:
     for detail in data.details:
         how = str(detail.get("gate"))
         if how in REFUSALS:
@@ -314,14 +314,14 @@ def _refusals(data: DecisionMade) -> Iterator[tuple[str, str]]:
 
 def gates_satisfied(session: Session, event: Event) -> None:
     data: SatisfiedPayload = event.data
-    _close(session, set(requirement_names(data.requirements)))
+    _close_gates(session, set(requirement_names(data.requirements)))
 
 
 def call_done(session: Session, event: Event) -> None:
     """The same call went through: whatever refused it has let it pass."""
     if session.open_gates:
         about = about_call(event)
-        _close(
+        _close_gates(
             session, [k for k, gate in session.open_gates.items() if (gate.blocks, gate.about) == (event.tool, about)]
         )
 
@@ -329,10 +329,10 @@ def call_done(session: Session, event: Event) -> None:
 def turn_let_go(session: Session) -> None:
     """A new prompt after a refused stop: the turn did end."""
     if session.open_gates:
-        _close(session, [k for k, gate in session.open_gates.items() if gate.blocks == END_OF_TURN])
+        _close_gates(session, [k for k, gate in session.open_gates.items() if gate.blocks == END_OF_TURN])
 
 
-def _close(session: Session, names: Iterable[str]) -> None:
+def _close_gates(session: Session, names: Iterable[str]) -> None:
     gone = set(names)
     if gone & session.open_gates.keys():
         session.open_gates = {name: gate for name, gate in session.open_gates.items() if name not in gone}

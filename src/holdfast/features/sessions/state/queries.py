@@ -5,7 +5,7 @@ from itertools import chain
 
 from holdfast.core.errors import CommandRefused
 from holdfast.core.feature import Call
-from holdfast.core.ids import alias
+from holdfast.core.ids import session_alias
 from holdfast.core.ports import Reader
 from holdfast.features.sessions.events import SUBSCRIBED_KINDS
 from holdfast.features.sessions.state.documents import (
@@ -47,7 +47,7 @@ def find_session(reader: Reader, session_id: str) -> Session:
         return exact
     candidates = [doc for _, doc in SESSION.list(reader, prefix=session_id, limit=MAX_CANDIDATES + 1)]
     candidates = candidates or [
-        doc for key, doc in SESSION.list(reader, limit=ALIASES_SEARCHED) if alias(key) == session_id
+        doc for key, doc in SESSION.list(reader, limit=ALIASES_SEARCHED) if session_alias(key) == session_id
     ]
     if len(candidates) == 1:
         return candidates[0]

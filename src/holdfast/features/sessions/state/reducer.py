@@ -42,7 +42,7 @@ from holdfast.features.sessions.state.lifecycle import (
     is_answered_by,
     new_session,
     proves_life,
-    reactivate,
+    reactivate_session,
 )
 
 HANDLERS = {**event_handlers.HANDLERS, **event_handlers.OWN_HANDLERS}
@@ -56,11 +56,11 @@ def keys(event: Event) -> Iterable[Ref]:
     if event.kind in ("session.started", "prompt.submitted") and event.project:
         refs.append(RECENT_SESSIONS.ref(event.project))
     elif isinstance(data, TurnProcessed):
-        refs += [TURN.ref(turn_key(event.session, data.n)), *activity.keys(event)]
+        refs += [TURN.ref(turn_key(event.session, data.n)), *activity.activity_keys(event)]
     elif isinstance(data, TurnAnswerRead) and data.n:
         refs.append(TURN.ref(turn_key(event.session, data.n)))
     elif isinstance(data, ModelAnswered) and data.day:
-        refs += activity.keys(event)
+        refs += activity.activity_keys(event)
     elif event.kind == "session.summarised":
         refs.append(SUMMARY.ref(event.session))
     return refs
@@ -119,7 +119,7 @@ def _note_event(session: Session, event: Event) -> None:
     if data.process:
         session.process = data.process
     if session.status == COMPLETED and proves_life(session, event):
-        reactivate(session)
+        reactivate_session(session)
 
 
 def _update_state(session: Session, event: Event) -> None:

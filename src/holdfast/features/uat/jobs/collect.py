@@ -16,9 +16,9 @@ from holdfast.core.errors import UnsafePath
 from holdfast.core.event import Event
 from holdfast.core.feature import File, JobCall
 from holdfast.features.uat.driver_answers import images_in
-from holdfast.features.uat.files import inside, places_of, slug, told
+from holdfast.features.uat.files import is_inside_folders, keyed_run_event, places_of, slugify_text
 from holdfast.features.uat.results import IN_ANSWER, console_lines, response_of
-from holdfast.features.uat.settings import DEFAULTS, UatSettings, moment
+from holdfast.features.uat.settings import DEFAULTS, UatSettings, utc_datetime
 from holdfast.features.uat.shell_drivers import DRIVER_FOLDERS
 from holdfast.features.uat.state import NO_PLAN, PLANS, RUNS, Run
 from holdfast.features.uat.trace_report import MEMBER
@@ -44,34 +44,34 @@ class _Unusable(Exception):
     """Why a file is not taken."""
 
 
-def collect(call: JobCall) -> list[Event]:
+def collect_evidence(call: JobCall) -> list[Event]:
     event = call.reader.event(int(call.job.payload["seq"]))
     doc = RUNS.load(call.reader, event.data.uat) if event else None
     if event is None or doc is None:
         return []
     settings = call.settings(doc.project) or DEFAULTS
-    shots = [_shot(call, doc, event, name, settings) for name in event.data.shots]
-    return [*shots, *_console(doc, event, settings)]
+    shots = [_screenshot_event(call, doc, event, name, settings) for name in event.data.shots]
+    return [*shots, *_console_problems(doc, event, settings)]
 
 
-def _shot(call: JobCall, doc: Run, event: Event, name: str, settings: UatSettings) -> Event:
+def _screenshot_event(call: JobCall, doc: Run, event: Event, name: str, settings: UatSettings) -> Event:
     step = event.data.step
-    facts: dict[str, Any] = {"step": step, "action": _action(call, doc, step), "n": event.data.n}
+    facts: dict[str, Any] = {"step": step, "action": _action_of_step(call, doc, step), "n": event.data.n}
     try:
-        image = _image(call, doc, event, name, settings)
-        path = _kept(call, doc, event, image, facts)
+        image = _read_image(call, doc, event, name, settings)
+        path = _store_image(call, doc, event, image, facts)
         facts |= {"name": path.stem, "path": str(path), "size": len(image), "success": True}
     except (_Unusable, UnsafePath, OSError) as error:
         facts |= {"success": False, "problem": f"screenshot {name!r}: {error}"[:300]}
-    return told(doc, "uat.shot", event.at, f"{event.seq}/{name}", **facts)
+    return keyed_run_event(doc, "uat.shot", event.at, f"{event.seq}/{name}", **facts)
 
 
-def _action(call: JobCall, doc: Run, step: int) -> str:
+def _action_of_step(call: JobCall, doc: Run, step: int) -> str:
     steps = (PLANS.load(call.reader, doc.id) or NO_PLAN).steps
     return steps[step - 1].action if 0 < step <= len(steps) else "screenshot"
 
 
-def _image(call: JobCall, doc: Run, event: Event, name: str, settings: UatSettings) -> bytes:
+def _read_image(call: JobCall, doc: Run, event: Event, name: str, settings: UatSettings) -> bytes:
     try:
         if name == IN_ANSWER:
             raise _Unusable("it was too large to be kept; let the driver write it to a file of the project")
@@ -81,7 +81,7 @@ def _image(call: JobCall, doc: Run, event: Event, name: str, settings: UatSettin
         if sent is None:
             raise
         image = sent
-    if not ending(image):
+    if not image_suffix(image):
         raise _Unusable("it is no PNG, JPEG or WebP image")
     return image
 
@@ -105,7 +105,7 @@ def read_inside(path: Path, doc: Run, settings: UatSettings, limit: int) -> byte
     """A plain file in the project or in a folder the person allowed; what was checked is what is read."""
     own = tuple(str(Path(folder).expanduser()) for folder in DRIVER_FOLDERS)
     allowed = tuple(f for f in (doc.project, *settings.screenshot_folders, *own) if f.strip("/"))
-    if not inside(path, allowed):
+    if not is_inside_folders(path, allowed):
         raise _Unusable("it lies outside the project; allow its folder with `uat.screenshot_folders`")
     real = os.path.realpath(path)
     try:
@@ -172,31 +172,31 @@ def _images_of_call(text: bytes, call: str) -> Iterator[str]:
             yield from images_in(part.get("content"))
 
 
-def ending(image: bytes) -> str:
+def image_suffix(image: bytes) -> str:
     return next((name for magic, name in IMAGES.items() if image.startswith(magic)), "")
 
 
-def _kept(call: JobCall, doc: Run, event: Event, image: bytes, facts: Mapping[str, Any]) -> Path:
+def _store_image(call: JobCall, doc: Run, event: Event, image: bytes, facts: Mapping[str, Any]) -> Path:
     """S3-8's name; several pictures of one second are told apart."""
     paths = places_of(doc)
     if paths is None:
         raise _Unusable("this run has no folder")
     folder = paths.ready(paths.screenshots(doc.id))
-    when = moment(event.at).strftime("%H%M%S")
-    name = f"{doc.id}-{slug(doc.scenario)}-step{facts['step']}-{slug(facts['action'])}-{when}"
+    when = utc_datetime(event.at).strftime("%H%M%S")
+    name = f"{doc.id}-{slugify_text(doc.scenario)}-step{facts['step']}-{slugify_text(facts['action'])}-{when}"
     for number in range(1, MOST_IN_A_SECOND):
-        path = folder / f"{name}{f'-{number}' if number > 1 else ''}{ending(image)}"
-        if not os.path.lexists(path) or _same(path, image):
+        path = folder / f"{name}{f'-{number}' if number > 1 else ''}{image_suffix(image)}"
+        if not os.path.lexists(path) or _is_same_image(path, image):
             call.put(File(path, image, MODE, hidden=folder.parent))
             return path
     raise _Unusable("too many pictures in one second")
 
 
-def _same(path: Path, image: bytes) -> bool:
+def _is_same_image(path: Path, image: bytes) -> bool:
     return not path.is_symlink() and path.is_file() and path.read_bytes() == image
 
 
-def _console(doc: Run, event: Event, settings: UatSettings) -> Iterator[Event]:
+def _console_problems(doc: Run, event: Event, settings: UatSettings) -> Iterator[Event]:
     """Playwright MCP writes console messages to a file and names the new lines."""
     for name, first, last in event.data.logs:
         try:
@@ -207,4 +207,4 @@ def _console(doc: Run, event: Event, settings: UatSettings) -> Iterator[Event]:
         new_lines = lines[max(0, first - 1) : last or None] if first else lines
         for number, entry in enumerate(console_lines("\n".join(new_lines))):
             data = {"level": "warning", "type": entry["type"], "message": entry["message"], "step": event.data.step}
-            yield told(doc, "uat.problem", event.at, f"{event.seq}/{number}", n=event.data.n, **data)
+            yield keyed_run_event(doc, "uat.problem", event.at, f"{event.seq}/{number}", n=event.data.n, **data)

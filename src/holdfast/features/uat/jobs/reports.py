@@ -6,41 +6,41 @@ from typing import Any
 from holdfast.core.errors import UnsafePath
 from holdfast.core.event import Event
 from holdfast.core.feature import File, JobCall
-from holdfast.features.uat.files import load, places_of, safe, told
-from holdfast.features.uat.report import ENDINGS, rendered
+from holdfast.features.uat.files import keyed_run_event, load_record, places_of, safe_file_name
+from holdfast.features.uat.report import ENDINGS, render_report
 from holdfast.features.uat.report.suite import build_suite, render_suite
-from holdfast.features.uat.settings import DEFAULTS, iso
+from holdfast.features.uat.settings import DEFAULTS, format_iso
 from holdfast.features.uat.state import Run
 
 MODE = 0o644
 SUITE_FILE = "suite.html"
 
 
-def report(call: JobCall) -> list[Event]:
-    doc = load(call.reader, str(call.job.payload["uat"])).doc
+def run_report_job(call: JobCall) -> list[Event]:
+    doc = load_record(call.reader, str(call.job.payload["uat"])).doc
     formats = (call.settings(doc.project) or DEFAULTS).reports
-    return [reported(call, doc, formats, f"{call.job.id}")]
+    return [report_event(call, doc, formats, f"{call.job.id}")]
 
 
-def reported(call: JobCall, doc: Run, formats: Iterable[str], key: str) -> Event:
+def report_event(call: JobCall, doc: Run, formats: Iterable[str], key: str) -> Event:
     try:
-        return told(doc, "uat.reported", call.now, key, reports=_written(call, doc, formats))
+        return keyed_run_event(doc, "uat.reported", call.now, key, reports=_write_reports(call, doc, formats))
     except (UnsafePath, OSError) as error:
         message = f"the report could not be written: {error}"[:300]
-        return told(doc, "uat.problem", call.now, key, level="warning", type="report", message=message)
+        return keyed_run_event(doc, "uat.problem", call.now, key, level="warning", type="report", message=message)
 
 
-def _written(call: JobCall, doc: Run, formats: Iterable[str]) -> list[dict[str, Any]]:
+def _write_reports(call: JobCall, doc: Run, formats: Iterable[str]) -> list[dict[str, Any]]:
     paths, made = places_of(doc), []
     if paths is None:
         raise UnsafePath("this run has no folder")
-    record = load(call.reader, doc.id)
+    record = load_record(call.reader, doc.id)
     folder = paths.ready(paths.reports)
     for name in formats:
-        path = folder / f"{safe(doc.id)}{ENDINGS[name]}"
-        call.put(File(path, rendered(record, name), MODE, hidden=folder))
+        path = folder / f"{safe_file_name(doc.id)}{ENDINGS[name]}"
+        call.put(File(path, render_report(record, name), MODE, hidden=folder))
         if name == "html":
             suite = render_suite(build_suite(call.reader, doc.project, call.now))
             call.put(File(folder / SUITE_FILE, suite, MODE, hidden=folder))
-        made.append({"name": path.name, "path": str(path), "format": name, "timestamp": iso(doc.end or doc.at)})
+        made.append({"name": path.name, "path": str(path), "format": name, "timestamp": format_iso(doc.end or doc.at)})
     return made

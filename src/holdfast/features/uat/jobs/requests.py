@@ -13,7 +13,7 @@ import msgspec
 from holdfast.core.event import Event
 from holdfast.core.feature import File, JobCall
 from holdfast.features.uat import files, scenario
-from holdfast.features.uat.files import Places, Record, load, root_of, safe
+from holdfast.features.uat.files import Places, Record, load_record, root_of, safe_file_name
 from holdfast.features.uat.jobs import reports, scan, tend, write
 from holdfast.features.uat.report import ENDINGS, suite
 from holdfast.features.uat.report.html import render_comparison
@@ -29,7 +29,7 @@ def done_key(key: str) -> str:
     return f"{key}/done"
 
 
-def asked(call: JobCall) -> list[Event]:
+def handle_request(call: JobCall) -> list[Event]:
     event = call.reader.event(int(call.job.payload["seq"]))
     if event is None:
         return []
@@ -37,53 +37,53 @@ def asked(call: JobCall) -> list[Event]:
     return [*before, msgspec.structs.replace(answer, key=done_key(event.key))]
 
 
-def _doc(call: JobCall, event: Event) -> Run:
-    return load(call.reader, event.data.uat).doc
+def _load_requested_run(call: JobCall, event: Event) -> Run:
+    return load_record(call.reader, event.data.uat).doc
 
 
-def _report(call: JobCall, event: Event) -> Event:
-    return reports.reported(call, _doc(call, event), event.data.formats or ("html",), "asked")
+def _handle_report(call: JobCall, event: Event) -> Event:
+    return reports.report_event(call, _load_requested_run(call, event), event.data.formats or ("html",), "asked")
 
 
-def _recover(call: JobCall, event: Event) -> Event:
-    doc = _doc(call, event)
+def _handle_recovery(call: JobCall, event: Event) -> Event:
+    doc = _load_requested_run(call, event)
     paths = files.places_of(doc)
     if paths is None:
-        return _said(doc, "uat.restored", call.now, was="missing", now="missing", path="")
-    path = write.targets(paths, doc, call.reader)[-1]
-    was, before = write.condition(path), tend.bytes_of(path)
-    write.put(call, doc)
+        return _answer_event(doc, "uat.restored", call.now, was="missing", now="missing", path="")
+    path = write.target_files(paths, doc, call.reader)[-1]
+    was, before = write.file_condition(path), tend.bytes_of(path)
+    write.put_run_files(call, doc)
     was = "damaged" if was == "good" and tend.bytes_of(path) != before else was
-    return _said(doc, "uat.restored", call.now, was=was, now=write.condition(path), path=str(path))
+    return _answer_event(doc, "uat.restored", call.now, was=was, now=write.file_condition(path), path=str(path))
 
 
-def _said(doc: Run, kind: str, at: int, **data: Any) -> Event:
+def _answer_event(doc: Run, kind: str, at: int, **data: Any) -> Event:
     return Event(key="", kind=kind, at=at, session=doc.session, project=doc.project, data={"uat": doc.id, **data})
 
 
-def _init(call: JobCall, event: Event) -> Event:
+def _handle_new_scenario(call: JobCall, event: Event) -> Event:
     """A first scenario, the schema beside it, and what git should not keep."""
     settings = call.settings(event.project) or DEFAULTS
     paths = Places(Path(root_of(event.project, settings.root)), event.project)
     paths.ready(paths.scenarios)
-    for path, content in scenario.files(paths, event.data.name, event.data.base_url, event.data.text):
+    for path, content in scenario.initial_files(paths, event.data.name, event.data.base_url, event.data.text):
         if not os.path.lexists(path):
             call.put(File(path, content, MODE))
-    plans, mistakes = scan.catalogue(paths.scenarios)
+    plans, mistakes = scan.load_catalogue(paths.scenarios)
     data = {"scenarios": plans, "problems": [str(m) for m in mistakes[: scan.MOST_MISTAKES]]}
     return Event(key="", kind="uat.scenarios", at=call.now, project=event.project, data=data)
 
 
-def _compare(call: JobCall, event: Event) -> Event:
-    one, other = load(call.reader, event.data.uat), load(call.reader, event.data.with_)
+def _handle_comparison(call: JobCall, event: Event) -> Event:
+    one, other = load_record(call.reader, event.data.uat), load_record(call.reader, event.data.with_)
     paths = files.places_of(other.doc)
     folder = paths.ready(paths.screenshots(other.doc.id)) if paths else None
-    pairs = [_pair(call, pair, folder, one.doc.id) for pair in suite.screenshots(one, other)]
+    pairs = [_compare_picture_pair(call, pair, folder, one.doc.id) for pair in suite.pair_screenshots(one, other)]
     report = _comparison_page(call, one, other, pairs, paths) if paths else ""
-    return _said(one.doc, "uat.compared", call.now, pairs=pairs, report=report, **{"with": other.doc.id})
+    return _answer_event(one.doc, "uat.compared", call.now, pairs=pairs, report=report, **{"with": other.doc.id})
 
 
-def _pair(call: JobCall, pair: dict[str, Any], folder: Path | None, before: str) -> dict[str, Any]:
+def _compare_picture_pair(call: JobCall, pair: dict[str, Any], folder: Path | None, before: str) -> dict[str, Any]:
     """In a process of its own: a decoder that fails on a hostile picture fails alone."""
     if not (pair["before"] and pair["after"]):
         return {**pair, "share": 1.0, "note": "only in one of the runs"}
@@ -97,13 +97,13 @@ def _pair(call: JobCall, pair: dict[str, Any], folder: Path | None, before: str)
 
 
 def _comparison_page(call: JobCall, one: Record, other: Record, pairs: list[dict[str, Any]], paths: Places) -> str:
-    comparison = {**suite.compared(one, other), "screenshots": pairs}
-    path = paths.ready(paths.reports) / f"compare-{safe(one.doc.id)}-{safe(other.doc.id)}.html"
+    comparison = {**suite.compare_runs(one, other), "screenshots": pairs}
+    path = paths.ready(paths.reports) / f"compare-{safe_file_name(one.doc.id)}-{safe_file_name(other.doc.id)}.html"
     call.put(File(path, render_comparison(comparison, (one, other)), MODE))
     return str(path)
 
 
-def _clean(call: JobCall, event: Event) -> Event:
+def _handle_cleanup(call: JobCall, event: Event) -> Event:
     """Files of ended runs older than so many days; the log and the state keep the runs themselves."""
     settings = call.settings(event.project) or DEFAULTS
     root = root_of(event.project, settings.root)
@@ -112,25 +112,25 @@ def _clean(call: JobCall, event: Event) -> Event:
     removed: list[str] = []
     if root and Path(root).is_dir():
         paths = Places(Path(root), event.project)
-        removed = [str(p) for p in tend.sweep(paths, time.time())]
-        removed += _old(call, paths, event.project, limit, dry=event.data.dry)
+        removed = [str(p) for p in tend.sweep_temp_files(paths, time.time())]
+        removed += _remove_old_runs(call, paths, event.project, limit, dry=event.data.dry)
     data = {"removed": removed[:1000], "count": len(removed), "dry": event.data.dry}
     return Event(key="", kind="uat.cleaned", at=call.now, project=event.project, data=data)
 
 
-def _old(call: JobCall, paths: Places, project: str, limit: int, *, dry: bool) -> list[str]:
+def _remove_old_runs(call: JobCall, paths: Places, project: str, limit: int, *, dry: bool) -> list[str]:
     removed = []
     for status in ("completed", "archived"):
-        for doc in tend.docs(call, status):
+        for doc in tend.runs_with_status(call, status):
             if doc.project == project and doc.root == str(paths.root) and doc.at < limit:
-                removed += _remove(call, paths, doc, dry=dry)
+                removed += _remove_run_files(call, paths, doc, dry=dry)
     return removed
 
 
-def _remove(call: JobCall, paths: Places, doc: Run, *, dry: bool) -> list[str]:
+def _remove_run_files(call: JobCall, paths: Places, doc: Run, *, dry: bool) -> list[str]:
     candidates = [paths.screenshots(doc.id), paths.archive_file(doc.id)]
     candidates += [paths.reports / f"{doc.id}{end}" for end in ENDINGS.values()]
-    if write.latest(call.reader, doc.session) == doc.id:
+    if write.latest_run_id(call.reader, doc.session) == doc.id:
         candidates += [paths.session_file(doc.session), paths.backup_file(doc.session)]
     there = [path for path in candidates if os.path.lexists(path) and paths.is_plain(path.parent)]
     for path in there if not dry else ():
@@ -141,22 +141,22 @@ def _remove(call: JobCall, paths: Places, doc: Run, *, dry: bool) -> list[str]:
     return [str(path) for path in there]
 
 
-def _tend(call: JobCall, event: Event) -> list[Event]:
-    made = tend.tend(call)
+def _handle_maintenance(call: JobCall, event: Event) -> list[Event]:
+    made = tend.tend_runs(call)
     removed = [e.data.path for e in made if e.kind == "uat.archived" and e.data.path]
     data = {"removed": removed, "count": len(removed), "ended": sum(e.kind == "uat.ended" for e in made), "dry": False}
     return [*made, Event(key="", kind="uat.cleaned", at=call.now, project=event.project, data=data)]
 
 
-def _alone(handler: Callable[[JobCall, Event], Event]) -> Callable[[JobCall, Event], list[Event]]:
+def _as_single_event(handler: Callable[[JobCall, Event], Event]) -> Callable[[JobCall, Event], list[Event]]:
     return lambda call, event: [handler(call, event)]
 
 
 WHAT: dict[str, Callable[[JobCall, Event], list[Event]]] = {
-    "report": _alone(_report),
-    "recover": _alone(_recover),
-    "init": _alone(_init),
-    "compare": _alone(_compare),
-    "clean": _alone(_clean),
-    "tend": _tend,
+    "report": _as_single_event(_handle_report),
+    "recover": _as_single_event(_handle_recovery),
+    "init": _as_single_event(_handle_new_scenario),
+    "compare": _as_single_event(_handle_comparison),
+    "clean": _as_single_event(_handle_cleanup),
+    "tend": _handle_maintenance,
 }

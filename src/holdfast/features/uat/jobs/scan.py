@@ -9,7 +9,7 @@ from holdfast.core.feature import JobCall
 from holdfast.core.ids import delivery_key
 from holdfast.core.kinds.uat_events import Plan
 from holdfast.features.uat.files import Places, root_of
-from holdfast.features.uat.scenario import Mistake, listed
+from holdfast.features.uat.scenario import Mistake, scenario_files
 from holdfast.features.uat.scenario_plan import read_plan
 from holdfast.features.uat.settings import DEFAULTS, LARGEST_CATALOGUE
 from holdfast.features.uat.state import CATALOGUES, Catalogue
@@ -17,15 +17,15 @@ from holdfast.features.uat.state import CATALOGUES, Catalogue
 MOST_MISTAKES = 20
 
 
-def scan(call: JobCall) -> list[Event]:
+def scan_scenarios(call: JobCall) -> list[Event]:
     project = str(call.job.payload["project"])
     settings = call.settings(project) or DEFAULTS
     root = root_of(project, settings.root)
-    return scanned(call, project, root) if root else []
+    return catalogue_events(call, project, root) if root else []
 
 
-def scanned(call: JobCall, project: str, root: str) -> list[Event]:
-    plans, mistakes = catalogue(Places(Path(root), project).scenarios)
+def catalogue_events(call: JobCall, project: str, root: str) -> list[Event]:
+    plans, mistakes = load_catalogue(Places(Path(root), project).scenarios)
     problems = [str(m) for m in mistakes[:MOST_MISTAKES]]
     current = CATALOGUES.load(call.reader, project) or Catalogue()
     if (current.scenarios, current.problems) == (plans, problems):
@@ -34,12 +34,12 @@ def scanned(call: JobCall, project: str, root: str) -> list[Event]:
     return [Event(key=delivery_key(call.now), kind="uat.scenarios", at=call.now, project=project, data=data)]
 
 
-def catalogue(folder: Path) -> tuple[dict[str, Plan], list[Mistake]]:
+def load_catalogue(folder: Path) -> tuple[dict[str, Plan], list[Mistake]]:
     """Name → plan. Two files with one name, or more than fits, are mistakes too."""
     plans: dict[str, Plan] = {}
     mistakes: list[Mistake] = []
     left = LARGEST_CATALOGUE
-    for path in listed(folder):
+    for path in scenario_files(folder):
         plan, plan_mistakes = read_plan(path)
         mistakes += plan_mistakes
         if plan is None:

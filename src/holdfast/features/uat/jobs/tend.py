@@ -11,8 +11,8 @@ from holdfast.core.errors import UnsafePath
 from holdfast.core.event import Event
 from holdfast.core.feature import File, JobCall
 from holdfast.features.uat import files
-from holdfast.features.uat.derive import ending
-from holdfast.features.uat.files import Places, load, told
+from holdfast.features.uat.derive import run_ending_events
+from holdfast.features.uat.files import Places, keyed_run_event, load_record
 from holdfast.features.uat.jobs import write
 from holdfast.features.uat.settings import ACTIVE, COMPLETED, DEFAULTS, HOUR_MS, TEMP_MINUTES
 from holdfast.features.uat.state import RUNS, Run
@@ -21,21 +21,21 @@ PAGE = 100
 MOST_RUNS = 5_000
 
 
-def tend(call: JobCall) -> list[Event]:
+def tend_runs(call: JobCall) -> list[Event]:
     events: list[Event] = []
     swept: set[str] = set()
     for status in (ACTIVE, COMPLETED):
-        for doc in docs(call, status):
+        for doc in runs_with_status(call, status):
             if call.cancelled():
                 return events
-            events += _tended(call, doc)
+            events += _tend_run(call, doc)
             if doc.root and doc.root not in swept:
                 swept.add(doc.root)
-                sweep(Places(Path(doc.root), doc.project), time.time())
+                sweep_temp_files(Places(Path(doc.root), doc.project), time.time())
     return events
 
 
-def docs(call: JobCall, status: str) -> Iterator[Run]:
+def runs_with_status(call: JobCall, status: str) -> Iterator[Run]:
     before = None
     for _ in range(MOST_RUNS // PAGE):
         page = RUNS.list(call.reader, status=status, before=before, limit=PAGE)
@@ -46,59 +46,63 @@ def docs(call: JobCall, status: str) -> Iterator[Run]:
         before = (last.at, key)
 
 
-def _tended(call: JobCall, doc: Run) -> list[Event]:
+def _tend_run(call: JobCall, doc: Run) -> list[Event]:
     hours = (call.settings(doc.project) or DEFAULTS).max_age_hours
     old = call.now - doc.at > hours * HOUR_MS
     if doc.status == ACTIVE and old:
-        return _expired(call, doc)
+        return _expire_run(call, doc)
     try:
-        return archived(call, doc) if old or doc.reason == "expired" else restored(call, doc)
+        return archive_run(call, doc) if old or doc.reason == "expired" else restore_session_file(call, doc)
     except (UnsafePath, OSError) as error:
         message = f"{error}"[:300]
-        return [told(doc, "uat.problem", call.now, f"file/{message}", level="warning", type="file", message=message)]
+        return [
+            keyed_run_event(
+                doc, "uat.problem", call.now, f"file/{message}", level="warning", type="file", message=message
+            )
+        ]
 
 
-def _expired(call: JobCall, doc: Run) -> list[Event]:
+def _expire_run(call: JobCall, doc: Run) -> list[Event]:
     def make(kind: str, **data: Any) -> Event:
-        return told(
+        return keyed_run_event(
             doc, kind, call.now, f"expired/{data.get('n', '')}", **{k: v for k, v in data.items() if k != "uat"}
         )
 
-    return list(ending(doc, call.now, "expired", make))
+    return list(run_ending_events(doc, call.now, "expired", make))
 
 
-def archived(call: JobCall, doc: Run) -> list[Event]:
+def archive_run(call: JobCall, doc: Run) -> list[Event]:
     """The copy in the archive first, then the session's file, its backup and its lock."""
     paths = files.places_of(doc)
     if paths is None or not Path(doc.project or "/").is_dir():
-        return [told(doc, "uat.archived", call.now, "once", path="")]
+        return [keyed_run_event(doc, "uat.archived", call.now, "once", path="")]
     path = paths.archive_file(doc.id)
     paths.ready(path.parent)
-    call.put(File(path, files.content(load(call.reader, doc.id)), write.MODE))
-    if write.latest(call.reader, doc.session) == doc.id:
-        _remove(paths, doc.session)
-    return [told(doc, "uat.archived", call.now, "once", path=str(path))]
+    call.put(File(path, files.render_run_file(load_record(call.reader, doc.id)), write.MODE))
+    if write.latest_run_id(call.reader, doc.session) == doc.id:
+        _remove_session_files(paths, doc.session)
+    return [keyed_run_event(doc, "uat.archived", call.now, "once", path=str(path))]
 
 
-def _remove(paths: Places, session: str) -> None:
+def _remove_session_files(paths: Places, session: str) -> None:
     paths.ready(paths.session_file(session).parent)
     for path in (paths.session_file(session), paths.backup_file(session), paths.lock_file(session)):
         path.unlink(missing_ok=True)
 
 
-def restored(call: JobCall, doc: Run) -> list[Event]:
+def restore_session_file(call: JobCall, doc: Run) -> list[Event]:
     """Damage is found by comparing the file with its backup: a changed digit is still JSON."""
     paths = files.places_of(doc)
-    if paths is None or write.latest(call.reader, doc.session) != doc.id:
+    if paths is None or write.latest_run_id(call.reader, doc.session) != doc.id:
         return []
     path, backup = paths.session_file(doc.session), paths.backup_file(doc.session)
-    was = write.condition(path)
+    was = write.file_condition(path)
     if was == "good" and bytes_of(backup) == bytes_of(path):
         return []
-    write.put(call, doc)
+    write.put_run_files(call, doc)
     again = RUNS.load(call.reader, doc.id) or doc
     was = "damaged" if was == "good" else was
-    return [told(again, "uat.restored", call.now, f"{call.job.id}", was=was, path=str(path))]
+    return [keyed_run_event(again, "uat.restored", call.now, f"{call.job.id}", was=was, path=str(path))]
 
 
 def bytes_of(path: Path) -> bytes:
@@ -108,7 +112,7 @@ def bytes_of(path: Path) -> bytes:
         return b""
 
 
-def sweep(paths: Places, now_s: float) -> list[Path]:
+def sweep_temp_files(paths: Places, now_s: float) -> list[Path]:
     """S3-19: `temp-*` and half-written files older than an hour, only plain ones, only of the sessions folder."""
     folder, removed = paths.root / "sessions", []
     if not paths.is_plain(folder):

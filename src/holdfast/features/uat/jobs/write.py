@@ -9,51 +9,55 @@ from holdfast.core.event import Event
 from holdfast.core.feature import File, JobCall
 from holdfast.core.ports import Reader
 from holdfast.features.uat import files
-from holdfast.features.uat.files import Places, load, told
+from holdfast.features.uat.files import Places, keyed_run_event, load_record
 from holdfast.features.uat.state import SESSION_RUNS, Run
 
 MODE = 0o644
 """As any file of the project: the seed's readers may be another user's tools."""
 
 
-def write(call: JobCall) -> list[Event]:
-    doc = load(call.reader, str(call.job.payload["uat"])).doc
-    return _safely(call, doc)
+def write_session_file(call: JobCall) -> list[Event]:
+    doc = load_record(call.reader, str(call.job.payload["uat"])).doc
+    return _write_or_report(call, doc)
 
 
-def _safely(call: JobCall, doc: Run) -> list[Event]:
+def _write_or_report(call: JobCall, doc: Run) -> list[Event]:
     try:
-        put(call, doc)
+        put_run_files(call, doc)
     except (UnsafePath, OSError) as error:
         message = str(error)[:300]
-        return [told(doc, "uat.problem", call.now, f"file/{message}", level="warning", type="file", message=message)]
+        return [
+            keyed_run_event(
+                doc, "uat.problem", call.now, f"file/{message}", level="warning", type="file", message=message
+            )
+        ]
     return []
 
 
-def put(call: JobCall, doc: Run) -> None:
+def put_run_files(call: JobCall, doc: Run) -> None:
     """Two files: were one of them damaged in its place, the other would still be whole."""
     paths = files.places_of(doc)
     if paths is None or not Path(doc.project or "/").is_dir():
         return
-    made = files.content(load(call.reader, doc.id))
-    for path in targets(paths, doc, call.reader):
+    made = files.render_run_file(load_record(call.reader, doc.id))
+    for path in target_files(paths, doc, call.reader):
         paths.ready(path.parent)
         call.put(File(path, made, MODE, hidden=path.parent))
 
 
-def targets(paths: Places, doc: Run, reader: Reader) -> list[Path]:
+def target_files(paths: Places, doc: Run, reader: Reader) -> list[Path]:
     """The session's file belongs to its latest run; the others are in the archive."""
-    if doc.archived or latest(reader, doc.session) != doc.id:
+    if doc.archived or latest_run_id(reader, doc.session) != doc.id:
         return [paths.archive_file(doc.id)]
     return [paths.backup_file(doc.session), paths.session_file(doc.session)]
 
 
-def latest(reader: Reader, session: str) -> str:
+def latest_run_id(reader: Reader, session: str) -> str:
     mine = SESSION_RUNS.load(reader, session)
     return mine.runs[-1] if mine and mine.runs else ""
 
 
-def condition(path: Path) -> str:
+def file_condition(path: Path) -> str:
     """`good`, `missing` or `damaged`."""
     try:
         content = msgspec.json.decode(path.read_bytes())
@@ -61,4 +65,4 @@ def condition(path: Path) -> str:
         return "missing"
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return "damaged"
-    return "good" if files.valid(content) else "damaged"
+    return "good" if files.is_valid_document(content) else "damaged"

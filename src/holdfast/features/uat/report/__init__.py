@@ -7,14 +7,14 @@ from holdfast.features.uat.files import Record
 from holdfast.features.uat.report import html, junit, markdown
 
 FORMATS: dict[str, Callable[[Record], bytes]] = {
-    "html": html.rendered,
-    "markdown": markdown.rendered,
-    "junit": junit.rendered,
+    "html": html.render_html_report,
+    "markdown": markdown.render_markdown_report,
+    "junit": junit.render_junit_report,
 }
 ENDINGS = {"html": ".html", "markdown": ".md", "junit": ".xml"}
 
 
-def rendered(record: Record, name: str) -> bytes:
+def render_report(record: Record, name: str) -> bytes:
     if name not in FORMATS:
         raise CommandRefused(f"there is no report format {name!r}", fix=f"Known: {', '.join(FORMATS)}.")
     return FORMATS[name](record)

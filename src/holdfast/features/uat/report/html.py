@@ -11,7 +11,7 @@ from markupsafe import Markup
 from holdfast.features.uat.files import Record
 from holdfast.features.uat.report import labels
 from holdfast.features.uat.report.page import ReportPage, build_page, picture_data, picture_folder
-from holdfast.features.uat.report.timeline import svg
+from holdfast.features.uat.report.timeline import render_timeline_svg
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 TEMPLATES = Path(__file__).parent / "templates"
@@ -19,8 +19,8 @@ GOOD = ("passed", "completed", "success")
 BAD = ("failed", "failure")
 
 
-def rendered(record: Record) -> bytes:
-    return render_page("report.html", page=build_page(record), timeline=Markup(svg(record)))  # noqa: S704 - made here
+def render_html_report(record: Record) -> bytes:
+    return render_page("report.html", page=build_page(record), timeline=Markup(render_timeline_svg(record)))  # noqa: S704 - made here
 
 
 def render_comparison(comparison: dict[str, Any], records: tuple[Record, Record]) -> bytes:
@@ -37,19 +37,19 @@ def render_comparison(comparison: dict[str, Any], records: tuple[Record, Record]
 
 
 def render_page(template: str, **values: Any) -> bytes:
-    return _environment().get_template(template).render(**values).encode("utf-8", "replace")
+    return _template_environment().get_template(template).render(**values).encode("utf-8", "replace")
 
 
 @lru_cache(1)
-def _environment() -> jinja2.Environment:
+def _template_environment() -> jinja2.Environment:
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
     )
     style = (TEMPLATES / "style.css").read_text("utf-8")
     made.globals |= {
-        "policy": Markup(POLICY), "style": Markup(style), "sign": labels.mark, "words": labels.verdict_words,  # noqa: S704
-        "clock": labels.clock, "took": labels.took, "when": labels.when, "css": css_class, "compact": _compact,
-        "step_verdict": _step_verdict,
+        "policy": Markup(POLICY), "style": Markup(style), "sign": labels.verdict_mark, "words": labels.verdict_words,  # noqa: S704
+        "clock": labels.format_clock, "took": labels.format_milliseconds, "when": labels.format_utc_time, "css": css_class,
+        "compact": _compact_json, "step_verdict": _step_verdict,
     }  # fmt: skip
     return made
 
@@ -64,5 +64,5 @@ def _step_verdict(page: ReportPage, number: int) -> str:
     return next((step.verdict for step in page.steps if step.number == number), "")
 
 
-def _compact(value: Any) -> str:
+def _compact_json(value: Any) -> str:
     return msgspec.json.encode(value, enc_hook=str).decode("utf-8", "replace")[:3000]

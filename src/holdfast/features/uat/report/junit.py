@@ -7,24 +7,26 @@ from xml.etree import ElementTree as Xml
 from holdfast.features.uat import files
 from holdfast.features.uat.files import Record
 from holdfast.features.uat.report import labels
-from holdfast.features.uat.settings import FAILED, INTERRUPTED, PASSED, iso
+from holdfast.features.uat.settings import FAILED, INTERRUPTED, PASSED, format_iso
 
 _UNWRITABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def rendered(record: Record) -> bytes:
+def render_junit_report(record: Record) -> bytes:
     doc = record.doc
-    suite = Xml.Element("testsuite", name=_text(doc.scenario), timestamp=(iso(doc.start) or "").rstrip("Z"))
-    _properties(suite, record)
-    for step in labels.steps(record):
-        _step(suite, step, record)
-    for one in files.assertions(record):
-        _assertion(suite, one, doc.scenario)
+    suite = Xml.Element(
+        "testsuite", name=_xml_safe_text(doc.scenario), timestamp=(format_iso(doc.start) or "").rstrip("Z")
+    )
+    _add_suite_properties(suite, record)
+    for step in labels.report_steps(record):
+        _add_step_case(suite, step, record)
+    for one in files.assertion_entries(record):
+        _add_assertion_case(suite, one, doc.scenario)
     cases = suite.findall("testcase")
     for name, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         suite.set(name, str(sum(case.find(tag) is not None for case in cases)))
     suite.set("tests", str(len(cases)))
-    suite.set("time", _seconds(None if doc.end is None else doc.end - doc.start))
+    suite.set("time", _format_seconds(None if doc.end is None else doc.end - doc.start))
     root = Xml.Element("testsuites", {k: v for k, v in suite.attrib.items() if k != "timestamp"})
     root.append(suite)
     Xml.indent(root)
@@ -32,51 +34,53 @@ def rendered(record: Record) -> bytes:
     return text + b"\n"
 
 
-def _properties(suite: Xml.Element, record: Record) -> None:
+def _add_suite_properties(suite: Xml.Element, record: Record) -> None:
     doc = record.doc
     property_values = {"uatSessionId": doc.id, "claudeSessionId": doc.session, "baseUrl": doc.base_url}
     property_values |= {"outcome": doc.outcome or "running", "reason": doc.reason, "toolCalls": str(doc.calls)}
     properties = Xml.SubElement(suite, "properties")
     for name, value in property_values.items():
-        Xml.SubElement(properties, "property", name=name, value=_text(value))
+        Xml.SubElement(properties, "property", name=name, value=_xml_safe_text(value))
 
 
-def _step(suite: Xml.Element, step: dict[str, Any], record: Record) -> None:
+def _add_step_case(suite: Xml.Element, step: dict[str, Any], record: Record) -> None:
     name = f"step {step['stepNumber']}: {step['description'] or step['action']}"
-    case = _case(suite, name, record.doc.scenario, _seconds(step["duration"]))
+    case = _add_test_case(suite, name, record.doc.scenario, _format_seconds(step["duration"]))
     if step["verdict"] == FAILED:
-        one = next(f for f in labels.failures(record) if f.step == step["stepNumber"])
+        one = next(f for f in labels.list_failures(record) if f.step == step["stepNumber"])
         message = one.error or (f"expected {one.expected}" if one.expected else "failed")
-        failure = Xml.SubElement(case, "failure", message=_text(message), type="step")
-        failure.text = _text(f"expected: {one.expected}\nreceived: {one.received}\ncall: {one.call}")
+        failure = Xml.SubElement(case, "failure", message=_xml_safe_text(message), type="step")
+        failure.text = _xml_safe_text(f"expected: {one.expected}\nreceived: {one.received}\ncall: {one.call}")
     elif step["verdict"] == INTERRUPTED:
         Xml.SubElement(case, "error", message="interrupted", type="interrupted")
     elif step["verdict"] != PASSED:
         Xml.SubElement(case, "skipped", message=labels.verdict_words(step["verdict"]))
     elif step["flaky"]:
-        _property(case, "flaky", f"attempt {len(step['attempts'])} passed")
+        _add_case_property(case, "flaky", f"attempt {len(step['attempts'])} passed")
 
 
-def _property(case: Xml.Element, name: str, value: str) -> None:
-    Xml.SubElement(Xml.SubElement(case, "properties"), "property", name=name, value=_text(value))
+def _add_case_property(case: Xml.Element, name: str, value: str) -> None:
+    Xml.SubElement(Xml.SubElement(case, "properties"), "property", name=name, value=_xml_safe_text(value))
 
 
-def _assertion(suite: Xml.Element, one: dict[str, Any], scenario: str) -> None:
-    case = _case(suite, f"assertion: {one['description']}", scenario, "0")
+def _add_assertion_case(suite: Xml.Element, one: dict[str, Any], scenario: str) -> None:
+    case = _add_test_case(suite, f"assertion: {one['description']}", scenario, "0")
     if one["result"] == "failed":
-        failure = Xml.SubElement(case, "failure", message=_text(one["description"]), type="assertion")
-        failure.text = _text(f"expected: {one['expected']}\nactual: {one['actual']}")
+        failure = Xml.SubElement(case, "failure", message=_xml_safe_text(one["description"]), type="assertion")
+        failure.text = _xml_safe_text(f"expected: {one['expected']}\nactual: {one['actual']}")
     elif one["result"] != "passed":
         Xml.SubElement(case, "skipped", message="not reached")
 
 
-def _case(suite: Xml.Element, name: str, scenario: str, time: str) -> Xml.Element:
-    return Xml.SubElement(suite, "testcase", name=_text(name), classname=f"uat.{_text(scenario)}", time=time)
+def _add_test_case(suite: Xml.Element, name: str, scenario: str, time: str) -> Xml.Element:
+    return Xml.SubElement(
+        suite, "testcase", name=_xml_safe_text(name), classname=f"uat.{_xml_safe_text(scenario)}", time=time
+    )
 
 
-def _seconds(ms: int | None) -> str:
+def _format_seconds(ms: int | None) -> str:
     return f"{(ms or 0) / 1000:.3f}"
 
 
-def _text(value: Any) -> str:
+def _xml_safe_text(value: Any) -> str:
     return _UNWRITABLE.sub("\ufffd", str(value))

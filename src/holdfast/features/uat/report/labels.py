@@ -7,8 +7,8 @@ import msgspec
 from holdfast.core.kinds.uat_events import PlannedStep
 from holdfast.features.uat import files
 from holdfast.features.uat.files import Record
-from holdfast.features.uat.settings import FAILED, INTERRUPTED, NOT_REACHED, PASSED, REASONS, SKIPPED, moment
-from holdfast.features.uat.steps import is_flaky, verdict
+from holdfast.features.uat.settings import FAILED, INTERRUPTED, NOT_REACHED, PASSED, REASONS, SKIPPED, utc_datetime
+from holdfast.features.uat.steps import is_flaky, step_verdict
 
 VERDICTS = (PASSED, FAILED, INTERRUPTED, SKIPPED, NOT_REACHED, "in_progress")
 
@@ -26,7 +26,7 @@ MARKS = {
 }
 
 
-def took(ms: int | None) -> str:
+def format_milliseconds(ms: int | None) -> str:
     if ms is None:
         return "–"
     if ms < 1000:
@@ -34,19 +34,19 @@ def took(ms: int | None) -> str:
     return f"{ms / 1000:.1f} s" if ms < 120_000 else f"{ms // 60_000} min {ms // 1000 % 60} s"
 
 
-def clock(at: int | None) -> str:
-    return "–" if at is None else f"{moment(at):%H:%M:%S}.{at % 1000:03}"
+def format_clock(at: int | None) -> str:
+    return "–" if at is None else f"{utc_datetime(at):%H:%M:%S}.{at % 1000:03}"
 
 
-def when(at: int) -> str:
-    return f"{moment(at):%Y-%m-%d %H:%M:%S} UTC"
+def format_utc_time(at: int) -> str:
+    return f"{utc_datetime(at):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def mark(status: str) -> str:
+def verdict_mark(status: str) -> str:
     return MARKS.get(status, "·")
 
 
-def outcome(record: Record) -> str:
+def run_outcome(record: Record) -> str:
     return record.doc.outcome or "running"
 
 
@@ -69,10 +69,10 @@ class Figures(msgspec.Struct, frozen=True):
         return self.verdicts.get(FAILED, 0)
 
 
-def figures(record: Record) -> Figures:
+def count_figures(record: Record) -> Figures:
     doc = record.doc
-    verdicts = [verdict(doc, step) for step in doc.steps]
-    results = [one["result"] for one in files.assertions(record)]
+    verdicts = [step_verdict(doc, step) for step in doc.steps]
+    results = [one["result"] for one in files.assertion_entries(record)]
     return Figures(
         steps=len(verdicts),
         verdicts={name: verdicts.count(name) for name in VERDICTS if name in verdicts},
@@ -91,8 +91,8 @@ def verdict_words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def facts(record: Record) -> list[tuple[str, str]]:
-    doc, counted = record.doc, figures(record)
+def run_facts(record: Record) -> list[tuple[str, str]]:
+    doc, counted = record.doc, count_figures(record)
     end = REASONS.get(doc.reason, doc.reason)
     rows = [
         ("Steps", _steps_line(counted)),
@@ -100,9 +100,9 @@ def facts(record: Record) -> list[tuple[str, str]]:
         ("Tool calls", _calls_line(counted)),
         ("Scenario", doc.scenario),
         ("Run", doc.id),
-        ("Began", when(doc.start)),
-        ("Ended", f"{when(doc.end)}: {end}" if doc.end is not None else "not yet"),
-        ("Took", took(None if doc.end is None else doc.end - doc.start)),
+        ("Began", format_utc_time(doc.start)),
+        ("Ended", f"{format_utc_time(doc.end)}: {end}" if doc.end is not None else "not yet"),
+        ("Took", format_milliseconds(None if doc.end is None else doc.end - doc.start)),
         ("Address", doc.base_url),
         ("Imported from", doc.source),
         ("Asked for", doc.message),
@@ -142,20 +142,22 @@ class Failure(msgspec.Struct, frozen=True):
     call: str = ""
 
 
-def failures(record: Record) -> list[Failure]:
+def list_failures(record: Record) -> list[Failure]:
     """Failed and interrupted steps in their order, then failed assertions of the whole run."""
-    failed_steps = [_failure(record, step) for step in steps(record) if step["verdict"] in (FAILED, INTERRUPTED)]
-    whole = [one for one in files.assertions(record) if one["result"] == FAILED and not one["stepNumber"]]
+    failed_steps = [
+        _failure_of_step(record, step) for step in report_steps(record) if step["verdict"] in (FAILED, INTERRUPTED)
+    ]
+    whole = [one for one in files.assertion_entries(record) if one["result"] == FAILED and not one["stepNumber"]]
     return failed_steps + [
         Failure(0, str(one["description"]), FAILED, str(one["expected"] or ""), str(one["actual"] or ""))
         for one in whole
     ]
 
 
-def _failure(record: Record, step: dict[str, Any]) -> Failure:
+def _failure_of_step(record: Record, step: dict[str, Any]) -> Failure:
     number = step["stepNumber"]
     last = step["attempts"][-1] if step["attempts"] else {}
-    mine = [one for one in files.assertions(record) if one["stepNumber"] == number and one["result"] == FAILED]
+    mine = [one for one in files.assertion_entries(record) if one["stepNumber"] == number and one["result"] == FAILED]
     calls = [call for call in record.calls if call.data.step == number]
     bad = [call for call in calls if not call.data.ok] or calls
     expected = "; ".join(str(one["expected"] or one["description"]) for one in mine) or last.get("expected", "")
@@ -165,15 +167,16 @@ def _failure(record: Record, step: dict[str, Any]) -> Failure:
     return Failure(number, title, step["verdict"], expected, received, last.get("error", ""), call)
 
 
-def steps(record: Record) -> list[dict[str, Any]]:
+def report_steps(record: Record) -> list[dict[str, Any]]:
     """The seed's steps, with what was expected of each."""
     planned = record.plan.steps
     listed = files.judged_steps(record)
     return [
-        {**step, "expected": planned[n].expected_ms, "slow": _slow(step, planned[n])} for n, step in enumerate(listed)
+        {**step, "expected": planned[n].expected_ms, "slow": _is_slow_step(step, planned[n])}
+        for n, step in enumerate(listed)
     ]
 
 
-def _slow(step: dict[str, Any], planned: PlannedStep) -> bool:
+def _is_slow_step(step: dict[str, Any], planned: PlannedStep) -> bool:
     expected = planned.expected_ms
     return bool(expected and step["duration"] is not None and step["duration"] > expected)

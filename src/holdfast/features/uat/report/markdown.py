@@ -14,78 +14,89 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]|#])")
 MOST = 200
 
 
-def rendered(record: Record) -> bytes:
-    return ("\n".join(_lines(record)) + "\n").encode("utf-8", "replace")
+def render_markdown_report(record: Record) -> bytes:
+    return ("\n".join(_report_lines(record)) + "\n").encode("utf-8", "replace")
 
 
-def plain(text: Any) -> str:
+def escape_line(text: Any) -> str:
     """On one line, and without a meaning of its own."""
     return _SPECIAL.sub(r"\\\1", escape(" ".join(str(text).split()), quote=False))
 
 
-def _lines(record: Record) -> Iterable[str]:
-    outcome = labels.outcome(record)
-    yield f"# UAT: {plain(record.doc.scenario)}: {outcome}"
+def _report_lines(record: Record) -> Iterable[str]:
+    outcome = labels.run_outcome(record)
+    yield f"# UAT: {escape_line(record.doc.scenario)}: {outcome}"
     yield ""
-    yield from (f"- **{name}**: {plain(value)}" for name, value in labels.facts(record))
-    yield from _failures(record)
+    yield from (f"- **{name}**: {escape_line(value)}" for name, value in labels.run_facts(record))
+    yield from _failure_lines(record)
     yield from ("", "## Steps", "", "| | step | action | took | expected |", "|---|---|---|---|---|")
-    for step in labels.steps(record):
-        name = f"{step['stepNumber']}. {plain(step['description'] or step['action'])}"
-        took = labels.took(step["duration"]) if step["duration"] is not None else labels.verdict_words(step["verdict"])
+    for step in labels.report_steps(record):
+        name = f"{step['stepNumber']}. {escape_line(step['description'] or step['action'])}"
+        took = (
+            labels.format_milliseconds(step["duration"])
+            if step["duration"] is not None
+            else labels.verdict_words(step["verdict"])
+        )
         slow = " (slow)" if step["slow"] else ""
         slow += f" (flaky, attempt {len(step['attempts'])} passed)" if step["flaky"] else ""
-        cells = (labels.mark(step["verdict"]), name, plain(step["action"]), took + slow, labels.took(step["expected"]))
+        cells = (
+            labels.verdict_mark(step["verdict"]),
+            name,
+            escape_line(step["action"]),
+            took + slow,
+            labels.format_milliseconds(step["expected"]),
+        )
         yield f"| {' | '.join(cells)} |"
-    yield from _assertions(record)
-    yield from _checks(record)
-    yield from _problems("Errors", record.errors())
-    yield from _problems("Warnings", record.warnings())
-    yield from _pictures(record)
+    yield from _assertion_lines(record)
+    yield from _health_check_lines(record)
+    yield from _problem_lines("Errors", record.errors())
+    yield from _problem_lines("Warnings", record.warnings())
+    yield from _picture_lines(record)
 
 
-def _failures(record: Record) -> Iterable[str]:
-    failures = labels.failures(record)
+def _failure_lines(record: Record) -> Iterable[str]:
+    failures = labels.list_failures(record)
     if failures:
         yield from ("", f"## What failed ({len(failures)})", "")
     for one in failures:
-        yield f"- {labels.mark(one.verdict)} **{labels.verdict_words(one.verdict)}** {plain(one.title)}"
+        yield f"- {labels.verdict_mark(one.verdict)} **{labels.verdict_words(one.verdict)}** {escape_line(one.title)}"
         details = (("expected", one.expected), ("received", one.received), ("error", one.error), ("call", one.call))
-        yield from (f"  - {name}: {plain(value)}" for name, value in details if value)
+        yield from (f"  - {name}: {escape_line(value)}" for name, value in details if value)
 
 
-def _assertions(record: Record) -> Iterable[str]:
-    judged = files.assertions(record)
+def _assertion_lines(record: Record) -> Iterable[str]:
+    judged = files.assertion_entries(record)
     if judged:
         yield from ("", "## Assertions", "")
     for one in judged:
         step = f" (step {one['stepNumber']})" if one["stepNumber"] else ""
-        yield f"- {labels.mark(one['result'])} **{one['result']}** {plain(one['description'])}{step}"
+        yield f"- {labels.verdict_mark(one['result'])} **{one['result']}** {escape_line(one['description'])}{step}"
         if one["result"] != "passed" and one["actual"]:
-            yield f"  - actual: {plain(one['actual'])}"
+            yield f"  - actual: {escape_line(one['actual'])}"
 
 
-def _checks(record: Record) -> Iterable[str]:
+def _health_check_lines(record: Record) -> Iterable[str]:
     if record.checks:
         yield from ("", "## Health checks", "")
     for event, check in record.checks[:MOST]:
         check_row = files.health_check(event, check)
-        facts = ", ".join(f"{plain(k)} {plain(v)}" for k, v in check_row["data"].items())
-        yield f"- {labels.mark(check_row['result'])} {plain(check_row['type'])}: {facts}"
+        facts = ", ".join(f"{escape_line(k)} {escape_line(v)}" for k, v in check_row["data"].items())
+        yield f"- {labels.verdict_mark(check_row['result'])} {escape_line(check_row['type'])}: {facts}"
 
 
-def _problems(title: str, listed: list[dict[str, Any]]) -> Iterable[str]:
+def _problem_lines(title: str, listed: list[dict[str, Any]]) -> Iterable[str]:
     if listed:
         yield from ("", f"## {title} ({len(listed)})", "")
     yield from (
-        f"- {labels.clock(p['at'])} step {p['step']}, {plain(p['type'])}: {plain(p['message'])}" for p in listed[:MOST]
+        f"- {labels.format_clock(p['at'])} step {p['step']}, {escape_line(p['type'])}: {escape_line(p['message'])}"
+        for p in listed[:MOST]
     )
 
 
-def _pictures(record: Record) -> Iterable[str]:
+def _picture_lines(record: Record) -> Iterable[str]:
     if record.shots:
         yield from ("", "## Screenshots", "")
     paths = files.places_of(record.doc)
     for shot in record.shots:
         path = os.path.relpath(shot.data.path, paths.reports) if paths else shot.data.path
-        yield f"![{plain(shot.get('name'))}](<{path}>)"
+        yield f"![{escape_line(shot.get('name'))}](<{path}>)"

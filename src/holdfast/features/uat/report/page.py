@@ -11,7 +11,7 @@ import msgspec
 from holdfast.core.event import Event
 from holdfast.core.kinds.uat_events import CallEnded
 from holdfast.features.uat import files
-from holdfast.features.uat.files import Record, inside
+from holdfast.features.uat.files import Record, is_inside_folders
 from holdfast.features.uat.report import labels
 from holdfast.features.uat.results import LISTING, SILENT, is_crash
 from holdfast.features.uat.settings import FAILED, INTERRUPTED, SKIPPED
@@ -119,34 +119,34 @@ class ReportPage(msgspec.Struct, kw_only=True):
 def build_page(record: Record) -> ReportPage:
     doc = record.doc
     pictures = list(load_pictures(record))
-    steps = [_step(record, step, pictures) for step in labels.steps(record)]
+    steps = [_step_view(record, step, pictures) for step in labels.report_steps(record)]
     return ReportPage(
         title=doc.scenario,
         description=record.plan.description,
         tags=record.plan.tags,
-        outcome=labels.outcome(record),
+        outcome=labels.run_outcome(record),
         flaky=doc.flaky,
-        tiles=_tiles(record),
-        facts=labels.facts(record),
-        environment=_environment(record),
+        tiles=_summary_tiles(record),
+        facts=labels.run_facts(record),
+        environment=_environment_facts(record),
         failures=[step for step in steps if step.verdict in (FAILED, INTERRUPTED)],
-        broken=[one for one in files.assertions(record) if one["result"] == FAILED and not one["stepNumber"]],
+        broken=[one for one in files.assertion_entries(record) if one["result"] == FAILED and not one["stepNumber"]],
         unreached=[step for step in steps if step.verdict == "not_reached"],
         steps=steps,
         whole_run=_whole_run(record, pictures),
         filmstrip=[picture for picture in pictures if picture.thumbnail],
-        errors=[_problem(one) for one in record.errors()],
-        warnings=[_problem(one) for one in record.warnings()],
-        calls=[_call(event) for event in record.calls],
+        errors=[_problem_view(one) for one in record.errors()],
+        warnings=[_problem_view(one) for one in record.warnings()],
+        calls=[_call_view(event) for event in record.calls],
         first_event=doc.first_seq,
         last_event=doc.last_seq,
         session=doc.session,
     )
 
 
-def _tiles(record: Record) -> list[tuple[str, str, str]]:
+def _summary_tiles(record: Record) -> list[tuple[str, str, str]]:
     """(figure, label, class): what a person wants to know at a glance."""
-    counted, doc = labels.figures(record), record.doc
+    counted, doc = labels.count_figures(record), record.doc
     passed = counted.verdicts.get("passed", 0)
     tiles = [(f"{passed}/{counted.steps}", "steps passed", "")] if counted.steps else []
     tiles.append((str(counted.failed), "failed", "bad" if counted.failed else ""))
@@ -158,11 +158,11 @@ def _tiles(record: Record) -> list[tuple[str, str, str]]:
     if counted.assertions:
         bad = "bad" if counted.assertions_failed else ""
         tiles.append((f"{counted.assertions_passed}/{counted.assertions}", "assertions held", bad))
-    tiles.append((labels.took(None if doc.end is None else doc.end - doc.start), "took", ""))
+    tiles.append((labels.format_milliseconds(None if doc.end is None else doc.end - doc.start), "took", ""))
     return tiles
 
 
-def _environment(record: Record) -> list[tuple[str, str]]:
+def _environment_facts(record: Record) -> list[tuple[str, str]]:
     doc = record.doc
     agent = next((call.agent for call in record.calls if call.agent), "")
     rows = [
@@ -180,7 +180,7 @@ def _environment(record: Record) -> list[tuple[str, str]]:
 # ── steps and attempts ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _step(record: Record, step: dict[str, Any], pictures: list[Picture]) -> StepView:
+def _step_view(record: Record, step: dict[str, Any], pictures: list[Picture]) -> StepView:
     number = int(step["stepNumber"])
     checks = [files.health_check(event, check) for event, check in record.checks if event.data.step == number]
     duration = step["duration"]
@@ -190,21 +190,21 @@ def _step(record: Record, step: dict[str, Any], pictures: list[Picture]) -> Step
         title=step["description"] or step["action"],
         action=step["action"],
         verdict=step["verdict"],
-        took=labels.took(duration) if has_time else labels.verdict_words(step["verdict"]),
-        expected_time=labels.took(step["expected"]) if step["slow"] else "",
+        took=labels.format_milliseconds(duration) if has_time else labels.verdict_words(step["verdict"]),
+        expected_time=labels.format_milliseconds(step["expected"]) if step["slow"] else "",
         flaky=step["flaky"],
-        attempts=_attempts(record, step, pictures),
-        assertions=[one for one in files.assertions(record) if one["stepNumber"] == number],
+        attempts=_attempt_views(record, step, pictures),
+        assertions=[one for one in files.assertion_entries(record) if one["stepNumber"] == number],
         checks=checks,
         pictures=[picture for picture in pictures if picture.step == number],
     )
 
 
-def _attempts(record: Record, step: dict[str, Any], pictures: list[Picture]) -> list[AttemptView]:
+def _attempt_views(record: Record, step: dict[str, Any], pictures: list[Picture]) -> list[AttemptView]:
     number, tried = int(step["stepNumber"]), step["attempts"]
     starts = [attempt["start"] or 0 for attempt in tried]
     spans = zip(tried, starts, [*starts[1:], None], strict=False)
-    made = [_attempt(record, number, attempt, (begin, until), pictures) for attempt, begin, until in spans]
+    made = [_attempt_view(record, number, attempt, (begin, until), pictures) for attempt, begin, until in spans]
     if made and made[-1].verdict == FAILED:
         _add_failed_assertions(record, number, made[-1])
     return made
@@ -212,17 +212,19 @@ def _attempts(record: Record, step: dict[str, Any], pictures: list[Picture]) -> 
 
 def _add_failed_assertions(record: Record, number: int, attempt: AttemptView) -> None:
     """The last attempt shows all of the assertions that failed in it, not only the first."""
-    mine = [one for one in files.assertions(record) if one["stepNumber"] == number and one["result"] == FAILED]
+    mine = [one for one in files.assertion_entries(record) if one["stepNumber"] == number and one["result"] == FAILED]
     if mine:
         attempt.expected = "\n".join(f"{one['description']}: {one['expected'] or 'holds'}" for one in mine)
         attempt.received = "\n".join(str(one["actual"]) for one in mine if one["actual"]) or attempt.received
 
 
-def _attempt(
+def _attempt_view(
     record: Record, number: int, attempt: dict[str, Any], span: tuple[int, int | None], pictures: list[Picture]
 ) -> AttemptView:
     begin, until = span
-    calls = [call for call in record.calls if call.data.step == number and _within(call.data.began, begin, until)]
+    calls = [
+        call for call in record.calls if call.data.step == number and _is_within_span(call.data.began, begin, until)
+    ]
     failed = [call for call in calls if not call.data.ok]
     bad = attempt["status"] in (FAILED, INTERRUPTED)
     shown = _pictures_of_attempt(pictures, number, begin, until, bad=bad)
@@ -231,16 +233,16 @@ def _attempt(
         number=attempt["number"],
         reason=attempt["reason"],
         verdict="passed" if attempt["status"] == "completed" else attempt["status"],
-        took=labels.took(attempt["duration"]),
+        took=labels.format_milliseconds(attempt["duration"]),
         error=attempt["error"],
         expected=attempt["expected"],
         received=attempt["received"],
-        call=_call((failed or _telling(calls))[-1]) if bad and calls else None,
+        call=_call_view((failed or _calls_about_page(calls))[-1]) if bad and calls else None,
         pictures=shown,
         problems=[
-            _problem(p)
+            _problem_view(p)
             for p in record.problems
-            if p["step"] == number and _within(p["at"], begin, until) and p["message"] != attempt["error"]
+            if p["step"] == number and _is_within_span(p["at"], begin, until) and p["message"] != attempt["error"]
         ],
         page=_page_of(page) if page and bad else "",
         address=next((call.data.url for call in reversed(calls) if call.data.url), ""),
@@ -248,7 +250,7 @@ def _attempt(
     )
 
 
-def _telling(calls: list[Event]) -> list[Event]:
+def _calls_about_page(calls: list[Event]) -> list[Event]:
     """Those whose answer told something of the page, where there are any: an assertion failed on the last of them."""
     return [call for call in calls if not _is_beside_page(call.data)] or calls
 
@@ -258,7 +260,7 @@ def _is_beside_page(call: CallEnded) -> bool:
     return call.meaning in (*SILENT, *LISTING) or (not call.meaning and "screenshot" in call.tool.lower())
 
 
-def _within(at: int, begin: int, until: int | None) -> bool:
+def _is_within_span(at: int, begin: int, until: int | None) -> bool:
     return at >= begin and (until is None or at < until)
 
 
@@ -266,7 +268,7 @@ def _pictures_of_attempt(
     pictures: list[Picture], number: int, begin: int, until: int | None, *, bad: bool
 ) -> list[Picture]:
     """The last one before it, and those taken in it; after a failure also the first one of what followed."""
-    mine = [p for p in pictures if p.step == number and _within(p.at, begin, until)]
+    mine = [p for p in pictures if p.step == number and _is_within_span(p.at, begin, until)]
     before = [p for p in pictures if p.at < begin][-1:]
     after = [p for p in pictures if bad and p.at >= begin and p not in mine and (until is None or p.at < until)][:1]
     labelled = [(before, "before"), (mine, "in this attempt"), (after if not mine else [], "after the failure")]
@@ -290,8 +292,8 @@ def _page_of(call: CallEnded | None) -> str:
 
 def _whole_run(record: Record, pictures: list[Picture]) -> StepView | None:
     """What belongs to no step: assertions and checks of the whole run, pictures taken outside of steps."""
-    step_numbers = {int(step["stepNumber"]) for step in labels.steps(record)}
-    judged = [one for one in files.assertions(record) if (one["stepNumber"] or 0) not in step_numbers]
+    step_numbers = {int(step["stepNumber"]) for step in labels.report_steps(record)}
+    judged = [one for one in files.assertion_entries(record) if (one["stepNumber"] or 0) not in step_numbers]
     checks = [files.health_check(event, check) for event, check in record.checks if event.data.step not in step_numbers]
     left = [picture for picture in pictures if picture.step not in step_numbers]
     if not (judged or checks or left):
@@ -302,28 +304,28 @@ def _whole_run(record: Record, pictures: list[Picture]) -> StepView | None:
     )  # fmt: skip
 
 
-def _problem(one: dict[str, Any]) -> ProblemView:
-    return ProblemView(labels.clock(one["at"]), one["step"], str(one["type"]), str(one["message"]))
+def _problem_view(one: dict[str, Any]) -> ProblemView:
+    return ProblemView(labels.format_clock(one["at"]), one["step"], str(one["type"]), str(one["message"]))
 
 
-def _call(event: Event) -> CallView:
+def _call_view(event: Event) -> CallView:
     call: CallEnded = event.data
     return CallView(
         number=call.n,
         step=call.step,
         tool=call.tool,
         verdict="passed" if call.ok else INTERRUPTED if call.interrupted else FAILED,
-        clock=labels.clock(call.began),
-        took=labels.took(call.ms),
+        clock=labels.format_clock(call.began),
+        took=labels.format_milliseconds(call.ms),
         error=call.error,
-        parameters=_compact(call.parameters),
-        result=_compact(call.result),
+        parameters=_compact_json(call.parameters),
+        result=_compact_json(call.result),
         began=call.began,
         traces=call.traces,
     )
 
 
-def _compact(value: Any) -> str:
+def _compact_json(value: Any) -> str:
     text = msgspec.json.encode(value or {}, enc_hook=str).decode("utf-8", "replace")
     return "" if text == "{}" else text[:LONGEST_RESULT]
 
@@ -336,13 +338,13 @@ def load_pictures(record: Record) -> Iterable[Picture]:
     left, folder = LARGEST_TOTAL, picture_folder(record)
     taken = {call.data.n: call.data.began for call in record.calls}
     for number, shot in enumerate(record.shots):
-        content = _content(shot.data.path, folder) if left > 0 else b""
+        content = _read_picture(shot.data.path, folder) if left > 0 else b""
         left -= len(content)
         kind = TYPES.get(Path(shot.data.path).suffix, "")
         at = taken.get(shot.data.n) or shot.at
         yield Picture(
             number=number, step=shot.data.step, call=shot.data.n, at=at, name=shot.data.name, path=shot.data.path,
-            data=_address(kind, content), thumbnail=make_thumbnail(content, kind),
+            data=_data_url(kind, content), thumbnail=make_thumbnail(content, kind),
         )  # fmt: skip
 
 
@@ -354,13 +356,13 @@ def picture_folder(record: Record) -> str:
 
 
 def picture_data(path: str, folders: tuple[str, ...]) -> str:
-    content = next((image for folder in folders if (image := _content(path, folder))), b"") if path else b""
-    return _address(TYPES.get(Path(path).suffix, ""), content)
+    content = next((image for folder in folders if (image := _read_picture(path, folder))), b"") if path else b""
+    return _data_url(TYPES.get(Path(path).suffix, ""), content)
 
 
-def _content(path: str, folder: str) -> bytes:
+def _read_picture(path: str, folder: str) -> bytes:
     file = Path(path)
-    if not folder or not inside(file, (folder,)) or file.suffix not in TYPES:
+    if not folder or not is_inside_folders(file, (folder,)) or file.suffix not in TYPES:
         return b""
     try:
         return file.read_bytes() if file.stat().st_size <= LARGEST_IMAGE else b""
@@ -368,7 +370,7 @@ def _content(path: str, folder: str) -> bytes:
         return b""
 
 
-def _address(kind: str, content: bytes) -> str:
+def _data_url(kind: str, content: bytes) -> str:
     return f"data:{kind};base64,{base64.b64encode(content).decode()}" if content and kind else ""
 
 
@@ -382,5 +384,5 @@ def make_thumbnail(content: bytes, kind: str) -> str:
         small = picture_difference.shrink_picture(picture_difference.open_picture(content), *THUMBNAIL)
     except picture_difference.NotComparable as reason:
         whole = str(reason) == picture_difference.NEEDS_PILLOW and len(content) <= LARGEST_THUMBNAIL
-        return _address(kind, content) if whole else ""
-    return _address("image/png", picture_difference.encode_png(small))
+        return _data_url(kind, content) if whole else ""
+    return _data_url("image/png", picture_difference.encode_png(small))

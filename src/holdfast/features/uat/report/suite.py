@@ -14,7 +14,7 @@ from holdfast.features.uat.files import Record
 from holdfast.features.uat.report.html import render_page
 from holdfast.features.uat.settings import COMPLETED, PASSED, SKIPPED
 from holdfast.features.uat.state import NO_PLAN, PLANS, RUNS, Run
-from holdfast.features.uat.steps import duration
+from holdfast.features.uat.steps import duration_ms
 
 MOST_RUNS = 1_000
 MOST_IN_TREND = 20
@@ -70,7 +70,7 @@ def build_suite(reader: Reader, project: str, now: int, tag: str = "") -> Suite:
     runs: defaultdict[str, list[Run]] = defaultdict(list)
     for doc in sorted(ended_runs, key=lambda doc: doc.start):
         runs[doc.scenario].append(doc)
-    rows = [_row(reader, name, listed) for name, listed in runs.items()]
+    rows = [_scenario_row(reader, name, listed) for name, listed in runs.items()]
     rows = [row for row in rows if not tag or tag in row.tags]
     scenarios = {row.scenario for row in rows}
     counted = [doc for doc in ended_runs if doc.scenario in scenarios]
@@ -78,7 +78,7 @@ def build_suite(reader: Reader, project: str, now: int, tag: str = "") -> Suite:
         project=project,
         # What fails most comes first: that is what the page is opened for.
         scenarios=sorted(rows, key=lambda row: (row.latest == PASSED, row.rate, row.scenario)),
-        slowest=_slowest(reader, counted),
+        slowest=_slowest_steps(reader, counted),
         runs=len(counted),
         passed=sum(doc.outcome == PASSED for doc in counted),
         flaky=sum(doc.flaky for doc in counted),
@@ -86,10 +86,10 @@ def build_suite(reader: Reader, project: str, now: int, tag: str = "") -> Suite:
     )
 
 
-def _row(reader: Reader, name: str, runs: list[Run]) -> ScenarioRow:
-    took = sorted(_ms(doc) for doc in runs)
+def _scenario_row(reader: Reader, name: str, runs: list[Run]) -> ScenarioRow:
+    took = sorted(_run_duration_ms(doc) for doc in runs)
     plan = PLANS.load(reader, runs[-1].id) or NO_PLAN
-    trend = [TrendPoint(doc.id, _shown_outcome(doc), _ms(doc), doc.start) for doc in runs[-MOST_IN_TREND:]]
+    trend = [TrendPoint(doc.id, _shown_outcome(doc), _run_duration_ms(doc), doc.start) for doc in runs[-MOST_IN_TREND:]]
     return ScenarioRow(
         scenario=name,
         tags=plan.tags,
@@ -100,7 +100,7 @@ def _row(reader: Reader, name: str, runs: list[Run]) -> ScenarioRow:
         slowest_ms=took[-1],
         latest=runs[-1].outcome,
         latest_at=runs[-1].start,
-        change=_change([point.ms for point in trend]),
+        change=_describe_trend([point.ms for point in trend]),
         trend=trend,
     )
 
@@ -109,11 +109,11 @@ def _shown_outcome(doc: Run) -> str:
     return "flaky" if doc.flaky and doc.outcome == PASSED else doc.outcome
 
 
-def _ms(doc: Run) -> int:
+def _run_duration_ms(doc: Run) -> int:
     return max(0, (doc.end or doc.touched) - doc.start)
 
 
-def _change(times: list[int]) -> str:
+def _describe_trend(times: list[int]) -> str:
     """Only said with enough runs, and a difference that is no noise."""
     half = len(times) // 2
     if half < 2:
@@ -124,14 +124,14 @@ def _change(times: list[int]) -> str:
     return "slower" if after > 1.3 * before else "faster" if before > 1.3 * after else ""
 
 
-def _slowest(reader: Reader, runs: Iterable[Run]) -> list[SlowStep]:
+def _slowest_steps(reader: Reader, runs: Iterable[Run]) -> list[SlowStep]:
     """The slowest passed step of each scenario's latest run."""
     latest = {doc.scenario: doc for doc in sorted(runs, key=lambda doc: doc.start)}
     slow_steps = []
     for doc in latest.values():
         plan = PLANS.load(reader, doc.id) or NO_PLAN
         for number, (step, planned) in enumerate(zip(doc.steps, plan.steps, strict=False), 1):
-            ms = duration(step)
+            ms = duration_ms(step)
             if ms is not None and step.status not in (SKIPPED,) and step.status == COMPLETED:
                 title = planned.description or planned.action
                 slow_steps.append(SlowStep(doc.scenario, number, title, ms, doc.id))
@@ -157,35 +157,35 @@ SLOWER = 1.2
 NOTICEABLE_MS = 100
 
 
-def compared(before: Record, after: Record) -> dict[str, Any]:
+def compare_runs(before: Record, after: Record) -> dict[str, Any]:
     if before.doc.scenario != after.doc.scenario:
         names = f"{before.doc.scenario!r} and {after.doc.scenario!r}"
         raise CommandRefused(f"these are runs of two scenarios: {names}", fix="Compare runs of the same one.")
     return {
         "scenario": before.doc.scenario,
-        "before": _head(before),
-        "after": _head(after),
-        "steps": steps(before, after),
-        "errors": _new(before.errors(), after.errors()),
-        "warnings": _new(before.warnings(), after.warnings()),
-        "assertions": assertions(before, after),
-        "screenshots": screenshots(before, after),
+        "before": _run_head(before),
+        "after": _run_head(after),
+        "steps": compare_steps(before, after),
+        "errors": _compare_messages(before.errors(), after.errors()),
+        "warnings": _compare_messages(before.warnings(), after.warnings()),
+        "assertions": changed_assertions(before, after),
+        "screenshots": pair_screenshots(before, after),
     }
 
 
-def _head(record: Record) -> dict[str, Any]:
-    doc, performance = record.doc, files.performance(record)
+def _run_head(record: Record) -> dict[str, Any]:
+    doc, performance = record.doc, files.performance_section(record)
     ms = None if doc.end is None else doc.end - doc.start
     head = {"id": doc.id, "start": doc.start, "outcome": doc.outcome or doc.status, "ms": ms}
     return {**head, "calls": performance["toolCallCount"], "errors": performance["errorCount"]}
 
 
-def steps(before: Record, after: Record) -> list[dict[str, Any]]:
-    old, new = files.scenario(before)["steps"], files.scenario(after)["steps"]
-    return [_step(a, b) for a, b in zip(old, new, strict=False)]
+def compare_steps(before: Record, after: Record) -> list[dict[str, Any]]:
+    old, new = files.scenario_section(before)["steps"], files.scenario_section(after)["steps"]
+    return [_compare_step(a, b) for a, b in zip(old, new, strict=False)]
 
 
-def _step(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+def _compare_step(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     a, b = old["duration"], new["duration"]
     both_timed = a is not None and b is not None
     slower = both_timed and b > a * SLOWER and b - a >= NOTICEABLE_MS
@@ -202,22 +202,22 @@ def _step(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def assertions(before: Record, after: Record) -> list[dict[str, Any]]:
+def changed_assertions(before: Record, after: Record) -> list[dict[str, Any]]:
     """Only those whose result is another one."""
-    old = {a["description"]: a["result"] for a in files.assertions(before)}
+    old = {a["description"]: a["result"] for a in files.assertion_entries(before)}
     return [
         {"description": a["description"], "was": old.get(a["description"]), "now": a["result"]}
-        for a in files.assertions(after)
+        for a in files.assertion_entries(after)
         if old.get(a["description"]) != a["result"]
     ]
 
 
-def _new(before: Iterable[dict[str, Any]], after: Iterable[dict[str, Any]]) -> dict[str, list[str]]:
+def _compare_messages(before: Iterable[dict[str, Any]], after: Iterable[dict[str, Any]]) -> dict[str, list[str]]:
     old, new = (list(dict.fromkeys(str(p["message"]) for p in side)) for side in (before, after))
     return {"new": [m for m in new if m not in old], "gone": [m for m in old if m not in new]}
 
 
-def screenshots(before: Record, after: Record) -> list[dict[str, Any]]:
+def pair_screenshots(before: Record, after: Record) -> list[dict[str, Any]]:
     """Pairs by step and order; a picture without a partner stands alone."""
     old, new = _by_step(before), _by_step(after)
     pairs = []
