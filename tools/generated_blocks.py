@@ -8,7 +8,7 @@ import sys
 import textwrap
 from pathlib import Path
 
-from holdfast.agents.reading import HOOK_ENVIRONMENT
+from holdfast.agents.payload_reader import HOOK_ENVIRONMENT
 from holdfast.ingest.pipeline import TRANSITIONS, Stage
 
 ROOT = Path(__file__).parents[1]

@@ -18,8 +18,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 import data
 from templates import generated
 
-from holdfast.statements import classifier, observe
-from holdfast.statements.features import BUCKETS
+from holdfast.statements import observe
+from holdfast.statements.observe import BUCKETS
 
 _spec = importlib.util.spec_from_file_location("score", data.CORPUS / "score.py")
 assert _spec and _spec.loader
@@ -29,7 +29,7 @@ _spec.loader.exec_module(score)
 L2, STEPS, LEAST = 2e-4, 250, 0.05
 CORPUS_WEIGHT, OWN_WEIGHT, MADE_WEIGHT, CHAIN_WEIGHT = 3.0, 0.7, 0.4, 0.5
 """The corpus is the hardest mixture at hand: our own sentences, many and plain, must not outvote it."""
-TYPES = classifier.TYPES
+TYPES = observe.TYPES
 
 
 class Examples:
@@ -101,7 +101,7 @@ def _logistic(features: list[list[int]], target: np.ndarray, weights: np.ndarray
     return out
 
 
-def predictions(rows: list[dict[str, Any]], model: classifier.Classifier) -> dict[str, Any]:
+def predictions(rows: list[dict[str, Any]], model: observe.Classifier) -> dict[str, Any]:
     """Everything with at least a small chance; thresholds are tried on it afterwards."""
     return {
         row["id"]: [
@@ -149,7 +149,7 @@ def report(name: str, rows: list[dict[str, Any]], said: dict[str, Any]) -> None:
         )
 
 
-def evaluate(name: str, rows: list[dict[str, Any]], model: classifier.Classifier) -> None:
+def evaluate(name: str, rows: list[dict[str, Any]], model: observe.Classifier) -> None:
     report(name, rows, predictions(rows, model))
 
 
@@ -189,14 +189,14 @@ def main() -> None:
             "".join(json.dumps({"id": i, "remembered": r}, ensure_ascii=False) + "\n" for i, r in said.items()), "utf-8"
         )
     if given.write or given.only_write:
-        classifier.WEIGHTS.write_bytes(model.encode())
-        print(f"written: {classifier.WEIGHTS.stat().st_size:,} bytes")
+        observe.WEIGHTS.write_bytes(model.encode())
+        print(f"written: {observe.WEIGHTS.stat().st_size:,} bytes")
 
 
-def _quantised(lasting: np.ndarray, kinds: np.ndarray) -> classifier.Classifier:
+def _quantised(lasting: np.ndarray, kinds: np.ndarray) -> observe.Classifier:
     scale = float(np.abs(lasting).max() / 127) or 1.0
     type_scale = float(np.abs(kinds).max() / 127) or 1.0
-    return classifier.Classifier(
+    return observe.Classifier(
         np.round(lasting / scale).astype(np.int8).tobytes(), scale,
         [np.round(kinds[:, k] / type_scale).astype(np.int8).tobytes() for k in range(kinds.shape[1])], type_scale,
     )  # fmt: skip

@@ -19,10 +19,9 @@ from holdfast.core.event import Event
 from holdfast.core.replay import fold_events
 from holdfast.core.state import state_row
 from holdfast.features.memory import FEATURE
-from holdfast.features.memory.documents import OBSERVATION
+from holdfast.features.memory.documents import OBSERVATION, plain_words, stem_word
 from holdfast.features.memory.index import ranking
-from holdfast.features.memory.index.likeness import similar_word_lookup, similar_words
-from holdfast.features.memory.terms import plain_words, stem_word
+from holdfast.features.memory.index.catalogue import similar_word_lookup, similar_words
 from holdfast.search import embedder, lexical
 from tests.bench.figures import fact, figure, heading, p50, p99
 from tests.features.memory.harness import PROJECT, MemoryHarness

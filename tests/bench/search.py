@@ -21,14 +21,13 @@ import apsw
 
 from holdfast.search import embedder, languages, lexical, ranking
 from holdfast.search.chunks import lines_of
-from holdfast.search.embedder import Embedder, Passage
+from holdfast.search.embedder import Embedder, Passage, Vectors
 from holdfast.search.index import database
 from holdfast.search.index.database import SCHEMA
 from holdfast.search.index.file_entry import pack_text, searchable_words, unpack_text
 from holdfast.search.index.update import Embedding
 from holdfast.search.query import parse_query, whole_tokens
 from holdfast.search.settings import OFF, IndexSettings
-from holdfast.search.vectors import Vectors
 from tests.bench import questions as questions_bench
 from tests.bench.figures import fact, figure, heading
 

@@ -7,8 +7,7 @@ import pytest
 
 from holdfast.core.erase import Quotation
 from holdfast.core.event import Event
-from holdfast.daemon.erase_files import quotes_text
-from holdfast.daemon.erase_intent import EraseIntent, new_intent, open_intents, remove_intent, save_intent
+from holdfast.daemon.erase import EraseIntent, new_intent, open_intents, quotes_text, remove_intent, save_intent
 from holdfast.paths import INTENT_SUFFIX, Paths, plain_files
 from tests.kit import World, alive, wait_until
 

@@ -8,7 +8,7 @@ import pytest
 from holdfast.core.event import Event
 from holdfast.core.feature import File
 from holdfast.daemon.files import FileWriter
-from holdfast.imports.requirements_state import import_file
+from holdfast.imports.earlier_state import import_file
 from holdfast.ingest.log import Log
 
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.redact import Redactor, blocks, judge, notation, redact, views
-from holdfast.redact.rules.places import PLACE_RULES
+from holdfast.redact.judge import make_example, parse_shape
+from holdfast.redact.rules.locations import LOCATION_RULES
 from holdfast.redact.scanner import TOKEN_RULES
-from holdfast.redact.shape import make_example, parse_shape
 
 # Put together here, so that no scanner of repositories finds a secret in this file.
 RANDOM = "aB3dE5gH7jK9mN1pQ3sT5vW7xY9zA2cD4fG6hJ8kL0"
@@ -433,7 +433,7 @@ def test_hostile_text_is_read_to_its_end(piece):
 def test_no_pattern_needs_a_python_that_has_its_possessive_groups_right() -> None:
     """Before 3.11.5 `(?:a|ab)*+` may find nothing where there is something: a secret would go to disk."""
     patterns = [parse_shape(rule.shape).pattern for rule in TOKEN_RULES] + [
-        rule.pattern.encode() for rule in PLACE_RULES
+        rule.pattern.encode() for rule in LOCATION_RULES
     ]
     for module in (blocks, blocks, judge, notation, views):
         patterns += [value.pattern for value in vars(module).values() if isinstance(value, re.Pattern)]

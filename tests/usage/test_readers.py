@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from holdfast.usage import reader as follow
 from holdfast.usage.model import NOTHING, Usage, total_of
 from holdfast.usage.reader import LiveSession, Position
-from holdfast.usage.readers import READERS, claude_code, codex, copilot, files_of, gemini, opencode_files, qwen
+from holdfast.usage.readers import READERS, claude_code, codex, copilot, files_of, gemini, opencode, qwen
 from holdfast.usage.scan import Ledger, records_of, scan_usage
 from tests.usage.kit import EXPECTED, sample_home
 
@@ -255,7 +255,7 @@ def test_geminis_older_chats(tmp_path):
 
 
 def test_opencodes_older_files(tmp_path):
-    storage = tmp_path / opencode_files.STORAGE
+    storage = tmp_path / opencode.STORAGE
     message = {"id": "m", "sessionID": "child", "role": "assistant", "modelID": "x", "cost": 0.5,
                "tokens": {"input": 1, "output": 2, "reasoning": 3, "cache": {"read": 4, "write": 5}}}  # fmt: skip
     for path, value in ((storage / "message/child/m.json", message),

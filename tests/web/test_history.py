@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.web.screens.search import EDITORS, editor_link
+from holdfast.web.screens.finding_pages import EDITORS, editor_link
 from tests.kit import wait_until
 
 from .conftest import Door

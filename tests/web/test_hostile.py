@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from holdfast.web import text
-from holdfast.web.changes import LONGEST_LINE, MOST_LINES, list_changes
+from holdfast.web.live import LONGEST_LINE, MOST_LINES, list_changes
 from tests.kit import World
 
 from .conftest import Door, serving

@@ -5,7 +5,7 @@ from datetime import date, timedelta
 import pytest
 
 from holdfast.web import session_rows, text
-from holdfast.web.screens import activity
+from holdfast.web.screens import session_pages
 
 NOW = 1_760_000_000_000
 
@@ -114,21 +114,21 @@ def test_however_many_turns_there_are_they_fit(count: int):
 def test_the_heat_of_a_day_is_its_place_among_the_busy_ones():
     first = date(2025, 11, 10)
     days = [{"day": str(first + timedelta(n)), "ms": ms} for n, ms in enumerate([0, 1, 2, 3, 1_000_000])]
-    seen = activity.heat_map(days, "ms")
+    seen = session_pages.heat_map(days, "ms")
     assert [cell["level"] for cell in seen["cells"]] == [0, 1, 2, 3, 4]
     assert [(cell["x"], cell["y"]) for cell in seen["cells"]] == [(0, n) for n in range(5)]  # 10 November is a Monday
-    assert activity.heat_map([{"day": "2026-01-01", "ms": 5}], "ms")["cells"][0]["level"] == 4
-    assert activity.heat_map([{"day": "2026-01-01", "ms": 5}], "ms")["months"] == [{"x": 0, "name": "Jan"}]
+    assert session_pages.heat_map([{"day": "2026-01-01", "ms": 5}], "ms")["cells"][0]["level"] == 4
+    assert session_pages.heat_map([{"day": "2026-01-01", "ms": 5}], "ms")["months"] == [{"x": 0, "name": "Jan"}]
 
 
 def test_shares_are_of_the_largest():
     each = (("/a", "x", 30), ("/a", "y", 10), ("/b", "x", 20))
     rows = [{"project": project, "agent": agent, "ms": ms} for project, agent, ms in each]
-    assert [(one["name"], one["ms"], one["share"]) for one in activity.sum_rows(rows, "project", "ms")] == [
+    assert [(one["name"], one["ms"], one["share"]) for one in session_pages.sum_rows(rows, "project", "ms")] == [
         ("/a", 40, 100.0),
         ("/b", 20, 50.0),
     ]
-    assert activity.sum_rows([], "project", "ms") == []
+    assert session_pages.sum_rows([], "project", "ms") == []
 
 
 @pytest.mark.parametrize(

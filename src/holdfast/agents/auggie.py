@@ -3,10 +3,9 @@
 from functools import partial
 from typing import Any
 
-from holdfast.agents import normal, reading, shell_entry
-from holdfast.agents.answering import context_of, encode_reply, notice_of, reason_of
+from holdfast.agents import normal, payload_reader, shell_entry
 from holdfast.agents.normal import one_path
-from holdfast.agents.reading import Data, name
+from holdfast.agents.payload_reader import Data, context_of, encode_reply, name, notice_of, reason_of
 from holdfast.core.agent import Agent, Enforcement, Hook, Payload, Setup
 from holdfast.core.decision import Decision, Delivery
 from holdfast.core.event import Event
@@ -45,14 +44,14 @@ def _project_root(_delivery: Delivery, payload: Payload) -> str | None:
 def _add_result(data: Data, payload: Payload) -> None:
     problem = payload.get("tool_error")
     data["ok"] = not problem
-    reading.add_output(data, payload.get("tool_output"))
+    payload_reader.add_output(data, payload.get("tool_output"))
     if isinstance(problem, str) and problem:
         data["error"] = normal.cap_text(problem, normal.ERROR)
 
 
 def _add_answer(data: Data, payload: Payload) -> None:
     """Told only where the settings ask for the conversation."""
-    answer = reading.message(normal.mapping_or_empty(payload.get("conversation")).get("agentTextResponse"))
+    answer = payload_reader.message(normal.mapping_or_empty(payload.get("conversation")).get("agentTextResponse"))
     if answer:
         data["message"] = answer
 
@@ -63,14 +62,17 @@ def _event_kind(kind: str, data: Data) -> str:
     return "tool.failed" if kind == "tool.finished" and data.get("ok") is False else kind
 
 
-TABLES = reading.Tables(
+TABLES = payload_reader.Tables(
     agent="auggie",
     kinds=KINDS,
     common=(),
     fields={
-        "PromptSubmit": (("prompt", "user_prompt", reading.prompt),),
+        "PromptSubmit": (("prompt", "user_prompt", payload_reader.prompt),),
         "Stop": (("why", "agent_stop_cause", name),),
-        "Notification": (("message", "notification_message", reading.message), ("topic", "notification_type", name)),
+        "Notification": (
+            ("message", "notification_message", payload_reader.message),
+            ("topic", "notification_type", name),
+        ),
     },
     with_tool=frozenset({"PreToolUse", "PostToolUse"}),
     tools=TOOLS,
@@ -118,7 +120,7 @@ AUGGIE = Agent(
     name="auggie",
     title="Augment auggie",
     hooks=HOOKS,
-    read=partial(reading.read_agent_event, TABLES),
+    read=partial(payload_reader.read_agent_event, TABLES),
     write=write_reply,
     recognise=recognise_payload,
     enforces=ENFORCES,

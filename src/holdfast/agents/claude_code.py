@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from holdfast.agents import answering, normal, reading
+from holdfast.agents import normal, payload_reader
 from holdfast.agents.normal import number_or_none, one_path, text_cleaner, true_or_none
-from holdfast.agents.reading import (
+from holdfast.agents.payload_reader import (  # fmt: skip
     COMPACT,
     ENDED,
     FAILURE,
@@ -21,7 +21,7 @@ from holdfast.agents.reading import (
     message,
     name,
     prompt,
-)  # fmt: skip
+)
 from holdfast.core.agent import Agent, Enforcement, Hook, Payload, Setup
 from holdfast.core.decision import Delivery
 
@@ -177,7 +177,7 @@ def _agent_process(delivery: Delivery) -> dict[str, int]:
     pid_text = delivery.env.get("CLAUDE_PID", "")
     if pid_text.isdecimal() and len(pid_text) < 11 and int(pid_text) != delivery.pid:
         return {"pid": int(pid_text)}
-    return reading.parent_process(delivery)
+    return payload_reader.parent_process(delivery)
 
 
 def _add_server(data: Data, payload: Payload) -> None:
@@ -192,7 +192,7 @@ def _add_result(data: Data, payload: Payload) -> None:
     interrupted = result.get("interrupted") is True
     detached = bool(result.get("backgroundTaskId")) or result.get("isAsync") is True
     data["ok"] = not interrupted
-    reading.add_output(data, response)
+    payload_reader.add_output(data, response)
     if interrupted:
         data["interrupted"] = True
     if detached:
@@ -204,7 +204,7 @@ def _add_result(data: Data, payload: Payload) -> None:
 
 def _add_failure(data: Data, payload: Payload) -> None:
     _add_server(data, payload)
-    reading.mark_failed(data, payload.get("error"))
+    payload_reader.mark_failed(data, payload.get("error"))
 
 
 def _mark_synthetic(data: Data, _payload: Payload) -> None:
@@ -223,7 +223,7 @@ def _event_kind(kind: str, data: Data) -> str:
     return "model.answered" if kind == "subagent.ended" and data.get("compaction") else kind
 
 
-TABLES = reading.Tables(
+TABLES = payload_reader.Tables(
     agent=NAME_OF_AGENT,
     kinds=KINDS,
     common=COMMON,
@@ -246,7 +246,7 @@ TABLES = reading.Tables(
 
 # ---- writing ----
 
-ANSWERS = answering.Answers(
+ANSWERS = payload_reader.Answers(
     context=frozenset({"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse"}),
     block=frozenset({"UserPromptSubmit", "PostToolUse", "Stop", "SubagentStop"}),
     permission=frozenset({"PermissionRequest"}),
@@ -308,11 +308,11 @@ CLAUDE_CODE = Agent(
     name=NAME_OF_AGENT,
     title="Claude Code",
     hooks=HOOKS,
-    read=partial(reading.read_agent_event, TABLES),
-    write=partial(answering.write_reply, ANSWERS),
+    read=partial(payload_reader.read_agent_event, TABLES),
+    write=partial(payload_reader.write_reply, ANSWERS),
     recognise=recognise_payload,
     enforces=ENFORCES,
     tools=TOOLS,
-    mark=reading.by_ids,
+    mark=payload_reader.by_ids,
     setup=SETUP,
 )

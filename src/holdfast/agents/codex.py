@@ -4,9 +4,9 @@ import re
 from functools import partial
 from typing import Any
 
-from holdfast.agents import answering, normal, reading, shell_entry
+from holdfast.agents import normal, payload_reader, shell_entry
 from holdfast.agents.normal import one_path
-from holdfast.agents.reading import COMPACT, ENDED, LANE_ENDED, OVER, PROMPT, STARTED, TOOL, Data, error, name
+from holdfast.agents.payload_reader import COMPACT, ENDED, LANE_ENDED, OVER, PROMPT, STARTED, TOOL, Data, error, name
 from holdfast.core.agent import Agent, Enforcement, Hook, Payload, Setup
 from holdfast.core.decision import Delivery
 
@@ -79,14 +79,14 @@ def _add_result(data: Data, payload: Payload) -> None:
     """Failing commands come as ordinary results; only a patch says its exit code."""
     _add_patch(data, payload)
     response = payload.get("tool_response")
-    reading.add_output(data, response)
+    payload_reader.add_output(data, response)
     code = EXIT_CODE.search(response, 0, 80) if isinstance(response, str) else None
     data["ok"] = not code or code[1] == "0"
     if code:
         data["exit_code"] = int(code[1])
 
 
-TABLES = reading.Tables(
+TABLES = payload_reader.Tables(
     agent="codex",
     kinds=KINDS,
     common=(
@@ -121,7 +121,7 @@ TABLES = reading.Tables(
 )
 
 # Codex drops a reply that has anything in it which it does not know, and then the tool runs.
-ANSWERS = answering.Answers(
+ANSWERS = payload_reader.Answers(
     context=frozenset({"SessionStart", "UserPromptSubmit", "PostToolUse"}),
     block=frozenset({"UserPromptSubmit", "PostToolUse", "Stop", "SubagentStop"}),
     permission=frozenset({"PermissionRequest"}),
@@ -156,11 +156,11 @@ CODEX = Agent(
     name="codex",
     title="Codex CLI",
     hooks=HOOKS,
-    read=partial(reading.read_agent_event, TABLES),
-    write=partial(answering.write_reply, ANSWERS),
+    read=partial(payload_reader.read_agent_event, TABLES),
+    write=partial(payload_reader.write_reply, ANSWERS),
     recognise=recognise_payload,
     enforces=ENFORCES,
     tools=TOOLS,
-    mark=reading.by_numbered_ids,
+    mark=payload_reader.by_numbered_ids,
     setup=SETUP,
 )

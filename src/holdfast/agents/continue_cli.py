@@ -2,9 +2,21 @@
 
 from functools import partial
 
-from holdfast.agents import answering, normal, reading, shell_entry
+from holdfast.agents import normal, payload_reader, shell_entry
 from holdfast.agents.normal import one_path
-from holdfast.agents.reading import COMPACT, FAILURE, LANE_ENDED, NOTE, OVER, PROMPT, STARTED, TOOL, Data, message, name
+from holdfast.agents.payload_reader import (
+    COMPACT,
+    FAILURE,
+    LANE_ENDED,
+    NOTE,
+    OVER,
+    PROMPT,
+    STARTED,
+    TOOL,
+    Data,
+    message,
+    name,
+)
 from holdfast.core.agent import Agent, Enforcement, Hook, Payload, Setup
 from holdfast.core.decision import Delivery
 
@@ -47,14 +59,14 @@ ENFORCES: dict[str, Enforcement] = {
 
 def _add_result(data: Data, payload: Payload) -> None:
     data["ok"] = True
-    reading.add_output(data, payload.get("tool_response"))
+    payload_reader.add_output(data, payload.get("tool_response"))
 
 
 def _add_failure(data: Data, payload: Payload) -> None:
-    reading.mark_failed(data, payload.get("error"))
+    payload_reader.mark_failed(data, payload.get("error"))
 
 
-TABLES = reading.Tables(
+TABLES = payload_reader.Tables(
     agent="continue",
     kinds=KINDS,
     common=(
@@ -83,7 +95,7 @@ TABLES = reading.Tables(
     extras={"PostToolUse": _add_result, "PostToolUseFailure": _add_failure},
 )
 
-ANSWERS = answering.Answers(
+ANSWERS = payload_reader.Answers(
     context=frozenset({"SessionStart", "UserPromptSubmit", "PostToolUse"}),
     block=frozenset({"UserPromptSubmit", "Stop"}),
     permission=frozenset({"PermissionRequest"}),
@@ -114,11 +126,11 @@ CONTINUE = Agent(
     name="continue",
     title="Continue CLI",
     hooks=HOOKS,
-    read=partial(reading.read_agent_event, TABLES),
-    write=partial(answering.write_reply, ANSWERS),
+    read=partial(payload_reader.read_agent_event, TABLES),
+    write=partial(payload_reader.write_reply, ANSWERS),
     recognise=recognise_payload,
     enforces=ENFORCES,
     tools=TOOLS,
-    mark=reading.by_ids,
+    mark=payload_reader.by_ids,
     setup=SETUP,
 )

@@ -7,10 +7,21 @@ Claude's settings file, which it runs too) gets `tool_name`. Both are read, and 
 from collections.abc import Sequence
 from typing import Any
 
-from holdfast.agents import normal, reading, shell_entry
-from holdfast.agents.answering import context_of, encode_reply, reason_of
+from holdfast.agents import normal, payload_reader, shell_entry
 from holdfast.agents.normal import one_path, true_or_none
-from holdfast.agents.reading import OVER, PROMPT, STARTED, Data, Fields, error, message, name
+from holdfast.agents.payload_reader import (
+    OVER,
+    PROMPT,
+    STARTED,
+    Data,
+    Fields,
+    context_of,
+    encode_reply,
+    error,
+    message,
+    name,
+    reason_of,
+)
 from holdfast.core.agent import Agent, Enforcement, Hook, Payload, Setup
 from holdfast.core.decision import Decision, Delivery
 from holdfast.core.event import Event
@@ -105,7 +116,7 @@ def _add_result(data: Data, payload: Payload) -> None:
     kind = result.get("resultType", result.get("result_type"))
     output = result.get("textResultForLlm", result.get("text_result_for_llm"))
     data["ok"] = kind != "failure"
-    reading.add_output(data, output)
+    payload_reader.add_output(data, output)
     if data["action"] == "shell" and isinstance(output, str):
         code = normal.exit_code_in(output[-60:])
         if code is not None:
@@ -113,7 +124,7 @@ def _add_result(data: Data, payload: Payload) -> None:
 
 
 def _add_failure(data: Data, payload: Payload) -> None:
-    reading.mark_failed(data, payload.get("error"))
+    payload_reader.mark_failed(data, payload.get("error"))
 
 
 def _first_prompt(data: Data, _payload: Payload) -> None:
@@ -127,7 +138,7 @@ _ENDED: Fields = (
     ("why", "stopReason", name),
 )
 
-TABLES = reading.Tables(
+TABLES = payload_reader.Tables(
     agent="copilot",
     kinds=KINDS,
     common=(
@@ -140,13 +151,13 @@ TABLES = reading.Tables(
         "sessionStart": STARTED,
         "sessionEnd": OVER,
         "userPromptSubmitted": PROMPT,
-        "userPromptTransformed": (("prompt", "prompt", reading.prompt),),
+        "userPromptTransformed": (("prompt", "prompt", payload_reader.prompt),),
         "postToolUseFailure": (("error", "error", _error_text),),
         "agentStop": _ENDED,
         "subagentStop": _ENDED,
         "errorOccurred": (("error", "error", _error_text), ("where", "errorContext", name)),
         "preCompact": (("trigger", "trigger", name), ("instructions", "customInstructions", message)),
-        "notification": reading.NOTE,
+        "notification": payload_reader.NOTE,
     },
     with_tool=frozenset({"preToolUse", "postToolUse", "postToolUseFailure", "permissionRequest"}),
     tools=TOOLS,
@@ -158,13 +169,15 @@ TABLES = reading.Tables(
         "postToolUse": _add_result,
         "postToolUseFailure": _add_failure,
         "sessionStart": _first_prompt,
-        "userPromptSubmitted": reading.take_out,
+        "userPromptSubmitted": payload_reader.take_out,
     },
 )
 
 
 def read_event(delivery: Delivery, payload: Payload) -> Event:
-    return reading.read_agent_event(TABLES, delivery, _one_spelling(payload) if isinstance(payload, dict) else payload)
+    return payload_reader.read_agent_event(
+        TABLES, delivery, _one_spelling(payload) if isinstance(payload, dict) else payload
+    )
 
 
 # ---- writing ----
@@ -178,7 +191,7 @@ def write_reply(event: Event, decision: Decision) -> bytes:
     if native == "preToolUse" and decision.verdict in ("deny", "ask", "allow"):
         reply = {"permissionDecision": decision.verdict, "permissionDecisionReason": reason_of(decision)}
     if native == "agentStop" and decision.verdict == "deny":
-        reply = {"decision": "block", "reason": reading.spoken_reason(decision)}
+        reply = {"decision": "block", "reason": payload_reader.spoken_reason(decision)}
     if native in TAKES_CONTEXT and decision.contexts:
         reply["additionalContext"] = context_of(decision.contexts)
     return encode_reply(reply)
@@ -209,7 +222,7 @@ def event_mark(event: Event, payload: Payload) -> str:
         return ""
     data = event.data
     about = {key: data[key] for key in ("input", "prompt", "error", "message") if key in data}
-    return f"@{stamp}{reading.facts_checksum(about)}"
+    return f"@{stamp}{payload_reader.facts_checksum(about)}"
 
 
 # ---- installing ----

@@ -5,10 +5,20 @@ from typing import Any
 
 import msgspec
 
-from holdfast.agents import normal, reading, shell_entry
-from holdfast.agents.answering import context_of, encode_reply, notice_of, reason_of
+from holdfast.agents import normal, payload_reader, shell_entry
 from holdfast.agents.normal import number_or_none, one_path, true_or_none
-from holdfast.agents.reading import OVER, PROMPT, Data, error, message, name
+from holdfast.agents.payload_reader import (
+    OVER,
+    PROMPT,
+    Data,
+    context_of,
+    encode_reply,
+    error,
+    message,
+    name,
+    notice_of,
+    reason_of,
+)
 from holdfast.core.agent import Agent, Enforcement, Hook, Payload, Setup
 from holdfast.core.decision import Decision, Delivery
 from holdfast.core.event import Event
@@ -73,13 +83,13 @@ def _add_result(data: Data, payload: Payload) -> None:
         result = {}
     code = number_or_none(result.get("exitCode"))
     data["ok"] = not code
-    reading.add_output(data, result.get("output") if isinstance(result.get("output"), str) else output)
+    payload_reader.add_output(data, result.get("output") if isinstance(result.get("output"), str) else output)
     if data["action"] == "shell" and isinstance(code, int):
         data["exit_code"] = code
 
 
 def _add_failure(data: Data, payload: Payload) -> None:
-    reading.mark_failed(data, payload.get("error_message"))
+    payload_reader.mark_failed(data, payload.get("error_message"))
 
 
 def _mark_repeated_stop(data: Data, payload: Payload) -> None:
@@ -101,7 +111,7 @@ def _event_kind(kind: str, data: Data) -> str:
 TOOL = (("call", "tool_use_id", name), ("ms", "duration", number_or_none))
 NATIVE_TOOL = (("command", "command", normal.text_cleaner(normal.COMMAND)), ("path", "file_path", one_path))
 
-TABLES = reading.Tables(
+TABLES = payload_reader.Tables(
     agent="cursor",
     kinds=KINDS,
     common=(
@@ -155,7 +165,7 @@ def read_event(delivery: Delivery, payload: Payload) -> Event:
     """A user's hooks run in `~/.cursor`, so the folder of the hook says nothing; the workspace does."""
     if isinstance(payload, dict) and not payload.get("cwd") and (root := _workspace_root(payload)):
         payload = {**payload, "cwd": root}
-    return reading.read_agent_event(TABLES, delivery, payload)
+    return payload_reader.read_agent_event(TABLES, delivery, payload)
 
 
 # ---- writing ----
@@ -211,6 +221,6 @@ CURSOR = Agent(
     recognise=recognise_payload,
     enforces=ENFORCES,
     tools=TOOLS,
-    mark=reading.by_numbered_ids,
+    mark=payload_reader.by_numbered_ids,
     setup=SETUP,
 )

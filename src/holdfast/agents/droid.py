@@ -3,9 +3,9 @@
 from functools import partial
 from typing import Any
 
-from holdfast.agents import answering, normal, reading, shell_entry
+from holdfast.agents import normal, payload_reader, shell_entry
 from holdfast.agents.normal import number_or_none, one_path, true_or_none
-from holdfast.agents.reading import COMPACT, NOTE, OVER, PROMPT, STARTED, Data, name
+from holdfast.agents.payload_reader import COMPACT, NOTE, OVER, PROMPT, STARTED, Data, name
 from holdfast.core.agent import Agent, Enforcement, Hook, Payload, Setup
 from holdfast.core.decision import Delivery
 
@@ -54,14 +54,14 @@ def _add_result(data: Data, payload: Payload) -> None:
     """A command that failed has no end at all: droid runs no hook then."""
     response = payload.get("tool_response")
     data["ok"] = True
-    reading.add_output(data, response)
+    payload_reader.add_output(data, response)
     if data["action"] == "shell" and isinstance(response, str):
         code = normal.exit_code_in(response[-LAST_LINE:])
         if code is not None:
             data["exit_code"], data["ok"] = code, code == 0
 
 
-TABLES = reading.Tables(
+TABLES = payload_reader.Tables(
     agent="droid",
     kinds=KINDS,
     common=(
@@ -75,7 +75,7 @@ TABLES = reading.Tables(
         "SessionEnd": OVER,
         "UserPromptSubmit": (*PROMPT, ("turn", "message_id", name)),
         "Stop": (("again", "stop_hook_active", true_or_none), ("calls", "tool_execution_count", number_or_none)),
-        "SubagentStop": (("message", "task_result", reading.message), ("lane_type", "task_name", name)),
+        "SubagentStop": (("message", "task_result", payload_reader.message), ("lane_type", "task_name", name)),
         "PreCompact": COMPACT,
         "Notification": NOTE,
     },
@@ -84,7 +84,7 @@ TABLES = reading.Tables(
     extras={"PostToolUse": _add_result},
 )
 
-ANSWERS = answering.Answers(
+ANSWERS = payload_reader.Answers(
     context=frozenset({"SessionStart", "UserPromptSubmit", "PostToolUse"}),
     block=frozenset({"UserPromptSubmit", "PostToolUse", "Stop"}),
 )
@@ -112,11 +112,11 @@ DROID = Agent(
     name="droid",
     title="Factory droid",
     hooks=HOOKS,
-    read=partial(reading.read_agent_event, TABLES),
-    write=partial(answering.write_reply, ANSWERS),
+    read=partial(payload_reader.read_agent_event, TABLES),
+    write=partial(payload_reader.write_reply, ANSWERS),
     recognise=recognise_payload,
     enforces=ENFORCES,
     tools=TOOLS,
-    mark=reading.by_ids,
+    mark=payload_reader.by_ids,
     setup=SETUP,
 )

@@ -4,10 +4,21 @@ import itertools
 from functools import partial
 from typing import Any
 
-from holdfast.agents import normal, reading, shell_entry
-from holdfast.agents.answering import context_of, encode_reply, notice_of, reason_of
+from holdfast.agents import normal, payload_reader, shell_entry
 from holdfast.agents.normal import one_path, true_or_none
-from holdfast.agents.reading import COMPACT, NOTE, OVER, PROMPT, STARTED, Data, message
+from holdfast.agents.payload_reader import (
+    COMPACT,
+    NOTE,
+    OVER,
+    PROMPT,
+    STARTED,
+    Data,
+    context_of,
+    encode_reply,
+    message,
+    notice_of,
+    reason_of,
+)
 from holdfast.core.agent import Agent, Enforcement, Hook, Payload, Setup
 from holdfast.core.decision import Decision, Delivery
 from holdfast.core.event import Event
@@ -61,7 +72,7 @@ def _add_result(data: Data, payload: Payload) -> None:
     problem = normal.mapping_or_empty(response.get("error")).get("message") or response.get("error")
     data["ok"] = not problem
     output = response.get("llmContent")
-    reading.add_output(data, plain_output(output))
+    payload_reader.add_output(data, plain_output(output))
     if isinstance(problem, str) and problem:
         data["error"] = normal.cap_text(problem, normal.ERROR)
     if data["action"] == "shell" and (code := exit_code_in(output)) is not None:
@@ -102,7 +113,7 @@ def _event_kind(kind: str, data: Data) -> str:
     return "model.requested" if kind == "compact.started" and data.get("trigger") == "auto" else kind
 
 
-TABLES = reading.Tables(
+TABLES = payload_reader.Tables(
     agent="gemini",
     kinds=KINDS,
     common=(("cwd", "cwd", one_path), ("transcript", "transcript_path", one_path)),
@@ -117,7 +128,7 @@ TABLES = reading.Tables(
     with_tool=frozenset({"BeforeTool", "AfterTool"}),
     tools=TOOLS,
     project=lambda delivery, _payload: one_path(delivery.env.get("GEMINI_PROJECT_DIR")),
-    extras={"BeforeAgent": reading.take_out, "AfterTool": _add_result, "Notification": _one_word},
+    extras={"BeforeAgent": payload_reader.take_out, "AfterTool": _add_result, "Notification": _one_word},
     kind_of=_event_kind,
 )
 
@@ -129,7 +140,7 @@ def write_reply(event: Event, decision: Decision) -> bytes:
     native = event.get("native")
     reply: dict[str, Any] = {}
     if decision.verdict == "deny" and native in TAKES_DENIAL:
-        reason = reading.spoken_reason(decision) if native == "AfterAgent" else reason_of(decision)
+        reason = payload_reader.spoken_reason(decision) if native == "AfterAgent" else reason_of(decision)
         reply = {"decision": "deny", "reason": reason}
     if decision.verdict == "ask" and native == "BeforeTool":
         reply = {"decision": "ask", "reason": reason_of(decision)}
@@ -163,11 +174,11 @@ GEMINI = Agent(
     name="gemini",
     title="Gemini CLI",
     hooks=HOOKS,
-    read=partial(reading.read_agent_event, TABLES),
+    read=partial(payload_reader.read_agent_event, TABLES),
     write=write_reply,
     recognise=recognise_payload,
     enforces=ENFORCES,
     tools=TOOLS,
-    mark=reading.by_time,
+    mark=payload_reader.by_time,
     setup=SETUP,
 )

@@ -7,10 +7,9 @@ the session and no mark of their own.
 from functools import partial
 from typing import Any
 
-from holdfast.agents import normal, reading
-from holdfast.agents.answering import context_of, encode_reply, reason_of
+from holdfast.agents import normal, payload_reader
 from holdfast.agents.normal import one_path, true_or_none
-from holdfast.agents.reading import COMPACT, NOTE, OVER, Data, name
+from holdfast.agents.payload_reader import COMPACT, NOTE, OVER, Data, context_of, encode_reply, name, reason_of
 from holdfast.core.agent import Agent, Enforcement, Hook, Payload
 from holdfast.core.decision import Decision, Delivery
 from holdfast.core.event import Event
@@ -61,27 +60,27 @@ def _prompt_text(value: Any) -> str | None:
     """A prompt comes as parts."""
     parts = value if isinstance(value, list) else [{"text": value}]
     texts = [part.get("text") for part in map(normal.mapping_or_empty, parts[:100])]
-    return reading.prompt("\n".join(text for text in texts if isinstance(text, str)))
+    return payload_reader.prompt("\n".join(text for text in texts if isinstance(text, str)))
 
 
 def _error_text(value: Any) -> str | None:
-    return reading.error(value if isinstance(value, str) else normal.mapping_or_empty(value).get("message"))
+    return payload_reader.error(value if isinstance(value, str) else normal.mapping_or_empty(value).get("message"))
 
 
 def _add_result(data: Data, payload: Payload) -> None:
     data["ok"] = True
-    reading.add_output(data, payload.get("tool_output"))
+    payload_reader.add_output(data, payload.get("tool_output"))
     if data["action"] == "shell":
         data["exit_code"] = 0
 
 
 def _add_failure(data: Data, _payload: Payload) -> None:
-    reading.mark_failed(data, data.get("error"))
+    payload_reader.mark_failed(data, data.get("error"))
 
 
 TOOL = (("call", "tool_call_id", name),)
 LANE = (("lane", "agent_name", name), ("lane_type", "agent_name", name))
-TABLES = reading.Tables(
+TABLES = payload_reader.Tables(
     agent="kimi",
     kinds=KINDS,
     common=(("cwd", "cwd", one_path), ("model", "model", name)),
@@ -94,9 +93,9 @@ TABLES = reading.Tables(
         "PostToolUseFailure": (*TOOL, ("error", "error", _error_text)),
         "PermissionRequest": TOOL,
         "Stop": (("again", "stop_hook_active", true_or_none),),
-        "StopFailure": (("error", "error_message", reading.error),),
+        "StopFailure": (("error", "error_message", payload_reader.error),),
         "SubagentStart": LANE,
-        "SubagentStop": (*LANE, ("message", "response", reading.message)),
+        "SubagentStop": (*LANE, ("message", "response", payload_reader.message)),
         "PreCompact": COMPACT,
         "PostCompact": COMPACT,
         "Notification": NOTE,
@@ -130,10 +129,10 @@ KIMI = Agent(
     name="kimi",
     title="Kimi Code",
     hooks=HOOKS,
-    read=partial(reading.read_agent_event, TABLES),
+    read=partial(payload_reader.read_agent_event, TABLES),
     write=write_reply,
     recognise=recognise_payload,
     enforces=ENFORCES,
     tools=TOOLS,
-    mark=reading.by_numbered_ids,
+    mark=payload_reader.by_numbered_ids,
 )

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from holdfast.agents import normal, reading
-from holdfast.agents.answering import context_of, encode_reply, notice_of, reason_of
+from holdfast.agents import normal, payload_reader
 from holdfast.agents.normal import one_path
-from holdfast.agents.reading import Data, error, message, name
+from holdfast.agents.payload_reader import Data, context_of, encode_reply, error, message, name, notice_of, reason_of
 from holdfast.core.agent import Agent, Enforcement, Hook, Payload, Setup
 from holdfast.core.decision import Decision, Delivery
 from holdfast.core.event import Event
@@ -52,7 +51,7 @@ IN_A_LANE = {"session.started": "subagent.started", "turn.ended": "subagent.ende
 
 
 def read_event(delivery: Delivery, payload: Payload) -> Event:
-    return reading.read_agent_event(
+    return payload_reader.read_agent_event(
         TABLES, delivery, _flatten_payload(payload) if isinstance(payload, dict) else payload
     )
 
@@ -87,7 +86,7 @@ def _add_result(data: Data, payload: Payload) -> None:
     result = normal.mapping_or_empty(payload.get("result"))
     code = normal.number_or_none(normal.mapping_or_empty(result.get("metadata")).get("exit"))
     data["ok"] = not code
-    reading.add_output(data, result.get("output"))
+    payload_reader.add_output(data, result.get("output"))
     if data["action"] == "shell" and isinstance(code, int):
         data["exit_code"] = code
 
@@ -116,12 +115,12 @@ def _event_kind(kind: str, data: Data) -> str:
     return IN_A_LANE.get(kind, kind) if data.get("lane") else kind
 
 
-TABLES = reading.Tables(
+TABLES = payload_reader.Tables(
     agent="opencode",
     kinds=KINDS,
     common=(("cwd", "directory", one_path), ("lane", "lane", name), ("call", "call", name), ("turn", "turn", name)),
     fields={
-        "chat.message": (("prompt", "prompt", reading.prompt), ("model", "model", name)),
+        "chat.message": (("prompt", "prompt", payload_reader.prompt), ("model", "model", name)),
         "session.ended": (("reason", "reason", name),),
         "session.idle": (("message", "message", message),),
         "session.error": (("error", "error", _error_text),),
@@ -136,7 +135,7 @@ TABLES = reading.Tables(
     native=lambda _delivery, payload: payload.get("hook"),
     project=lambda _delivery, payload: one_path(payload.get("worktree")) if payload.get("worktree") != "/" else None,
     extras={
-        "chat.message": reading.take_out,
+        "chat.message": payload_reader.take_out,
         "tool.execute.after": _add_result,
         "tool.error": _add_failure,
         "session.created": _add_start_source,
@@ -154,7 +153,7 @@ def write_reply(event: Event, decision: Decision) -> bytes:
     reply: dict[str, Any] = {}
     if decision.verdict == "deny" and event.kind in ENFORCES:
         goes_on = event.kind == "turn.ended"  # Our plugin sends the reason as a prompt then.
-        reply = {"deny": reading.spoken_reason(decision) if goes_on else reason_of(decision)}
+        reply = {"deny": payload_reader.spoken_reason(decision) if goes_on else reason_of(decision)}
     if decision.contexts:
         reply["context"] = context_of(decision.contexts)
     if decision.notices:

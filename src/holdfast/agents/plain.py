@@ -4,9 +4,9 @@ words (docs/agents.md). What comes from it is read here.
 
 from typing import Any
 
-from holdfast.agents import normal, reading
-from holdfast.agents.answering import context_of, encode_reply, notice_of, reason_of
+from holdfast.agents import normal, payload_reader
 from holdfast.agents.normal import one_path
+from holdfast.agents.payload_reader import context_of, encode_reply, notice_of, reason_of
 from holdfast.core.agent import Agent, Payload
 from holdfast.core.decision import Decision, Delivery
 from holdfast.core.event import Event
@@ -32,7 +32,7 @@ def read_event(delivery: Delivery, payload: Payload) -> Event:
     raw_data = normal.mapping_or_empty(fields.get("data"))
     kind, agent, session = fields.get("kind"), fields.get("agent"), fields.get("session")
     raw_data = {"cwd": one_path(delivery.cwd) or "", **raw_data}
-    data = {**_event_data(raw_data), **reading.parent_process(delivery), "native": bounded_name(delivery.event)}
+    data = {**_event_data(raw_data), **payload_reader.parent_process(delivery), "native": bounded_name(delivery.event)}
     return Event(
         key=delivery.key,
         kind=kind if isinstance(kind, str) and kind in HOOK_KINDS else "unknown",
@@ -86,5 +86,5 @@ PLAIN = Agent(
     read=read_event,
     write=write_reply,
     recognise=recognise_payload,
-    mark=reading.by_numbered_ids,
+    mark=payload_reader.by_numbered_ids,
 )

@@ -2,9 +2,9 @@
 
 from functools import partial
 
-from holdfast.agents import answering, gemini, normal, reading, shell_entry
+from holdfast.agents import gemini, normal, payload_reader, shell_entry
 from holdfast.agents.normal import number_or_none, one_path, true_or_none
-from holdfast.agents.reading import (
+from holdfast.agents.payload_reader import (  # fmt: skip
     COMPACT,
     ENDED,
     LANE_ENDED,
@@ -16,7 +16,7 @@ from holdfast.agents.reading import (
     error,
     message,
     name,
-)  # fmt: skip
+)
 from holdfast.core.agent import Agent, Enforcement, Hook, Payload, Setup
 from holdfast.core.decision import Delivery
 
@@ -66,7 +66,7 @@ TOOL = (("call", "tool_use_id", name), ("ms", "duration_ms", number_or_none))
 
 def _add_result(data: Data, payload: Payload) -> None:
     response = normal.mapping_or_empty(payload.get("tool_response"))
-    reading.add_output(data, response.get("llmContent"))
+    payload_reader.add_output(data, response.get("llmContent"))
     data["ok"] = True
     if data["action"] == "shell" and (code := gemini.exit_code_in(response.get("llmContent"))) is not None:
         data["exit_code"] = code
@@ -83,7 +83,7 @@ def _event_kind(kind: str, data: Data) -> str:
     return "tool.batch" if kind == "prompt.submitted" and data.get("synthetic") and not data.get("prompt") else kind
 
 
-TABLES = reading.Tables(
+TABLES = payload_reader.Tables(
     agent="qwen",
     kinds=KINDS,
     common=(
@@ -116,11 +116,15 @@ TABLES = reading.Tables(
     with_tool=frozenset({"PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest", "PermissionDenied"}),
     tools=TOOLS,
     project=lambda delivery, _payload: one_path(delivery.env.get("QWEN_PROJECT_DIR")),
-    extras={"PostToolUse": _add_result, "PostToolUseFailure": _add_failure, "UserPromptSubmit": reading.take_out},
+    extras={
+        "PostToolUse": _add_result,
+        "PostToolUseFailure": _add_failure,
+        "UserPromptSubmit": payload_reader.take_out,
+    },
     kind_of=_event_kind,
 )
 
-ANSWERS = answering.Answers(
+ANSWERS = payload_reader.Answers(
     context=frozenset({"SessionStart", "UserPromptSubmit", "PostToolUse"}),
     block=frozenset({"UserPromptSubmit", "Stop", "SubagentStop"}),
     permission=frozenset({"PermissionRequest"}),
@@ -146,11 +150,11 @@ QWEN = Agent(
     name="qwen",
     title="Qwen Code",
     hooks=HOOKS,
-    read=partial(reading.read_agent_event, TABLES),
-    write=partial(answering.write_reply, ANSWERS, stop_reason=reading.spoken_reason),
+    read=partial(payload_reader.read_agent_event, TABLES),
+    write=partial(payload_reader.write_reply, ANSWERS, stop_reason=payload_reader.spoken_reason),
     recognise=recognise_payload,
     enforces=ENFORCES,
     tools=TOOLS,
-    mark=reading.by_time,
+    mark=payload_reader.by_time,
     setup=SETUP,
 )

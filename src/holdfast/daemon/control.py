@@ -17,8 +17,7 @@ from holdfast.core.errors import CommandRefused, HoldfastError, StoreDamaged
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.core.replay import Rebuild
 from holdfast.daemon.cli_server import CliServer
-from holdfast.daemon.erase import find_repetitions, run_erasure, shown_files
-from holdfast.daemon.erase_intent import new_intent
+from holdfast.daemon.erase import find_repetitions, new_intent, run_erasure, shown_files
 from holdfast.ingest import imported
 from holdfast.ingest.server import listen_on_socket, peer_is_owner, peer_of
 from holdfast.stores import backup, sqlite_path

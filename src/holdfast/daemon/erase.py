@@ -1,7 +1,9 @@
 """Erasing as a job that survives its daemon: an intent on disk, steps that may be done again, a search at the end."""
 
 import contextlib
-from collections.abc import Iterator
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,22 +14,180 @@ from holdfast.app import App, now_ms
 from holdfast.core.engine import Committed
 from holdfast.core.erase import Quotation, build_eraser, find_excerpts
 from holdfast.core.errors import HoldfastError, StoreUnavailable
-from holdfast.core.event import own_event
+from holdfast.core.event import Event, own_event
 from holdfast.core.feature import Feature
+from holdfast.core.ids import delivery_key
 from holdfast.core.kinds.engine_events import EraseFinished
 from holdfast.core.ports import Doc, Reader, Ref
 from holdfast.core.replay import Rebuild
-from holdfast.daemon import erase_files
-from holdfast.daemon.erase_intent import (
-    EraseIntent,
-    open_intents,
-    path_of,
-    remove_intent,
-    save_intent,
+from holdfast.paths import (
+    INTENT_SUFFIX,
+    Paths,
+    overwrite_file,
+    plain_files,
+    remove_partials,
+    sync_folder,
+    write_atomically,
 )
-from holdfast.paths import plain_files, remove_partials
 from holdfast.stores import backup, sqlite_path
 from holdfast.stores.erase import ERASED_KIND, drop_documents, name_id, rewrite_copy, sqlite_sql
+
+# Files of the state folder that may quote what is to be gone: logs, torn records, copies of the database, indexes.
+
+WINDOW, OVERLAP = 4 << 20, 64 << 10
+DATABASE_SUFFIXES = (".db", ".mending", ".mended", ".restoring")
+SIDE_SUFFIXES = ("-wal", "-shm", "-journal")
+LARGEST_PLAIN = 256 << 20
+
+
+def quotes_text(path: Path, quotations: Sequence[Quotation]) -> bool:
+    """Whether the raw bytes of a file have one of the texts, read piece by piece."""
+    probes = [probe for quotation in quotations for probe in quotation.probes]
+    with open(path, "rb", opener=_no_symlink) as file:
+        before = b""
+        while piece := file.read(WINDOW):
+            window = before + piece
+            small = window.lower()
+            if any(probe in small for probe in probes) and _window_quotes(window, quotations):
+                return True
+            before = window[-OVERLAP:]
+    return False
+
+
+def _window_quotes(window: bytes, quotations: Sequence[Quotation]) -> bool:
+    text = window.decode("utf-8", "replace")
+    return any(quotation.spans(text) for quotation in quotations)
+
+
+def _no_symlink(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW)
+
+
+def is_database(path: Path) -> bool:
+    return path.suffix in DATABASE_SUFFIXES
+
+
+def is_beside_database(path: Path) -> bool:
+    return path.name.endswith(SIDE_SUFFIXES)
+
+
+def copies_of_database(paths: Paths, live: Path | None) -> list[Path]:
+    """Backups, damaged databases that were set aside, and one that is not in use because the store is a server."""
+    copies = [p for folder in (paths.backups, paths.quarantine) for p in plain_files(folder) if is_database(p)]
+    copies += [p for p in paths.state.glob("*") if p.is_file() and is_database(p) and p != live]
+    return sorted(copies)
+
+
+def erase_in_file(path: Path, quotations: Sequence[Quotation]) -> bool:
+    """A file of text is written anew without it, line by line so that JSON stays JSON; true when it changed."""
+    if not quotes_text(path, quotations):
+        return False
+    if path.stat().st_size > LARGEST_PLAIN:
+        path.unlink()
+        return True
+    change = build_eraser(quotations)
+    content = path.read_bytes()
+    changed = b"\n".join(change(line) for line in content.split(b"\n"))
+    if quotes_bytes(changed, quotations):  # It spans lines.
+        changed = change(changed)
+    write_atomically(path, changed)
+    return True
+
+
+def quotes_bytes(content: bytes, quotations: Sequence[Quotation]) -> bool:
+    return _window_quotes(content, quotations)
+
+
+def remove_indexes(state: Path, projects: Sequence[str], quotations: Sequence[Quotation]) -> int:
+    """Indexes of code are made again from the code: one that quotes the text goes as a whole."""
+    from holdfast.search.index.database import IndexDir, folder_of
+
+    removed = 0
+    folder = folder_of(state)
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        about = IndexDir(path).about()
+        root = about.root if about else ""
+        mine = any(root == p or root.startswith(f"{p.rstrip('/')}/") for p in projects)
+        if mine or any(quotes_text(file, quotations) for file in plain_files(path)):
+            shutil.rmtree(path, ignore_errors=True)
+            removed += 1
+    return removed
+
+
+def remove_all(folder: Path, keep: Callable[[Path], bool] = lambda _path: False) -> int:
+    removed = 0
+    for path in list(plain_files(folder)):
+        if not keep(path):
+            path.unlink(missing_ok=True)
+            removed += 1
+    return removed
+
+
+# What is to be erased, on disk before the first change and until the last check: a daemon that dies finds it again.
+
+SHORTEST_ID = 8
+"""A session's id that is shorter is a word like any other: only its events go, not every text that has it."""
+
+
+class EraseIntent(msgspec.Struct, kw_only=True):
+    """`events` are what a command wants to happen with it, e.g. that a memory was forgotten."""
+
+    id: str
+    at: int
+    texts: tuple[str, ...] = ()
+    sessions: tuple[str, ...] = ()
+    projects: tuple[str, ...] = ()
+    events: tuple[Event, ...] = ()
+    files: tuple[str, ...] | None = None
+    """Files that show documents which are to go; filled in by the first step."""
+    attempts: int = 0
+
+    @property
+    def what(self) -> str:
+        kinds = (("text", self.texts), ("session", self.sessions), ("project", self.projects))
+        return ", ".join(name for name, values in kinds if values)
+
+    def quotations(self) -> list[Quotation]:
+        """Ids of sessions and folders are looked for as words too: other rows may mention them."""
+        named = [one for one in (*self.sessions, *self.projects) if len(one) >= SHORTEST_ID]
+        return [Quotation(text) for text in (*self.texts, *named) if text.strip()]
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(EraseIntent).decode
+
+
+def new_intent(at: int, **targets: tuple[str, ...] | tuple[Event, ...]) -> EraseIntent:
+    return EraseIntent(id=delivery_key(at)[:16], at=at, **targets)  # type: ignore[arg-type]
+
+
+def path_of(paths: Paths, intent: EraseIntent) -> Path:
+    return paths.run / f"{intent.id}{INTENT_SUFFIX}"
+
+
+def save_intent(paths: Paths, intent: EraseIntent) -> None:
+    write_atomically(path_of(paths, intent), _encode(intent))
+    sync_folder(paths.run)
+
+
+def open_intents(paths: Paths) -> list[EraseIntent]:
+    """Oldest first. One that cannot be read was being removed when the daemon died: its work was done."""
+    intents: list[EraseIntent] = []
+    for path in sorted(paths.run.glob(f"*{INTENT_SUFFIX}")):
+        try:
+            intents.append(_decode(path.read_bytes()))
+        except (OSError, msgspec.MsgspecError):
+            path.unlink(missing_ok=True)
+    return sorted(intents, key=lambda intent: intent.at)
+
+
+def remove_intent(paths: Paths, intent: EraseIntent) -> None:
+    path = path_of(paths, intent)
+    with contextlib.suppress(FileNotFoundError):
+        overwrite_file(path)
+        path.unlink()
+    sync_folder(paths.run)
+
 
 if TYPE_CHECKING:
     from holdfast.daemon.service import Daemon
@@ -75,11 +235,11 @@ def _repeating_files(daemon: "Daemon", quotation: Quotation, in_store: bool) -> 
     """Files of the state folder besides the live database, and those in projects that show documents."""
     paths, live = daemon.paths, sqlite_path(daemon.app.store.url)
     for path in sorted(plain_files(paths.state)):
-        if path == live or erase_files.is_beside_database(path):
+        if path == live or is_beside_database(path):
             continue
         name = str(path.relative_to(paths.state))
         with contextlib.suppress(OSError):
-            if erase_files.quotes_text(path, [quotation]):
+            if quotes_text(path, [quotation]):
                 yield Repetition(_kind_of_file(daemon, path), name, "", "")
             elif in_store and path.parent == paths.derived:
                 yield Repetition("index", name, "", "holds its words, not its text; it is made again without them")
@@ -90,7 +250,7 @@ def _repeating_files(daemon: "Daemon", quotation: Quotation, in_store: bool) -> 
         reader.close()
     for name in shown:
         with contextlib.suppress(OSError):
-            if erase_files.quotes_text(Path(name), [quotation]):
+            if quotes_text(Path(name), [quotation]):
                 yield Repetition("file in a project", name, "", "")
 
 
@@ -166,7 +326,7 @@ class _Erasure:
         self._daemon.call(self._daemon.drain_now)
         self._daemon.call(self._rewrite_store, None)
         self._rebuild()
-        self._receipt.removed += erase_files.remove_all(self._paths.derived)
+        self._receipt.removed += remove_all(self._paths.derived)
         self._daemon.call(self._store.vacuum_erased, None)
         self._rewrite_copies()
         self._rewrite_files()
@@ -242,7 +402,7 @@ class _Erasure:
 
     def _rewrite_copies(self) -> None:
         remove_partials(self._paths)
-        for path in erase_files.copies_of_database(self._paths, self._live):
+        for path in copies_of_database(self._paths, self._live):
             try:
                 rewrite_copy(path, self._rewrite_rows)
                 backup.check_database(path)
@@ -265,10 +425,10 @@ class _Erasure:
 
     def _rewrite_files(self) -> None:
         state = self._paths.state
-        self._receipt.removed += erase_files.remove_indexes(state, self._intent.projects, self._wanted)
-        self._receipt.files += self._daemon.log.rewrite(lambda path: erase_files.erase_in_file(path, self._wanted))
+        self._receipt.removed += remove_indexes(state, self._intent.projects, self._wanted)
+        self._receipt.files += self._daemon.log.rewrite(lambda path: erase_in_file(path, self._wanted))
         for path in self._text_files():
-            self._receipt.files += erase_files.erase_in_file(path, self._wanted)
+            self._receipt.files += erase_in_file(path, self._wanted)
 
     def _text_files(self) -> list[Path]:
         return [p for p in plain_files(self._paths.state) if not self._is_special(p)]
@@ -278,8 +438,8 @@ class _Erasure:
         return (
             path in own
             or path.parent in (self._paths.spool, self._paths.logs)
-            or erase_files.is_database(path)
-            or erase_files.is_beside_database(path)
+            or is_database(path)
+            or is_beside_database(path)
         )
 
     # ── the proof ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -297,7 +457,7 @@ class _Erasure:
 
     def _quotes(self, path: Path) -> bool:
         try:
-            return erase_files.quotes_text(path, self._wanted)
+            return quotes_text(path, self._wanted)
         except FileNotFoundError:
             return False
 

@@ -44,7 +44,7 @@ RETIRE_EVERY_S = 3600.0
 SMALL_SPOOL = 4 << 20
 SMALL_LOG = 2_000
 CALL_S = 60.0
-IMPORT_FILE = lazy_function("holdfast.imports", "requirements_state", "import_file")
+IMPORT_FILE = lazy_function("holdfast.imports", "earlier_state", "import_file")
 ADOPT_S = 3.0
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.agents import normal, reading
+from holdfast.agents import normal, payload_reader
 from holdfast.agents.claude_code import TABLES
 from holdfast.core.event import Event
 from holdfast.core.ids import bounded_name
@@ -157,7 +157,7 @@ class _Transcript:
 
     def _tool(self, record: Record, name: Any, tool_input: Any) -> dict[str, Any]:
         data: dict[str, Any] = {"cwd": record.cwd or ""}
-        reading.add_tool(TABLES, data, {"tool_name": name, "tool_input": tool_input})
+        payload_reader.add_tool(TABLES, data, {"tool_name": name, "tool_input": tool_input})
         del data["cwd"]
         return data
 
@@ -171,7 +171,7 @@ class _Transcript:
         if not data["ok"]:
             data["error"] = normal.output_text(part.get("content"))[: normal.ERROR]
         else:
-            reading.add_output(data, part.get("content"))
+            payload_reader.add_output(data, part.get("content"))
         return self._event(record, "tool.finished" if data["ok"] else "tool.failed", n, tool=tool, call=call, **data)
 
     def _turn_over(self) -> Iterator[Event]:

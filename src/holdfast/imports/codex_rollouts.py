@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.agents import normal, reading
+from holdfast.agents import normal, payload_reader
 from holdfast.agents.codex import PATCHED, TABLES
 from holdfast.core.event import Event
 from holdfast.core.ids import bounded_name
@@ -151,7 +151,7 @@ class _Rollout:
     def _tool(self, name: str, payload: Mapping[str, Any]) -> dict[str, Any]:
         arguments = _call_arguments(payload)
         data: dict[str, Any] = {"cwd": self.cwd}
-        reading.add_tool(TABLES, data, {"tool_name": name, "tool_input": arguments})
+        payload_reader.add_tool(TABLES, data, {"tool_name": name, "tool_input": arguments})
         if name == "apply_patch":
             named = [path.strip() for path in PATCHED.findall(str(arguments.get("command", "")))]
             data["paths"] = normal.paths_in({"paths": named}, self.cwd)
@@ -204,7 +204,7 @@ def _with_result(data: dict[str, Any], output: Any) -> dict[str, Any]:
     text = output if isinstance(output, str) else normal.output_text(normal.mapping_or_empty(output) or output)
     code = normal.exit_code_in(text.replace("exited with code", "exit code", 1)[:200].partition("Output:")[0][-80:])
     data = {**data, "ok": not code}
-    reading.add_output(data, text)
+    payload_reader.add_output(data, text)
     return data if code is None else {**data, "exit_code": code}
 
 

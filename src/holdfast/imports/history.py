@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.agents import normal, reading
+from holdfast.agents import normal, payload_reader
 from holdfast.core.event import Event
 from holdfast.core.ids import bounded_name
 from holdfast.core.kinds.agent_events import ModelAnswered
@@ -26,7 +26,7 @@ class History:
 
     agent: str
     path: Path
-    tools: reading.Tables
+    tools: payload_reader.Tables
     session: str = ""
     lane: str = ""
     lane_type: str = ""
@@ -59,7 +59,7 @@ class History:
 
     def call(self, at: int, call: str, tool: str, tool_input: Any) -> Iterator[Event]:
         data: dict[str, Any] = {"cwd": self.project}
-        reading.add_tool(self.tools, data, {self.tools.tool_name: tool, self.tools.tool_input: tool_input})
+        payload_reader.add_tool(self.tools, data, {self.tools.tool_name: tool, self.tools.tool_input: tool_input})
         del data["cwd"]
         self.calls[call] = (tool, data)
         yield self.event("tool.started", at, call, tool=tool, call=call, **data)
@@ -72,7 +72,7 @@ class History:
         if failed:
             data["error"] = normal.output_text(output)[: normal.ERROR]
         else:
-            reading.add_output(data, output)
+            payload_reader.add_output(data, output)
         return self.event("tool.failed" if failed else "tool.finished", at, call, tool=tool, call=call, **data)
 
     def denied(self, at: int, call: str, reason: str) -> Event:

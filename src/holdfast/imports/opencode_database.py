@@ -14,8 +14,8 @@ from holdfast.imports.history import History, UsageSide
 from holdfast.imports.source import PARSE_ERRORS, Found, Importer, Place, Skipped, merge_by_time
 from holdfast.usage.reader import Position
 from holdfast.usage.readers import opencode as usage
-from holdfast.usage.readers.opencode_message import decode as decode_message
-from holdfast.usage.readers.opencode_message import statement_of
+from holdfast.usage.readers.opencode import decode as decode_message
+from holdfast.usage.readers.opencode import statement_of
 
 NAME = "opencode"
 SESSIONS = "SELECT id, coalesce(parent_id, ''), directory FROM session ORDER BY time_created"
@@ -24,7 +24,7 @@ PARTS = "SELECT id, data FROM part WHERE message_id = ? ORDER BY id"
 
 
 def find_databases(location: Place) -> Iterable[Path]:
-    return usage.find_usage_files(location.home)
+    return usage.opencode_find_usage_files(location.home)
 
 
 def read_database(path: Path, _place: Place) -> Iterator[Found]:

@@ -6,8 +6,8 @@ from functools import lru_cache
 
 import msgspec
 
+from holdfast.redact.judge import Finding, UserRules
 from holdfast.redact.redactor import Redactor
-from holdfast.redact.rule import Finding, UserRules
 
 RULES_VARIABLE = "HOLDFAST_REDACTION_RULES"
 """Hands a user's rules to processes that read no settings."""

@@ -8,7 +8,7 @@ import msgspec
 
 from holdfast.redact import judge, notation
 from holdfast.redact.anchors import Guards
-from holdfast.redact.rule import NameRule, Span
+from holdfast.redact.judge import NameRule, Span
 from holdfast.redact.rules.names import PLAIN_QUALIFIERS, SECRET_QUALIFIERS
 
 KEY_END = b"\x1e"

@@ -6,7 +6,7 @@ import re
 
 from holdfast.redact import judge, notation
 from holdfast.redact.assignment import KEY_END, STRING_END
-from holdfast.redact.rule import NameRule, Span
+from holdfast.redact.judge import NameRule, Span
 
 _BEGIN = re.compile(
     rb"-{4,5} ?BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)? ?-{4,5}|---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----"

@@ -3,9 +3,14 @@
 import base64
 import binascii
 import hashlib
+import itertools
+import random
 import re
+import string
 import zlib
 from collections.abc import Callable
+
+import msgspec
 
 _REFERENCE = re.compile(
     rb"[{<%*\[(#@!&~?^]+[{<%*\[(#@A-Za-z_]|\$(?![\d$]|[a-z0-9]+\$)|[^A-Za-z0-9]*$|(.)\1*$|redacted|env[.:\[]"
@@ -26,7 +31,7 @@ _FLIP = re.compile(rb"[a-z][A-Z0-9]|[A-Z][0-9]|[0-9][A-Za-z]|[A-Z]{2}[a-z]")
 _CAMEL = re.compile(rb"^[a-z]{3,}(?=[A-Z])|[A-Z](?=[a-z]{0,3}[aeiou])[a-z]{2,}")
 _NUMBERED_WORD = re.compile(rb"[A-Za-z]{2,10}-\d{1,4}$")
 _HEX = re.compile(rb"[0-9a-fA-F]+$")
-_UUID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.IGNORECASE)
+_JUDGE_UUID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.IGNORECASE)
 _DATE = re.compile(rb"\d{2,4}[-/.:]\d{1,2}([-/.:T]|$)")
 _VERSION = re.compile(rb"[v^~]?\d+(?:\.\d+){1,3}(?:[-+.]\w+)*$")
 _NUMBER = re.compile(rb"-?\d[\d._eE+-]*$")
@@ -116,7 +121,7 @@ def looks_random(value: bytes) -> bool:
 
 def looks_strong(value: bytes) -> bool:
     """For places that say little: at least 16 characters, random, no hash in hexadecimal."""
-    return len(value) >= 16 and looks_random(value) and not _HEX.match(value) and not _UUID.match(value)
+    return len(value) >= 16 and looks_random(value) and not _HEX.match(value) and not _JUDGE_UUID.match(value)
 
 
 def has_random_tail(token: bytes) -> bool:
@@ -178,7 +183,7 @@ JUDGES: dict[str, Callable[[bytes], bool]] = {
 
 # Further checks of a token: checksums where the issuer has one, and that a body is random.
 
-_BASE58 = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+_JUDGE_BASE58 = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _BASE62 = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
@@ -186,7 +191,7 @@ def has_base58_checksum(token: bytes) -> bool:
     """The last four bytes are the double SHA-256 of what stands before them."""
     number = 0
     for letter in token:
-        digit = _BASE58.find(letter)
+        digit = _JUDGE_BASE58.find(letter)
         if digit < 0:
             return False
         number = number * 58 + digit
@@ -223,3 +228,215 @@ CHECKS: dict[str, Callable[[bytes], bool]] = {
     "random": has_random_tail,
     "stellar": has_stellar_checksum,
 }
+
+
+# What a rule is, and what a scan reports.
+
+
+class TokenRule(msgspec.Struct, frozen=True):
+    """A secret whose own form gives it away, wherever it stands."""
+
+    kind: str
+    shape: str
+    check: str = ""
+    """The name of a further check in `checks.CHECKS`: a checksum, or that the rest is random."""
+    left: str = ""
+    """What may not stand before it. `strict`: letter, digit, `_`, `-`, `.`, `/`, for prefixes that are common;
+    `any`: anything may; `private`: not `pk`, which is public."""
+
+
+class PlaceRule(msgspec.Struct, frozen=True):
+    """A secret that only the construct around it gives away. The pattern is matched where an anchor begins."""
+
+    kind: str
+    anchors: tuple[str, ...]
+    pattern: str
+    """The group `secret` is what is removed."""
+    judge: str
+    """How the value is judged: a name in `judge.JUDGES`."""
+    positive: str
+    """`{}` stands for a random value of the judge's sort."""
+    negative: str
+    back: int = 0
+    """How many bytes before the anchor the pattern may begin."""
+    needs: str = ""
+    """This must follow within 400 bytes: a quick look that spares the pattern."""
+
+
+class NameRule(msgspec.Struct, frozen=True):
+    """Names whose values are secret, in any notation that puts a value to a name."""
+
+    kind: str
+    stems: tuple[str, ...]
+    judge: str
+    """`password`: any value but a reference or a word that explains; `token`: only what looks random."""
+    spoken: bool = True
+    """Whether a sentence may give the value (`the password is …`)."""
+    part: str = ""
+    """`word`: the stem must be a whole part of the name; `key`: what stands before it decides."""
+    stem_width: int = 0
+    """How many characters at the end of a stem are the name's own word, where the rest is what stands before it."""
+
+
+class UserRules(msgspec.Struct, frozen=True):
+    """What a user adds to the built-in rules: names whose values are secret, patterns, and texts that are none."""
+
+    names: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+    enabled: bool = True
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One secret that was removed."""
+
+    kind: str
+
+
+Span = tuple[int, int, str]
+"""Start, end and kind of what is to be removed."""
+
+
+def make_label(kind: str) -> bytes:
+    return b"[redacted:" + kind.encode() + b"]"
+
+
+# A short notation for the form of a token, from which its pattern, its anchors and an example are made.
+
+_LOWER, _UPPER, _DIGITS = string.ascii_lowercase, string.ascii_uppercase, string.digits
+_SHAPE_BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+ALPHABETS = {
+    "a": _LOWER,
+    "A": _UPPER,
+    "d": _DIGITS,
+    "h": _DIGITS + "abcdef",
+    "H": _DIGITS + "ABCDEF",
+    "x": _DIGITS + "abcdefABCDEF",
+    "l": _LOWER + _DIGITS,
+    "u": _UPPER + _DIGITS,
+    "w": _UPPER + _LOWER + _DIGITS,
+    "s": _UPPER + _LOWER + _DIGITS + "_",
+    "t": _UPPER + _LOWER + _DIGITS + "_-",
+    "p": _UPPER + _LOWER + _DIGITS + "._-",
+    "b": _UPPER + _LOWER + _DIGITS + "+/",
+    "B": _UPPER + _LOWER + _DIGITS + "+/=",
+    "j": _UPPER + _LOWER + _DIGITS + "+/=_-",
+    "r": _UPPER + _LOWER + _DIGITS + "+/=_.-",
+    "k": _SHAPE_BASE58,
+    "q": "023456789acdefghjklmnpqrstuvwxyz",
+    "Q": "023456789ACDEFGHJKLMNPQRSTUVWXYZ",
+    "2": _UPPER + "234567",
+}
+_SHAPE_UUID = "<h8>-<h4>-<h4>-<h4>-<h12>"
+_PIECE = re.compile(r"<(\w)(\d+)(?:-(\d+)|(\+))?>|\(([^()]*)\)|\{([^{}]*)\}|([^<({]+)")
+_MOST = 4096
+
+
+class Shape(msgspec.Struct, frozen=True):
+    """A parsed form: `head` is how many bytes may stand before the anchor."""
+
+    pattern: bytes
+    anchors: tuple[str, ...]
+    head: int
+    follow: bytes
+    """What stands after the anchor, at least `follow_count` times."""
+    follow_count: int
+
+
+def parse_shape(source: str) -> Shape:
+    """Read the notation. Raises ValueError where no literal of at least two characters can be searched for."""
+    pieces = [*_parse_pieces(source)]
+    marked = next((n for n, piece in enumerate(pieces) if piece[5] is not None), None)
+    anchors, head = (
+        (_leading_literals(pieces), 0)
+        if marked is None
+        else ((pieces[marked][5] or "",), _total_width(pieces[:marked]))
+    )
+    if min(map(len, anchors)) < 2:
+        raise ValueError(f"the shape {source!r} has no literal to search for")
+    pattern = "".join(map(_piece_regex, pieces))
+    return Shape(_bound_pattern(pattern, pieces), anchors, head, *_following_alphabet(pieces, marked))
+
+
+def make_example(source: str, seed: str) -> str:
+    """A value of this form, the same for the same seed. It always has a digit and a letter of each case it may have."""
+    chance = random.Random(seed)  # noqa: S311  (an example is no secret)
+    return "".join(_sample_piece(piece, chance) for piece in _parse_pieces(source))
+
+
+def make_filler(source: str) -> str:
+    """The same form with one repeated character in place of the random ones: a placeholder, not a token."""
+    return "".join(_fill_piece(piece) for piece in _parse_pieces(source))
+
+
+_Piece = tuple[str, str, str | None, str | None, str | None, str | None, str | None]
+
+
+def _parse_pieces(source: str) -> list[_Piece]:
+    return [match.groups() for match in _PIECE.finditer(source.replace("<uuid>", _SHAPE_UUID))]  # type: ignore[misc]
+
+
+def _leading_literals(pieces: list[_Piece]) -> tuple[str, ...]:
+    """Every literal that the form may begin with."""
+    choices: list[list[str]] = []
+    for piece in pieces:
+        if piece[0]:
+            break
+        choices.append(piece[4].split("|") if piece[4] is not None else [piece[6] or ""])
+    return tuple("".join(parts) for parts in itertools.product(*choices))
+
+
+def _following_alphabet(pieces: list[_Piece], marked: int | None) -> tuple[bytes, int]:
+    first = next((n for n, piece in enumerate(pieces) if piece[0]), len(pieces)) if marked is None else marked + 1
+    if first >= len(pieces) or not pieces[first][0]:
+        return b"", 0
+    return ALPHABETS[pieces[first][0]].encode(), int(pieces[first][1])
+
+
+def _total_width(pieces: list[_Piece]) -> int:
+    return sum(int(piece[2] or piece[1]) if piece[0] else len(piece[6] or piece[4] or "") for piece in pieces)
+
+
+def _piece_regex(piece: _Piece) -> str:
+    name, low, high, more, choice, marked, literal = piece
+    if name:
+        most = str(_MOST) if more else high or low
+        return f"[{re.escape(ALPHABETS[name])}]{{{low},{most}}}"
+    if choice is not None:
+        return "(?:" + "|".join(map(re.escape, choice.split("|"))) + ")"
+    return re.escape(marked if marked is not None else literal or "")
+
+
+def _bound_pattern(pattern: str, pieces: list[_Piece]) -> bytes:
+    """A form of a fixed length ends where its alphabet ends: a longer run is something else."""
+    last = pieces[-1]
+    if last[0] and not last[3]:
+        pattern += f"(?![{re.escape(ALPHABETS[last[0]])}])"
+    return pattern.encode()
+
+
+def _sample_piece(piece: _Piece, chance: random.Random) -> str:
+    name, low, _, more, choice, marked, literal = piece
+    if name:
+        length = int(low) + (4 if more and int(low) < 8 else 0)
+        return _mixed_text(ALPHABETS[name], length, chance)
+    if choice is not None:
+        return chance.choice(choice.split("|"))
+    return marked if marked is not None else literal or ""
+
+
+def _mixed_text(alphabet: str, length: int, chance: random.Random) -> str:
+    groups = [group for group in (_DIGITS, _LOWER, _UPPER) if set(group) & set(alphabet)]
+    text = [chance.choice(alphabet) for _ in range(length)]
+    for at, group in zip(range(1, length, 3), groups * 2, strict=False):
+        text[at] = chance.choice([c for c in group if c in alphabet])
+    if length > 1 and not text[-1].isalnum():
+        text[-1] = next(c for c in alphabet if c.isalnum())
+    return "".join(text)
+
+
+def _fill_piece(piece: _Piece) -> str:
+    if piece[0]:
+        alphabet = ALPHABETS[piece[0]]
+        return next((c for c in "xX0" if c in alphabet), alphabet[0]) * int(piece[1])
+    return (piece[4].split("|")[0] if piece[4] is not None else piece[5]) or piece[6] or ""

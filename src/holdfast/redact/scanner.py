@@ -25,14 +25,12 @@ from holdfast.redact.anchors import (
     Hit,
     Hits,
 )
-from holdfast.redact.judge import CHECKS
-from holdfast.redact.rule import NameRule, PlaceRule, Span, TokenRule
+from holdfast.redact.judge import CHECKS, NameRule, PlaceRule, Shape, Span, TokenRule, parse_shape
 from holdfast.redact.rules.cloud import CLOUD_TOKENS, KEY_TOKENS
+from holdfast.redact.rules.locations import LOCATION_RULES
 from holdfast.redact.rules.models import DEVELOPMENT_TOKENS, MODEL_TOKENS
 from holdfast.redact.rules.names import NAME_RULES
-from holdfast.redact.rules.places import PLACE_RULES
 from holdfast.redact.rules.services import BUSINESS_TOKENS, SERVICE_TOKENS
-from holdfast.redact.shape import Shape, parse_shape
 
 TOKEN_RULES = (*MODEL_TOKENS, *DEVELOPMENT_TOKENS, *CLOUD_TOKENS, *BUSINESS_TOKENS, *SERVICE_TOKENS, *KEY_TOKENS)
 
@@ -288,7 +286,7 @@ def _list_anchors(names: list[str]) -> Iterator[AnchorOf]:
         for anchor in shape.anchors:
             yield anchor, finder, shape.follow, shape.follow_count, alone, 0
     plain: list[tuple[Iterable[str], Finder]] = [
-        (place_rule.anchors, place_finder(place_rule)) for place_rule in PLACE_RULES
+        (place_rule.anchors, place_finder(place_rule)) for place_rule in LOCATION_RULES
     ]
     for anchors, finder in plain + _BLOCK_FINDERS:
         for anchor in anchors:

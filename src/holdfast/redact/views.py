@@ -13,7 +13,7 @@ import msgspec
 
 from holdfast.redact.anchors import load_library
 from holdfast.redact.assignment import KEY_END, STRING_END
-from holdfast.redact.rule import Span, make_label
+from holdfast.redact.judge import Span, make_label
 
 Find = Callable[[bytes], list[Span]]
 

@@ -9,7 +9,7 @@ import apsw
 
 from holdfast.search import embedder as embedders
 from holdfast.search import lexical, symbols
-from holdfast.search.embedder import NoEmbedder
+from holdfast.search.embedder import NoEmbedder, Vectors
 from holdfast.search.index import database
 from holdfast.search.index.database import IndexDir
 from holdfast.search.index.file_entry import unpack_text
@@ -17,7 +17,6 @@ from holdfast.search.query import parse_query
 from holdfast.search.ranking import DEPTH, TEXT_DEPTH, Ranked, Ranking
 from holdfast.search.results import Answer, Found, Question, build_hits
 from holdfast.search.settings import IndexSettings
-from holdfast.search.vectors import Vectors
 
 MOST_WORDS = 32
 MOST_TEXTS = 300

@@ -14,7 +14,7 @@ from holdfast.core.agent import Agent
 from holdfast.core.errors import HoldfastError
 from holdfast.core.ids import session_alias
 from holdfast.core.text import escape_invisible, strip_controls
-from holdfast.web.api.answers import UNAVAILABLE
+from holdfast.web.api.requests import UNAVAILABLE
 from holdfast.web.pages import Pages
 from holdfast.web.routes import Permission, Routes
 from holdfast.web.screen import Screen, Visit

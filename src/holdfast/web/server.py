@@ -18,7 +18,7 @@ from holdfast.core.errors import CommandRefused
 from holdfast.ingest.log import Log
 from holdfast.loopback_guard import App, Receive, Scope, Send
 from holdfast.paths import Paths
-from holdfast.web import api, keys, oak_routes, page_routes, server_address, shots
+from holdfast.web import api, keys, oak, page_routes, server_address, shots
 from holdfast.web.guard import Guard
 from holdfast.web.keys import Keys
 from holdfast.web.live import Live
@@ -66,7 +66,7 @@ def build_app(paths: Paths, port: int, agents: Mapping[str, Agent] = AGENTS) -> 
         lifespan=lambda _web: _app_lifespan(web_context),
     )  # fmt: skip
     routes = Routes(web)
-    for part in (oak_routes, page_routes, shots, api):
+    for part in (oak, page_routes, shots, api):
         part.register(routes, web_context, agents)
     routes.check()
     return Guard(_note_requests(web, web_context), routes, web_context.keys, port), web_context, routes

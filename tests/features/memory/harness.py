@@ -16,7 +16,7 @@ from holdfast.core.replay import Rebuild
 from holdfast.core.state import FeatureState, HotDocuments, WorkingSet
 from holdfast.daemon.files import put_file
 from holdfast.features.memory import FEATURE, jobs, policy
-from holdfast.features.memory.index import file
+from holdfast.features.memory.index import catalogue
 from holdfast.features.memory.index.catalogue import open_catalogue
 from holdfast.features.memory.settings import MemorySettings
 from holdfast.features.sessions import FEATURE as SESSIONS
@@ -127,7 +127,7 @@ class MemoryHarness:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(jobs, "WORTH", 0 if always else jobs.WORTH)
             self.engine.handle(list(FEATURE.jobs[policy.KEEP_INDEX](self._job_call(job, None))))
-        return file.index_path(self._folder)
+        return catalogue.index_path(self._folder)
 
     def restarted(self) -> None:
         """What lives in the daemon's memory is gone."""

@@ -14,8 +14,8 @@ from holdfast.features.sessions.figures import (
     format_tokens,
     format_work,
 )
-from holdfast.features.sessions.state.activity import local_day
 from holdfast.features.sessions.state.documents import SESSION
+from holdfast.features.sessions.state.reducer import local_day
 from holdfast.usage.spending import Spending
 
 from .story import House, Story

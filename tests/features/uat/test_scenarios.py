@@ -12,7 +12,7 @@ from holdfast.features.uat import results
 from holdfast.features.uat import scenario as scenario_file
 from holdfast.features.uat import scenario as template
 from holdfast.features.uat.files import Places
-from holdfast.features.uat.jobs.scan import load_catalogue
+from holdfast.features.uat.jobs.collect import load_catalogue
 from holdfast.features.uat.scenario import Condition, Scenario, scenario_schema
 from holdfast.features.uat.scenario_plan import build_plan, no_shared_steps, read_plan
 from tests.features.uat.kit import LOGIN

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from holdfast.core.shell import syntax
-from holdfast.core.shell.heredoc import HERE_STRING, MARKED, Heredoc, extract_heredocs
+from holdfast.core.shell.redirects import HERE_STRING, MARKED, Heredoc, extract_heredocs
 from holdfast.core.shell.syntax import (
     AndOr,
     Assignment,

@@ -1,6 +1,9 @@
 """Where a redirection makes a command read from and write to."""
 
 import posixpath
+import re
+
+import msgspec
 
 from holdfast.core.shell.expand import value_text, word_text, word_value
 from holdfast.core.shell.flow import NULL, STDOUT, Path, Piece, Pieces, Streams
@@ -65,3 +68,167 @@ def _file_sink(path: Path, redirect: Redirect, streams: Streams) -> str:
     elif name not in path.outputs:
         path.outputs[name] = (Piece(text=UNKNOWN),)
     return name
+
+
+# Takes the bodies of heredocs out of a command before it is parsed, and puts a name in their stead.
+
+MARK = "__holdfast_heredoc_%d__"
+MARKED = re.compile(r"__holdfast_heredoc_(\d+)__")
+HERE_STRING = 87
+"""The descriptor that marks what was written as `<<< word`."""
+MAX_SCANNED = 40_000
+"""More than any command may have outside of heredocs: what follows is copied unread, and the whole is too large."""
+_PLAIN = re.compile(r"""[^\\'"`$()#<\n]+""")
+_PLAIN_IN_STRING = re.compile(r"""[^\\"$`]+""")
+_OPERATOR = re.compile(r"<<(-?)[ \t]*(\\?[\w.+@%/:-]+|'[^'\n]*'|\"[^\"\n]*\")")
+
+
+class Heredoc(msgspec.Struct, frozen=True):
+    body: str
+    literal: bool
+    """The delimiter was quoted: nothing in the body is expanded."""
+
+
+class Extracted(msgspec.Struct, frozen=True):
+    text: str
+    heredocs: tuple[Heredoc, ...] = ()
+
+
+def extract_heredocs(text: str) -> Extracted:
+    """The command with each `<<WORD` and its body replaced by `< name`, each `<<<` by `87<`."""
+    if "<<" not in text:
+        return Extracted(text)
+    return _Scanner(text).run()
+
+
+class _Scanner:
+    """Walks over quotes, comments and substitutions, so that only real operators are taken."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.out: list[str] = []
+        self.found: list[Heredoc] = []
+        self.pending: list[tuple[int, str, bool, bool]] = []
+        self.stack: list[str] = []
+        self.copied = 0
+
+    def run(self) -> Extracted:
+        while self.at < len(self.text) and self.copied < MAX_SCANNED:
+            self._step(self.text[self.at])
+        self._copy(len(self.text) - self.at)
+        return Extracted("".join(self.out), tuple(self.found))
+
+    def _step(self, char: str) -> None:
+        inside = self.stack[-1] if self.stack else ""
+        if char == "\\":
+            self._copy(2)
+        elif inside == '"':
+            self._step_in_string(char)
+        elif char == "'":
+            self._copy_until("'")
+        elif char in '"`':
+            self._toggle(char)
+        elif char == "$" and self.text.startswith("$'", self.at):
+            self._copy_ansi_string()
+        elif char == "$" and self.text.startswith(("$((", "$("), self.at):
+            self._open_substitution()
+        elif char == "(":
+            self._open("((" if self.text.startswith("((", self.at) and self._at_command_start() else "(")
+        elif char == ")" and inside in ("(", "(("):
+            self._close(inside)
+        elif char == "#" and self._at_word_start():
+            self._copy_line()
+        elif char == "<" and inside != "((":
+            self._take_operator()
+        elif char == "\n":
+            self._take_bodies()
+        else:
+            self._copy_plain(_PLAIN)
+
+    def _step_in_string(self, char: str) -> None:
+        if char == '"':
+            self._toggle(char)
+        elif char == "$" and self.text.startswith("$(", self.at):
+            self._open_substitution()
+        elif char == "`":
+            self._toggle(char)
+        else:
+            self._copy_plain(_PLAIN_IN_STRING)
+
+    def _copy(self, count: int) -> None:
+        self.out.append(self.text[self.at : self.at + count])
+        self.at += count
+        self.copied += count
+
+    def _copy_plain(self, plain: re.Pattern[str]) -> None:
+        match = plain.match(self.text, self.at)
+        self._copy(match.end() - self.at if match else 1)
+
+    def _copy_until(self, closing: str) -> None:
+        end = self.text.find(closing, self.at + 1)
+        self._copy((end if end >= 0 else len(self.text)) + 1 - self.at)
+
+    def _copy_ansi_string(self) -> None:
+        match = re.compile(r"\$'(?:\\.|[^'\\])*'?", re.DOTALL).match(self.text, self.at)
+        self._copy(match.end() - self.at if match else 2)
+
+    def _copy_line(self) -> None:
+        end = self.text.find("\n", self.at)
+        self._copy((end if end >= 0 else len(self.text)) - self.at)
+
+    def _toggle(self, char: str) -> None:
+        if self.stack and self.stack[-1] == char:
+            self.stack.pop()
+        else:
+            self.stack.append(char)
+        self._copy(1)
+
+    def _open_substitution(self) -> None:
+        arithmetic = self.text.startswith("$((", self.at)
+        self.stack.append("((" if arithmetic else "(")
+        self._copy(3 if arithmetic else 2)
+
+    def _open(self, kind: str) -> None:
+        self.stack.append(kind)
+        self._copy(len(kind))
+
+    def _close(self, kind: str) -> None:
+        self.stack.pop()
+        self._copy(2 if kind == "((" and self.text.startswith("))", self.at) else 1)
+
+    def _at_word_start(self) -> bool:
+        return self.at == 0 or self.text[self.at - 1] in " \t\n;&|("
+
+    def _at_command_start(self) -> bool:
+        before = self.text[max(0, self.at - 100) : self.at].rstrip(" \t")
+        return not before or before[-1] in ";&|\n" or before.endswith(("if", "while", "for", "then", "do", "!"))
+
+    def _take_operator(self) -> None:
+        if self.text.startswith("<<<", self.at):
+            self.out.append(f" {HERE_STRING}< ")
+            self.at += 3
+            return
+        match = _OPERATOR.match(self.text, self.at)
+        if match is None:
+            self._copy(1)
+            return
+        delimiter = match[2]
+        literal = delimiter[0] in "'\"\\"
+        number = len(self.found) + len(self.pending)
+        self.pending.append((number, delimiter.strip("'\"\\"), literal, bool(match[1])))
+        self.out.append(f" < {MARK % number} ")
+        self.at = match.end()
+
+    def _take_bodies(self) -> None:
+        self._copy(1)
+        for _number, delimiter, literal, tabs in self.pending:
+            self.found.append(Heredoc(self._read_body(delimiter, tabs), literal))
+        self.pending.clear()
+
+    def _read_body(self, delimiter: str, tabs: bool) -> str:
+        indent = "\t*" if tabs else ""
+        end = re.compile(rf"^{indent}{re.escape(delimiter)}$", re.MULTILINE).search(self.text, self.at)
+        body = self.text[self.at : end.start() if end else len(self.text)]
+        self.at = min(end.end() + 1, len(self.text)) if end else len(self.text)
+        return re.sub(r"^\t+", "", body, flags=re.MULTILINE) if tabs else body

@@ -2,8 +2,7 @@
 
 from holdfast.core.feature import Feature
 from holdfast.features.log.commands import add_note
-from holdfast.features.log.history import search_history
-from holdfast.features.log.views import list_events, show_event, verify_log
+from holdfast.features.log.views import list_events, search_history, show_event, verify_log
 
 FEATURE = Feature(
     name="log",

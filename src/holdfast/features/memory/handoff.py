@@ -8,8 +8,15 @@ from msgspec.structs import replace
 
 from holdfast.core.event import Event
 from holdfast.core.text import estimate_tokens
-from holdfast.features.memory.documents import Act, MemorySession, SessionGates, Snapshot, day_of, one_line
-from holdfast.features.memory.terms import search_terms
+from holdfast.features.memory.documents import (
+    Act,
+    MemorySession,
+    SessionGates,
+    Snapshot,
+    day_of,
+    one_line,
+    search_terms,
+)
 from holdfast.handover.summary import SessionEvent, Summary, build_summary, session_event
 
 MOST = 10

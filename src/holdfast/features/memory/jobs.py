@@ -19,7 +19,7 @@ from holdfast.core.job import delay_s
 from holdfast.core.kinds.memory_events import MemoryFilesFound, ModelAsked, ModelCallEnded
 from holdfast.core.ports import EventQuery, Reader, Ref
 from holdfast.features.memory.documents import OBSERVATION, PLACE, PROJECT, Observation
-from holdfast.features.memory.index import file
+from holdfast.features.memory.index.catalogue import TEXTS, index_path, indexed_until, mark_content, mark_path
 from holdfast.features.memory.llm import call as model_call
 from holdfast.features.memory.llm.call import ModelFailed, Question, Reply, build_question
 from holdfast.features.memory.llm.state import METER, METER_REF, QUEUE, WAITING, Meter, Queue, new_meter
@@ -78,10 +78,10 @@ def load_language(_call: JobCall) -> Iterable[Event]:
     """A hook that comes meanwhile is served by another thread; the first turn that ends finds everything compiled."""
     from holdfast.features.memory.recall import selection
     from holdfast.features.memory.validity import pair_model
-    from holdfast.statements import classifier, cues
+    from holdfast.statements import cues, observe
 
     cues.compiled_cues()
-    classifier.load_classifier()
+    observe.load_classifier()
     pair_model.load_pair_model()
     selection.rank_fitting([], "")
     return ()
@@ -91,8 +91,8 @@ def load_language(_call: JobCall) -> Iterable[Event]:
 
 
 def keep_index(call: JobCall) -> Iterable[Event]:
-    path = file.index_path(call.state_dir)
-    reached = file.indexed_until(path)
+    path = index_path(call.state_dir)
+    reached = indexed_until(path)
     if call.reader.head() - reached < WORTH or not _any_text(call.reader, reached):
         return ()
     from holdfast.features.memory.index.catalogue import Catalogue
@@ -108,7 +108,7 @@ def keep_index(call: JobCall) -> Iterable[Event]:
     catalogue.catch_up(call.reader, others_first)
     seq, whole = catalogue.dump()
     call.put(File(path, whole))
-    call.put(File(file.mark_path(path), file.mark_content(seq)))
+    call.put(File(mark_path(path), mark_content(seq)))
     # What was forgotten while this was written must not lie in it: one more look at the log finds out.
     catalogue.catch_up(call.reader, lambda: False)
     return ()
@@ -116,7 +116,7 @@ def keep_index(call: JobCall) -> Iterable[Event]:
 
 def _any_text(reader: Reader, after: int) -> bool:
     """Before numpy is loaded for nothing."""
-    return bool(reader.events(EventQuery(after=after, kinds=file.TEXTS, limit=1)))
+    return bool(reader.events(EventQuery(after=after, kinds=TEXTS, limit=1)))
 
 
 # ── the model, step one: tokens are set aside ────────────────────────────────────────────────────────────────────────

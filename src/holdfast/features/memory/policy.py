@@ -48,6 +48,8 @@ from holdfast.features.memory.documents import (
     ProjectMemory,
     Turn,
     day_of,
+    exact_names,
+    files_in,
     memory_id,
     one_line,
     place_of,
@@ -60,7 +62,6 @@ from holdfast.features.memory.documents import (
 from holdfast.features.memory.llm.state import METER, METER_REF, QUEUE, WAITING, queue_ref
 from holdfast.features.memory.settings import OFF, MemorySettings, is_excluded, settings_or_default
 from holdfast.features.memory.state import is_injectable, item_worth
-from holdfast.features.memory.terms import exact_names, files_in
 from holdfast.features.memory.turn_rules import Candidate
 
 # What reads words (`validity`, `statements`, `recall`) is imported where it is used: its patterns take a fifth of the daemon's

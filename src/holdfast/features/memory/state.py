@@ -51,11 +51,11 @@ from holdfast.features.memory.documents import (
     place_ref,
     project_ref,
     repo_of,
+    search_terms,
     session_ref,
     shorten_strings,
 )
 from holdfast.features.memory.llm import state as model_state
-from holdfast.features.memory.terms import search_terms
 
 DAY = 86_400_000
 MOST_TERMS = 60

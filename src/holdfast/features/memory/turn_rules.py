@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from holdfast.features.memory.documents import AGENT, DEED, USER, Act, one_line
-from holdfast.features.memory.terms import files_in
+from holdfast.features.memory.documents import AGENT, DEED, USER, Act, files_in, one_line
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):

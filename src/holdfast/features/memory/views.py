@@ -12,7 +12,7 @@ from holdfast.core.feature import Call
 from holdfast.core.kinds.engine_events import DecisionMade
 from holdfast.core.kinds.memory_events import RememberedPayload
 from holdfast.core.ports import EventQuery
-from holdfast.features.memory import lookup
+from holdfast.features.memory import documents
 from holdfast.features.memory.documents import (
     ACTIVE,
     CANDIDATE,
@@ -22,10 +22,10 @@ from holdfast.features.memory.documents import (
     Observation,
     observation_ref,
     one_line,
+    text_of,
 )
 from holdfast.features.memory.index.catalogue import Hit, open_catalogue
 from holdfast.features.memory.llm.state import METER, METER_REF, QUEUE, WAITING, meter_view
-from holdfast.features.memory.lookup import text_of
 from holdfast.features.memory.session_state import memory_contexts
 from holdfast.features.memory.settings import settings_or_default
 
@@ -50,7 +50,7 @@ def search(call: Call) -> dict[str, Any]:
     limit, offset = _bounded_number(call, "limit", 10, 1, MOST), _bounded_number(call, "offset", 0, 0, FARTHEST)
     index, since = open_catalogue(call.state_dir), int(call.args.get("since") or 0)
     hits = index.find(
-        call.reader, question, places=lookup.memory_places(call), since=since, limit=offset + limit + SPARE
+        call.reader, question, places=documents.memory_places(call), since=since, limit=offset + limit + SPARE
     )
     rows = (row for hit in hits if (row := _hit_row(call, hit, str(call.args.get("type") or ""))))
     return {"hits": list(itertools.islice(rows, offset, offset + limit)), "texts": len(index)}
@@ -81,7 +81,7 @@ def _hit_observations(call: Call, hit: Hit) -> Iterator[Observation]:
 
 def around(call: Call) -> dict[str, Any]:
     """What was said before and after it, in the same session."""
-    item = lookup.find_memory_or_event(call)
+    item = documents.find_memory_or_event(call)
     if isinstance(item, Event):
         session, seq = item.session, item.seq
     else:
@@ -89,7 +89,7 @@ def around(call: Call) -> dict[str, Any]:
     if not session:
         return {"session": "", "said": []}
     most = _bounded_number(call, "limit", AROUND, 1, 50)
-    kinds = (*lookup.SAID, "memory.observed")
+    kinds = (*documents.SAID, "memory.observed")
     before = call.reader.events(EventQuery(session=session, kinds=kinds, before=seq + 1, limit=most + 1, newest=True))
     after = call.reader.events(EventQuery(session=session, kinds=kinds, after=seq, limit=most))
     return {"session": session, "said": [_said_fields(event) for event in (*before, *after)]}
@@ -102,7 +102,7 @@ def _said_fields(event: Event) -> dict[str, Any]:
 
 
 def show(call: Call) -> dict[str, Any]:
-    item = lookup.find_memory_or_event(call)
+    item = documents.find_memory_or_event(call)
     if isinstance(item, Event):
         return {
             "id": f"e{item.seq}", "kind": item.kind, "text": text_of(item), "session": item.session,
@@ -128,7 +128,7 @@ def listed(call: Call) -> dict[str, Any]:
     limit, status = _bounded_number(call, "limit", 20, 1, MOST), str(call.args.get("status") or ACTIVE)
     observations = [
         doc
-        for project in lookup.memory_places(call) or [""]
+        for project in documents.memory_places(call) or [""]
         for _, doc in OBSERVATION.list(call.reader, project=project, status=status, limit=limit)
     ]
     newest = sorted(observations, key=lambda doc: -doc.at)[:limit]

@@ -39,7 +39,7 @@ FEATURE = Feature(
         "outline": lazy_function(__name__, "outline", "outline"),
         "moment": lazy_function(__name__, "outline", "moment"),
         "activity": views.daily_activity,
-        "statusline": lazy_function(__name__, "statusline", "statusline"),
+        "statusline": views.statusline,
         "export": lazy_function(__name__, "export", "export"),
         "table": lazy_function(__name__, "table", "table"),
         "agents": lazy_function(__name__, "table", "agents"),

@@ -10,7 +10,7 @@ from holdfast.core.kinds.session_events import SessionClosed, SessionReopened
 from holdfast.core.ports import Reader
 from holdfast.features.sessions.jobs import recovery
 from holdfast.features.sessions.state.documents import COMPLETED, SESSION, Session
-from holdfast.features.sessions.state.queries import find_session
+from holdfast.features.sessions.state.reducer import find_session
 
 
 def close_session(call: Call) -> CommandResult:

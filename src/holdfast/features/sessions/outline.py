@@ -20,8 +20,7 @@ from holdfast.core.text import name_invisible
 from holdfast.features.sessions.events import SUBSCRIBED_KINDS
 from holdfast.features.sessions.figures import NOTHING_SPENT, Figures, figures_of
 from holdfast.features.sessions.state.documents import TURN, Session, Turn, one_line
-from holdfast.features.sessions.state.queries import Turns, wanted_session
-from holdfast.features.sessions.state.reducer import reduce_session
+from holdfast.features.sessions.state.reducer import Turns, reduce_session, wanted_session
 from holdfast.features.sessions.views import filtered_kinds
 
 BLOCK_ROWS = 200

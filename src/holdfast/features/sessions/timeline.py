@@ -26,7 +26,7 @@ from holdfast.core.kinds.session_events import ToolExitRead, TurnAnswerRead
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.features.sessions.state.documents import Session
 from holdfast.features.sessions.state.lifecycle import about_call, is_synthetic, prompt_text
-from holdfast.features.sessions.state.queries import Turns
+from holdfast.features.sessions.state.reducer import Turns
 
 HIDDEN_KINDS = frozenset((
     "permission.granted", "turn.processed", "turn.adopted", "session.process", "session.summarised",

@@ -5,15 +5,15 @@ from typing import Any
 
 import msgspec
 
+from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
 from holdfast.core.feature import Call
 from holdfast.core.ids import session_alias
 from holdfast.core.ports import EventQuery, Reader
+from holdfast.core.text import strip_controls
 from holdfast.features.sessions import timeline
-from holdfast.features.sessions.figures import NOTHING_SPENT, Figures, figures_of
-from holdfast.features.sessions.state.activity import SUMS as DAY_SUMS
-from holdfast.features.sessions.state.activity import TOKEN_SUMS, add_sums, local_day
-from holdfast.features.sessions.state.documents import (
+from holdfast.features.sessions.figures import NOTHING_SPENT, Figures, figures_of, format_counted, shown_state
+from holdfast.features.sessions.state.documents import (  # fmt: skip
     ACTIVE,
     DAY,
     SESSION,
@@ -24,8 +24,18 @@ from holdfast.features.sessions.state.documents import (
     RunningCall,
     Session,
     Turn,
-)  # fmt: skip
-from holdfast.features.sessions.state.queries import Turns, wanted_session
+)
+from holdfast.features.sessions.state.reducer import SUMS as DAY_SUMS
+from holdfast.features.sessions.state.reducer import (
+    TOKEN_SUMS,
+    Turns,
+    add_sums,
+    find_session,
+    local_day,
+    wanted_session,
+)
+from holdfast.usage.model import micro_dollars
+from holdfast.usage.report import UNTOLD, format_count, format_dollars
 
 LONGEST_PAGE = 500
 MAX_LIVE = 200
@@ -398,3 +408,51 @@ def _full_sums(sums: dict[str, int]) -> dict[str, Any]:
     every = {name: sums.get(name, 0) for name in DAY_SUMS}
     token_sums = [sums[name] for name in TOKEN_SUMS if name in sums]
     return {**every, "tokens": sum(token_sums) if token_sums else None}
+
+
+# One line about a session for its agent's screen: what it cost, how full its context is, what stands in its way.
+
+SEPARATOR = " · "
+MAX_OTHERS = 50
+"""Live sessions that are looked at, the latest first: a line must not take long."""
+
+
+def statusline(call: Call) -> dict[str, Any]:
+    """`context` is how full the agent says its window is, in percent; `reported` what it says the session cost."""
+    session = _find_call_session(call)
+    others = _waiting_others(session, call)
+    if session is None:
+        return {"text": SEPARATOR.join(others), "id": ""}
+    figures = figures_of(session, call.reader, call.now, call.settings)
+    parts = [*_spending_parts(figures, call.args.get("reported")), *_context_part(call.args.get("context"))]
+    gates = [format_counted(figures.open_gates, "open gate")] if figures.open_gates else []
+    return {"text": strip_controls(SEPARATOR.join([*parts, *gates, *others])), "id": session.id}
+
+
+def _find_call_session(call: Call) -> Session | None:
+    session_id = str(call.args.get("id") or call.session)
+    try:
+        return find_session(call.reader, session_id) if session_id else None
+    except CommandRefused:
+        return None
+
+
+def _spending_parts(figures: Figures, reported: object) -> list[str]:
+    """Our figure; until the first call of a model is read, the agent's own."""
+    spent = figures.spent
+    if spent.total_tokens is None:
+        reported_cost = micro_dollars(reported)
+        return [format_dollars(reported_cost)] if reported_cost is not None else [f"{UNTOLD} tokens"]
+    return [format_dollars(spent.cost), f"{format_count(spent.total_tokens)} tokens"]
+
+
+def _context_part(percent: object) -> list[str]:
+    is_valid = isinstance(percent, int | float) and not isinstance(percent, bool) and 0 <= percent <= 100
+    return [f"context {percent:.0f}%"] if is_valid else []
+
+
+def _waiting_others(session: Session | None, call: Call) -> list[str]:
+    own = session.id if session else ""
+    live = (doc for key, doc in SESSION.list(call.reader, status=WATCHED, limit=MAX_OTHERS) if key != own)
+    n = sum(1 for doc in live if shown_state(doc, call.now, call.settings) == WAITING)
+    return [f"{n} other {'session waits' if n == 1 else 'sessions wait'}"] if n else []

@@ -11,11 +11,10 @@ from holdfast.core.event import Event
 from holdfast.core.feature import Call, Command, CommandResult
 from holdfast.core.ids import delivery_key
 from holdfast.core.kinds.uat_events import Plan
-from holdfast.features.uat import derive, files, lookup, run, runner_reports, scenario, scenario_plan
+from holdfast.features.uat import derive, files, run, runner_reports, scenario, scenario_plan
 from holdfast.features.uat import run as patch
 from holdfast.features.uat.files import load_record
-from holdfast.features.uat.jobs.requests import done_key
-from holdfast.features.uat.jobs.scan import load_catalogue
+from holdfast.features.uat.jobs.collect import done_key, load_catalogue
 from holdfast.features.uat.report import FORMATS
 from holdfast.features.uat.results import bound_value
 from holdfast.features.uat.settings import (
@@ -47,7 +46,7 @@ def _answer_with_run(run: str) -> Any:
 
 def start_run(call: Call) -> CommandResult:
     """S3-15. The scenario is read from disk now, so that a file saved a moment ago counts."""
-    session, settings = lookup.session_of_call(call), lookup.settings_of_call(call)
+    session, settings = scenario_plan.session_of_call(call), scenario_plan.settings_of_call(call)
     name = str(call.args.get("scenario") or "")
     plan = _ad_hoc(name) if call.args.get("ad_hoc") else _find_scenario_plan(call, name)
     key = delivery_key(call.now)
@@ -65,7 +64,7 @@ def start_run(call: Call) -> CommandResult:
 
 
 def _find_scenario_plan(call: Call, name: str) -> Plan:
-    folder = lookup.places_of_call(call).scenarios
+    folder = scenario_plan.places_of_call(call).scenarios
     plans, mistakes = load_catalogue(folder)
     if name in plans:
         return plans[name]
@@ -84,7 +83,7 @@ def _ad_hoc(name: str) -> Plan:
 
 def set_step_status(call: Call) -> CommandResult:
     """S3-17 update_scenario_progress."""
-    doc = lookup.require_active_run(call)
+    doc = scenario_plan.require_active_run(call)
     number, status = _step_number(call.args.get("step")), str(call.args.get("status") or "")
     if status not in SETTABLE:
         raise CommandRefused(f"a step cannot be {status!r}", fix=f"It can be: {', '.join(SETTABLE)}.")
@@ -102,7 +101,7 @@ def _step_number(value: Any) -> int:
 
 
 def record_assertion(call: Call) -> CommandResult:
-    doc, result = lookup.require_active_run(call), str(call.args.get("result") or "")
+    doc, result = scenario_plan.require_active_run(call), str(call.args.get("result") or "")
     if result not in (PASSED, FAILED):
         raise CommandRefused(f"an assertion has {PASSED} or {FAILED}, not {clean_line(result, 40)!r}")
     description = clean_line(call.args.get("description"), 300)
@@ -132,7 +131,7 @@ def _in_range(doc: Run, value: Any) -> int:
 
 def record_health_check(call: Call) -> CommandResult:
     """S3-7: a health check somebody else made."""
-    doc, result = lookup.require_active_run(call), str(call.args.get("result") or "success")
+    doc, result = scenario_plan.require_active_run(call), str(call.args.get("result") or "success")
     if result not in ("success", "failure"):
         raise CommandRefused(f"a health check is success or failure, not {clean_line(result, 40)!r}")
     data = {"type": clean_line(call.args.get("type") or "page_load", 100), "result": result, "step": doc.current}
@@ -142,7 +141,7 @@ def record_health_check(call: Call) -> CommandResult:
 
 def tool_call(call: Call) -> CommandResult:
     """S3-17 add_tool_call: for tools whose hooks do not reach Holdfast."""
-    doc, reported = lookup.require_active_run(call), call.args.get("call")
+    doc, reported = scenario_plan.require_active_run(call), call.args.get("call")
     if not isinstance(reported, Mapping) or not isinstance(reported.get("toolName"), str):
         raise CommandRefused("a tool call is an object with at least `toolName`")
     number, ms = reported.get("stepNumber"), reported.get("executionTime")
@@ -160,7 +159,7 @@ def tool_call(call: Call) -> CommandResult:
 
 def leave_signal(call: Call) -> CommandResult:
     """S3-22: one hook leaves another a message."""
-    doc, name = lookup.require_active_run(call), str(call.args.get("signal") or "")
+    doc, name = scenario_plan.require_active_run(call), str(call.args.get("signal") or "")
     data = call.args.get("data")
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
         raise CommandRefused(f"a signal needs a name of at most {LONGEST_NAME} printable characters")
@@ -171,7 +170,7 @@ def leave_signal(call: Call) -> CommandResult:
 
 def update_run(call: Call) -> CommandResult:
     """S3-16, S3-25: one or several patches, merged into one write."""
-    doc, patches = lookup.require_active_run(call), call.args.get("patches")
+    doc, patches = scenario_plan.require_active_run(call), call.args.get("patches")
     if not isinstance(patches, list) or not patches or not all(isinstance(p, Mapping) for p in patches):
         raise CommandRefused("an update is one JSON object or several")
     accepted, added, ignored = patch.split_patch(patch.merged_all(patches))
@@ -227,7 +226,7 @@ def _events_of_entries(call: Call, doc: Run, what: str, entries: list[Any]) -> I
 
 def end_run(call: Call) -> CommandResult:
     """S3-19 cleanup_session."""
-    doc = lookup.require_active_run(call)
+    doc = scenario_plan.require_active_run(call)
     reason = clean_line(call.args.get("reason") or "by-hand", 100)
     return CommandResult(tuple(_ending_events(call, doc, reason)), answer=_answer_with_run(doc.id))
 
@@ -262,7 +261,7 @@ def _imported_events(call: Call, report: runner_reports.TestReport, path: Path) 
     start = call.now - sum(attempt.ms for case in report.cases for attempt in case.attempts)
     facts = {"reasons": [f"imported from {path.name}"], "confidence": 100, "source": report.runner}
     data = derive.run_start_data(
-        runner_reports.plan_of_report(report), lookup.settings_of_call(call), call.project, **facts
+        runner_reports.plan_of_report(report), scenario_plan.settings_of_call(call), call.project, **facts
     )
     data["uat"] = new = run_id(start, key)
     events = [Event(key=key, kind="uat.started", at=start, project=call.project, data=data)]
@@ -296,11 +295,11 @@ def request_report(call: Call) -> CommandResult:
     for name in formats:
         if name not in FORMATS:
             raise CommandRefused(f"there is no report format {name!r}", fix=f"Known: {', '.join(FORMATS)}.")
-    return _request_job(call, "report", lookup.find_run(call), formats=formats)
+    return _request_job(call, "report", scenario_plan.find_run(call), formats=formats)
 
 
 def request_comparison(call: Call) -> CommandResult:
-    one, other = lookup.find_run(call), lookup.find_run(call, "other")
+    one, other = scenario_plan.find_run(call), scenario_plan.find_run(call, "other")
     return _request_job(call, "compare", one, **{"with": other.id})
 
 
@@ -311,7 +310,7 @@ def request_maintenance(call: Call) -> CommandResult:
 
 def request_recovery(call: Call) -> CommandResult:
     """S3-24."""
-    return _request_job(call, "recover", lookup.find_run(call))
+    return _request_job(call, "recover", scenario_plan.find_run(call))
 
 
 def request_cleanup(call: Call) -> CommandResult:
@@ -321,15 +320,17 @@ def request_cleanup(call: Call) -> CommandResult:
 
 def request_new_scenario(call: Call) -> CommandResult:
     name = clean_line(call.args.get("scenario") or "login-flow", LONGEST_NAME)
-    path = scenario.scenario_file(lookup.places_of_call(call), name)
+    path = scenario.scenario_file(scenario_plan.places_of_call(call), name)
     if path.exists():
         raise CommandRefused(f"{path} is already there", fix="Give another name, or change that one.")
     facts = {"name": name, "base_url": clean_line(call.args.get("base_url"), 300), "path": str(path)}
     if call.args.get("record"):
         session = (
-            lookup.session_of_call(call) if call.args.get("session") or call.session else lookup.latest_session(call)
+            scenario_plan.session_of_call(call)
+            if call.args.get("session") or call.session
+            else scenario_plan.latest_session(call)
         )
-        base, steps = scenario_plan.record_steps(call.reader, session, lookup.settings_of_call(call).drivers)
+        base, steps = scenario_plan.record_steps(call.reader, session, scenario_plan.settings_of_call(call).drivers)
         facts["text"] = scenario_plan.scenario_text(name, facts["base_url"] or base, steps, session)
     return _request_job(call, "init", None, **facts)
 

@@ -11,7 +11,6 @@ from holdfast.features.uat.driver_answers import page_text
 from holdfast.features.uat.drivers import hide_typed, is_unknown_driver
 from holdfast.features.uat.evidence import WholeCall, clean_value, whole_call
 from holdfast.features.uat.files import root_of
-from holdfast.features.uat.match import Called, call_of_event, choose_step, is_ours, short_tool_name, with_use
 from holdfast.features.uat.results import Result, bound_value, is_crash, result_of, without_fields, without_values
 from holdfast.features.uat.settings import (
     ACTIVE,
@@ -23,6 +22,7 @@ from holdfast.features.uat.settings import (
     run_id,
 )
 from holdfast.features.uat.state import CATALOGUES, NO_PLAN, PLANS, RUNS, SESSION_RUNS, OpenCall, Run, SessionRuns
+from holdfast.features.uat.steps import Called, call_of_event, choose_step, is_ours, short_tool_name, with_use
 
 Following = Iterable[Event]
 LONGEST_PAGE = 6_000

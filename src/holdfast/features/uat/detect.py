@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from holdfast.core.kinds.uat_events import Plan, PlannedStep
-from holdfast.features.uat.match import Called, matches_step
+from holdfast.features.uat.steps import Called, matches_step
 
 # Orders in other languages than English: enough to begin a run whose scenario the prompt names.
 

@@ -15,10 +15,10 @@ from holdfast.core.feature import ContentParts
 from holdfast.core.kinds import TOOL_ENDS, ToolEndPayload, ToolPayload
 from holdfast.features.uat.drivers import hide_typed
 from holdfast.features.uat.files import is_inside_folders
-from holdfast.features.uat.match import call_of_event
 from holdfast.features.uat.results import SHORTEST_VALUE, response_of, text_of, without_fields, without_typed_code
 from holdfast.features.uat.settings import DEFAULTS, UatSettings
 from holdfast.features.uat.shell_drivers import HIDDEN
+from holdfast.features.uat.steps import call_of_event
 
 _ARGUMENTS = ("tool_input", "toolArgs", "toolInput", "args", "input", "arguments")
 """What agents call the arguments of a tool in their payloads."""

@@ -9,11 +9,11 @@ from holdfast.core.job import Job
 from holdfast.core.kinds.uat_events import CallEnded, Plan
 from holdfast.features.uat import detect
 from holdfast.features.uat.files import root_of
-from holdfast.features.uat.match import call_of_event
 from holdfast.features.uat.reduce import run_of
 from holdfast.features.uat.results import IN_ANSWER
 from holdfast.features.uat.settings import COMPLETED, DEFAULTS, FAILED, UatSettings, clean_line
 from holdfast.features.uat.state import CATALOGUES, NO_PLAN, PLANS, RUNS, SESSION_RUNS, Run, SessionRuns
+from holdfast.features.uat.steps import call_of_event
 
 MOST_TOLD = 12
 WEIGHT = 60

@@ -21,8 +21,8 @@ from holdfast.features.uat.driver_answers import (
     without_notes,
 )
 from holdfast.features.uat.drivers import ToolUse
-from holdfast.features.uat.match import text_fits
 from holdfast.features.uat.settings import MOST_PROBLEMS, clean_line
+from holdfast.features.uat.steps import text_fits
 
 LARGEST_TEXT = 200_000
 LONGEST_KEPT = 2_000

@@ -12,15 +12,17 @@ from msgspec.structs import replace
 
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
+from holdfast.core.feature import Call
 from holdfast.core.kinds.uat_events import Plan, PlannedAssertion, PlannedCheck, PlannedStep
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.features.uat.drivers import ToolUse
 from holdfast.features.uat.evidence import read_page, whole_call
-from holdfast.features.uat.files import slugify_text
-from holdfast.features.uat.match import call_of_event
+from holdfast.features.uat.files import Places, root_of, slugify_text
 from holdfast.features.uat.results import Result, result_of
 from holdfast.features.uat.scenario import SHARED, Mistake, Scenario, Step, lines_of, mistake_at, read_scenario
-from holdfast.features.uat.settings import MOST_CHECKS, MOST_STEPS, clean_line
+from holdfast.features.uat.settings import DEFAULTS, MOST_CHECKS, MOST_STEPS, UatSettings, clean_line
+from holdfast.features.uat.state import RUNS, SESSION_RUNS, Run, SessionRuns
+from holdfast.features.uat.steps import call_of_event
 
 DEEPEST_USE = 10
 _VARIABLE = re.compile(r"\{\{\s*(secret:)?([A-Za-z_][\w-]*)\s*\}\}")
@@ -370,3 +372,88 @@ def _load_shared(folder: Path, name: str) -> tuple[Scenario | None, str]:
         return None, f"there are no shared steps {name!r}; they would be in {SHARED}/{name}.yaml"
     shared, mistakes = read_scenario(path)
     return shared, str(mistakes[0]) if mistakes else ""
+
+
+# Which run is meant: by its id or the end of it, else the session's, else the project's latest.
+
+SEARCHED = 1_000
+
+
+def settings_of_call(call: Call) -> UatSettings:
+    return call.settings or DEFAULTS
+
+
+def places_of_call(call: Call) -> Places:
+    root = root_of(call.project, settings_of_call(call).root)
+    if not root:
+        raise CommandRefused("there is no project here", fix="Go into its folder, or set `uat.root`.")
+    return Places(Path(root), call.project)
+
+
+def find_run(call: Call, name: str = "run") -> Run:
+    run_id = str(call.args.get(name) or "")
+    if not run_id:
+        return _latest_run(call)
+    run_doc = RUNS.load(call.reader, run_id) or _by_part(call, run_id)
+    if run_doc is None:
+        raise CommandRefused(f"there is no UAT run {run_id!r}", fix="See: holdfast uat list")
+    return run_doc
+
+
+def require_active_run(call: Call) -> Run:
+    """The run that is going on in the session."""
+    doc = find_run(call) if call.args.get("run") else _find_active_run(call)
+    if doc is None or doc.status != "active":
+        which = f"run {doc.id} is over" if doc else "no UAT run is going on in this session"
+        raise CommandRefused(which, fix="Begin one with: holdfast uat start SCENARIO")
+    return doc
+
+
+def _find_active_run(call: Call) -> Run | None:
+    mine = of_session(call)
+    return RUNS.load(call.reader, mine.active) if mine and mine.active else None
+
+
+def session_of_call(call: Call) -> str:
+    session_id = str(call.args.get("session") or call.session or "")
+    if session_id == "latest":
+        session_id = latest_session(call)
+    if not session_id:
+        raise CommandRefused(
+            "no session is known here", fix="Name one with --session ID, or --session latest for the last one at work."
+        )
+    return session_id
+
+
+def of_session(call: Call) -> SessionRuns | None:
+    session_id = str(call.args.get("session") or call.session or "")
+    session_id = latest_session(call) if session_id == "latest" or not session_id else session_id
+    return SESSION_RUNS.load(call.reader, session_id) if session_id else None
+
+
+def _latest_run(call: Call) -> Run:
+    mine = of_session(call)
+    latest = mine.runs[-1] if mine and mine.runs else ""
+    run_doc = RUNS.load(call.reader, latest) if latest else None
+    if run_doc is None and not call.args.get("session"):
+        run_doc = next((doc for _, doc in RUNS.list(call.reader, project=call.project, limit=1)), None)
+    if run_doc is None:
+        raise CommandRefused("there is no UAT run yet", fix="Begin one with: holdfast uat start SCENARIO")
+    return run_doc
+
+
+def _by_part(call: Call, id_part: str) -> Run | None:
+    candidates = [doc for doc in _recent_runs(call) if doc.id.startswith(id_part) or doc.id.endswith(id_part)]
+    if len(candidates) > 1:
+        ids = ", ".join(doc.id for doc in candidates[:5])
+        raise CommandRefused(f"{id_part!r} may be any of {ids}", fix="Give more of it.")
+    return candidates[0] if candidates else None
+
+
+def _recent_runs(call: Call) -> Iterator[Run]:
+    yield from (doc for _, doc in RUNS.list(call.reader, limit=SEARCHED))
+
+
+def latest_session(call: Call) -> str:
+    page = call.reader.events(EventQuery(project=call.project, newest=True, limit=50)) if call.project else []
+    return next((event.session for event in reversed(page) if event.session and event.agent), "")

@@ -9,10 +9,10 @@ import msgspec
 from holdfast.core.errors import CommandRefused
 from holdfast.core.feature import Call, View
 from holdfast.core.ports import EventQuery
-from holdfast.features.uat import files, lookup, scenario, scenario_plan, steps
+from holdfast.features.uat import files, scenario, scenario_plan, steps
 from holdfast.features.uat.files import load_record
-from holdfast.features.uat.jobs import write
-from holdfast.features.uat.jobs.scan import load_catalogue
+from holdfast.features.uat.jobs import tend
+from holdfast.features.uat.jobs.collect import load_catalogue
 from holdfast.features.uat.report import render_report, suite
 from holdfast.features.uat.report.suite import suite_view
 from holdfast.features.uat.scenario import scenario_schema
@@ -75,7 +75,7 @@ def list_runs(call: Call) -> dict[str, Any]:
 
 def show_run(call: Call) -> dict[str, Any]:
     """A run for people: its steps, assertions, problems and pictures, without the list of calls unless wanted."""
-    record = load_record(call.reader, lookup.find_run(call).id)
+    record = load_record(call.reader, scenario_plan.find_run(call).id)
     calls = [files.tool_call(c) for c in record.calls] if call.args.get("calls") else []
     return {
         **run_summary(record.doc),
@@ -98,17 +98,17 @@ def show_run(call: Call) -> dict[str, Any]:
 
 def _run_file(call: Call, doc: Run) -> str:
     paths = files.places_of(doc)
-    return str(write.target_files(paths, doc, call.reader)[-1]) if paths else ""
+    return str(tend.target_files(paths, doc, call.reader)[-1]) if paths else ""
 
 
 def run_document(call: Call) -> dict[str, Any]:
     """S3-14: the seed's document, as it is now and not as a file was written."""
-    return files.build_run_document(load_record(call.reader, lookup.find_run(call).id))
+    return files.build_run_document(load_record(call.reader, scenario_plan.find_run(call).id))
 
 
 def run_context(call: Call) -> dict[str, Any]:
     """S3-21."""
-    doc = lookup.require_active_run(call)
+    doc = scenario_plan.require_active_run(call)
     paths = files.places_of(doc)
     return {
         "scenario": doc.scenario,
@@ -123,27 +123,29 @@ def run_context(call: Call) -> dict[str, Any]:
 
 def read_signal(call: Call) -> dict[str, Any] | None:
     """S3-22: None when nobody left one."""
-    hook_signal = lookup.find_run(call).hooks.get(str(call.args.get("signal")))
+    hook_signal = scenario_plan.find_run(call).hooks.get(str(call.args.get("signal")))
     return {"data": hook_signal.data, "timestamp": format_iso(hook_signal.at)} if hook_signal else None
 
 
 def read_signals(call: Call) -> dict[str, Any]:
-    hooks = lookup.find_run(call).hooks
+    hooks = scenario_plan.find_run(call).hooks
     return {name: {"data": one.data, "timestamp": format_iso(one.at)} for name, one in hooks.items()}
 
 
 def render_run_report(call: Call) -> str:
-    made = render_report(load_record(call.reader, lookup.find_run(call).id), str(call.args.get("format") or "html"))
+    made = render_report(
+        load_record(call.reader, scenario_plan.find_run(call).id), str(call.args.get("format") or "html")
+    )
     return made.decode("utf-8", "replace")
 
 
 def compare_two_runs(call: Call) -> dict[str, Any]:
-    one, other = lookup.find_run(call), lookup.find_run(call, "other")
+    one, other = scenario_plan.find_run(call), scenario_plan.find_run(call, "other")
     return suite.compare_runs(load_record(call.reader, one.id), load_record(call.reader, other.id))
 
 
 def list_scenarios(call: Call) -> dict[str, Any]:
-    folder = lookup.places_of_call(call).scenarios
+    folder = scenario_plan.places_of_call(call).scenarios
     plans, mistakes = load_catalogue(folder)
     listed = [
         {
@@ -161,7 +163,7 @@ def list_scenarios(call: Call) -> dict[str, Any]:
 def validate_scenarios(call: Call) -> dict[str, Any]:
     """Every scenario, or the files named."""
     named = [Path(call.project, str(name)) for name in call.args.get("files") or ()]
-    folder = lookup.places_of_call(call).scenarios
+    folder = scenario_plan.places_of_call(call).scenarios
     if not named:
         plans, mistakes = load_catalogue(folder)
         return {
@@ -184,14 +186,14 @@ def published_schema(_call: Call) -> dict[str, Any]:
 
 def locate_run_files(call: Call) -> dict[str, Any]:
     """Where the files of a session's run lie, and in which state they are."""
-    doc = lookup.find_run(call)
+    doc = scenario_plan.find_run(call)
     paths = files.places_of(doc)
     if paths is None:
         raise CommandRefused("this run has no folder")
     path = Path(_run_file(call, doc))
     return {
         "file": str(path),
-        "condition": write.file_condition(path),
+        "condition": tend.file_condition(path),
         "lock": str(paths.lock_file(doc.session)),
         "backup": str(paths.backup_file(doc.session)),
         "run": doc.id,
@@ -208,7 +210,7 @@ def request_result(call: Call) -> dict[str, Any] | None:
 
 def active_run(call: Call) -> dict[str, Any] | None:
     """The session's run that is going on, if there is one."""
-    mine = lookup.of_session(call)
+    mine = scenario_plan.of_session(call)
     return run_summary(RUNS.load(call.reader, mine.active)) if mine and mine.active else None
 
 

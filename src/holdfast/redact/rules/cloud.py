@@ -1,6 +1,6 @@
 """Keys of clouds, hosting, databases, secret managers and networks."""
 
-from holdfast.redact.rule import TokenRule
+from holdfast.redact.judge import TokenRule
 
 CLOUD_TOKENS = (
     TokenRule("aws-key-id", "(AKIA|ASIA|ABIA|ACCA)<u16>"),

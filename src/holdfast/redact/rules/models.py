@@ -1,6 +1,6 @@
 """Keys of services for language models, search and machine learning."""
 
-from holdfast.redact.rule import TokenRule
+from holdfast.redact.judge import TokenRule
 
 MODEL_TOKENS = (
     TokenRule("anthropic-key", "sk-ant-api<d2>-<t40+>"),

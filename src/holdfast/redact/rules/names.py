@@ -1,6 +1,6 @@
 """Names of secrets. The scanner reads a value after them in any notation; the judge says whether it is a secret."""
 
-from holdfast.redact.rule import NameRule
+from holdfast.redact.judge import NameRule
 
 SECRET_QUALIFIERS = frozenset(
     (

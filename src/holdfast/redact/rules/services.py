@@ -1,6 +1,6 @@
 """Tokens of further services."""
 
-from holdfast.redact.rule import TokenRule
+from holdfast.redact.judge import TokenRule
 
 SERVICE_TOKENS = (
     TokenRule("authress-key", "{.acc_}<l10-40>.<j30+>"),

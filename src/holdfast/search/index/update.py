@@ -11,7 +11,7 @@ import msgspec
 
 from holdfast.search import embedder as embedders
 from holdfast.search.chunks import Definition
-from holdfast.search.embedder import Embedder, NoEmbedder, Passage
+from holdfast.search.embedder import Embedder, NoEmbedder, Passage, pack_vectors
 from holdfast.search.index import checkout, database
 from holdfast.search.index.database import IndexDir, fetch_required_row, set_meta
 from holdfast.search.index.file_entry import (
@@ -26,7 +26,6 @@ from holdfast.search.index.file_entry import (
 )
 from holdfast.search.lexical import squeeze_name
 from holdfast.search.settings import BUILTIN, IndexSettings
-from holdfast.search.vectors import pack_vectors
 
 # Bringing an index up to its checkout: only what changed is read, only chunks that changed are written.
 

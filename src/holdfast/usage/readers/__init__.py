@@ -14,7 +14,6 @@ from holdfast.usage.readers import (
     gemini,
     kimi,
     opencode,
-    opencode_files,
     qwen,
 )
 
@@ -24,7 +23,7 @@ READERS: dict[str, tuple[UsageReader, ...]] = {
     "gemini": (gemini.READER, gemini.DOCUMENT_READER),
     "copilot": (copilot.READER,),
     "qwen": (qwen.READER,),
-    "opencode": (opencode.READER, opencode_files.READER),
+    "opencode": (opencode.OPENCODE_READER, opencode.OPENCODE_FILES_READER),
     "droid": (droid.READER,),
     "kimi": (kimi.READER,),
     "continue": (continue_cli.READER,),

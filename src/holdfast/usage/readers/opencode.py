@@ -1,15 +1,97 @@
 """opencode's database: `~/.local/share/opencode/opencode.db`. Opened for reading only; rows changed since the last look
 are read again, and only what grew is told."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from glob import escape
 from pathlib import Path
+from typing import Any
 
 import apsw
+import msgspec
 
-from holdfast.usage.reader import PARSE_ERRORS, LiveSession, Position, Reading, UsageReader, record_of
-from holdfast.usage.readers.opencode_message import decode, statement_of
+from holdfast.usage.model import Usage, micro_dollars, parse_milliseconds, token_count
+from holdfast.usage.reader import (
+    PARSE_ERRORS,
+    LiveSession,
+    Position,
+    Reading,
+    Statement,
+    UsageReader,
+    begin_empty,
+    document_reader,
+    record_of,
+)
 
-NAME = "opencode"
+# An answer as opencode writes it down, in its database and, before 1.2, in a file of its own.
+
+
+class Cache(msgspec.Struct):
+    read: Any = None
+    write: Any = None
+
+
+class Tokens(msgspec.Struct):
+    input: Any = None
+    output: Any = None
+    reasoning: Any = None
+    cache: Cache | None = None
+
+
+class Time(msgspec.Struct):
+    created: Any = None
+
+
+class Folder(msgspec.Struct):
+    root: str | None = None
+    cwd: str | None = None
+
+
+class Message(msgspec.Struct, rename={"parent": "parentID", "model": "modelID", "session": "sessionID"}):
+    role: str = ""
+    id: str = ""
+    session: str = ""
+    parent: str | None = None
+    model: str | None = None
+    time: Time | None = None
+    path: Folder | None = None
+    cost: Any = None
+    tokens: Tokens | None = None
+
+
+decode = msgspec.json.Decoder(Message).decode
+
+
+def statement_of(message: Message, id_: str, session: str, lane: str) -> Statement | None:
+    """`parentID` is the user's message that it answers, which is what we call a turn."""
+    if message.role != "assistant" or message.tokens is None or not id_:
+        return None
+    folder = message.path
+    return Statement(
+        id=id_,
+        said=_usage_of_tokens(message.tokens),
+        at=parse_milliseconds(message.time.created) if message.time else 0,
+        model=message.model or "",
+        session=session,
+        lane=lane,
+        turn=message.parent or "",
+        project=(folder.root or folder.cwd or "") if folder else "",
+        reported=micro_dollars(message.cost),
+    )
+
+
+def _usage_of_tokens(tokens: Tokens) -> Usage:
+    """Its output leaves the reasoning out."""
+    output, thought = token_count(tokens.output), token_count(tokens.reasoning)
+    return Usage(
+        input=token_count(tokens.input),
+        output=None if output is None else output + (thought or 0),
+        cache_read=token_count(tokens.cache.read) if tokens.cache else None,
+        cache_write_5m=token_count(tokens.cache.write) if tokens.cache else None,
+        reasoning=thought,
+    )
+
+
+OPENCODE_NAME = "opencode"
 MOST_ROWS = 5_000
 BUSY_MS = 2_000
 CHANGED = """
@@ -19,7 +101,7 @@ CHANGED = """
 """
 
 
-def find_usage_files(home: Path) -> Iterable[Path]:
+def opencode_find_usage_files(home: Path) -> Iterable[Path]:
     return sorted((home / ".local" / "share" / "opencode").glob("opencode*.db"))
 
 
@@ -59,12 +141,54 @@ def _take_message(reading: Reading, id_: str, session: str, parent: str, data: s
     except PARSE_ERRORS:
         reading.bad += 1
         return
-    if statement and (record := record_of(NAME, statement, reading.position)):
+    if statement and (record := record_of(OPENCODE_NAME, statement, reading.position)):
         reading.records.append(record)
 
 
 def session_files(session: LiveSession) -> Iterable[Path]:
-    return find_usage_files(session.home)
+    return opencode_find_usage_files(session.home)
 
 
-READER = UsageReader(NAME, (".db",), find_usage_files, read_changes, session_files, shared=True)
+OPENCODE_READER = UsageReader(
+    OPENCODE_NAME, (".db",), opencode_find_usage_files, read_changes, session_files, shared=True
+)
+
+
+# opencode before its database: `~/.local/share/opencode/storage/message/SESSION/MESSAGE.json`, one file per message.
+
+OPENCODE_FILES_NAME = "opencode"
+STORAGE = ".local/share/opencode/storage"
+
+
+class SessionFile(msgspec.Struct, rename={"parent": "parentID"}):
+    parent: str | None = None
+
+
+def opencode_files_find_usage_files(home: Path) -> Iterable[Path]:
+    return sorted((home / STORAGE / "message").glob("*/*.json"))
+
+
+def parse_message_file(content: bytes, position: Position) -> Iterator[Statement]:
+    message, path = decode(content), Path(position.path)
+    session = message.session or path.parent.name
+    parent = _parent_of(session, path.parents[2]) if len(path.parents) > 2 else ""
+    statement = statement_of(message, message.id or path.stem, parent or session, session if parent else "")
+    if statement:
+        yield statement
+
+
+def _parent_of(session: str, storage: Path) -> str:
+    for file in (storage / "session").glob(f"*/{escape(session)}.json"):
+        try:
+            return msgspec.json.decode(file.read_bytes(), type=SessionFile).parent or ""
+        except (OSError, msgspec.DecodeError, msgspec.ValidationError):
+            return ""
+    return ""
+
+
+OPENCODE_FILES_READER = UsageReader(
+    OPENCODE_FILES_NAME,
+    (".json",),
+    opencode_files_find_usage_files,
+    document_reader(OPENCODE_FILES_NAME, parse_message_file, begin_empty),
+)

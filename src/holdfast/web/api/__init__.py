@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from holdfast.core.agent import Agent
-from holdfast.web.api import answers, commands, health, live, server, views
+from holdfast.web.api import commands, health, live, requests, server, views
 from holdfast.web.routes import Permission, Routes
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ PREFIX = "/api/v1"
 
 
 def register(routes: Routes, web_context: "WebContext", _agents: Mapping[str, Agent]) -> None:
-    answers.register_error_handlers(routes.web, web_context.log)
+    requests.register_error_handlers(routes.web, web_context.log)
     for part in (views, health, commands, live, server):
         part.register(routes, web_context, PREFIX)
 

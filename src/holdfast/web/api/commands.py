@@ -6,7 +6,7 @@ from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from holdfast.core.errors import CommandRefused
-from holdfast.web.api.answers import ERRORS, Answer, json_answer
+from holdfast.web.api.requests import ERRORS, Answer, json_answer
 from holdfast.web.routes import Permission, Routes
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from holdfast.web.api.answers import ERRORS, Answer, json_answer
+from holdfast.web.api.requests import ERRORS, Answer, json_answer
 from holdfast.web.condition import collect_health
 from holdfast.web.routes import Permission, Routes
 

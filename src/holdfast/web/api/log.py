@@ -4,18 +4,7 @@ from typing import Annotated, Any
 
 from fastapi import Query
 
-from holdfast.web.api.parameters import (
-    Asked,
-    Cursor,
-    Limit,
-    Number,
-    Project,
-    Seq,
-    Session,
-    Time,
-    Word,
-    parse_page_cursor,
-)
+from holdfast.web.api.requests import Asked, Cursor, Limit, Number, Project, Seq, Session, Time, Word, parse_page_cursor
 
 
 async def events(

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from fastapi import Query
 
-from holdfast.web.api.parameters import Asked, Cursor, Hundred, Id, Moment, Project, Session, Word, parse_pair_cursor
+from holdfast.web.api.requests import Asked, Cursor, Hundred, Id, Moment, Project, Session, Word, parse_pair_cursor
 
 
 async def gates(ask: Asked, project: Project = "", session: Session = "", branch: Word = "") -> Any:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from holdfast.web.api.parameters import Asked, Hundred, Number, Project, Session, Time, Word, Words
+from holdfast.web.api.requests import Asked, Hundred, Number, Project, Session, Time, Word, Words
 
 
 async def memory(

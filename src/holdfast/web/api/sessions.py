@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from fastapi import Query
 
-from holdfast.web.api.parameters import (
+from holdfast.web.api.requests import (
     Asked,
     Cursor,
     Id,

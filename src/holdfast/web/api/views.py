@@ -3,8 +3,7 @@
 from typing import TYPE_CHECKING
 
 from holdfast.web.api import log, projects, search, sessions
-from holdfast.web.api.answers import ERRORS, Answer
-from holdfast.web.api.parameters import Views
+from holdfast.web.api.requests import ERRORS, Answer, Views
 from holdfast.web.routes import Permission, Routes
 
 if TYPE_CHECKING:

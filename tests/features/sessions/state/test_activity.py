@@ -1,6 +1,6 @@
 """Sums per day: a turn counts once, however often it is gone through, and replay says the same."""
 
-from holdfast.features.sessions.state import activity
+from holdfast.features.sessions.state import reducer
 from holdfast.features.sessions.state.documents import DAY, YEAR, Turn
 from tests.features.sessions.story import PROJECT, SECOND, House, Story, an
 
@@ -46,7 +46,7 @@ def test_by_project_and_agent(house: House):
     a_turn(house, "a")
     house.run("sessions.process", session="s-1")
     tokens = {"input": 5, "output": 7, "cache_read": 11, "reasoning": 3}
-    day = activity.local_day(house.clock())
+    day = reducer.local_day(house.clock())
     house.take([an("model.answered", at=house.clock(), tokens=tokens, day=day)])
     (row,) = house.view("activity", days=7)["rows"]
     assert (row["project"], row["agent"], row["tools"], row["tokens"]) == (PROJECT, "claude-code", 1, 23)
@@ -72,11 +72,11 @@ def test_documents_stay_small():
 
     story.events = [msgspec.structs.replace(e, project=f"/p{n}") for n, e in enumerate(story.events)]
     doc = story.docs()[DAY.ref("2026-01-01")]
-    assert len(doc["by"]) == activity.MAX_PROJECTS + 1
-    assert doc["by"][activity.OTHER_PROJECTS]["a"]["turns"] == 300 - activity.MAX_PROJECTS
+    assert len(doc["by"]) == reducer.MAX_PROJECTS + 1
+    assert doc["by"][reducer.OTHER_PROJECTS]["a"]["turns"] == 300 - reducer.MAX_PROJECTS
 
 
 def test_a_night_with_an_open_turn_is_no_nights_work():
     week = Turn(n=1, at=0, end=7 * 86_400_000)
-    assert activity.growth_of(week, None)["ms"] == activity.LONGEST_TURN_MS
-    assert activity.local_day(1 << 62) == "1970-01-01"
+    assert reducer.growth_of(week, None)["ms"] == reducer.LONGEST_TURN_MS
+    assert reducer.local_day(1 << 62) == "1970-01-01"

@@ -18,7 +18,7 @@ from holdfast.core.kinds.gates_events import (
     GatesSatisfied,
 )
 from holdfast.core.kinds.team_events import TeamLeft, TeamRuleArrived, TeamRuleWithdrawn
-from holdfast.features.gates.state.document import Document, replace
+from holdfast.features.gates.state.branches import Document, replace
 
 MOST_SHOWN = 60
 DAY_MS = 86_400_000

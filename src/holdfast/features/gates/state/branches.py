@@ -1,11 +1,22 @@
 """Who is satisfied on a branch, and which sessions are alive."""
 
+import msgspec
+
 from holdfast.core.document import map_values, with_newest, without_keys
 from holdfast.core.event import Event
 from holdfast.core.kinds import HookPayload, JsonObject
 from holdfast.core.kinds.gates_events import GatesApproved, GatesCleared, SatisfiedPayload, SatisfiedRequirement
 from holdfast.features.gates.events import SESSION_OVER, branch_of, repo_of, repo_or_project
-from holdfast.features.gates.state.document import Document, replace
+
+# What the documents of the gates have in common.
+
+
+class Document(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A field at its default is not stored."""
+
+
+replace = msgspec.structs.replace
+
 
 SHARED = frozenset({"branch", "permanent"})
 MOST_REQUIREMENTS, MOST_SESSIONS, MOST_LIVE = 100, 1_000, 200

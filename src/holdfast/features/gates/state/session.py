@@ -13,7 +13,7 @@ from holdfast.core.kinds.base import Record
 from holdfast.core.kinds.engine_events import AnswerUndelivered, DecisionMade
 from holdfast.core.kinds.gates_events import GatesBypassed, GatesCleared, GatesTriggered, SatisfiedPayload
 from holdfast.features.gates.events import SESSION_OVER, branch_of, repo_or_project
-from holdfast.features.gates.state.document import Document, replace
+from holdfast.features.gates.state.branches import Document, replace
 
 MOST_TRIGGERED, MOST_TOLD, MOST_CALLS = 100, 40, 20
 MARGIN_MS = 100

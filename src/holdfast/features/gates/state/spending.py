@@ -7,7 +7,7 @@ import msgspec
 from holdfast.core.event import Event
 from holdfast.core.kinds.agent_events import PromptSubmitted
 from holdfast.core.times import DAY
-from holdfast.features.gates.state.document import Document, replace
+from holdfast.features.gates.state.branches import Document, replace
 from holdfast.paths import default_config_dir
 from holdfast.usage.events import usage_record
 from holdfast.usage.model import NOTHING, Usage, UsageRecord

@@ -1,13 +1,14 @@
 """What the index holds, and how it keeps in step with the log.
 
 It lives in the daemon's memory. A copy lies in a file, so that the first search after a start need not read the log from its
-beginning; that file is made from the log alone, and goes when something is forgotten (decision 0006).
-"""
+beginning; that file is made from the log alone, and goes when something is forgotten (decision 0006)."""
 
+import io
 import threading
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -19,14 +20,104 @@ from holdfast.core.kinds.agent_events import PromptSubmitted, TurnEnded
 from holdfast.core.kinds.memory_events import RememberedPayload
 from holdfast.core.kinds.session_events import TurnAnswerRead
 from holdfast.core.ports import EventQuery, Reader
-from holdfast.features.memory.documents import MODEL, place_of
-from holdfast.features.memory.index import file
-from holdfast.features.memory.index.likeness import similar_word_lookup
-from holdfast.features.memory.index.ranking import Ranking
+from holdfast.features.memory.documents import MODEL, place_of, stem_word
+from holdfast.features.memory.index.ranking import Alike, Ranking
+from holdfast.search import embedder, lexical
+from holdfast.search.embedder import NoEmbedder
+
+# The index as a file: arrays as they are, everything else as JSON. Whatever is wrong with it, it is as if there were none.
+
+TEXTS = ("prompt.submitted", "turn.ended", "turn.answer_read", "memory.observed")
+"""The events whose words are in it."""
+FOLDER = "derived"
+"""Of the state directory: what can be made again from the log. It is emptied when something is forgotten."""
+FORMAT = 1
+"""Raise it when the index, or how texts are cut into words, changes."""
+
+
+def index_path(state_dir: Path) -> Path:
+    return state_dir / FOLDER / "memory.npz"
+
+
+def pack_index(arrays: Mapping[str, Any], about: Mapping[str, Any]) -> bytes:
+    import numpy as np
+
+    whole = io.BytesIO()
+    words = np.frombuffer(msgspec.json.encode({**about, "format": FORMAT}), np.uint8)
+    np.savez(whole, about=words, **arrays)
+    return whole.getvalue()
+
+
+def read_index(path: Path) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    import zipfile
+
+    import numpy as np
+
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        about = msgspec.json.decode(arrays.pop("about").tobytes())
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, msgspec.DecodeError):
+        return None
+    return (arrays, about) if isinstance(about, dict) and about.get("format") == FORMAT else None
+
+
+def remove_index(path: Path) -> None:
+    mark_path(path).unlink(missing_ok=True)
+    path.unlink(missing_ok=True)
+
+
+def mark_path(path: Path) -> Path:
+    """How far the file goes, to be read without numpy."""
+    return path.with_suffix(".json")
+
+
+def mark_content(seq: int) -> bytes:
+    return msgspec.json.encode({"format": FORMAT, "seq": seq})
+
+
+def indexed_until(path: Path) -> int:
+    try:
+        content = msgspec.json.decode(mark_path(path).read_bytes())
+        return int(content["seq"]) if content["format"] == FORMAT and path.is_file() else 0
+    except (OSError, msgspec.DecodeError, KeyError, TypeError, ValueError):
+        return 0
+
+
+# Words of like meaning: everyday words (`vacation`, `trip`) by a table of them, programmers' words (`delete`, `remove`) by
+# the search library's model of code. Without the one or the other there are fewer.
+
+LIKE_LEAST, CODE_LIKE_LEAST = 0.4, 0.6
+"""In the everyday table and in the model of code, where words that merely occur together are nearer to one another."""
+MOST = 60
+"""Of these only a few will be in the texts."""
+
+
+@lru_cache(maxsize=20_000)
+def similar_words(word: str) -> tuple[tuple[str, float], ...]:
+    """A word that stands in the everyday table is looked for there; any other in the model of code."""
+    similar: list[tuple[str, float]] = []
+    with suppress(NoEmbedder):
+        similar = lexical.load_everyday_words().like(stem_word(word), LIKE_LEAST, MOST)
+    if not similar:
+        with suppress(NoEmbedder):
+            similar = embedder.load_model().like(word, CODE_LIKE_LEAST, MOST)
+    stems: dict[str, float] = {}
+    for other, likeness in similar:
+        stems.setdefault(stem_word(other), likeness)
+    return tuple(stems.items())
+
+
+def similar_word_lookup() -> Alike | None:
+    def ask(word: str) -> list[tuple[str, float]]:
+        return list(similar_words(word))
+
+    return ask
+
 
 CHANGED = "state.rebuilt"
 """Words may have been taken out of the log behind the last number read."""
-KINDS = (*file.TEXTS, CHANGED)
+KINDS = (*TEXTS, CHANGED)
 PAGE = 500
 LONGEST = 2_000
 QUIET_MS = 30 * 60_000
@@ -141,7 +232,7 @@ class Catalogue:
     def _start_over(self, head: int) -> None:
         """The file may hold words that are forgotten: it goes first."""
         if self._file:
-            file.remove_index(self._file)
+            remove_index(self._file)
         self._begin()
         self._fresh, self._looked = head, True
 
@@ -203,11 +294,11 @@ class Catalogue:
                 "ids": "\n".join(self._ids.values()), "attached": list(self._attached.items()),
                 "last_added": self._last_added,
             }  # fmt: skip
-            return self._seq, file.pack_index({**arrays, **columns}, about)
+            return self._seq, pack_index({**arrays, **columns}, about)
 
     def _read_file(self, reader: Reader) -> bool:
         """Only if it was made from this very log, and from all of it that was there."""
-        content = file.read_index(self._file) if self._file else None
+        content = read_index(self._file) if self._file else None
         if content is None:
             return False
         arrays, about = content
@@ -240,4 +331,4 @@ class Catalogue:
 @lru_cache(maxsize=4)
 def open_catalogue(state_dir: Path) -> Catalogue:
     """One for each state directory, for as long as the daemon runs."""
-    return Catalogue(file.index_path(state_dir))
+    return Catalogue(index_path(state_dir))

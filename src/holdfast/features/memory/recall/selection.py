@@ -5,19 +5,19 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 import msgspec
 
-from holdfast.features.memory.terms import stem_word
-from holdfast.features.memory.validity import Statement, superseded_by
+from holdfast.features.memory.documents import stem_word
+from holdfast.features.memory.validity import Statement, superseded_by, valid_statements
 from holdfast.features.memory.validity.expiry import end_of
 from holdfast.features.memory.validity.parse import content_words
 from holdfast.features.memory.validity.resolve import parse_date
 from holdfast.features.memory.validity.tools import GROUP_OF
-from holdfast.handover.summary import Summary
-from holdfast.statements.classifier import load_classifier
+from holdfast.handover.summary import SessionEvent, Summary, build_summary
 from holdfast.statements.cues import IMPERATIVE_START
-from holdfast.statements.observe import spans_of
+from holdfast.statements.observe import load_classifier, observe_prompt, spans_of
 
 # Words of software work by what they are about, so that "amount" finds the rule on money. Stems, English and a little more.
 
@@ -267,3 +267,42 @@ def _always_of_use(memory: Memory, prompt: str) -> bool:
     if memory.by == USER and memory.type == "preference" and _ABOUT_AGENT.search(memory.text):
         return works
     return works and bool(_HOW_TO_TEST.search(memory.text))
+
+
+# One line of `holdfast memory explain`: what would be remembered, what holds, what would be told. By the code that runs live. Pure.
+
+FORMS = '{"prompt", "context"}, {"statements": [{"at", "by", "text"}], "asked_at"} or {"events", "memories", "next"}'
+
+
+class Row(msgspec.Struct):
+    id: str | int | None = None
+    prompt: str | None = None
+    context: str | None = None
+    statements: list[Statement] | None = None
+    asked_at: str = ""
+    events: list[SessionEvent] | None = None
+    memories: list[Memory] = []
+    next: Next | None = None
+
+
+def explain_line(line: str | bytes) -> dict[str, Any]:
+    """Always an answer: a line that is none of the three forms gives `error`."""
+    try:
+        row = msgspec.json.decode(line, type=Row)
+    except msgspec.MsgspecError as error:
+        return {"error": f"not a line of explain: {error}. One of: {FORMS}"}
+    answer = _explain_row(row)
+    return {"id": row.id, **answer} if row.id is not None else answer
+
+
+def _explain_row(row: Row) -> dict[str, Any]:
+    if row.prompt is not None:
+        observations = observe_prompt(row.prompt, row.context or "")
+        return {"remembered": [{"type": one.type, "text": one.text, "outcome": one.outcome} for one in observations]}
+    if row.statements is not None:
+        return {"valid": valid_statements(row.statements, row.asked_at)}
+    if row.events is not None or row.next is not None:
+        summary = build_summary(row.events or [])
+        selected = select_memories(row.memories, row.next, summary) if row.next else []
+        return {"told": selected, "summary": summary.as_text()}
+    return {"error": f"nothing to explain in this line. One of: {FORMS}"}

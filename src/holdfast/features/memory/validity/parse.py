@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import msgspec
 
-from holdfast.features.memory.terms import stem_word
+from holdfast.features.memory.documents import stem_word
 from holdfast.features.memory.validity.tools import GROUP_OF, MULTIWORD, tools_in
 
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|#?[^\W_]+(?:['’][a-z]+)?(?:[_.+/-]+[^\W_]+)*/?")

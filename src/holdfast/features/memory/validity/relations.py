@@ -7,8 +7,7 @@ from typing import TypeVar
 
 from holdfast.features.memory.validity.pair_model import load_pair_model, shared_share
 from holdfast.features.memory.validity.parse import BOUND_WORDS, Parsed, content_words, normal_word, parse_statement
-from holdfast.statements.classifier import load_classifier
-from holdfast.statements.observe import spans_of
+from holdfast.statements.observe import load_classifier, spans_of
 
 COVERED, HALF = 0.33, 0.5
 K = TypeVar("K", bound=Hashable)

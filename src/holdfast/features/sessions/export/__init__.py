@@ -9,7 +9,7 @@ from holdfast.features.sessions.export import html, jsonl, markdown
 from holdfast.features.sessions.figures import figures_of
 from holdfast.features.sessions.jobs.summarise import summary_of
 from holdfast.features.sessions.state.documents import Session
-from holdfast.features.sessions.state.queries import wanted_session
+from holdfast.features.sessions.state.reducer import wanted_session
 from holdfast.features.sessions.timeline import SHOWN_KINDS, rows_of
 from holdfast.features.sessions.views import row_of, summary_view
 

@@ -23,7 +23,7 @@ from holdfast.core.ports import Reader
 from holdfast.core.text import shorten
 from holdfast.features.sessions.settings import DEFAULTS
 from holdfast.features.sessions.state.documents import SESSION
-from holdfast.features.sessions.state.queries import Turns
+from holdfast.features.sessions.state.reducer import Turns
 from holdfast.usage.model import parse_milliseconds
 from holdfast.usage.reader import LiveSession, open_regular
 from holdfast.usage.readers import files_of, kimi

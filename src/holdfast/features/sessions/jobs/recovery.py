@@ -44,7 +44,7 @@ from holdfast.features.sessions.state.documents import (
     Session,
     Turn,
 )
-from holdfast.features.sessions.state.queries import live_sessions, sessions_by_status
+from holdfast.features.sessions.state.reducer import live_sessions, sessions_by_status
 from holdfast.usage.model import parse_milliseconds
 from holdfast.usage.reader import open_regular
 

@@ -1,18 +1,24 @@
 """Events → documents. Pure: the state of a session is what its log says, in whatever order the log says it."""
 
 import copy
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from itertools import chain
 from typing import Any
 
 import msgspec
 
+from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
+from holdfast.core.feature import Call
+from holdfast.core.ids import session_alias
 from holdfast.core.kinds import HOOK_KINDS, HookPayload
 from holdfast.core.kinds.agent_events import ModelAnswered
-from holdfast.core.kinds.session_events import TurnAnswerRead, TurnProcessed
-from holdfast.core.ports import Ref
-from holdfast.features.sessions.state import activity, event_handlers
-from holdfast.features.sessions.state.documents import (
+from holdfast.core.kinds.session_events import TurnAnswerRead, TurnFacts, TurnProcessed
+from holdfast.core.ports import Reader, Ref
+from holdfast.features.sessions.events import SUBSCRIBED_KINDS
+from holdfast.features.sessions.state import event_handlers
+from holdfast.features.sessions.state.documents import (  # fmt: skip
     ACTIVE,
     COMPLETED,
     DAY,
@@ -27,13 +33,16 @@ from holdfast.features.sessions.state.documents import (
     WATCHED,
     WORKING,
     YEAR,
+    DayActivity,
     RecentSessions,
     Session,
     Summary,
+    Turn,
     TurnDocument,
+    YearActivity,
     one_line,
     turn_key,
-)  # fmt: skip
+)
 from holdfast.features.sessions.state.lifecycle import (
     USERS_TURN,
     clear_running,
@@ -44,6 +53,94 @@ from holdfast.features.sessions.state.lifecycle import (
     proves_life,
     reactivate_session,
 )
+
+# What was done per day, project and agent: summed when a turn is gone through or a call of a model is read, never while a
+# hook waits.
+
+TOKEN_SUMS = ("input", "output", "cache_read", "cache_write")
+SUMS = ("turns", "ms", "tools", "failed", "sessions", *TOKEN_SUMS)
+MAX_PROJECTS = 60
+OTHER_PROJECTS = "…"
+LONGEST_TURN_MS = 12 * 3_600_000
+"""A turn that was left open overnight is not a night's work."""
+
+
+def local_day(at: int) -> str:
+    """In the time zone of this machine: said by the job that sees the turn, so that replay needs no time zone."""
+    try:
+        return datetime.fromtimestamp(at / 1000).astimezone().date().isoformat()
+    except (ValueError, OverflowError, OSError):
+        return "1970-01-01"
+
+
+def growth_of(turn: Turn, before: Turn | None) -> dict[str, int]:
+    """What a turn adds to its day: the whole of it the first time, later only what grew."""
+    earlier = before or Turn(n=turn.n)
+    return {
+        "tools": max(0, turn.tools - earlier.tools),
+        "failed": max(0, turn.failed - earlier.failed),
+        "ms": max(0, _turn_duration_ms(turn) - _turn_duration_ms(earlier)),
+        "turns": int(before is None),
+        "sessions": int(before is None and turn.n == 1),
+    }
+
+
+def _turn_duration_ms(turn: Turn) -> int:
+    return min(max(0, turn.end - turn.at), LONGEST_TURN_MS)
+
+
+def activity_keys(event: Event) -> Iterable[Ref]:
+    day = _day_of_event(event)
+    return (DAY.ref(day), YEAR.ref(day[:4]))
+
+
+def _day_of_event(event: Event) -> str:
+    data: TurnProcessed | ModelAnswered = event.data
+    if data.day:
+        return data.day
+    at = (data.facts.at if isinstance(data, TurnProcessed) else 0) or event.at
+    return datetime.fromtimestamp(max(0, min(at, 1 << 45)) / 1000, UTC).date().isoformat()
+
+
+def _added_sums(event: Event) -> Mapping[str, int]:
+    data: TurnProcessed | ModelAnswered = event.data
+    if isinstance(data, ModelAnswered):
+        return _token_sums(data)
+    return data.more or growth_of(_turn_from_facts(data.n, data.facts), None)
+
+
+def _token_sums(data: ModelAnswered) -> dict[str, int]:
+    """Both tiers of cache writes as one; reasoning is part of the output."""
+    tokens: dict[str, int] = {}
+    for kind, n in data.tokens.items():
+        name = "cache_write" if kind.startswith("cache_write") else kind
+        tokens[name] = tokens.get(name, 0) + n
+    return tokens
+
+
+def _turn_from_facts(n: int, facts: TurnFacts) -> Turn:
+    return Turn(n=n, at=facts.at, end=facts.end, tools=facts.tools, failed=facts.failed)
+
+
+def reduce_day(doc: DayActivity | None, event: Event, ref: Ref) -> DayActivity:
+    by = doc.by if doc else {}
+    project = event.project if event.project in by or len(by) < MAX_PROJECTS else OTHER_PROJECTS
+    agent = event.agent or event.get("agent", "")
+    agents = by.get(project, {})
+    sums = add_sums(agents.get(agent, {}), _added_sums(event))
+    return DayActivity(day=ref.key, at=event.at, by={**by, project: {**agents, agent: sums}})
+
+
+def reduce_year(doc: YearActivity | None, event: Event, ref: Ref) -> YearActivity:
+    days = doc.days if doc else {}
+    day = _day_of_event(event)[5:]
+    return YearActivity(year=ref.key, at=event.at, days={**days, day: add_sums(days.get(day, {}), _added_sums(event))})
+
+
+def add_sums(sums: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:
+    """Names that count nothing are left out: most days have few."""
+    return {name: n for name in SUMS if (n := sums.get(name, 0) + more.get(name, 0))}
+
 
 HANDLERS = {**event_handlers.HANDLERS, **event_handlers.OWN_HANDLERS}
 
@@ -56,11 +153,11 @@ def keys(event: Event) -> Iterable[Ref]:
     if event.kind in ("session.started", "prompt.submitted") and event.project:
         refs.append(RECENT_SESSIONS.ref(event.project))
     elif isinstance(data, TurnProcessed):
-        refs += [TURN.ref(turn_key(event.session, data.n)), *activity.activity_keys(event)]
+        refs += [TURN.ref(turn_key(event.session, data.n)), *activity_keys(event)]
     elif isinstance(data, TurnAnswerRead) and data.n:
         refs.append(TURN.ref(turn_key(event.session, data.n)))
     elif isinstance(data, ModelAnswered) and data.day:
-        refs += activity.activity_keys(event)
+        refs += activity_keys(event)
     elif event.kind == "session.summarised":
         refs.append(SUMMARY.ref(event.session))
     return refs
@@ -181,6 +278,127 @@ _REDUCERS: dict[str, Callable[[Any, Event, Ref], Any]] = {
     TURN.kind: _reduce_turn,
     SUMMARY.kind: _reduce_summary,
     RECENT_SESSIONS.kind: _reduce_recent,
-    DAY.kind: activity.reduce_day,
-    YEAR.kind: activity.reduce_year,
+    DAY.kind: reduce_day,
+    YEAR.kind: reduce_year,
 }
+
+
+# Documents looked up: the session a person means, sessions by status, the turns of a session.
+
+MAX_CANDIDATES = 10
+ALIASES_SEARCHED = 2000
+PAGE = 200
+
+
+def wanted_session(call: Call) -> Session:
+    """By `id`; without one the session of whoever asks, else the latest in the project, else the latest of all."""
+    session_id = str(call.args.get("id") or "").strip()
+    if session_id:
+        return find_session(call.reader, session_id)
+    own = SESSION.load(call.reader, call.session) if call.session else None
+    if own:
+        return own
+    for project in (call.project, ""):
+        latest = SESSION.list(call.reader, project=project, limit=1)
+        if latest:
+            return latest[0][1]
+    raise CommandRefused("there is no session yet")
+
+
+def find_session(reader: Reader, session_id: str) -> Session:
+    """The full id, else the one that begins like it, else the alias shown in lists."""
+    exact = SESSION.load(reader, session_id)
+    if exact:
+        return exact
+    candidates = [doc for _, doc in SESSION.list(reader, prefix=session_id, limit=MAX_CANDIDATES + 1)]
+    candidates = candidates or [
+        doc for key, doc in SESSION.list(reader, limit=ALIASES_SEARCHED) if session_alias(key) == session_id
+    ]
+    if len(candidates) == 1:
+        return candidates[0]
+    if not candidates:
+        raise CommandRefused(
+            f"there is no session {one_line(session_id, 80)!r}", fix="See: holdfast session list --all"
+        )
+    named = "; ".join(f"{doc.id} ({doc.title or doc.state})" for doc in candidates[:MAX_CANDIDATES])
+    more = " …" if len(candidates) > MAX_CANDIDATES else ""
+    raise CommandRefused(f"{one_line(session_id, 80)!r} may be {named}{more}", fix="Give more of the id.")
+
+
+def sessions_by_status(reader: Reader, status: str, until: int = 0) -> Iterator[Session]:
+    """The latest first; with `until` only those quiet since then."""
+    before = (until, "") if until else None
+    while page := SESSION.list(reader, status=status, before=before, limit=PAGE):
+        yield from (doc for _, doc in page)
+        key, last = page[-1]
+        before = (last.at, key)
+
+
+def live_sessions(reader: Reader, until: int = 0) -> Iterator[Session]:
+    """Every session that has not ended."""
+    return chain(sessions_by_status(reader, WATCHED, until), sessions_by_status(reader, ACTIVE, until))
+
+
+def turns_from_log(session: Session, reader: Reader) -> dict[int, Turn]:
+    """Every turn of a session: after a day in the spool, or an import, there are more than documents hold."""
+    doc: Session | None = None
+    turns: dict[int, Turn] = {}
+    for event in reader.replay(session=session.id):
+        doc = reduce_session(doc, event) if event.kind in SUBSCRIBED_KINDS else doc
+        if doc and doc.turn:
+            turns[doc.turn.n] = doc.turn
+    return turns
+
+
+class Turns:
+    """The turns of one session by number: from documents, else from the log, read at most once."""
+
+    def __init__(self, session: Session, reader: Reader) -> None:
+        self.session, self.reader = session, reader
+        self._known: dict[int, Turn | None] = {}
+        self._in_log: dict[int, Turn] | None = None
+
+    @property
+    def last(self) -> int:
+        return self.session.turn.n if self.session.turn else 0
+
+    def get(self, n: int) -> Turn | None:
+        if n not in self._known:
+            self._known[n] = self._find(n) if 0 < n <= self.last else None
+        return self._known[n]
+
+    def remember(self, turns: Iterable[Turn]) -> None:
+        """Turns that somebody has read already. The session itself knows its last two better."""
+        self._known |= {turn.n: turn for turn in turns if turn.n < self.last - 1}
+
+    def latest(self, limit: int) -> list[Turn]:
+        """The oldest of them first."""
+        turns = (self.get(n) for n in range(max(1, self.last - limit + 1), self.last + 1))
+        return [turn for turn in turns if turn]
+
+    def at_event(self, seq: int) -> int:
+        """The number of the turn that an event belongs to; 0 before the first."""
+        low, high = 0, self.last
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self.first_event(middle) <= seq:
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+    def first_event(self, n: int) -> int:
+        turn = self.get(n)
+        return turn.first if turn else 0
+
+    def _find(self, n: int) -> Turn | None:
+        session = self.session
+        for fresh in (session.turn, session.previous):
+            if fresh and fresh.n == n:
+                return fresh
+        stored = TURN.load(self.reader, turn_key(session.id, n))
+        if stored:
+            return stored.as_turn()
+        if self._in_log is None:
+            self._in_log = turns_from_log(session, self.reader)
+        return self._in_log.get(n)

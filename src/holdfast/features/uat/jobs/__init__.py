@@ -2,14 +2,14 @@
 
 from holdfast.core.feature import JobHandler
 from holdfast.features.uat import policy
-from holdfast.features.uat.jobs import collect, health, reports, requests, scan, tend, write
+from holdfast.features.uat.jobs import collect, tend
 
 JOBS: dict[str, JobHandler] = {
-    policy.SCAN: scan.scan_scenarios,
-    policy.WRITE: write.write_session_file,
+    policy.SCAN: collect.scan_scenarios,
+    policy.WRITE: tend.write_session_file,
     policy.COLLECT: collect.collect_evidence,
-    policy.HEALTH: health.run_health_check,
-    policy.REPORT: reports.run_report_job,
-    policy.ASKED: requests.handle_request,
+    policy.HEALTH: tend.run_health_check,
+    policy.REPORT: tend.run_report_job,
+    policy.ASKED: collect.handle_request,
     policy.TEND: tend.tend_runs,
 }

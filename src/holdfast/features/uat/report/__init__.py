@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 from holdfast.core.errors import CommandRefused
 from holdfast.features.uat.files import Record
-from holdfast.features.uat.report import html, junit, markdown
+from holdfast.features.uat.report import markdown, page
 
 FORMATS: dict[str, Callable[[Record], bytes]] = {
-    "html": html.render_html_report,
+    "html": page.render_html_report,
     "markdown": markdown.render_markdown_report,
-    "junit": junit.render_junit_report,
+    "junit": markdown.render_junit_report,
 }
 ENDINGS = {"html": ".html", "markdown": ".md", "junit": ".xml"}
 

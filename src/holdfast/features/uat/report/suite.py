@@ -11,7 +11,7 @@ from holdfast.core.feature import Call
 from holdfast.core.ports import Reader
 from holdfast.features.uat import files
 from holdfast.features.uat.files import Record
-from holdfast.features.uat.report.html import render_page
+from holdfast.features.uat.report.page import render_page
 from holdfast.features.uat.settings import COMPLETED, PASSED, SKIPPED
 from holdfast.features.uat.state import NO_PLAN, PLANS, RUNS, Run
 from holdfast.features.uat.steps import duration_ms

@@ -5,7 +5,7 @@ from typing import Any
 
 from holdfast.core.event import Event
 from holdfast.features.uat.files import Record
-from holdfast.features.uat.report.labels import format_milliseconds, report_steps
+from holdfast.features.uat.report.markdown import format_milliseconds, report_steps
 
 WIDTH, ROW, LEFT, RIGHT = 960, 26, 240, 90
 MOST_MARKS = 600

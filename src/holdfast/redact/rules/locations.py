@@ -1,6 +1,6 @@
 """Constructs that hold a secret: logins in addresses, options of programs, headers, statements, phrases."""
 
-from holdfast.redact.rule import PlaceRule
+from holdfast.redact.judge import PlaceRule
 
 _V = r"(?P<secret>[^\s\"'`\\|;&<>]{3,200})"
 """A bare value of a command line."""
@@ -9,7 +9,7 @@ _QV = r"(?P<q>\\{0,3}[\"'])?(?P<secret>(?(q)[^\"'\\\r\n]{3,200}|[^\s\"'`\\|;&<>]
 _CMD = r"[^\r\n;|&]{0,200}?"
 _OPTION_P = _CMD + r"\s-p[ =]?" + _QV
 
-PLACE_RULES = (
+LOCATION_RULES = (
     PlaceRule("url-password", ("://",), r"://[^\s/?#@:\"'\\<>]{0,100}:(?!\d{1,5}(?:[/?#]|$))(?P<secret>[^\s@\"'\\<>]{1,300}(?:@(?![a-z0-9.-]{1,100}(?:[:/?#\s\"']|$))[^\s@\"'\\<>]{1,100}){0,2})@(?=[\w\[%.$({-])", "password", "postgres://app:{}@db/app", "https://example.org:8443/a@b", needs="@"),
     PlaceRule("url-password", ("%3A%2F%2F", "%3a%2f%2f"), r"%3[Aa]%2[Ff]%2[Ff][^\s%@\"'\\<>]{0,100}%3[Aa](?P<secret>[^\s@\"'\\<>&]{1,300}?)(?:%40|@)", "password", "u=https%3A%2F%2Fapp%3A{}%40db", "u=https%3A%2F%2Fexample.org%3A8443%2Fa"),
     PlaceRule("url-token", ("://",), r"://(?P<secret>[^\s/?#@:\"'\\<>]{16,300})(?::x-oauth-basic|:)?@(?=[\w\[])", "token", "https://{}@git.example.org/a", "https://somebody@example.org/a", needs="@"),

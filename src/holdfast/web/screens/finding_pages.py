@@ -1,4 +1,4 @@
-"""Search: code, memory and history with one question."""
+"""The pages for search and for UAT runs."""
 
 from pathlib import Path
 from typing import Any
@@ -8,6 +8,8 @@ from holdfast.app import now_ms
 from holdfast.core.errors import HoldfastError
 from holdfast.core.times import parse_moment
 from holdfast.web.screen import Screen, Visit
+
+# Search: code, memory and history with one question.
 
 HITS = 12
 MOST_INDEXES = 4
@@ -121,4 +123,59 @@ def known_projects(visit: Visit) -> list[str]:
     return list(dict.fromkeys(row["project"] for row in rows if row["project"]))[:30]
 
 
-SCREEN = Screen(name="search", title="Search", path="/search", page=search_page, key="s", script="search.js")
+SEARCH_SCREEN = Screen(name="search", title="Search", path="/search", page=search_page, key="s", script="search.js")
+
+
+# UAT: the runs of all projects.
+
+PAGE = 50
+
+
+def uat_page(visit: Visit) -> dict[str, Any]:
+    before = visit.query.get("before", "").partition("~")
+    after = [int(before[0]), before[2]] if before[0].isdecimal() and len(before[0]) < 17 else None
+    answer = visit.view("uat.list", all=not visit.project, limit=PAGE, before=after)
+    return {
+        "runs": answer["runs"],
+        "next": "~".join(map(str, answer["next"])) if answer["next"] else "",
+        "projects": visit.view("project.list")["projects"],
+        "now": answer["now"],
+    }
+
+
+UAT_SCREEN = Screen(name="uat", title="UAT", path="/uat", page=uat_page, key="u", live="uat.")
+
+
+# One UAT run: its steps, what was asserted, the pictures; and beside another run what changed.
+
+
+def run_page(visit: Visit) -> dict[str, Any]:
+    run = visit.view("uat.show", run=visit.path["run"], of="", calls=True)
+    others = visit.view("uat.list", of=run["project"], limit=40)["runs"]
+    other = visit.query.get("with", "")
+    longest = max([step["duration"] or 0 for step in run["plan"]], default=0)
+    return {
+        "run": run,
+        "others": [o for o in others if o["scenario"] == run["scenario"] and o["id"] != run["id"]][:20],
+        "compared": _compare_runs(visit, other, run) if other else None,
+        "longest": max(longest, 1),
+    }
+
+
+def _compare_runs(visit: Visit, other: str, run: dict[str, Any]) -> dict[str, Any]:
+    """The other one is what was before. Pictures are asked for by their number in their run."""
+    comparison = visit.view("uat.compare", run=other, other=run["id"], of=run["project"])
+    before = _shot_numbers(visit.view("uat.show", run=comparison["before"]["id"], of=run["project"]))
+    after = _shot_numbers(run)
+    pairs = [
+        {**pair, "before_number": before.get(pair["before"]), "after_number": after.get(pair["after"])}
+        for pair in comparison["screenshots"]
+    ]
+    return {**comparison, "screenshots": pairs}
+
+
+def _shot_numbers(run: dict[str, Any]) -> dict[str, int]:
+    return {shot["path"]: number for number, shot in enumerate(run["shots"])}
+
+
+RUN_SCREEN = Screen(name="run", title="UAT run", path="/uat/{run}", page=run_page, live="uat.")

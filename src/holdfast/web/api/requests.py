@@ -1,11 +1,12 @@
-"""What every answer of the API looks like: the view's own data, or an error that says what to do."""
+"""What a request may ask for, and the shape of its answer."""
 
 import base64
 import binascii
-from typing import Any
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import msgspec
-from fastapi import FastAPI, Request
+from fastapi import Depends, FastAPI, Path, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
@@ -14,7 +15,9 @@ from starlette.exceptions import HTTPException
 from holdfast.core.errors import CommandRefused, DaemonUnreachable, HoldfastError, StoreDamaged, StoreUnavailable
 from holdfast.core.text import escape_invisible
 from holdfast.ingest.log import Log
-from holdfast.web.view_client import TooSlow
+from holdfast.web.view_client import TooSlow, ViewClient
+
+# What every answer of the API looks like: the view's own data, or an error that says what to do.
 
 SCHEMA = 1
 """Raised together with the command line's when the JSON changes in a way a script would notice."""
@@ -104,3 +107,83 @@ def register_error_handlers(web: FastAPI, log: Log) -> None:
 def _error_response(status: int, kind: str, message: str, fix: str = "") -> JSONResponse:
     body = {"error": {"type": kind, "message": message, "fix": fix}}
     return JSONResponse(body, status, {"cache-control": "no-store"})
+
+
+# What questions may hold, and the one place that asks: each address is one view of a feature.
+
+LARGEST = (1 << 53) - 1
+
+Limit = Annotated[int, Query(ge=1, le=500, description="So many at most.")]
+Hundred = Annotated[int, Query(ge=1, le=100, description="So many at most.")]
+Cursor = Annotated[str, Query(max_length=2000, description="`next` of the page before.")]
+Project = Annotated[str, Query(max_length=5000, description="The project's folder.")]
+Session = Annotated[str, Query(max_length=600, description="A session's id.")]
+Word = Annotated[str, Query(max_length=200)]
+Words = Annotated[str, Query(max_length=2000)]
+Moment = Annotated[str, Query(max_length=100, description="A time, or the number of an event.")]
+Time = Annotated[int, Query(ge=0, le=LARGEST, description="Milliseconds since 1970.")]
+Number = Annotated[int, Query(ge=0, le=LARGEST, description="The number of an event.")]
+Id = Annotated[str, Path(max_length=600)]
+Seq = Annotated[int, Path(ge=1, le=LARGEST)]
+
+
+class Views:
+    """Asks one view and gives its answer, with the page's cursor taken out of it."""
+
+    def __init__(self, client: ViewClient) -> None:
+        self._client = client
+
+    async def __call__(self, name: str, args: Mapping[str, Any], project: str = "", session: str = "") -> Response:
+        arguments = {key: value for key, value in args.items() if value not in ("", None, 0, False)}
+        answer = await self._client.run(lambda: self._ask(name, arguments, project, session))
+        return json_answer(answer, answer.get("next") if isinstance(answer, dict) else None)
+
+    def _ask(self, name: str, args: Mapping[str, Any], project: str, session: str) -> Any:
+        try:
+            return self._client.view(name, args, project=project, session=session)
+        except (ValueError, OverflowError) as error:
+            raise CommandRefused(f"{name} cannot read that: {str(error)[:200]}") from None
+
+
+def _views_of_request(request: Request) -> Views:
+    value: Views = request.app.state.views
+    return value
+
+
+Asked = Annotated[Views, Depends(_views_of_request)]
+
+
+def parse_pair_cursor(cursor: str) -> list[Any] | None:
+    """Of lists by time: [milliseconds, key]."""
+    if not cursor:
+        return None
+    position = decode_cursor(cursor)
+    if (
+        isinstance(position, list)
+        and len(position) == 2
+        and isinstance(position[0], int)
+        and isinstance(position[1], str)
+    ):
+        return position
+    raise _not_ours()
+
+
+def parse_number_cursor(cursor: str) -> int:
+    position = decode_cursor(cursor) if cursor else 0
+    if isinstance(position, int) and 0 <= position <= LARGEST:
+        return position
+    raise _not_ours()
+
+
+def parse_page_cursor(cursor: str) -> dict[str, int]:
+    """Of the log: {"before": seq} or {"after": seq}."""
+    position = decode_cursor(cursor)
+    if isinstance(position, dict) and len(position) == 1 and {*position} <= {"before", "after"}:
+        (value,) = position.values()
+        if isinstance(value, int) and 0 <= value <= LARGEST:
+            return position
+    raise _not_ours()
+
+
+def _not_ours() -> CommandRefused:
+    return CommandRefused("this cursor is none of ours", fix="Use `next` of the page before.")
