@@ -168,7 +168,7 @@ def forger() -> Forger:
         {"key": rsa.generate_private_key(public_exponent=65537, key_size=2048)},
         {"kid": "unknown"},
     ],
-    ids=str,
+    ids=lambda changed: "+".join(changed),
 )
 def test_a_statement_that_is_not_in_order_is_refused(forger: Forger, changed: dict[str, Any]) -> None:
     settings = SignOnSettings("https://provider.test", CLIENT)
