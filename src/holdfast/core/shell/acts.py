@@ -22,7 +22,9 @@ from holdfast.core.shell.redirects import join_path
 from holdfast.core.shell.syntax import UNKNOWN
 from holdfast.core.shell.written_files import code_of, written_files
 
-LONGEST_COMMAND = 20_000
+LONGEST_COMMAND, LONGEST_READ, KEPT_OF_HEREDOC = 20_000, 400_000, 2_000
+# `<<'EOF'` with its text: only where the mark is quoted, since otherwise `$(…)` in the text is run.
+_LONG_HEREDOC = re.compile(r"(<<-?[ \t]*(['\"])(\w+)\2[^\n]*\n)(.{2000,}?)\n[ \t]*\3(?![^\n])", re.S)
 MAX_READINGS = 300
 MAX_DEPTH = 4
 BLANK = "\u2423"
@@ -35,6 +37,11 @@ _GIT_VALUES = frozenset(
 _MAKE_NOTHING = re.compile(r"^-[a-zA-Z]*[nq]|^--(?:dry-run|just-print|recon|question|version|help)$")
 _MAKEFILES = frozenset(("", "Makefile", "makefile", "GNUmakefile"))
 _DRY = re.compile(r"^--dry-run(?:=(?!none|false).*)?$|^--help$")
+_TAKES_VALUE = frozenset(
+    f"--{name}"
+    for name in "tag registry message title body notes otp access workspace namespace context file values set label name repo "
+    "branch target profile token version env reason description author".split()
+)
 _DRY_PROGRAMS = frozenset(
     "git kubectl helm npm pnpm yarn cargo twine gh docker rsync ansible-playbook skaffold oc poetry uv flyctl serverless cdk".split()
 )
@@ -85,7 +92,19 @@ class CommandActs(msgspec.Struct, frozen=True):
 
 def read_acts(command: str, cwd: str = ".", meanings: Mapping[str, str] | None = None) -> CommandActs:
     """`meanings`: what names stand for that only the disk tells (`git ci`, `npm run ship`, `./deploy.sh`), as shell text."""
-    return _read_acts(command[:LONGEST_COMMAND], cwd, tuple(sorted((meanings or {}).items())))[0]
+    text, whole = _shorten_command(command)
+    acts = _read_acts(text, cwd, tuple(sorted((meanings or {}).items())))[0]
+    return acts if whole else msgspec.structs.replace(acts, hidden=(*acts.hidden, "the end of a very long command"))
+
+
+def _shorten_command(command: str) -> tuple[str, bool]:
+    """What is read of it, and whether that is all that could start something: the text of a long heredoc starts nothing."""
+    if len(command) <= LONGEST_COMMAND:
+        return command, True
+    text = _LONG_HEREDOC.sub(
+        lambda match: f"{match[1]}{match[4][:KEPT_OF_HEREDOC]}\n{match[3]}", command[:LONGEST_READ]
+    )
+    return text[:LONGEST_COMMAND], len(text) <= LONGEST_COMMAND and len(command) <= LONGEST_READ
 
 
 @lru_cache(2_000)
@@ -102,7 +121,7 @@ def _read_acts(command: str, cwd: str, meanings: tuple[tuple[str, str], ...]) ->
 
 def names_to_resolve(command: str, cwd: str = ".") -> list[str]:
     """The keys of `meanings` that would say more about this command."""
-    return list(_read_acts(command[:LONGEST_COMMAND], cwd, ())[1])
+    return list(_read_acts(_shorten_command(command)[0], cwd, ())[1])
 
 
 class _Reader:
@@ -193,7 +212,7 @@ class _Reader:
 
     def _add(self, name: str, arguments: list[str]) -> None:
         """The whole, and without the options (and their values) that stand before the first operand."""
-        if name in _DRY_PROGRAMS and any(_DRY.match(word) for word in arguments):
+        if name in _DRY_PROGRAMS and _is_dry_run(arguments):
             return
         self.readings.append(_join_command(name, arguments))
         at = 0
@@ -348,6 +367,11 @@ def _option_commands(words: list[str]) -> list[str]:
 def _with_arguments(text: str, arguments: list[str]) -> str:
     """A script as it is called: `$1` is what stands behind its name."""
     return f"set -- {' '.join(_quote_word(word) for word in arguments)}\n{text}" if arguments else text
+
+
+def _is_dry_run(arguments: list[str]) -> bool:
+    """Not where the flag is the value of another one: `npm publish --tag --help` publishes."""
+    return any(_DRY.match(word) and not (at and arguments[at - 1] in _TAKES_VALUE) for at, word in enumerate(arguments))
 
 
 def _run_by_git(verb: str, rest: list[str]) -> list[str]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from holdfast.core.shell.expand import assigned_value, expand_word, status_of, word_pieces
+from holdfast.core.shell.expand import assigned_value, expand_word, parse_integer, status_of, word_pieces
 from holdfast.core.shell.flow import (
     SUCCESS,
     UNKNOWN_STATUS,
@@ -325,9 +325,9 @@ def _run_read(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     line = _plain_text(pieces) if pieces and not whole else None
     if line is not None and line.strip() and names:
         return _read_line(path, names, line.strip().split("\n")[0])
-    for name in names[-1:]:
-        value_pieces = pieces if whole else tuple(piece.through("lines") for piece in pieces)
-        path.variables = {**path.variables, name: Value(UNKNOWN, value_pieces)}
+    value_pieces = pieces if whole else tuple(piece.through("lines") for piece in pieces)
+    # Each name gets a part of the line, and nobody can say which.
+    path.variables = {**path.variables, **{name: Value(UNKNOWN, value_pieces) for name in names}}
     path.status = SUCCESS if whole else UNKNOWN_STATUS
     return [path]
 
@@ -396,6 +396,21 @@ def _run_enable(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     return [path]
 
 
+def _run_shift(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+    """`"$@"` begins later; where the arguments are not known they stay so."""
+    count, total = parse_integer(call.words[1]) if len(call.words) > 1 else 1, path.variables.get("#")
+    known = parse_integer(total.text) if total is not None else None
+    path.status = SUCCESS
+    if known is None:
+        return [path]
+    if count is None or not 0 <= count <= known:
+        path.status = UNKNOWN_STATUS
+        return [path]
+    arguments = [path.variables.get(str(n + 1), Value(UNKNOWN)) for n in range(known)]
+    set_positional(path, [value.text for value in arguments[count:]])
+    return [path]
+
+
 def _run_coproc(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     path.tampered = path.tampered or "a coprocess is not followed"
     path.status = UNKNOWN_STATUS
@@ -408,6 +423,6 @@ BUILTINS: dict[str, Callable[["Executor", "Call", Path], list[Path]]] = {
     "local": _run_declare, "declare": _run_declare, "readonly": _run_declare, "typeset": _run_declare, "unset": _run_unset,
     "alias": _run_alias, "unalias": _run_unalias, "shopt": _run_shopt, "trap": _run_trap, "wait": _run_wait, "kill": _run_kill, "read": _run_read,
     "mapfile": _run_read, "readarray": _run_read, "eval": _run_eval, "source": _run_source, ".": _run_source, "hash": _run_hash,
-    "enable": _run_enable, "coproc": _run_coproc, "let": _run_unknown, "shift": _run_succeeding, "umask": _run_succeeding, "ulimit": _run_unknown,
+    "enable": _run_enable, "coproc": _run_coproc, "let": _run_unknown, "shift": _run_shift, "umask": _run_succeeding, "ulimit": _run_unknown,
     "disown": _run_succeeding, "bg": _run_unknown, "fg": _run_unknown, "getopts": _run_unknown, "sleep": _run_succeeding, "}": _run_unknown,
 }  # fmt: skip

@@ -2,7 +2,7 @@
 
 from fnmatch import fnmatchcase
 
-from holdfast.core.shell.expand import resolve_part, value_text
+from holdfast.core.shell.expand import parse_integer, resolve_part, value_text
 from holdfast.core.shell.flow import UNKNOWN_STATUS, Path, Status, known_status
 from holdfast.core.shell.syntax import UNKNOWN, Word
 
@@ -70,9 +70,9 @@ def _compare_text(left: str, operator: str, right: str) -> Status:
         return known_status(0 if fnmatchcase(left, right) else 1)
     if operator == "!=":
         return known_status(1 if fnmatchcase(left, right) else 0)
-    if not (left.lstrip("-").isdecimal() and right.lstrip("-").isdecimal()):
+    one, two = parse_integer(left), parse_integer(right)
+    if one is None or two is None:
         return UNKNOWN_STATUS
-    one, two = int(left), int(right)
     outcomes = {
         "-eq": one == two, "-ne": one != two, "-lt": one < two, "<": one < two, "-le": one <= two, "<=": one <= two,
         "-gt": one > two, ">": one > two, "-ge": one >= two, ">=": one >= two,

@@ -378,11 +378,21 @@ class Executor:
                     paths = self.substitutions((part.default,), paths)
         return paths
 
+    def _run_beside(self, body: Node, path: Path, before: Path) -> list[Path]:
+        """The program that reads what is written into `>(…)`: it runs beside the command and gives it no status."""
+        self.background += 1
+        paths = self.run(body, path, Streams(None, self.sink()), True)
+        self.background -= 1
+        for one in paths:
+            one.restore_shell(before)
+            one.status = before.status
+        return paths
+
     def _substitute(self, part: Part, path: Path) -> list[Path]:
-        if part.text == ">(":
-            return [path]
         before, target = path.clone(), self.sink()
         assert part.body is not None
+        if part.text == ">(":
+            return self._run_beside(part.body, path, before)
         paths = self.run(part.body, path, Streams((), target), True)
         for one in paths:
             one.restore_shell(before)

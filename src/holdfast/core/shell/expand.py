@@ -6,7 +6,8 @@ import re
 from holdfast.core.shell.flow import UNKNOWN_STATUS, Path, Piece, Pieces, Status, Value
 from holdfast.core.shell.syntax import UNKNOWN, Assignment, Part, Word
 
-_BRACES = re.compile(r"\{([^{}\s]*,[^{}\s]*|-?\d+\.\.-?\d+)\}")
+_INTEGER = re.compile(r"-?[0-9]{1,18}")
+_BRACES = re.compile(r"\{([^{}\s]*,[^{}\s]*|-?[0-9]{1,18}\.\.-?[0-9]{1,18})\}")
 _SUBSCRIPT = re.compile(r"^(\w+)\[([^\]]*)\]$")
 HOME_LIKE = frozenset(
     "HOME VIRTUAL_ENV GOPATH GOROOT CARGO_HOME NVM_DIR PYENV_ROOT JAVA_HOME CONDA_PREFIX NVM_BIN RBENV_ROOT".split()
@@ -38,9 +39,16 @@ def lookup_variable(path: Path, name: str) -> Value | None:
     return value
 
 
+def parse_integer(text: str) -> int | None:
+    """None for anything that a shell would not take for a whole number of ordinary size."""
+    return int(text) if _INTEGER.fullmatch(text) else None
+
+
 def _pipe_status(path: Path, index: str) -> Value:
     members = path.pipestatus or (path.status,)
-    number = int(index) if index.lstrip("-").isdecimal() else len(members)
+    number = parse_integer(index)
+    if number is None:
+        return Value(UNKNOWN)
     return Value(status=members[number]) if -len(members) <= number < len(members) else Value(UNKNOWN)
 
 
@@ -143,7 +151,8 @@ def _expand_braces(text: str) -> list[str]:
     if ".." in inner and "," not in inner:
         first, last = (int(end) for end in inner.split(".."))
         step = 1 if last >= first else -1
-        options = [str(n) for n in range(first, last + step, step)][:MAX_FIELDS]
+        # Cut before it is made a list: a range may name thousands of millions.
+        options = [str(n) for n in range(first, last + step, step)[:MAX_FIELDS]]
     else:
         options = inner.split(",")
     results = [f"{text[: match.start()]}{option}{text[match.end() :]}" for option in options]
@@ -192,8 +201,8 @@ def _unquoted_piece(piece: Piece) -> Piece:
 
 def status_of(path: Path, text: str, word: Word | None) -> Status:
     """The argument of `exit` or `return` as a status."""
-    if text.lstrip("-").isdecimal():
-        return Status("code", int(text) % 256)
+    if (number := parse_integer(text)) is not None:
+        return Status("code", number % 256)
     if word is not None and len(word.parts) == 1:
         value = resolve_part(path, word.parts[0])
         if value.status is not None:

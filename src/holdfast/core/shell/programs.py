@@ -113,8 +113,12 @@ def _run_function(executor: "Executor", call: Call, path: Path) -> list[Path]:
     executor.context = outer
     for one in paths:
         one.control = "" if one.control == "return" else one.control
+        # The caller's arguments are back, and those that only the function had are gone.
+        for key in [name for name in one.variables if name.isdecimal()]:
+            del one.variables[key]
         for key in ("@", "*", "#", "1", "2"):
             one.variables[key] = before.get(key, Value(UNKNOWN))
+        one.variables |= {name: value for name, value in before.items() if name.isdecimal()}
     return paths
 
 

@@ -1,5 +1,6 @@
 """The files a command is about to write, from its parse alone: redirections, programs that write, code given in quotes."""
 
+import itertools
 import re
 from collections.abc import Callable
 
@@ -133,7 +134,7 @@ def _program_writes(command: ShellCommand) -> list[str]:
     if name in ("sed", "gsed"):
         return sed_acts(words[1:])[1]
     if name == "find" and "-delete" in words:
-        return [f"{root.rstrip('/')}/**" for root in _plain_operands(words[: words.index("-delete")])[:1]]
+        return [f"{root.rstrip('/')}/**" for root in _find_roots(words)]
     if name == "dd":
         return [word[3:] for word in words if word.startswith("of=")]
     if name in ("tar", "bsdtar") and any(re.match(r"^-?[a-zA-Z]*x|^--extract", w) for w in words[1:2]):
@@ -176,6 +177,12 @@ def _formatted_files(name: str, words: list[str]) -> list[str]:
 def _in_place_files(words: list[str]) -> list[str]:
     """The first word that is no option is the program, also behind `-e`. Without files: those that `xargs` hands on."""
     return _plain_operands(words)[1:] or ["{}"]
+
+
+def _find_roots(words: list[str]) -> list[str]:
+    """The folders that `find` searches: all words before its first test."""
+    roots = list(itertools.takewhile(lambda word: not word.startswith(("-", "(", "!")), words[1:]))
+    return roots or ["."]
 
 
 def _expand_found(names: list[str], text: str) -> list[str]:
