@@ -80,6 +80,7 @@ def open_settings(features: Sequence[Feature] = FEATURES) -> SettingsCache:
     mine = [f for f in features if f.settings]
     elsewhere = {f.name: Elsewhere(f.settings_names, f.settings_files) for f in mine}
     settings = SettingsCache(Settings({f.name: f.settings for f in mine}, elsewhere=elsewhere))
+    # A function and not a value: settings may change while the daemon runs.
     use_rules(lambda: _redaction_rules(settings.for_project("")["redact"]))
     return settings
 
@@ -109,6 +110,7 @@ def build_app(
     report: Report = _ignore_error,
 ) -> App:
     features = all_features() if features is None else features
+    # From here on events name this machine by its id.
     machine.use_state_folder(paths.state)
     settings = open_settings(features)
     store = open_store(store_url(paths, settings), backups=paths.backups)

@@ -20,6 +20,7 @@ from holdfast.core.errors import CommandRefused, DaemonUnreachable, HoldfastErro
 from holdfast.core.machine import lease_holder
 from holdfast.paths import Paths, default_state_dir
 
+# For a start or a stop, in seconds.
 START_S = 15.0
 LARGEST_ANSWER = 64 << 20
 LONGEST_ADDRESS = 100
@@ -54,6 +55,7 @@ class DaemonClient:
         self.paths, self._timeout = paths, timeout
 
     def ask(self, op: str, *, start: bool = True, **request: Any) -> Any:
+        # Closed at once: the generator holds the connection.
         with contextlib.closing(self.stream(op, start=start, **request)) as lines:
             for line in lines:
                 if "done" in line:
@@ -82,6 +84,7 @@ class DaemonClient:
         """Starts one if none serves and waits until it does. Its pid."""
         paths = self.paths.prepare()
         if not lease_holder(paths.lease):
+            # Left by an earlier start; from here on it can only be about this one.
             paths.failed.unlink(missing_ok=True)
             subprocess.Popen(
                 # -P: a `holdfast` folder in the repository where somebody types this must not be imported (P9).
@@ -93,6 +96,7 @@ class DaemonClient:
             if (sock := self._connect()) is not None:
                 sock.close()
                 return lease_holder(paths.lease)
+            # The daemon has written why it cannot serve: waiting longer is of no use.
             if paths.failed.exists():
                 break
             time.sleep(0.02)
@@ -119,6 +123,7 @@ class DaemonClient:
         return sock
 
     def _connect(self) -> socket.socket | None:
+        # Only for the folder that the person's own process would ask.
         if _borrowed is not None and self.paths == state_paths():
             return _borrowed(self._timeout)
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -215,6 +220,7 @@ def _caller_fields() -> dict[str, str]:
 # Asking the daemon for a lease and waiting in line for it: for the command line and for MCP tools.
 
 TTL_S = 300.0
+# Short at first, then longer: a lease that is free soon is had soon.
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.01, 0.25
 Pause = Callable[[float], object]
 Ask = Callable[..., Any]
@@ -235,6 +241,7 @@ def acquire_lease(
             seconds = min(seconds * 1.5, LONGEST_PAUSE_S)
             answer |= ask("project.tend", lease=name, request=answer["request"])
     except BaseException:
+        # Also Ctrl-C: a request that stays in line would stand before others.
         release_lease(name, answer["owner"])
         raise
     if answer["answer"] == "waiting":

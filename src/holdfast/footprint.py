@@ -17,6 +17,7 @@ from holdfast.paths import private_folder, write_atomically
 
 BEGIN = b"# >>> holdfast: what it writes here; taken out by `holdfast uninstall`\n"
 END = b"# <<< holdfast\n"
+# A file this large, or with so many lines of ours, is left as it is.
 MAX_EXCLUDE_BYTES, MAX_LINES = 1 << 20, 200
 
 
@@ -78,6 +79,7 @@ class Footprint:
         kept_path = _free_name(folder, f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{path.name}")
         record = self._find(path) or WrittenFile(path=str(path))
         write_atomically(kept_path, path.read_bytes())
+        # Only what was there before our first write is given back.
         record.original = record.original or ("" if record.digest else str(kept_path))
         self._keep(record)
         return kept_path
@@ -103,6 +105,7 @@ class Footprint:
             return
         record = self._find(exclude) or WrittenFile(path=str(exclude), exclude=True, created=not exclude.exists())
         if not ours:
+            # Remembered, so that an uninstall gives the file back byte for byte.
             record.added_newline = bool(head) and not head.endswith(b"\n")
             head += b"\n" if record.added_newline else b""
         self._keep(record)
@@ -114,6 +117,7 @@ class Footprint:
     def take_out(self) -> TakenOut:
         """Everything; what somebody changed since stays and is named."""
         private_folder(self._state)
+        # First: from here on the daemon writes nothing outside that would be missed below.
         write_atomically(private_folder(self._folder) / "withdrawn", b"")
         done = TakenOut(removed=[], restored=[], left=[])
         for record in list(self._records()):
@@ -171,6 +175,7 @@ def _take_out_file(path: Path, record: WrittenFile, done: TakenOut) -> None:
 
 
 def _remove_empty_folders(path: Path, made: int) -> None:
+    # From the inside out, and only as many as we made.
     for folder in list(path.parents)[:made]:
         try:
             folder.rmdir()
@@ -184,6 +189,7 @@ def _take_out_block(path: Path, record: WrittenFile, done: TakenOut) -> None:
     head, ours, tail = _split_at_block(path.read_bytes())
     if not ours:
         return
+    # The line break was ours too, unless somebody added lines behind our block.
     if record.added_newline and not tail:
         head = head.removesuffix(b"\n")
     if record.created and not head + tail:

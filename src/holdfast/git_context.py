@@ -18,6 +18,7 @@ class CachedGitContext:
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
+        # When it was looked up, what was found, and the worktree's own git folder.
         self._seen: OrderedDict[str, tuple[float, Mapping[str, str], str]] = OrderedDict()
 
     def of(self, cwd: str) -> Mapping[str, str]:
@@ -25,6 +26,7 @@ class CachedGitContext:
         if seen and self._now() - seen[0] < FRESH_S:
             return _with_branch(seen[1], seen[2])
         context = locate(cwd) if cwd.startswith("/") else NOWHERE
+        # A worktree's HEAD lies in its own git folder, not in the one it shares.
         self._seen[cwd] = (self._now(), context, _git_dir(context["root"]) if context else "")
         if len(self._seen) > REMEMBERED:
             self._seen.popitem(last=False)
@@ -54,6 +56,7 @@ def locate(cwd: str) -> Mapping[str, str]:
 
 def _find_root(folder: str) -> str:
     while True:
+        # A file of this name marks a worktree or a submodule.
         if os.path.lexists(os.path.join(folder, ".git")):
             return folder
         parent = os.path.dirname(folder)

@@ -21,14 +21,19 @@ from holdfast.core.text import CUT_MARK, PrivateWords
 decode = msgspec.json.decode
 encode = msgspec.json.encode
 
+# Entries in the cache of short texts that were redacted.
 SHORT_TEXTS = 1024
+# In bytes: only above this a body is bounded before it is searched for secrets.
 BOUNDED = 4 << 20
+# In characters, of one string of a body that is too large.
 LONGEST_STRING = 24 * 1024
 LONGEST_LIST = 200
+# Levels of nesting; what lies deeper is left out.
 DEEPEST = 12
 PAUSING = ("HOLDFAST_PAUSE", "CLAUDE_SKIP_REQUIREMENTS")
 _MEANS_NO = frozenset(("", "0", "no", "false", "off"))
 
+# The namespace of ids we make: another one would give running sessions other ids.
 _SESSION_IDS = uuid.UUID("5f6c1d1e-8a55-4c1f-9f0e-6d2b7a1c9e44")
 _OF_A_SESSION = frozenset(
     ("session.started", "session.ended", "prompt.submitted", *TOOL_ENDS, *TURN_ENDS, "tool.started")
@@ -150,6 +155,7 @@ def _dedupe_key(event: Event, mark: str) -> str:
     """Names the happening, where its agent tells enough; empty means: never taken for another one."""
     if not mark or not event.session or event.kind == "unknown":
         return ""
+    # With the lane: a subagent may do the same as its session at the same time.
     whole = f"{event.agent}\n{event.session}\n{event.kind}\n{event.get('lane', '')}\n{mark}"
     digest = hashlib.blake2b(whole.encode("utf-8", "replace"), digest_size=9).hexdigest()
     return AT_ONCE + digest if mark[0] == AT_ONCE else digest
@@ -197,6 +203,7 @@ def cap_body(body: bytes) -> tuple[bytes, int, str]:
     try:
         shortened = encode(_trim_value(decode(body), DEEPEST))
     except Exception:
+        # No JSON: it is cut at the end below.
         shortened = body
     return shortened if len(shortened) <= BODY_LIMIT else _still_too_long(shortened), len(body), digest
 
@@ -213,6 +220,7 @@ def _bound_body(body: bytes) -> bytes:
 
 def _still_too_long(body: bytes) -> bytes:
     try:
+        # Large fields go as a whole; small ones, such as ids and exit codes, stay.
         return encode({k: v for k, v in decode(body).items() if len(encode(v)) < 2048})
     except Exception:
         return body[:BODY_LIMIT]
@@ -223,6 +231,7 @@ def _trim_value(value: Any, depth: int, longest: int = LONGEST_STRING) -> Any:
         return value if len(value) <= longest else _middle_out(value, longest)
     if isinstance(value, dict):
         items = list(value.items())[:LONGEST_LIST] if depth else []
+        # Names are cut too: a body may hold its text in them.
         return {k[:200]: _trim_value(v, depth - 1, longest) for k, v in items}
     if isinstance(value, list):
         return [_trim_value(v, depth - 1, longest) for v in value[:LONGEST_LIST]] if depth else []

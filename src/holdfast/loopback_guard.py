@@ -20,10 +20,13 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Refusal = tuple[int, str]
 
 HOSTS = ("127.0.0.1", "localhost")
+# What a browser says in Sec-Fetch-Site for an address that was typed, and for our own pages.
 SAFE_SITES = (b"none", b"same-origin")
+# In seconds: a body that is sent byte by byte must not hold a connection.
 BODY_WITHIN_S = 15.0
 OWNER_KNOWN_S = 5.0
 TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
+# Columns of the tables in /proc/net.
 LOCAL, REMOTE, UID = 1, 2, 7
 
 
@@ -58,8 +61,10 @@ class LoopbackGuard:
     def refuse_place(self, request_headers: AskedHeaders, *, own_pages: bool) -> Refusal | None:
         """A name that was bent to 127.0.0.1, or a page in a browser; `own_pages`: those we served ourselves may ask."""
         hosts = [value.lower() for value in request_headers.values(b"host")]
+        # DNS rebinding: a page whose name resolves to 127.0.0.1 still sends that name.
         if len(hosts) != 1 or hosts[0] not in self._hosts:
             return 421, "This is not the host you are looking for."
+        # Programs that are no browsers send neither header.
         origins, site = set(request_headers.values(b"origin")), request_headers.get(b"sec-fetch-site", b"none")
         if not own_pages and (origins or site != b"none"):
             return 403, "Web pages may not talk to Holdfast."
@@ -74,11 +79,13 @@ class LoopbackGuard:
         if not has_key or now - seen > OWNER_KNOWN_S:
             seen, owned = now, is_owner(client, self._port)
             fresh = {c: entry for c, entry in self._owners.items() if now - entry[0] < OWNER_KNOWN_S}
+            # Only the owner is remembered; whoever is refused is looked up again.
             self._owners = {**fresh, client: (seen, owned)} if owned else fresh
         return owned
 
     def has_token(self, request_headers: AskedHeaders) -> bool:
         authorizations = request_headers.values(b"authorization")
+        # In constant time, so that the time of the answer does not tell how much of a guess is right.
         return len(authorizations) == 1 and hmac.compare_digest(authorizations[0], b"Bearer " + self._token)
 
     def too_large(self) -> Refusal:
@@ -130,6 +137,7 @@ def owner_of(client: tuple[str, int], server_port: int) -> int | None:
         except OSError:
             continue
         for fields in map(str.split, lines):
+            # A mapped IPv4 address in the table of IPv6 ends like the plain one.
             if fields[LOCAL].endswith(client_address) and fields[REMOTE].endswith(f":{server_port:04X}"):
                 return int(fields[UID])
     return None

@@ -23,6 +23,7 @@ def default_state_dir() -> Path:
 @lru_cache(8)
 def _state_dir(state: str | None, xdg: str | None, _home: str | None) -> Path:
     """Asked for at every hook: the path is made once."""
+    # `_home` is only a part of the cache's key: `Path.home()` depends on it.
     if state:
         return Path(state)
     if xdg:
@@ -46,6 +47,7 @@ INTENT_SUFFIX = ".erase"
 """Files in `run/` that say what is to be erased, until it is."""
 WIPE_MARK = "erase-everything"
 """In `run/` from the moment when everything is to be erased until all of it is."""
+# `.NAME.partial`, with the number of the process and that of the thread where they are known.
 _PARTIAL = re.compile(r"^\..*?(?:\.(\d+))?\.partial(?:-\w+)?$")
 
 
@@ -130,6 +132,7 @@ def private_folder(folder: Path) -> Path:
         raise UnsafePath(
             f"{folder} cannot be created ({error.strerror})", fix="Set HOLDFAST_STATE to a folder that you may write."
         ) from error
+    # Looked at after it was made: it may have been there before, as a link or somebody else's.
     folder_stat = folder.lstat()
     if stat.S_ISLNK(folder_stat.st_mode) or not stat.S_ISDIR(folder_stat.st_mode):
         raise UnsafePath(f"{folder} is not a plain folder", fix="Move it away and try again.")
@@ -158,6 +161,7 @@ def write_atomically(path: Path, content: bytes, mode: int = 0o600) -> None:
         with os.fdopen(fd, "wb") as out:
             out.write(content)
             out.flush()
+            # Before the rename, or a crash could leave an empty file under the real name.
             os.fsync(out.fileno())
         partial.replace(path)
     except BaseException:

@@ -56,6 +56,7 @@ def _trust_store_path(config_dir: Path | None) -> Path:
 
 
 def _path_key(path: Path) -> str:
+    # A link and its target are one file: trust belongs to the target.
     return os.path.realpath(path)
 
 
@@ -74,6 +75,7 @@ def _edit_trusted(edit: Callable[[dict[str, str]], dict[str, str]], config_dir: 
 def _locked_file(file: Path) -> Iterator[None]:
     """Two commands at once must not lose one another's line."""
     private_folder(file.parent.resolve())
+    # Beside the file, which is replaced by another one at every write.
     fd = os.open(file.with_name(f".{file.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)

@@ -169,6 +169,7 @@ FIELDS: dict[str, Fields] = {
     ),
     "FileChanged": (("path", "file_path", one_path), ("change", "event", name)),
 }
+# Events whose fields begin with TOOL carry a tool and its input.
 _WITH_TOOL = frozenset(event for event, fields in FIELDS.items() if fields[:2] == TOOL)
 
 
@@ -208,6 +209,7 @@ def _add_failure(data: Data, payload: Payload) -> None:
 
 
 def _mark_synthetic(data: Data, _payload: Payload) -> None:
+    # Claude Code tells the model of a finished background task by a prompt of its own.
     if data.get("prompt", "").lstrip().startswith("<task-notification>"):
         data["synthetic"] = True
 
@@ -254,6 +256,7 @@ ANSWERS = payload_reader.Answers(
 
 # ---- recognising ----
 
+# Never sent by Claude Code, but by agents that took over its hooks.
 FOREIGN_FIELDS = frozenset(("timestamp", "conversation_id", "cursor_version", "sessionId"))
 FOREIGN_ENV = frozenset(
     (
@@ -266,6 +269,7 @@ FOREIGN_ENV = frozenset(
         "CODEX_HOME",
     )
 )
+# None at all, a rollout file of Codex, or a session of Factory's Droid.
 _FOREIGN_TRANSCRIPT = re.compile(r"^$|/rollout-[^/]*$|/\.factory/sessions/")
 
 

@@ -52,7 +52,9 @@ ENFORCES: dict[str, Enforcement] = {
     "tool.finished": "retry",
 }
 
+# The header lines of a patch in the format of apply_patch, each with a path.
 PATCHED = re.compile(r"^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+)$", re.MULTILINE)
+# Characters of a patch that are searched for paths.
 LONGEST_PATCH = 1 << 20
 EXIT_CODE = re.compile(r"^Exit code: (\d{1,3})$", re.MULTILINE)
 
@@ -80,6 +82,7 @@ def _add_result(data: Data, payload: Payload) -> None:
     _add_patch(data, payload)
     response = payload.get("tool_response")
     payload_reader.add_output(data, response)
+    # Only the first lines: further down the same words may be output of a program.
     code = EXIT_CODE.search(response, 0, 80) if isinstance(response, str) else None
     data["ok"] = not code or code[1] == "0"
     if code:

@@ -118,6 +118,7 @@ def _add_result(data: Data, payload: Payload) -> None:
     data["ok"] = kind != "failure"
     payload_reader.add_output(data, output)
     if data["action"] == "shell" and isinstance(output, str):
+        # Copilot appends the exit code to the output: only the last words are looked at.
         code = normal.exit_code_in(output[-60:])
         if code is not None:
             data["exit_code"], data["ok"] = code, code == 0
@@ -128,6 +129,7 @@ def _add_failure(data: Data, payload: Payload) -> None:
 
 
 def _first_prompt(data: Data, _payload: Payload) -> None:
+    # What Copilot calls `new` is `startup` in other agents.
     if data.get("source") == "new":
         data["source"] = "startup"
 
@@ -199,6 +201,7 @@ def write_reply(event: Event, decision: Decision) -> bytes:
 
 def recognise_payload(_delivery: Delivery, payload: Payload) -> bool:
     fields = normal.mapping_or_empty(payload)
+    # Cursor and Auggie name a conversation.
     if "conversation_id" in fields:
         return False
     if isinstance(fields.get("sessionId"), str):
@@ -206,6 +209,7 @@ def recognise_payload(_delivery: Delivery, payload: Payload) -> bool:
     event = fields.get("hook_event_name")
     pascal = isinstance(fields.get("session_id"), str) and isinstance(event, str) and event in PASCAL
     transcript = fields.get("transcript_path")
+    # Copilot's own transcript is called events.jsonl.
     elsewhere = isinstance(transcript, str) and not transcript.endswith("/events.jsonl")
     return pascal and isinstance(fields.get("timestamp"), str) and not elsewhere
 
@@ -221,6 +225,7 @@ def event_mark(event: Event, payload: Payload) -> str:
     if not isinstance(stamp, int):
         return ""
     data = event.data
+    # Only what both spellings of the payload carry, or one happening would get two marks.
     about = {key: data[key] for key in ("input", "prompt", "error", "message") if key in data}
     return f"@{stamp}{payload_reader.facts_checksum(about)}"
 

@@ -180,10 +180,12 @@ def write_reply(event: Event, decision: Decision) -> bytes:
             reply |= {"user_message": reason_of(decision), "agent_message": reason_of(decision)}
     if native == "beforeSubmitPrompt" and decision.verdict == "deny":
         reply |= {"continue": False, "user_message": reason_of(decision)}
+    # The person stopped this turn: a follow-up message would start it again.
     if native in ("stop", "subagentStop") and decision.verdict == "deny" and event.kind != "turn.interrupted":
         reply["followup_message"] = reason_of(decision)
     if native in ("sessionStart", "postToolUse") and decision.contexts:
         reply["additional_context"] = context_of(decision.contexts)
+    # A refusal's reason stands there already and must not be replaced.
     if native in ("preToolUse", "beforeSubmitPrompt") and decision.notices and "user_message" not in reply:
         reply["user_message"] = notice_of(decision)
     return encode_reply(reply)

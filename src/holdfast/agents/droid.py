@@ -56,6 +56,7 @@ def _add_result(data: Data, payload: Payload) -> None:
     data["ok"] = True
     payload_reader.add_output(data, response)
     if data["action"] == "shell" and isinstance(response, str):
+        # Only the end: the same words further up are output of the command.
         code = normal.exit_code_in(response[-LAST_LINE:])
         if code is not None:
             data["exit_code"], data["ok"] = code, code == 0

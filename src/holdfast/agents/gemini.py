@@ -62,6 +62,7 @@ ENFORCES: dict[str, Enforcement] = {
 }
 
 
+# Around a command's output stand tags, and behind it lines of Gemini's own.
 WRAPPED = "<untrusted_context>\n"
 OWN_LINES = ("Error: ", "Exit Code: ", "Signal: ", "Background PIDs: ", "Process Group PGID: ")
 
@@ -110,6 +111,7 @@ def _one_word(data: Data, _payload: Payload) -> None:
 
 
 def _event_kind(kind: str, data: Data) -> str:
+    # Comes through registrations without our matcher `manual`.
     return "model.requested" if kind == "compact.started" and data.get("trigger") == "auto" else kind
 
 

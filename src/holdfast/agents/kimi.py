@@ -70,6 +70,7 @@ def _error_text(value: Any) -> str | None:
 def _add_result(data: Data, payload: Payload) -> None:
     data["ok"] = True
     payload_reader.add_output(data, payload.get("tool_output"))
+    # Failures come as another event, PostToolUseFailure.
     if data["action"] == "shell":
         data["exit_code"] = 0
 
@@ -79,6 +80,7 @@ def _add_failure(data: Data, _payload: Payload) -> None:
 
 
 TOOL = (("call", "tool_call_id", name),)
+# A subagent has a name only; it stands for both.
 LANE = (("lane", "agent_name", name), ("lane_type", "agent_name", name))
 TABLES = payload_reader.Tables(
     agent="kimi",

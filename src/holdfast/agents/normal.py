@@ -8,15 +8,19 @@ from typing import Any
 
 from holdfast.core.text import shorten
 
+# Characters kept of each kind of text.
 PROMPT, MESSAGE, OUTPUT, COMMAND, ERROR = 10_000, 5_000, 4_000, 32_000, 4_000
 NAME, PATH = 512, 4_096
+# Characters of one string, of all together, entries of one list or mapping, levels.
 INPUT_STRING, INPUT_TOTAL, INPUT_ITEMS, INPUT_DEPTH = 2_000, 16_000, 50, 6
 MOST_PATHS = 50
 PATH_KEYS = ("file_path", "path", "notebook_path", "filePath", "filepath")
 PATH_LIST_KEYS = ("paths", "file_paths", "files")
 LEFT_OUT = "…"
 
+# "Exit code 1", "exit code: 2", "exited with code 3".
 _EXIT_CODE = re.compile(r"\bexit(?:ed with)? code:? (\d{1,3})\b", re.IGNORECASE)
+# Only such a path has to be normalised; most are clean already.
 _UNTIDY_PATH = re.compile(r"//|/\.")
 
 
@@ -57,6 +61,7 @@ def true_or_none(value: Any) -> bool | None:
 def number_or_none(value: Any) -> int | float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
+    # JSON readers that use doubles lose digits beyond 2**53.
     return value if -(1 << 53) <= value <= 1 << 53 else None
 
 
@@ -100,6 +105,7 @@ def _trim_mapping(value: Mapping[Any, Any], depth: int, purse: list[int]) -> dic
             trimmed_items[LEFT_OUT] = len(value) - len(trimmed_items)
             break
         name = cap_text(str(key), 200)
+        # The four stand for the quotes, the colon and the comma around a name.
         purse[0] -= len(name) + 4
         trimmed_items[name] = _trim_value(item, depth - 1, purse)
     return trimmed_items
@@ -128,7 +134,10 @@ def paths_in(tool_input: Mapping[str, Any], cwd: str) -> list[str]:
         if isinstance(listed := tool_input.get(key), list):
             named.extend(listed[:MOST_PATHS])
     unique_paths = {
-        absolute_path(path, cwd): None for value in named if (path := one_path(value)) and "://" not in path
+        # Addresses on the web are no files.
+        absolute_path(path, cwd): None
+        for value in named
+        if (path := one_path(value)) and "://" not in path
     }
     return list(unique_paths)[:MOST_PATHS]
 

@@ -12,6 +12,7 @@ from holdfast.core.decision import Decision, Delivery
 from holdfast.core.event import Event
 
 PLUGIN = Path(__file__).with_name("opencode_plugin.js")
+# The installer puts the hook's command behind this text of the plugin.
 COMMAND = "const COMMAND = "
 
 HOOKS = (
@@ -64,6 +65,8 @@ def _flatten_payload(payload: Payload) -> dict[str, Any]:
     return {
         **payload,
         "tool": tool_input.get("tool"),
+        # Before a tool its arguments are in the output, where plugins may change them;
+        # afterwards in the input.
         "args": gave.get("args") or tool_input.get("args"),
         "call": tool_input.get("callID"),
         "result": gave,
@@ -78,6 +81,7 @@ def _flatten_payload(payload: Payload) -> dict[str, Any]:
 def _prompt_text(parts: Any) -> str | None:
     if not isinstance(parts, list):
         return None
+    # Parts that opencode adds itself are no words of the person.
     typed = [part.get("text") for part in map(normal.mapping_or_empty, parts[:100]) if not part.get("synthetic")]
     return "\n".join(text for text in typed if isinstance(text, str))
 
@@ -133,6 +137,7 @@ TABLES = payload_reader.Tables(
     tool_input="args",
     session=lambda payload: payload.get("sessionID"),
     native=lambda _delivery, payload: payload.get("hook"),
+    # Outside of a git repository opencode names `/` as the worktree.
     project=lambda _delivery, payload: one_path(payload.get("worktree")) if payload.get("worktree") != "/" else None,
     extras={
         "chat.message": payload_reader.take_out,

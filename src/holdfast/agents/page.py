@@ -28,6 +28,7 @@ def files_table() -> str:
 
 
 def _event_cell(agent: Agent, kind: str) -> str:
+    # Events that are not registered are not told, so the table leaves them out.
     event_names = [f"`{hook.event}`" for hook in agent.hooks if hook.kind == kind and hook.register]
     if not event_names:
         return SILENT

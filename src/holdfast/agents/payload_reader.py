@@ -41,6 +41,7 @@ def write_reply(
 ) -> bytes:
     """`stop_reason` words the refusal of a stop where that has to differ."""
     native = event.get("native")
+    # The end of a compaction's own call (Claude Code): there is nobody to answer.
     if not answers.answered(native) or event.get("compaction"):
         return b""
     worded = stop_reason if stop_reason and native == "Stop" else reason_of
@@ -120,6 +121,7 @@ class Tables:
     session: Callable[[Payload], Any] = lambda payload: payload.get("session_id")
     native: Callable[[Delivery, Payload], Any] = lambda _delivery, payload: payload.get("hook_event_name")
     project: Callable[[Delivery, Payload], str | None] = no_project
+    # A lambda, because the function is defined further down.
     process: Callable[[Delivery], Mapping[str, int]] = lambda delivery: parent_process(delivery)
     extras: Mapping[str, Callable[[Data, Payload], None]] = field(default_factory=dict)
     """Event → what the tables cannot say, as a change to the data."""
@@ -140,6 +142,7 @@ def read_agent_event(tables: Tables, delivery: Delivery, payload: Payload) -> Ev
         extra(data, fields)
     session, tool = tables.session(fields), fields.get(tables.tool_name)
     kind = tables.kinds.get(native, "unknown") if isinstance(payload, Mapping) else "unknown"
+    # This agent never tells that a compaction is over: whoever waits for the end must know.
     if kind == "compact.started" and "compact.ended" not in tables.kinds.values():
         data["end_untold"] = True
     return Event(
@@ -185,6 +188,7 @@ def add_tool(tables: Tables, data: Data, payload: Payload) -> None:
 def action_of(tools: Mapping[str, str], tool: Any) -> str:
     if not isinstance(tool, str):
         return "other"
+    # How agents spell tools of MCP servers.
     return tools.get(tool) or ("mcp" if tool.startswith(("mcp__", "mcp_", "MCP:")) else "other")
 
 

@@ -35,6 +35,7 @@ def read_event(delivery: Delivery, payload: Payload) -> Event:
     data = {**_event_data(raw_data), **payload_reader.parent_process(delivery), "native": bounded_name(delivery.event)}
     return Event(
         key=delivery.key,
+        # An adapter program of another author cannot make events of our own kinds.
         kind=kind if isinstance(kind, str) and kind in HOOK_KINDS else "unknown",
         at=delivery.at,
         session=bounded_name(session) if isinstance(session, str) else "",

@@ -67,6 +67,7 @@ TOOL = (("call", "tool_use_id", name), ("ms", "duration_ms", number_or_none))
 def _add_result(data: Data, payload: Payload) -> None:
     response = normal.mapping_or_empty(payload.get("tool_response"))
     payload_reader.add_output(data, response.get("llmContent"))
+    # Qwen tells of failed tools by another event, PostToolUseFailure.
     data["ok"] = True
     if data["action"] == "shell" and (code := gemini.exit_code_in(response.get("llmContent"))) is not None:
         data["exit_code"] = code

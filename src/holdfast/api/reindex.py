@@ -101,6 +101,7 @@ def _ensure_state_file(answer: Any, session_id: str, shown: bool) -> None:
 
 def _write_state_file(session: str, shown: bool) -> None:
     stored, flag = state_file.parse_state_file(_state_file_content(None))
+    # The old system's form of an id, for a script outside of any session.
     session = session or stored or time.strftime("session_%Y%m%d_%H%M%S")
     flag_to_store = shown or (flag and stored == session)
     path = Path(_project_folder()) / STATE_FILE

@@ -13,6 +13,7 @@ import psutil
 from holdfast import client
 from holdfast.core.errors import HoldfastError
 
+# Seconds: how long to wait for a lock, between two tries, and after which a lock counts as left behind.
 LOCK_S, POLL_S, STALE_S = 30.0, 0.1, 300.0
 DONE_S = 60.0
 
@@ -78,6 +79,7 @@ def cleanup_session(session: str) -> bool:
 def cleanup_stale_sessions() -> int:
     """How many were archived. A run that is silent too long ends first."""
     outcome = _wait_until_done(_run_command("uat.tend", "")) or {}
+    # A run that only just ended is archived by the next round.
     if outcome.get("ended"):
         outcome = _wait_until_done(_run_command("uat.tend", "")) or {}
     return int(outcome.get("count", 0))
@@ -143,6 +145,7 @@ def release_session_lock(lock_file: str = "", owner: int | None = None) -> None:
 
 def _create_lock_file(path: Path, owner: int) -> bool:
     try:
+        # O_EXCL: of two processes exactly one makes the file.
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
     except OSError:
         return False

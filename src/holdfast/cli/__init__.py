@@ -27,6 +27,7 @@ def _run_command_line() -> None:
 
     try:
         run_cli()
+    # After the answer, so that the person does not wait for it.
     finally:
         if served:
             _start_warm_server()

@@ -17,6 +17,7 @@ from holdfast.core import git
 from holdfast.core.errors import CommandRefused
 
 PATIENCE_S = 30.0
+# FILE:LINE; a commit has no colon.
 _LINE = re.compile(r"^(?P<file>.+):(?P<line>\d{1,9})$", re.DOTALL)
 _COMMIT = re.compile(r"^[0-9a-f]{40,64}$")
 
@@ -85,10 +86,20 @@ def _blame_line(file: str, line: int) -> BlamedLine:
     root = _run_git(path.parent, "rev-parse", "--show-toplevel").strip()
     where = f"-L{max(1, line)},{max(1, line)}"
     output = _run_git(
-        path.parent, "blame", "--no-textconv", "--porcelain", "-w", where, "--", path.name, filters=_git_filters(root)
+        # -w ignores white space, and no program of the repository converts the text.
+        path.parent,
+        "blame",
+        "--no-textconv",
+        "--porcelain",
+        "-w",
+        where,
+        "--",
+        path.name,
+        filters=_git_filters(root),
     )
     blamed = BlamedLine(path=str(path.resolve().relative_to(Path(root).resolve())))
     sha = output.partition(" ")[0]
+    # git names lines that are not committed by a commit of zeros.
     blamed.commit = sha if _COMMIT.match(sha) and set(sha) != {"0"} else ""
     for row in output.splitlines():
         name, _, value = row.partition(" ")
@@ -100,6 +111,7 @@ def _blame_line(file: str, line: int) -> BlamedLine:
 
 
 def _blame_commit(name: str) -> BlamedLine:
+    # A name that begins with a dash would be an option of git.
     if name.startswith("-"):
         raise CommandRefused(f"{name!r} is no commit", fix="holdfast blame FILE:LINE, or a commit's id.")
     fields = _run_git(Path(), "log", "-1", "--format=%H%x00%s%x00%an", name, "--").rstrip("\n").split("\0")

@@ -82,6 +82,7 @@ def _load_command(name: str) -> Command:
     if hasattr(module, "register"):
         module.register(holder)
     else:
+        # A module without `register` has one group of commands, under the module's own name.
         holder.add_typer(module.app, name=MODULES[name])
     commands = typer.main.get_group(holder).commands
     command = commands.get(name) or commands[MODULES[name]]

@@ -129,6 +129,7 @@ def explain(
     elif exit_code is not None:
         _show_judgement(_judge_request(request))
     else:
+        # Not told how it ended: both cases are shown.
         for code in (0, 1):
             print(f"If it ends with {code}, and its output is not known:")
             _show_judgement(_judge_request(Request(command, exit_code=code)))

@@ -20,6 +20,7 @@ def offer_values(path: str, command: Command) -> None:
     for parameter in command.params:
         source = _value_source(path, parameter.name or "")
         if source:
+            # Typer has no public way to set it after a command was made.
             parameter._custom_shell_complete = _make_completer(source)
 
 
@@ -76,6 +77,7 @@ def _view_or_empty(name: str, **args: Any) -> dict[str, Any]:
     from holdfast.core.errors import HoldfastError
 
     try:
+        # Never starts a daemon: a Tab must not have effects.
         answer = client.ask_daemon("view", start=False, name=name, args=args)
     except HoldfastError:
         return {}

@@ -84,6 +84,7 @@ def _trust_one(path: Path, yes: bool, revoke: bool) -> None:
         render.out.print(f"{path}: {'no longer trusted' if trusting.untrust_file(path) else 'was not trusted'}")
         return
     content = path.read_bytes()
+    # Shown before the question: the person trusts this very content.
     render.out.print(Text(content.decode("utf-8", "replace")))
     if not yes:
         typer.confirm(f"Trust this content of {path}?", abort=True)

@@ -73,6 +73,7 @@ def _running_server() -> dict[str, Any] | None:
 def _start_server(port: int) -> dict[str, Any]:
     paths = client.state_paths()
     failed = paths.run / "web.failed"
+    # An old failure must not be taken for one of this start.
     failed.unlink(missing_ok=True)
     subprocess.Popen(
         [sys.executable, "-P", "-m", "holdfast.web", "--state", str(paths.state), "--port", str(port)],
@@ -111,5 +112,6 @@ def _wait_until(true: Any) -> None:
         time.sleep(0.02)
 
 
+# macOS has a screen without a variable that says so.
 def has_screen() -> bool:
     return sys.platform == "darwin" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

@@ -42,8 +42,10 @@ def demo(
         raise CommandRefused("the demo makes git repositories, and there is no git", fix="Install git.")
     from holdfast.demo.player import Player
 
+    # Ended by a signal, the demo still removes its folder.
     for name in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(name, _as_interrupt)
+    # The player changes this process's environment; the browser needs the person's own.
     mine = dict(os.environ)
     root = Path(tempfile.mkdtemp(prefix="holdfast-demo-"))
     try:

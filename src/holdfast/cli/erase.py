@@ -91,7 +91,9 @@ def erase_everything(yes: bool, json: bool) -> None:
     from holdfast.core.machine import Lease
     from holdfast.daemon.wipe import begin_wipe, finish_wipe, remove_state
 
+    # While the daemon can still be asked: afterwards nobody knows which files in projects are ours.
     shown = client.ask_daemon("shown_files")
+    # Marked before the daemon stops: one that a hook starts meanwhile finds the mark and goes on.
     begin_wipe(paths)
     client.stop_daemon("holdfast erase --everything")
     lease = Lease(paths.lease)

@@ -58,6 +58,7 @@ def tail(
         _show_event(event, json)
     if not follow:
         return
+    # Events between the page and the stream are not missed: the stream begins behind the page.
     after = page[-1]["seq"] if page else 0
     for line in client.stream_replies("tail", after=after, session=session):
         if "event" in line:

@@ -30,6 +30,7 @@ Code = Annotated[
 ]
 Metadata = Annotated[str, typer.Option("--metadata", help="""JSON kept with it, e.g. '{"ticket": "#12"}'.""")]
 
+# A number with an optional unit; without one it is seconds.
 _DURATION = re.compile(r"^(\d+(?:\.\d+)?)\s*(s|sec|m|min|h|d|w)?$")
 _UNITS = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
@@ -46,6 +47,7 @@ def parse_duration(text: str) -> int:
 
 def _caller_context(**more: Any) -> dict[str, Any]:
     around = locate(str(Path.cwd()))
+    # Agents set the session in the environment of what they run; the daemon judges by itself who asks.
     by = "agent" if client.current_session() else "person"
     return {"branch": around.get("branch", ""), "repo": around.get("repo", ""), "by": by, **more}
 

@@ -96,6 +96,7 @@ class Totals:
 
 
 def _import_file(importer: Importer, file: Path, location: Place, sender: "BatchSender") -> None:
+    # As it was before reading: a file that grows meanwhile is read again the next time.
     total, stamp = sender.total, file_stamp(file)
     try:
         for event in number_turns(_events_noting_skips(importer.read(file, location), total)):
@@ -155,6 +156,7 @@ class BatchSender:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             self._hand_over()
+        # The thread ends in any case, after what it has in hand.
         self._waiting.put(None)
         self._thread.join()
         if kind is None:
@@ -200,6 +202,7 @@ class BatchSender:
             done = client.ask_daemon("ingest", events=events)
             self.total.taken += done["taken"]
             self.total.known += done["known"]
+        # After the daemon has answered: files of a batch that failed are read again.
         if not self._dry_run:
             self._known.add(batch.ended)
 

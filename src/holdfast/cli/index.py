@@ -127,6 +127,7 @@ def _watch_run(run_id: str, quiet: bool) -> dict[str, Any]:
 
 def _is_overtaken(answer: dict[str, Any], run_id: str) -> bool:
     """A newer run has taken its place and is through."""
+    # A run's id begins with the time at which it was asked for.
     return bool(answer["last"]) and not answer["run"] and answer["last"]["at"] >= int(run_id.partition("-")[0])
 
 

@@ -102,6 +102,7 @@ def run(
     context: typer.Context, name: Name, shared: Shared = False, ttl: Ttl = TTL_S, wait: Wait = None, why: Why = "",
 ) -> None:  # fmt: skip
     """Hold it while a command runs: holdfast lease run NAME -- COMMAND. Exits as the command does."""
+    # The first `--` separates our options from the command.
     words = [word for n, word in enumerate(context.args) if not (n == 0 and word == "--")]
     if not words:
         raise CommandRefused("there is no command to run", fix="holdfast lease run NAME -- COMMAND")
@@ -111,6 +112,7 @@ def run(
     if answer["answer"] != "granted":
         render.err.print(f"{name} is not free: {render.clean_line(answer['why'])}")
         raise typer.Exit(EXIT_BUSY)
+    # What runs within several leases names all of them, so that a circle can be found.
     within = " ".join([*leases_held_above(), answer["owner"]])
     env = {"HOLDFAST_LEASE": name, "HOLDFAST_LEASE_TOKEN": str(answer["token"]), LEASE_OWNERS_VARIABLE: within}
     with _guarded_command(answer["owner"]), _renewed_lease(name, answer["owner"], ttl):
@@ -125,6 +127,7 @@ GRACE_S = 5.0
 def _guarded_command(owner: str) -> Iterator[None]:
     """A second process that ends the command if this one is killed: nobody works on without the lease's keeper."""
     read, write = os.pipe()
+    # Forked before the command starts: it must be there whatever happens afterwards.
     guard = os.fork()
     if not guard:
         _run_guard(owner, read)
@@ -145,6 +148,7 @@ def _run_guard(owner: str, read: int) -> NoReturn:
         nothing = os.open(os.devnull, os.O_RDWR)
         for stream in range(3):
             os.dup2(nothing, stream)
+        # All else, the writing end too: otherwise the pipe would not close with its owner.
         os.closerange(3, read)
         os.closerange(read + 1, nothing + 100)
         if not os.read(read, 1):
@@ -161,6 +165,7 @@ def _end_command(owner: str) -> None:
             with contextlib.suppress(OSError):
                 os.kill(pid, number)
         late = time.monotonic() > deadline
+        # 0 sends nothing: it only waits, until the time for SIGKILL has come.
         number = signal.SIGKILL if late else 0
         time.sleep(0.05)
 
@@ -171,6 +176,7 @@ def _renewed_lease(name: str, owner: str, ttl: float) -> Iterator[None]:
     over = threading.Event()
 
     def beat() -> None:
+        # Three times within its time, so that one failed renewal is not the end.
         while not over.wait(max(0.2, ttl / 3)):
             with contextlib.suppress(HoldfastError, OSError):
                 client.run_command("project.keep", lease=name, owner=owner)
@@ -188,11 +194,13 @@ def _run_command(words: list[str], env: dict[str, str]) -> int:
         child = subprocess.Popen(words, env={**os.environ, **env})
     except OSError as error:
         raise CommandRefused(f"{words[0]}: {error.strerror}") from error
+    # Passed on: the lease is released only after the command has ended.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda received, _frame: child.send_signal(received))
     while True:
         try:
             code = child.wait()
+            # As a shell does for a command that a signal ended.
             return code if code >= 0 else 128 - code
         except KeyboardInterrupt:  # The child got it too; how it takes it is its own affair.
             continue

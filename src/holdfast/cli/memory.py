@@ -175,6 +175,7 @@ def _review_candidate(doc: dict[str, Any]) -> bool:
     key = ""
     while key not in ("k", "c", "d", "s", "q"):
         key = click.getchar().lower()
+        # Ctrl-C, Ctrl-D, or the end of the input.
         if key in ("\x03", "\x04", ""):
             return False
     if key == "k":

@@ -40,6 +40,7 @@ def own_file() -> Path:
 def show(model: Annotated[str, typer.Argument(help="Only this model.")] = "", json: Json = False) -> None:
     """Every price that is known, and since when it holds."""
     prices = load_table(own_file())
+    # A model has several spellings; the first one that has a price is shown.
     names = [name for name in names_of(model) if name in prices.models][:1] if model else sorted(prices.models)
     if model and not names:
         fix = f"Set one: holdfast price set {model} --input N --output N"

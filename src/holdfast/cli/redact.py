@@ -72,5 +72,6 @@ def _read_input(file: str) -> bytes:
 def _configured_redactor() -> Redactor:
     from holdfast.app import open_settings
 
+    # Reading the settings installs the person's own patterns.
     open_settings()
     return current_redactor()

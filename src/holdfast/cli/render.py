@@ -37,6 +37,8 @@ class VisibleConsole(Console):
         return super()._render_buffer(visible)
 
 
+# Made without arguments:
+# `open_consoles` initialises the same objects anew for every caller of the warm server.
 out = VisibleConsole.__new__(VisibleConsole)
 err = VisibleConsole.__new__(VisibleConsole)
 
@@ -63,6 +65,7 @@ def open_consoles() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="holdfast")
+    # `COLUMNS` is the person's own word on the width.
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else FOR_PIPES
     for console, stderr in ((out, False), (err, True)):
         console.__init__(  # type: ignore[misc]
@@ -135,6 +138,7 @@ class FittingTable(Table):
 
     def _fitting(self, width: int) -> list[Column]:
         columns = list(self.columns)
+        # The first column with a title; columns before it hold marks.
         identity = next((column for column in columns if str(column.header)), columns[0])
         identity.min_width = _column_width(identity)
         while len(columns) > 2 and self._needed(columns) > width:

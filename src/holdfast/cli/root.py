@@ -77,6 +77,7 @@ def run_cli(command: Command | None = None) -> None:
 
 def _invoke_command(command: Command) -> None:
     """Wrong usage is told as click tells it, or as JSON when JSON was asked for."""
+    # Completion in click needs its own way to exit.
     completing = "_HOLDFAST_COMPLETE" in os.environ
     try:
         code = command.main(prog_name="holdfast", standalone_mode=completing)
@@ -119,6 +120,7 @@ def _exit_with_error(message: str, kind: str, code: int) -> None:
 
 def _leave_quietly(code: int) -> None:
     """What is still buffered has nobody to read it; Python would complain about that at its end."""
+    # Buffered text is written at exit: it must go somewhere.
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     sys.exit(code)

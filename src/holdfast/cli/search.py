@@ -10,6 +10,7 @@ from holdfast import client
 from holdfast.cli import render
 from holdfast.cli.options import Json
 
+# PATH, PATH:LINE or PATH:LINE-END.
 _PATH_AND_LINE = re.compile(r"^(.+?)(?::(\d+)(?:-\d+)?)?$")
 MOST_SHOWN = 20
 
@@ -38,6 +39,7 @@ def search(
     these words.
     """
     match query:
+        # Only what looks like a path; otherwise the words are a question.
         case ["related", place] if "/" in place or "." in place or ":" in place:
             _show_related(place, limit, json)
         case ["outline", file] if "/" in file or "." in file:

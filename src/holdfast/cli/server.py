@@ -27,6 +27,7 @@ def run(
     public_url: Annotated[
         str, typer.Option("--public-url", help="Where browsers reach it, for single sign-on behind a proxy.")
     ] = "",
+    # For a process manager that hands over a socket which listens already.
     fd: Annotated[int, typer.Option("--fd", hidden=True)] = -1,
 ) -> None:
     """Serve until it is ended. Any number of these may run on one database."""

@@ -81,6 +81,7 @@ def json_from_stdin() -> dict[str, Any]:
     if sys.stdin.isatty():
         return {}
     try:
+        # A pipe may hold anything: only so many bytes are read.
         payload = msgspec.json.decode(sys.stdin.buffer.read(256 << 10))
     except (msgspec.DecodeError, OSError, ValueError):
         return {}
@@ -240,6 +241,7 @@ def _export_pieces(session: str, format_: str) -> Any:
 def _print_table(table: Table) -> None:
     """On a narrow terminal only the last column is cut."""
     *others, last = table.columns
+    # Fixed widths for all columns but the last.
     used = 0
     for column in others:
         width = column.width = max(cell_len(str(cell)) for cell in (column.header, *column.cells))

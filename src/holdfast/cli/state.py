@@ -21,6 +21,7 @@ At = Annotated[
 ]
 File = Annotated[Path, typer.Argument(help="A SESSION_STATE file; - is standard input.")]
 LARGEST = 1 << 20
+# Seconds; a first look at a large repository takes longer than one that only checks for changes.
 PATIENCE_S, QUICK_PATIENCE_S = 30.0, 2.0
 FRESH_MS = 5_000
 """What was looked at within so long is shown as it is; else there is a look first."""
@@ -67,6 +68,7 @@ def fresh_view(name: str, **args: Any) -> dict[str, Any]:
     """A view of the project after a look at it, unless there was one in the last seconds or it takes too long."""
     answer: dict[str, Any] = client.ask_view(name, **args)
     if _age_ms(answer) > FRESH_MS:
+        # A project that was never looked at has nothing to show: its first look is waited for.
         seen_before = answer["looked_at"] > 0
         try:
             _refresh_project(QUICK_PATIENCE_S if seen_before else PATIENCE_S, quick=seen_before)
@@ -83,6 +85,7 @@ def _age_ms(answer: dict[str, Any]) -> float:
 
 def as_of(answer: dict[str, Any]) -> str:
     """A line that says how old the state is, where it could not be looked at now."""
+    # A look that took its whole time is still as good as now.
     if _age_ms(answer) <= FRESH_MS + QUICK_PATIENCE_S * 1000 or not answer.get("looked_at"):
         return ""
     return f"# As of {time.strftime('%H:%M', time.localtime(answer['looked_at'] / 1000))}: it could not be looked at now.\n"
@@ -187,6 +190,7 @@ def _replace_file(file: Path, text: str) -> Path:
     from holdfast.paths import write_atomically
 
     backup = file.with_name(f"{file.name}.v3-{time.strftime('%Y%m%d-%H%M%S')}")
+    # The old file is kept before anything is written in its place.
     backup.write_bytes(file.read_bytes())
     write_atomically(file, text.encode())
     return backup

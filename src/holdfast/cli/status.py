@@ -17,6 +17,7 @@ def register(app: typer.Typer) -> None:
 
 def show_overview() -> None:
     """What a first-time user sees."""
+    # Asked of the lock, not of the daemon: this never starts one.
     pid = client.running_pid()
     if not pid:
         render.out.print("Holdfast keeps the state of AI coding sessions. Nothing is running yet.")

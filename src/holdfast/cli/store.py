@@ -28,6 +28,7 @@ def verify(
     json: Json = False,
 ) -> None:
     """Check that every event is in the log exactly once and that nothing waits in the spool."""
+    # What waits must be in the log before it is checked.
     client.ask_daemon("drain")
     client.ask_daemon("settle")
     keys = acks.read_text().split() if acks else _acknowledged_keys()
@@ -54,6 +55,7 @@ def verify(
 def _acknowledged_keys() -> list[str]:
     """What hooks were told is kept, the last few thousand, from files that the store knows nothing of."""
     paths = client.state_paths()
+    # What was answered and is still only in the journal counts as acknowledged too.
     pending = [entry.key for entry in Journal(paths.journal).pending_entries()]
     return [*dict.fromkeys([*read_ledger(paths.ledger), *pending])]
 
@@ -109,12 +111,15 @@ def restore(
     chosen = next((p for p in listed if p.name == name), None)
     if not chosen:
         raise CommandRefused(f"there is no backup {name!r}", fix="See: holdfast restore")
+    # Checked before anything is stopped or moved.
     backups.check_database(chosen)
     if not yes:
         typer.confirm(f"Set the present database aside and go back to {name}?", abort=True)
     client.stop_daemon("holdfast restore")
     aside = backups.go_back(chosen, paths.database, paths.quarantine)
+    # The restored log ends earlier: with the old mark the next start would take it for damaged.
     remove_high_water_mark(paths.database)
+    # Its keys may be of events that came after the backup.
     forget_ledger(paths.ledger)
     client.start_daemon()
     render.out.print(f"Restored {name}. The former database is in {aside}.")

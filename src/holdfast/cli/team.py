@@ -72,12 +72,14 @@ def join(
         raise CommandRefused("this machine is in a team already", fix="Leave it first: holdfast team leave")
     chosen = _parse_level(level)
     client.start_daemon()
+    # Asked of the daemon before anything is shown or sent: an agent may not join a team.
     client.run_command("team.authorise", act="joining a team")
     _refuse_shared_store()
     if not json:
         _show_what_leaves(paths, chosen)
     if not yes and not typer.confirm(f"Share this with {address}?"):
         raise typer.Abort
+    # Only now is the server told anything.
     joined = _enrol_machine(paths, address, code or _sign_on(address, sign_on), chosen, history, certificate)
     client.run_command(
         "team.join", url=address, tenant=joined.tenant, person=joined.person, role=joined.role, level=joined.level
@@ -143,10 +145,12 @@ def _latest_shared(paths: Paths, level: Level) -> list[SharedEvent]:
 
 def _enrol_machine(paths: Paths, url: str, code: str, level: Level, history: bool, certificate: str) -> Membership:
     use_state_folder(paths.state)
+    # Without --history the stream begins at the present end of the log.
     head = 0 if history else int(client.ask_daemon("status")["counts"]["events"])
     request = EnrolRequest(code=code, machine=machine_id(), label=socket.gethostname()[:100], cursor=head)
     enrolled = TeamConnection(url, certificate=certificate).ask("POST", "/v1/enrol", Enrolled, request)
     files = TeamFiles(paths)
+    # Before the membership: with that file the daemon starts the forwarder, which reads this one.
     files.save_upstream(Upstream(stream=enrolled.stream, cursor=enrolled.cursor, feed=enrolled.feed))
     joined = Membership(
         url=url, token=enrolled.token, tenant=enrolled.tenant, person=enrolled.person, role=enrolled.role, machine=machine_id(),
@@ -168,6 +172,7 @@ def leave(yes: Yes = False) -> None:
         notice = "The server no longer knows this machine's token."
     except (TeamUnreachable, TeamRefused) as error:
         notice = f"The server could not be told: {error.message}"
+    # Left here even where the server could not be told.
     client.run_command("team.leave")
     TeamFiles(client.state_paths()).remove_all()
     client.ask_daemon("team_forward")

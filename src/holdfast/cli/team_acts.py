@@ -196,6 +196,7 @@ def acquire(
     json: Json = False,
 ) -> None:  # fmt: skip
     """Take a lease of this project. This machine renews it as long as the process lives; exit 75 when it is taken."""
+    # Taken before the request: the server counts from when it came, which is later.
     owner, asked_at = pid or find_agent(os.getpid()) or os.getppid(), time.monotonic_ns() // 1_000_000
     request = LeaseRequest(
         act="acquire", project=project_here(), name=name, session=client.current_session() or f"process-{owner}", ttl_s=ttl,
@@ -219,6 +220,7 @@ def _save_lease(request: LeaseRequest, answer: LeaseAnswer, asked_at: int, owner
         until=held.until, pid=owner if seen else 0, start=seen.start if seen else 0,
     )  # fmt: skip
     with TeamFiles(client.state_paths()).changing_leases() as leases:
+        # The same name again replaces the older entry.
         leases[:] = [one for one in leases if (one.project, one.name) != (request.project, request.name)]
         leases.append(mine)
 
@@ -229,6 +231,7 @@ def release(name: str) -> None:
     project = project_here()
     with TeamFiles(client.state_paths()).changing_leases() as leases:
         mine = [one for one in leases if (one.project, one.name) == (project, name)]
+        # Taken from the list first, so that the forwarder does not renew it meanwhile.
         leases[:] = [one for one in leases if one not in mine]
     for one in mine:
         request = LeaseRequest(act="release", project=project, name=name, session=one.session, token=one.token)

@@ -22,6 +22,7 @@ RunOption = Annotated[str, typer.Option("--run", help="Another run than this ses
 Session = Annotated[str, typer.Option("--session", help="The agent's session; `latest` is the last one at work here.")]
 Step = Annotated[int | None, typer.Option("--step", help="The number of the step.")]
 
+# Seconds that a command waits for its job; comparing pictures takes longest.
 PATIENCE_S = 150.0
 MARKS = {
     "passed": ("✓", "green"),
@@ -449,6 +450,7 @@ def _wait_until_done(answer: dict[str, Any]) -> dict[str, Any]:
         if outcome is not None:
             return outcome
         time.sleep(pause)
+        # Most jobs are done at once; long ones are asked about less and less often.
         pause = min(0.5, pause * 1.5)
     raise CommandRefused("it is not done yet", fix="It goes on in the background; see: holdfast daemon logs")
 

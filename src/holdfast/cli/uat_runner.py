@@ -72,10 +72,12 @@ def prompt_for(scenario: dict[str, Any]) -> str:
 
 
 def run_scenario(agent: HeadlessAgent, scenario: dict[str, Any], patience_s: int, words: list[str]) -> dict[str, Any]:
+    # The daemon's runs have times of this machine's clock: later ones are of this agent.
     began = int(time.time() * 1000)
     problem = ""
     try:
         argv = [*agent.argv, prompt_for(scenario), *words]
+        # No terminal, no input: an agent that asks something must not wait for ever.
         done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=patience_s, check=False)
         if done.returncode:
             problem = f"{agent.name} ended with {done.returncode}: {_last_line(done.stderr or done.stdout)}"

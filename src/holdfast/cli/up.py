@@ -19,6 +19,7 @@ from holdfast.doctor.readiness import Readiness, look_at_agents, next_commands, 
 from holdfast.install import hooks
 from holdfast.install.locations import is_present
 
+# For the estimate only.
 IMPORTED_BYTES_PER_S = 4_000_000
 MARKS = {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}
 
@@ -52,6 +53,7 @@ def up(
         render.json_line({**answer, "refused": refused})
         return
     render.out.print(f"The daemon is running (pid {pid}); its state is in {client.state_paths().state}.")
+    # What a step of the list says already is not repeated above it.
     shown = {f"{one.title}: {step.text}" for one in agents_here for step in one.steps}
     for problem in refused:
         if not any(problem.startswith(text) for text in shown):
@@ -112,6 +114,7 @@ def _show_next(agents_here: list[Readiness], todo: list[str], history: dict[str,
     for number, command in enumerate([*todo, "holdfast dashboard     (every session, live)"], start=1):
         render.out.print(f"  {number}. {command}")
     render.out.print(Text("To take everything out again: holdfast uninstall", style="dim"))
+    # Only where somebody sits at a terminal.
     if history["files"] and sys.stdin.isatty() and sys.stdout.isatty():
         _offer_import()
 

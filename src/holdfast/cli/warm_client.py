@@ -20,6 +20,7 @@ MAGIC = b"HFC1"
 STARTED, CONNECT, EXITED = b"P", b"C", b"X"
 MESSAGE = 5
 """Every message of the server: one letter and a number of four bytes."""
+# A socket's address has 108 bytes on Linux and 104 on macOS.
 LONGEST_ADDRESS = 100
 SERVED = frozenset(
     ("who", "status", "session", "sessions", "gate", "task", "search", "cost", "event", "events", "state", "memory",
@@ -80,6 +81,7 @@ def run_warm(arguments: list[str]) -> int | None:
 
 def _send_command(channel: _socket.socket, arguments: list[str], streams: tuple[int, ...]) -> None:
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    # There is no way to read the umask but to set it.
     umask = os.umask(0o077)
     os.umask(umask)
     fields = [os.fsencode(os.getcwd()), encoding.encode(), b"%d" % umask, b"%d" % len(arguments)]
@@ -88,6 +90,7 @@ def _send_command(channel: _socket.socket, arguments: list[str], streams: tuple[
     body = b"\0".join(fields)
     head = MAGIC + len(body).to_bytes(4, "little")
     rights = b"".join(fd.to_bytes(4, sys.byteorder) for fd in streams)
+    # The descriptors travel with the head; the body may be larger than one message takes.
     channel.sendmsg([head], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)])
     channel.sendall(body)
 
@@ -101,6 +104,7 @@ def _follow_command(channel: _socket.socket, pid: int, control: str) -> int:
         except KeyboardInterrupt:
             interrupted = True
             try:
+                # The key press may have reached only this process: the command is told.
                 os.kill(pid, SIGINT)
             except ProcessLookupError:
                 return INTERRUPTED  # The same key press has ended it already.
@@ -124,6 +128,7 @@ def _lend_connection(channel: _socket.socket, control: str) -> None:
         channel.sendall(b"n")
         return
     rights = daemon.fileno().to_bytes(4, sys.byteorder)
+    # The command gets the open socket: the daemon still sees this process as the one that connected.
     channel.sendmsg([b"c"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)])
     daemon.close()
 

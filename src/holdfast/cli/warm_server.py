@@ -24,8 +24,11 @@ from holdfast.cli.warm_client import CONNECT, EXITED, MAGIC, STARTED
 from holdfast.client import NO_START
 from holdfast.paths import Paths
 
+# Seconds.
 IDLE_S = 900.0
+# Bytes of arguments and environment.
 LARGEST_COMMAND = 8 << 20
+# Standard input, output and error, and the lifeline of the process that asked.
 STREAMS = 4
 REHEARSED = (["who"], ["status"], ["session", "list", "--all"], ["gate", "status"])
 """Run once before anybody asks, their output thrown away: what is imported at the first use is then loaded for all forks."""
@@ -39,7 +42,9 @@ def main() -> None:
     command = _load_everything()
     listening = _listen_at(address)
     loaded = _loaded_files()
+    # Forks are not waited for: the kernel removes them.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    # What is loaded now is never garbage: forks share its pages as long as no collection touches them.
     gc.freeze()
     try:
         _serve_commands(listening, command, loaded)
@@ -82,7 +87,9 @@ def _is_stale(loaded: dict[str, int]) -> bool:
 
 def _serve_commands(listening: socket.socket, command: Any, loaded: dict[str, int]) -> None:
     while True:
+        # Descriptor 0 is held by the daemon: readable means that it has ended.
         ready = select.select([listening.fileno(), 0], [], [], IDLE_S)[0]
+        # Not accepted when stale: the client then runs the command itself.
         if not ready or 0 in ready or _is_stale(loaded):
             return
         channel, _ = listening.accept()
@@ -96,6 +103,7 @@ def _answer_request(channel: socket.socket, command: Any) -> NoReturn:
     """In the fork: becomes the command that was asked for, and reports its exit code."""
     code = 1
     try:
+        # The command may start processes of its own and wait for them.
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         channel.settimeout(PATIENCE_S)
         arguments = _take_over_process(channel, *_receive_command(channel))
@@ -107,6 +115,7 @@ def _answer_request(channel: socket.socket, command: Any) -> NoReturn:
         pass  # The one who asked has gone.
     finally:
         with contextlib.suppress(OSError):
+            # One byte for the exit code and three for the time, as `warm_client.MESSAGE` is laid out.
             channel.sendall(EXITED + bytes((code & 0xFF,)) + _cpu_milliseconds().to_bytes(3, "little"))
         os._exit(0)
 
@@ -119,6 +128,7 @@ def _cpu_milliseconds() -> int:
 def _receive_command(channel: socket.socket) -> tuple[list[bytes], list[int]]:
     head, streams, _, _ = socket.recv_fds(channel, len(MAGIC) + 4, STREAMS)
     size = int.from_bytes(head[len(MAGIC) :], "little")
+    # The four descriptors come with the first bytes, or not at all.
     if head[: len(MAGIC)] != MAGIC or len(streams) != STREAMS or size > LARGEST_COMMAND:
         raise OSError("not a command")
     body = bytearray()
@@ -137,6 +147,7 @@ def _take_over_process(_channel: socket.socket, fields: list[bytes], streams: li
     os.umask(int(umask))
     os.environ.clear()
     os.environb.update(dict(entry.split(b"=", 1) for entry in fields[words:] if b"=" in entry))
+    # The caller may be in another time zone.
     time.tzset()
     for number, fd in enumerate(streams[:3]):
         os.dup2(fd, number)

@@ -12,6 +12,7 @@ import msgspec
 from holdfast.core import machine
 from holdfast.core.machine import Process
 
+# A bound: process numbers may be used again while the chain is walked.
 MAX_ANCESTORS = 40
 AGENT_PROGRAMS = frozenset("claude codex gemini cursor-agent copilot opencode qwen aider goose amp crush".split())
 AGENT_VARIABLES = (
@@ -22,6 +23,7 @@ AGENT_VARIABLES = (
 LEASE_OWNERS_VARIABLE = "HOLDFAST_LEASE_OWNERS"
 """Names, to every command that `lease run` runs, the owners of the leases it runs under."""
 _SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh", "ash", "fish"))
+# One command that runs our hook client, without pipes or substitutions, maybe with `|| true` behind it.
 _HOOK_LINE = re.compile(rb"""[^|<>;&`$\n]*holdfast[-_./\w]*hook[^|<>;&`$\n]*(?:\|\| *(?:true|:|exit 0))?""")
 _SCRIPT_HOSTS = frozenset(("node", "bun", "deno", "python", "python3", "bash", "sh"))
 
@@ -88,6 +90,7 @@ class ProcessChains:
             if len(self._known) > self.MOST:
                 self._known.clear()
             chain = list_ancestors(client.parent)
+            # The shell of a single hook is gone with it; what lies above it is the same for all hooks.
             while len(chain) > 1 and _runs_only_a_hook(chain[0]):
                 chain = chain[1:]
             cached = self._known[client.parent] = (time.monotonic(), tuple(process.pid for process in chain))
@@ -106,6 +109,7 @@ class HookOrigins:
         if not session or not ancestors:
             return False
         parent = self._parents.get((agent, session))
+        # The parent that the session's hooks have always come from.
         if parent is not None and ancestors[0] == parent[0]:
             return False
         if (
@@ -131,6 +135,7 @@ class HookOrigins:
         if parent.name in _SHELLS and any(_agent_program(one) for one in list_ancestors(parent.parent)):
             return True
         if len(self._parents) >= self.MOST:
+            # A dict keeps the order in which sessions came: the oldest goes.
             del self._parents[next(iter(self._parents))]
         self._parents[session] = (parent.pid, parent.start)
         return False
@@ -138,6 +143,7 @@ class HookOrigins:
     @staticmethod
     def _is_alive(known: tuple[int, int]) -> bool:
         process = machine.look_up_process(known[0])
+        # The number may belong to another process by now; its start tells.
         return process is not None and process.start == known[1]
 
 
@@ -164,6 +170,7 @@ def _as_person(process: Process) -> Caller:
 def _judge_by_sessions(chain: list[Process], agents: Collection[AgentProcess]) -> Caller | None:
     """Agents whose program has another name are known by the process that their hooks came from."""
     me = chain[0]
+    # A `start` of 0 is not known, and then the number alone has to do.
     alive = [
         (one, seen) for one in agents if (seen := machine.look_up_process(one.pid)) and one.start in (0, seen.start)
     ]
@@ -191,6 +198,7 @@ def _is_dashboard(pid: int) -> bool:
         program = Path(f"/proc/{pid}/exe").readlink()
     except OSError:
         return False
+    # The words that cli/dashboard.py starts it with, and the very Python that runs here.
     return words[1:4] == [b"-P", b"-m", b"holdfast.web"] and program == Path(sys.executable).resolve()
 
 
@@ -215,6 +223,7 @@ def _agent_program(process: Process) -> str:
         words = Path(f"/proc/{process.pid}/cmdline").read_bytes().split(b"\0")[:3]
     except OSError:
         return ""
+    # `claude.js` and `claude.cmd` are claude.
     names = (os.path.basename(word).decode("utf-8", "replace").partition(".")[0] for word in words)
     return next((name for name in names if name in AGENT_PROGRAMS), "")
 

@@ -92,6 +92,7 @@ class Engine:
         What is `past` only happened: it makes state, but sets nothing going. What need not be `lasting` is on disk
         elsewhere until the next transaction that is.
         """
+        # Before the transaction: it looks at files and may start git. Not repeated when the store moved.
         arrivals = [self._arrive(item) for item in items]
         self._begin()
         # `also` changes rows of jobs: without the lock it could wait for somebody who waits for the lock.
@@ -173,6 +174,7 @@ class Engine:
                 wrote |= enrich(event, settings.get(feature.name), content_parts)
             except Exception as error:
                 self.ports.report(feature.name, event, error)
+                # It may have written into the payload before it failed.
                 wrote = True
         return self.ports.scrub(event) if wrote else event
 
@@ -187,6 +189,7 @@ class Engine:
     def _begin_transaction(self, head: int, *, past: bool = False) -> Transaction:
         if self.open_transaction:
             raise RuntimeError("the transaction before this one is neither committed nor discarded")
+        # Somebody else wrote since then: cached documents may be out of date.
         if head != self.head:
             self.hot.forget()
         return Transaction(self, head, past=past)
@@ -213,6 +216,7 @@ class Engine:
 
     def _begin(self) -> None:
         """A happening told before the daemon was restarted may be told once more after it."""
+        # Read already, and nothing was forgotten since.
         if self.head >= 0:
             return
         reader = self.store.reader()
@@ -226,6 +230,7 @@ class Engine:
         """Drop what is remembered, e.g. after the store was restored or a feature rebuilt."""
         self.hot.forget()
         self.owners.forget()
+        # -1 makes the next transaction read the head and the last events again.
         self.head = -1
 
     # ── subscriptions ─ ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -233,6 +238,7 @@ class Engine:
     def subscribers_of(self, kind: str) -> Subscribers:
         subscribers = self._subscribers.get(kind)
         if subscribers is None:
+            # A suspended feature misses these events; its rebuild reads them from the log.
             awake = (f for f in self.features if f.name not in self.suspended)
             subscribers = self._subscribers[kind] = _build_subscribers(
                 kind, (f for f in awake if f.subscribes_to(kind))

@@ -17,9 +17,12 @@ SHORTEST_ANCHOR = 5
 Change = Callable[[bytes], bytes]
 Span = tuple[int, int]
 
+# What may stand between two words: escapes of JSON, percent codes, all but letters and digits.
 _SEPARATOR = r"(?:\\[nrtbf]|%[0-9A-Fa-f]{2}|\\u00[0-2][0-9a-fA-F]|[\W_])"
+# Separators, or in group 1 a word, whose letters may be escaped.
 _TOKEN = re.compile(rf"{_SEPARATOR}+|((?:[^\W_]|\\u[0-9a-fA-F]{{4}})+)")
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
+# A quotation that was cut ends in dots or with the text; the next pattern is for its beginning.
 _CUT_AFTER = re.compile(r"\s*(?:…|\.\.\.|\Z)")
 _CUT_BEFORE = re.compile(r"(?:…|\.\.\.|\A)\s*\Z")
 
@@ -47,6 +50,7 @@ class Quotation:
     def __init__(self, text: str) -> None:
         self.text = text
         self.words = [token.word for token in split_words(text)]
+        # Long words are mostly rare: they tell a quotation from a common phrase.
         long = sorted({w for w in self.words if len(w) >= SHORTEST_ANCHOR}, key=lambda word: (-len(word), word))
         self._anchors = set(long[:MOST_ANCHORS])
         self._places: dict[str, list[int]] = {}
@@ -62,6 +66,7 @@ class Quotation:
         first = max(opening, key=len, default="")
         if not first:
             return (b"",)
+        # A short text is searched by its opening alone, for it has to be there as a whole.
         inside = {ascii_part(word) for word in self._anchors} if not self._short else set()
         return (first.encode(), *sorted(word.encode() for word in inside - {first, ""}))
 
@@ -105,6 +110,7 @@ class Quotation:
                 and tokens[at + length].word == self.words[offset + length]
             ):
                 length += 1
+            # A word may stand at several places of the text: the longest run from any of them counts.
             if self._counts(offset, length) and (best is None or length > best[1] - best[0] + 1):
                 best = (at, at + length - 1, offset)
         return best
@@ -162,6 +168,7 @@ def build_eraser(quotations: Iterable[Quotation]) -> Change:
 
 
 def _erase_plain(row: bytes, quotations: tuple[Quotation, ...]) -> bytes:
+    # Bytes that are no UTF-8 come out as they went in.
     text = row.decode("utf-8", "surrogateescape")
     changed = erase_text(text, quotations)
     return row if changed == text else changed.encode("utf-8", "surrogateescape")
@@ -181,6 +188,7 @@ def _erase_value(value: Any, quotations: tuple[Quotation, ...]) -> Any:
     if not isinstance(value, dict):
         return value
     changed = {erase_text(name, quotations): _erase_value(one, quotations) for name, one in value.items()}
+    # By the values from before: the changed ones quote nothing any more.
     quoted = [q for q in quotations if any(isinstance(one, str) and q.spans(one) for one in value.values())]
     return {name: _without_extracts(one, quoted) for name, one in changed.items()} if quoted else changed
 

@@ -110,6 +110,7 @@ class Deduplicator:
 
     def add(self, keys: Iterable[tuple[str, int]]) -> None:
         self._seen.update(keys)
+        # A dict keeps the order of insertion: the oldest goes first.
         while len(self._seen) > KEPT:
             del self._seen[next(iter(self._seen))]
 
@@ -135,6 +136,7 @@ class SessionOwners:
         """One question for all sessions of a batch that were not met before."""
         new = {event.session: event.agent for event in events if event.session not in self._agents and is_owned(event)}
         if new:
+            # What the log says goes before who comes first in this batch.
             self._agents |= {**new, **look_up(list(new))}
             while len(self._agents) > KEPT:
                 del self._agents[next(iter(self._agents))]
@@ -154,4 +156,5 @@ def is_owned(event: Event) -> bool:
     data = event.data
     if not event.session or not event.agent or not isinstance(data, HookPayload):
         return False
+    # Read from a transcript by a job of ours, unless an importer brought it.
     return bool(data.imported) or event.kind != "model.answered"

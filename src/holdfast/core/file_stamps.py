@@ -19,6 +19,7 @@ MISSING: Stamp = (0, 0, 0, 0, 0)
 UNSETTLED = -1
 SETTLED_NS = 20_000_000
 """A file that was written within one tick of the clock can change again without a new stamp."""
+# Fewer names than the first are not worth a thread.
 NAMES_OF_A_THREAD, MAX_THREADS = 3_000, 4
 _LIBRARY = Path(__file__).parents[1] / "redact" / "libanchors.so"
 
@@ -46,6 +47,7 @@ def read_small_file(path: str) -> bytes:
     known = _small_files.get(path)
     if known is not None and known[0] == stamp:
         return known[1]
+    # NONBLOCK: a named pipe under this path must not hold up the hook.
     file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         content = os.read(file, SMALL_FILE)
@@ -98,6 +100,7 @@ class FileStamps:
     def forget(self, places: Iterable[int]) -> None:
         """These are reported by every later look."""
         for place in places:
+            # No file was written at this time, so the comparison always fails.
             self._stamps[place * FIELDS] = UNSETTLED
 
     def _mark_unsettled(self, newest: int) -> None:
@@ -116,6 +119,7 @@ class FileStamps:
         def look_at(number: int) -> None:
             part = self._parts[number]
             found = (c_uint32 * max(1, part.size))() if changed is not None else None
+            # Eight bytes for each field, from the first name of this part on.
             stamps = self._stamps.buffer_info()[0] + 8 * FIELDS * part.first
             count: int = look(folder, self._packed[part.offset :], part.size, stamps, found)
             done[number] = count >= 0

@@ -28,6 +28,7 @@ from holdfast.core.untracked_files import (
     stamp_worktree,
 )
 
+# Files; with more changes than this the content counts as unknown.
 MAX_CHANGED = 20_000
 MAX_HASHED_BYTES = 32_000_000
 MAX_SUBMODULE_DEPTH = 3
@@ -36,7 +37,9 @@ PATIENT_S = 0.6
 MAX_REMEMBERED = 30
 """Of how many worktrees it is remembered what git said."""
 MAX_SETTINGS_BYTES = 1 << 20
+# The mode of a submodule in git's index.
 SUBMODULE = "160000"
+# The sum of all files' hashes is taken modulo this: one changed file is exchanged without reading the others.
 _WIDTH = 1 << 128
 
 
@@ -115,6 +118,7 @@ class Fingerprinter:
         """One look for several parts of the content, each given as globs."""
         deadline = time.monotonic() + budget_s
         try:
+            # A worktree that is reached by two names is remembered once.
             seen = self._look(os.path.realpath(root), deadline)
             return [seen if isinstance(seen, Fingerprint) else self._sum(seen, tuple(p), deadline, 0) for p in parts]
         except _OutOfTime:
@@ -191,6 +195,7 @@ class Fingerprinter:
         """Folders and files before git's answer: what is written in between shows in their stamps the next time."""
         basis = self._basis(root)
         index = self._index(root, deadline) if basis else None
+        # The stamps of a worktree do not show what changes inside of its submodules.
         if index is None or any(entry.mode == SUBMODULE for entry in index.entries.values()):
             return None
         attributes = self._read_attributes(root, index)
@@ -204,6 +209,7 @@ class Fingerprinter:
         out = self._git(root, deadline, *git.status_argv(filters=self._own_filters(root, deadline)))
         status = git.parse_status(out) if out else git.Status(cut=True)
         new = tuple(change.path for change in status.changes if change.untracked)
+        # A new file in a folder that was not read could change without being noticed.
         seen = all(os.path.dirname(os.path.join(root, path.rstrip("/"))) in folders for path in new)
         if stamps is None or status.cut or len(status.changes) > MAX_CHANGED or not seen:
             return None
@@ -225,6 +231,7 @@ class Fingerprinter:
         stdin = b"".join(os.fsencode(f"./{path}/") + b"\0" for path in folders)
         words = git.git_argv("check-ignore", "-z", "--stdin")
         ran = self._run(words, cwd=root, env=self._environment, stdin=stdin, timeout=left)
+        # `check-ignore` ends with 1 where it ignores none of them.
         if ran.timed_out or ran.code not in (0, 1):
             return None
         return {os.fsdecode(name).removeprefix("./").rstrip("/") for name in ran.out.split(b"\0") if name}
@@ -273,6 +280,7 @@ class Fingerprinter:
         if out is None:
             return None
         entries = _parse_stage(out)
+        # Most entries are as before: sums are corrected by the difference.
         index = _Index(stamp or (0, 0, 0), entries, _updated_sums(cached, entries) if cached else {})
         if stamp is not None:
             self._indexes[root] = index
@@ -290,6 +298,7 @@ class Fingerprinter:
 
     def _difference(self, root: str, path: str, index: _Index, deadline: float) -> tuple[int, int]:
         """What the file adds to the sum, and when it was written."""
+        # Hashing is what takes long, so the time is looked at before each file.
         if time.monotonic() > deadline:
             raise _OutOfTime
         before = index.entries.get(path)
@@ -334,6 +343,7 @@ class Fingerprinter:
 
 
 def _differs_from_index(change: git.Change) -> bool:
+    # The second letter compares the worktree with the index; staging changes only the first.
     return change.untracked or change.conflict or change.code[1:] != "."
 
 
@@ -361,6 +371,7 @@ def _index_stamp(root: str) -> tuple[int, int, int] | None:
         file_stat = os.stat(os.path.join(folder, "index"))
     except OSError:
         return None
+    # Within one tick of the clock the index can change once more and keep its stamp. In nanoseconds.
     fresh = time.time_ns() - file_stat.st_mtime_ns < 20_000_000
     return None if fresh else (file_stat.st_mtime_ns, file_stat.st_size, file_stat.st_ino)
 
@@ -400,6 +411,7 @@ def _parse_stage(out: bytes) -> dict[str, _Entry]:
     for line in out.decode("utf-8", "surrogateescape").split("\0"):
         head, tab, name = line.partition("\t")
         if tab:
+            # Six digits of mode, a blank, the hash, a blank, one digit of stage.
             entries[name] = _Entry(head[:6], head[7:-2])
     return entries
 
@@ -409,9 +421,11 @@ def _hash_file(path: str, file_stat: os.stat_result) -> tuple[_Entry, bool]:
     if stat.S_ISLNK(file_stat.st_mode):
         return _Entry("120000", _blob_id(os.readlink(path).encode("utf-8", "surrogateescape"))), False
     if not stat.S_ISREG(file_stat.st_mode):
+        # A pipe, a socket or a device: there is no content to be hashed.
         return _Entry("other", str(file_stat.st_mtime_ns)), False
     mode = "100755" if file_stat.st_mode & 0o100 else "100644"
     if file_stat.st_size > MAX_HASHED_BYTES:
+        # Too large to be read before a hook: size and time stand for the content, and CRLF is possible.
         return _Entry(mode, f"{file_stat.st_size}:{file_stat.st_mtime_ns}"), True
     with open(path, "rb") as file:
         data = file.read()

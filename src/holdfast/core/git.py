@@ -23,6 +23,7 @@ NEUTRAL = (
 """Settings by which a repository could make a mere look run a program or reach the network."""
 
 KEPT_VARIABLES = ("PATH", "HOME", "XDG_CONFIG_HOME", "USER", "LOGNAME", "TMPDIR", "SYSTEMROOT")
+# Among others: no lock on the index, which the agent's own git may need at this moment.
 FIXED_VARIABLES = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_TERMINAL_PROMPT": "0",
@@ -36,8 +37,11 @@ FIXED_VARIABLES = {
 }
 """Config of the repository cannot override the environment."""
 
+# Group 1: the name of the filter.
 _FILTER_PROGRAM = re.compile(r"^filter\.(.+)\.(?:clean|smudge|process|required)$", re.IGNORECASE | re.DOTALL)
+# An included file may name filters as well.
 _MAY_NAME_FILTERS = re.compile(rb"\[\s*(?:filter|include)", re.IGNORECASE)
+# Scopes of git's settings that belong to the repository, not to the user.
 THEIRS = ("local", "worktree")
 
 
@@ -71,6 +75,7 @@ def own_filters(listed: bytes) -> list[str]:
     parts = _decode_names(listed.split(b"\0"))
     named = (
         match[1]
+        # Scope and name come in turn.
         for scope, name in zip(parts[::2], parts[1::2], strict=False)
         if scope in THEIRS and (match := _FILTER_PROGRAM.match(name))
     )
@@ -117,6 +122,7 @@ def status_argv(untracked: str = "all", filters: Iterable[str] = ()) -> list[str
 
 
 def parse_status(out: bytes) -> Status:
+    # With `-z` every entry ends with a null byte: without one at the end, the output was cut.
     found = Status(cut=bool(out) and not out.endswith(b"\0"), changes=[])
     lines = iter(_decode_names(out.split(b"\0")[:-1]))
     for line in lines:
@@ -146,10 +152,12 @@ def _parse_change(line: str, following: Iterator[str]) -> Change | None:
     kind = line[:1]
     if kind == "?":
         return Change(line[2:], "??")
+    # How many fields stand before the path: of a change, a rename, a conflict. The path may hold blanks.
     fields = line.split(" ", {"1": 8, "2": 9, "u": 10}.get(kind, 0))
     if kind == "1" and len(fields) == 9:
         return Change(fields[8], fields[1])
     if kind == "2" and len(fields) == 10:
+        # With `-z` the old name is an entry of its own.
         return Change(fields[9], fields[1], was=next(following, ""))
     if kind == "u" and len(fields) == 11:
         return Change(fields[10], fields[1])
@@ -158,6 +166,7 @@ def _parse_change(line: str, following: Iterator[str]) -> Change | None:
 
 # ── commits ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+# Hash, time in seconds, author, subject.
 _COMMIT = "%H%x00%ct%x00%an <%ae>%x00%s"
 
 
@@ -187,6 +196,7 @@ def parse_commit(out: bytes) -> Commit | None:
 
 def parse_commits(out: bytes) -> list[Commit]:
     fields = out.decode("utf-8", "replace").split("\0")
+    # The fields of all commits are separated by the same byte, four for each.
     groups = ("\0".join(fields[n : n + 4]) for n in range(0, len(fields) - 3, 4))
     return [commit for group in groups if (commit := parse_commit(group.encode()))]
 
@@ -232,4 +242,5 @@ def _decode_names(parts: Sequence[bytes]) -> list[str]:
 
 def _parse_count(text: str) -> int:
     digits = text.lstrip("+-")
+    # A bound, so that no damaged output becomes a number too large for the store.
     return int(digits) if digits.isdecimal() and len(digits) < 16 else 0

@@ -11,6 +11,7 @@ from holdfast.core.fingerprint import git_folder
 from holdfast.core.job import Run
 
 MAX_LOG_BYTES = 200_000
+# The hash before, the hash after, (who and when), and behind a tab the message.
 _REFLOG = re.compile(rb"^([0-9a-f]+) ([0-9a-f]+) [^\t\n]*\t([^\n]*)$", re.MULTILINE)
 _OPERATIONS = {
     "rebase-merge": "rebase",
@@ -142,6 +143,7 @@ def git_changes(
         acts.append(GitChange("update-ref", "HEAD moved", before.head, after.head))
     if not acts and before.branch != after.branch:
         acts.append(GitChange("checkout", after.branch))
+    # By size alone: git also rewrites the index, with another time, when it only refreshes it.
     if not acts and before.index[0] != after.index[0]:
         acts.append(GitChange("add", "the index changed"))
     return acts
@@ -158,6 +160,7 @@ def _from_log(match: re.Match[bytes]) -> GitChange | None:
     words = action.split()
     if not words:
         return None
+    # The action of a rebase has its step with it: `rebase (finish)`, `rebase -i (pick)`.
     verb = "rebase" if words[0] == "rebase" or action.startswith("rebase") else words[0]
     if verb in ("clone", "initial"):
         verb = "commit" if "commit" in action else verb
@@ -184,7 +187,9 @@ def _ref_verb(name: str, new: str, explained: set[str], log: bytes) -> str:
     if name.startswith("refs/tags/"):
         return "tag"
     if name.startswith("refs/remotes/"):
+        # Only the last entry is about where the branch stands now.
         return "push" if b"update by push" in log.rstrip().rpartition(b"\n")[2] else "fetch"
     if name.startswith("refs/heads/"):
+        # A branch that HEAD's own reflog explains is no act of its own.
         return "" if new in explained else "branch"
     return "update-ref"

@@ -41,6 +41,7 @@ def _segments_match(segments: Segments, parts: tuple[str, ...]) -> bool:
     reached = {0}
     for segment in segments:
         if segment is None:
+            # `**` takes any number of parts: every place behind the first that was reached.
             reached = set(range(min(reached), len(parts) + 1)) if reached else reached
         else:
             reached = {n + 1 for n in reached if n < len(parts) and segment.match(parts[n])}

@@ -14,6 +14,7 @@ from holdfast.core.text import strip_controls
 
 MARK = "history"
 """Under this name the store keeps how far the log is indexed."""
+# In characters; what stands behind is not indexed.
 LONGEST_TEXT = 20_000
 LONGEST_WORD = 64
 
@@ -133,6 +134,7 @@ def split_words(text: str) -> list[str]:
 
 def _fold_case(text: str) -> str:
     parts = unicodedata.normalize("NFKD", text.casefold())
+    # Composed again: Hangul syllables were taken apart as well.
     return unicodedata.normalize("NFC", "".join(char for char in parts if not unicodedata.combining(char)))
 
 
@@ -149,4 +151,5 @@ def split_phrases(query: str, most: int) -> tuple[str, ...]:
 
 
 def _word_chunks(words: list[str]) -> Iterable[list[str]]:
+    # At most sixteen words in a phrase; a long path becomes several.
     return (words[at : at + 16] for at in range(0, len(words), 16))

@@ -18,6 +18,7 @@ def bounded_name(name: str) -> str:
     if len(name) <= LONGEST_NAME and "\x00" not in name and name.isprintable():
         return name
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    # Leaves space for the mark and the digest.
     clean = "".join(c if c.isprintable() else "?" for c in name[: LONGEST_NAME - 40])
     return f"{clean}#{digest}"
 

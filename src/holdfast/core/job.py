@@ -33,6 +33,7 @@ class ClaimedJob(msgspec.Struct, kw_only=True, frozen=True):
 
 
 def delay_s(attempts: int) -> float:
+    # Doubles with each attempt: 2, 4, 8 seconds and so on.
     value: float = min(LONGEST_DELAY_S, FIRST_DELAY_S * 2 ** max(0, attempts - 1))
     return value
 
@@ -75,9 +76,11 @@ def run_briefly(
 
     The program must start none of its own: only it is killed when its time is over.
     """
+    # Only there for the shape of `Run`.
     del nice
     try:
         done = subprocess.run(argv, cwd=cwd, env=env, input=stdin, capture_output=True, timeout=timeout, check=False)
     except subprocess.TimeoutExpired:
+        # The code that `timeout` ends with.
         return Ran(124, b"", b"", timed_out=True)
     return Ran(done.returncode, done.stdout, done.stderr)

@@ -40,8 +40,10 @@ def _look_in_proc(pid: int) -> Process | None:
     # The name may hold spaces and brackets, so count from the last bracket.
     name, _, rest = text.partition("(")[2].rpartition(")")
     fields = rest.split()
+    # Z is a zombie, X is dead.
     if len(fields) < 20 or fields[0] in "ZX":
         return None
+    # Counted from the state: 19 is the start, 1 the parent, 3 the session, 4 the terminal.
     return Process(pid, int(fields[19]), int(fields[1]), name, int(fields[3]), int(fields[4]))
 
 
@@ -158,6 +160,7 @@ def is_here(machine: str, host_name: str) -> bool:
 def _read_or_make(path: Path) -> str:
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # EXCL: of two processes that start together one makes the id, the other reads it.
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(secrets.token_hex(16))
     except OSError:
@@ -184,6 +187,7 @@ class Lease:
             os.close(fd)
             return False
         self._fd = fd
+        # For people only; the lock is what counts, and it ends with the process.
         os.ftruncate(fd, 0)
         os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
         return True
@@ -201,10 +205,12 @@ def lease_holder(path: Path) -> int:
     except OSError:
         return 0
     try:
+        # A shared lock is refused only while a daemon holds its own.
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
         return 0
     except BlockingIOError:
         text = os.pread(fd, 32, 0).strip()
+        # -1: somebody holds it and has not written its number yet.
         return int(text) if text.isdigit() else -1
     finally:
         os.close(fd)

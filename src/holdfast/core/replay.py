@@ -39,6 +39,7 @@ def _apply_event(feature: Feature, event: Event, docs: dict[Ref, Doc]) -> None:
 
 def document_at(feature: Feature, reader: Reader, ref: Ref, seq: int) -> Doc | None:
     """The document as it was right after event `seq`."""
+    # Other documents that these events touch are not made.
     mine = dataclasses.replace(feature, keys=lambda event: [r for r in feature.keys(event) if r == ref])
     until = itertools.takewhile(lambda event: event.seq <= seq, _document_events(feature, reader, ref))
     return fold_events(mine, until).get(ref)
@@ -83,6 +84,7 @@ class Rebuild:
         return [line for feature in self.features for line in self._differences(feature)]
 
     def _differences(self, feature: Feature) -> Iterable[str]:
+        # Through JSON and back, as the store has it: tuples become lists.
         expected = {ref: msgspec.json.decode(encode(doc)) for ref, doc in self.docs[feature.name].items()}
         for stored in self.reader.rows(feature.name):
             if expected.pop(stored.ref, None) != msgspec.json.decode(stored.doc):

@@ -56,6 +56,7 @@ class Whole(Kind):
     called = "a whole number"
 
     def read(self, value: Any, faults: Faults) -> Any:
+        # `isinstance` would take True for 1.
         if type(value) is int:
             return value
         number = _parse_number(value)
@@ -95,6 +96,7 @@ class Choice(Kind):
         self.called = f"one of {', '.join(text or '(nothing)' for text in self._by_text)}"
 
     def read(self, value: Any, faults: Faults) -> Any:
+        # YAML and JSON may write 1 as 1.0.
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if (isinstance(value, str) or type(value) in self._types) and str(value) in self._by_text:
@@ -106,6 +108,7 @@ def _parse_number(value: Any) -> int | float | None:
     """Also of text: the environment has nothing else. `false` is none of it; what `true` would be nobody can say."""
     if value is True or not isinstance(value, int | float | str):
         return None
+    # `int` first: "3" is 3 and not 3.0.
     for read in (int, float) if isinstance(value, str) else ():
         try:
             return read(value)
@@ -211,6 +214,7 @@ class Part(Kind):
             else:
                 faults.append(((name,), "is not known here"))
         faults += [((name,), "is missing") for name in self._required if name not in value]
+        # Only without faults: `__post_init__` may rely on every field.
         return self._made(values, more, faults) if len(faults) == before else None
 
     def _made(self, values: dict[str, Any], more: dict[str, Any], faults: Faults) -> Any:
@@ -220,6 +224,7 @@ class Part(Kind):
             faults.append(((), str(error)))
             return None
         if more:
+            # The struct is frozen, its `__dict__` is not.
             made.__dict__["more"] = more
         return made
 
@@ -232,6 +237,7 @@ def _read_inner(kind: Kind, value: Any, step: Any, faults: Faults) -> Any:
     before = len(faults)
     read = kind.read(value, faults)
     if len(faults) > before:
+        # Each level puts its own step in front, so that a path is told from the outside in.
         faults[before:] = [((step, *path), text) for path, text in faults[before:]]
     return read
 
@@ -331,6 +337,7 @@ class Checked(Kind):
 def kind_of(annotation: Any) -> Kind:
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is Annotated:
+        # ALONE stands in the annotation of the list, not of its items.
         checked = Checked(_plain_kind(args[0], alone=bool(marks_of(annotation).get("alone"))), list(args[1:]))
         return checked if checked.needed else checked.kind
     return _plain_kind(annotation)
@@ -370,6 +377,7 @@ def marks_of(annotation: Any) -> Mapping[str, Any]:
 @functools.cache
 def part_of(model: type[msgspec.Struct]) -> Part:
     fields = {
+        # By the name that files use (`encode_name`), which may differ from the attribute's.
         field.encode_name: Field(field.name, kind_of(field.type), marks_of(field.type), field.required)
         for field in msgspec.structs.fields(model)
     }

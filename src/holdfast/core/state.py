@@ -23,6 +23,7 @@ class HotDocuments:
         return ref in self._docs
 
     def get(self, ref: Ref) -> Doc | None:
+        # Only for a ref that is there: None is a document that does not exist.
         self._docs.move_to_end(ref)
         return self._docs[ref]
 
@@ -51,6 +52,7 @@ class WorkingSet:
         self.changed: dict[Ref, Feature] = {}
 
     def prefetch(self, refs: Iterable[Ref]) -> None:
+        # Each document once, though many events of a batch are about the same ones.
         missing = [r for r in dict.fromkeys(refs) if r not in self._docs and r not in self._hot]
         if missing:
             rows = self._store.load(missing)

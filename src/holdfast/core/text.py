@@ -21,14 +21,17 @@ DEFUSED = "\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}"
 # ── What cannot be seen ──────────────────────────────────────────────────────────────────────────────────────────────
 
 _KEPT = "\n\t"
+# The repeats are bounded: an unclosed sequence takes away at most that much of the text.
 _ESCAPES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,8}[@-~]?"  # CSI: colours, cursor
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]{0,100000}(?:\x07|\x1b\\|\x9c)?"  # OSC 52 and the like
     r"|\x1b[ -/]{0,8}[0-~]?"
 )
+# Hangul and Khmer fillers, Mongolian selectors, the blank of Braille: letters that draw nothing.
 _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
 _SEPARATORS = {"\u2028": "\n", "\u2029": "\n", "\x85": "\n", "\v": "\n", "\f": "\n"}
 _MOST_MARKS = 3
+# More than three combining marks in a row: they can cover the lines above and below.
 _PILED = re.compile(
     r"([\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{3})[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+"
 )
@@ -39,6 +42,7 @@ def strip_controls(text: str) -> str:
     """Without control characters, escape sequences, marks of direction and characters that nobody sees."""
     if not _SUSPECT.search(text):
         return text
+    # Sequences go first: without its escape character the rest of one would stay as text.
     visible = _SUSPECT.sub(lambda match: _visible_char(match[0]), _ESCAPES.sub("", text))
     return _PILED.sub(r"\1", visible)
 
@@ -54,6 +58,7 @@ def _escape_char(char: str, yaml: bool) -> str:
     code = ord(char)
     if code < 0x10000:
         return f"\\u{code:04x}"
+    # JSON escapes have four digits: beyond them a pair of surrogates is written.
     high, low = divmod(code - 0x10000, 0x400)
     return f"\\U{code:08x}" if yaml else f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
 
@@ -88,6 +93,7 @@ _ROLES = (
     " reasoning im_ start_of_turn end_of_turn startofturn endofturn bos eos sys inst s> command- local-command result"
     " artifact instruction endoftext fim_ eot begin_of end_of python_tag ipython env_context environment_context"
 ).split()
+# `<`, maybe several, with `/`, `!` or `?`, then `|` or a role, also behind a namespace (`antml:`).
 _TAG = re.compile(r"<+[!?]?/?(?:\||(?:[a-z0-9]{1,12}[:_])?(?:" + "|".join(map(re.escape, _ROLES)) + r"))")
 _BRACKET = re.compile(r"\[/?(?:inst|sys|system_prompt|available_tools|tool_calls|tool_results|assistant|avail)")
 _TURN = re.compile(r"(?m)^([ \t]*(?:Human|Assistant|System|H|A))(:)(?=\s|$)")
@@ -95,6 +101,7 @@ _OPENERS = "<[\uff1c\ufe64\u2329\u3008\u27e8\u276c\u276e\u2770\u1438\u02c2\u300a
 _FOLDED_OPENERS = dict.fromkeys(
     "\uff1c\ufe64\u2329\u3008\u27e8\u276c\u276e\u2770\u1438\u02c2\u300a\u226a\u00ab\u02f1\u29fc\u2a79\u226e", "<"
 ) | dict.fromkeys("\uff3b\u3010\u27e6", "[")
+# Letters of other scripts that look like Latin ones, and the many forms of - / | _ and :.
 _LOOKALIKES = str.maketrans(
     {
         **dict(zip("аеорсхуіѕԁһӏոкмтвнԛԝјгզցսνορατκικυεγϲϳɡɑıℓⅼⅿⅾⅽⅰⅴⅹ", "aeopcxyisdhlnkmtbhqwjrqgunopatkikueycjgaillmdcivx", strict=False)),
@@ -114,6 +121,7 @@ def sanitise(text: str) -> str:
     visible = strip_controls(text)
     if "<" in visible or "[" in visible or not visible.isascii():
         visible = _defuse_marks(visible)
+    # A letter that looks like a colon: with it the line opens no turn.
     return _TURN.sub(lambda match: match[1] + "\ua789", visible) if ":" in visible else visible
 
 
@@ -149,6 +157,7 @@ def _folded_from(text: str, at: int) -> str:
     folded = [first]
     for n in range(at + 1, len(text)):
         char = text[n]
+        # The next opener is looked at by itself.
         if char in _OPENERS and len(folded) > 1:
             break
         plain = _fold_char(char)
@@ -164,6 +173,7 @@ def _fold_char(char: str) -> str:
     """The small letter it looks like; nothing for spaces and for marks upon letters."""
     if char in _FOLDED_OPENERS:
         return _FOLDED_OPENERS[char]
+    # Before and after casefold: some look-alikes only come out when a letter is taken apart or made small.
     apart = unicodedata.normalize("NFKD", char).translate(_LOOKALIKES)
     plain = "".join(
         c for c in apart if not unicodedata.combining(c) and unicodedata.category(c) not in ("Mn", "Me", "Cf")
@@ -209,6 +219,7 @@ def shorten_line(text: str, limit: int) -> str:
 CHARS_PER_TOKEN = 4
 _HOOK_CONTEXT = re.compile(r"\s*<hook_context>.*?</hook_context>\s*", re.DOTALL)
 _LEADING_FENCE = re.compile(rf"\s*<{FENCE_TAG} [^>]*>.*?</{FENCE_TAG}>\s*", re.DOTALL)
+# Groups: the opening tag, what is inside, the closing tag.
 _OWN_FENCE = re.compile(rf'(<{FENCE_TAG} source="[\w.:/-]*">\n)(.*?)(\n</{FENCE_TAG}>)', re.DOTALL)
 VOICE = "[Holdfast] "
 """Before the reason of a refused stop, where the agent sends that reason to its hooks as if somebody had typed it."""
@@ -245,6 +256,7 @@ def within_budget(contexts: Iterable[Context], budget: int) -> tuple[list[Contex
     offered = list(contexts)
     left = budget
     chosen: set[int] = set()
+    # The heaviest first; a lighter one that still fits is taken after one that does not.
     for i in sorted(range(len(offered)), key=lambda i: -offered[i].weight):
         cost = estimate_tokens(offered[i].text)
         if cost <= left:
@@ -258,6 +270,7 @@ def within_budget(contexts: Iterable[Context], budget: int) -> tuple[list[Contex
 SPOKEN = ("prompt", "user_prompt", "userPrompt", "command_args", "last_assistant_message", "prompt_response")
 """Only words between person and agent. What a tool is given stays whole: a gate must see all of a command."""
 INSTEAD = "[private]"
+# A mark that is never closed hides all that follows.
 _PRIVATE = re.compile(r"<\s*private\s*>.*?(?:<\s*/\s*private\s*>|\Z)", re.DOTALL | re.IGNORECASE)
 
 
@@ -282,6 +295,7 @@ def _mentions_private(body: bytes) -> bool:
 
 _WITH_SMALL_V = re.compile(rb"v(?<=[Pp][Rr][Ii]v)[Aa][Tt][Ee]")
 _WITH_LARGE_V = re.compile(rb"V(?<=[Pp][Rr][Ii]V)[Aa][Tt][Ee]")
+# JSON may write `<`, `>` and `/` as escapes; this body could not be decoded.
 _PRIVATE_BYTES = re.compile(
     rb"(?:<|\\u003c)\s*private\s*(?:>|\\u003e).*?(?:(?:<|\\u003c)\s*\\?/\s*private\s*(?:>|\\u003e)|\Z)",
     re.DOTALL | re.IGNORECASE,
@@ -328,6 +342,7 @@ class PrivateWords:
             for marked in _PRIVATE_WORDS.findall(spoken_text):
                 for words in {marked.strip(), *(line.strip() for line in marked.splitlines())}:
                     if len(words) >= LEAST_PRIVATE:
+                        # As JSON writes it, so that a body is searched without being decoded.
                         self._known[words] = msgspec.json.encode(words)[1:-1]
         for oldest in list(self._known)[:-MOST_PRIVATE]:
             del self._known[oldest]
@@ -349,6 +364,7 @@ class PrivateWords:
 
 def _blank_words(value: Any, words: list[str]) -> Any:
     if isinstance(value, str):
+        # The longest first: a shorter one may be a part of it.
         for one in sorted(words, key=len, reverse=True):
             value = value.replace(one, INSTEAD)
         return value

@@ -19,6 +19,7 @@ from holdfast.core.state import FeatureState, WorkingSet
 if TYPE_CHECKING:
     from holdfast.core.engine import Engine
 
+# Tokens of context that are put before an agent at most: at the start of a session, and with any other event.
 START_TOKENS = 1500
 PROMPT_TOKENS = 400
 BUDGETS = {"session.started": ("start_tokens", START_TOKENS)}
@@ -56,6 +57,7 @@ class Transaction:
         self.state = FeatureState(self.work)
         self.events: list[Event] = []
         """What it adds to the log."""
+        # By kind and dedupe key; a job without one gets a number instead and stays a job of its own.
         self.jobs: dict[tuple[str, str | int], Job] = {}
         self.seen: dict[str, int] = {}
         """Happenings of this transaction, for deduplication."""
@@ -95,6 +97,7 @@ class Transaction:
         """Neither delivered twice nor told twice, as agents do that run several hook files."""
         if event.key not in fresh:
             return False
+        # The same key may stand twice in one batch.
         del fresh[event.key]
         happening = dedupe_key(event)
         if not happening:
@@ -113,6 +116,7 @@ class Transaction:
                 self._append(made)
         if arrival.missed and not self.past:
             self._note_missed(event, arrival.told)
+        # Last: features decide by the state with this event and with all that was derived from it.
         decision, reply = self._answer(event) if arrival.waits else (NOTHING, b"")
         return Outcome(event.seq, reply, decision, event if reply else None)
 
@@ -147,6 +151,7 @@ class Transaction:
             for ref in feature.keys(event):
                 before = self.work.get(ref)
                 after = feature.reduce(before, event, ref)
+                # `reduce` gives the same object back where nothing changed; then no row is written.
                 if after is not None and after is not before:
                     self.work.put(ref, after, feature)
         except Exception as error:
@@ -155,6 +160,7 @@ class Transaction:
     def _enqueue(self, job: Job) -> None:
         """A batch is often one agent's: what it asks for again and again is asked of the store once."""
         waiting = self.jobs.get((job.kind, job.dedupe)) if job.dedupe else None
+        # Asked for again with a later time: the newer payload counts, but it runs no later than asked first.
         if waiting is not None and waiting.run_at < job.run_at:
             job = msgspec.structs.replace(job, run_at=waiting.run_at)
         self.jobs[(job.kind, job.dedupe or len(self.jobs))] = job
@@ -164,6 +170,7 @@ class Transaction:
         followed in turn: features cannot set one another going for ever."""
         settings = self._settings(event.project)
         return [
+            # Made of the event's key, so that a delivery that comes again makes the same events.
             msgspec.structs.replace(made, key=f"{event.key}/{feature.name}.{number}")
             for feature, derive in self.engine.subscribers_of(event.kind).derivers
             for number, made in enumerate(self._made(feature, derive, event, settings))
@@ -188,6 +195,7 @@ class Transaction:
         try:
             reply = self.engine.ports.write(event, decision)
         except Exception as error:
+            # A refusal that the agent was never given must not be on record either.
             self.engine.ports.report("agents", event, error)
             return NOTHING, b""
         self._append(decision_event(event, decision))
@@ -225,6 +233,7 @@ class Transaction:
         limits = self._settings(event.project).get("context")
         name, default = BUDGETS.get(event.kind, ("prompt_tokens", PROMPT_TOKENS))
         budget = getattr(limits, name, default)
+        # Files that a line is about may have gone since it was written down.
         checked = [now for context in decision.contexts if (now := context.checked(lexists))]
         contexts, _ = text.within_budget(checked, budget)
         return msgspec.structs.replace(decision, contexts=tuple(contexts))

@@ -24,6 +24,7 @@ _REWRITES = re.compile(
     rb"\bfilter\s*=|\bident\b|working-tree-encoding|attributesfile|filemode\s*=\s*(?:false|no|off|0)", re.I
 )
 """In attributes and settings: git compares something else than what lies in the file, or leaves its mode out."""
+# Attributes and settings by which git may convert line ends; an include may hold any of them.
 _CHANGES_LINE_ENDS = re.compile(rb"\b(?:text|eol|crlf|autocrlf|include\w*)\b", re.I)
 
 AskIgnored = Callable[[list[str]], set[str] | None]
@@ -71,6 +72,7 @@ class KnownFolders(msgspec.Struct):
                     return None
                 gone = gone or changed
         if gone:
+            # A name that went may have been an untracked file.
             self.untracked = tuple(p for p in self.untracked if os.path.lexists(os.path.join(self.root, p)))
         tracked = [self.stamps.names[place] for place in places if place >= len(folders)]
         # Other attributes may make git see other content in files that nobody touched.
@@ -81,6 +83,7 @@ class KnownFolders(msgspec.Struct):
         folder, seen = self.folders[path], _look_at(path)
         if seen is None or seen.names - folder.names:
             return None
+        # A folder that went takes along what was remembered below it.
         if any(is_folder for _name, is_folder in folder.names - seen.names):
             return None
         went = seen.names != folder.names
@@ -117,6 +120,7 @@ def read_folders(
     waiting, unsure = [""], list[str]()
     while waiting or unsure:
         if not waiting:
+            # One call of git for all folders that hold no tracked file.
             skipped = ignored(unsure)
             if skipped is None:
                 return None
@@ -130,6 +134,7 @@ def read_folders(
         folders[full] = listing
         for name, is_folder in listing.names:
             inner = f"{path}/{name}" if path else name
+            # A repository inside of this one is no part of its content.
             if is_folder and name != ".git" and not os.path.lexists(os.path.join(root, inner, ".git")):
                 (waiting if inner in tracked_folders else unsure).append(inner)
     return folders

@@ -12,6 +12,7 @@ from typing import IO
 from holdfast.core.job import Ran
 
 GUARD = str(Path(__file__).with_name("guard.py"))
+# Bytes kept of each stream.
 LARGEST_OUTPUT = 8 << 20
 
 
@@ -32,6 +33,7 @@ def run_child(
             code = process.wait(timeout)
             timed_out = False
         except subprocess.TimeoutExpired:
+            # 124 is what timeout(1) exits with.
             code, timed_out = 124, True
             process.terminate()  # The guard kills the group.
             process.wait(5)
@@ -43,8 +45,10 @@ def started_child(
     argv: Sequence[str], *, cwd: str | None = None, env: Mapping[str, str] | None = None, nice: int = 10
 ) -> Iterator[subprocess.Popen[bytes]]:
     """A guarded process; leaving the block ends it."""
+    # Only this process holds `ours`: when it closes, the guard reads end-of-file and kills the program.
     lifeline, ours = os.pipe()
     os.set_inheritable(lifeline, True)
+    # -I and -S ignore the environment and site-packages, which also makes the guard start sooner.
     command = [sys.executable, "-I", "-S", "-c", _BEGIN, str(lifeline), str(nice), GUARD, *argv]
     process = subprocess.Popen(
         command, cwd=cwd, env=dict(env) if env is not None else None, pass_fds=[lifeline],
@@ -54,6 +58,7 @@ def started_child(
     try:
         yield process
     finally:
+        # This ends a program that is still running.
         os.close(ours)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(5)
@@ -85,9 +90,11 @@ class _Collector:
     def _read(self, stream: IO[bytes] | None) -> None:
         with contextlib.suppress(OSError, ValueError):
             while stream and (chunk := os.read(stream.fileno(), 65536)):
+                # Read on when the limit is reached: the program would block on a full pipe.
                 self._kept += chunk[: LARGEST_OUTPUT - len(self._kept)]
 
     def result(self) -> bytes:
+        # A process that the program left behind may keep the pipe open: waited for, but not for ever.
         self._thread.join(5)
         return bytes(self._kept)
 

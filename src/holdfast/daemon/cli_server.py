@@ -26,6 +26,7 @@ class CliServer:
                 [sys.executable, "-P", "-m", MODULE, "--state", str(self._paths.state)],
                 stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
             )  # fmt: skip
+            # Reaps the process when it ends, so that it leaves no zombie.
             threading.Thread(target=self._process.wait, name="cli-server", daemon=True).start()
             return True
 

@@ -25,12 +25,16 @@ from holdfast.stores import backup, sqlite_path
 if TYPE_CHECKING:
     from holdfast.daemon.service import Daemon
 
+# Bytes of one request; an import sends its events in one.
 LARGEST_REQUEST = 16 << 20
+# Seconds that a peer may take to send its request or to read a line.
 PATIENCE_S = 10.0
 TAIL_PAGE = 500
 BETWEEN_BEATS_S = 0.1
 BETWEEN_NEWS_S = 0.02
+# (name, share of the hooks that took no longer).
 SHARES = (("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("max", 1.0))
+# Upper ends of the histogram's bars in milliseconds; the last one takes all the rest.
 SPREAD_MS = (0.25, 0.5, 1, 2, 4, 8, 16, 32, 64, 128, 1e9)
 SHOWN = ("seq", "at", "kind", "session", "project", "agent", "tool", "data", "key")
 
@@ -51,6 +55,7 @@ class Control:
 
     def serve(self) -> None:
         while not self._stopping:
+            # The time limit lets the loop notice `_stopping`.
             if not select.select([self._listening], [], [], 0.5)[0]:
                 continue
             try:
@@ -85,6 +90,8 @@ class Control:
                 return
             request = _read_request(sock)
             if request is not None:
+                # From the socket's credentials, after decoding:
+                # a request cannot claim to come from another process.
                 request["caller"] = peer_of(sock)[0]
                 for line in self._lines(request):
                     sock.sendall(encode(line) + b"\n")
@@ -134,10 +141,12 @@ class Control:
         try:
             call = app.call(request["name"], request.get("args") or {}, reader, **_caller_fields(request))
             ask = app.command(request["name"], call)
+            # An erasure commits these events itself, as a step that is repeated if the daemon dies.
             if ask.erase:
                 run_erasure(self._daemon, new_intent(now_ms(), texts=ask.erase, events=ask.events))
             elif ask.events:
                 self._daemon.call(lambda: self._daemon.pipeline.commit_events(ask.events))
+            # A refusal may come with events, which are recorded all the same.
             if ask.refused:
                 raise CommandRefused(ask.refused)
             yield {"done": ask.answer(reader) if callable(ask.answer) else ask.answer}
@@ -185,6 +194,7 @@ class Control:
 
     def _stop(self, request: Request) -> Iterator[dict[str, Any]]:
         yield {"done": {"pid": os.getpid()}}
+        # Reached when the answer has been sent: a generator goes on only after its line is out.
         self._daemon.stop(str(request.get("reason") or "asked to"))
 
     def _drain(self, _request: Request) -> Iterator[dict[str, Any]]:
@@ -215,6 +225,7 @@ class Control:
 
     def _tail(self, request: Request) -> Iterator[dict[str, Any]]:
         reader = self.reader()
+        # `_beats` returns only when the daemon stops.
         if request.get("brief"):
             yield from self._beats(reader)
         after = int(request.get("after", reader.head()))
@@ -270,6 +281,7 @@ OPERATIONS: dict[str, Callable[[Control, Request], Iterator[dict[str, Any]]]] = 
 
 def _no_such(_control: Control, request: Request) -> Iterator[dict[str, Any]]:
     raise CommandRefused(f"there is no operation {request.get('op')!r}")
+    # Never reached; it makes this function a generator, as all operations are.
     yield {}
 
 
@@ -356,8 +368,11 @@ def _time_histogram(ordered: Sequence[float]) -> list[dict[str, float]]:
 def resident_bytes() -> int:
     try:
         with open("/proc/self/statm", encoding="ascii") as file:
+            # The second field of statm is the resident set, in pages.
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
+        # There is no /proc on macOS; there ru_maxrss is in bytes,
+        # and is the peak rather than the present size.
         import resource
 
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

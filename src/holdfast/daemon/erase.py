@@ -34,9 +34,12 @@ from holdfast.stores.erase import ERASED_KIND, drop_documents, name_id, rewrite_
 
 # Files of the state folder that may quote what is to be gone: logs, torn records, copies of the database, indexes.
 
+# Bytes read at once, and how much of a window's end is read again with the next: a text may lie across both.
 WINDOW, OVERLAP = 4 << 20, 64 << 10
+# The live database, and copies in the middle of a repair or a restore.
 DATABASE_SUFFIXES = (".db", ".mending", ".mended", ".restoring")
 SIDE_SUFFIXES = ("-wal", "-shm", "-journal")
+# Bytes above which a file is removed instead of rewritten, because rewriting reads it as a whole.
 LARGEST_PLAIN = 256 << 20
 
 
@@ -48,6 +51,7 @@ def quotes_text(path: Path, quotations: Sequence[Quotation]) -> bool:
         while piece := file.read(WINDOW):
             window = before + piece
             small = window.lower()
+            # Probes are lower-case parts of the texts: a cheap search that spares decoding most windows.
             if any(probe in small for probe in probes) and _window_quotes(window, quotations):
                 return True
             before = window[-OVERLAP:]
@@ -60,6 +64,7 @@ def _window_quotes(window: bytes, quotations: Sequence[Quotation]) -> bool:
 
 
 def _no_symlink(path: str, flags: int) -> int:
+    # A symbolic link in the state folder may lead to a file that is not ours.
     return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW)
 
 
@@ -167,6 +172,7 @@ def path_of(paths: Paths, intent: EraseIntent) -> Path:
 
 def save_intent(paths: Paths, intent: EraseIntent) -> None:
     write_atomically(path_of(paths, intent), _encode(intent))
+    # The new name survives a power cut only when its folder is synced too.
     sync_folder(paths.run)
 
 
@@ -184,6 +190,7 @@ def open_intents(paths: Paths) -> list[EraseIntent]:
 def remove_intent(paths: Paths, intent: EraseIntent) -> None:
     path = path_of(paths, intent)
     with contextlib.suppress(FileNotFoundError):
+        # The intent quotes the text itself, so its bytes are overwritten before it is unlinked.
         overwrite_file(path)
         path.unlink()
     sync_folder(paths.run)
@@ -238,6 +245,7 @@ def _repeating_files(daemon: "Daemon", quotation: Quotation, in_store: bool) -> 
         if path == live or is_beside_database(path):
             continue
         name = str(path.relative_to(paths.state))
+        # A file may vanish between listing and reading.
         with contextlib.suppress(OSError):
             if quotes_text(path, [quotation]):
                 yield Repetition(_kind_of_file(daemon, path), name, "", "")
@@ -296,6 +304,7 @@ def shown_files(app: App, reader: Reader) -> Iterator[str]:
     for feature in app.features:
         kinds = {kind.kind: kind for kind in feature.documents}
         for row in reader.rows(feature.name) if feature.files else ():
+            # A document that its feature cannot show has no file.
             with contextlib.suppress(Exception):
                 typed = kinds.get(row.ref.kind)
                 doc = typed.decode(row.doc) if typed else msgspec.json.decode(row.doc)
@@ -323,14 +332,18 @@ class _Erasure:
     def run(self) -> EraseFinished:
         self._note_files()
         self._append_events()
+        # Spooled hooks may quote it: they become events first, which the rewrite then reaches.
         self._daemon.call(self._daemon.drain_now)
+        # No time limit: a large store takes longer than other calls may.
         self._daemon.call(self._rewrite_store, None)
         self._rebuild()
         self._receipt.removed += remove_all(self._paths.derived)
+        # Rewritten rows leave their old bytes in free pages until they are vacuumed.
         self._daemon.call(self._store.vacuum_erased, None)
         self._rewrite_copies()
         self._rewrite_files()
         self._verify()
+        # Only after the search: a receipt says that nothing was left.
         self._daemon.call(self._append_receipt)
         remove_intent(self._paths, self._intent)
         self._daemon.log("erase.finished", **self._receipt.as_dict())
@@ -346,6 +359,7 @@ class _Erasure:
         """In the writer thread: what was answered is in the store first, and no copy of it stays in the journal."""
         daemon = self._daemon
         daemon.pipeline.retry_held()
+        # Events held in memory would be written after the rewrite, with the text still in them.
         if daemon.pipeline.has_unstored:
             raise StoreUnavailable("the store takes nothing now")
         with self._store.transaction():
@@ -366,6 +380,7 @@ class _Erasure:
         finally:
             reader.close()
         documents = [(f, ref, doc) for f in work.features if f.files for ref, doc in work.docs[f.name].items()]
+        # Every document is shown anew, so that files in projects lose the text too.
         self._daemon.files.watch(Committed((), tuple(documents), 0))
         if not self._daemon.files.flush(FILES_S):
             raise StoreUnavailable("files that show documents are still being written")
@@ -382,6 +397,7 @@ class _Erasure:
         if self._intent.files is None:
             reader = self._store.reader()
             try:
+                # Erasing a text keeps the documents; only sessions and projects take documents with them.
                 removing = self._intent.sessions or self._intent.projects
                 self._intent.files = tuple(sorted(set(shown_files(self._daemon.app, reader)))) if removing else ()
             finally:
@@ -416,6 +432,7 @@ class _Erasure:
         there = db.execute("select count(*) from sqlite_schema where name in ('events', 'facts', 'jobs')").get
         if there != 3:
             raise StoreUnavailable("it is not a database of ours")
+        # Documents are derived and may quote it: they are dropped from copies, not searched.
         drop_documents(db)
         sql = sqlite_sql(db)
         blanked = sql.blank_events(
@@ -426,6 +443,7 @@ class _Erasure:
     def _rewrite_files(self) -> None:
         state = self._paths.state
         self._receipt.removed += remove_indexes(state, self._intent.projects, self._wanted)
+        # Through the log itself, which holds its file open.
         self._receipt.files += self._daemon.log.rewrite(lambda path: erase_in_file(path, self._wanted))
         for path in self._text_files():
             self._receipt.files += erase_in_file(path, self._wanted)
@@ -434,6 +452,8 @@ class _Erasure:
         return [p for p in plain_files(self._paths.state) if not self._is_special(p)]
 
     def _is_special(self, path: Path) -> bool:
+        # This erasure and the locks of the daemon still need these;
+        # the journal was wiped in `_rewrite_store`.
         own = (path_of(self._paths, self._intent), self._paths.journal, self._paths.lease, self._paths.start_lock)
         return (
             path in own
@@ -464,4 +484,5 @@ class _Erasure:
     def _rows_left(self) -> bool:
         with self._store.transaction():
             rows = self._store.rows_with(self._probes) if self._wanted else ()
+            # A probe is only part of a text: a row is left over only where the eraser would still change it.
             return any(self._change(row.content) != row.content for row in rows)

@@ -24,8 +24,10 @@ from holdfast.ingest.log import Log
 from holdfast.paths import write_atomically
 
 NAME = "when-unsure"
+# The keys under which agents name a tool; the first one that the agent's adapter reads is used.
 TOOL_KEYS = ("tool_name", "toolName", "tool")
 STOP_KEY = "stop_hook_active"
+# No agent has it: shows what the rules say of a tool that is not in the agent's list.
 UNKNOWN_TOOL = "a_tool_that_nobody_knows"
 
 
@@ -43,6 +45,7 @@ class FallbackRecord(msgspec.Struct, frozen=True):
         quoted = "".join(f"{value}\n" for value in self.values)
         texts = (self.agent, self.event, self.folder, str(self.until), self.sense, self.key, quoted)
         fields = [os.fsencode(text) for text in texts]
+        # A NUL byte inside a field would end it early.
         return b"".join(field.replace(b"\0", b"") + b"\0" for field in (*fields, self.answer))
 
 
@@ -73,6 +76,7 @@ class FallbackAnswers:
     def _records(self, stand_in: StandIn) -> Iterator[FallbackRecord]:
         for agent in self._agents.values():
             for hook in agent.hooks:
+                # Only a hook that waits for an answer can be refused.
                 if hook.mode == "ask" and hook.kind in ("tool.started", "turn.ended"):
                     record = _fallback_record(agent, hook, stand_in)
                     if record is not None:
@@ -94,11 +98,13 @@ def _tool_record(agent: Agent, hook: Hook, stand_in: StandIn) -> FallbackRecord 
         for tool in agent.tools
         if bool(_concerned_rules(rules, _read_event(agent, hook, {key: tool}))) != bool(unknown)
     ]
+    # The rules concern neither unknown tools nor any tool of this agent.
     if not unknown and not (key and tools):
         return None
     named = unknown or [
         rule for tool in tools for rule in _concerned_rules(rules, _read_event(agent, hook, {key: tool}))
     ]
+    # In quotes, as they stand in the raw JSON body that the client searches.
     values = tuple(f'"{tool}"' for tool in tools)
     answer = _refusal_answer(agent, hook, named)
     sense = "except" if unknown else "only"

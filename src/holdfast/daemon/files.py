@@ -13,6 +13,7 @@ from holdfast.footprint import Footprint
 from holdfast.ingest.log import Log
 from holdfast.paths import write_atomically
 
+# Seconds to wait for more, so that several commits in a row become one write of each file.
 QUIET_S = 0.02
 
 
@@ -68,6 +69,7 @@ class FileWriter:
             for ref, (feature, doc) in waiting.items():
                 self._write(feature, ref, doc)
             with self._lock:
+                # `watch` may have added documents while these were written.
                 if not self._waiting:
                     self._idle.set()
 
@@ -88,6 +90,7 @@ class FileWriter:
         if file.hidden:
             self._footprint.hide_from_git(file.hidden)
         there = file.path.read_bytes() if file.path.is_file() else None
+        # A symbolic link is replaced by a file even where its target has the same bytes.
         if there == file.content and not file.path.is_symlink():
             return
         if there is not None and self._is_others(file, there):

@@ -19,6 +19,7 @@ def main() -> int:
 
 
 def _become_the_program() -> int:
+    # A process group of its own, so that all it starts can be killed together.
     os.setpgid(0, 0)
     os.close(LIFELINE)
     problem: OSError | None = None
@@ -26,8 +27,10 @@ def _become_the_program() -> int:
         try:
             os.execv(program, sys.argv[1:])
         except OSError as error:
+            # As in a shell, "permission denied" is said rather than the "not found" of a later folder.
             problem = error if problem is None or not isinstance(error, FileNotFoundError) else problem
     os.write(2, f"{sys.argv[1]}: {problem.strerror if problem else 'not found'}\n".encode())
+    # 127 is what a shell exits with when it finds no program.
     os._exit(127)
 
 
@@ -41,14 +44,17 @@ def _program_paths(program: str) -> list[str]:
 
 def _watch_child(child: int) -> int:
     signal.signal(signal.SIGTERM, lambda *_: _kill_group(child))
+    # Without a handler of ours Python does not write to the wake-up descriptor.
     signal.signal(signal.SIGCHLD, lambda *_: None)
     ended, wake = os.pipe()
     os.set_blocking(wake, False)
     signal.set_wakeup_fd(wake)
     while True:
+        # Looked at before waiting: the program may have ended before the handler was there.
         pid, status = os.waitpid(child, os.WNOHANG)
         if pid:
             _kill_group(child)  # What it left behind in its group.
+            # Negative for a signal: only eight bits fit into an exit status.
             return os.waitstatus_to_exitcode(status) & 0xFF
         ready, _, _ = select.select([LIFELINE, ended], [], [])
         if LIFELINE in ready:

@@ -17,6 +17,7 @@ from holdfast.stores import backup, sqlite_path
 if TYPE_CHECKING:
     from holdfast.daemon.service import Daemon
 
+# Events whose bodies are removed in one transaction.
 EXPIRE_AT_ONCE = 500
 DAY_MS = 86_400_000
 ERASE_AGAIN_S = 60.0
@@ -32,6 +33,7 @@ class Housekeeping:
         self._next_erasures = time.monotonic() + ERASE_AGAIN_S
 
     def round(self) -> None:
+        # Each on its own: a failed backup does not keep retention from running.
         for duty in (self._check_once, self._back_up, self._expire, self._retry_erasures):
             try:
                 duty()
@@ -43,6 +45,7 @@ class Housekeeping:
         path = sqlite_path(self._daemon.app.store.url)
         if self._checked or not path:
             return
+        # Set before the check: one that fails is not repeated in every round.
         self._checked = True
         store = self._daemon.app.store
         try:
@@ -58,6 +61,7 @@ class Housekeeping:
         path = sqlite_path(self._daemon.app.store.url)
         if not path or time.monotonic() < self._next_backup:
             return
+        # Seconds until it looks again; whether a backup is made depends on the age of the newest one.
         self._next_backup = time.monotonic() + 600
         settings = self._daemon.app.settings.for_project("")["backup"]
         newest = next(iter(backup.list_backups(self._daemon.paths.backups)), None)
@@ -143,6 +147,7 @@ class HistoryIndexer:
         except StoreUnavailable as error:
             self._daemon.log.error("history.waits", error)
         except Exception as error:
+            # While stopping, the store may be closed under it.
             if not self._stopping.is_set():
                 self._daemon.log.error("history.failed", error)
 

@@ -19,6 +19,7 @@ from holdfast.core.ports import Store
 from holdfast.paths import Paths
 from holdfast.stores import backup, open_store
 
+# Events per transaction.
 BATCH = 500
 
 
@@ -32,6 +33,7 @@ class Repair(msgspec.Struct):
 
 def check_head(database: Path, paths: Paths, high_water: int) -> None:
     """Before anything is written: a log that ends earlier than it did would be written over from there."""
+    # A swap that a crash interrupted is finished first, or the head of the wrong file would be compared.
     backup.finish_swap(database, paths.quarantine)
     head = backup.last_seq_of_database(database)
     if head < high_water:
@@ -53,12 +55,15 @@ def _build_replacement(
 ) -> Repair:
     result = Repair(quarantine=str(backup.free_place(paths.quarantine)))
     fresh = backup.replacement_path(database)
+    # Left by an attempt that failed.
     backup.remove_copy(fresh)
     result.backup = str(backup.restore_backup(paths.backups, fresh) or "")
     store = open_store(f"sqlite:///{fresh}")
     try:
         result.backup_head = _store_head(store)
         result.salvaged = sum(_append_new(store, batch) for batch in _salvaged_batches(database, result.backup_head))
+        # The damaged file may show less than was written:
+        # the high-water mark remembers how far the log had come.
         reached = max(expected_head, backup.last_seq_of_damaged(database), result.backup_head)
         result.lost = reached - result.backup_head - result.salvaged
         _close_off(store, features, result, reached, now)
@@ -95,6 +100,7 @@ def _salvaged_batches(damaged: Path, after: int) -> Iterator[list[Event]]:
 
 
 def _readable_rows(damaged: Path, after: int) -> Iterator[tuple[Any, ...]]:
+    # What was read before the error is kept.
     with contextlib.suppress(apsw.Error, OSError):
         yield from backup.salvage_events(damaged, after)
 
@@ -102,6 +108,7 @@ def _readable_rows(damaged: Path, after: int) -> Iterator[tuple[Any, ...]]:
 def _append_new(store: Store, events: list[Event]) -> int:
     with store.transaction() as head:
         known_keys = store.known([e.key for e in events])
+        # Numbers must rise, and a damaged file may give a row twice.
         fresh = [e for e in events if e.key not in known_keys and e.seq > head]
         if fresh:
             store.append(fresh)

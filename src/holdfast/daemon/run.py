@@ -29,6 +29,7 @@ def run_daemon(paths: Paths, *, foreground: bool = False) -> int:
         if not lease.take():
             _close_start_lock()
             return 0
+        # Under the lease: no other daemon opens what is being removed.
         _finish_wipe(paths)
         log = Log(paths.log_file, echo=foreground)
         return _serve_daemon(paths, lease, log)
@@ -42,6 +43,8 @@ def run_daemon(paths: Paths, *, foreground: bool = False) -> int:
 def _serve_daemon(paths: Paths, lease: Lease, log: Log) -> int:
     from holdfast.daemon.service import Daemon
 
+    # A daemon that stayed in the project it was started from would keep that file system from being
+    # unmounted.
     os.chdir(paths.state)
     began = time.monotonic()
     try:
@@ -52,10 +55,13 @@ def _serve_daemon(paths: Paths, lease: Lease, log: Log) -> int:
         return 1
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, lambda number, _frame: daemon.stop(signal.Signals(number).name))
+    # The terminal that started it may be closed.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    # Hooks that hold back because of an earlier failure may connect again at once.
     paths.failed.unlink(missing_ok=True)
     _tune_interpreter()
     log("daemon.serving", pid=os.getpid(), ms=round((time.monotonic() - began) * 1000))
+    # Not before the socket listens: the client that waits for the lock connects right afterwards.
     _close_start_lock()
     daemon.serve()
     lease.release()
@@ -75,8 +81,10 @@ def _finish_wipe(paths: Paths) -> None:
 
 def _tune_interpreter() -> None:
     """Other threads must hand the interpreter back quickly when a hook arrives, and start-up objects never die."""
+    # Seconds; the interpreter's own value is 0.005, which is longer than a hook should take.
     sys.setswitchinterval(0.0005)
     gc.freeze()
+    # Rarer than by default: a collection stops the hook thread as well.
     gc.set_threshold(20_000, 20, 50)
     gc.enable()
 

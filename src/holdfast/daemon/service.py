@@ -40,9 +40,12 @@ from holdfast.ingest.writer import WriterCalls
 from holdfast.paths import INTENT_SUFFIX, Paths, remove_partials, write_atomically
 from holdfast.stores import sqlite_path
 
+# Seconds after a retirement in which no other client makes a daemon of this state folder retire again.
 RETIRE_EVERY_S = 3600.0
+# Bytes of spool, and events of log, up to which a start handles them before it serves the first hook.
 SMALL_SPOOL = 4 << 20
 SMALL_LOG = 2_000
+# Seconds that another thread waits for the writer thread.
 CALL_S = 60.0
 IMPORT_FILE = lazy_function("holdfast.imports", "earlier_state", "import_file")
 ADOPT_S = 3.0
@@ -85,10 +88,14 @@ class Daemon:
         self._born_in = self._folder()
         self._reason = ""
         self.background = _Background(self)
+        # Outdated features are rebuilt or suspended first:
+        # the journal's events must not be applied to old documents.
         self._rebuild_if_small()
+        # it goes into the log before what hooks spooled unanswered.
         self.pipeline.replay_journal()
         self._drain_at_start()
         self.status_lines = StatusLines(lambda: self.app, log)
+        # Listening begins last: no hook is accepted before state and journal are in place.
         self.server = HookServer(
             listen_on_socket(paths.hook_socket),
             self._handle,
@@ -107,6 +114,7 @@ class Daemon:
         self._finish()
 
     def stop(self, reason: str) -> None:
+        # The first reason is kept: a SIGTERM that follows a retirement does not rename it.
         self._reason = self._reason or reason
         self.server.stopping = True
         self.calls.wake()
@@ -150,6 +158,7 @@ class Daemon:
 
     def _go_on_with(self, database: Path, replacement: repair.Repair) -> bool:
         try:
+            # Closed first, so that no connection still writes to the file that is about to be set aside.
             self.app.store.close()
             self._swap_in(database, replacement)
             self.app = build_app(self.paths, report=self._report)
@@ -193,6 +202,7 @@ class Daemon:
     def _handle(self, deliveries: Sequence[Delivery]) -> list[Outcome] | None:
         outcomes = self.pipeline.accept(deliveries)
         self._raise_high_water_mark()
+        # A development version parses as (), which is never greater: such a client makes no daemon retire.
         newer = [
             d.client
             for d in deliveries
@@ -274,14 +284,17 @@ class Daemon:
         return folder_stat.st_dev, folder_stat.st_ino
 
     def _tick(self) -> None:
+        # Hooks now meet the sockets of the new folder: what this daemon writes would be found by nobody.
         if self._folder() != self._born_in:
             self.stop("its state folder was replaced")
             return
+        # () means that the files are just being replaced; the next tick looks again.
         if installed_build() not in ((), self._running_build):
             self._retire_for("another build")
             return
         self.pipeline.retry_held()
         minutes = self.app.settings.for_project("")["daemon"].idle_exit_minutes
+        # Viewers on the control socket keep it running without events.
         if minutes and time.monotonic() - self._last_event > minutes * 60 and not self.background.watched():
             self.stop("idle")
 
@@ -300,6 +313,7 @@ class Daemon:
             return
         try:
             self.pipeline.commit_events(events)
+        # These are the daemon's own notes: a store that takes nothing must not fail the hook they come with.
         except Exception as error:
             self.log.error("event.not-kept", error, kind=events[0].kind)
 
@@ -309,6 +323,7 @@ class Daemon:
         self.log.error("feature.failed", error, feature=feature, seq=event.seq, kind=event.kind)
 
     def _finish(self) -> None:
+        # Whatever makes events stops first, then the last event is written;
         self.background.stop()
         self.worker.stop()
         self._say("daemon.stopped", reason=self._reason)
@@ -377,6 +392,7 @@ class _Background:
         daemon = self._daemon
 
         def handle(noticed: Callable[[], Sequence[Event]]) -> None:
+            # what it reads cannot change before its events are written.
             daemon.call(lambda: daemon.take_noticed(noticed()))
 
         def report(error: Exception) -> None:
@@ -425,6 +441,7 @@ class _Background:
         self._housekeeping.check_again()
 
     def _open_control(self) -> None:
+        # Imported here, in a background thread: the first hook does not wait for these modules.
         from holdfast.daemon.control import Control
 
         self._control = Control(self._daemon, self.committed)
@@ -432,6 +449,7 @@ class _Background:
 
     def _drain(self) -> None:
         daemon = self._daemon
+        # Only the commit goes through the writer thread; the spool is read and parsed in this one.
         spool = Spool(daemon.paths, lambda batch: daemon.call(lambda: daemon._store_spooled(batch)))
         failed: list[str] = []
         while not self._stopping.wait(1.0):
@@ -439,6 +457,7 @@ class _Background:
                 done = spool.drain()
                 if done:
                     daemon.call(lambda done=done: daemon.report_drained(done))
+                # Logged when the list changes, not every second.
                 if done.failed != failed:
                     failed = done.failed
                     daemon.log("spool.stuck", files=failed)
@@ -469,10 +488,12 @@ def finish_rebuild(daemon: Daemon, work: Rebuild) -> None:
     engine = daemon.app.engine
     names = [f.name for f in work.features]
     engine.suspend(names)
+    # What was answered and is not stored yet must be in the log before it is read to its end.
     daemon.pipeline.flush()
     work.read()
     now = now_ms()
     event = Event(key=delivery_key(now), kind="state.rebuilt", at=now, data={"features": names, "events": work.seq})
+    # The event itself is applied as well, so that the documents stand at the head once it is written.
     work.take(msgspec.structs.replace(event, seq=work.seq + 1))
     daemon.pipeline.commit_events([event], also=work.write)
     engine.forget()

@@ -15,8 +15,11 @@ from holdfast.ingest.frames import answer_frame
 from holdfast.ingest.log import Log
 
 VIEW = "sessions.statusline"
+# Requests that wait; further ones are turned away.
 LONGEST_QUEUE = 64
+# Bytes of the agent's JSON.
 LARGEST_INPUT = 256 << 10
+# Seconds.
 SEND_S = 0.2
 
 
@@ -53,6 +56,7 @@ class StatusLines:
         try:
             self._waiting.put_nowait((sock, delivery))
         except queue.Full:
+            # No line at all: waiting for room would hold up the hook thread, which calls this.
             sock.close()
 
     def _serve(self) -> None:
@@ -87,6 +91,7 @@ class StatusLines:
 def _view_arguments(delivery: Delivery) -> dict[str, Any]:
     try:
         agent_status = decode(delivery.body[:LARGEST_INPUT])
+    # RecursionError: JSON that is nested too deeply.
     except (msgspec.DecodeError, msgspec.ValidationError, RecursionError):
         agent_status = AgentStatus()
     return {

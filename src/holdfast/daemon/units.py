@@ -12,6 +12,7 @@ LABEL = "dev.holdfast.daemon"
 
 def service_file(kind: str, paths: Paths) -> tuple[str, Path, str]:
     """(text, where it belongs, the command that makes it count)."""
+    # -P keeps the current folder out of sys.path: a file there cannot stand in for a module.
     command = [sys.executable, "-P", "-m", "holdfast.daemon", "--state", str(paths.state), "--foreground"]
     if kind == "systemd":
         unit_file = Path.home() / ".config/systemd/user/holdfast.service"
@@ -23,6 +24,7 @@ def service_file(kind: str, paths: Paths) -> tuple[str, Path, str]:
 
 
 def _systemd_unit(command: list[str]) -> str:
+    # systemd reads backslashes, quotes and percent signs in ExecStart as its own syntax.
     words = " ".join('"' + word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%") + '"' for word in command)
     return f"""[Unit]
 Description=Holdfast keeps the state of AI coding sessions

@@ -8,6 +8,7 @@ import time
 from holdfast.paths import Paths
 
 MODULE = "holdfast.team.forwarder"
+# Seconds between two starts, so that a forwarder that fails at once does not occupy the processor.
 BETWEEN_STARTS_S = 5.0
 
 
@@ -42,6 +43,7 @@ class UpstreamProcess:
         if self._process is not None:
             if self._process.stdin is not None:
                 self._process.stdin.close()
+            # Waited for in a thread of its own: no zombie is left, and the caller does not wait.
             threading.Thread(target=self._process.wait, name="forwarder-end", daemon=True).start()
             self._process = None
 

@@ -28,12 +28,14 @@ def finish_wipe(paths: Paths, url: str) -> None:
     _remove_database(url)
     _remove_emergency_spools(paths)
     still_needed = (paths.run, mark_of(paths), paths.lease, paths.start_lock)
+    # run/ comes last: it has the mark by which a later start knows that there is more to remove.
     for path in sorted(paths.state.iterdir()):
         if path != paths.run:
             _remove_path(path)
     for path in sorted(paths.run.iterdir()):
         if path not in still_needed:
             _remove_path(path)
+    # The removals are on disk before the mark goes: a power cut cannot leave files without a mark.
     sync_folder(paths.state)
     mark_of(paths).unlink(missing_ok=True)
     sync_folder(paths.run)
@@ -49,6 +51,7 @@ def remove_state(paths: Paths) -> None:
 
 
 def _remove_path(path: Path) -> None:
+    # A symbolic link is removed, not followed.
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -69,6 +72,8 @@ def _remove_database(url: str) -> None:
 
 def _remove_emergency_spools(paths: Paths) -> None:
     for folder in emergency_spools():
+        # These folders lie outside the state folder:
+        # only files of this user and of this state folder are ours.
         for path in folder.glob("*") if folder.is_dir() and folder.stat().st_uid == os.geteuid() else ():
             if (first := _first_delivery(path)) and Path(first.state).resolve() == paths.state.resolve():
                 path.unlink(missing_ok=True)

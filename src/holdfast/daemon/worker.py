@@ -20,7 +20,9 @@ from holdfast.ingest.log import Log
 from holdfast.ingest.pipeline import IngestPipeline
 from holdfast.ingest.writer import WriterCalls
 
+# Extended every second while its job runs; after a crash another worker waits no longer than this.
 LEASE_S = 60.0
+# Also how soon a job is seen that another process enqueued: `wake` reaches only workers of this one.
 LOOK_EVERY_S = 2.0
 MOST_LEFT = 1000
 
@@ -57,6 +59,7 @@ class Worker:
             return
         for n in range(threads):
             self._begin(f"worker-{n}", self._kinds)
+        # A worker for quick kinds only: these never wait behind a long job.
         if self._quick:
             self._begin("worker-quick", self._quick)
         self._threads.append(threading.Thread(target=self._keep_time, name="schedule", daemon=True))
@@ -75,6 +78,7 @@ class Worker:
             held = [job["id"] for job in reader.jobs(MOST_LEFT) if job["owner"] == self.owner]
             reader.close()
             if held:
+                # A lease until 0 has run out: any worker may claim the job.
                 self._transact(lambda store: [store.extend(job, self.owner, 0) for job in held])
         except Exception as error:
             self._log.error("worker.failed", error)
@@ -101,6 +105,7 @@ class Worker:
         return done
 
     def _work(self, kinds: Sequence[str], due: threading.Event) -> None:
+        # No claim before that: under the same owner's name, `_take_over` would end the new leases too.
         self._took_over.wait()
         reader: Reader | None = None
         store: Store | None = None
@@ -166,6 +171,7 @@ class Worker:
                 put=lambda file: put_file(file, self._footprint),
             )
             events = list(handler(call))
+            # One transaction: where the lease is lost, `_finish` raises and the events are not stored either.
             self._calls.call(lambda: self._pipeline.commit_events(events, also=lambda store: self._finish(store, job)))
         except LeaseLost:
             self._log("job.lease-lost", job=job.kind)

@@ -82,6 +82,7 @@ def call_me(name: str) -> None:
     """So that a list of processes tells who it is."""
     try:
         with open("/proc/self/comm", "w", encoding="utf-8") as file:
+            # The kernel keeps fifteen characters.
             file.write(name[:15])
     except OSError:
         pass

@@ -32,6 +32,7 @@ class Clock:
 
     def move_to(self, at: int) -> int:
         """Milliseconds since 1970; the moment it is then."""
+        # Not before where it stands, not after the real time.
         moved = min(0, max(at * MILLION - _now(), self._offset_ns[0]))
         self._offset_ns[0] = moved
         return self.now()

@@ -51,6 +51,7 @@ class ClaudeCode:
         return {"CLAUDECODE": "1", "CLAUDE_PROJECT_DIR": str(stage.root)}
 
     def transcript(self, stage: Stage) -> Path:
+        # Claude Code names a project's folder by its path, with dashes for slashes and dots.
         folder = str(stage.root).replace("/", "-").replace(".", "-")
         return stage.home / ".claude" / "projects" / folder / f"{stage.cast.id}.jsonl"
 
@@ -306,6 +307,7 @@ class Transcript:
         if self._agent == "gemini":
             return
         self._answers += 1
+        # Beyond that an agent compacts by itself, and begins with a small window again.
         self._window = FIRST if self._window > FULL else self._window + PER_ANSWER
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._path.open("a") as file:

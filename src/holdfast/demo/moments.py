@@ -10,11 +10,13 @@ from typing import Any
 Step = dict[str, Any]
 
 TOOLS = ("read", "edit", "write", "shell", "git", "search", "skill", "web", "ask", "browser")
+# Seconds before a step of that kind, before the pace is applied.
 GAPS_S = {
     "prompt": 45.0, "read": 4.0, "search": 5.0, "edit": 18.0, "write": 24.0, "shell": 7.0, "git": 5.0, "skill": 12.0,
     "web": 9.0, "ask": 15.0, "browser": 6.0, "says": 14.0, "lanes": 8.0, "compact": 3.0, "person": 20.0, "crash": 9.0,
     "permission": 6.0, "interrupt": 11.0, "end": 30.0, "start": 0.0, "running": 5.0, "plan": 3.0,
 }  # fmt: skip
+# Milliseconds that a tool takes.
 TAKES_MS = {"read": 40, "search": 90, "edit": 60, "write": 45, "shell": 900, "git": 120, "skill": 1500, "web": 1400,
             "ask": 41_000, "browser": 700}  # fmt: skip
 PACE = 3.6
@@ -139,6 +141,7 @@ class _Telling:
         """Subagents side by side: each has its own time, the session goes on when the last is done."""
         began, ends = self.at, []
         for number, lane in enumerate(step["lanes"]):
+            # Started nearly at the same time.
             self.at = began + number * 800
             name = uuid.uuid5(NAMES, f"{self.cast.name} lane {self.turn} {number}").hex[:16]
             call = f"toolu_{name}"

@@ -62,6 +62,7 @@ class Troupe:
         self._running = {}
 
     def _start(self, cast: Cast) -> subprocess.Popen[str]:
+        # -I and -S: the stand-in for an agent needs only the standard library.
         words = [sys.executable, "-I", "-S", str(HERE / "agent.py"), DIALECTS[cast.agent].program, str(PACKAGE)]
         self._running[cast.id] = subprocess.Popen(
             words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=self._env, start_new_session=True
@@ -83,6 +84,7 @@ HOOK = [str(NATIVE)] if NATIVE.exists() else [sys.executable, "-I", "-S", str(PA
 SETTLE_S, PATIENCE_ALL_S = 1.0, 6.0
 LOOKS = frozenset(("project.refresh", "sessions.find", "sessions.summarise", "uat.scan", "uat.collect", "uat.write"))
 """Jobs that see what the day has just done; the others may come later."""
+# Forty hours before the day begins.
 AGES_AGO_MS = 40 * 3_600_000
 WEEKS = 11
 
@@ -107,6 +109,7 @@ class Player:
         self._tell, self._file = tell, day
         for folder in (self.home / ".claude", self.home / ".codex", root / "config"):
             folder.mkdir(parents=True)
+        # Nothing of the user's environment but the PATH.
         self.env = {
             "PATH": f"{BIN}:{os.environ['PATH']}",
             "HOME": str(self.home),
@@ -215,6 +218,7 @@ class Player:
                 client.run_command("sessions.recover", kind="lost")  # As the watch would say a few seconds later.
             case "person":
                 self._commanded(moment)
+            # A refused tool does not run, so there is no end of it.
             case "after" if moment.call in self._denied:
                 return
             case _:

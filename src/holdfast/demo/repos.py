@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 AUTHOR = ("-c", "user.name=Ada", "-c", "user.email=ada@example.invalid", "-c", "init.defaultBranch=main")
+# The user's signing key and hooks must not be used here.
 NO_SIGNING = ("-c", "commit.gpgsign=false", "-c", "core.hooksPath=/dev/null")
 CONTEXT_LINES = 3
 
@@ -34,6 +35,7 @@ class Repo:
 
     def edit(self, path: str, old: str, new: str, at: int) -> dict[str, Any]:
         before = (self.root / path).read_text()
+        # The day and its files do not fit together: better a failure than a wrong demo.
         if old not in before:
             raise LookupError(f"{path} of {self.root.name} does not hold {old!r}")
         return self.write(path, before.replace(old, new, 1), at)

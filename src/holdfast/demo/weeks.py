@@ -25,6 +25,7 @@ def session_records(titles: dict[str, list[str]], root: Path, begins: int, weeks
     for days_ago in range(weeks * 7, 0, -1):
         morning = begins - days_ago * DAY_MS
         weekday = datetime.fromtimestamp(morning / 1000, UTC).weekday()
+        # The further back, the fewer: the first weeks are at about a fifth.
         full = BUSY[weekday] * (1 - days_ago / (weeks * 9))
         for number in range(round(full * (0.4 + _seeded_fraction(days_ago, "day") * 0.9))):
             yield from _one_session_records(titles, root, morning, days_ago, number)

@@ -41,6 +41,7 @@ class Finding:
 # What can be wrong between an agent and our hooks: not in, dead, in twice, not trusted, an agent too old for them.
 
 VERSION = re.compile(r"\b(\d+)\.(\d+)\.(\d+)\b")
+# Plugins are named `name@marketplace`.
 PLUGIN = "holdfast@"
 
 
@@ -94,6 +95,7 @@ def _check_mcp_server(agent: Agent, project: Path) -> Iterator[Finding]:
 
 
 def _check_double_hooks(agent: Agent, project: Path) -> Iterator[Finding]:
+    # One finding is enough: the cure is the same for every event.
     for double in hooks.duplicate_hooks(agent, project)[:1]:
         where = " and ".join(str(path) for path in double.paths)
         mend = f"holdfast uninstall --agent {agent.name} --project"
@@ -129,6 +131,7 @@ def _codex_trust_problem(file: Path, level: str, project: Path) -> str:
     if level == "project" and not trusted:
         return f"Codex does not trust {project}, so it runs no hooks of {file}"
     reviewed = _inner_table(_inner_table(config, "hooks"), "state")
+    # Codex keys its reviews by a name that holds the file's path.
     if not any(str(file) in name and _inner_table(reviewed, name).get("trusted_hash") for name in reviewed):
         return f"Codex skips the hooks in {file} until they are reviewed"
     return ""
@@ -140,17 +143,21 @@ def _inner_table(value: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _too_old(agent: Agent) -> Iterator[Finding]:
+    # Here, because `readiness` imports this module.
     from holdfast.doctor.readiness import version_of
 
     if not agent.setup or not agent.setup.oldest or not (program := shutil.which(agent.setup.program)):
         return
     version = version_of(program)
+    # Where the version is not known nothing is reported.
     if version and version < agent.setup.oldest:
         needed, there = (".".join(map(str, v)) for v in (agent.setup.oldest, version))
         yield Finding(f"{agent.title} {there} is older than {needed}, the first whose hooks we know", "update it")
 
 
+# Older versions are reported as able to corrupt a database.
 OLDEST_SQLITE = (3, 51, 3)
+# In seconds: a spool that a running daemon has not emptied by then waits for something.
 STALE_SPOOL_S = 10
 STALE_ERASURE_S = 600
 
@@ -174,8 +181,10 @@ def _check_permissions() -> Iterator[Finding]:
     expected_modes = dict.fromkeys((paths.state, paths.run, paths.spool, paths.backups, paths.logs), 0o700)
     expected_modes |= dict.fromkeys((paths.database, paths.log_file), 0o600)
     for path, mode in expected_modes.items():
+        # A link could make us change the mode of somebody else's file.
         if path.is_symlink():
             yield Finding(f"{path} is a link; it is not followed", "Move it away and start Holdfast again.")
+        # Only what others may do counts; a stricter mode is fine.
         elif path.exists() and stat.S_IMODE(path.stat().st_mode) & 0o077:
             yield Finding(f"{path} can be read by others", f"chmod {mode:o} {path}", partial(path.chmod, mode))
     yield from _open_files(paths.state, set(expected_modes))
@@ -202,6 +211,7 @@ def _close_files(paths: list[Path]) -> None:
 def _check_erasures() -> Iterator[Finding]:
     """What was to be erased and is not gone yet."""
     run = client.state_paths().run
+    # In seconds as well: an erasure in progress has its intent file, too.
     waiting = [p for p in run.glob(f"*{INTENT_SUFFIX}") if time.time() - p.stat().st_mtime > STALE_ERASURE_S]
     if waiting:
         yield Finding(f"{len(waiting)} erasures are not finished", "holdfast daemon restart")
@@ -225,6 +235,7 @@ def _check_sqlite() -> Iterator[Finding]:
 
 def _check_daemon() -> Iterator[Finding]:
     failed = client.state_paths().failed
+    # Where nothing was ever stored there is no daemon to miss.
     if client.running_pid() or not client.state_paths().state.exists():
         return
     if failed.exists():
@@ -278,6 +289,7 @@ def _check_owner() -> Iterator[Finding]:
         yield Finding(f"{state} belongs to another user", "set HOLDFAST_STATE to a folder of yours")
 
 
+# From the foundation up: a folder of another user explains most of what follows.
 CHECKS = (
     _check_owner,
     _check_permissions,

@@ -26,11 +26,13 @@ from holdfast.install import hooks
 from holdfast.install.hooks_text import client_command, state_words, words_of
 from holdfast.install.locations import install_levels, is_present
 
+# In seconds.
 VERSION_S = 10.0
 SELF_TEST_S = 10.0
 RECORDED_S = 5.0
 QUIET_KINDS = ("notification", "compact.ended", "compact.started", "session.ended")
 """Kinds that ask for no answer: the self-test runs the line of one of them."""
+# Parts of paths under which `uvx` and `pipx run` keep environments for a while.
 TEMPORARY = ("/uv/archive-v", "/uv/builds-v", "/pipx/.cache/", "/.cache/pipx/", "/pipx-")
 
 
@@ -56,6 +58,7 @@ def look_at_agents(*, self_test: bool = False) -> list[Readiness]:
     """Every agent that is found here. Their programs are asked for their version at the same time."""
     present = [agent for agent in AGENTS.values() if is_present(agent)]
     seen = _sessions_by_agent()
+    # Starting each program takes long, and they do not depend on each other.
     with ThreadPoolExecutor(max_workers=8) as workers:
         return list(workers.map(lambda agent: _look_at(agent, seen, self_test), present))
 
@@ -104,6 +107,7 @@ def _version_step(agent: Agent) -> Step:
     return Step("version", True, shown_version)
 
 
+# The second argument is part of the key only: a program that was replaced is asked again.
 @lru_cache(maxsize=64)
 def _asked_version(program: str, _changed: int) -> tuple[int, ...]:
     try:
@@ -112,6 +116,7 @@ def _asked_version(program: str, _changed: int) -> tuple[int, ...]:
         )
     except (OSError, subprocess.TimeoutExpired):
         return ()
+    # Some programs print warnings or a name around the number.
     match = VERSION.search(completed.stdout)
     return tuple(int(part) for part in match.groups()) if match else ()
 
@@ -143,6 +148,7 @@ def _self_test_step(agent: Agent, entries: list[hooks.Installed]) -> Step:
     try:
         head = int(client.ask_daemon("status")["counts"]["events"])
         began = time.monotonic()
+        # Without a session, so that the self-test is no session of anybody's.
         payload = json.dumps({"hook_event_name": event, "session_id": "", "message": "Holdfast self-test"}).encode()
         done = subprocess.run(command, input=payload, capture_output=True, timeout=SELF_TEST_S, check=False)
         took = (time.monotonic() - began) * 1000
@@ -164,10 +170,12 @@ def _quiet_entry(agent: Agent, entries: list[hooks.Installed]) -> tuple[str, lis
     lines = {one.event: words_of(_entry_of(one.entry)) for one in entries}
     for kind in QUIET_KINDS:
         for hook in agent.hooks:
+            # Hooks of mode `tell` get no answer, so trying one decides nothing.
             if hook.kind != kind or not hook.register or hook.mode != "tell":
                 continue
             if words := lines.get(hook.event):
                 return hook.event, words
+            # A plugin's own line runs only inside of the agent; the program behind it is tried in its place.
             if _is_plugin(agent):
                 words = [*client_command(), *state_words(client.state_paths().state), hook.mode, agent.name, hook.event]
                 return hook.event, words
@@ -184,6 +192,7 @@ def _was_recorded(agent: Agent, event: str, head: int) -> bool:
     while time.monotonic() < deadline:
         page = client.ask_view("log.events", limit=50)["events"]
         for one in page:
+            # Other events may come at the same time: number, agent and name must fit.
             if one["seq"] > head and one["agent"] == agent.name and one["data"].get("native") == event:
                 return True
         time.sleep(0.02)
@@ -216,6 +225,7 @@ def next_commands(agents: Iterable[Readiness]) -> list[str]:
     steps = [step for one in agents for step in one.steps if step.next and not step.done]
     keep = ["uv tool install holdfast-agents && holdfast up"] if temporary_environment() else []
     keep += ["install git, then: holdfast up"] if missing_git() else []
+    # What is wrong goes before what is only not known yet.
     ordered = [step.next for step in steps if step.done is False] + [step.next for step in steps if step.done is None]
     return list(dict.fromkeys([*keep, *ordered]))
 

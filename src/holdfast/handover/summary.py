@@ -18,6 +18,7 @@ from holdfast.statements.segments import split_prompt, split_sentences
 
 # Which commands of a session worked and which still fail. A check counts by its verdict, whatever its exit status.
 
+# Commands whose outcome proves something, where the feature `checks` has given no verdict.
 CHECK = re.compile(
     (
         r"\b(?:test|tests|pytest|tox|nox|jest|vitest|mocha|rspec|phpunit|ctest|e2e|spec|axe|lint|check|typecheck|"
@@ -25,12 +26,15 @@ CHECK = re.compile(
     ),
     re.IGNORECASE,
 )
+# Commands that only look, or move git's state: their failure is no open work.
 _DULL = re.compile(
     r"^\s*(?:cd|ls|cat|grep|rg|find|echo|pwd|which|head|tail|sed|awk|less|git (?:status|diff|log|show|branch|"
     r"checkout|add|stash|restore|reset|rev-parse))\b"
 )
 _REVERT = re.compile(r"^\s*git (?:checkout|restore|reset|stash|revert)\b(?P<rest>.*)$")
+# Names of failed tests, as pytest and others print them.
 _NAMES = re.compile(r"\b(?:FAILED|FAIL|ERROR)\s+(\S+)")
+# Results in numbers: "3 failed", "p95 120 ms", "4.2 s".
 _COUNTS = re.compile(
     r"\b\d+ (?:failed|passed|skipped|errors?|violations?|warnings?)\b|\bp\d\d \d+ ?ms|\b\d+(?:\.\d+)? ?(?:ms|s)\b",
     re.IGNORECASE,
@@ -65,6 +69,7 @@ class CommandRun(msgspec.Struct, frozen=True):
 
     @property
     def only_skipped(self) -> bool:
+        # A run that skipped everything proves nothing.
         return "skipped" in self.output and "passed" not in self.output
 
     def result(self) -> str:
@@ -82,7 +87,9 @@ def command_runs(events: Sequence[RunEvent]) -> list[CommandRun]:
         if event.kind not in ("command", "check") or not event.command or event.exit is None:
             continue
         key = ("check", event.of) if event.of else ("", number)
+        # Taken out and put in again, so that the order is that of the last event.
         before = runs.pop(key, None)
+        # One failed check among several of the same call fails the call.
         ok = event.exit == 0 and (before is None or before.ok)
         output = f"{before.output}\n{event.output}" if before and not before.ok else event.output
         runs[key] = CommandRun(number, event.command, ok, output, event.kind == "check")
@@ -102,6 +109,7 @@ def failing_runs(runs: Sequence[CommandRun]) -> list[CommandRun]:
 def _makes_good(later: CommandRun, failed: CommandRun) -> bool:
     if later.at < failed.at or not later.ok or later.only_skipped:
         return False
+    # The same command with more or fewer words, or another test run that names every path of the failed one.
     one, other = set(_command_words(later.command)), set(_command_words(failed.command))
     return (
         one >= other
@@ -115,6 +123,7 @@ def _is_test(command: str) -> bool:
 
 
 def _command_words(command: str) -> list[str]:
+    # Variables set before a command do not make another command.
     return [word for word in command.split() if "=" not in word or word.startswith("-")]
 
 
@@ -139,7 +148,9 @@ def reverted_paths(runs: Sequence[CommandRun]) -> list[str]:
     return paths
 
 
+# Prompts, lines of one kind, characters of a line, characters of an event.
 MOST_GOALS, MOST_LINES, LONGEST_LINE, LONGEST_EVENT = 5, 6, 220, 4_000
+# Words of an answer that say something is not done.
 _OPEN = re.compile(
     r"\b(?:left|still|remain\w*|not (?:started|done|yet|included|covered|tested)|haven'?t|hasn'?t|isn'?t "
     r"(?:done|started|there|signed)|can'?t|couldn'?t|could not|won'?t|stub|missing|todo|to do|pending|waiting|"
@@ -155,12 +166,14 @@ _LATER = re.compile(
     r"завтра|потом)\b|明天|以后再|明日|あとで",
     re.IGNORECASE,
 )
+# Words of the last prompt that name what comes next.
 _NEXT = re.compile(
     r"\b(?:next(?: step| up| time)?|then|start with|begin with|continue with|go on with|first|after that|"
     r"tomorrow|nächster schritt|als nächstes|morgen|siguiente|primero|mañana|ensuite|d'abord|prochaine|demain|"
     r"próximo|primeiro|amanhã|дальше|сначала|завтра)\b|下一步|明天|次は|明日",
     re.IGNORECASE,
 )
+# Words with which an agent claims success: dropped where a run still fails.
 _CLAIM = re.compile(
     r"\b(?:fixed|green|pass(?:es|ed|ing)?|works?|working|done|all good|complete[d]?|resolved|finished|solved|"
     r"behoben|grün|läuft|fertig|arreglad\w+|funciona|corrigé\w*|marche|funciona|pronto|исправлен\w*|"
@@ -178,7 +191,9 @@ _TAKES_BACK = re.compile(
     r"not passing|no,|stop|zurück|deshaz|annule|desfaz|верни)\b|!$|还原|戻して",
     re.IGNORECASE,
 )
+# A prompt that picks an option by its number.
 _CHOICE = re.compile(r"^\s*(?:option |number |nr\.? ?|#)?(\d)\b[.,:)]?\s*(.*)$", re.IGNORECASE | re.DOTALL)
+# The options of a list in an answer: number, then the text up to the next number.
 _OPTION = re.compile(r"(?:^|[\s,;:])\(?(\d)[).:]\s*([^0-9\n].*?)(?=(?:[,;]?\s+\(?\d[).:]\s)|\n|$)", re.DOTALL)
 _WORD = re.compile(r"[\w.-]{4,}")
 
@@ -245,6 +260,7 @@ def _check_event(check: CheckFinished) -> SessionEvent:
     counted = ((check.failed, "failed"), (check.passed, "passed"), (check.skipped, "skipped"))
     counts = ", ".join(f"{number} {word}" for number, word in counted if number)
     names = "\n".join(f"FAILED {name}" for name in check.failures[:5])
+    # Neither passed nor failed has no exit: `command_runs` leaves it out.
     code = {Verdict.PASSED.value: 0, Verdict.FAILED.value: 1}.get(check.verdict)
     return SessionEvent(
         "check", command=check.command[:300], exit=code, output=f"{counts}\n{names}".strip(), of=check.of
@@ -261,19 +277,25 @@ def _tool_event(event: Event) -> SessionEvent | None:
         return None  # Its checks follow as events of their own.
     failed = event.kind == "tool.failed" or event.get("ok") is False
     code = event.get("exit_code") if isinstance(event.get("exit_code"), int) else int(failed)
+    # The end of an output: results stand last.
     output = str(event.get("error") or event.get("output") or "")[-LONGEST_EVENT:]
     return SessionEvent("command", command=str(event.get("command"))[:300], exit=code, output=output)
 
 
 def build_summary(events: Sequence[SessionEvent]) -> Summary:
+    # "ok", "thanks" and the like are no goals.
     prompts = [(n, e.text) for n, e in enumerate(events) if e.kind == "prompt" and not _CHAT.match(e.text.strip())]
     runs = command_runs(events)
     failing = failing_runs(runs)
     open_, next_ = _left_open(events, prompts), _next_steps(events, prompts)
     gone = reverted_paths(runs)
     edited = dict.fromkeys(
-        e.path for e in events if e.kind == "edit" and e.path and not any(e.path.startswith(g) for g in gone)
+        # What was reverted is not reported as edited.
+        e.path
+        for e in events
+        if e.kind == "edit" and e.path and not any(e.path.startswith(g) for g in gone)
     )
+    # A session in which nothing happened has no goal worth handing over.
     worked = any(e.kind in ("answer", "command", "edit", "check") for e in events)
     return Summary(
         goals=tuple(_goal_lines(prompts)) if worked else (),
@@ -330,8 +352,10 @@ def _outcome_lines(events: Sequence[SessionEvent], failing: bool) -> Iterator[st
         later = [e.text for e in events[n + 1 :] if e.kind == "prompt"]
         last = n == answers[-1]
         for sentence in _answer_sentences(events[n].text):
+            # Kept where the same sentence admits what is open.
             if failing and last and _CLAIM.search(sentence) and not _OPEN.search(sentence):
                 continue
+            # Of earlier answers only what still holds: open points may be closed by now.
             if not last and (_is_contradicted(sentence, later) or _OPEN.search(sentence)):
                 continue
             yield _shorten_line(sentence)
@@ -354,6 +378,7 @@ def _left_open(events: Sequence[SessionEvent], prompts: Sequence[tuple[int, str]
         later = [t for at, t in prompts if at > n]
         worked_on = any(e.kind in ("edit", "command") for e in events[n + 1 :])
         for sentence in _answer_sentences(text):
+            # Spoken of again later, with work after it: taken for done.
             if _OPEN.search(sentence) and not (later and worked_on and _shares_words(sentence, later)):
                 yield _shorten_line(sentence)
     if prompts:
@@ -372,6 +397,7 @@ def _next_steps(events: Sequence[SessionEvent], prompts: Sequence[tuple[int, str
     if not prompts:
         return
     at, text = prompts[-1]
+    # The only prompt is the goal, not a next step.
     if any(e.kind in ("edit", "command") for e in events[at + 1 :]) or at == 0:
         return
     sentences = _answer_sentences(text)
@@ -379,6 +405,7 @@ def _next_steps(events: Sequence[SessionEvent], prompts: Sequence[tuple[int, str
         if _NEXT.search(sentence):
             about = (
                 sentences[number - 1]
+                # A short sentence ("then start with that") needs the one before it to be understood.
                 if number and len(sentence.split()) < 7 and not _CHAT.match(sentences[number - 1])
                 else ""
             )
@@ -407,6 +434,7 @@ def _decision_lines(events: Sequence[SessionEvent]) -> Iterator[str]:
         yield from (
             _shorten_line(o.text)
             for o in observe_prompt(event.text, agent_message)
+            # After words of the agent an answer counts with less certainty: it settles a question.
             if o.outcome == KEPT or (agent_message and o.probability > 0.4)
         )
 

@@ -28,6 +28,7 @@ from holdfast.usage.reader import Position, record_of
 from holdfast.usage.readers import claude_code as usage
 
 NAME = "claude-code"
+# Background tasks, and commands that the person ran in Claude Code itself.
 NOT_TYPED = ("<task-notification>", "<local-command-stdout>", "<local-command-stderr>", "<bash-stdout>")
 """How messages begin that stand in a transcript as a user's, but that nobody typed."""
 SUBAGENTS = "subagents"
@@ -121,6 +122,7 @@ class _Transcript:
             self.begun = True
             yield self._event(record, "subagent.started" if record.agentId else "session.started", source="import")
         parts = record.message.content if record.message else None
+        # A message may be one text or a list of parts.
         if isinstance(parts, str):
             parts = [{"type": "text", "text": parts}]
         if isinstance(parts, list):
@@ -131,6 +133,7 @@ class _Transcript:
         results = [p for p in map(normal.mapping_or_empty, parts) if p.get("type") == "tool_result"]
         for n, part in enumerate(results):
             yield self._result(record, part, n)
+        # Meta messages are Claude Code's own, and results are no prompt.
         if results or record.isMeta:
             return
         texts = [str(p.get("text")) for p in map(normal.mapping_or_empty, parts) if p.get("type") == "text"]
@@ -200,6 +203,7 @@ class _Transcript:
             "transcript": None if record.agentId else str(self.path),
         }  # fmt: skip
         return Event(
+            # A line has an id, but may make several events of one kind: `n` tells them apart.
             key=key_of(NAME, session, record.uuid, kind, n),
             kind=kind,
             at=self._time_of(record),

@@ -76,6 +76,7 @@ class _Rollout:
 
     def spent(self, line: bytes) -> Iterator[Event]:
         """By the reader that reads the same file live."""
+        # A quick search for the marks spares parsing most lines.
         try:
             statement = (
                 usage.parse_codex_usage(line, self.position) if any(mark in line for mark in usage.MARKS) else None
@@ -110,6 +111,7 @@ class _Rollout:
 
     def _meta(self, payload: Mapping[str, Any], at: int, number: int) -> Iterator[Event]:
         mine, whole = session_name(payload.get("id")), session_name(payload.get("session_id"))
+        # A subagent's rollout has an id of its own and names the session it belongs to.
         self.session = whole or mine
         self.lane = mine if mine != self.session else ""
         self.cwd = normal.one_path(payload.get("cwd")) or ""
@@ -185,9 +187,11 @@ def _call_arguments(payload: Mapping[str, Any]) -> dict[str, Any]:
         try:
             arguments = msgspec.json.decode(arguments)
         except (msgspec.DecodeError, UnicodeEncodeError):
+            # A custom tool call has its text instead of JSON.
             arguments = {"command": arguments}
     fields = dict(normal.mapping_or_empty(arguments))
     command = fields.get("cmd", fields.get("command"))
+    # The shell itself comes first: `["bash", "-lc", "command"]`.
     if isinstance(command, list):
         command = str(command[-1]) if command else ""
     return {**fields, **({"command": command} if isinstance(command, str) else {})}
@@ -202,6 +206,7 @@ def _refusal_reason(output: Any) -> str:
 
 def _with_result(data: dict[str, Any], output: Any) -> dict[str, Any]:
     text = output if isinstance(output, str) else normal.output_text(normal.mapping_or_empty(output) or output)
+    # Only the head before `Output:`, which has the exit code; behind it the program speaks.
     code = normal.exit_code_in(text.replace("exited with code", "exit code", 1)[:200].partition("Output:")[0][-80:])
     data = {**data, "ok": not code}
     payload_reader.add_output(data, text)

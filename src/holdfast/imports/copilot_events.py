@@ -67,6 +67,8 @@ class _Events:
         if not lane:
             return self.main
         if lane not in self.lanes:
+            # A subagent has calls and an answer of its own; session,
+            # project and branch are those of the main one.
             self.lanes[lane] = replace(self.main, lane=lane, begun=False, answer="", calls={})
         return self.lanes[lane]
 
@@ -76,6 +78,7 @@ class _Events:
 
 
 def _read_prompt(history: History, data: Mapping[str, Any], at: int, ident: str) -> Iterator[Event]:
+    # Copilot's own messages name another source.
     typed = not history.lane and data.get("source") in (None, "user")
     yield from history.prompt(
         at, str(data.get("messageId") or ident), str(data.get("content") or ""), synthetic=not typed

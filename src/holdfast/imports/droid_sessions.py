@@ -54,6 +54,7 @@ class _Session:
     def take(self, line: bytes, _number: int) -> Iterator[Event]:
         record, history = decode(line), self.history
         if record.type == "session_start":
+            # A subagent's file names the session that called it.
             history.session, history.project = record.caller or record.id, record.cwd or ""
             history.lane = record.id if record.caller else ""
         message, at = record.message, parse_milliseconds(record.timestamp)

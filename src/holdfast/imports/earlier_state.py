@@ -138,6 +138,7 @@ def find_session_documents(location: Place) -> Iterable[Path]:
     own = location.home / ".claude" / "sessions" / location.project.name
     folders = (location.project, location.project / ".claude", location.project / "docs", own)
     candidates = [file for folder in folders for name in FILES if (file := folder / name).is_file()]
+    # Documents that Holdfast wrote itself are no history of another system.
     return [file for file in candidates if not is_ours(file.read_bytes()[:LARGEST])]
 
 
@@ -165,6 +166,7 @@ SESSION_STATE_IMPORTER = Importer(SOURCE, "SESSION_STATE documents", find_sessio
 
 UAT_SESSIONS_NAME = "uat"
 FORMAT = "claude-uat-session-state"
+# The old system was set up in different folders of a project.
 FOLDERS = ("uat/sessions", ".claude/uat/sessions", "sessions", "uat")
 MOST_CALLS = 5_000
 
@@ -271,6 +273,7 @@ def find_oak_database(location: Place) -> Iterable[Path]:
 def read_oak_database(path: Path, location: Place) -> Iterator[Found]:
     """Opening a database can write to its folder, so that even a look would change something."""
     with tempfile.TemporaryDirectory(prefix="holdfast-import-") as folder:
+        # The write-ahead log goes along: it may have rows that the database file lacks.
         for suffix in ("", "-wal"):
             if (part := path.with_name(path.name + suffix)).is_file():
                 shutil.copyfile(part, Path(folder) / (path.name + suffix))
@@ -289,6 +292,7 @@ class _Database:
         self.numbers: dict[Any, str] = {}
 
     def events(self) -> Iterator[Found]:
+        # Sessions first: rows of the other tables name the agent only by their session.
         for row in self._rows("sessions"):
             yield from self._session(row)
         for row in self._rows("prompt_batches"):

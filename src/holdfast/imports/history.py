@@ -58,6 +58,7 @@ class History:
         yield self.event("prompt.submitted", at, ident, **data)
 
     def call(self, at: int, call: str, tool: str, tool_input: Any) -> Iterator[Event]:
+        # Only for making paths absolute; `event` adds the field itself.
         data: dict[str, Any] = {"cwd": self.project}
         payload_reader.add_tool(self.tools, data, {self.tools.tool_name: tool, self.tools.tool_input: tool_input})
         del data["cwd"]
@@ -87,6 +88,7 @@ class History:
     def end_turn(self, at: int, kind: str = "turn.ended") -> Iterator[Event]:
         if self.open_turn and not self.lane:
             message_data = {"message": normal.cap_text(self.answer, normal.MESSAGE)} if self.answer else {}
+            # A turn ends with its last record, not with the prompt that follows it perhaps hours later.
             yield self.event(kind, self.last or at, f"{self.turn}/end", **message_data)
         if not self.lane:
             self.answer = ""
@@ -98,12 +100,14 @@ class History:
             return
         if self.lane:
             message_data = {"message": normal.cap_text(self.answer, normal.MESSAGE)} if self.answer else {}
+            # The time is part of the key: a transcript that has grown gets another end.
             yield self.event("subagent.ended", self.last, f"{self.last}", **message_data)
             return
         yield from self.end_turn(self.last)
         yield self.event("session.ended", self.last, f"{self.last}", reason="import")
 
     def event(self, kind: str, at: int, ident: str, tool: str = "", **data: Any) -> Event:
+        # A record without a time happened with the one before it.
         at = at or self.last
         self.last = max(self.last, at)
         facts = {
@@ -167,6 +171,7 @@ def number_turns(events: Iterable[Event]) -> Iterator[Event]:
     """Events of one file, in order. The rules are those of the feature `sessions`, so that both count alike."""
     sessions: OrderedDict[str, Session] = OrderedDict()
     for event in events:
+        # Taken out and put in again: the session that was touched last stands at the end.
         previous = sessions.pop(event.session, None)
         session = reduce_session(previous, event)
         if session is not None:

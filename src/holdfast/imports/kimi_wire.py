@@ -34,6 +34,7 @@ decode = msgspec.json.Decoder(Line).decode
 
 
 def find_wire_files(location: Place) -> Iterable[Path]:
+    # Only the main agent's file; those of subagents are read with it.
     return [path for path in usage.find_usage_files(location.home) if path.parent.name == usage.MAIN]
 
 

@@ -34,6 +34,7 @@ def read_database(path: Path, _place: Place) -> Iterator[Found]:
         yield Skipped(str(path), str(error))
         return
     try:
+        # opencode may be writing: it is waited for.
         database.set_busy_timeout(usage.BUSY_MS)
         yield from _read_sessions(path, database)
     except apsw.Error as error:
@@ -61,6 +62,7 @@ class _Session:
         self.side = UsageSide(NAME, Position(str(path)))
 
     def events(self) -> Iterator[Found]:
+        # Fetched as a whole: the connection runs other statements meanwhile.
         for id_, at, data in self.database.execute(MESSAGES, (self.own,)).fetchall():
             try:
                 yield from self._message(str(id_), at if isinstance(at, int) else 0, str(data))

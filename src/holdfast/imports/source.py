@@ -82,6 +82,7 @@ def session_name(value: Any) -> str:
     return bounded_name(value) if isinstance(value, str) and value else ""
 
 
+# Bytes of a line, of a document, and of what is skipped in one read.
 LONGEST_LINE, LONGEST_DOCUMENT, SKIPPED_AT_ONCE = 64 << 20, 256 << 20, 1 << 20
 """Memory stays bounded whatever a file holds."""
 TOO_LONG = b"a line that is too long"

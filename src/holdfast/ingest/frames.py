@@ -9,11 +9,14 @@ import msgspec
 from holdfast.core.decision import Delivery
 from holdfast.redact.anchors import load_library
 
+# The first bytes of a request, an answer and a spooled record (docs/protocol.md).
 ASK = b"HFQ1"
 ANSWER = b"HFA1"
 SPOOLED = b"HFS1"
+# Magic and two lengths (header, body); in the spool the checksum and the length of a frame.
 HEAD = struct.Struct(">4sII")
 LENGTH = struct.Struct(">I")
+# Bounds on what a client can make the daemon hold in memory.
 LARGEST_HEADER = 256 * 1024
 LARGEST_BODY = 256 * 1024 * 1024
 LARGE_FRAME = 8 << 20
@@ -29,6 +32,7 @@ class BadFrame(ValueError):
 def frame_length(start: bytes) -> int:
     """The whole length, once the first 12 bytes are there; 0 before that."""
     if len(start) < HEAD.size:
+        # A wrong beginning is refused at once, not when all twelve bytes have come.
         if not ASK.startswith(start[:4]):
             raise BadFrame("wrong magic")
         return 0
@@ -85,6 +89,7 @@ class LargeFrame:
     def add(self, chunk: bytes) -> None:
         self._taken += len(chunk)
         missing = self._body_at - len(self._head)
+        # The head is needed whole; of the body only what the shortener keeps.
         self._head += chunk[:missing]
         body = chunk[missing:] if missing else chunk
         self._library.holdfast_feed_shorten(self._state, body, len(body))
@@ -100,18 +105,21 @@ def open_large_frame(start: bytes, wanted: int) -> LargeFrame | None:
     library = load_library()
     if library is None or len(start) < HEAD.size:
         return None
+    # ctypes takes every result for an int of 32 bits unless it is told otherwise.
     library.holdfast_shortener_size.restype = library.holdfast_finish_shorten.restype = ctypes.c_size_t
     library.holdfast_feed_shorten.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t)
     return LargeFrame(library, start, wanted)
 
 
 def _check_key(key: str) -> str:
+    # It becomes a unique key of the store and a part of derived keys, where `/` separates.
     if not key.isalnum() or len(key) > 64 or not key.isascii():
         raise BadFrame("no delivery key")
     return key
 
 
 def _parse_number(text: str) -> int:
+    # Under 19 digits it fits the 64 bits of a database column.
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
 
 
@@ -149,11 +157,13 @@ def _record_at(log: bytes, at: int) -> bytes | None:
     if len(log) - at < HEAD.size:
         return None
     magic, crc, length = HEAD.unpack_from(log, at)
+    # A length that runs past the end gives a shorter slice, which the comparison refuses.
     frame = log[at + HEAD.size : at + HEAD.size + length]
     return frame if magic == SPOOLED and len(frame) == length and crc32(frame) == crc else None
 
 
 def _next_record(log: bytes, at: int) -> int:
+    # The magic may also occur inside of a body: only a record whose checksum holds counts.
     while (at := log.find(SPOOLED, at)) >= 0:
         if _record_at(log, at) is not None:
             return at

@@ -36,6 +36,7 @@ class ReceivedEvent(msgspec.Struct, kw_only=True):
 
     def _payload(self) -> Any:
         raw = bytes(self.data)
+        # Anything but an object has no fields; the payload is then the empty one of its kind.
         return decode_payload(self.kind, current_version(self.kind), raw) if raw.startswith(b"{") else None
 
 
@@ -50,10 +51,12 @@ def accept_imported_events(raw_events: Any, features: Sequence[Feature]) -> list
         raise CommandRefused(f"these are no events: {error}") from error
     if len(events) > MOST_EVENTS:
         raise CommandRefused(f"more than {MOST_EVENTS} events at once", fix="Send them in smaller batches.")
+    # Kinds of the engine itself (decisions and the like) only the engine may write.
     allowed_kinds = (KINDS.keys() - ENGINE_KINDS.keys()).union(*(feature.kinds for feature in features))
     for event in events:
         if event.kind not in allowed_kinds:
             raise CommandRefused(f"there is no kind of event {event.kind!r}")
+        # Keys of derived events contain `/`: an import cannot take the place of one.
         if not (event.key.isalnum() and event.key.isascii() and len(event.key) <= LONGEST_KEY):
             raise CommandRefused("a key is up to 64 letters and digits")
     return events
@@ -63,6 +66,7 @@ def told_by_hooks(reader: Reader, agent: str, session: str) -> bool:
     """Whether hooks of this agent told of the session, under its id or, where another agent has that, its own key."""
     for key in (session, shared_session_key(session, agent)):
         first = reader.events(EventQuery(session=key, limit=1))
+        # Another agent's session under the same id says nothing about this one.
         if first and first[0].agent in ("", agent):
             return not first[0].data.get("imported")
     return False

@@ -34,6 +34,7 @@ class JournalEntry(msgspec.Struct, array_like=True, frozen=True):
 
     @property
     def key(self) -> str:
+        # Applied events go by the first of them, which is the delivery's own.
         return self.delivery.key if self.delivery else self.events[0].key
 
 
@@ -44,6 +45,7 @@ decode = msgspec.msgpack.Decoder(JournalEntry).decode
 class Journal:
     def __init__(self, path: Path) -> None:
         self._path, self._fd = path, -1
+        # The generation begins with the time: it differs from those that an earlier process left in the file.
         self._at, self._size, self._generation = 0, 0, time.time_ns()
         self._growing = threading.Lock()
 
@@ -53,6 +55,7 @@ class Journal:
             with self._path.open("rb") as file:
                 head = file.read(HEAD.size)
                 # After an orderly end nothing is left, and a start need not read all of it to know.
+                # `close` blanks the first record where nothing was left.
                 return _parse_entries(head + file.read()) if head.startswith(MAGIC) else []
         except OSError:
             return []
@@ -63,12 +66,14 @@ class Journal:
             flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
             self._fd = os.open(self._path, flags, 0o600)
             self._size = SIZE
+            # Another size: a new file, or one whose growth was cut short.
             if os.fstat(self._fd).st_size != SIZE:
                 self._size = FIRST_SIZE
                 self._blank(0)
 
     def grow(self) -> None:
         """In another thread, beyond what is written to meanwhile."""
+        # The lock keeps `close` from closing the descriptor while this thread writes to it.
         with self._growing, contextlib.suppress(OSError):
             if 0 < self._size < SIZE and self._fd >= 0:
                 os.pwrite(self._fd, bytes(SIZE - FIRST_SIZE), FIRST_SIZE)
@@ -82,6 +87,7 @@ class Journal:
     def add(self, promised: Sequence[JournalEntry]) -> bool:
         """Durable when it returns True; where it does not, nothing was promised."""
         records = b"".join([self._record(one) for one in promised])
+        # No space is no error: the caller waits for the store instead.
         if self._fd < 0 or self._at + len(records) > self._size:
             return False
         try:
@@ -89,6 +95,7 @@ class Journal:
                 return False
             _on_disk(self._fd)
         except OSError:
+            # Whether later writes would reach the disk is not known: from here on hooks wait for the store.
             self.close()
             return False
         self._at += len(records)
@@ -104,6 +111,7 @@ class Journal:
         """Something is to be forgotten for good, here too. False: what lies in it is not in the log yet."""
         if self._fd < 0:
             return not self._path.exists()
+        # Not truncated: the next syncs would have to allocate its blocks again.
         self._blank(self._size)
         _on_disk(self._fd)
         self.clear()
@@ -158,6 +166,7 @@ class AckLedger:
                 flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
                 self._fd = os.open(self._path, flags, 0o600)
             os.write(self._fd, lines)
+            # Appending leaves the position at the end, so this is the size of the file.
             if os.lseek(self._fd, 0, os.SEEK_CUR) > LEDGER_BYTES:
                 self.close()
                 self._path.replace(_older_ledger(self._path))
@@ -193,6 +202,7 @@ def _parse_entries(content: bytes) -> list[JournalEntry]:
     while at + HEAD.size <= len(content):
         mark, lap, checksum, length = HEAD.unpack_from(content, at)
         record = content[at + HEAD.size : at + HEAD.size + length]
+        # A record of another generation is left over from an earlier pass: the entries end here.
         if mark != MAGIC or first not in (-1, lap) or len(record) != length or checksum != _entry_checksum(lap, record):
             break
         with contextlib.suppress(msgspec.MsgspecError):  # The checksum holds: it was written by some other version.
@@ -202,6 +212,7 @@ def _parse_entries(content: bytes) -> list[JournalEntry]:
 
 
 def _entry_checksum(lap: int, content: bytes) -> int:
+    # The generation is part of it, so that an old record with a damaged head cannot pass for a new one.
     return crc32(content, lap & 0xFFFFFFFF)
 
 

@@ -12,6 +12,7 @@ import msgspec
 
 from holdfast.redact import redact
 
+# Rotated files besides the current one.
 KEEP = 3
 
 
@@ -33,6 +34,7 @@ class Log:
             except OSError:
                 pass  # A full disk must not take the daemon with it; the store says so by itself.
         if self._echo:
+            # Outside of the lock: a terminal that is slow must not stop other threads' lines.
             os.write(2, line)
 
     def error(self, event: str, error: BaseException, **fields: Any) -> None:
@@ -45,6 +47,7 @@ class Log:
         with self._lock:
             paths = [self._path, *(Path(f"{self._path}.{n}") for n in range(1, KEEP + 1))]
             changed = sum(change(path) for path in paths if path.exists())
+            # `change` may have replaced the file: the descriptor would still write to the old one.
             os.close(self._fd)
             self._fd = self._open()
         return changed
@@ -55,6 +58,7 @@ class Log:
 
     def _rotate(self) -> None:
         os.close(self._fd)
+        # From the oldest on, so that no file is replaced before it was moved.
         for n in range(KEEP - 1, 0, -1):
             older = Path(f"{self._path}.{n}")
             if older.exists():

@@ -18,6 +18,7 @@ from holdfast.core.transaction import Transaction
 from holdfast.ingest.journal import AckLedger, Journal, JournalEntry
 from holdfast.ingest.store_guard import StoreGuard
 
+# In deliveries: from the first number on, at least the second many are applied before the next answer.
 MOST_UNAPPLIED, PORTION = 64, 16
 """So that an answer which needs the state never waits long for it. Where hooks come faster than they are applied, each
 waits until the oldest few are, not until all are."""
@@ -84,6 +85,7 @@ class IngestPipeline:
         ledger: AckLedger | None = None,
     ) -> None:
         self._engine, self._guard, self._journal, self._ledger = engine, store_guard, journal, ledger
+        # By agent and hook, so that who may decide is known before the payload is read.
         self._kinds = {(agent.name, hook.event): hook.kind for agent in agents.values() for hook in agent.hooks}
         self._batches: list[Batch] = []
         """Answered and not stored yet, in their order: at most one that is READY, then those that are JOURNALED."""
@@ -108,6 +110,7 @@ class IngestPipeline:
         may_decide = any(
             self._can_decide(*what) for what in {_hook_and_folder(d) for d in deliveries if d.mode != "tell"}
         )
+        # A decision needs the state that all earlier hooks left; otherwise a portion is enough to keep up.
         if may_decide or _count_deliveries(self._batches) >= MOST_UNAPPLIED:
             self.flush(None if may_decide else max(PORTION, len(deliveries)))
             if self._blocked or (may_decide and self._batches):
@@ -144,6 +147,7 @@ class IngestPipeline:
 
     def _drop_duplicates(self, deliveries: Sequence[Delivery], outcomes: Sequence[Outcome]) -> None:
         if self._ledger:
+            # A delivery without a number became no event, so `verify` must not look for its key.
             self._ledger.drop(one.key for one, outcome in zip(deliveries, outcomes, strict=False) if not outcome.seq)
 
     def retry_held(self) -> None:
@@ -152,6 +156,7 @@ class IngestPipeline:
             self._guard.retry_buffered()
 
     def _can_decide(self, agent: str, event: str, folder: str) -> bool:
+        # A hook that no adapter knows may turn out to be anything once it is read.
         kind = self._kinds.get((agent, event))
         return kind is None or self._engine().can_decide(kind, folder)
 
@@ -159,6 +164,7 @@ class IngestPipeline:
 
     def _journal_unapplied(self, batch: Batch) -> bool:
         try:
+            # Cleaned before it is journaled: nothing may lie on disk that the log would not hold.
             clean = [self._engine().ports.clean(delivery).unawaited() for delivery in batch.deliveries]
         except Exception:  # The longer way knows what to do with it.
             return False
@@ -176,6 +182,7 @@ class IngestPipeline:
         else:
             outcomes = self._guard.commit(batch.deliveries, lambda engine, _: self._apply(engine, batch))
         if batch.stage is Stage.READY:
+            # They are answered now: applied anew after damage, they must not be answered again.
             batch.deliveries = [delivery.unawaited() for delivery in batch.deliveries]
             self._batches.append(batch)
         else:
@@ -183,17 +190,20 @@ class IngestPipeline:
         return outcomes
 
     def _apply(self, engine: Engine, batch: Batch) -> list[Outcome]:
+        # Others write to the same log, so a number given in memory could be taken when it is written.
         if engine.store.shared:
             return engine.handle(batch.deliveries)
         transaction, outcomes = engine.apply(batch.deliveries)
         batch.advance(Stage.APPLIED)
         try:
+            # With all that followed from them: a replay must find the numbers and answers that were given.
             if transaction.events and self._journal.add([JournalEntry(events=tuple(transaction.events))]):
                 batch.transaction = transaction
                 batch.advance(Stage.READY)
             else:
                 engine.commit(transaction, lasting=True)
         except Exception:
+            # What was applied in memory and is nowhere on disk must not stay in the engine's documents.
             engine.discard()
             raise
         return outcomes
@@ -202,6 +212,7 @@ class IngestPipeline:
 
     def flush(self, most: int | None = None) -> None:
         """What was answered, or `most` of it, is applied and written. Where that fails it stays to be done."""
+        # Half full: what is stored now is synced, so that the journal can be written over from its beginning.
         lasting = self._journal.half_full
         self._store_ready()
         if self._batches and not self._blocked:
@@ -209,9 +220,11 @@ class IngestPipeline:
             self._store_journaled(
                 self._batches if lasting or most is None else _first_few(self._batches, most), lasting
             )
+        # Before the journal can be cleared: every acknowledged key is in one of the two files.
         if self._ledger:
             self._ledger.write()
         engine = self._engine()
+        # Not synced means not safe: until then the journal keeps what a power cut would take from the store.
         if engine.durable == engine.head and not self.has_unstored:
             self._journal.clear()
 
@@ -221,6 +234,7 @@ class IngestPipeline:
                 try:
                     notify(committed)
                 except Exception as error:
+                    # A subscriber that fails must neither stop the writer nor the other subscribers.
                     self._engine().ports.report("subscribers", committed.events[-1], error)
 
     @property
@@ -251,6 +265,7 @@ class IngestPipeline:
             for batch in batches:
                 batch.advance(Stage.HELD if outcomes is None else Stage.STORED)
         finally:
+            # The guard holds what it could not store: these are no longer ours to bring.
             del self._batches[: len(batches)]
 
     # ── after a crash ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -263,6 +278,7 @@ class IngestPipeline:
         except StoreDamaged as error:
             replayed = self._guard.repair(error) and self._replay_all(entries)
         if replayed:
+            # Opening begins to write over the old entries: only when all of them are in the log.
             self._journal.open()
 
     def _replay_all(self, entries: Sequence[JournalEntry]) -> bool:
@@ -273,6 +289,7 @@ class IngestPipeline:
             return []
         reader = self._engine().store.reader()
         try:
+            # Most are there already; their keys are asked for at once.
             known_keys = reader.known([one.key for one in entries])
             return [one for one in entries if one.key not in known_keys]
         finally:
@@ -305,4 +322,5 @@ def _first_few(batches: Sequence[Batch], most: int) -> Sequence[Batch]:
 
 def _group_by_kind(entries: Sequence[JournalEntry]) -> list[list[JournalEntry]]:
     """In their order, those of one kind together."""
+    # Deliveries are stored as a batch, applied events one entry after the other; their order stays.
     return [list(run) for _, run in itertools.groupby(entries, key=lambda one: one.delivery is None)]

@@ -24,9 +24,12 @@ from holdfast.ingest.frames import (
 )
 from holdfast.ingest.writer import WriterCalls
 
+# Deliveries committed together: one sync serves all of them.
 LARGEST_BATCH = 256
+# In bytes: most frames fit into the first read; a large one is read in pieces up to the second.
 FIRST_READ, MOST_READ = 64 * 1024, 1024 * 1024
 BACKLOG = 1024
+# A client that connects and never sends must not hold a descriptor for ever.
 LONGEST_CONNECTION_S = 30.0
 TICK_S = 1.0
 LINGER_S = 0.001
@@ -46,6 +49,7 @@ SHOW = "show"
 Show = Callable[[_socket.socket, Delivery], None]
 """Takes the connection over, and closes it."""
 
+# pid, uid and gid, as SO_PEERCRED gives them.
 _CREDENTIALS = struct.Struct("3i")
 _OWNER = os.geteuid()
 
@@ -81,6 +85,7 @@ class HookServer:
         self._flush, self._tick = flush, tick
         self._listening_fd = listening.fileno()
         self._poll = select.epoll() if hasattr(select, "epoll") else select.poll()
+        # epoll takes seconds, poll milliseconds.
         self._unit = 1.0 if hasattr(select, "epoll") else 1000.0
         self._open: dict[int, Connection] = {}
         self._ready: list[tuple[Connection, Delivery]] = []
@@ -98,8 +103,10 @@ class HookServer:
         while not self.stopping:
             busy = self._wait(LINGER_S if self._flush_due else max(0.0, next_tick - time.monotonic()))
             self._answer_ready()
+            # Nobody else is at the door, or a command waits that must see what was answered.
             if self._flush_due and (not busy or self._calls.waiting()):
                 self._flush_now()  # Those at the door come first; the engine sees to it that this does not wait long.
+            # Commands and jobs add events too; the flush tells subscribers of them.
             if self._calls.run_waiting():
                 self._flush_now()
             if time.monotonic() >= next_tick:
@@ -124,6 +131,7 @@ class HookServer:
         return bool(came)
 
     def _accept(self) -> None:
+        # At most one batch: those that wait longer are accepted in the next round.
         while len(self._ready) < LARGEST_BATCH:
             try:
                 fd, _ = self._listening._accept()  # type: ignore[attr-defined]
@@ -136,6 +144,7 @@ class HookServer:
             sock = _socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, fd)
             sock.setblocking(False)
             peer, owner = peer_of(sock)
+            # Another user's process, if the folder was opened up: not even an error is sent.
             if owner == _OWNER:
                 self._read(Connection(sock, peer))
             else:
@@ -153,6 +162,7 @@ class HookServer:
         """A client sends right after it connects: mostly the whole frame is there and nothing need be watched."""
         try:
             while True:
+                # Zero until the head is read; then the rest is asked for in as few calls as possible.
                 missing = connection.wanted - len(connection.buffer)
                 chunk = connection.sock.recv(max(FIRST_READ, min(missing, MOST_READ)))
                 if not chunk:
@@ -162,6 +172,7 @@ class HookServer:
                 elif connection.buffer:
                     connection.buffer += chunk
                 else:
+                    # The first chunk is kept as it came: mostly it is the whole frame and is never copied.
                     connection.buffer = chunk
                 if self._complete(connection):
                     return None
@@ -183,6 +194,7 @@ class HookServer:
             if connection.wanted > LARGE_FRAME and (large := open_large_frame(bytes(buffer), connection.wanted)):
                 connection.large, connection.buffer = large, b""
             elif type(buffer) is bytes:
+                # Only a frame that came in pieces needs a buffer that grows.
                 connection.buffer = bytearray(buffer)
             return False
         return self._deliver(connection, as_delivery(bytes(buffer), self._callers.above(connection.peer)))
@@ -225,6 +237,7 @@ class HookServer:
             self._flush_due = True
             for (connection, _), outcome in zip(batch, outcomes, strict=True):
                 connection.out = answer_frame(outcome.reply)
+                # Silent answers need no confirmation: nothing is lost with them.
                 connection.outcome = outcome if outcome.reply else None
                 self._send(connection)
 
@@ -234,6 +247,7 @@ class HookServer:
         except (BlockingIOError, InterruptedError):
             sent = 0
         except OSError:
+            # The client is gone; `_drop` reports that its answer was not delivered.
             return self._drop(connection)
         connection.out = connection.out[sent:]
         if connection.out:
@@ -257,6 +271,7 @@ class HookServer:
 
     def _drop(self, connection: Connection) -> None:
         fd = connection.sock.fileno()
+        # poll, unlike epoll, keeps a descriptor until it is told.
         if self._open.pop(fd, None) is not None and not hasattr(select, "epoll"):
             self._poll.unregister(fd)
         connection.sock.close()  # epoll forgets a descriptor when it is closed.
@@ -270,6 +285,7 @@ class HookServer:
             self._drop(connection)
 
     def _close(self) -> None:
+        # Frames that were read are answered before the socket goes; all others spool by themselves.
         self._answer_ready()
         self._calls.run_waiting()
         self._calls.close()
@@ -292,9 +308,11 @@ def listen_on_socket(path: Path) -> socket.socket:
     The address is relative because a socket's name may not be longer than 108 bytes.
     """
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    # The umask makes the socket 0600 from its first moment; a chmod afterwards would leave a gap.
     before, mask = Path.cwd(), os.umask(0o177)
     try:
         os.chdir(path.parent)
+        # Renamed into place, so that nobody finds a name that refuses connections.
         born = Path(f"{path.name}.{os.getpid()}")
         born.unlink(missing_ok=True)
         sock.bind(str(born))
@@ -314,6 +332,7 @@ def peer_is_owner(sock: _socket.socket) -> bool:
 
 def peer_of(sock: _socket.socket) -> tuple[int, int]:
     """(process, user) at the other end, as the kernel says; (0, ourselves) where it does not say."""
+    # Without it (macOS) the mode of the folder is the only guard.
     if not hasattr(socket, "SO_PEERCRED"):
         return 0, _OWNER
     pid, user, _ = _CREDENTIALS.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))

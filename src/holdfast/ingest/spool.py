@@ -16,6 +16,7 @@ from holdfast.ingest.frames import BadFrame, as_delivery, as_record, split_spool
 from holdfast.paths import Paths, emergency_spools, overwrite_file, private_folder, write_atomically
 from holdfast.redact import redact
 
+# Deliveries stored in one transaction.
 CHUNK = 256
 DRAINING = ".draining"
 
@@ -61,12 +62,14 @@ class Spool:
         """The emergency places are shared by all state directories of a user."""
         try:
             frames, _ = split_spool_records(path.read_bytes())
+            # A delivery's state folder was decoded the same way, so odd bytes compare equal.
             mine = Path(_utf8_path(self._paths.state.resolve()))
             return bool(frames) and Path(as_delivery(frames[0]).state).resolve() == mine
         except (OSError, BadFrame, struct.error):
             return False
 
     def _drain_file(self, path: Path, done: Drained) -> bool:
+        # Renamed first: hooks that come from now on begin a new file; those still writing hold the lock.
         held = path if path.suffix == DRAINING else path.with_name(f"{path.name}.{time.time_ns()}{DRAINING}")
         try:
             if held != path:
@@ -79,14 +82,17 @@ class Spool:
         for start in range(0, len(deliveries), CHUNK):
             batch = deliveries[start : start + CHUNK]
             new = self._take(batch)
+            # The file stays under its new name and is taken again; keys that are stored by then are known.
             if new is None:
                 return False
             done.taken += new
             done.known += len(batch) - new
         done.files += 1
         done.torn += len(torn) + len(unreadable)
+        # Before the file goes: what could not be read exists nowhere else.
         self._set_aside(held, [*torn, *unreadable])
         with contextlib.suppress(FileNotFoundError):
+            # Its frames hold secrets in plain text; only unlinked, they would stay on the disk.
             overwrite_file(held)
             held.unlink()
         return True
@@ -110,6 +116,7 @@ def _decode_deliveries(frames: Sequence[bytes]) -> tuple[list[Delivery], list[by
     unreadable: list[bytes] = []
     for frame in frames:
         try:
+            # Nobody waits for an answer any more, and an answer that was never given must not be on record.
             deliveries.append(as_delivery(frame).unanswered())
         except (BadFrame, ValueError, struct.error):
             unreadable.append(as_record(frame))
@@ -124,6 +131,7 @@ def _spool_files(folder: Path) -> list[tuple[Path, int]]:
     except OSError:
         return []
     mine = [(p, s.st_size) for p, s in plain if stat.S_ISREG(s.st_mode) and s.st_uid == os.geteuid() and s.st_size]
+    # Files of a drain that was cut short come first: they are older than the logs.
     return sorted(mine, key=lambda item: (item[0].suffix != DRAINING, item[0].name))
 
 

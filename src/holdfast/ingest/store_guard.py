@@ -18,6 +18,7 @@ from holdfast.ingest.log import Log
 from holdfast.intake import cap_body, unread_event
 from holdfast.redact import redact as redact_by_default
 
+# In bytes of bodies. Beyond that the hooks' own spool has to do.
 RETRY_BYTES = 64 << 20
 
 Redact = Callable[[bytes], tuple[bytes, int]]
@@ -38,6 +39,7 @@ class StoreGuard:
         repair: Callable[[StoreDamaged], bool],
         redact: Redact = redact_by_default,
     ) -> None:
+        # `repair` is public: the pipeline calls it too when a replay of the journal meets damage.
         self._engine, self._log, self.repair, self._redact = engine, log, repair, redact
         self._retry_buffer: list[Delivery] = []
         self._retry_bytes = 0
@@ -50,6 +52,7 @@ class StoreGuard:
             return outcomes
         except StoreUnavailable as error:
             self._refuse(error)
+            # Kept here although the hooks spool as well: some of them cannot write their spool either.
             self.hold(batch)
             return None
 
@@ -69,6 +72,7 @@ class StoreGuard:
             self._refuse(error)
             return False
         except StoreDamaged as error:
+            # What was applied rests on documents that the repair may have changed.
             engine.discard()
             self.repair(error)
         except Exception as error:
@@ -86,12 +90,14 @@ class StoreGuard:
         try:
             return way(self._engine(), batch)
         except StoreDamaged as error:
+            # After a repair the whole batch is tried again, one delivery at a time, below.
             if not self.repair(error):
                 raise StoreUnavailable(error.detail, where=error.where) from error
         except StoreUnavailable:
             raise
         except Exception as error:
             self._log.error("batch.failed", error, size=len(batch))
+        # One by one, so that a single bad event does not take the others with it.
         return [self._alone(delivery) for delivery in batch]
 
     def _alone(self, delivery: Delivery) -> Outcome:
@@ -105,6 +111,7 @@ class StoreGuard:
             except StoreDamaged as error:
                 raise StoreUnavailable(error.detail, where=error.where) from error
             except Exception as error:
+                # The message may quote half a surrogate pair, which no store takes.
                 problem = f"{type(error).__name__}: {error}".encode("utf-8", "backslashreplace").decode()
                 self._log.error("event.unreadable", error, key=delivery.key, agent=delivery.agent, hook=delivery.event)
         raise StoreUnavailable(f"event {delivery.key} cannot be stored in any form: {problem}")
@@ -120,6 +127,7 @@ class StoreGuard:
                 self._retry_bytes += len(delivery.body)
 
     def _refuse(self, error: StoreUnavailable) -> None:
+        # Once for each outage, not at every attempt.
         if not self.refusing:
             self._log.error("store.refuses", error)
         self.refusing = error.message
@@ -130,6 +138,7 @@ def _as_it_is(delivery: Delivery, _problem: str) -> Delivery | Event:
 
 
 def _that_it_came(delivery: Delivery, problem: str) -> Delivery | Event:
+    # `ascii`: the problem itself may hold what could not be stored.
     return Event(key=delivery.key, kind="unknown", at=delivery.at, data={"problem": ascii(problem)[:500]})
 
 
@@ -147,6 +156,7 @@ def _safe_body_fields(delivery: Delivery, redact: Redact) -> dict[str, Any]:
 
 # How far the log had come, told by another file than the log itself.
 
+# In digits, padded with blanks: a shorter number leaves nothing of a longer one behind.
 WIDTH = 20
 
 
@@ -181,4 +191,5 @@ def _read_mark(path: Path) -> int:
         text = path.read_bytes()[:WIDTH].strip()
     except OSError:
         return 0
+    # A number that fills the whole width was not written by us.
     return int(text) if text.isdigit() and len(text) < WIDTH - 1 else 0

@@ -20,6 +20,7 @@ class Pending(Generic[T]):
     def run(self) -> None:
         try:
             self._result = self._work()
+        # Every error belongs to whoever waits for the result: the writer thread must go on.
         except BaseException as error:
             self._error = error
         self._done.set()
@@ -41,6 +42,7 @@ class WriterCalls:
 
     def __init__(self) -> None:
         self._calls: deque[Pending[Any]] = deque()
+        # The writer sleeps in poll; a byte through this pair wakes it.
         self._wake_in, self._wake_out = socket.socketpair()
         self._wake_in.setblocking(False)
         self._wake_out.setblocking(False)
@@ -55,6 +57,7 @@ class WriterCalls:
 
     def submit(self, work: Callable[[], T]) -> Pending[T]:
         pending = Pending(work)
+        # Under the lock: after `close` no call may slip into a queue that nobody empties any more.
         with self._lock:
             if self._closed:
                 pending.refuse(RuntimeError("the daemon is stopping"))
@@ -76,9 +79,11 @@ class WriterCalls:
 
     def run_waiting(self) -> int:
         if not self._calls:
+            # A signal handler wakes without a call: its byte is read, or poll would return at once for ever.
             if self._woken:
                 self._drain()
             return 0
+        # Before the calls are run: one that is added meanwhile wakes the poll again.
         self._drain()
         done = 0
         while self._calls:

@@ -81,6 +81,7 @@ def plan_install(agent: Agent, level: str, project: Path, state: Path | None = N
     locations.refuse_unwritable(path)
     before = locations.read_content(path)
     text = _decode_settings(path, before)
+    # Read again after the edit: what belongs to others must be the same values as before.
     after = _edit_safely(layout, path, text, lambda: layout.with_ours(text, agent, state)).encode()
     record = _make_record(
         agent, level, path, Records(state).find(path, _record_suffix(_layout_name(agent))), before, after
@@ -93,6 +94,7 @@ def plan_removal(agent: Agent, level: str, project: Path, state: Path | None = N
     path = locations.settings_file(agent, level, project)
     before, record = locations.read_content(path), Records(state).find(path, _record_suffix(_layout_name(agent)))
     after = _original_content(layouts.layout_of(agent), path, before, record)
+    # Where nothing has to be removed, a read-only file is no problem.
     if after != before:
         locations.refuse_unwritable(path)
     return Plan(agent.name, level, path, state, before, after, None, _layout_name(agent))
@@ -112,6 +114,7 @@ def apply_plan(plan: Plan) -> Plan:
     records = Records(plan.state)
     with records.locked():
         now = locations.read_content(plan.path)
+        # Somebody else wrote in between; `after` means that an earlier try was interrupted behind the write.
         if now not in (plan.before, plan.after):
             raise InstallRefused(
                 "it was changed meanwhile", where=str(plan.path), fix="Nothing was written; try again."
@@ -169,6 +172,7 @@ def duplicate_hooks(agent: Agent, project: Path, state: Path | None = None) -> l
     files: set[Path] = set()
     for level in locations.install_levels(agent):
         path = locations.settings_file(agent, level, project)
+        # Two levels may name the same file.
         for item in installed_hooks(agent, level, project, state) if path not in files else ():
             seen.setdefault(item.event, []).append(item.path)
         files.add(path)
@@ -187,6 +191,7 @@ def _edit_safely(layout: Layout, path: Path, text: str, work: Callable[[], T]) -
     """What we cannot read we do not touch; what we wrote is read again before anybody sees it."""
     try:
         result = work()
+        # Comments and formatting may differ; values may not.
         same = not isinstance(result, str) or layout.foreign(result) == layout.foreign(text)
     except BrokenJson as error:
         where = f"{path}:{line_of(text, error.at)}"
@@ -199,9 +204,11 @@ def _edit_safely(layout: Layout, path: Path, text: str, work: Callable[[], T]) -
 def _make_record(
     agent: Agent, level: str, path: Path, record: Record | None, before: bytes | None, after: bytes
 ) -> Record:
+    # An update that changes nothing must not replace the record of the first installation.
     if record and before == after:
         return record
     original, new = _original_content(layouts.layout_of(agent), path, before, record), content_digest(after)
+    # A file at home may hold keys, which must not be copied into our state folder.
     not_kept = original is not None and level == "user" and layouts.layout_of(agent).secret_at_home
     original = layouts.layout_of(agent).outline(_decode_settings(path, original)) if not_kept else original
     # Hashes count only with the original they belong to: somebody may check an older version of the file out again.
@@ -213,6 +220,7 @@ def _make_record(
         original=original,
         results=(*(r for r in earlier if r != new), new)[-KEPT_RESULTS:],
         part=_record_suffix(_layout_name(agent)),
+        # Only the first installation makes folders; later ones find them.
         made_folders=(record.made_folders if record else 0) or locations.missing_folders(path),
         made_file=_made_by_us(record) if record else before is None,
         not_kept=not_kept,
@@ -223,15 +231,18 @@ def _original_content(layout: Layout, path: Path, now: bytes | None, record: Rec
     """The file without us: the very bytes where nobody else wrote since, else all but our entries."""
     if now is None:
         return None
+    # Nobody wrote since: the very bytes from before can be given back.
     if record and record.wrote(now) and not record.not_kept:
         return record.original
     text = _decode_settings(path, now)
     if not _edit_safely(layout, path, text, lambda: layout.found(text)):
         return now
+    # What somebody changed in a file of ours may be worth keeping.
     if layout.all_ours and record:
         raise InstallRefused("somebody changed it", where=str(path), fix="Move it away and try again.")
     before = _decode_settings(path, record.original) if record and record.original else ""
     rest = _edit_safely(layout, path, text, lambda: layout.without_ours(text, before))
+    # A file that we made, and that holds nothing of others, goes as a whole.
     return None if (_made_by_us(record) or not rest) and not layout.foreign(rest) else rest.encode()
 
 
@@ -242,6 +253,7 @@ def _made_by_us(record: Record | None) -> bool:
 def _put_in(plan: Plan, record: Record, records: Records, now: bytes | None) -> None:
     with locations.refuse_on_os_error(records.folder):
         records.keep(record)
+        # An earlier removal withdrew the permission to write files outside of the state folder.
         Footprint(plan.state).allow()
     if now == plan.after:
         return
@@ -253,9 +265,11 @@ def _put_in(plan: Plan, record: Record, records: Records, now: bytes | None) -> 
 def _take_out(plan: Plan, records: Records, now: bytes | None) -> None:
     """The record goes last: until then a second try finds everything it needs."""
     record = records.find(plan.path, _record_suffix(plan.layout))
+    # A write that was interrupted left a partial file.
     if now != plan.after or locations.partial_of(plan.path).exists():
         locations.replace_file(plan.path, plan.after)
     for folder in list(plan.path.parents)[: record.made_folders if record else 0]:
+        # Innermost first; a folder that somebody put something into stays.
         if folder.is_dir() and not any(folder.iterdir()):
             folder.rmdir()
     records.drop(plan.path, _record_suffix(plan.layout))

@@ -27,6 +27,7 @@ from holdfast.install.json_edit import (
 
 CLIENT = "holdfast-hook"
 SCRIPT = "holdfast/hook.py"
+# The name of the list of entries within a group; also the name of the section.
 GROUPED = "hooks"
 RUN_IF_THERE = (
     "import posix,sys;del sys.argv[0];p=sys.argv[0];sys.path.append(p[:-8]);"
@@ -47,6 +48,7 @@ def client_command() -> list[str]:
 
 def python_command() -> list[str]:
     script = Path(holdfast.__file__ or "").parent / "hook.py"
+    # Isolated (-I) and without site packages (-S): the hook starts faster and runs no foreign code.
     return [str(Path(sys.executable).absolute()), "-I", "-S", "-c", RUN_IF_THERE, str(script.absolute())]
 
 
@@ -60,6 +62,7 @@ def state_words(state: Path) -> list[str]:
     """Named unless a hook that knows nothing but HOME would find it: the agent may run with another environment."""
     usual = Path.home() / ".local" / "state" / "holdfast"
     elsewhere = os.environ.get("XDG_STATE_HOME")
+    # With another XDG_STATE_HOME a hook would look elsewhere than we do now.
     plain = bool(os.environ.get("HOME")) and state == usual and (not elsewhere or Path(elsewhere) / "holdfast" == usual)
     return [] if plain else ["--state", str(state.absolute())]
 
@@ -85,6 +88,7 @@ def our_words(state: Path) -> list[str]:
 
 def is_ours(value: Any) -> bool:
     words = words_of(value)
+    # By the program, wherever it lies: entries of an older installation are ours, too.
     return bool(words) and (Path(words[0]).name == CLIENT or any(_names_us(word) for word in words))
 
 
@@ -94,6 +98,7 @@ def _names_us(word: str) -> bool:
 
 def words_of(value: Any) -> list[str]:
     """Program and arguments, in the exec form and in the shell form."""
+    # `bash` is what Copilot calls the command.
     command = value.get("command", value.get("bash")) if isinstance(value, Mapping) else None
     if isinstance(command, list):
         return [word for word in command if isinstance(word, str)]
@@ -103,8 +108,10 @@ def words_of(value: Any) -> list[str]:
         return [command, *(word for word in args if isinstance(word, str))]
     try:
         words = shlex.split(command)
+    # Quotes that do not match: somebody wrote it by hand, and it is still compared.
     except ValueError:
         words = command.split()
+    # Some entries begin with `exec`, so that no shell stays in between.
     return words[1:] if words[:1] == ["exec"] else words
 
 
@@ -113,6 +120,7 @@ def missing_program(value: Any) -> str:
     words = words_of(value)
     needed = [words[0], *(word for word in words[1:] if word.endswith(f"/{SCRIPT}"))] if words else []
     for position, word in enumerate(needed):
+        # The first word is a program, the second a script that is only read.
         if not Path(word).is_file() or (position == 0 and not os.access(word, os.X_OK)):
             return word
     return ""
@@ -146,6 +154,7 @@ def _check_hooks(hooks: Node, expected: Wanted) -> None:
         raise BrokenJson(f'"{HOOKS}" is not an object', hooks.start)
     for event in hooks.items:
         _only_once(hooks, str(event.key))
+        # Lists of events that we do not use may look as they like.
         if item := expected.get(str(event.key)):
             _check_event(event, grouped=GROUPED in item)
 
@@ -198,10 +207,12 @@ def entry_of(item: Mapping[str, Any]) -> dict[str, Any]:
 
 def _without_stale(text: str, expected: Wanted) -> str:
     """Of events we no longer ask for, and all but the first of each event."""
+    # One at a time: after each removal all places in the text are others.
     while True:
         root = parse_checked(text, expected)
         seen: set[str] = set()
         for event, entries, i in ours_in(root):
+            # The first entry of an event stays; a second one would run every hook twice.
             if event not in expected or event in seen:
                 text = _without_entry(text, root, entries, i)
                 break
@@ -214,6 +225,7 @@ def _without_entry(text: str, root: Node, entries: Node, index: int) -> str:
     """With its group where it was alone in there, and with its event where that group was."""
     hooks = root.member(HOOKS) or root
     for position, event in enumerate(hooks.items):
+        # A list that would be empty goes as a whole.
         if event is entries and len(entries.items) == 1:
             return apply_edits(text, remove_item(text, hooks, position))
         for i, group in enumerate(event.items):
@@ -250,6 +262,7 @@ def _hooks_section(items: Mapping[str, str], style: Style) -> str:
 
 def without_ours(text: str, keep: Collection[str] = ()) -> str:
     """`keep` names the parts (`hooks`, events) that were there before us and stay even when empty."""
+    # One at a time: after each removal all places in the text are others.
     while position := _ours_first(parse_checked(text), keep):
         text = apply_edits(text, remove_item(text, *position))
     return text
@@ -260,6 +273,7 @@ def _ours_first(root: Node, keep: Collection[str]) -> Place | None:
     hooks = root.member(HOOKS)
     if hooks is None or not (entries_of_ours := ours_in(root)):
         return None
+    # Largest first, so that no empty lists and sections are left behind.
     if HOOKS not in keep and all(_event_is_ours(event) for event in hooks.items):
         return root, root.items.index(hooks)
     for i, event in enumerate(hooks.items):
@@ -281,6 +295,7 @@ def _item_is_ours(item: Node) -> bool:
     if entries is None:
         return is_ours(item.value)
     ours = entries.is_array and entries.items and all(is_ours(e.value) for e in entries.items)
+    # A group with members of its own was made by somebody else, whose entry must stay.
     return bool(ours) and set(item.value) <= {GROUPED, "matcher"}
 
 
@@ -298,6 +313,7 @@ def foreign_values(text: str) -> Any:
     if hooks is None or not hooks.is_object:
         return value
     events = {event.key: _foreign_items(event) for event in hooks.items}
+    # Events that held nothing but ours are no difference.
     value[HOOKS] = {name: items for name, items in events.items() if items}
     return value if value[HOOKS] else {k: v for k, v in value.items() if k != HOOKS}
 

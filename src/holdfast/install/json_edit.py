@@ -8,11 +8,14 @@ from typing import Any
 
 # JSON with the place of every value in its text, so that an edit touches nothing else. Comments are allowed.
 
+# Levels; the parser calls itself for each of them.
 DEEPEST = 200
 COMMENT = re.compile(r"//[^\r\n]*|/\*.*?\*/", re.DOTALL)
 NEWLINE = re.compile(r"\r\n|\n|\r")
+# Blanks and comments, which may stand between any two parts.
 _BLANK = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
 _DECODER = json.JSONDecoder()
+# Numbers and the three words, exactly as JSON defines them.
 _PLAIN = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
 
 
@@ -134,6 +137,7 @@ def _parse_member(text: str, at: int, depth: int) -> Node:
     return _parse_value(text, _skip_blanks(text, colon + 1), depth, key, at)
 
 
+# Start, end and the new text.
 Edit = tuple[int, int, str]
 
 
@@ -160,6 +164,7 @@ def style_of(text: str, root: Node) -> Style:
         return Style(ending)
     indent = own_line(text, root.items[0].begin)
     first = root.items[0]
+    # Without a blank behind its colon the file is written compactly.
     tight = text[first.start - 1] == ":" if root.is_object else False
     return Style(ending, "  " if indent is None else indent, indent is None, "" if tight else " ")
 
@@ -167,6 +172,7 @@ def style_of(text: str, root: Node) -> Style:
 def own_line(text: str, at: int) -> str | None:
     """The indentation of what begins here, or nothing when something else stands before it on its line."""
     indent = re.compile(r"[ \t]*").match(text, _line_start(text, at))
+    # The first line has nothing before it that could be called an indentation.
     return indent[0] if indent and indent.end() == at and _line_start(text, at) > 0 else None
 
 
@@ -180,6 +186,7 @@ def line_indent(text: str, at: int) -> str:
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
+    # From the end to the start, so that the places of the others stay valid.
     for start, end, new in sorted(edits, reverse=True):
         text = text[:start] + new + text[end:]
     return text
@@ -193,8 +200,10 @@ def append_items(text: str, container: Node, pieces: Sequence[str], style: Style
     lead = style.gap if indent is None else style.newline + indent
     body = f",{lead}".join(pieces)
     note = _comment_behind(text, last.end, container.end - 1)
+    # A comment on the line of the last item belongs to it: what is new comes behind the comment.
     if indent is None or note is None:
         return [(last.end, last.end, f",{lead}{body}")]
+    # A trailing comma may be there already.
     comma = [] if _find_comma(text, last.end, note) is not None else [(last.end, last.end, ",")]
     return [*comma, (note, note, lead + body)]
 
@@ -202,6 +211,7 @@ def append_items(text: str, container: Node, pieces: Sequence[str], style: Style
 def _fill_container(text: str, container: Node, pieces: Sequence[str], style: Style) -> Edit:
     inside = container.start + 1, container.end - 1
     notes = find_comments(text, *inside)
+    # Behind the last comment, because a `//` comment would swallow what follows on its line.
     at = notes[-1][1] if notes else inside[0]
     rest = text[at : inside[1]]
     if style.inline and not notes:
@@ -209,6 +219,7 @@ def _fill_container(text: str, container: Node, pieces: Sequence[str], style: St
     base = line_indent(text, container.start)
     lead = style.newline + base + style.unit
     body = lead + f",{lead}".join(pieces)
+    # Where a line break is there already, only the items are put in.
     return (at, at, body) if NEWLINE.search(rest) else (at, inside[1], body + style.newline + base)
 
 
@@ -222,6 +233,7 @@ def _comment_behind(text: str, start: int, end: int) -> int | None:
 def _find_comma(text: str, start: int, end: int) -> int | None:
     masked = text[start:end]
     for a, b in find_comments(text, start, end):
+        # Commas inside of comments do not count.
         masked = masked[: a - start] + " " * (b - a) + masked[b - start :]
     at = masked.find(",")
     return None if at < 0 else start + at
@@ -247,6 +259,7 @@ def _remove_only(text: str, container: Node, item: Node) -> list[Edit]:
 
 
 def _remove_before(text: str, item: Node, following: Node) -> list[Edit]:
+    # Without comments one cut takes the item, its comma and the blanks up to the next one.
     if not find_comments(text, item.end, following.begin):
         return [(item.begin, following.begin, "")]
     comma = _find_comma(text, item.end, following.begin)
@@ -258,6 +271,7 @@ def _remove_last(text: str, container: Node, previous: Node, item: Node) -> list
         return [(previous.end, item.end, "")]
     comma = _find_comma(text, previous.end, item.begin)
     start = _blank_before(text, previous.end, item, container.end - 1)
+    # A comma behind the start of the cut goes with the item.
     cut = [] if comma is None or comma >= start else [(comma, comma + 1, "")]
     return [*cut, (start, item.end, "")]
 

@@ -40,6 +40,7 @@ def _resolve_link(path: Path, project: Path) -> Path:
         raise InstallRefused(
             "the link leads in a circle", where=str(path), fix="Repair or remove the link, then run: holdfast up"
         ) from error
+    # A link that leads nowhere must not become a new file in a place that nobody chose.
     linked = path.is_symlink() or path.parent.is_symlink()
     if (linked and not real.parent.is_dir()) or (path.is_symlink() and not real.exists()):
         raise InstallRefused(
@@ -47,6 +48,7 @@ def _resolve_link(path: Path, project: Path) -> Path:
             where=str(path),
             fix="Repair or remove the link, then run: holdfast up",
         )
+    # A project may hold a link to any file: we write only where the person's own files lie.
     if not any(real.is_relative_to(folder.resolve()) for folder in (Path.home(), project)):
         raise InstallRefused(
             f"it is a link to {real}, outside of home and project",
@@ -73,6 +75,7 @@ def read_content(path: Path) -> bytes | None:
 def refuse_unwritable(path: Path) -> None:
     """Asked of the permissions themselves, because root may write anything and should still not."""
     folder = path.parent
+    # The nearest folder that exists is the one that must be writable.
     while not folder.exists():
         folder = folder.parent
     for target in (path, folder) if path.exists() else (folder,):
@@ -85,6 +88,7 @@ def refuse_unwritable(path: Path) -> None:
                 where=str(target),
                 fix="Run this as that user, or use another level.",
             )
+        # The mode for root, who may write anything; access for file systems mounted read-only.
         if not target_stat.st_mode & 0o200 or not os.access(target, os.W_OK):
             raise InstallRefused(
                 "it is read-only", where=str(target), fix=f"Allow writing (chmod u+w {target}) and try again."
@@ -94,6 +98,7 @@ def refuse_unwritable(path: Path) -> None:
 def replace_file(path: Path, new: bytes | None) -> None:
     """All or nothing, with the mode the file had. `None` removes it."""
     with refuse_on_os_error(path):
+        # Left behind by a writer that was killed.
         partial_of(path).unlink(missing_ok=True)
         if new is None:
             path.unlink(missing_ok=True)
@@ -105,15 +110,18 @@ def replace_file(path: Path, new: bytes | None) -> None:
 
 def _write_partial(path: Path, new: bytes) -> None:
     old = path.stat() if path.exists() else None
+    # A file or a link that somebody put there in advance must not be followed.
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     fd = os.open(partial_of(path), flags, 0o666 if old is None else 0o600)
     with os.fdopen(fd, "wb") as out:
         out.write(new)
         if old is not None:
+            # A file shared by a group stays the group's.
             if old.st_gid != os.fstat(fd).st_gid:
                 os.fchown(fd, -1, old.st_gid)
             os.fchmod(fd, stat.S_IMODE(old.st_mode))
         out.flush()
+        # On disk before the rename: after a power cut the file must not be empty.
         os.fsync(fd)
 
 
@@ -133,6 +141,7 @@ def refuse_on_os_error(path: Path) -> Iterator[None]:
 
 
 def _sync_folder(folder: Path) -> None:
+    # A rename is on disk only once its folder is.
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(fd)
@@ -154,11 +163,13 @@ def is_present(agent: Agent) -> bool:
         names = {entry.name for entry in (Path.home() / agent.setup.folder).iterdir()} if agent.setup.folder else None
     except OSError:
         return False
+    # An empty folder counts as well; one that holds only our own files does not.
     return names is not None and (not names or bool(names - WRITTEN_BY_US))
 
 
 # What a settings file was before us, kept in the state directory so that it can be given back exactly as it was.
 
+# Enough for updates in a row that were interrupted.
 KEPT_RESULTS = 8
 
 
@@ -210,6 +221,7 @@ class Records:
     @contextmanager
     def locked(self) -> Iterator[None]:
         self.prepare()
+        # The lock file stays: removing it would let two processes lock different files.
         fd = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX)

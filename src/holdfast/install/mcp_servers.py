@@ -39,14 +39,17 @@ def tools_of(agent: Agent) -> Agent | None:
 def server_entry(state: Path, written: McpFormat = "standard") -> dict[str, Any]:
     """Absolute, as a hook is. The state directory goes by the environment: it is a program for people, too."""
     beside = (folder / PROGRAM for folder in hooks_text._script_folders())
+    # The bare name is the last resort: the agent may have another PATH.
     program = next((str(path) for path in beside if path.is_file() and os.access(path, os.X_OK)), PROGRAM)
     named = hooks_text.state_words(state)
     environment = {"HOLDFAST_STATE": named[1]} if named else {}
     if written == "opencode":
         local = {"type": "local", "command": [program, "mcp"], "enabled": True}
         return {**local, **({"environment": environment} if environment else {})}
+    # Copilot and Droid want to be told how a server is started.
     kind = {"copilot": {"type": "local"}, "droid": {"type": "stdio"}}.get(written, {})
     started = {**kind, "command": program, "args": ["mcp"], **({"env": environment} if environment else {})}
+    # Copilot asks for a list of the tools that may be used.
     return {**started, "tools": ["*"]} if written == "copilot" else started
 
 
@@ -60,6 +63,7 @@ class Servers:
     """A file that its owner, and the agent itself, write too."""
 
     all_ours = False
+    # Entries of other servers may hold keys.
     secret_at_home = True
 
     def __init__(self, written: McpFormat = "standard") -> None:
@@ -88,6 +92,7 @@ class Servers:
         if servers is None or ours is None or not is_ours(ours.value):
             return text
         was_there = bool(before) and parse_json(ensure_json_object(before)).member(self.section) is not None
+        # A section that was there before us stays, even when it is empty.
         alone = len(servers.items) == 1 and not was_there
         where, what = (root, servers) if alone else (servers, ours)
         return apply_edits(text, remove_item(text, where, where.items.index(what)))
@@ -107,6 +112,7 @@ class Servers:
 
     def outline(self, text: str) -> bytes:
         there = self.section in parse_json(ensure_json_object(text)).value
+        # Only whether there is a section is kept: the rest of the file may hold keys.
         return json.dumps({self.section: {}} if there else {}).encode()
 
     def switched_off(self, _text: str) -> str:
@@ -151,8 +157,10 @@ class CodexServers:
         there = _our_server(_parse_toml(text))
         if there is not None and (not is_ours(there) or there == server_entry(state)):
             return text
+        # Replaced as a whole, because TOML has no editor here that keeps comments.
         rest = _remove_table(text) if there is not None else text
         ending = "" if not rest or rest.endswith("\n") else "\n"
+        # A blank line separates the table from what stands before it.
         return _check_toml(f"{rest}{ending}{chr(10) if rest else ''}{_server_table(server_entry(state))}")
 
     def without_ours(self, text: str, _before: str) -> str:

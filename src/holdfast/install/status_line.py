@@ -20,6 +20,7 @@ from holdfast.install.json_edit import (
 )
 from holdfast.install.locations import Found
 
+# The mode in which the hook program prints a line for the screen, and the name of the event.
 MODE, EVENT = "show", "statusline"
 
 
@@ -50,6 +51,7 @@ class StatusLine:
         root, there = self._checked(text)
         ours, style = status_line_entry(agent, state), style_of(text, root)
         if there is not None:
+            # Somebody's own status line stays as it is.
             stale = hooks_text.is_ours(there.value) and there.value != ours
             return apply_edits(text, [(there.start, there.end, style.dumps(ours))] if stale else [])
         return apply_edits(text, append_items(text, root, [style.member(self.name, style.dumps(ours))], style))

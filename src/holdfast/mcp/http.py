@@ -14,6 +14,7 @@ from holdfast.mcp.connection import INVALID_REQUEST, Connection, error_reply
 from holdfast.mcp.context import Caller, Context, resolve_project
 
 HOST, PATH = "127.0.0.1", "/mcp"
+# Bytes.
 LARGEST_BODY = 1 << 20
 MOST_SESSIONS = 100
 SESSION_HEADER = b"mcp-session-id"
@@ -65,6 +66,7 @@ class Guard(LoopbackGuard):
         if refused := self.refuse_place(request_headers, own_pages=False):
             return refused
         has_token = self.has_token(request_headers)
+        # Both are asked for: another user of the machine may have got hold of the token.
         if self.is_owner(scope, has_token) is False or not has_token:
             return 401, "This needs the token that `holdfast mcp --http` names."
         return None if scope["path"] == PATH else (404, f"There is only {PATH} here.")
@@ -123,6 +125,7 @@ class Endpoint:
 
     async def _keep(self, named: bytes, connection: Connection) -> None:
         self._sessions[named] = connection
+        # The oldest are closed: agents may go without DELETE.
         for oldest in list(self._sessions)[:-MOST_SESSIONS]:
             await asyncio.to_thread(self._sessions.pop(oldest).close)
 
@@ -135,6 +138,7 @@ async def _exchange_message(
     loop = asyncio.get_running_loop()
 
     def put(message: bytes) -> None:
+        # Answers come from threads; the queue belongs to the event loop.
         loop.call_soon_threadsafe(messages.put_nowait, message)
 
     follows = await asyncio.to_thread(connection.receive, body, put)
@@ -159,6 +163,7 @@ class _Kind(msgspec.Struct):
     method: str = ""
 
 
+# Only an answer has no method; progress is a notification.
 def _is_answer(message: bytes) -> bool:
     return not msgspec.json.decode(message, type=_Kind).method
 

@@ -43,6 +43,7 @@ def list_resources(cursor: str, context: Context) -> dict[str, Any]:
     )
     sessions = [_session_resource(one) for one in answer["sessions"]]
     following = {"nextCursor": f"{answer['next'][0]}:{answer['next'][1]}"} if answer["next"] else {}
+    # The fixed ones are on the first page only.
     return {"resources": [*(() if before else FIXED), *sessions], **following}
 
 
@@ -121,6 +122,7 @@ def _parse_since(since: str, context: Context) -> int:
         return int((day if day.tzinfo else day.replace(tzinfo=UTC)).timestamp() * 1000)
     answer = context.view("sessions.list", all=True, project=context.caller.project, limit=2)
     earlier = [one["at"] for one in answer["sessions"] if one["id"] != context.caller.session]
+    # Without an earlier session: what happened in the last day.
     return int(earlier[0]) if earlier else int(answer["now"]) - DAY_MS
 
 

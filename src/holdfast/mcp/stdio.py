@@ -24,6 +24,7 @@ def serve_stdio() -> None:
     connection = Connection(Caller(client.current_project(), client.current_session(), os.getppid()), HIDDEN)
     try:
         for line in iter(lambda: sys.stdin.buffer.readline(LONGEST_MESSAGE), b""):
+            # Longer than allowed: the rest of the line is dropped, and the next message is read as usual.
             if not line.endswith(b"\n") and len(line) >= LONGEST_MESSAGE:
                 _skip_line()
                 send(error_reply(None, INVALID_REQUEST, f"a message is at most {LONGEST_MESSAGE} bytes long"))

@@ -34,6 +34,7 @@ def acquire_lease_tool(args: AcquireLease, context: Context) -> Answer:
     answer = acquire_lease(
         args.name, pid, args.wait_seconds, pause=_pause_with_progress(args, context), ask=context.command, **how
     )
+    # A lease that was held before this call is not given back when the call is cancelled.
     if answer["answer"] == "granted" and not before:
         context.undo = lambda: release_lease(args.name, answer["owner"])
     if context.cancelled.is_set():
@@ -111,6 +112,7 @@ ADDS = {"readOnlyHint": False, "destructiveHint": False}
 
 
 def search_memory(args: SearchMemory, context: Context) -> Answer:
+    # One more than asked for: it tells whether there is another page.
     criteria = {"query": args.query, "type": args.type, "limit": args.limit + 1, "offset": args.offset}
     hits = context.view("memory.search", **criteria)["hits"]
     rows = [

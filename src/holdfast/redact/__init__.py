@@ -22,6 +22,7 @@ def use_rules(read: Callable[[], UserRules]) -> None:
     _Configured.read = read
 
 
+# A process that reads no settings takes the rules that its parent put into the environment.
 def current_rules() -> UserRules:
     return _Configured.read() if _Configured.read else _rules_of(os.environ.get(RULES_VARIABLE, ""))
 
@@ -41,6 +42,7 @@ def rules_environment() -> Mapping[str, str]:
     return {RULES_VARIABLE: msgspec.json.encode(current_rules()).decode()}
 
 
+# Building a redactor compiles the user's patterns, and `redact` asks for one on every call.
 @lru_cache(16)
 def _cached_redactor(rules: UserRules) -> Redactor:
     return Redactor(names=rules.names, patterns=rules.patterns, keep=rules.keep, enabled=rules.enabled)
@@ -50,6 +52,7 @@ def _cached_redactor(rules: UserRules) -> Redactor:
 def _rules_of(text: str) -> UserRules:
     try:
         return msgspec.json.decode(text, type=UserRules) if text else UserRules()
+    # Broken rules must not stop redaction: the built-in ones still apply.
     except msgspec.DecodeError:
         return UserRules()
 

@@ -13,6 +13,7 @@ from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
 Hit = tuple[int, int, int]
 """The anchor's number, where it begins and where it ends."""
 
+# As HASH_BITS, BUCKET_BITS and SEEN in native/anchors.c; both sides compute the same hashes.
 _HASH_BITS, _BUCKET_BITS = 16, 13
 _SEEN = 1 << 13
 _ROOM_LEAST, _ROOM_PER = 2048, 256
@@ -33,6 +34,7 @@ _LEFT = b" \"'`=:(,<>[{|&;/@\t\n\x1e\x1f\x9c\x98\xab\x9a\x88"
 
 
 _WORD = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+# In characters: the runs that `blocks.find_prefixed` is given.
 RUN_LEAST, RUN_MOST = 32, 128
 _RUN = re.compile(rb"(?<=[_-])[A-Za-z0-9]{32,}")
 
@@ -51,10 +53,13 @@ class Anchor(msgspec.Struct, frozen=True):
     spare a look that finds nothing."""
 
 
+# As in native/anchors.c.
 GUARD_VALUE, GUARD_RANDOM, GUARD_WORD, GUARD_KEY, GUARD_TOKEN, GUARD_PASS, GUARD_SPOKEN, GUARD_PAREN = (
     1 << bit for bit in range(8)
 )
+# Bits 8 to 10 hold a number: the width of a stem, or the sort of a mark with GUARD_FAR.
 GUARD_CODE, GUARD_PLAIN, GUARD_COOKIE, GUARD_LOGIN, GUARD_FAR = (1 << bit for bit in range(11, 16))
+# In bytes, as FAR in native/anchors.c.
 _FAR = 512
 
 
@@ -85,6 +90,7 @@ class AnchorSearch:
         """`run_number`: report long runs of letters and digits after `_` or `-` too, under this number."""
         self._anchors = [anchor for anchor in anchors if anchor.text]
         library = load_library()
+        # The library hashes three bytes and can add one to an anchor of two, not two to one of a single byte.
         usable = library is not None and min((len(anchor.text) for anchor in self._anchors), default=0) > 1
         self._native = (
             _NativeTables(library, self._anchors, run_number, guards or Guards()) if library and usable else None
@@ -136,6 +142,7 @@ class _Automaton:
             for anchor in self._by_text[n]
             if (not anchor.count or _is_followed(text, end, anchor))
             and (not anchor.alone or _is_alone(text, start))
+            # GUARD_FAR is the highest bit.
             and (anchor.guard < GUARD_FAR or far.is_next(anchor.guard, start))
         ]
         return hits + [(self._run_number, *run.span()) for run in runs if len(run[0]) <= RUN_MOST]
@@ -167,6 +174,7 @@ def _is_alone(text: bytes, start: int) -> bool:
 # ── The native library: native/anchors.c ─────────────────────────────────────────────────────────────────────────────
 
 
+# Field by field the struct of native/anchors.c.
 class _Anchor(ctypes.Structure):
     _fields_ = (
         ("text", ctypes.c_uint32), ("number", ctypes.c_uint32), ("hash", ctypes.c_uint32), ("length", ctypes.c_uint16),
@@ -217,6 +225,7 @@ class _NativeTables:
         filter_bits = bytearray(1 << _HASH_BITS)
         self._first = (ctypes.c_uint32 * ((1 << _BUCKET_BITS) + 1))()
         self._entries = (_Anchor * len(keyed))()
+        # The library expects the classes 0 to 2 in this order.
         classes: dict[bytes, int] = {b"": 0, _LEFT: 1, _WORD: 2}
         texts = bytearray()
         text_offsets = []
@@ -228,6 +237,7 @@ class _NativeTables:
             anchor = anchors[n]
             filter_bits[hashed] |= bits
             _set_second(second, key_bytes)
+            # First the size of each bucket, then below the sums: where each bucket begins.
             self._first[(hashed >> (_HASH_BITS - _BUCKET_BITS)) + 1] += 1
             number = classes.setdefault(anchor.follow if anchor.count else b"", len(classes))
             self._entries[at] = _Anchor(
@@ -236,6 +246,7 @@ class _NativeTables:
             )  # fmt: skip
         for bucket in range(1 << _BUCKET_BITS):
             self._first[bucket + 1] += self._first[bucket]
+        # Kept as attributes: the library holds bare addresses, which do not keep the buffers alive.
         self._filter = ctypes.create_string_buffer(bytes(filter_bits))
         self._texts = ctypes.create_string_buffer(bytes(texts))
         self._classes = ctypes.create_string_buffer(b"".join(map(_class_table, classes)))
@@ -252,6 +263,7 @@ class _NativeTables:
 
     def find(self, text: bytes, once: bool, most: int = 0) -> Hits:
         space = self._space
+        # With `most` the caller only wants to know that there are many, so no room is needed beyond it.
         room = most or room_for(text)
         hits = space.hits if room <= _ROOM else (ctypes.c_uint32 * (3 * room))()
         count = self._call(
@@ -291,10 +303,13 @@ def _choose_keys(anchors: list[Anchor]) -> list[Key]:
     keyed: list[Key] = []
     for n, anchor in enumerate(anchors):
         text = anchor.text
+        # The hash takes three bytes: an anchor of two borrows the one before it (key -1) or the one after it.
         if len(text) == 2 and anchor.alone:
             bits = _fourth_bits(text, anchor)
             keyed += [
-                (_hash_three(key_bytes := bytes([left]) + text), n, -1, bits, key_bytes) for left in _LEFT + b"ntr"
+                # `n`, `t` and `r` end the escapes `\n`, `\t` and `\r` of undecoded JSON.
+                (_hash_three(key_bytes := bytes([left]) + text), n, -1, bits, key_bytes)
+                for left in _LEFT + b"ntr"
             ]
             continue
         if len(text) == 2:
@@ -312,6 +327,7 @@ def _fourth_bits(part: bytes, anchor: Anchor) -> int:
     if len(part) == 4:
         return 1 << (part[3] & 7)
     bits = 0
+    # Where nothing is asked of the next byte, every value of its lower three bits is allowed.
     for code in anchor.follow if anchor.count else range(8):
         bits |= 1 << (code & 7)
     return bits
@@ -322,6 +338,7 @@ def _commonness_score(text: bytes) -> int:
     return sum(40 - rank for rank in ranks if rank >= 0) + 60 * (text[:3].decode("latin-1") in _COMMON_PARTS)
 
 
+# Multiplicative hashing, the same in native/anchors.c.
 def _hash_three(three: bytes) -> int:
     return (int.from_bytes(three, "little") * 0x9E3779B1 & 0xFFFFFFFF) >> (32 - _HASH_BITS)
 

@@ -39,6 +39,7 @@ def find_value(text: bytes, rule: NameRule, start: int, end: int, raw: bool) -> 
         before += b" "
     if not _is_part(rule, before, text[start:end], text[end : end + 1]):
         return None
+    # The cheap search comes first: the patterns below are costly, and most names stand in prose or code.
     if rule.judge in ("token", "strong") and not _RANDOM_NEARBY.search(text, end, end + _WINDOW):
         return _find_used(text, start, before) if rule.spoken and b" as " in before else None
     other = notation.OTHER_TAIL.match(text, end) if text[end : end + 1] in (b"_", b"-") else None
@@ -243,6 +244,7 @@ def _is_part(rule: NameRule, before: bytes, stem: bytes, after: bytes) -> bool:
     if _is_glued(last, stem):
         return _may_be_glued(rule, before, stem, after)
     if rule.part == "key":
+        # `token` is a secret unless a word before it says otherwise; `key` is one only with such a word.
         return stem[:1] in b"tT" or _may_be_secret_key(before, last)
     return not after.isalpha() or (stem[-1:].islower() and after.isupper())
 
@@ -255,6 +257,7 @@ def _is_glued(last: bytes, stem: bytes) -> bool:
 
 
 def _may_be_glued(rule: NameRule, before: bytes, stem: bytes, after: bytes) -> bool:
+    # `apikey` is written without a separator; other letters before `key` make another word (`monkey`).
     if rule.part == "key":
         return _word_before_stem(before).endswith(_GLUED_TOKEN if stem[:1] in b"tT" else _GLUED_KEY)
     if before[-6:].lower().endswith(_WORDS_WITH_PASS):
@@ -290,6 +293,7 @@ GUARD_WORDS = Guards(
     cookie=("sid", "sess", "auth", "jwt"),
 )
 """What the native search refuses or lets through by."""
+# The last word before the stem, in capitals or in camel case, with at most one separator after it.
 _LAST_WORD = re.compile(rb"([A-Z]+|[A-Z]?[a-z0-9]+)[_.\- ]?$")
 
 

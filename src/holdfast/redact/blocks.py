@@ -12,13 +12,17 @@ _BEGIN = re.compile(
     rb"-{4,5} ?BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)? ?-{4,5}|---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----"
 )
 _END = re.compile(rb"-{4,5} ?END [A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)? ?-{4,5}")
+# Another key begins, or braces and `$` show a template: what lies between is not the body of a key.
 _NOT_BODY = re.compile(rb"-{4,5} ?BEGIN |[^\x00-\x7f]|[{}$]")
+# In bytes. A private key of 16,384 bits in base64 is shorter.
 _LONGEST = 20_000
 _LINE = re.compile(rb"[^\r\n\x1f]*(?:\r?\n|\x1f|$)")
+# Base64 or a header, perhaps behind `file:12:` of grep, a line number, the sign of a diff, or quotes.
 _BODY_LINE = re.compile(
     rb"[ \t]*(?:[\w./-]{1,80}[:-]\d{1,5}[:-]|\d{1,5}[\t:| ]|[+>|-](?![+>|-]))?[ \t\"'+]*(?:\\n|\\r)*"
     rb"(?:[A-Za-z0-9+/=]{1,100}|(?:Proc-Type|DEK-Info|Version|Comment|Hash)[: ][^\r\n]{0,100}|)(?:\\n|\\r)*[ \t\"',+\\)]*\r?\n?\x1f?$"
 )
+# The body in one string, its line breaks written as escapes (once or several times over).
 _ESCAPED_BODY = re.compile(rb"(?:\\{1,7}[nr]|[A-Za-z0-9+/=\s]){16,}")
 _INLINE_HEADERS = re.compile(
     rb"(?:\s|\\{1,7}[nr])*(?:(?:Proc-Type|DEK-Info|Version|Comment|Hash): ?[^\s\\]{1,100}(?:\s|\\{1,7}[nr])+){1,5}"
@@ -40,6 +44,7 @@ _PUTTY = re.compile(rb"Private-Lines: ?\d{1,3}\s{1,2}(?P<body>(?:[A-Za-z0-9+/=]{
 
 def find_private_key(text: bytes, start: int, end: int, raw: bool) -> Span | None:
     """From `-----BEGIN … PRIVATE KEY` to its end; without an end as far as lines of a key go; or back from an end."""
+    # The anchor stands in the middle of the line; words such as `ENCRYPTED` come before it.
     first = max(0, start - 50)
     begin = next(
         (m for m in _BEGIN.finditer(text, first, min(len(text), end + 20)) if m.start() <= start < m.end()), None
@@ -48,6 +53,7 @@ def find_private_key(text: bytes, start: int, end: int, raw: bool) -> Span | Non
         if raw:
             return begin.start(), begin.end(), "private-key"
         closing = _next_end(text, begin.end())
+        # Without this check the text between two unrelated marks would be removed.
         if closing and not _NOT_BODY.search(text, begin.end(), closing.start()):
             return begin.start(), closing.end(), "private-key"
         stop = _lines_after(text, begin.end())
@@ -68,6 +74,7 @@ def _next_end(text: bytes, at: int) -> re.Match[bytes] | None:
 def _lines_after(text: bytes, at: int) -> int:
     """Where the lines of base64 end. Whatever else is on the first line ends it at once."""
     stop = at
+    # At most 400 lines of 400 bytes, so that a long text costs no more.
     for _ in range(400):
         line = _LINE.match(text, at, min(len(text), at + 400))
         if not line or line.end() == at or not _BODY_LINE.match(line[0]):
@@ -92,6 +99,7 @@ def _find_tail(text: bytes, start: int, end: int, raw: bool) -> Span | None:
     for _ in range(400):
         line_start = max(text.rfind(b"\n", max(0, at - 300), at - 1), text.rfind(b"\x1f", max(0, at - 300), at - 1)) + 1
         line = text[line_start:at]
+        # Words with spaces are prose, not a line of base64.
         if line_start >= at or not _BODY_LINE.match(line) or b" " in line.strip():
             break
         at = line_start
@@ -103,12 +111,15 @@ def find_putty_key(text: bytes, start: int, _end: int, _raw: bool) -> Span | Non
     return (*match.span("body"), "putty-private-key") if match else None
 
 
+# The key `data` or `stringData` in YAML, in JSON, and in strings that were taken out of JSON.
 _DATA = re.compile(rb"(?:^|[\n\x1e\x1f{,\"'])[ \t]*[\"']?(?:data|stringData)\\{0,3}[\"']?(?:[ \t]*:|\x1e)")
+# YAML with indent, JSON with quotes, or taken out of JSON; then a value of one line.
 _ENTRY = re.compile(
     rb"(?:\r?\n[ \t]+[\"']?[\w.-]{1,80}[\"']?:[ \t]*(?!\||>)[\"']?"
     rb"|[\"'][\w.-]{1,80}\\{0,3}[\"']\s{0,3}:\s{0,3}\\{0,3}[\"']|[\w.-]{1,80}\x1e)"
     rb"(?P<value>[^\s\"'\\\x1e\x1f]{4,20000}(?: [a-z0-9]{2,20}){0,24})"
 )
+# In bytes before and after the anchor.
 _DOCUMENT = 16_000
 _MOST_DATA = 24
 
@@ -117,6 +128,7 @@ def find_secret_values(text: bytes, start: int, end: int, raw: bool) -> list[Spa
     """Every value under `data` or `stringData` of the document that says `kind: Secret`."""
     if raw:
         return [(start, end, "kubernetes-secret")]
+    # `---` separates documents of YAML: only the one that holds the anchor counts.
     first = max(text.rfind(b"\n---", max(0, start - _DOCUMENT), start), max(0, start - _DOCUMENT))
     last = text.find(b"\n---", end, end + _DOCUMENT)
     last = last if last >= 0 else min(len(text), end + _DOCUMENT)
@@ -147,12 +159,14 @@ def _secret_entries(text: bytes, at: int, last: int) -> list[Span]:
     depth = _indent_at(text, at)
     for entry in _ENTRY.finditer(text, at, last):
         if (
+            # A line with no more indent than `data` itself ends the block.
             entry.start() < len(text)
             and text[entry.start() : entry.start() + 1] in b"\r\n"
             and _line_indent(entry[0]) <= depth
         ):
             break
         value = entry["value"]
+        # Templates of Helm and the like stand for the value.
         if not value.startswith((b"$", b"{", b"<", b"[")):
             spans.append((*entry.span("value"), "kubernetes-secret"))
     return spans
@@ -169,6 +183,7 @@ def _line_indent(line: bytes) -> int:
 
 
 INSERT_ANCHORS = ("VALUES", "values", "Values")
+# The list of columns and the first list of values.
 _INSERT = re.compile(rb"\((?P<columns>[^()]{1,600})\)\s{0,4}VALUES\s{0,4}\((?P<values>[^()]{1,4000})\)", re.IGNORECASE)
 _SECRET_COLUMN = re.compile(rb"passw|passwd|secret|api_?key|token|pwd|private_?key", re.IGNORECASE)
 _ITEM = re.compile(rb"\s*(?:N?'(?P<value>[^']{0,2000})'|[^,']{0,200})\s*(?:,|$)")
@@ -176,6 +191,7 @@ _ITEM = re.compile(rb"\s*(?:N?'(?P<value>[^']{0,2000})'|[^,']{0,200})\s*(?:,|$)"
 
 def find_inserted(text: bytes, start: int, end: int, _raw: bool) -> list[Span]:
     """`INSERT INTO users (name, password) VALUES ('ada', '…')`: values by the names of their columns."""
+    # In undecoded JSON the line break before VALUES is written as an escape.
     if not text[max(0, start - 5) : start].rstrip(b" \t\r\n").endswith((b")", b")\\n", b")\\r")):
         return []
     for insert in _INSERT.finditer(text, max(0, start - 620), min(len(text), end + 4010)):
@@ -198,6 +214,7 @@ def _inserted_passwords(text: bytes, insert: re.Match[bytes]) -> list[Span]:
 
 
 JWK_ANCHORS = ('"kty"', '\\"kty', "kty\x1e")
+# A brace ends the search: `d` of another object is not looked at.
 _JWK_PART = re.compile(
     rb"[{}]|(?:[\"']d\\{0,3}[\"']\s{0,3}:\s{0,3}\\{0,3}[\"']|\x1fd\x1e)(?P<secret>[A-Za-z0-9_-]{20,2000})"
 )
@@ -212,8 +229,10 @@ def find_private_jwk(text: bytes, _start: int, end: int, _raw: bool) -> Span | N
 # Cookies, and logins in base64 as headers and registries write them.
 
 Q = rb"\\{0,7}[\"'`]"
+# Without the first letter, so that both cases are found by one anchor.
 COOKIE_ANCHORS = ("ookie", "OOKIE")
 BASIC_ANCHORS = ("asic ", "auth", "AUTH")
+# A cookie's name and value as RFC 6265 writes them, and no end mark of a string.
 _PAIR = rb"[A-Za-z0-9!#$%&*+.^_|~-]{1,100}=[^\s\"'`\\;,<>{}()\[\]\x1e\x1f]{0,4096}"
 _COOKIES = re.compile(
     rb"(?i:ookies?)(?:"
@@ -265,7 +284,10 @@ def is_encoded_login(value: bytes) -> bool:
     """Base64 of `name:password`."""
     try:
         name, colon, password = base64.b64decode(
-            value.rstrip(b"=") + b"=" * (-len(value.rstrip(b"=")) % 4), altchars=None, validate=True
+            # Encoders often leave the padding out.
+            value.rstrip(b"=") + b"=" * (-len(value.rstrip(b"=")) % 4),
+            altchars=None,
+            validate=True,
         ).partition(b":")
     except (binascii.Error, ValueError):
         return False
@@ -284,6 +306,7 @@ _MOST_ROWS, _ROWS_WITHOUT = 20, 2
 
 def find_column(text: bytes, rule: NameRule, start: int, end: int, raw: bool) -> list[Span]:
     """The name heads a column of a table with commas: the values below it."""
+    # The line or the string in which the name stands.
     first = max(text.rfind(mark, max(0, start - 400), start) for mark in (b"\n", KEY_END, STRING_END)) + 1
     header = notation.HEADER_LINE.match(text, first if first or start < 400 else start)
     if not header or header.end() < end:
@@ -295,6 +318,7 @@ def find_column(text: bytes, rule: NameRule, start: int, end: int, raw: bool) ->
     at = text.find(b"\n", header.end()) + 1
     for row in range(_MOST_ROWS):
         stop = min((n for mark in (b"\n", STRING_END) if (n := text.find(mark, at, at + 4000)) >= 0), default=len(text))
+        # A row with another number of commas is no part of the table.
         if stop <= at or text.count(b",", at, stop) != width:
             break
         spans += _find_cell(text, rule, at, stop, column)
@@ -310,6 +334,7 @@ def _find_cell(text: bytes, rule: NameRule, at: int, stop: int, column: int) -> 
     last = text.find(b",", at, stop)
     cell = text[at : last if last >= 0 else stop]
     value = cell.strip(b" \t\r\"'")
+    # A column heading says less than an assignment, so its passwords must look mixed.
     accept = judge.JUDGES.get({"password": "mixed", "code": "mixed"}.get(rule.judge, rule.judge), judge.looks_random)
     if b"[redacted:" in value or not accept(value):
         return []
@@ -319,6 +344,7 @@ def _find_cell(text: bytes, rule: NameRule, at: int, stop: int, column: int) -> 
 
 # Tokens of issuers that no rule knows.
 
+# One to four words joined by `_` or `-` right before the run.
 _PREFIX = re.compile(
     rb"(?:^|(?<=[^A-Za-z0-9_./+=%&-]))(?P<words>[A-Za-z][A-Za-z0-9]{1,14}(?:[_-][A-Za-z0-9]{1,10}){0,3})[_-]$"
 )
@@ -340,6 +366,7 @@ def find_prefixed(text: bytes, start: int, end: int, _raw: bool) -> Span | None:
     if end - start == 32 and (mailgun := _MAILGUN.match(text, start)) and not _is_hex_before(text, start):
         return *mailgun.span(), "mailgun-key"
     prefix = _PREFIX.search(text, max(0, start - 64), start)
+    # The run goes on, so it is a part of a longer id, path or encoded text.
     if not prefix or text[end : end + 1] in (b"_", b"-", b".", b"/", b"+", b"="):
         return None
     words = prefix["words"].replace(b"-", b"_").lower().split(b"_")
@@ -356,6 +383,7 @@ def _is_hex_before(text: bytes, start: int) -> bool:
 
 
 def _is_random_run(run: bytes, prefix: bytes) -> bool:
+    # Digits, capitals and lower case.
     counts = [sum(first <= code <= last for code in run) for first, last in ((48, 57), (65, 90), (97, 122))]
     if min(counts) * 12 < len(run):
         return bool(_SAYS_SECRET.search(prefix)) and min(counts[0], counts[1] + counts[2]) * 6 >= len(run)

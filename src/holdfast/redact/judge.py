@@ -12,22 +12,32 @@ from collections.abc import Callable
 
 import msgspec
 
+# At the start of a value: brackets of templates, `$NAME` (not `$6$`, a crypt hash), signs only,
+# one repeated character, or the address of a secret store.
 _REFERENCE = re.compile(
     rb"[{<%*\[(#@!&~?^]+[{<%*\[(#@A-Za-z_]|\$(?![\d$]|[a-z0-9]+\$)|[^A-Za-z0-9]*$|(.)\1*$|redacted|env[.:\[]"
     rb"|(?:process|import\.meta)\.env|os\.(?:environ|getenv)|(?:arn|op|vault|ssm|file|env|secret|projects|awssm|keyring|sops)[:/]|ENC\[|AQICA"
 )
+# Anywhere in a value, in lower case: words and marks of examples.
 _PLACEHOLDER = re.compile(
     rb"your|example|placeholder|change.?me|x{4}|\.{3}|redacted|\*{3}|dummy|<|\$\{|\{\{|\$\(|insert.?|replace.?|todo|fixme|"
     rb"fake|sample|abc123|123456789|_here|xxx-|foobar|\xe2\x80\xa6"
 )
 _PLAIN = re.compile(rb"[A-Za-z_]+$")
+# `settings.password`, `self->token`, `Vault::secret`, with or without a call.
 _DOTTED = re.compile(rb"[A-Za-z_$@][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)+(?:\(\)?)?$")
 _WORD = rb"(?:[A-Z]?[a-z]+|[A-Z]+|\d{1,4}(?!\d))?"
+# Words, abbreviations and short numbers joined by separators, as in names and in prose.
 _WORDS = re.compile(_WORD + rb"(?:[-_.:/ ]{1,4}" + _WORD + rb"){0,40}\d{0,3}$")
+# From the root, the home or the folder, with a drive, as an address, or a relative file with a suffix.
 _PATH = re.compile(rb"(?:~|\.{1,2})?/|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]{1,12}://|[\w.-]+/[\w./-]+\.[a-z]{1,5}$")
+# At least 20 characters with a digit among the letters: capitals alone are a constant.
 _BASE32 = re.compile(rb"(?=[A-Z]*[2-7][A-Z2-7]*[A-Z])[A-Z2-7]{20,}=*$")
+# Base64 may hold `/`; its length and the padding tell it from a path.
 _ENCODED = re.compile(rb"[A-Za-z0-9+/]{40,}={1,2}$")
+# A change between lower case, capitals and digits: random text has many, names have few.
 _FLIP = re.compile(rb"[a-z][A-Z0-9]|[A-Z][0-9]|[0-9][A-Za-z]|[A-Z]{2}[a-z]")
+# Words in camel case that have a vowel near their start.
 _CAMEL = re.compile(rb"^[a-z]{3,}(?=[A-Z])|[A-Z](?=[a-z]{0,3}[aeiou])[a-z]{2,}")
 _NUMBERED_WORD = re.compile(rb"[A-Za-z]{2,10}-\d{1,4}$")
 _HEX = re.compile(rb"[0-9a-fA-F]+$")
@@ -35,7 +45,9 @@ _JUDGE_UUID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.IG
 _DATE = re.compile(rb"\d{2,4}[-/.:]\d{1,2}([-/.:T]|$)")
 _VERSION = re.compile(rb"[v^~]?\d+(?:\.\d+){1,3}(?:[-+.]\w+)*$")
 _NUMBER = re.compile(rb"-?\d[\d._eE+-]*$")
+# A call or an index at the start: `os.environ[`, `get_token(`.
 _CALL = re.compile(rb"[\w.$:]+[(\[]")
+# Both cases and a sign, in either order.
 _SIGNED = re.compile(rb"[a-z][^\n]*[A-Z][^\n]*[!@#$%^&*?+]|[A-Z][^\n]*[a-z][^\n]*[!@#$%^&*?+]")
 NO_PASSWORDS = frozenset(
     b"password passwd passphrase passwort pwd secret token none null nil undefined true false yes no on off str string"
@@ -45,6 +57,7 @@ NO_PASSWORDS = frozenset(
     b" public private virtual interface struct class forgot change changed expired strength policy manager length rule"
     b" rules protected authentication hunter".split()
 ) - {b"admin1", b"hunter"}
+# Words of a sentence about passwords; a passphrase of random words has none of them.
 _EXPLAINING = frozenset(
     b"a an the your my our their this that these is are be was must should can may will not no of to for in on with and or"
     b" if please enter type choose pick set use used give given needed need required passphrase password key keys you"
@@ -126,7 +139,9 @@ def looks_strong(value: bytes) -> bool:
 
 def has_random_tail(token: bytes) -> bool:
     """The body after the prefix is random: digits and letters, no words joined by hyphens."""
+    # Once with the prefix, and once without it: a prefix of letters would hide that the rest is random.
     for body in (token, re.split(rb"[-_.:/]", token, maxsplit=1)[-1]):
+        # One change of class in twelve characters is less than random text has.
         if len(body) >= 12 and not _WORDS.match(body[:200]) and len(_FLIP.findall(body)) * 12 >= len(body):
             return not is_placeholder(token) and any(48 <= c <= 57 for c in body)
     return False
@@ -135,6 +150,7 @@ def has_random_tail(token: bytes) -> bool:
 def is_placeholder(value: bytes) -> bool:
     """`ghp_xxxxxxxxxxxx`, `AKIAIOSFODNN7EXAMPLE`: written to be replaced. A long random value may hold one by chance."""
     low = value.lower()
+    # Fillers such as `xxxx` or `0000` use few characters; the end is looked at, past a genuine prefix.
     if len(set(low[-16:])) <= 3:
         return True
     return any(word in low for word in _MARKS) or (len(value) < 60 and bool(re.search(rb"x{6}|\*{3}|\.{3}|0{10}", low)))
@@ -154,6 +170,7 @@ _MARKS = (
 
 
 def _is_mixed(value: bytes) -> bool:
+    # The pattern of a scanner is no secret, though it looks random.
     if b"]{" in value or b"(?:" in value or b"[^" in value or b"\\d" in value:
         return False  # a regular expression
     if len(value) < 20:
@@ -177,6 +194,7 @@ JUDGES: dict[str, Callable[[bytes], bool]] = {
     "strong": looks_strong,
     "any": lambda value: bool(value) and not is_reference(value),
     "certain": bool,
+    # BIP-39 allows these numbers of words only.
     "seed": lambda value: len(value.split()) in (12, 15, 18, 21, 24) and _EXPLAINING.isdisjoint(value.split()),
 }
 
@@ -220,6 +238,7 @@ def has_stellar_checksum(token: bytes) -> bool:
     except ValueError:
         return False
     checksum = binascii.crc_hqx(raw[:-2], 0)
+    # 0x90 is the version byte of a secret seed; an account's address has another one.
     return raw[0] == 0x90 and raw[-2:] == checksum.to_bytes(2, "little")
 
 
@@ -328,7 +347,9 @@ ALPHABETS = {
     "2": _UPPER + "234567",
 }
 _SHAPE_UUID = "<h8>-<h4>-<h4>-<h4>-<h12>"
+# `<w20>`, `<w20-30>`, `<w20+>`: so many of an alphabet; `(a|b)`: a choice; `{text}`: the anchor; literals.
 _PIECE = re.compile(r"<(\w)(\d+)(?:-(\d+)|(\+))?>|\(([^()]*)\)|\{([^{}]*)\}|([^<({]+)")
+# In characters: what `+` may match at most.
 _MOST = 4096
 
 
@@ -369,6 +390,7 @@ def make_filler(source: str) -> str:
     return "".join(_fill_piece(piece) for piece in _parse_pieces(source))
 
 
+# Alphabet, least, most, `+`, choice, marked anchor, literal; only the parts of its own kind are set.
 _Piece = tuple[str, str, str | None, str | None, str | None, str | None, str | None]
 
 

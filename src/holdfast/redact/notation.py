@@ -3,17 +3,22 @@
 import re
 from collections.abc import Iterable
 
+# A quote, behind as many backslashes as JSON inside JSON inside JSON puts before it.
 Q = rb"\\{0,7}[\"'`]"
+# Words that may end a name without making it the name of something else.
 TAIL_WORDS = (
     "access key base value string b64 base64 enc prod production dev development test testing staging live old new primary"
     " secondary current main admin root default env plain plaintext raw header hash digest text field data secret token s"
 ).split()
 TAIL = rb"(?P<tail>(?:[_.-]?(?:" + "|".join(TAIL_WORDS).encode() + rb"|\d{1,3})(?![a-z])){0,3})"
+# A type between name and sign: `: str =`, ` string =`, ` As String =`.
 TYPE = rb"(?:::?\s?[&A-Za-z_'][A-Za-z0-9_.<>\[\]|&' ]{0,40}(?==)|\s(?:string|String|str|text|varchar)\s(?==)|\sas\s[A-Za-z.]{3,30}\s(?==))?"
 LINE = rb"(?:\\{0,3}\\[rn]|\r?\n)"
+# Signs of assignment; the bytes are the wide colon and equals sign of CJK, \x1e ends a key of JSON.
 SIGN = rb"(?:=>|\|\|=|:=|\?=|\+=|={1,3}|!=|:(?!:)|\xef\xbc\x9a|\xef\xbc\x9d|\x1e|<-)"
 GAP = rb"[ \t]{0,40}"
 VALUE_WORD = rb"(?:value|val|default|plaintext|secret_string|stringvalue|content)"
+# The value may stand on the next line, in a block of YAML, in parentheses, or behind a prefix such as b"".
 ASSIGN = (
     GAP
     + TYPE
@@ -23,7 +28,9 @@ ASSIGN = (
     + LINE
     + rb"[ \t]{1,40})?\(?(?:(?<!\()|(?=[\"']))(?:[bfruN@$]{1,2}(?=[\"']))?"
 )
+# Colours that a terminal program puts between name, sign and value.
 ANSI = rb"(?:(?:\x1b|\\{1,4}u001[bB]|\\x1b|\\033|\\e)\[[0-9;]{0,12}m){0,3}"
+# The name of each notation and its pattern. The first that matches counts, so the loose ones come last.
 _CHOICES = (
     (b"orelse", rb"[)\]]{0,2}\s{0,4}(?:\|\||\?\?|or|\?:|:-)\s{1,4}(?=" + Q + rb")"),
     (b"block", rb"\s{0,3}[:=]?\s{0,3}\{(?:[^{}]{0,160}?[\s\"'\\,])?" + VALUE_WORD
@@ -66,6 +73,7 @@ AFTER_WHOLE_NAME = _compile_after_name(
     (pair for pair in _CHOICES[:-1] if pair[0] not in _OF_BROWSERS), tail=rb"(?P<tail>)"
 )
 """The same where the name is at its end."""
+# A name that goes on may have a tail, which the shorter pattern does not read.
 _GOES_ON = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")
 _BROWSER = re.compile(rb"\)\.|\x1f|[\"'`]\s{0,2},")
 _BROWSER_WORD = re.compile(rb"\)\.|text|value", re.IGNORECASE)
@@ -74,12 +82,14 @@ _BROWSER_REACH = 340
 
 def after_name(text: bytes, end: int) -> re.Pattern[bytes]:
     """The pattern that reads what follows a name here."""
+    # A cheap search rules the costly pattern out at most names.
     near = _BROWSER.search(text, end, end + 90) and _BROWSER_WORD.search(text, end, end + _BROWSER_REACH)
     if near:
         return AFTER_NAME
     return AFTER_NAME_BRIEF if end < len(text) and text[end] in _GOES_ON else AFTER_WHOLE_NAME
 
 
+# Prose: what may stand between name and value (`for the shop`), then "is" in some 20 languages or a sign.
 SAID = re.compile(
     rb"(?P<tail>s?)(?P<close>" + Q + rb")?"
     rb"(?:\s\([^()\r\n]{2,40}\)|,\s[a-z' ]{2,40}(?=:))?"
@@ -110,24 +120,29 @@ IN_QUOTES = {
     b"'": re.compile(rb"[^'\r\n\x1f]*"),
     b"`": re.compile(rb"[^`\r\n\x1f]*"),
 }
+# Up to any quote: an escaped one cannot be told from the end.
 IN_ESCAPED = re.compile(rb"[^\"'`\\\r\n\x1f]*")
 UNQUOTED = re.compile(rb"[^\s\"'`\\<>\x1e\x1f\x1b]*")
 TO_STRING_END = re.compile(rb"[^\x1e\x1f]*")
 TO_TAG = re.compile(rb"[^<\r\n\x1f]*")
 STOP = re.compile(rb"[,;)}\]|&]")
 LINE_END = re.compile(rb"[ \t]*(?:$|[\r\n\"'\x1f#]|\\[nr\"])")
+# In undecoded JSON a line begins after a quote or the two characters `\n`.
 LINE_STARTS = (b"\n", b"\r", b"\x1e", b"\x1f", b'"', b"\\n")
+# Signs of comments, lists and diffs, `ada@host's`, `export`, the place that grep names, a line number.
 BEFORE_NAME = re.compile(
     rb"[ \t+>#/*;-]*(?:[\w.-]{1,40}@[\w.-]{1,60}'s |export |set |ENV |declare -x |[\w./-]+:\d+:|\d+\s)?[\w.:;$ -]{0,60}"
 )
 CALL_BEFORE = re.compile(
     rb"\{\s{0,3}:?\w{0,30}$|\(\s{0,3}(?:[\"']String[\"']\s{0,2},\s{0,2})?" + Q + rb"[\w.-]*$|--?[\w-]*$"
 )
+# A flag of a program, or a statement that sets a name to the word after it.
 FLAG = re.compile(
     rb"(?:^|[\s\"'])(?:--?|/)[A-Za-z][\w.-]*$"
     rb"|(?:#define|setx?|set -[gxU]{1,3}|ENV|secret set|secrets? add|export|machine \S+.{0,60}|login \S+)\s+(?:/M )?[\w.$:-]*$",
     re.DOTALL,
 )
+# The first cell of a row, alone on its line so far.
 CELL = re.compile(rb"(?:^|[\n|\x1e\x1f]|\\n)[ \t`*]*(?:[\w.$-]{1,20} ){0,2}[\w.$-]*$")
 WORDS_OF_LINE = re.compile(rb"[A-Za-z0-9 .,'!-]{8,200}(?=[\r\n\x1f\"\\]|$)")
 
@@ -158,6 +173,7 @@ OTHER_TAIL = re.compile(
     re.IGNORECASE,
 )
 """`_banco` in `senha_banco=`: any further word but those that make a name one of something else."""
+# After a space a value must begin as one: a sign, a word of a sentence, or something with digits.
 AFTER_SPACE = re.compile(
     rb"[ \t]{1,40}(?:[^A-Za-z0-9]"
     rb"|(?:" + "|".join(SAID_WORDS).encode() + rb")\b"
@@ -165,6 +181,7 @@ AFTER_SPACE = re.compile(
     rb"|[^\s]{0,24}[0-9!@#$%^&*]|[A-Za-z]{1,24}[A-Z])"
 )
 
+# "password" in several languages, also as UTF-8 bytes.
 PASSWORD_WORDS = re.compile(
     rb"pass ?wor|passwd|passphrase|kennwort|contrase|mot de passe|senha"
     rb"|\xd0\xbf\xd0\xb0\xd1\x80\xd0\xbe\xd0\xbb|\xe3\x83\x91\xe3\x82\xb9\xe3\x83\xaf|\xe5\xaf\x86",

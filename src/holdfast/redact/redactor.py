@@ -39,13 +39,16 @@ def is_json(body: bytes) -> bool:
         return False
     try:
         _skip_json(body)
+        # What is not UTF-8 throughout is cleaned as text.
         body.decode()
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return False
     return True
 
 
+# A removal can bring together what is found in the next round; the number bounds what a text may cost.
 _MOST_ROUNDS = 4
+# In bytes.
 _DECODE_AT_ONCE = 1 << 16
 _ECHO_LEAST, _ECHO_MOST, _ECHOED = 8, 200, 16
 """How long a value must be to be looked for elsewhere, and how many of one text are."""
@@ -74,6 +77,7 @@ class Redactor:
             return body, []
         try:
             return self._in_rounds(body, self._clean_document if is_json(body) else self._clean_text)
+        # JSON nested too deep for the decoder is still cleaned, as text.
         except RecursionError:
             return self._in_rounds(body, self._clean_text)
 
@@ -92,6 +96,7 @@ class Redactor:
     def _may_hold_secret(self, body: bytes) -> bool:
         """A short body is decoded where it has any candidate; a long one only where a candidate bears a look at it
         undecoded, which is cheaper."""
+        # A user's patterns have no anchors, so nothing can be ruled out beforehand.
         return bool(self._patterns) or self._scanner.may_hold_secret(body, _DECODE_AT_ONCE)
 
     @property
@@ -113,6 +118,7 @@ class Redactor:
         document = Document(body)
         spans = self._scanner.find(document.text, work=work)
         if self._patterns:
+            # A pattern must not match across the border of two strings.
             pieces = document.pieces()
             spans = _merge_spans(spans, self._find_patterns(document.text, pieces))
         spans = self._without_kept(document.text, add_echoes(document.text, spans))
@@ -126,6 +132,7 @@ class Redactor:
         return (replace_spans(body, spans), spans) if spans else (body, [])
 
     def _find_patterns(self, text: bytes, pieces: list[tuple[int, int]]) -> list[Span]:
+        # A pattern that matches a label of its own would replace it again in every round.
         done = labels_in(text)
         hits = [
             (start + match.start(), start + match.end(), "pattern")
@@ -146,6 +153,7 @@ def add_echoes(text: bytes, spans: list[Span]) -> list[Span]:
     values: dict[bytes, str] = {}
     for start, end, kind in spans:
         value = text[start:end]
+        # A short or plain word would be removed wherever it stands in ordinary text.
         if _ECHO_LEAST <= len(value) <= _ECHO_MOST and kind != UNJUDGED and is_mixed_password(value):
             values.setdefault(value, kind)
             if len(values) >= _ECHOED:
@@ -205,6 +213,7 @@ def _cached_scanner(names: tuple[str, ...]) -> Scanner:
 # One text with a secret and one without for every rule, made when asked for: no file at rest holds a token.
 
 _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+# By judge: the shape of a value that it accepts.
 _VALUES = {
     "password": "<w10>7x",
     "mixed": "<w10>7x",
@@ -231,6 +240,7 @@ _SEED_WORDS = (
     "ketchup",
     "lemon",
 )
+# The version byte of a private key in each network.
 _WIF_VERSIONS = {"bitcoin-wif": 0x80, "testnet-wif": 0xEF, "litecoin-key": 0xB0}
 _PIECE = re.compile(r"<uuid>|<\w\d+\+?>")
 
@@ -290,6 +300,7 @@ def _wallet_key(rule: TokenRule, seed: str) -> str:
     """A key whose checksum is right and that begins as the rule's form does."""
     chance = random.Random(seed)  # noqa: S311  (an example is no secret)
     starts = tuple(re.findall(r"[A-Za-z0-9]{2}", rule.shape.partition(")")[0])) if "(" in rule.shape[:1] else ()
+    # The first letters follow from the random bytes, so keys are made until one begins as the rule asks.
     while True:
         raw = bytes([_WIF_VERSIONS[rule.kind], *chance.randbytes(32), *([1] if "<k50>" in rule.shape else [])])
         key = _encode_base58(raw + hashlib.sha256(hashlib.sha256(raw).digest()).digest()[:4])

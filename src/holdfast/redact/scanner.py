@@ -37,13 +37,19 @@ TOKEN_RULES = (*MODEL_TOKENS, *DEVELOPMENT_TOKENS, *CLOUD_TOKENS, *BUSINESS_TOKE
 Finder = Callable[[bytes, int, int, bool], "list[Span] | Span | None"]
 """(text, start and end of the anchor, whether the text is undecoded JSON) → what to remove."""
 
+# The end of a terminal's colour code, such as `[0;31m`; its last letter is no part of a word.
 _COLOUR = re.compile(rb"\[[0-9;]{0,12}m$")
+# In bytes: how far the pattern of a token reads, so that a long run cannot make it slow.
 _LONGEST = 8192
+# With more hits than this, results are remembered by surroundings: logs repeat the same lines.
 _MEMO_AFTER = 60
+# In bytes around an anchor. The native search compares the same stretch (BEFORE and AFTER in anchors.c).
 _BEFORE, _AFTER = 48, 64
+# In candidates: for any text, for undecoded JSON; bytes before more is granted, bytes per further unit;
 _WORK_LEAST, _WORK_UNDECODED, _WORK_FREE, _WORK_PER, _WORK_OF_VIEW = 320, 60, 1 << 20, 2000, 4
 _WORK_OF_NAME, _WORK_OF_DOCUMENT = 2, 16
 """A name costs more than a form: what follows it is read in many notations."""
+# So many hits in undecoded JSON say that it must be decoded: judging them one by one would cost more.
 _MOST_UNDECODED = 512
 _UNJUDGED_BEFORE, _UNJUDGED_AFTER = 400, 20_000
 _STRING_ENDS = (assignment.KEY_END, assignment.STRING_END)
@@ -85,7 +91,10 @@ class Scanner:
         runs = finders.setdefault(blocks.find_prefixed, len(finders))
         self._finders = [*finders]
         self._units = {
-            number: _WORK_OF_NAME for finder, number in finders.items() if "name_finder" in finder.__qualname__
+            # Finders that `name_finder` makes share no attribute; their qualified name tells them apart.
+            number: _WORK_OF_NAME
+            for finder, number in finders.items()
+            if "name_finder" in finder.__qualname__
         }
         self._units[finders[blocks.find_private_jwk]] = _WORK_OF_DOCUMENT
         self._escapes = len(finders)
@@ -123,6 +132,7 @@ class Scanner:
         if raw and len(got.hits) >= _MOST_UNDECODED:
             return [(0, 0, "many")], []  # reason enough to decode it
         spans = self._check(got, text, raw, work) if got.hits else []
+        # Repeated hits were left out; they are a secret as well, so all of them must be listed.
         if got.left_out and spans and not raw:
             got = self._search.find(text)
             spans = self._check(got, text, raw, work)
@@ -134,6 +144,7 @@ class Scanner:
         cached_spans, hits = work.known, got.hits
         many = len(hits) > _MEMO_AFTER
         for at, (number, start, end) in enumerate(hits):
+            # Marks of other spellings carry the numbers from `_escapes` on; `_find_spelt` reads them.
             if number >= plain:
                 continue
             if many:
@@ -150,6 +161,7 @@ class Scanner:
             all_spans += spans
             if spans and raw:
                 return all_spans
+            # Reused only if it ends inside the compared stretch: at its edge a span may go on.
             if many and all(start <= span[0] and span[1] < end + _AFTER - 1 for span in spans):
                 cached_spans[around] = [(first - start, last - start, kind) for first, last, kind in spans]
         return all_spans + unjudged_spans(text, [], got.rest) if got.rest else all_spans
@@ -206,6 +218,7 @@ def _extend_span(text: bytes, span: Span) -> Span:
         more = notation.JOINED.match(text, end)
         if not more:
             more = notation.WRAPPED.match(text, end)
+            # A line that follows is part of the value only if it looks random, as a wrapped token does.
             if more and not (end - start >= 8 and judge.looks_random(more["rest"])):
                 more = None
         if not more:
@@ -223,6 +236,7 @@ def _run_finder(finder: Finder, text: bytes, start: int, end: int, raw: bool) ->
     return got if isinstance(got, list) else [got] if got else []
 
 
+# Callers rely on spans without overlap: `replace_spans` copies what lies between them.
 def join_spans(spans: list[Span]) -> list[Span]:
     """Where two overlap, the span is both together and the kind is the one that says more."""
     spans.sort(key=lambda span: (span[0], -span[1]))
@@ -281,6 +295,7 @@ def _guard_of(rule: NameRule, stem: str) -> int:
 def _list_anchors(names: list[str]) -> Iterator[AnchorOf]:
     for token in TOKEN_RULES:
         shape = parse_shape(token.shape)
+        # The search itself checks what stands before a common anchor; otherwise too many hits reach Python.
         alone = token.left == "strict" and not shape.head and any(map(_is_common, shape.anchors))
         finder = token_finder(token, shape, alone)
         for anchor in shape.anchors:
@@ -353,6 +368,7 @@ def _is_common(anchor: str) -> bool:
     return len(anchor) <= 2 or anchor in _COMMON
 
 
+# `pw` and `pat` stand in many words: only what can follow a name may come after them.
 _AFTER_SHORT = dict.fromkeys(("pw", "PW", "Pw"), (b" =:\"'`_-.,|<>()[]\t\r\n\\\x1e\x1f\xef\xe3\xe60123456789", 1))
 _NOT_IN_WORD = bytes(code for code in range(128) if not chr(code).isalpha())
 _AFTER_SHORT |= dict.fromkeys(("_pat", "-pat", "_PAT", "-PAT", " PAT"), (_NOT_IN_WORD, 1))
@@ -396,6 +412,7 @@ def token_finder(rule: TokenRule, shape: Shape, alone: bool) -> Finder:
         if not match or not (raw or open_left or not shape.head or _may_begin_token(text, match.start(), strict)):
             return None
         token = match[0]
+        # `pk_live_…` is the public half of a pair; only the secret half is removed.
         if public_prefix and text[match.start() - 2 : match.start()] in (b"pk", b"PK"):
             return None
         if judge.is_placeholder(token) or (check and not check(token)):
@@ -408,6 +425,7 @@ def token_finder(rule: TokenRule, shape: Shape, alone: bool) -> Finder:
 def _match_around(pattern: re.Pattern[bytes], text: bytes, start: int, head: int) -> re.Match[bytes] | None:
     if not head:
         return pattern.match(text, start, min(len(text), start + _LONGEST))
+    # Only the anchor's place is known; the head before it may be shorter than its limit.
     for at in range(max(0, start - head), start + 1):
         match = pattern.match(text, at, min(len(text), start + _LONGEST))
         if match and match.start() <= start < match.end():
@@ -450,6 +468,7 @@ def place_finder(rule: PlaceRule) -> Finder:
         value = text[first:last]
         if b"[redacted:" in value or text[first - 10 : first] == b"[redacted:":
             return None
+        # In undecoded JSON an escape may hide the rest of the value, so it is decoded and judged again.
         if not accept(value) and not (raw and text[last : last + 1] == b"\\"):
             return None
         return first, last, rule.kind

@@ -17,14 +17,17 @@ from holdfast.redact.judge import Span, make_label
 
 Find = Callable[[bytes], list[Span]]
 
+# `\u0070`, `\x70` and `\/` with up to seven further backslashes; `&#x70;`, `&#112;` and named entities.
 _ESCAPE = re.compile(
     rb"[\\&](?:(?<=\\)\\{0,7}(?:(?:u00|x)([2-7][0-9A-Fa-f])|(/))|(?<=&)(?:#x([2-7][0-9A-Fa-f]);|#(\d{2,3});|(quot|amp|apos|lt|gt);))"
 )
 _ENTITIES = {b"quot": b'"', b"amp": b"&", b"apos": b"'", b"lt": b"<", b"gt": b">"}
 _PERCENT = re.compile(rb"%([2-7][0-9A-Fa-f])")
+# In bytes: a secret that begins before a mark or goes on behind it is still seen whole.
 _WINDOW_BEFORE, _WINDOW_AFTER = 256, 2048
 _DUMP = b"00000010"
 _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{16,}={0,2}")
+# At least two lines as `xxd` and `hexdump -C` write them: offset, bytes in hexadecimal, text.
 _HEX_DUMP = re.compile(
     rb"(?<![0-9a-f])(?:[0-9a-f]{6,8}[: ] {0,2}(?:[0-9a-f]{2,4} {1,2}){1,16}[^\n\x1f]{0,24}(?:\n|(?=\x1f)|$)){2,400}"
 )
@@ -42,6 +45,7 @@ PERCENT_MARKS = tuple(
         if chr(code).isalnum() or chr(code) in "_-:@/=+.~"
     }
 )
+# Words that are likely near a secret; base64 is decoded only where one of them shows.
 _STEMS = (
     "password", "PASSWORD", "Password", "passwd", "secret", "SECRET", "Secret", "token", "TOKEN", "Token", "api_key", "API_KEY",
     "apiKey", "PRIVATE KEY", "_KEY=", "_PASS=", "ghp_", "sk-ant-", "github_pat_", "AKIA", "xoxb-", "postgres", "mongodb", "redis://",
@@ -54,8 +58,10 @@ def base64_marks() -> tuple[str, ...]:
     for stem in _STEMS:
         for shift in range(3):
             encoded = base64.b64encode(b"\0" * shift + stem.encode()).decode()
+            # The first and last characters also depend on the bytes around the stem: they are left out.
             first = (0, 2, 3)[shift]
             last = (len(stem) + shift) * 8 // 6
+            # Shorter marks appear in base64 by chance.
             if last - first >= 5:
                 marks.add(encoded[first:last])
     return tuple(sorted(marks))
@@ -76,6 +82,7 @@ class View:
 
     def _source(self, at: int) -> int:
         n = bisect_right(self._out, at) - 1
+        # Even pairs begin a stretch that was copied; odd ones an escape, which maps to its start.
         return self._in[n] + (at - self._out[n] if n % 2 == 0 else 0)
 
     def _source_end(self, at: int) -> int:
@@ -101,6 +108,7 @@ def _decode_escapes(text: bytes, percent: bool) -> Decoded:
 
 
 def _decode_natively(library: ctypes.CDLL, text: bytes, percent: bool) -> Decoded:
+    # Room for the worst case: every byte is kept, or every second one begins a change.
     out, offsets = _buffers.of_size(len(text) + 1, 2 * len(text) + 8)
     size = library.holdfast_decode_view(text, len(text), int(percent), out, offsets, _buffers.count_ref)
     pairs = _buffers.numbers(offsets, 2)
@@ -121,6 +129,7 @@ class _Buffers(threading.local):
 
     def of_size(self, size: int, numbers: int) -> tuple[Any, Any]:
         if size > len(self._text) or numbers > len(self._numbers):
+            # One very large text must not hold its memory for the life of the thread.
             if size > _MOST_KEPT:
                 return ctypes.create_string_buffer(size), (ctypes.c_uint32 * numbers)()
             self._make(max(size, len(self._text)), max(numbers, len(self._numbers)))
@@ -146,6 +155,7 @@ def _find_in_windows(text: bytes, hits: list[int], find: Find, percent: bool) ->
     for start, end in _merge_windows(hits, len(text)):
         window = text[start:end]
         view = View(window, percent)
+        # Nothing was decoded, so the text was read in full already.
         if view.text != window:
             spans += [view.source_span(span, start) for span in find(view.text)]
     return spans
@@ -158,6 +168,7 @@ def _merge_windows(hits: list[int], length: int) -> Iterator[tuple[int, int]]:
         if hit > end:
             if start >= 0:
                 yield start, end
+            # Windows never overlap: a secret would be reported twice.
             start = max(0, end, hit - _WINDOW_BEFORE)
         end = min(length, hit + _WINDOW_AFTER)
     if start >= 0:
@@ -169,6 +180,7 @@ def _unescape_match(match: re.Match[bytes]) -> bytes:
     if code:
         return bytes([int(code, 16)])
     if match[4]:
+        # Other codes are left as they are: they are no printable ASCII.
         return bytes([int(match[4])]) if 32 <= int(match[4]) < 127 else match[0]
     return match[2] or _ENTITIES[match[5]]
 
@@ -186,10 +198,12 @@ def find_in_base64(text: bytes, hits: list[int], find: Find, is_spent: Callable[
         if hit < done:
             continue
         if is_spent():
+            # Up to the end of the last run, because none of those in between can be judged any more.
             last = _BASE64.match(text, hits[-1], hits[-1] + 65536)
             spans.append((hit, last.end() if last else hits[-1], UNJUDGED))
             break
         start = hit
+        # In bytes: how far back the beginning of the run is looked for.
         lowest = max(done, 0, hit - 4096)
         while start > lowest and (text[start - 1 : start].isalnum() or text[start - 1 : start] in (b"+", b"/")):
             start -= 1
@@ -206,6 +220,7 @@ def _holds_secret(run: bytes, find: Find) -> bool:
     body = run.rstrip(b"=").replace(b"-", b"+").replace(b"_", b"/")
     try:
         content = base64.b64decode(
+            # A last group of one character is no base64: it is left out.
             body[: len(body) // 4 * 4 + (len(body) % 4 if len(body) % 4 > 1 else 0)] + b"=" * (-len(body) % 4)
         )
     except (binascii.Error, ValueError):
@@ -218,6 +233,7 @@ def find_in_hex_dump(text: bytes, find: Find) -> list[Span]:
     spans: list[Span] = []
     for dump in _HEX_DUMP.finditer(text):
         digits = b"".join(_HEX_LINE.findall(dump[0])).replace(b" ", b"")
+        # An odd digit at the end is cut off.
         content = bytes.fromhex(digits[: len(digits) // 2 * 2].decode())
         if find(content):
             spans.append((dump.start(), dump.end(), "encoded-secret"))
@@ -226,6 +242,7 @@ def find_in_hex_dump(text: bytes, find: Find) -> list[Span]:
 
 # ── The strings of a JSON document, decoded, as one text that can be scanned; and the document with some of it removed ──
 
+# A string, with a colon behind it if it is a key, or a number; other parts of JSON hold no secret.
 _TOKEN = re.compile(rb"\"([^\"\\]*(?:\\.[^\"\\]*)*)\"(\s*:)?|-?\d[\d.eE+-]*", re.DOTALL)
 _decode_string = msgspec.json.Decoder(str).decode
 UNJUDGED = "unjudged"
@@ -255,6 +272,7 @@ class Document:
         unjudged: list[range] = []
         for span in spans:
             touched = self._touched(span)
+            # An unread stretch over several strings replaces each of them whole.
             if span[2] == UNJUDGED and len(touched) > 1:
                 unjudged.append(touched)
                 continue
@@ -276,6 +294,7 @@ class Document:
 
     def _rewritten(self, number: int, spans: list[Span]) -> bytes:
         start, end = self._piece(number)
+        # A span may reach over several strings: each gets its own part of it.
         inner = [(max(span[0], start) - start, min(span[1], end) - start, span[2]) for span in spans]
         text = replace_spans(self.text[start:end], [span for span in inner if span[0] < span[1]])
         return msgspec.json.encode(text.decode("utf-8", "replace"))
@@ -308,6 +327,7 @@ def _flatten_json(body: bytes) -> Flat:
 def _flatten_natively(body: bytes) -> Flat:
     library = load_library()
     assert library is not None
+    # A string or number takes at least two bytes with its separator; three numbers are written for each.
     out, offsets = _buffers.of_size(len(body) + 16, 3 * (len(body) // 2 + 2))
     size = library.holdfast_flatten_json(body, len(body), out, offsets, _buffers.count_ref)
     triples = _buffers.numbers(offsets, 3)

@@ -57,6 +57,7 @@ def choose_embedder(settings: IndexSettings) -> Embedder:
 
 def _make_endpoint(settings: IndexSettings, model: str) -> Embedder:
     try:
+        # Said here, with a reason, instead of failing in the middle of a run.
         import numpy  # noqa: F401
     except ImportError:
         raise NoEmbedder("numpy is not installed") from None
@@ -76,6 +77,7 @@ def embedder_of(id_: str, settings: IndexSettings) -> tuple[Embedder, str]:
 
     if id_ and id_ == id_of():
         return load_model(), _meanwhile_note(configured.id, id_)
+    # An endpoint's id is its address, "#" and the model.
     address, _, model = configured.id.partition("#")
     if model and id_.startswith(f"{address}#"):
         return _make_endpoint(settings, id_.removeprefix(f"{address}#")), _meanwhile_note(configured.id, id_)
@@ -88,6 +90,7 @@ def _meanwhile_note(configured_id: str, answering: str) -> str:
 
 # An embedding endpoint in OpenAI's manner (Ollama, LM Studio, vLLM, …), for those who have one and say so.
 
+# Texts of one request, and characters of each.
 TEXTS_PER_REQUEST = 32
 LONGEST_TEXT = 6_000
 PATIENCE_S, SHORT_PATIENCE_S = 60.0, 5.0
@@ -98,6 +101,7 @@ class Endpoint:
     def __init__(self, url: str, model: str, key: str = "") -> None:
         if urlsplit(url).scheme not in ("http", "https"):
             raise NoEmbedder(f"{url} is not an http address")
+        # Given with or without the path of the method.
         self._url = url.rstrip("/").removesuffix("/embeddings") + "/embeddings"
         self._model, self._key = model, key
         self.id = f"{self._url}#{model}"
@@ -125,6 +129,7 @@ class Endpoint:
         try:
             with urllib.request.urlopen(request, timeout=patience) as answer:  # noqa: S310
                 response = json.load(answer)
+            # By `index`, because an answer may come in another order.
             rows = [row["embedding"] for row in sorted(response["data"], key=lambda row: row.get("index", 0))]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise NoEmbedder(f"{self._url} does not answer: {error}") from None
@@ -136,6 +141,7 @@ class Endpoint:
 def _normalize_rows(rows: Any) -> Any:
     import numpy as np
 
+    # A row of zeros stays one instead of becoming NaN.
     return rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1e-9)
 
 
@@ -186,6 +192,7 @@ class StaticModel:
 
     def documents(self, passages: Sequence[Passage]) -> Any:
         parts = [self._batch(passages[at : at + BATCH]) for at in range(0, len(passages), BATCH)]
+        # The dimensions must fit even where there is nothing to embed.
         return self._np.concatenate(parts) if parts else self._np.zeros((0, self.dims), "float32")
 
     def query(self, text: str) -> Any:
@@ -201,6 +208,7 @@ class StaticModel:
             return []
         likeness = self._queries.likeness(number, MOST_COMPARED)
         near = self._np.flatnonzero(likeness > least)
+        # Equal likeness keeps the order of the vocabulary, the commoner word first.
         top = near[self._np.argsort(-likeness[near], kind="stable")][:most]
         return [(self._spelled[n], float(likeness[n])) for n in top]
 
@@ -229,6 +237,7 @@ class StaticModel:
         token_ids = self._ids.get(identifier)
         if token_ids is None:
             token_ids = tuple(n for part in identifier_parts(identifier) for n in self._pieces(part))
+            # A cap on memory: identifiers of a huge repository are mostly seen once.
             if len(self._ids) > 500_000:
                 self._ids.clear()
             self._ids[identifier] = token_ids
@@ -259,6 +268,7 @@ class _Table:
 
     def __init__(self, folder: Path, name: str, np: Any) -> None:
         self._np = np
+        # Only the rows that a question needs are read from the disk.
         self._rows = np.load(folder / f"{name}.npy", mmap_mode="r")
         self._scales = np.load(folder / f"{name}-scales.npy")
 
@@ -269,6 +279,7 @@ class _Table:
         weights = np.fromiter(
             (1.0 + math.log(t) for token_counts in counts for t in token_counts.values()), dtype=np.float32
         )
+        # `reduceat` sums from each start to the next; empty groups would break it, so callers leave them out.
         starts = np.cumsum([0, *(len(token_counts) for token_counts in counts[:-1])])
         rows = self._rows[numbers].astype(np.float32)
         rows *= (weights * self._scales[numbers])[:, None]
@@ -296,8 +307,10 @@ def pack_vectors(rows: Any) -> list[bytes]:
     import numpy as np
 
     scales = np.maximum(np.abs(rows).max(axis=1, keepdims=True), 1e-9).astype(np.float32) / STEPS
+    # Shifted by STEPS so that a value fits an unsigned half byte: 0 to 14.
     steps = (np.rint(rows / scales) + STEPS).astype(np.uint8)
     if steps.shape[1] % 2:
+        # STEPS stands for nought, so the filling dimension counts nothing.
         steps = np.pad(steps, ((0, 0), (0, 1)), constant_values=STEPS)
     halves = (steps[:, 0::2] << 4) | steps[:, 1::2]
     return [scales[n].tobytes() + halves[n].tobytes() for n in range(len(rows))]
@@ -334,6 +347,7 @@ class Vectors:
     def refresh(self, db: apsw.Connection, model: int) -> None:
         """Ids only grow: what is new lies behind the last one known, what is missing was removed."""
         np = self._np
+        # Only ids for what is known already: the vectors themselves are the large part.
         now = np.fromiter((r[0] for r in db.execute("select chunk from vectors where model = ?", (model,))), np.int64)
         last = int(self.ids[-1]) if len(self.ids) else 0
         fresh = list(
@@ -343,6 +357,7 @@ class Vectors:
         if self._rows is None or not len(self.ids):
             self.ids, self._rows, self._scales = np.array([r[0] for r in fresh], np.int64), rows, scales
             return
+        # Ids are unique in both, which spares a sort.
         still_present = np.isin(self.ids, now, assume_unique=True)
         self.ids = np.concatenate([self.ids[still_present], np.array([row[0] for row in fresh], np.int64)])
         if fresh:
@@ -365,10 +380,12 @@ class Vectors:
             return []
         scores = np.empty(len(self.ids), np.float32)
         for at in range(0, len(self.ids), BLOCK):
+            # A row of odd length was padded by one.
             scores[at : at + BLOCK] = self._rows[at : at + BLOCK, : len(query)].astype(np.float32) @ query
         scores *= self._scales
         if allowed is not None:
             scores[~np.isin(self.ids, allowed)] = -np.inf
+        # Finds the best without sorting all; only those are sorted.
         top = np.argpartition(-scores, min(limit, len(scores) - 1))[:limit]
         top = top[np.argsort(-scores[top], kind="stable")]
         return [(int(self.ids[n]), float(scores[n])) for n in top if np.isfinite(scores[n])]

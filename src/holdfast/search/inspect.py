@@ -84,6 +84,7 @@ def explain_file(index_dir: IndexDir, root: str, name: str, settings: IndexSetti
 
 
 def path_within(root: str, name: str) -> str:
+    # Links are resolved on both sides, so that a path through a link is still found to be inside.
     real, base = os.path.realpath(os.path.join(root, name)), os.path.realpath(root)
     return os.path.relpath(real, base) if real == base or real.startswith(f"{base}{os.sep}") else name
 
@@ -101,6 +102,7 @@ def _absence_reason(db: apsw.Connection, root: str, path: str, settings: IndexSe
     seen = os.lstat(whole)
     if reason := checkout.by_name(path, seen.st_size, settings.largest_kb * 1024):
         return reason
+    # `at` is in milliseconds; ctime, because a moved file keeps its mtime.
     if seen.st_ctime_ns // 1_000_000 >= int(database.get_meta(db, "at", "0")):
         return "it is newer than the last run (run: holdfast index run)"
     if os.path.lexists(os.path.join(root, ".git")):

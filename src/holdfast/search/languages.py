@@ -110,6 +110,7 @@ PROSE = frozenset(("markdown", "rst", "text"))
 def language_of_path(path: str) -> str:
     """Empty when the name says nothing we know."""
     name = posixpath.basename(path).lower()
+    # `config.yaml.example` is YAML, too.
     for ending in (".example", ".sample", ".dist", ".template", ".in"):
         name = name.removesuffix(ending)
     return BY_NAME.get(name) or _SUFFIXES.get(posixpath.splitext(name)[1], "")
@@ -124,11 +125,14 @@ CODE, TEST, DOCUMENT, CONFIGURATION, TRANSLATION, CHANGELOG, DATA = (
     "changelog",
     "data",
 )
+# Folders of tests, or files named test_*, conftest.*, *_test.*, *.spec.*.
 _TEST = re.compile(
     r"(?i)(?:^|/)(?:tests?|testing|testdata|test-utils|__tests__|__mocks__|specs?|e2e|regress(?:ion)?|fixtures|cypress)/"
     r"|(?:^|/)(?:test_|conftest\.)|[._-](?:tests?|spec)\.\w+$"
 )
+# `ParserTest.java`, `ParserSpec.scala`: case matters, or `latest.py` would match.
 _TEST_CLASS = re.compile(r"[a-z0-9](?:Tests?|TestCase|Spec)\.\w+$")
+# Folders of locales, `messages_de.properties`, and `README.de.md` with a language code.
 _TRANSLATION = re.compile(
     r"(?i)(?:^|/)(?:i18n|l10n|locales?|langs?|languages?|translations?)/.*\.(?:json|ya?ml|php|properties|js|ts|xml|toml|rb|py|po)$"
     r"|(?:^|/)messages?_[a-z]{2}(?:_[a-z]{2})?\.\w+$"
@@ -136,6 +140,7 @@ _TRANSLATION = re.compile(
     r"(?:ar|bg|bn|cs|da|de|el|es|fa|fi|fr|he|hi|hu|id|it|ja|jp|ko|kr|nb|nl|no|pl|pt|ro|ru|sk|sv|th|tr|uk|ur|vi|zh|cn|tw)"
     r"(?:[-_](?:[a-z]{2}|hans|hant))?\.(?:md|rst|markdown|txt|adoc)$"
 )
+# Rust keeps tests in a module `tests` beside the code.
 _RUST_TEST = re.compile(r"(?:^|\.)(?:tests?|test_\w+|\w+_tests?)(?:\.|$)")
 _CHANGELOG = re.compile(
     r"(?i)(?:^|/)(?:changelog|changes|history|news|release[-_]?notes|upgrade|authors|contributors)\b[^/.]*"
@@ -149,6 +154,7 @@ _CONFIGURATION_LANGUAGES = frozenset(
 @lru_cache(maxsize=20_000)
 def role_of(path: str) -> str:
     """What a file is for, by its path alone."""
+    # A test first: it may lie in a folder that looks like translations.
     if _TEST.search(path) or _TEST_CLASS.search(path):
         return TEST
     if _TRANSLATION.search(path):

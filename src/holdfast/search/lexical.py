@@ -37,6 +37,7 @@ def best_by_words(db: apsw.Connection, words: tuple[str, ...], limit: int) -> Sc
     if not words:
         return []
     rows = db.execute(
+        # SQLite's bm25 is smaller for a better match, hence the minus.
         f"select rowid, -bm25(words, {NAME}, {PATH}, {BODY}) s from words where words match ? order by s desc limit ?",
         (any_of(words), limit),
     )
@@ -79,6 +80,7 @@ def _chunks_matching(db: apsw.Connection, expression: str) -> frozenset[int]:
 def chunks_with_token(db: apsw.Connection, token: str) -> list[int]:
     """Chunks in which that whole name stands."""
     bare = bare_token(token)
+    # What else a token may hold could end the quoted string of the full-text query.
     if len(bare) < 3 or not re.fullmatch(r"[\w$./:@#-]+", bare):
         return []
     rows = db.execute("select rowid from tokens where tokens match ? limit ?", (f'"{bare}"', MOST_TOKEN_CHUNKS))
@@ -104,6 +106,7 @@ def definitions_named(db: apsw.Connection, name: str) -> list[NamedChunk]:
     whole = dotted_name(name).lower()
     last = whole.rpartition(".")[2]
     rows = db.execute(
+        # Headings are not definitions, though they stand in the same table.
         "select chunk, name, symbol, kind, first, last from definitions where name = ? and kind <> 'section' limit 400",
         (last,),
     )
@@ -115,6 +118,7 @@ def similar_names(db: apsw.Connection, name: str) -> list[NamedChunk]:
     """Definitions whose name is nearly that one, the likest first."""
     squeezed_name = squeeze_name(name)
     grams = name_trigrams(squeezed_name)
+    # Shorter names are alike by chance; longer ones are no names.
     if not 4 <= len(squeezed_name) <= 60 or not grams:
         return []
     expression = " OR ".join(f'"{gram}"' for gram in sorted(grams) if gram.isalnum())
@@ -144,6 +148,7 @@ def spelled_right(db: apsw.Connection, word: str) -> str:
         return ""
     rows = db.execute(
         "select term, doc from vocabulary where term >= ? and term < ? and length(term) between ? and ?",
+        # All terms that share the first two letters: a wrong beginning is rare, and the scan stays small.
         (word[:2], word[:2] + "\x7f", len(word) - 3, len(word) + 2),
     )
     allowed = 1 if len(word) < 7 else 2
@@ -157,6 +162,7 @@ def edit_distance(one: str, other: str, most: int) -> int:
     """Letters to insert, remove, change or swap to make one of the other; more than `most` is `most` + 1.
 
     The index knows stems, so what is missing at the end of `other` costs little."""
+    # Terms are stems: what the stemmer cut off is put back before counting.
     other = other if len(other) >= len(one) - 1 else other + one[len(other) :] if one.startswith(other[:4]) else other
     if abs(len(one) - len(other)) > most:
         return most + 1
@@ -178,6 +184,7 @@ def chunks_of_path(db: apsw.Connection, text: str) -> list[int]:
     if not text or len(text) > 400 or " " in text or not ("/" in text or "." in text):
         return []
     rows = db.execute(
+        # A backslash escapes % and _, which file names may have.
         "select min(c.id) from files f join chunks c on c.file = f.id where f.path = ?1 or f.path like ?2 escape '\\'"
         " group by f.id order by f.path <> ?1, length(f.path), f.path limit ?3",
         (text, f"%/{_escape_like(text)}", MOST_PATHS),
@@ -191,6 +198,7 @@ def _escape_like(text: str) -> str:
 
 def correct_words(db: apsw.Connection, query: Query, rarity: dict[str, float], chunks: int) -> dict[str, str]:
     """Words that are nowhere in the index → those that were probably meant."""
+    # The rarity of a word that is in no chunk, less a bit for rounding.
     unknown = math.log(1 + chunks / 0.5) - 1e-6
     corrections = {}
     for word in query.telling_words[:12]:

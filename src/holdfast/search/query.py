@@ -10,9 +10,13 @@ import msgspec
 # Tokens of code and prose: identifiers whole, and cut at camelCase, snake_case and digits, in lower case. Pure.
 
 _IDENTIFIER = re.compile(r"\w+")
+# Capitals that no small letter follows (HTTP), a word with or without a capital, digits.
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+# For names with letters outside ASCII, where case tells less.
 _OTHER_PART = re.compile(r"[^\W\d_]+|\d+")
+# A name with separators between quotation marks: "web.timeout", '/api/users'.
 _QUOTED_NAME = re.compile(r"(?<=[\"'`])[-./:@#]{0,2}\w[\w$]*(?:[-./:]{1,2}[\w$]+)+(?=[\"'`?:=])")
+# A dotted or dashed key at the start of a line (`max-age: 1`), or a flag (`--no-audit`).
 _KEY_OR_FLAG = re.compile(r"(?m)^[ \t]*[-./]{0,2}(\w+(?:[-.]\w+)+)(?= *[:={])|(?<![\w-])--(\w+(?:-\w+)*)")
 LONGEST = 40
 """Anything longer is a hash or a blob, not a word."""
@@ -85,13 +89,16 @@ STOPWORDS = frozenset(
 
 # What a question asks for, read from its text alone: names, phrases, and which kinds of files it means. Pure.
 
+# Words joined by . :: # -> / or \, and Ruby's ! or ? at the end.
 _NAME = re.compile(r"^[\w$]+(?:(?:\.|::|#|->|/|\\)[\w$]+)*[!?]?$")
 _SEPARATORS = re.compile(r"::|#|->|/|\\")
+# The apostrophe of "don't" opens no quotation.
 _QUOTED = re.compile(r"`([^`]+)`|\"([^\"]+)\"|(?<!\w)'([^']+)'(?!\w)")
 _EDGES = "`'\"(),;:?!{}[]<>"
 MOST_NAMES = 8
 MOST_WORDS = 32
 SHORTEST_QUOTE = 3
+# Up to so many words a question may be a name typed apart.
 MOST_WORDS_OF_A_NAME = 3
 _QUESTION_WORDS = frozenset(
     (
@@ -115,6 +122,7 @@ _ABOUT_CONFIGURATION = re.compile(
     r"makefile|helm|yaml|toml|json schema|manifest|service file|unit file|example config\w*)\b"
 )
 _ABOUT_TRANSLATIONS = re.compile(r"(?i)\b(?:translat\w+|locali[sz]\w+|i18n|l10n|locales?)\b")
+# Asks for one more of something: then the place where the others are listed is meant (`ranking`).
 _TASK = re.compile(
     r"(?i)^\W*(?:add|adding|create|implement|support|introduce|extend|register|i want|i need|we need|a new|an? additional)\b"
     r"|\bwhere (?:are|is|do|does) (?:the |all )?(?:list|existing|others?|they|routes|built-in|defaults?)\b|\bregistered\b"
@@ -142,6 +150,7 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
         content_words = tuple(word for word in self.words if word not in STOPWORDS)
         if len(content_words) > MOST_WORDS_OF_A_NAME:
             telling = tuple(word for word in content_words if word not in _QUESTION_WORDS)
+            # At least two words must be left to tell one chunk from another.
             content_words = telling if len(telling) > 1 else content_words
         return (content_words or self.words)[:MOST_WORDS]
 
@@ -173,6 +182,7 @@ def names_in(text: str) -> list[str]:
     words = text.split()
     if len(words) == 1:
         return [_trim_word(text)] if _trim_word(text) else []
+    # A whole file may be pasted as a question.
     candidates = (_trim_word(word) for word in words[:400])
     return list(dict.fromkeys(word for word in candidates if word and _only_a_name(word)))[:MOST_NAMES]
 

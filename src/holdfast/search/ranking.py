@@ -13,6 +13,7 @@ from holdfast.search.query import MOST_WORDS_OF_A_NAME, Query, dotted_name, find
 
 # What the text of a chunk itself says for it: words of the question in the same order, a name where it is declared. Pure.
 
+# How much a line says for a name: it is declared, assigned, a heading, registered, quoted or just used there.
 DECLARED, ASSIGNED, HEADING, REGISTERED, QUOTED, USED = 1.0, 0.9, 0.9, 0.8, 0.65, 0.5
 OTHER_CASE_IN_TEXT = 0.85
 """For a name that stands there in other letter case."""
@@ -39,11 +40,13 @@ def phrase_share(query_words: Sequence[str], text: str, rarity: dict[str, float]
     while at < len(query_words) - 1:
         length = _run_length(query_words, at, text)
         if length >= 2:
+            # A pair counts half of its words, a long run nearly all: chance makes short runs.
             share += sum(rarity.get(word, 0.0) for word in query_words[at : at + length]) * (length - 1) / length
         longest = max(longest, length)
         at += max(1, length)
     whole = longest == len(query_words)
     return (
+        # Undoes that discount where the whole question stands there.
         share / total * (len(query_words) / (len(query_words) - 1) if whole else 1.0)
         if longest >= least or whole
         else 0.0
@@ -74,9 +77,12 @@ def flatten_words(text: str) -> str:
 
 @lru_cache(maxsize=256)
 def _name_patterns(name: str) -> tuple[re.Pattern[str], ...]:
+    # Signs around a name (`--flag`, `/route`) may be missing in the text.
     bare = name.strip("-./:@#$")
     escaped = rf"(?<![\w$]){re.escape(bare)}(?![\w$])"
     quoted = rf"[\"'`][-./:@#$]{{0,2}}{re.escape(bare)}[\"'`?/:]"
+    # Anywhere; after a keyword of a declaration; left of : = => or {; alone in its line;
+    # as the first argument of a call or key; between quotation marks.
     return (
         re.compile(escaped, re.IGNORECASE),
         re.compile(
@@ -109,6 +115,7 @@ def name_in_line(name: str, line: str) -> float:
 
 def name_in_lines(name: str, lines: Sequence[str]) -> tuple[float, int]:
     """(how plainly, in which line)"""
+    # A plain search first: the patterns run only on lines that hold the name.
     low = name.strip("-./:@#$").lower()
     best, where = 0.0, -1
     for number, line in enumerate(lines):
@@ -121,6 +128,7 @@ def name_in_lines(name: str, lines: Sequence[str]) -> tuple[float, int]:
 
 MANY_NAMES, FEW_NAMES = 10, 2
 FEWEST_LISTED = 6
+# For the shape of a line: words and strings are replaced by one letter each.
 _WORDS, _STRINGS = re.compile(r"\w+"), re.compile(r"[\"'`].*?[\"'`]")
 
 
@@ -130,6 +138,7 @@ def listed_names(words: Sequence[str], lines: Sequence[str]) -> float:
     most = 0
     for word in words:
         if len(word) > 3:
+            # At most three letters are cut off, so that "notifiers" meets `Notifier`.
             stem = word[: max(4, len(word) - 3)]
             most = max(most, sum(any(part.startswith(stem) for part in identifier_parts(name)) for name in names))
     return min(1.0, max(0, most - FEW_NAMES) / (MANY_NAMES - FEW_NAMES))
@@ -141,6 +150,7 @@ def alike_lines(lines: Sequence[str]) -> float:
     if sum(shapes.values()) < FEWEST_LISTED:
         return 0.0
     shape, count = shapes.most_common(1)[0]
+    # A shape without structure (a brace, one word) is no list.
     return count / sum(shapes.values()) if shape not in ("}", "w", "") else 0.0
 
 
@@ -150,6 +160,7 @@ def examine_lines(query: Query, names: Sequence[str], lines: Sequence[str], rari
         value, where = name_in_lines(name, lines)
         if value > evidence.name:
             evidence.name, evidence.line = value, where
+    # A pasted page as a question must not cost a page's time.
     words = in_order(query.text)[:64]
     if len(words) > 1:
         least = 2 if query.is_name or len(words) == 2 else SHORTEST_RUN
@@ -196,6 +207,7 @@ def mix_rankings(meaning: Scored, text: Scored, share: float = MEANING) -> dict[
     """Each ranking brought between 0 and 1 over its best, then added with its share."""
     mixed: dict[int, float] = {}
     for scored, weight in ((meaning, share), (text, 1 - share)):
+        # Only the best of each: the tail would set the lower end of the scale.
         for chunk, score in _scale_scores(scored[:DEPTH]):
             mixed[chunk] = mixed.get(chunk, 0.0) + weight * score
     return mixed
@@ -299,11 +311,14 @@ class Ranking:
         self._weigh_subject(text, meaning)
         if self._query.is_task:
             self._weigh_registries(sorted(mixed, key=lambda chunk: -mixed[chunk])[:EXAMINED_REGISTRIES])
+        # Reading texts is the costly part: only the best by full text, and chunks with the name itself.
         self._weigh_evidence([*dict.fromkeys([*(c for c, _ in text[:EXAMINED]), *uses])])
         self._weigh_definitions()
         for chunk, one in self._found.items():
             row = self._rows[chunk]
+            # After all additions, so that evidence in a test counts less, too.
             one.score *= role_factor(self._query, row.path, one.symbol or row.symbol)
+        # Last, because a path that was typed sets the score instead of adding to it.
         self._weigh_paths()
         return sorted(self._found.values(), key=lambda one: (-one.score, one.chunk))
 
@@ -337,6 +352,7 @@ class Ranking:
 
     def _load(self, chunks: Sequence[int]) -> None:
         missing = [chunk for chunk in dict.fromkeys(chunks) if chunk not in self._rows]
+        # SQLite bounds the number of parameters in a statement.
         for at in range(0, len(missing), 500):
             batch = missing[at : at + 500]
             marks = ",".join("?" * len(batch))
@@ -355,6 +371,7 @@ class Ranking:
             evidence = examine_lines(self._query, names, lines, self._rarity)
             one = self._one(chunk)
             if evidence.phrase:
+                # Less than half of the question word for word counts less than in proportion.
                 one.score += WEIGHTS.phrase * evidence.phrase * min(1.0, evidence.phrase / HALF_OF_IT)
                 if evidence.phrase > MOST_OF_IT and len(self._query.words) > MOST_WORDS_OF_A_NAME:
                     one.score += WEIGHTS.whole_phrase
@@ -376,6 +393,7 @@ class Ranking:
     def _share_of_names(self) -> float:
         """How much of what the question says is said by its names."""
         if self._query.is_name or len(self._query.text.split()) == 1:
+            # A question that is nothing but a name says more by it than a sentence that names something.
             return 1.5
         total = sum(self._rarity.get(word, 0.0) for word in self._query.telling_words)
         in_names = {part for name in self._query.names for part in in_order(name)}
@@ -388,13 +406,16 @@ class Ranking:
             named = lexical.definitions_named(self._db, name)
             last = dotted_name(name).rpartition(".")[2]
             for one in named:
+                # A class or function of that name comes before methods, of which many share a name.
                 worth = (1.3 + 0.2 * (one.kind != "method")) * max(share, 0.5)
                 self._take_definition(one, worth if one.name == last else worth * OTHER_CASE, "symbol")
+            # Similar names only where the name itself stands nowhere.
             if not named and not lexical.chunks_with_token(self._db, name):
                 self._weigh_similar(name, 1.0)
         words = self._query.text.split()
         if 1 < len(words) <= 4:
             unknown = [word for word in words if not self._is_known(word)]
+            # With all words known a similar name must be very like; else the words are meant as words.
             self._weigh_similar("".join(words), SHORT_NAME, least=0.0 if unknown else VERY_LIKE)
             for word in unknown:
                 if len(word) >= LONG_WORD:
@@ -407,6 +428,7 @@ class Ranking:
         for one in lexical.similar_names(self._db, name):
             if one.likeness < least:
                 break
+            # 0.4 of the weight at LEAST_SIMILAR, 1.4 at full likeness.
             self._take_definition(one, WEIGHTS.likeness * weight * (2 * one.likeness - 0.6), "similar name")
 
     def _take_definition(self, named: lexical.NamedChunk, worth: float, why: str) -> None:
@@ -425,4 +447,5 @@ class Ranking:
             if self._allowed is None or chunk in self._allowed:
                 self._load([chunk])
                 one = self._one(chunk)
+                # Far above the other weights; the closest paths first.
                 one.score, one.why = 10.0 - number / 100, ["path", *one.why]

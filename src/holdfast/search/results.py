@@ -165,6 +165,7 @@ def _focus_block(
     """Of several definitions in a block the one that says most of what was asked; else the line with the name."""
     select = "select symbol, kind, first, last from definitions where chunk = ?"
     defined = [Inner(*row) for row in db.execute(select, (one.chunk,))]
+    # Innermost definitions only: a class says all that its methods say.
     inner = [d for d in defined if kind in ("", d.kind) and not any(d.holds(other) for other in defined)]
     if one.first >= 0:
         block.focus = block.start + one.first
@@ -175,6 +176,7 @@ def _focus_block(
     def worth(defined: Inner) -> float:
         lines = block.lines[block.start - 1 + defined.first : block.start + defined.last]
         text = "\n".join([defined.symbol, *lines]).lower()
+        # Of equals the first one.
         return sum(rarity.get(word, 1.0) for word in query_words if word in text) - defined.first / 1e4
 
     best = max(inner, key=worth)
@@ -204,6 +206,7 @@ def _cut_excerpt(block: Block, query_words: set[str]) -> tuple[int, str]:
     """(first line, text): from the line to look at first, if the question names it; else the lines that say most."""
     lines = block.lines[block.start - 1 : block.stop]
     best = block.focus - block.start
+    # The focus is the first line where nothing points further down.
     if not best:
         scores = [sum(w in low for w in query_words) for low in (line.lower() for line in lines)]
         best = max(range(len(lines)), key=lambda n: sum(scores[n : n + LONGEST_EXCERPT])) if any(scores) else 0

@@ -18,10 +18,12 @@ from holdfast.search.ranking import DEPTH, TEXT_DEPTH, Ranked, Ranking
 from holdfast.search.results import Answer, Found, Question, build_hits
 from holdfast.search.settings import IndexSettings
 
+# Words of a question; files whose lines are kept in memory.
 MOST_WORDS = 32
 MOST_TEXTS = 300
 RELATED_SPARE = 40
 """More than are shown: windows of the same text are left out, and code comes before documents that only speak of it."""
+# With a filter more are fetched, because most will be sorted out.
 FILTERED_DEPTH = 2_000
 FAR = 0.23
 """What shares no word with the question and is no nearer to it than this has nothing to do with it."""
@@ -69,11 +71,13 @@ class Searcher:
             nearest = self._fresh(db, embedder.id).nearest(chunk, limit + RELATED_SPARE)
         except NoEmbedder as error:
             nearest, note = [], f"no vectors: {error}"
+        # No question: only nearness to the chunk ranks.
         query = parse_query("")
         own = symbols.chunk_lines(db, chunk)
         ranked = [Ranked(other, score) for other, score in nearest if other != chunk]
         question = Question(text="", limit=limit + RELATED_SPARE)
         hits = build_hits(db, query, ranked, Found(dict(nearest), set(), {}), self._text_of, question)
+        # Parts of the text one came from are no news.
         hits = symbols.same_role_first([hit for hit in hits if not own.covers(hit.path, hit.line)], own)[:limit]
         symbols.name_neighbours(db, hits, self._text_of)
         return Answer(hits=hits, note=note, **sizes)
@@ -100,6 +104,7 @@ class Searcher:
             try:
                 self._db = database.open_to_read(self._place.database(generation))
             except database.IndexDamaged:
+                # The same generation cannot be read: it is damaged, not replaced.
                 if self._place.current() == generation:
                     raise
                 return self._open()  # it was taken away for a newer one in this very moment
@@ -112,6 +117,7 @@ class Searcher:
         query = parse_query(question.text)
         word_chunks = lexical.WordChunks(db, query.words[:MOST_WORDS], sizes["chunks"])
         rarity = word_chunks.rarity
+        # A misspelt word is searched for beside its correction, never replaced by it.
         meant = lexical.correct_words(db, query, rarity, sizes["chunks"])
         meaning, note = self._meaning(db, " ".join([question.text, *meant.values()]), settings, allowed)
         words = tuple(dict.fromkeys([*query.telling_words, *meant.values()]))
@@ -127,12 +133,14 @@ class Searcher:
 
     def _text_of(self, db: apsw.Connection, file: int) -> list[str]:
         """The lines of a file as they are in the index; those of the last questions are kept."""
+        # SQLite changes it when another connection has written.
         version = int(db.pragma("data_version"))
         if version != self._texts_version:
             self._texts.clear()
             self._texts_version = version
         if file not in self._texts:
             if len(self._texts) >= MOST_TEXTS:
+                # Dictionaries keep their order: the oldest goes.
                 self._texts.pop(next(iter(self._texts)))
             self._texts[file] = unpack_text(
                 database.fetch_required_row(db, "select text from texts where file = ?", (file,))[0]
@@ -174,6 +182,7 @@ def cached_searcher(place: IndexDir) -> Searcher:
 def _allowed_chunks(db: apsw.Connection, question: Question) -> list[int] | None:
     if not (question.lang or question.path or question.kind):
         return None
+    # A beginning of a path becomes a glob; `glob` uses SQLite's own, which is case-sensitive.
     glob = question.path if any(c in question.path for c in "*?[") else f"{question.path}*"
     rows = db.execute(
         "select c.id from chunks c join files f on f.id = c.file where (?1 = '' or f.lang = ?1)"

@@ -92,6 +92,7 @@ def name_neighbours(db: apsw.Connection, hits: Sequence[Hit], text_of: TextOf) -
             by_path[hit.path] = text_of(db, file), _definitions_of(db, file)
         lines, around = by_path[hit.path]
         holders = [neighbour for neighbour in around if neighbour.line <= hit.line and hit.end <= neighbour.end]
+        # The smallest definition around the hit that is not the hit itself.
         outer = min((h for h in holders if not _is_same(h, hit)), key=lambda h: h.end - h.line, default=None)
         before = max((neighbour for neighbour in around if neighbour.end < hit.line), key=_position_key, default=None)
         after = min((neighbour for neighbour in around if neighbour.line > hit.end), key=_position_key, default=None)
@@ -174,6 +175,7 @@ def _definition_occurrence(db: apsw.Connection, named_chunk: lexical.NamedChunk)
     )
     lines = _file_lines(db, file)
     first, last = start + named_chunk.first, min(start + named_chunk.last, len(lines))
+    # The chunk may begin with comments or decorators: the line with the name is shown.
     value, where = name_in_lines(named_chunk.name, lines[first - 1 : last])
     line = first + where if value else first
     return Occurrence(path, line, named_chunk.symbol, lines[line - 1].strip()[:200], last)
@@ -181,7 +183,9 @@ def _definition_occurrence(db: apsw.Connection, named_chunk: lexical.NamedChunk)
 
 def _find_uses(db: apsw.Connection, name: str) -> list[Occurrence]:
     chunks = lexical.chunks_with_token(db, name) or [
-        c for c, _ in lexical.best_by_words(db, (name.lower(),), MOST_USES)
+        # A name of one plain word is not among the tokens, only among the words.
+        c
+        for c, _ in lexical.best_by_words(db, (name.lower(),), MOST_USES)
     ]
     occurrences: dict[tuple[str, int], Occurrence] = {}
     for chunk in chunks:

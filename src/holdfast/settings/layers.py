@@ -35,10 +35,12 @@ class Refused(Exception):
 def read_file(path: Path) -> bytes | None:
     """None when there is no such file. At most one byte more than is allowed is read, and never from a pipe."""
     try:
+        # Without blocking: opening a pipe that nobody writes to would hold a hook up for ever.
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
         return None
     try:
+        # Asked of the open file, so that it cannot be exchanged after the look.
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise Refused("not a plain file")
         with open(fd, "rb", closefd=False) as file:
@@ -95,6 +97,7 @@ def _move_into_section(root: Node, section: str, name: str) -> None:
     if isinstance(below.value, dict):
         already = below.value.get(name)
         if already is not None and isinstance(already.value, dict) and isinstance(node.value, dict):
+            # The section's own names win over those at the top of the file.
             already.value = {**node.value, **already.value}
         else:
             below.value.setdefault(name, node)
@@ -108,6 +111,7 @@ PREFIX = "HOLDFAST_"
 def environment_layer(environ: Mapping[str, str]) -> Node:
     root = Node({}, Source("environment", "environment"))
     for variable in sorted(environ):
+        # Variables with single underscores are switches of programs, not settings.
         if variable.startswith(PREFIX) and "__" in variable:
             source = Source("environment", f"${variable}")
             _put_leaf(
@@ -130,6 +134,7 @@ def _environment_value(text: str, source: Source) -> object:
 def _put_leaf(node: Node, names: list[str], leaf: Node) -> None:
     for name in names[:-1]:
         node = node.value.setdefault(name, Node({}, leaf.source))
+        # A longer name replaces a scalar that a shorter variable set.
         if not isinstance(node.value, dict):
             node.value = {}
     node.value[names[-1]] = leaf
@@ -137,6 +142,7 @@ def _put_leaf(node: Node, names: list[str], leaf: Node) -> None:
 
 # Where the layers lie, and how they are read.
 
+# From the lowest to the highest.
 FILES = ("user", "project", "local")
 MOST_LOADS = 3
 """Files that somebody keeps changing are taken as they are."""
@@ -191,6 +197,7 @@ class Settings:
     def _load_once(self, project: str | Path) -> Resolved:
         notices = Notices()
         layers = self._layers(project, notices)
+        # `free` is false for a project's file that nobody has trusted.
         foreign = any(layer.value and not layer.source.free for layer in layers)
         found = resolve_sections(self.sections, [*layers, environment_layer(self.environ)], notices)
         return self._hold_to_user(found) if foreign else found
@@ -209,6 +216,7 @@ class Settings:
         for layer, path in self.files(project).items():
             for file in self.section_files(project):
                 if file.layer == layer:
+                    # Below the settings file of the same layer, so that this one wins.
                     layers.append(as_section(self._layer(layer, file.path, trusted, notices), file.section))
             layers.append(move_into_sections(self._layer(layer, path, trusted, notices), self.elsewhere))
         return layers
@@ -216,6 +224,7 @@ class Settings:
     def section_of(self, path: Path, section: str) -> Resolved:
         """That file alone as a whole settings file, or as the section itself; a person named it, so it is trusted."""
         notices = Notices()
+        # As the user's own layer: a person who names a file has looked at it.
         root = self._layer("user", path, {}, notices)
         known_names = {*self.sections, *(name for e in self.elsewhere.values() for name in e.names)}
         whole = root if set(root.value) <= known_names else as_section(root, section)
@@ -245,6 +254,7 @@ class Settings:
             content = None
         if content is None:
             return Node({}, source)
+        # Trust is for this very content: a file that changes must be trusted again.
         free = source.free or trust.is_trusted(path, content, trusted)
         root, problems = _parse_yaml(content, Source(layer, str(path), free))
         for notice in problems:
@@ -256,6 +266,7 @@ def _changed_at(path: Path) -> int:
     """In ms, by the inode's time, which no program can set back; of its folder where the file is gone."""
     for one in (path, path.parent):
         try:
+            # The time of modification can be set by any program; the inode's cannot.
             return one.lstat().st_ctime_ns // 1_000_000
         except OSError:
             continue
@@ -270,6 +281,7 @@ def _parse_yaml(content: bytes, source: Source) -> tuple[Node, list[Notice]]:
 
 # Settings at the speed of a hook: files are looked at once a second at most, and a fault never gets out.
 
+# For each file its stamp; None where there is no such file.
 Signature = tuple[tuple[int, ...] | None, ...]
 
 
@@ -293,6 +305,7 @@ class SettingsCache:
         """Never raises. What is returned is shared: read it only."""
         now = self.clock()
         entry = self._entries.get(project)
+        # Without the lock: reading an entry of a dictionary is safe, and hooks come at the same time.
         if entry is not None and now < entry.until:
             entry.used = now
             return entry.resolved
@@ -311,6 +324,7 @@ class SettingsCache:
     def _refresh(self, project: str, now: float) -> Resolved:
         entry = self._entries.get(project)
         signature = self._signature(project)
+        # Without a signature it is not known whether something changed, so it is read again each time.
         if entry is None or signature is None or signature != entry.signature:
             entry = _Entry(self._load(project), signature, now, now)
             self._entries[project] = entry
@@ -331,6 +345,7 @@ class SettingsCache:
     def _signature(self, project: str) -> Signature | None:
         """Taken before reading, so that a change in between is seen the next time. None: cannot be known."""
         try:
+            # Trusting a file changes what it may set, so the list of trusted files counts, too.
             paths = [path for _, path in self.settings.all_files(project)] + [self.settings.config_dir / trust.FILE]
             return tuple(_file_stamp(path) for path in paths)
         except (ValueError, TypeError):
@@ -338,6 +353,7 @@ class SettingsCache:
 
     def _evict(self) -> None:
         while len(self._entries) > self.limit:
+            # The one that was not used for the longest time.
             del self._entries[min(self._entries, key=lambda name: self._entries[name].used)]
 
 
@@ -346,6 +362,7 @@ def _file_stamp(path: Path) -> tuple[int, ...] | None:
         file_stat = path.stat()
     except OSError:
         return None
+    # Several numbers, because an editor may replace a file within one tick of the clock and keep its size.
     return file_stat.st_mtime_ns, file_stat.st_ctime_ns, file_stat.st_size, file_stat.st_ino
 
 

@@ -87,6 +87,7 @@ class Node:
 
     def kill(self) -> "Node":
         """The node of a file that is out of the game now."""
+        # In a merged tree the fault lies in the highest layer that set the value.
         victim = self.top or self
         victim.dead = True
         return victim

@@ -12,9 +12,11 @@ from holdfast.settings.node import DEFAULT, Node, Notice, Origin, Source, dotted
 
 # Is a regular expression sure to be quick? A repository may hold any, and a hook waits for the answer.
 
+# In characters.
 LONGEST = 500
 MOST_REPEATS = 1
 """Of other things than blanks, which are taken as single ones before a pattern is tried."""
+# Names of Python's own parser for regular expressions, which has no public form.
 REPEATS = (sre.MAX_REPEAT, sre.MIN_REPEAT)
 SIMPLE = (sre.LITERAL, sre.NOT_LITERAL, sre.ANY, sre.IN)
 
@@ -29,6 +31,7 @@ def is_quick(pattern: Any) -> bool:
         return False
     try:
         return _count_repeats(sre_parse.parse(pattern)) <= MOST_REPEATS
+    # A pattern that does not compile is reported by the validation.
     except (re.error, OverflowError, RecursionError, _Slow) as error:
         return not isinstance(error, _Slow)
 
@@ -42,9 +45,12 @@ def _count_repeats(parsed: Any) -> int:
 
 
 def _repeats_of_op(op: Any, argument: Any) -> int:
+    # Back-references can take exponential time.
     if op in (sre.GROUPREF, sre.GROUPREF_EXISTS):
         raise _Slow
+    # `?` and `{1}` repeat nothing.
     if op in REPEATS and argument[1] > 1:
+        # A choice or a repetition inside of a repetition can take exponential time.
         if not _is_fixed(argument[2]):
             raise _Slow
         return 0 if _only_blanks(argument[2]) else 1
@@ -84,6 +90,7 @@ class Resolved(dict[str, Any]):
         tree = self.trees.get(section)
         if tree is None or (not tree.value and not tree.top):
             return DEFAULT
+        # Parts of a path that are numbers count items of a list.
         node, depth = tree.at([int(step) if step.isdecimal() and len(step) < 9 else step for step in steps])
         complete = depth == len(steps) or not isinstance(node.value, dict)
         return (node.top or node).origin if complete else DEFAULT
@@ -138,6 +145,7 @@ def walk_places(
 ) -> Iterator[Place]:
     leaves = [leaf for kind in kinds for leaf in kind.alternatives]
     if isinstance(node.value, dict):
+        # A list that may be written as a single item: the mapping is that item.
         leaves += [
             leaf for kind in leaves if isinstance(kind, ListOf) and kind.alone for leaf in kind.item.alternatives
         ]
@@ -169,6 +177,7 @@ def _walk_children(
         yield from walk_places(inner, child, (*path, step), wholes)
 
 
+# Enough for a person to read; passes over a file whose values are removed one by one.
 MOST_NOTICES = 100
 MOST_PASSES = 100
 BELOW = "Until it is corrected, what the layer below says counts."
@@ -206,8 +215,10 @@ def resolve_sections(sections: Sections, layers: Sequence[Node], notices: Notice
 
 
 def _resolve_section(name: str, part: Part, layers: list[Node], notices: Notices) -> tuple[Any, Node]:
+    # What goes out as a whole in one layer goes out in those above it, which were written to change it.
     gone: set[ValuePath] = set()
     for node in layers:
+        # From the lowest layer up, because `gone` grows on the way.
         gone |= _check_places(name, part, node, notices, gone)
     return _read_until_valid(name, part, _inherited_layers(layers, part), notices)
 
@@ -228,6 +239,7 @@ def _inherited_layers(layers: list[Node], part: Part) -> list[Node]:
     """`inherit: false` in a section that knows the word leaves out what the layers below it say."""
     if "inherit" not in part.fields:
         return layers
+    # The highest layer that says so decides.
     cuts = [n for n, layer in enumerate(layers) if (inherit := layer.value.get("inherit")) and inherit.value is False]
     return layers[cuts[-1] :] if cuts else layers
 
@@ -247,6 +259,7 @@ def _check_places(section: str, part: Part, node: Node, notices: Notices, gone: 
     node.prune()
     for setting in walk_places([part], node, (section,)):
         if setting.unknown:
+            # A name that nobody knows is harmless; one that is nearly known was meant for something.
             if setting.mark("lenient") and not _looks_meant(setting):
                 setting.node.dead = True
             else:
@@ -284,6 +297,7 @@ def _is_guarded(setting: Place) -> bool:
         return True
     guard = setting.mark("guarded")
     if guard == "pattern":
+        # A regular expression of a project may be set untrusted if it cannot be slow.
         return not is_quick(setting.node.value)
     return setting.node.value not in guard if isinstance(guard, list) else bool(guard)
 
@@ -301,6 +315,7 @@ def _report_unknown_name(name: Any, known_names: Any, node: Node, notices: Notic
 def _read_until_valid(section: str, part: Part, layers: list[Node], notices: Notices) -> tuple[Any, Node]:
     """Read it, take out what is wrong, again, until it holds."""
     joins = {name for name, field in part.fields.items() if field.marks.get("join")}
+    # Each pass takes at least one value out; the number bounds a validator that never agrees.
     for _ in range(MOST_PASSES):
         layers = [layer for layer in layers if not layer.dead]
         merged = _merge_layers(layers, joins)
@@ -314,6 +329,7 @@ def _read_until_valid(section: str, part: Part, layers: list[Node], notices: Not
             notices.add(
                 merged.kill().notice(f"`{section}` cannot be used: {printable_name(str(error))}.", BELOW, section)
             )
+        # Nothing of any layer is left: the defaults count.
         if merged.top is None:
             break
         for layer in layers:
@@ -332,6 +348,7 @@ class _Wholes:
 
     def take_out(self, loc: tuple[Any, ...], victim: Node) -> None:
         sources = [layer.source for layer in self.layers]
+        # A victim without a layer is of the defaults, so no layer is concerned.
         first = sources.index(victim.source) if victim.source in sources else len(sources)
         for path in self.paths:
             if loc[: len(path)] == path:
@@ -345,6 +362,7 @@ def _report_faults(section: str, merged: Node, faults: list[Fault], notices: Not
         path = dotted_path((section, *loc[:steps]))
         below = dotted_path(loc[steps:])
         message = f"`{path}`" + (f" ({below})" if below else "") + f": {shown_message(text)}."
+        # The part of the highest layer is taken out; the one below it is tried in the next pass.
         victim = node.kill()
         notices.add(victim.value_notice(message, BELOW, path))
         wholes.take_out(loc, victim)
@@ -369,6 +387,7 @@ def _merge_nodes(low: Node, high: Node, joins: set[str] = frozenset()) -> Node: 
         under = value.get(name)
         if under is None:
             value[name] = node
+        # A higher layer adds to a joined list and cannot remove from it.
         elif name in joins and isinstance(under.value, list) and isinstance(node.value, list):
             value[name] = _merged_node([*under.value, *node.value], node)
         else:

@@ -28,6 +28,7 @@ def _check_pattern(text: str) -> str:
 
 
 Pattern = Annotated[str, Meta(min_length=1, max_length=1000), After(_check_pattern)]
+# Shorter names stand in too many words.
 Name = Annotated[str, Meta(min_length=3, max_length=100)]
 
 

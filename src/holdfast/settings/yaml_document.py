@@ -20,6 +20,7 @@ from holdfast.settings.node import Node, Notice, Source, printable_name
 
 # A settings file as a tree whose every value knows its line. Bounded work: a repository may hold any file.
 
+# A parser in Python is slow, and aliases can stand for very much in few bytes.
 MOST_VALUES = 5_000
 DEEPEST = 20
 CORE = "tag:yaml.org,2002:"
@@ -31,6 +32,7 @@ def parse_document(content: bytes, source: Source) -> tuple[Node, list[Notice]]:
     try:
         if len(content) > MOST_BYTES:
             raise Refused(f"larger than {MOST_BYTES // 1024} KB, therefore not read")
+        # Editors of Windows put a byte order mark before the text.
         root = _Composer(content.decode("utf-8-sig"), source, notices).document()
         if not isinstance(root.value, dict):
             raise Refused("must be a mapping of sections, such as `context:`")
@@ -83,6 +85,7 @@ class _Composer:
             raise Refused(f"nested deeper than {DEEPEST} levels", mark)
         if isinstance(event, AliasEvent):
             return self._alias(event)
+        # Tags can make objects of any class.
         if event.tag:
             raise Refused(f"tags such as {event.tag} are not supported", mark)
         line, column = mark.line + 1, mark.column + 1
@@ -100,6 +103,7 @@ class _Composer:
         anchored = self.anchors.get(event.anchor)
         if anchored is None:
             raise Refused(f"unknown alias *{event.anchor}", event.start_mark)
+        # Counted as what they stand for: nested aliases grow exponentially.
         self._count(anchored.size(), event.start_mark)
         return anchored.copy()
 
@@ -119,6 +123,7 @@ class _Composer:
     def _mapping(self, depth: int) -> dict[str, Node]:
         entries: dict[str, Node] = {}
         while type(event := next(self.events)).__name__ != "MappingEndEvent":
+            # A key is counted as a value too, so that long mappings meet the limit.
             key = self._node(event, depth + 1)
             node = self._node(next(self.events), depth + 1)
             node.line, node.column = key.line, key.column
@@ -136,6 +141,7 @@ class _Composer:
         return str(event.value)
 
     def _scalar(self, event: Any) -> Any:
+        # Quoted text stays text, also `"true"` and `"12"`.
         if not event.implicit[0]:  # quoted
             return event.value
         kind = str(self.resolver.resolve(ScalarNode, event.value, event.implicit)).removeprefix(CORE)
@@ -165,8 +171,10 @@ def set_value(settings: Settings, layer: str, dotted: str, value: Any, project: 
     before = read_file(path) or b""
     _check_readable(before, layer, path)
     content = _first_that_holds(settings, layer, path, before, dotted, _possible_values(value))
+    # Asked before the write, which changes the content and would end the trust.
     trusted = layer != "user" and trust.is_file_trusted(path, before, settings.config_dir)
     private_folder(path.parent) if layer == "user" else path.parent.mkdir(parents=True, exist_ok=True)
+    # Through links: a settings file that is a link into another folder stays one.
     write_atomically(path.resolve(), content, _file_mode(path, layer))
     if trusted:  # it was the user who changed it
         trust.trust_file(path, content, settings.config_dir)
@@ -188,6 +196,7 @@ def _file_mode(path: Path, layer: str) -> int:
 
 def _check_readable(content: bytes, layer: str, path: Path) -> None:
     root, notices = parse_document(content, Source(layer, str(path)))
+    # A file that is partly wrong may be changed; one that cannot be read at all may not.
     if notices and not root.value:
         raise BadSettings(notices[0].message, where=f"{path}:{notices[0].line}", fix="Correct it there first.")
 
@@ -196,6 +205,7 @@ def _possible_values(value: Any) -> list[Any]:
     if not isinstance(value, str):
         return [value]
     read = Node(parse_text(value, Source("", "")), Source("", "")).plain()
+    # First as YAML reads it, then as text: a field for text may refuse a number.
     return [read, value] if read not in (value, {}) else [value]
 
 
@@ -230,7 +240,9 @@ def _edit_document(before: bytes, names: list[str], value: Any) -> bytes:
     text = before.decode("utf-8-sig")
     root, indent, offset = load_yaml_guess_indent(text) if text.strip() else (None, None, None)
     yaml = YAML()
+    # Long lines must not be folded, and quotes stay as the person wrote them.
     yaml.preserve_quotes, yaml.width = True, 4096
+    # The indentation is guessed from the file, so that a change of one value changes one line.
     if indent:
         yaml.indent(mapping=2, sequence=indent, offset=offset or 0)
     root = yaml.load(text) if text.strip() else None

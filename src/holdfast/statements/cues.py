@@ -46,9 +46,11 @@ _POLITE = (
     r"et|e|first|next|then|nun|jetzt|maybe)[,:]?\s+)*"
 )
 
+# Matched at the start only: inside a sentence these verbs are mostly no order.
 IMPERATIVE_START = re.compile(
     rf"^{_POLITE}(?:{IMPERATIVES}|{IMPERATIVES_DE}|{IMPERATIVES_ROMANCE}|{IMPERATIVES_RU})\b", re.IGNORECASE
 )
+# A CJK question word is followed by another character, not by the end of a word.
 QUESTION_START = re.compile(
     r"^(?:and |so |but |hm+,? |ok,? |now )*(?:what|why|how|when (?:did|do|does|is|was|will)|where|who|which|"
     r"whose|can|could|would|should|shouldn't|wouldn't|is|are|am|do|does|did|don't we|was|were|"

@@ -24,9 +24,12 @@ from holdfast.statements.segments import (
 
 # A segment → numbered features for the classifier: words, the skeleton of function words, cues, where it stands.
 
+# Features are hashed to so many numbers; the weights hold one byte for each.
 BUCKETS = 1 << 16
+# Tokens of a segment, and characters of the agent's last words, that are looked at.
 MOST_TOKENS = 60
 CONTEXT_LOOKED_AT = 1_000
+# One CJK or Korean character, code in backticks, a masked quotation, a word or name, or a mark.
 _TOKEN = re.compile(
     r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|`[^`]{1,80}`|\ue000\d+\ue001|"
     r"[^\W_]+(?:['’][^\W_]+)?(?:[_./-]+[^\W_]+)*/?|[?!:,;]"
@@ -65,6 +68,7 @@ def _normalize_token(token: str) -> str:
         return "<quote>"
     lower = token.lower().replace("’", "'")
     if any(char.isdigit() for char in lower):
+        # Which number or name it is says nothing about whether a statement lasts.
         return "<num>" if lower.replace(".", "").isdigit() else "<num-name>"
     if any(char in "_/." for char in lower):
         return "<name>"
@@ -115,10 +119,12 @@ def _word_features(tokens: Sequence[str]) -> Iterator[str]:
     for one in tokens:
         yield f"w:{one}"
         if len(one) > 5 and one.isalpha():
+            # Beginning and ending stand in for stems, in any language.
             yield f"p:{one[:5]}"
             yield f"s:{one[-3:]}"
     yield f"t:{' '.join(marked[:3])}"
     for one, two, three in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        # Characters are single tokens there, so three of them make up a word or a phrase.
         if _CJK.match(one):
             yield f"c:{one}{two}{three}"
 
@@ -128,6 +134,7 @@ def _skeleton_features(tokens: Sequence[str]) -> Iterator[str]:
     shape = ["^"]
     for token in tokens:
         mark = token if token in FUNCTION_WORDS or token[0] in "<,?!:;" or _CJK.match(token) else "*"
+        # Several content words in a row are one mark, however many there are.
         if mark != "*" or shape[-1] != "*":
             shape.append(mark)
     shape.append("$")
@@ -171,6 +178,7 @@ def _context_features(tokens: Sequence[str], context: str) -> Iterator[str]:
 
 
 def feature_numbers(names: Iterator[str]) -> list[int]:
+    # Not `hash`, which differs from process to process: the weights were trained with this one.
     return sorted({zlib.crc32(name.encode("utf-8", "replace")) % BUCKETS for name in names})
 
 
@@ -179,6 +187,7 @@ def feature_numbers(names: Iterator[str]) -> list[int]:
 TYPES = ("decision", "rule", "preference", "gotcha", "fact", "trade_off")
 WEIGHTS = Path(__file__).with_name("weights.bin")
 _MAGIC = b"HFST1"
+# Magic, number of buckets, number of types, scale of each model; little-endian.
 _HEAD = struct.Struct("<5sIBdd")
 
 
@@ -190,7 +199,9 @@ class Classifier:
     def probability(self, features: Sequence[int]) -> float:
         """That these words outlast the task."""
         weights = self._lasting
+        # A list, not a generator: this runs for every sentence of every prompt.
         score = sum([weights[n] for n in features]) * self._scale
+        # Bounded because `math.exp` overflows.
         return 1 / (1 + math.exp(-max(-30.0, min(30.0, score))))
 
     def type_of(self, features: Sequence[int]) -> str:
@@ -209,6 +220,7 @@ def decode_classifier(content: bytes) -> Classifier:
             "weights of another version of the statement classifier: run models/statements/train.py --write"
         )
     body = zlib.decompress(content[_HEAD.size :])
+    # First the model of lasting, then one for each type, each a byte per bucket.
     parts = [body[n * buckets : (n + 1) * buckets] for n in range(kinds + 1)]
     return Classifier(parts[0], scale, parts[1:], type_scale)
 
@@ -254,6 +266,7 @@ def observe_prompt(
     for span in spans_of(prompt, context):
         chance = classifier.probability(span.features)
         if chance >= least and span.text not in observations:
+            # A question is never kept by itself, however certain: a person decides.
             outcome = KEPT if chance >= span.kept_from and not span.asks else CANDIDATE
             observations[span.text] = Observation(classifier.type_of(span.features), span.text, outcome, chance)
     return (
@@ -271,6 +284,7 @@ def spans_of(prompt: str, context: str = "") -> Iterator[Span]:
         near = [cues[n] for n in (number - 1, number + 1) if 0 <= n < len(segments)]
         names = feature_names(segment, cues[number], context=context, pasted=own.pasted, neighbours=near)
         text = restore_quotations(shorten_to_quote(segment.text), own.quotations)
+        # After words of the agent even one word can be an answer.
         if text and (context or _long_enough(text)):
             features, asks = tuple(feature_numbers(names)), "question_mark" in cues[number]
             yield Span(text, features, asks, _kept_from(segment, cues[number]))
@@ -284,6 +298,7 @@ def _kept_from(segment: Segment, cues: set[str]) -> float:
 
 
 def _long_enough(text: str) -> bool:
+    # Characters from U+2E80 on are CJK, written without spaces.
     return len(text.split()) >= SHORTEST_ALONE or sum(char > "\u2e80" for char in text) >= 2 * SHORTEST_ALONE
 
 

@@ -12,15 +12,20 @@ LONGEST_PROMPT = 8_000
 """Of a longer prompt only half of this at each end is looked at: what lies between was pasted."""
 MOST_SEGMENTS = 40
 LONGEST_SEGMENT = 600
+# With more `<` than this the text is a page, and `_TAGGED` would take quadratic time.
 MOST_TAGS = 200
+# From Unicode's private use area: no prompt has them for a meaning of its own.
 QUOTE_OPEN, QUOTE_CLOSE = "\ue000", "\ue001"
 """A quotation of some length stands in the text as a number between these."""
 
 _FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
+# An element with its content, as agents and editors put them into prompts.
 _TAGGED = re.compile(r"<(\w[\w-]*)\b[^>]*>.*?</\1\s*>", re.DOTALL)
+# English, typographic, German, French and Japanese quotation marks, on one line.
 _QUOTATION = re.compile(
     r"\"([^\"\n]{2,600})\"|“([^”\n]{2,600})”|„([^“”\n]{2,600})[“”]|«([^»\n]{2,600})»|「([^」\n]{2,600})」"
 )
+# Beginnings of lines that programs print: logs, tracebacks, diffs, test results, compiler messages.
 _LOG_LINE = re.compile(
     r"^\s*(?:>|\||\$ |[#%] \S+$|at \S+\(|File \"|Traceback|\d+\s*[|:]\s|</?\w|\{|\}|\[\d|@@|diff --git|index "
     r"[0-9a-f]{7}"
@@ -36,11 +41,15 @@ _ERROR_TEXT = re.compile(
     r" in | at )|[\w.]+\.[A-Z]\w+: "
 )
 """The words of a program in the middle of a line."""
+# A plus or minus that is no bullet and begins no sentence of words.
 _DIFF_LINE = re.compile(r"^[+-](?!\s*-|\s+[a-z]+ [a-z]+ [a-z]+)")
+# "Anna: …"; only where several lines look so (`_own_lines`).
 _CHAT_LINE = re.compile(r"^\s*[A-Za-zÀ-ÿ]{2,15}: \S")
+# Headings of tickets and templates: what stands under them was pasted.
 _HEADING = re.compile(
     r"^\s*#{2,6} |^\s*(?:acceptance(?: criteria)?|steps to reproduce|expected(?: behaviou?r)?)\s*:", re.IGNORECASE
 )
+# "translate this: …": what follows the colon is material, not the user's own words.
 _TEXT_TASK = re.compile(
     r"\b(?:translate|proofread|summari[sz]e|rewrite|rephrase|paraphrase|reply to|turn th\w+ \w+ into|commit "
     r"message|bullet points"
@@ -57,6 +66,8 @@ _ATTRIBUTION = re.compile(
     re.IGNORECASE,
 )
 """Announces the words of somebody else: what follows, up to a blank line or a line of another shape, is quoted."""
+# The end of a sentence, but not after e.g., i.e., vs., etc., z.B. or an ellipsis; line ends;
+# and before "by the way" and its like, which begin another subject.
 _BOUNDARY = re.compile(
     r"(?<=[.!?…])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\betc\.)(?<!z\.B\.)(?<! \.)(?<!\.\.)[\"')\]]*\s+(?!\.)"
     r"|\n+|(?<=[。！？])"
@@ -66,6 +77,7 @@ _BOUNDARY = re.compile(
     r"|,?\s+(?=(?:oh|ach) (?:and|und|ja)\b)",
     re.IGNORECASE,
 )
+# A bullet, a number or a bold label at the start of a line.
 _BULLET = re.compile(r"^\s*(?:[-*•+]|\(?\d{1,2}[.):]|\*\*[^*\n]{1,40}\*\*\s*:?)\s+|\*\*")
 
 
@@ -92,12 +104,14 @@ def split_prompt(prompt: str) -> OwnText:
         if len(prompt) <= LONGEST_PROMPT
         else f"{prompt[: LONGEST_PROMPT // 2]}\n{prompt[-LONGEST_PROMPT // 2 :]}"
     )
+    # A prompt must not bring marks of its own: they would be replaced by other quotations.
     text = text.replace(QUOTE_OPEN, " ").replace(QUOTE_CLOSE, " ")
     bare = _FENCE.sub("\n\n", text)
     bare = _TAGGED.sub("\n", bare) if bare.count("<") <= MOST_TAGS else ""
     own_lines, pasted = _own_lines(bare)
     masked, quotations = _mask_quotations("\n".join(own_lines))
     pieces = list(_sentence_pieces(masked))[:MOST_SEGMENTS]
+    # Pasted text without a blank line between: the first sentence may belong to it.
     beside = pasted and "\n\n" not in bare.strip()
     segments = tuple(
         Segment(piece, index, len(pieces), beside and index == 0, bullet)
@@ -121,12 +135,14 @@ def _own_lines(text: str) -> tuple[list[str], bool]:
     lines = text.split("\n")
     diff = (
         any(line.startswith(("diff --git", "@@ ")) for line in lines)
+        # A single such line may be a list; two are taken for a diff.
         or sum(bool(_DIFF_LINE.match(x)) for x in lines) > 1
     )
     chat = sum(bool(_CHAT_LINE.match(line)) for line in lines) > 1
     last_heading = max((n for n, line in enumerate(lines) if _HEADING.match(line)), default=-1)
     own_lines: list[str] = []
     pasted = False
+    # Everything up to the blank line below the last heading belongs to the template.
     until_blank = last_heading >= 0
     quoted = _quoted_lines(lines)
     for number, line in enumerate(lines):
@@ -141,6 +157,7 @@ def _own_lines(text: str) -> tuple[list[str], bool]:
         )
         if drop and line.strip():
             pasted = True
+            # An empty line instead keeps sentences before and after it apart.
             own_lines.append("")
         elif task := _TEXT_TASK.search(line):
             own_lines.append(line[: task.end()])
@@ -156,6 +173,7 @@ def _quoted_lines(lines: list[str]) -> set[int]:
     listing = False
     for number, line in enumerate(lines):
         match = _ATTRIBUTION.match(line)
+        # An announcement with nothing behind its colon quotes the list below it.
         listing = (match is not None and not match["rest"]) or (listing and bool(_BULLET.match(line)))
         if match or listing:
             quoted.add(number)
@@ -167,6 +185,7 @@ def _mask_quotations(text: str) -> tuple[str, list[str]]:
 
     def mask(match: re.Match[str]) -> str:
         words = match.group(0)
+        # Short quotations are names of things and stay in the sentence.
         if len(words.split()) < 4 and not _is_long_cjk(words):
             return words
         quotations.append(words)
@@ -187,6 +206,7 @@ def _sentence_pieces(text: str) -> Iterator[tuple[str, bool]]:
         plain = _BULLET.sub("", words).strip()
         if (
             plain
+            # A sentence from which words in `<private>` were taken out is not remembered.
             and INSTEAD not in plain
             and not _ERROR_TEXT.match(plain)
             and any(char.isalnum() or char == QUOTE_OPEN for char in plain)
@@ -205,18 +225,22 @@ _LASTING_WORD = re.compile(
     r"you|before you)\b",
     re.IGNORECASE,
 )
+# What joins a task to the statement before it.
 _GLUE = r"(?:[,;]\s*(?:so|and|then|please|also|but)?|\s+(?:so|please))\s+(?:then |now |please |also |just )*"
+# "…, so add a test": a task at the end of a statement, up to the end of the sentence.
 _TAIL_TASK = re.compile(
     rf"{_GLUE}(?:{_TASK_VERBS})\b(?! (?:is|are|was)\b).*$"
     r"|[,;]? (?:so|also) (?:lösch|leg|mach|bau|nimm|schreib|ändere|entfern)\w*\b.*$|, nimm für .*$",
     re.IGNORECASE,
 )
 _ASKING = r"(?:please |pls |can you |could you |can u |now |then |ok |yes |lgtm[.,]? )*"
+# "fix the header, and …": a task before a statement of at least three words.
 _HEAD_TASK = re.compile(
     rf"^{_ASKING}(?:{_TASK_VERBS}|do|set|run|leave)\b(?:(?!\b(?:that|which)\b)[^,;]){{3,120}}?"
     r"[,;] (?:and|but|oh and) (?=\S+ \S+ \S+)",
     re.IGNORECASE,
 )
+# Interjections, then a phrase that announces a statement ("please remember that", "btw").
 _INTRODUCTION = re.compile(
     r"^(?:(?:(?:no+(?: no)*|nope)[,.:!]+|(?:ok(?:ay)?|yes|yeah|hey|hi|hm+|ah|oh|ach|and|und|but|so|well|actually|"
     r"wrong|please|pls|sorry|also|again|ojo|ach ja|y|et)[,.:!]*)\s+)*"
@@ -231,6 +255,7 @@ _INTRODUCTION = re.compile(
     re.IGNORECASE,
 )
 _COLON = re.compile(r"^(?P<head>[^:]{2,110}?):\s+(?P<rest>\S.*)$", re.DOTALL)
+# Words before a colon that announce something rather than being part of it.
 _HEAD_WORD = re.compile(
     r"\b(?:notes?|rules?|remark|thing|things|future|later|done|decided|decision|outcome|result|meeting|spike|"
     r"vote|call|explain|background|context|setup|say|this|him|her|them|entschieden|before|general|why|reason|"
@@ -242,6 +267,7 @@ _HEAD_WORD = re.compile(
 def cut_clauses(text: str) -> list[str]:
     """One or two or three parts; together they are the sentence."""
     parts: list[str] = []
+    # "run every test twice, and …" looks like a task but is a rule.
     if (head := _HEAD_TASK.match(text)) and not _LASTING_WORD.search(head.group(0)):
         parts.append(head.group(0).rstrip(" ,;"))
         text = text[head.end() :]
@@ -263,9 +289,11 @@ def shorten_to_quote(text: str) -> str:
         bare = colon["rest"]
     bare = bare.strip(" ,;:-")
     return (
+        # Where too little would be left, the sentence stays as it was.
         bare if bare and (_count_words(bare) >= LEAST_WORDS or _count_words(text) < LEAST_WORDS + 2) else text.strip()
     )
 
 
 def _count_words(text: str) -> int:
+    # Two CJK characters count as about one word.
     return len(text.split()) + sum(char > "\u2e80" for char in text) // 2

@@ -8,12 +8,14 @@ from pathlib import Path
 from holdfast.core.errors import BadSettings
 from holdfast.core.ports import Reader, Store
 
+# Group 1: the user before a password in an address; group 2: `password=` of a connection string.
 _PASSWORD = re.compile(r"((?<=://)[^\s:/@]*:)[^\s]*(?=@)|(password\s*=\s*)(?:'[^']*'|[^\s&'\"]+)", re.IGNORECASE)
 
 
 def open_store(url: str, *, backups: Path | None = None) -> Store:
     """The write side. Migrates (backing up first) or refuses a newer schema."""
     if path := sqlite_path(url):
+        # Imported here: a daemon on one engine does not load the driver of the other.
         from holdfast.stores.sqlite import SqliteStore
 
         return SqliteStore(path, backups=backups)

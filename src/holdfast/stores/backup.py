@@ -13,8 +13,10 @@ from holdfast.core.errors import StoreDamaged, StoreUnavailable
 from holdfast.stores.sqlite_connection import for_reading, translate_sqlite_errors
 
 KEEP = 7
+# Pages copied in one call.
 PAGES_A_STEP = 512
 SIDE_FILES = ("-wal", "-shm")
+# The part of a backup's name that its age is read from.
 STAMP = len("20260101T000000Z")
 
 
@@ -27,9 +29,11 @@ def write_backup(source: Path, folder: Path, reason: str = "daily", keep: int = 
     partial = folder / f".{target.name}.{os.getpid()}.partial"
     with translate_sqlite_errors(source):
         _copy_database(source, partial)
+    # Checked before it counts: a backup that cannot be read is found today, not when it is needed.
     check_database(partial)
     _sync_path(partial)
     partial.replace(target)
+    # The rename is durable only when the folder is synced too.
     _sync_path(folder)
     prune_backups(folder, keep, never=target)
     return target
@@ -50,6 +54,7 @@ def _copy_database(source: Path, target: Path) -> None:
         with writing.backup("main", reading, "main") as copy:
             while not copy.done:
                 copy.step(PAGES_A_STEP)
+        # Otherwise the copy would be in WAL mode and need files beside it.
         writing.pragma("journal_mode", "delete")
     finally:
         writing.close()
@@ -70,6 +75,7 @@ def prune_backups(folder: Path, keep: int = KEEP, never: Path | None = None) -> 
         if old != never:
             old.unlink(missing_ok=True)
     for leftover in folder.glob(".*.partial*"):
+        # An hour: a younger one may still be written by another process.
         if time.time() - leftover.stat().st_mtime > 3600:
             leftover.unlink(missing_ok=True)
 
@@ -83,6 +89,7 @@ def list_backups(folder: Path) -> list[Path]:
 def check_database(path: Path) -> None:
     """`quick_check`: every page is where it should be."""
     with translate_sqlite_errors(path):
+        # Read-only, but with a log beside the file read as well (`immutable=0`).
         db = apsw.Connection(f"file:{path}?immutable=0", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
         try:
             problems = [row[0] for row in db.execute("pragma quick_check(5)")]
@@ -151,6 +158,7 @@ def complete_replacement(fresh: Path, target: Path) -> None:
 
 
 def swap_in_replacement(target: Path, target_folder: Path) -> None:
+    # The old files go first; between the two steps only the completed name exists, and `finish_swap` goes on.
     _move_database(target, target_folder)
     _completed_path(target).replace(target)
     _sync_path(target.parent)
@@ -177,6 +185,7 @@ def go_back(chosen: Path, target: Path, folder: Path) -> Path:
 def restore_backup(backups: Path, target: Path) -> Path | None:
     """The newest backup that checks out, put in the empty place of the database."""
     for candidate in list_backups(backups):
+        # A damaged backup is passed over for the next older one.
         with contextlib.suppress(StoreDamaged, StoreUnavailable):
             check_database(candidate)
             put_back(candidate, target)
@@ -187,6 +196,7 @@ def restore_backup(backups: Path, target: Path) -> Path | None:
 def put_back(chosen: Path, target: Path) -> None:
     import shutil
 
+    # Copied under another name: a copy that is cut off must not be taken for the database.
     partial = target.with_suffix(".restoring")
     shutil.copyfile(chosen, partial)
     partial.chmod(0o600)
@@ -202,6 +212,7 @@ def salvage_events(damaged: Path, after: int) -> Iterator[tuple[Any, ...]]:
         top = _highest_seq(db)
         # A damaged page may claim any number; a file cannot hold more rows than bytes / 16.
         for seq in range(after + 1, min(top, after + damaged.stat().st_size // 16) + 1):
+            # One query for each number: a damaged page loses its own events and no others.
             with contextlib.suppress(apsw.Error):
                 yield from db.execute(SALVAGE, (seq,))
     finally:
@@ -240,6 +251,7 @@ def _open_damaged(damaged: Path) -> apsw.Connection:
 
 
 def _highest_seq(db: apsw.Connection) -> int:
+    # The index of one table may be readable where that of the other is not.
     for table in ("events", "facts"):
         with contextlib.suppress(apsw.Error):
             return db.execute(f"select coalesce(max(seq), 0) from {table}").get or 0

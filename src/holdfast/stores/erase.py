@@ -20,6 +20,7 @@ SQL = load_queries("sqlite")
 TABLES = {"facts": ("key",), "bodies": ("key",), "states": ("kind", "key")}
 """The tables of JSON, each with the parameters that name a row of it."""
 ERASED_KIND = "event.erased"
+# Numbers in one statement.
 AT_ONCE = 10_000
 
 
@@ -45,6 +46,7 @@ class EraseSql:
 
     def rows_with(self, probes: Iterable[bytes]) -> Iterator[StoredRow]:
         """Every row that has one of these small letters in any case, once, and every job."""
+        # A row can contain several probes; it is rewritten once.
         seen: set[tuple[Any, ...]] = set()
         for probe in probes:
             for table in TABLES:
@@ -52,6 +54,7 @@ class EraseSql:
                     if (table, *key) not in seen:
                         seen.add((table, *key))
                         yield StoredRow(table, tuple(key), bytes(content))
+        # Jobs are few: all are looked at, in whichever column the words stand.
         for number, dedupe, error, payload in self._ask("all_jobs", {}):
             job_row = msgspec.json.encode([dedupe, error, bytes(payload).decode("utf-8", "replace")])
             yield StoredRow("jobs", (number,), job_row)
@@ -79,6 +82,7 @@ class EraseSql:
         for number, name in self._ask("place_names", {}):
             plain = msgspec.json.encode(name)
             if (after := change(plain)) != plain:
+                # With its number, because two names may become the same text and names are unique.
                 self._act("set_name", {"name": f"{msgspec.json.decode(after)} {number}", "key": number})
                 changed += 1
         return changed
@@ -102,12 +106,14 @@ class EraseSql:
     def _places(self, sessions: Sequence[str], projects: Sequence[str]) -> list[int]:
         named = [(int(number), str(name)) for number, name in self._ask("place_names", {})]
         inside = [number for number, name in named if any(_is_under(name, project) for project in projects)]
+        # A session that worked only in the erased folders goes with them, though it is named elsewhere.
         only_there = self._ask("sessions_only_in", {"ids": self._pack_ids(inside)}) if inside else []
         numbers = {number for number, name in named if name in sessions}
         return sorted(numbers.union(inside, (int(number) for (number,) in only_there)))
 
 
 def _is_under(name: str, folder: str) -> bool:
+    # `/a/bc` is not below `/a/b`.
     return name == folder or name.startswith(f"{folder.rstrip('/')}/")
 
 
@@ -127,9 +133,11 @@ def reindex_history(db: apsw.Connection, seqs: Sequence[int]) -> None:
     mark = HistoryMark.parse(cast(str, db.execute(SQL["meta"], (MARK,)).get or ""))
     for seq in seqs:
         db.execute(SQL["drop_history"], (seq,))
+        # Events behind the mark are indexed later, from the text as it is then.
         entry = _load_history_entry(db, seq) if seq <= mark.seq else None
         if entry:
             db.execute(SQL["add_history"], (seq, entry.words, entry.paths, facet_words(entry, _number_of(db))))
+    # Counted: an indexing job that read the old text finds another mark and writes nothing.
     db.execute(SQL["set_meta"], (MARK, str(HistoryMark(mark.seq, mark.erasures + 1))))
 
 
@@ -156,6 +164,7 @@ def name_id(db: apsw.Connection, name: str) -> int:
 def drop_documents(db: apsw.Connection) -> None:
     """In a copy nobody serves from: documents are made anew from its log, should it ever be restored."""
     db.execute("delete from states")
+    # Without a version every feature is rebuilt when the copy is opened.
     db.execute("update meta set value = '' where name like 'feature:%'")
 
 
@@ -168,6 +177,7 @@ def vacuum_erased(db: apsw.Connection, path: Path) -> None:
 
 def truncate_log(db: apsw.Connection, path: Path) -> None:
     """Raises while a reader holds on to old pages: whoever asked must ask again."""
+    # TRUNCATE cuts the log to nothing, but only where no reader needs it.
     db.execute("pragma wal_checkpoint(truncate)").fetchall()
     log = Path(f"{path}-wal")
     if log.exists() and log.stat().st_size:
@@ -182,6 +192,7 @@ def rewrite_copy(path: Path, work: Callable[[apsw.Connection], int]) -> int:
         db = apsw.Connection(str(partial), flags=apsw.SQLITE_OPEN_READWRITE)
         try:
             db.set_busy_timeout(BUSY_MS)
+            # In memory: a rollback journal on disk would hold the old text once more.
             db.pragma("journal_mode", "memory")
             db.execute("begin immediate")
             changed = work(db)
@@ -203,6 +214,7 @@ def _copy_private(path: Path, partial: Path) -> None:
     source, target = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE), apsw.Connection(str(partial))
     try:
         source.set_busy_timeout(BUSY_MS)
+        # All pages at once: nobody else writes to a copy.
         with target.backup("main", source, "main") as copy:
             copy.step()
         target.pragma("journal_mode", "delete")

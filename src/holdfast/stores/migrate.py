@@ -23,9 +23,11 @@ def migrate_sqlite(db: apsw.Connection, path: Path, backups: Path | None) -> Non
     version = db.pragma("user_version") or 0
     refuse_newer(version, newest_version("sqlite"), str(path))
     pending = [(number, sql) for number, sql in load_migrations("sqlite") if number > version]
+    # Version 0 is a new file: there is nothing to save.
     if pending and version and backups:
         backup.write_backup(path, backups, reason=f"before-migration-{pending[-1][0]}")
     for number, sql in pending:
+        # The version is set in the same transaction: a crash leaves a step done or not begun.
         with db:
             db.execute(sql)
             db.pragma("user_version", number)
@@ -33,11 +35,13 @@ def migrate_sqlite(db: apsw.Connection, path: Path, backups: Path | None) -> Non
 
 def migrate_postgres(db: "psycopg.Connection", link: "Link") -> None:
     """Daemons may start at the same moment on many machines: each step is taken under the writers' lock, by one."""
+    # Without the lock first: nearly every start finds nothing to do.
     if postgres_version(db, link.schema) == newest_version("postgres"):
         return
     for number, text in load_migrations("postgres"):
         with db.transaction():
             db.execute("select pg_advisory_xact_lock(%s, %s)", link.lock_key)
+            # Read again under the lock: another daemon may have taken this step meanwhile.
             version = postgres_version(db, link.schema)
             refuse_newer(version, newest_version("postgres"), link.where)
             if number > version:

@@ -40,6 +40,7 @@ class PostgresReader(DecodedReads):
         self._link = Link(url, for_reading)
         self._names: dict[int, str] = {}
         with translate_postgres_errors(self._link):
+            # Connects now, so that a wrong address fails when the store is opened and not at the first read.
             _ = self._link.db
 
     def head(self) -> int:
@@ -51,6 +52,7 @@ class PostgresReader(DecodedReads):
         if statement is None:
             return []
         rows = self._all(statement[0].encode(), *statement[1])
+        # All names of a page with one question, instead of one for each row.
         self._learn({row[i] for row in rows for i in NAME_COLUMNS})
         events = [as_event(row, self._names.__getitem__) for row in rows]
         return events[::-1] if query.newest else events
@@ -82,6 +84,7 @@ class PostgresReader(DecodedReads):
         if query.before:
             conditions.append(("h.seq < %s", query.before))
         where = " and ".join(clause for clause, _ in conditions)
+        # The clauses are fixed texts; everything that comes from outside is a parameter.
         sql = f"select h.seq from history h join events e on e.seq = h.seq where {where} order by h.seq desc limit %s"
         return [seq for (seq,) in self._all(sql.encode(), *(value for _, value in conditions), query.limit)]
 
@@ -107,6 +110,7 @@ class PostgresReader(DecodedReads):
         return [(key, bytes(doc)) for key, doc in self._all(sql.encode(), *values, query.limit)]
 
     def rows(self, feature: str) -> Iterator[StateRow]:
+        # Paged by key instead of a server-side cursor, so that no transaction stays open.
         kind = key = ""
         while page := self._all(SQL["rows"], feature, kind, key, PAGE):
             for kind, key, *rest in page:
@@ -172,6 +176,7 @@ class PostgresStore:
                 if locked:
                     with self._db.pipeline():
                         yield self._begin()
+                        # Inside of the pipeline, so that it travels with the writes.
                         commit = self._db.execute("commit")
                     self._check_commit(commit)
                 else:
@@ -199,6 +204,7 @@ class PostgresStore:
         with self._db.pipeline():
             self._db.execute(SQL["begin"])
             self._db.execute(SQL["lock"], self._link.lock_key)
+            # Divides by zero where the head moved, which fails everything behind it in the pipeline.
             self._db.execute(SQL["unmoved"], (head,), prepare=False)
             for (
                 name,
@@ -209,6 +215,7 @@ class PostgresStore:
         self._check_commit(commit)
 
     def _check_commit(self, commit: psycopg.Cursor) -> None:
+        # The server answers COMMIT with ROLLBACK, and no error, where the transaction had failed.
         if commit.statusmessage != "COMMIT":
             raise StoreUnavailable(f"commit became {commit.statusmessage}", where=self._link.where)
 
@@ -238,6 +245,7 @@ class PostgresStore:
         try:
             self._db.execute("rollback")
         except psycopg.Error:
+            # Not even a rollback went through: the state of the connection is not known.
             self._link.lose()
 
     def known(self, keys: Sequence[str]) -> dict[str, int]:
@@ -280,6 +288,7 @@ class PostgresStore:
 
     def claim(self, owner: str, now: int, lease_ms: int, limit: int, kinds: Sequence[str]) -> list[ClaimedJob]:
         values = {"owner": owner, "now": now, "until": now + lease_ms, "limit": limit, "kinds": list(kinds)}
+        # Sorted by `run_at`, the first column: `returning` keeps no order.
         taken = sorted(self._db.execute(SQL["claim"], values).fetchall())
         return [
             ClaimedJob(id=id_, kind=kind, dedupe=dedupe, attempts=attempts, payload=decode(payload))
@@ -328,9 +337,11 @@ class PostgresStore:
         if not seqs:
             return
         mark = HistoryMark.parse("".join(value for (value,) in self._all("meta", MARK)))
+        # Dropped first, so that an event whose new text has no words leaves no entry behind.
         self._db.execute(SQL["drop_history"], (seqs,))
         rows = self._db.execute(SQL["events_of"], (seqs,), binary=True).fetchall()
         events = [as_event(row, str) for row in rows]
+        # Only events up to the mark; the others are indexed when their turn comes.
         entries = [e for event in events if event.seq <= mark.seq and (e := history_entry(event))]
         self._columns("add_history", [(e.seq, e.words, e.paths, e.failed) for e in entries])
         self.set_meta(MARK, str(HistoryMark(mark.seq, mark.erasures + 1)))
@@ -340,6 +351,7 @@ class PostgresStore:
         The server's write-ahead log and its backups are the administrator's."""
         with translate_postgres_errors(self._link):
             self._reach()
+            # VACUUM FULL writes a table anew; the plain one would leave the old bytes in their pages.
             self._db.execute("vacuum full facts, bodies, states, jobs, events, names")
 
     def truncate_log(self) -> None:

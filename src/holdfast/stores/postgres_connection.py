@@ -17,14 +17,18 @@ from holdfast.stores.sql import load_queries
 SQL = {name: text.encode() for name, text in load_queries("postgres").items()}
 DEFAULT_SCHEMA = "holdfast"
 LOCK_CLASS = 0x486F6C64  # "Hold": keeps our advisory locks apart from those of other programs
+# How long a writer waits for the advisory lock before it is told that the store is not available.
 LOCK_WAIT_MS = 5_000
+# The server ends a transaction that does nothing for so long, and frees the lock.
 ABANDONED_MS = 60_000
 MOVED = "22012"
 """Division by zero: only the query `unmoved` divides."""
 PATIENCE = {"connect_timeout": 5, "keepalives_idle": 10, "keepalives_interval": 5, "tcp_user_timeout": 20_000}
 """A machine that vanished in the middle of a transaction must not hold the writers' lock for hours."""
 
+# The first schema of `search_path=...` in the options of the address.
 _SEARCH_PATH = re.compile(r"search_path\s*=\s*\"?([^\s\",]+)")
+# ESC is escaped as well: it begins our escapes.
 _UNSTORABLE = re.compile("[\x00\x1b\ud800-\udfff]")
 _ESCAPED = re.compile("\x1b([0-9a-f]{4})")
 
@@ -68,7 +72,9 @@ class Link:
 
     def _connect(self) -> psycopg.Connection:
         address = parse_address(self._url)
+        # What the address itself says goes before our defaults.
         patience: dict[str, Any] = {name: value for name, value in PATIENCE.items() if name not in address}
+        # Autocommit: transactions are begun by name, so that a lone read is not one.
         db = psycopg.connect(self._url, autocommit=True, client_encoding="utf8", **patience)
         try:
             db.adapters.register_dumper(str, EscapedText)
@@ -97,6 +103,7 @@ class Link:
     @property
     def lock_key(self) -> tuple[int, int]:
         """One lock for each schema: two stores in one database do not wait for one another."""
+        # PostgreSQL takes two signed 32-bit numbers; crc32 is unsigned.
         return LOCK_CLASS, zlib.crc32(self.schema.encode()) - (1 << 31)
 
 
@@ -141,6 +148,7 @@ def translate_postgres_errors(link: Link) -> Iterator[None]:
         state = error.sqlstate or ""
         if state == MOVED:
             raise StoreMoved("another daemon wrote meanwhile", where=link.where) from error
+        # data_corrupted, index_corrupted.
         if state in ("XX001", "XX002"):
             raise StoreDamaged(hide_password(str(error)), where=link.where) from error
         if _is_unreachable(error, state):
@@ -154,4 +162,5 @@ def _is_unreachable(error: psycopg.Error, state: str) -> bool:
     """The server, the network, its disk or its locks: not a mistake of ours, which must stay visible as one."""
     if not state:
         return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+    # Classes 08, 28, 3D, 53, 57, 58: connection, authorization, database, resources, operator, system.
     return state[:2] in ("08", "28", "3D", "53", "57", "58") or state in ("55P03", "25006", "25P03", "40001", "40P01")

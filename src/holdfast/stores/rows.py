@@ -13,6 +13,7 @@ from holdfast.core.ports import EventQuery, HistoryEntry, HistoryQuery, Ref, Sta
 
 # Rows ↔ events: the one place that knows how an event lies in the tables, on every engine.
 
+# `enc_hook=str`: whatever JSON does not know is stored as its text instead of failing the batch.
 encode = msgspec.json.Encoder(enc_hook=str).encode
 decode = msgspec.json.decode
 
@@ -26,6 +27,7 @@ IdOf = Callable[[str], int | None]
 
 
 def as_event(row: Sequence[Any], name: NameOf) -> Event:
+    # In the order of EVENT; a row with a body has three columns more (BODY).
     seq, session, project, at, kind_id, tool, agent, version, key, data = row[:10]
     kind = name(kind_id)
     size, digest, body = row[10:13] if len(row) > 10 else (0, "", b"")
@@ -47,6 +49,7 @@ def as_event(row: Sequence[Any], name: NameOf) -> Event:
 
 def key_range(prefix: str) -> tuple[str, str]:
     """Keys that begin like this lie between these two: both engines compare them as UTF-8."""
+    # The largest code point sorts behind everything that can follow the prefix.
     return prefix, prefix + "\U0010ffff"
 
 
@@ -70,6 +73,7 @@ def select_marks(query: EventQuery, every: int, id_of: IdOf, mark: str) -> tuple
     if conditions is None:
         return None
     condition, values = conditions
+    # From 0 on, so that the first match is always among the marks.
     counted = f"select e.seq as seq, row_number() over (order by e.seq) - 1 as n from events e {condition}"
     return f"select seq from ({counted}) counted where mod(n, {mark}) = 0 order by seq", [*values, every]
 
@@ -89,6 +93,7 @@ def _where_conditions(query: EventQuery, id_of: IdOf, mark: str) -> tuple[str, l
     ):
         if value:
             where.append((f"e.{condition} {mark}", value))
+    # A kind that was never stored has no number and cannot match; others of the list still can.
     kinds = [name_id for kind in query.kinds if (name_id := id_of(kind)) is not None]
     if query.kinds and not kinds:
         return None
@@ -103,6 +108,7 @@ def _where_conditions(query: EventQuery, id_of: IdOf, mark: str) -> tuple[str, l
 
 # A question about the history → the expression of each engine's full text. Words are letters and digits only.
 
+# Each with the letter that its word begins with in SQLite's index: `s12` is session 12.
 FACETS = (("session", "s"), ("project", "p"), ("agent", "a"), ("tool", "t"))
 FAILED = "failed"
 
@@ -131,6 +137,7 @@ def match_expression(query: HistoryQuery, id_of: IdOf) -> str | None:
     if file := _quote_phrase(query.file):
         parts.append(f"{{paths}} : ({file})")
     if quoted_phrases := [quoted for phrase in query.phrases if (quoted := _quote_phrase(phrase))]:
+        # FTS5 takes `"two words" *` for a phrase whose last word is only a beginning.
         quoted_phrases[-1] += " *" if query.prefix else ""
         parts.append(f"{{words}} : ({(' OR ' if query.any_phrase else ' AND ').join(quoted_phrases)})")
     return " AND ".join(parts) or None
@@ -145,6 +152,7 @@ def build_tsquery(query: HistoryQuery) -> str:
     """For PostgreSQL's `to_tsquery`; empty when no words are asked for."""
     sequences = [phrase for one in query.phrases if (phrase := _tsquery_phrase(one))]
     if sequences and query.prefix:
+        # Before the closing bracket: the mark belongs to the last word.
         sequences[-1] = f"{sequences[-1][:-1]}:*)"
     return (" | " if query.any_phrase else " & ").join(sequences)
 
@@ -158,6 +166,7 @@ def _tsquery_phrase(phrase: str) -> str:
     return f"({' <-> '.join(words)})" if words else ""
 
 
+# Events in one page of a replay.
 PAGE = 2_000
 
 

@@ -29,6 +29,7 @@ from holdfast.stores.sqlite_connection import BUSY_MS, for_reading, for_writing,
 
 # Carries SQLite's write-ahead log over into the database, in a thread of its own.
 
+# In pages of the write-ahead log; SQLite's own default is a thousand, inside of a commit.
 FULL_PAGES = 4000
 
 
@@ -61,6 +62,7 @@ class Checkpointer:
             # A disk that is full, or damage: the writer meets that too, and says so. The next commit asks again.
             with contextlib.suppress(apsw.Error):
                 db = db or self._connection()
+                # PASSIVE waits for nobody: neither the writer nor a reader is stopped by it.
                 db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
         if db:
             db.close()
@@ -81,6 +83,7 @@ class Checkpointer:
 # The read side on SQLite: its own read-only connection, so that a slow read never sits in front of a hook.
 
 SQL = load_queries("sqlite")
+# The largest number of SQLite: stands for "no upper bound" in the query.
 LARGEST_SEQ = (1 << 63) - 1
 
 
@@ -130,6 +133,7 @@ class SqliteReader(DecodedReads):
         values: list[Any] = [query.kind]
         if query.project:
             clauses.append("project = ?")
+            # A project that was never seen has no number: -1 matches no row.
             values.append(self._id_of(query.project) or -1)
         if query.status:
             clauses.append("status = ?")
@@ -141,6 +145,7 @@ class SqliteReader(DecodedReads):
             clauses.append("(at, key) < (?, ?)")
             values.extend((self._listed_at(query.kind, *query.before), query.before[1]))
         # Few keys begin alike: they are found by key and then sorted, not filtered out of all in order of time.
+        # The unary plus keeps SQLite from using the index on `at` for the order.
         order = "+at" if query.prefix else "at"
         sql = f"select key, doc from states where {' and '.join(clauses)} order by {order} desc, key desc limit ?"
         return [(key, doc) for key, doc in self._all(sql, [*values, query.limit])]
@@ -196,6 +201,7 @@ class SqliteReader(DecodedReads):
 
 
 REMEMBERED_NAMES = 50_000
+# Documents whose time moved by less are written without touching the index that lists are read from.
 AT_MAY_LAG_MS = 2_000
 
 
@@ -216,6 +222,7 @@ class SqliteStore:
     @contextlib.contextmanager
     def transaction(self, *, lasting: bool = True, locked: bool = True) -> Iterator[int]:  # noqa: ARG002 - one file, one writer
         with translate_sqlite_errors(self.path), contextlib.nullcontext() if lasting else self._not_lasting():
+            # IMMEDIATE takes the write lock at once; one taken after reads could be refused in the middle.
             self._db.execute("begin immediate")
             try:
                 yield self._head
@@ -238,6 +245,7 @@ class SqliteStore:
         if self._db.in_transaction:
             with contextlib.suppress(apsw.Error):
                 self._db.execute("rollback")
+        # Numbers of names that were rolled back may be given to other names.
         for name in self._new_names:
             self._names.pop(name, None)
         self._new_names.clear()
@@ -272,6 +280,7 @@ class SqliteStore:
 
     def save(self, rows: Sequence[StateRow]) -> None:
         name = self._name_id
+        # Rows whose facets stay as they are need no change of any index.
         moved = [row for row in rows if not self._save_doc(row, name(row.project))]
         self._db.executemany(
             SQL["save"],
@@ -306,6 +315,7 @@ class SqliteStore:
         return self._changed("extend", until, job, owner)
 
     def finish(self, job: int, owner: str) -> bool:
+        # A job that was asked for again while it ran is run once more instead of being removed.
         return self._changed("run_again", job, owner) or self._changed("finish", job, owner)
 
     def retry(self, job: int, owner: str, run_at: int, error: str, dead: bool) -> bool:
@@ -319,6 +329,7 @@ class SqliteStore:
 
     def expire_bodies(self, older_than: int, limit: int) -> int:
         """What is deleted is overwritten in its page, so that no free page tells it."""
+        # Only here: overwriting every deleted byte would make ordinary writes slower.
         self._db.execute("pragma secure_delete = on").fetchall()
         try:
             return len(list(self._db.execute(SQL["expire_bodies"], (limit, older_than))))
@@ -326,6 +337,7 @@ class SqliteStore:
             self._db.execute("pragma secure_delete = off").fetchall()
 
     def index_history(self, entries: Sequence[HistoryEntry], before: str, after: str) -> bool:
+        # Only from where the mark stood when they were read: text erased meanwhile must not come back.
         if not self._changed("move_history_mark", after, before):
             return False
         rows = [(e.seq, e.words, e.paths, facet_words(e, self._name_id)) for e in entries]
@@ -336,6 +348,7 @@ class SqliteStore:
         return erase.sqlite_sql(self._db).rows_with(probes)
 
     def rewrite(self, probes: Iterable[bytes], change: Change) -> int:
+        # Names may be rewritten too, and the cache would give new events the old ones.
         self._names.clear()
         return erase.sqlite_sql(self._db).rewrite(probes, change)
 
@@ -360,6 +373,7 @@ class SqliteStore:
         self._db.close()
 
     def _changed(self, name: str, *values: Any) -> bool:
+        # The statements end with `returning`: a row comes back where one was changed.
         return bool(list(self._db.execute(SQL[name], values)))
 
     def _value(self, name: str, *values: Any) -> Any:

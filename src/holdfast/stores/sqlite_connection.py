@@ -11,6 +11,7 @@ from holdfast.core.errors import StoreDamaged, StoreUnavailable
 
 WRITING_CACHE_KIB, READING_CACHE_KIB = 8_000, 2_000
 """There is one writer and a reader in every thread; what neither has, the kernel has."""
+# How long another connection's lock is waited for, in milliseconds.
 BUSY_MS = 5_000
 
 
@@ -21,8 +22,11 @@ def for_writing(path: Path) -> apsw.Connection:
     db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     db.set_busy_timeout(BUSY_MS)
     db.pragma("journal_mode", "wal")
+    # FULL syncs the write-ahead log at every commit; NORMAL would not.
     db.pragma("synchronous", "full")
+    # Negative: kibibytes instead of pages.
     db.pragma("cache_size", -WRITING_CACHE_KIB)
+    # In bytes: after a checkpoint the log file is cut back to this.
     db.pragma("journal_size_limit", 64 << 20)
     db.execute("create table if not exists meta (name text primary key, value text not null) strict, without rowid")
     return db
@@ -43,6 +47,7 @@ def translate_sqlite_errors(path: Path) -> Iterator[None]:
     except (apsw.CorruptError, apsw.NotADBError) as error:
         raise StoreDamaged(str(error), where=str(path), fix="Run: holdfast doctor --fix") from error
     except OSError as error:
+        # An OSError of ours (a missing folder, no right) counts like the errors of SQLite below.
         raise StoreUnavailable(error.strerror or str(error), where=str(path)) from error
     except (apsw.FullError, apsw.IOError, apsw.ReadOnlyError, apsw.CantOpenError, apsw.BusyError) as error:
         raise StoreUnavailable(str(error), where=str(path), fix="Free some space or check permissions.") from error

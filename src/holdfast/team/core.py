@@ -21,6 +21,7 @@ from holdfast.team.protocol import (
     SharedProject,
 )
 
+# Seconds; what a machine asks for is brought within these.
 SHORTEST_TTL_S, LONGEST_TTL_S = 5, 3600
 HOLDER_SHARE = 0.9
 """The holder counts on its lease for this share of its time only: clocks of machines do not run equally fast."""
@@ -119,6 +120,7 @@ def before_sending(state: Upstream, upto: int, key: str) -> Upstream:
 def after_answer(state: Upstream, stream: int, cursor: int, gap: bool) -> Upstream:
     """The server says how much it has; a machine that remembers otherwise believes the server, within one stream."""
     if stream != state.stream:
+        # An answer about a stream that is over says nothing of this one's cursor.
         return msgspec.structs.replace(state, failures=0, next_at=0)
     if not gap:
         cursor = max(cursor, state.cursor)  # An answer that was late.
@@ -127,6 +129,7 @@ def after_answer(state: Upstream, stream: int, cursor: int, gap: bool) -> Upstre
 
 def after_failure(state: Upstream, now: int, chance: float) -> Upstream:
     """Twice as long after every failure, up to a minute, and spread by `chance` (0 to 1) so that not all come at once."""
+    # The shift is bounded too: after days without a server it would make ever larger numbers.
     pause = min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS << min(state.failures, 10))
     return msgspec.structs.replace(state, failures=state.failures + 1, next_at=now + int(pause * (0.5 + chance / 2)))
 
@@ -135,7 +138,13 @@ def after_restore(state: Upstream, common: int) -> Upstream:
     """The log was replaced by one that is the same up to `common` only: its later numbers mean other events."""
     restores = (*state.restores, (state.stream + 1, common))
     return msgspec.structs.replace(
-        state, stream=state.stream + 1, cursor=min(common, state.cursor), sent=0, sent_key="", restores=restores
+        # Nothing of the new stream has left yet.
+        state,
+        stream=state.stream + 1,
+        cursor=min(common, state.cursor),
+        sent=0,
+        sent_key="",
+        restores=restores,
     )
 
 
@@ -180,6 +189,7 @@ def change_lease(lease: Lease, request: LeaseRequest, machine: str, person: str,
     mine = lease.held_by(machine, request.session, now)
     ttl = max(SHORTEST_TTL_S, min(request.ttl_s, LONGEST_TTL_S))
     if request.act == "release":
+        # 0 is a release without a token, by the machine and session that hold the lease.
         if not mine or request.token not in (0, lease.token):
             return lease, "lost"
         return msgspec.structs.replace(lease, machine="", session="", person="", until=0), "released"
@@ -187,6 +197,7 @@ def change_lease(lease: Lease, request: LeaseRequest, machine: str, person: str,
         if not mine or request.token != lease.token:
             return lease, "lost"
         return msgspec.structs.replace(lease, until=now + lease.ttl_s * 1000), "renewed"
+    # Asking again for a lease of one's own extends it; the token stays.
     if mine:
         return msgspec.structs.replace(lease, until=now + ttl * 1000, ttl_s=ttl), "granted"
     if lease.held(now):
@@ -218,6 +229,7 @@ def rely_on_lease(token: int, ttl_s: int, asked_at: int, given_back: int = 0) ->
 
 # ── the board ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+# After these an agent waits for a person.
 WAITS = frozenset(("permission.requested", "notification", "elicitation.requested"))
 WORKS = frozenset(("prompt.submitted", "tool.started", "tool.finished", "tool.failed", "session.started"))
 MOST_FILES = 200
@@ -295,4 +307,5 @@ def list_spending(events: Iterable[SharedEvent]) -> list[Spending]:
 def _valid_counts(value: object) -> dict[str, int]:
     if not isinstance(value, dict):
         return {}
+    # Machines are not trusted: the length of names, their number and the counts are bounded.
     return {str(name)[:40]: n for name, n in list(value.items())[:20] if isinstance(n, int) and 0 <= n < 1 << 40}

@@ -33,6 +33,7 @@ def price_rows(rows: Iterable[Mapping[str, Any]]) -> list[CostRow]:
 
 def _cost_row(key: tuple[str, str, str, str, str], kinds: Mapping[str, int]) -> CostRow:
     week, person, project, remote, model = key
+    # A week is priced as of its first day.
     at = int(datetime.fromisoformat(week).replace(tzinfo=UTC).timestamp() * 1000)
     return CostRow(week, person, project, remote, model, tokens_counted(kinds), price_tokens(model, kinds, at))
 
@@ -46,4 +47,5 @@ def price_tokens(model: str, kinds: Mapping[str, int], at: int) -> float | None:
     usage = Usage(**{kind: kinds[kind] for kind in KINDS if kind in kinds})
     record = UsageRecord(agent="", id="", at=at, model=model, said=usage, spent=usage, summed=True)
     whole = sum_all_records([record], current_table())
+    # The report counts in millionths of a dollar.
     return None if whole.unpriced else whole.cost / 1_000_000

@@ -55,10 +55,12 @@ from holdfast.team.protocol import (
 )
 from holdfast.team.sent_log import SentLog, digest_of
 
+# Seconds: between looks at the log, between signs of life, for which the feed is held open,
 LOOK_S, BEAT_S, FEED_WAIT_S, PAUSE_S = 0.3, 20.0, 20.0, 60.0
 STATUS_S = 1.0
 ROTATE_MS = 7 * 86_400_000
 LARGEST_BATCH = 8 << 20
+# Seconds that an identity is remembered, and that the lack of one is: somebody may add a remote.
 IDENTITY_S, MISSING_S = 3600.0, 120.0
 ERASED, FORGET_FILE = "erase.finished", "forget-due"
 
@@ -154,11 +156,13 @@ class Forwarder:
             return False
         self._tell_projects()
         if any(event.kind == ERASED for event in page.events):
+            # On disk before the batch is acknowledged: once the cursor is past this event,
             (self.files.folder / FORGET_FILE).touch(0o600)
         named = self._named(page.shared)
         batch = core.build_batch(self.state, page.upto, page.shared, named, self.membership.level, now_ms())
         self._deliver(batch, {event.seq: event.key for event in page.events})
         self._forget_if_due()
+        # Not while it catches up: after a rotation another process begins.
         if head == self.state.cursor:
             self._rotate_if_due()
         return self.state.cursor < head
@@ -166,6 +170,7 @@ class Forwarder:
     def _page_after(self, after: int) -> "Page":
         """What follows in the log; where it was read while the page before it was under way, that one."""
         ready, self._ready = self._ready, None
+        # The person may have changed the levels since the page was read.
         if ready and ready.after == after and ready.chosen == self._chosen_levels():
             return ready
         return self._read_page(after)
@@ -202,6 +207,7 @@ class Forwarder:
         identity = self.projects.of(event.project)
         level = level_named(self.membership.level_for(event.project)) if identity.shared else None
         shared = self.share_at(event, level) if level else None
+        # The batch names the membership's level; an event carries its own only where it differs.
         return msgspec.structs.replace(shared, level=level) if shared and level != self.membership.level else shared
 
     def share_at(self, event: Event, level: Level) -> SharedEvent | None:
@@ -222,19 +228,23 @@ class Forwarder:
     # ── a batch on its way ─────────────────────────────────────────────────────────────────────────────────────────
 
     def _deliver(self, batch: Batch, keys: dict[int, str]) -> None:
+        # Redacted once more, over exactly the bytes that leave the machine.
         clean, _ = redact(msgspec.json.encode(batch))
         if len(clean) > LARGEST_BATCH and len(batch.events) > 1:
             self._deliver(_first_half(batch), keys)
             return
+        # Noted before it is sent: the answer may be lost after the server has stored the batch.
         self.sent_log.note_batch(batch, clean)
         if batch.upto > self.state.sent:
             self._save(core.before_sending(self.state, batch.upto, keys.get(batch.upto, "")))
         body, ahead = zlib.compress(clean, 1), lambda: self._read_ahead(batch.upto)
         full = len(keys) == MOST_EVENTS and batch.upto == max(keys)
         status, answer = self.connection.send("POST", "/v1/batch", body, meanwhile=ahead if full else bool)
+        # The server rejects the content of this batch: sent again as it is, it would be rejected for ever.
         if status in (400, 413, 422) and batch.events:
             self._deliver_less(batch, keys)
             return
+        # A 409 has the same body: it says from where the server wants the stream.
         if status not in (200, 409):
             raise error_from_answer(status, answer)
         batch_answer = msgspec.json.decode(answer, type=BatchAnswer)
@@ -247,6 +257,7 @@ class Forwarder:
             self._deliver(_first_half(batch), keys)
             return
         self.status.skipped += 1
+        # An empty batch moves the server's cursor past the event that is left out.
         self._deliver(msgspec.structs.replace(batch, events=()), keys)
 
     def _save(self, state: core.Upstream) -> None:
@@ -341,6 +352,7 @@ def forget_erased(forwarder: Forwarder) -> ForgetReceipt | None:
                 continue
             gone.add((one.stream, one.seq))
             numbers.append(one.seq)
+            # The event itself is gone: perhaps its whole session was erased.
             if event is None or event.kind == "event.erased":
                 sessions.add(one.session)
     if not gone:
@@ -402,7 +414,9 @@ def tend_leases(forwarder: Forwarder, connection: TeamConnection) -> None:
 def _tend_lease(lease: OwnLease, connection: TeamConnection) -> OwnLease | None:
     """None when it is over."""
     asked_at = monotonic_ms()
+    # A pid may have been given to another process since: the start time must be the same.
     alive = not lease.pid or ((seen := look_up_process(lease.pid)) is not None and seen.start == lease.start)
+    # Renewed when 30 % of its time has passed: `until` stands at 90 % of it.
     if alive and lease.until - asked_at > lease.ttl_s * 1000 * 0.6:
         return lease
     act = "renew" if alive else "release"
@@ -412,6 +426,7 @@ def _tend_lease(lease: OwnLease, connection: TeamConnection) -> OwnLease | None:
     except TeamRefused:
         return None
     except TeamUnreachable:
+        # While the server is out of reach, a lease is relied on for the rest of its time, and no longer.
         return lease if alive and asked_at < lease.until else None
     held = core.rely_on_lease(answer.token, lease.ttl_s, asked_at) if alive and answer.granted else None
     if held is None:
@@ -457,6 +472,7 @@ class ForwarderProcess:
 
     def _again_and_again(self, work: Callable[[], object], pause: float) -> None:
         failures = 0
+        # Half a second after the first failure, doubled with each further one, at most a minute.
         while not self._stopping.wait(pause + min(60.0, 0.5 * 2**failures) * (failures > 0)):
             try:
                 work()

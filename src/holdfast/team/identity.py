@@ -13,10 +13,13 @@ from holdfast.git_context import locate
 from holdfast.team.protocol import SharedProject
 
 GIT_S = 20.0
+# A port that is the default of its protocol is left out, so that all addresses of a repository become one.
 DEFAULT_PORTS = {"ssh": "22", "https": "443", "http": "80", "git": "9418"}
+# scheme://[user@]host[:port]/path, where the host may be an IPv6 address in brackets.
 _URL = re.compile(
     r"^(?P<scheme>[a-z][a-z0-9+.-]*)://(?:[^@/]*@)?(?P<host>\[[^\]]+\]|[^:/]+)(?::(?P<port>\d+))?/(?P<path>.*)$", re.I
 )
+# git's short form [user@]host:path; a path that begins with // is an address of another kind.
 _SCP = re.compile(r"^(?:[^@/:]+@)?(?P<host>[^:/]+):(?P<path>(?!//).+)$")
 _REMOTE_LINE = re.compile(r'^\[remote "(?P<name>[^"]*)"\]$')
 

@@ -172,6 +172,7 @@ def need_membership(paths: Paths) -> Membership:
 def check_url(url: str) -> str:
     """Tokens and events travel encrypted, except on this machine itself."""
     parts = urlsplit(url)
+    # A name or password in the address would stand in files and messages.
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.password:
         raise CommandRefused(f"{url[:100]!r} is no address of a server", fix="Use https://HOST.")
     if parts.scheme == "http" and parts.hostname not in LOOPBACK:
@@ -207,11 +208,14 @@ class TeamConnection:
         `meanwhile` is done while the server works, before its answer is read.
         """
         for attempt in (1, 2):
+            # Only a kept connection can have been closed in the meantime:
+            # a fresh one that fails means no server.
             fresh = self._http is None
             try:
                 return self._send(method, path, content, timeout or self._timeout, meanwhile)
             except (OSError, http.client.HTTPException) as error:
                 self.close()
+                # After a timeout the server may have acted: the request is not sent a second time here.
                 if fresh or attempt == 2 or isinstance(error, TimeoutError):
                     raise TeamUnreachable(f"{self._parts.netloc}: {error or type(error).__name__}") from error
         raise AssertionError

@@ -75,6 +75,7 @@ LEVEL_TEXT: Mapping[Level, str] = {
 def share_event(event: Event, level: Level, project: str, root: str) -> SharedEvent | None:
     """The event as it leaves, or None where nothing of it does. `root` is the local folder of the project."""
     allowed = _allowed_fields(event.kind, level)
+    # Events of the team came from the server: they are not sent back.
     if allowed is None or event.kind in TEAM_KINDS or not event.session:
         return None
     data = {
@@ -92,6 +93,7 @@ def share_event(event: Event, level: Level, project: str, root: str) -> SharedEv
 
 def _allowed_fields(kind: str, level: Level) -> frozenset[str] | None:
     if level == "full":
+        # At `full` every field may leave that is not in NEVER, so there is no list of fields.
         return frozenset() if kind in FULL_KINDS else None
     return BY_LEVEL[level].get(kind)
 
@@ -99,6 +101,7 @@ def _allowed_fields(kind: str, level: Level) -> frozenset[str] | None:
 def inside_paths(paths: Any, root: str) -> list[str]:
     """Relative to the project; what lies outside of it does not leave."""
     texts = [path for path in paths if isinstance(path, str)] if isinstance(paths, list) else []
+    # Made normal before the test: `src/../../secret` lies outside.
     relative = (posixpath.normpath(path[len(root) + 1 :] if path.startswith(f"{root}/") else path) for path in texts)
     return [path for path in relative if not path.startswith(("/", "../", "~")) and path not in (".", "..")]
 

@@ -6,8 +6,11 @@ import msgspec
 
 VERSION, OLDEST_VERSION = 1, 1
 """Of the protocol: a server refuses machines below the oldest it knows; a machine refuses such a server."""
+# Events in one batch.
 MOST_EVENTS = 500
+# Bytes of a request's body, and of a batch after decompression.
 MOST_COMPRESSED, MOST_BYTES = 4 << 20, 32 << 20
+# Fits into PostgreSQL's bigint.
 LARGEST_NUMBER = 1 << 62
 LONGEST_NAME = 200
 

@@ -28,6 +28,7 @@ class SentEvent(msgspec.Struct, array_like=True, frozen=True):
 
 
 def digest_of(event: SharedEvent) -> str:
+    # `level` is only set where it differs from the batch's, so the digest of an event leaves it out.
     return hashlib.sha256(msgspec.json.encode(msgspec.structs.replace(event, level=""))).hexdigest()[:20]
 
 
@@ -41,6 +42,7 @@ class SentLog:
     def note_batch(self, batch: Batch, encoded: bytes) -> None:
         """`encoded` is what leaves; `batch` is the same before redaction, as it can be made again from the log."""
         which = batch.stream, batch.after, batch.upto
+        # A batch without an answer is sent again with the same bounds: it is noted once.
         if which == self._last or not batch.events:
             return
         private_folder(self._files.folder)
@@ -89,6 +91,7 @@ def _row_key(line: bytes) -> tuple[int, int]:
     try:
         row = msgspec.json.decode(line, type=SentEvent)
     except msgspec.DecodeError:
+        # No event has these numbers: a line that cannot be read is kept in the index, which has no text.
         return 0, 0
     return row.stream, row.seq
 
@@ -97,6 +100,7 @@ def _remove_events(line: bytes, gone: frozenset[tuple[int, int]]) -> bytes:
     try:
         batch = msgspec.json.decode(line, type=Batch)
     except msgspec.DecodeError:
+        # It may hold text that is to be gone, and nobody can tell: the line is dropped.
         return b""
     remaining = tuple(event for event in batch.events if (batch.stream, event.seq) not in gone)
     return msgspec.json.encode(msgspec.structs.replace(batch, events=remaining)) + b"\n" if remaining else b""

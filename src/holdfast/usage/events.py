@@ -11,6 +11,7 @@ KIND = ModelAnswered.KIND
 
 def usage_event(record: UsageRecord, *, day: str = "", imported: str = "") -> Event:
     """`tokens` has only the kinds that are told."""
+    # `prompt_tokens` only where the call's whole prompt is larger than what this record adds.
     answered = ModelAnswered(
         tokens={kind: n for kind, n in zip(KINDS, record.spent.amounts(), strict=True) if n is not None},
         answer=record.id, model=record.model, lane=record.lane, turn=record.turn, turn_n=record.turn_n,
@@ -34,6 +35,7 @@ def usage_record(event: Event) -> UsageRecord | None:
     if not isinstance(data, ModelAnswered) or not data.tokens:
         return None
     spent = Usage(*(data.tokens.get(kind) for kind in KINDS))
+    # `said` has all of the prompt as input: only its length is asked for later.
     return UsageRecord(
         agent=event.agent, id=data.answer or event.key, at=event.at, spent=spent,
         said=Usage(input=data.prompt_tokens) if data.prompt_tokens else spent,

@@ -109,7 +109,9 @@ def _larger_count(one: int | None, other: int | None) -> int | None:
 
 # Figures as agents write them → figures we count with. Odd values are unknown, never an error.
 
+# Larger figures are not believed: one broken line must not spoil a sum.
 LARGEST = 1 << 40
+# Micro-dollars in a dollar.
 MICRO = 1_000_000
 
 
@@ -130,10 +132,12 @@ def parse_milliseconds(value: Any) -> int:
     if isinstance(value, bool):
         return 0
     if isinstance(value, int | float):
+        # Seconds stay below 1e11 until the year 5138; milliseconds are above it since 1973.
         return int(value if value > 1e11 else value * 1000) if 0 <= value < 1e15 else 0
     if isinstance(value, str):
         try:
             moment = datetime.fromisoformat(value)
+            # A time without a zone is taken for UTC.
             return max(0, round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000))
         except (ValueError, OverflowError):
             return 0
@@ -154,6 +158,7 @@ def usage_of_prompt(
     the total tells which."""
     whole, out, read, write = token_count(prompt), token_count(output), token_count(cached), token_count(written)
     thought, everything = token_count(reasoning), token_count(total)
+    # The total is the sum only if the reasoning is counted beside the output.
     if out is not None and thought and everything is not None and everything == (whole or 0) + out + thought:
         out += thought
     return Usage(

@@ -21,6 +21,7 @@ from holdfast.usage.model import COUNTED, Usage, UsageRecord
 SHIPPED = Path(__file__).with_name("prices.json")
 OWN_PRICES = "prices.json"
 """Its name in the settings folder."""
+# Dollars per million tokens; more is taken for a mistake in the unit.
 HIGHEST = Decimal(1_000_000)
 
 Amount = Decimal
@@ -44,6 +45,7 @@ class Rates(msgspec.Struct, frozen=True, omit_defaults=True):
         """In the order of the kinds that are counted."""
         write = self.cache_write_5m if self.cache_write_5m is not None else self.input
         read = self.cache_read if self.cache_read is not None else self.input
+        # Without a price for an hour the one for five minutes stands in.
         return self.input, self.output, read, write, self.cache_write_1h if self.cache_write_1h is not None else write
 
 
@@ -86,7 +88,9 @@ class PriceTable(msgspec.Struct):
 
 # ---- names ----
 
+# A gateway's path ("openrouter/anthropic/"), Bedrock's "us.anthropic.", or "models.".
 _PREFIX = re.compile(r"^(?:.*/|(?:[a-z]{2,6}\.)?anthropic\.|models\.)")
+# "[1m]", "-v1:0", "-20250929", "@20250929", "-2025-08-07", "-latest", ":free".
 _SUFFIX = re.compile(r"(?:\[1m\]|-v\d+(?::\d+)?|[-@]\d{8}|-\d{4}-\d{2}-\d{2}|-latest|:[a-z0-9-]+)$")
 
 
@@ -96,9 +100,11 @@ def names_of(model: str) -> Iterable[str]:
     yield name
     name = _PREFIX.sub("", name)
     yield name
+    # One suffix at a time: each shorter name may be the one in the table.
     while (shorter := _SUFFIX.sub("", name)) != name:
         name = shorter
         yield name
+    # "claude-sonnet-4.5" is "claude-sonnet-4-5" in the table.
     yield name.replace(".", "-")
 
 
@@ -117,6 +123,7 @@ def load_table(own: Path | None = None) -> PriceTable:
 def current_table() -> PriceTable:
     """As `load_table`, read again only when a file changed."""
     own = default_config_dir() / OWN_PRICES
+    # The times are part of the cache's key, so that a changed file is read again.
     return _table_of(own, _modified_ns(SHIPPED), _modified_ns(own))
 
 
@@ -175,6 +182,7 @@ def _rates_as_dict(rates: Rates) -> dict[str, object]:
     for field in msgspec.structs.fields(rates):
         value = getattr(rates, field.name)
         if isinstance(value, Decimal):
+            # Whole prices without a decimal point, as people write them.
             plain_rates[field.encode_name] = int(value) if value == value.to_integral_value() else float(value)
         elif isinstance(value, Rates):
             plain_rates[field.encode_name] = _rates_as_dict(value)
@@ -208,6 +216,7 @@ def cost_of(table: PriceTable, usage: Usage, model: str, at: int, *, prompt: int
     rates = price.rates_for(prompt_of(usage) if prompt is None else prompt)
     amounts = usage.amounts()[: len(COUNTED)]
     total = sum((rate * (amount or 0) for rate, amount in zip(rates.of_kinds(), amounts, strict=True)), Decimal(0))
+    # Dollars per million tokens times tokens are micro-dollars.
     return int(total.to_integral_value(ROUND_HALF_EVEN))
 
 
@@ -218,6 +227,7 @@ def prompt_of(usage: Usage) -> int:
 
 def limit_below(prompt: int) -> int:
     """The longest of the limits that a prompt went over; 0 for a short one."""
+    # A prompt of exactly the limit has not gone over it.
     passed = bisect.bisect_left(LONG_PROMPTS, prompt)
     return LONG_PROMPTS[passed - 1] if passed else 0
 
@@ -291,4 +301,5 @@ def _price_from_entry(entry: CatalogEntry, since: date) -> Price | None:
 def _per_million(per_token: Any) -> Decimal | None:
     if isinstance(per_token, bool) or not isinstance(per_token, int | float):
         return None
+    # By its shortest form: Decimal(0.1) would carry the float's binary error.
     return Decimal(repr(per_token)) * PER_MILLION

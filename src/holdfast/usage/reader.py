@@ -89,6 +89,7 @@ class LiveSession(msgspec.Struct, frozen=True):
     @property
     def file_name(self) -> str:
         """Its id as part of a pattern for files; empty for an id that is no plain name."""
+        # The id goes into a glob: no folder above, no hidden file, no wildcard.
         return "" if not self.id or "/" in self.id or self.id.startswith(".") else escape(self.id)
 
 
@@ -114,9 +115,12 @@ class UsageReader(msgspec.Struct, frozen=True):
 
 def record_of(agent: str, statement: Statement, position: Position) -> UsageRecord | None:
     """What the statement adds to what was known of its message; None when it adds nothing."""
+    # Put in again at the end, so that the messages seen last stay.
     before = position.known.pop(statement.id, NOTHING)
+    # A later line may tell less; what was counted is not given back.
     position.known[statement.id] = statement.said.at_least(before)
     while len(position.known) > REMEMBERED:
+        # The oldest goes: dictionaries keep their order.
         position.known.pop(next(iter(position.known)))
     spent = statement.said.beyond(before)
     if spent.is_empty:
@@ -141,10 +145,12 @@ def record_of(agent: str, statement: Statement, position: Position) -> UsageReco
 
 # Reading files that grow: whole lines only, in bounded chunks, from where the last look ended.
 
+# Bytes of one read.
 CHUNK = 4 << 20
 MOST_PER_READ = 32 << 20
 """Bytes read at one go; the rest the next time."""
 LONGEST_LINE = 64 << 20
+# Bytes before the offset that are compared.
 TAIL = 256
 LARGEST_DOCUMENT = 256 << 20
 
@@ -156,7 +162,9 @@ PARSE_ERRORS = (msgspec.DecodeError, msgspec.ValidationError, RecursionError, Va
 
 def open_regular(path: str, flags: int) -> int:
     """For `open`: never waits for a pipe, never reads a device."""
+    # Opening a pipe would wait for its writer; O_NOCTTY keeps a terminal from becoming ours.
     fd = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
+    # Looked at after opening: a check before could be outrun by a swap.
     if stat.S_ISREG(os.fstat(fd).st_mode):
         return fd
     os.close(fd)
@@ -231,6 +239,7 @@ def _new_lines(reading: Reading, begin: Begin) -> Iterator[bytes]:
 def _find_place(fd: int, position: Position, begin: Begin) -> None:
     """From the beginning where the file is new, rotated, cut or rewritten; what was counted stays known by its ids."""
     status = os.fstat(fd)
+    # Shorter than the offset: it was cut.
     same = position.inode == status.st_ino and status.st_size >= position.offset
     if same and position.offset and _tail_at(fd, position.offset) == position.tail:
         return
@@ -260,6 +269,7 @@ def _lines_from(fd: int, reading: Reading) -> Iterator[bytes]:
             yield from _last_line(pending, position)
             break
         if len(pending) > LONGEST_LINE:
+            # The line is given up; its rest is passed over until the next line end.
             position.offset, pending, position.skipping = position.offset + len(pending), b"", True
         if position.offset - start >= MOST_PER_READ:
             reading.more = True
@@ -269,6 +279,7 @@ def _lines_from(fd: int, reading: Reading) -> Iterator[bytes]:
 
 def _split_lines(text: bytes, position: Position) -> Iterator[bytes]:
     lines = text.split(b"\n")
+    # The first piece is the rest of the line that was given up.
     yield from lines[1:] if position.skipping else lines
 
 
@@ -293,6 +304,7 @@ def _changed_document(position: Position, begin: Begin) -> bytes | None:
         with open(position.path, "rb", opener=open_regular) as file:
             status = os.fstat(file.fileno())
             mark = (status.st_ino, status.st_mtime_ns, status.st_size)
+            # Inode, time and size stand for the content.
             if mark == (position.inode, position.stamp, position.offset) or status.st_size > LARGEST_DOCUMENT:
                 return None
             content = file.read(LARGEST_DOCUMENT)

@@ -55,6 +55,7 @@ class Sum(msgspec.Struct):
     @property
     def differs(self) -> bool:
         """Whether the agents' own figure is another one than ours, by more than half a percent."""
+        # At least one micro-dollar, or rounding alone would count as a difference.
         return self.reported is not None and abs(self.reported - self.compared) > max(self.compared // 200, 1)
 
 
@@ -63,6 +64,7 @@ GroupBy = Callable[[UsageRecord], str]
 
 def by_day(zone: tzinfo | None = None) -> GroupBy:
     """The calendar day of a time zone; by default the machine's."""
+    # A record without a time is in no day.
     return lambda record: datetime.fromtimestamp(record.at / 1000, zone).date().isoformat() if record.at else UNKNOWN
 
 
@@ -140,6 +142,7 @@ def format_count(count: int) -> str:
 def token_amounts(group: Mapping[str, Any]) -> tuple[int | None, ...]:
     """Input, output, cache read, cache write (both tiers) and total of a group as `plain` gives it."""
     spent = group["tokens"]
+    # None where neither tier was told: unknown is not 0.
     writes = [part for part in (spent["cache_write_5m"], spent["cache_write_1h"]) if part is not None]
     return spent["input"], spent["output"], spent["cache_read"], sum(writes) if writes else None, spent["total"]
 

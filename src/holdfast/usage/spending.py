@@ -45,6 +45,7 @@ class CostCell(msgspec.Struct, omit_defaults=True):
         return self._group() == other._group()
 
     def _group(self) -> tuple[object, ...]:
+        # Calls with and without a reported price are kept apart: the two are compared later.
         return (
             self.slot, self.turn, self.model, self.longer_than, self.commit, self.reported is None, self.agent,
             self.project, self.branch,
@@ -59,6 +60,7 @@ class CostCell(msgspec.Struct, omit_defaults=True):
 
     def as_record(self, session: str) -> UsageRecord:
         """For sums and prices: they see the length of a prompt only by the limit it went over."""
+        # One token over the limit is enough to get the same price as the real prompt.
         prompt_usage = Usage(input=self.longer_than + 1) if self.longer_than else NOTHING
         return UsageRecord(
             agent=self.agent, id="", at=self.first, until=self.last, calls=self.calls, spent=self.usage, said=prompt_usage,
@@ -82,6 +84,7 @@ SESSION_DAY = DocumentType("cost", SessionDay)
 
 
 def cell_of(record: UsageRecord, at: int) -> CostCell:
+    # `longer_than`: a sum over many calls says nothing of the length of one prompt.
     return CostCell(
         slot=at - at % SLOT, model=record.model, agent=record.agent, project=record.project, branch=record.branch,
         turn=record.turn_n, commit=record.commit,
@@ -95,6 +98,7 @@ def add_cell(cells: list[CostCell], new: CostCell) -> list[CostCell]:
     position = _find_cell(cells, new)
     if position is None:
         full = len(cells) >= MOST_CELLS
+        # A full day folds what is new into one cell for other models.
         return [*cells, msgspec.structs.replace(new, model=OTHER_MODELS) if full else new]
     return [*cells[:position], cells[position].plus(new), *cells[position + 1 :]]
 
@@ -122,6 +126,7 @@ MOST_DAYS = 1_000
 
 def next_commit(commits: list[tuple[int, str]], at: int) -> str:
     """Work belongs to the commit that came after it; empty where there is none yet."""
+    # (time, "") sorts before every commit of that very moment, so that one counts as next.
     position = bisect.bisect_left(commits, (at, ""))
     return commits[position][1] if position < len(commits) else ""
 

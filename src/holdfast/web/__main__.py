@@ -20,6 +20,7 @@ def main(words: list[str]) -> int:
         from holdfast.web import server
 
         failed.unlink(missing_ok=True)
+        # Not in the project from which it was started.
         os.chdir(paths.state)
         os.nice(POLITE)
         server.serve_dashboard(paths, port, or_another=True)

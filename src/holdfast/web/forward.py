@@ -20,6 +20,7 @@ PATIENCE_S = 5.0
 def forward_hook(paths: Paths, mode: str, agent: str, event: str, payload: dict[str, Any], once: str = "") -> bytes:
     """The reply, after the commit. `once` makes a repeated request one event."""
     header = {
+        # The same text gives the same key, and the log takes a key once.
         "key": hashlib.sha256(once.encode()).hexdigest()[:32] if once else delivery_key(),
         "mode": mode,
         "agent": agent,

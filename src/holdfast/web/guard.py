@@ -72,6 +72,7 @@ class Guard(LoopbackGuard):
 
     def _refusal(self, scope: Scope, request_headers: AskedHeaders) -> Refusal | None:
         permission, status = self._routes.of(scope)
+        # Host and origin come first: a page of another site does not even learn which routes there are.
         return (
             self.refuse_place(request_headers, own_pages=permission not in NOT_FOR_PAGES)
             or self._refuse_person(scope, request_headers)
@@ -83,6 +84,7 @@ class Guard(LoopbackGuard):
     def _refuse_person(self, scope: Scope, request_headers: AskedHeaders) -> Refusal | None:
         has_key = self.has_token(request_headers) or self._has_cookie(request_headers)
         allowed = self.is_owner(scope, has_key)
+        # None: the system does not say whose process it is. /open has a one-time key of its own.
         if allowed is None:
             allowed = has_key or scope["path"] == "/open"
         return None if allowed else (401, "Only the user who runs Holdfast may talk to it.")
@@ -92,11 +94,13 @@ class Guard(LoopbackGuard):
             return None
         if permission is Permission.TOKEN or not self._has_cookie(request_headers):
             return 401, "This needs a key. Open the dashboard with: holdfast dashboard"
+        # A browser sends the cookie for any page: to write, the request must come from a page of ours.
         if permission is Permission.WRITE and not (request_headers.get(b"origin") and self._has_csrf(request_headers)):
             return 403, "This was not asked from a page of ours."
         return None
 
     def _refuse_body(self, request_headers: AskedHeaders) -> Refusal | None:
+        # A form of another site cannot send JSON without a preflight request, which is not answered.
         if request_headers.get(b"content-type").split(b";")[0].strip().lower() != JSON:
             return 415, "Only application/json."
         length = request_headers.get(b"content-length", b"0")

@@ -14,6 +14,7 @@ MOST_LINKS = 100
 class Keys:
     def __init__(self, secret: str, port: int) -> None:
         self.token, self.cookie_name = secret, f"holdfast_{port}"
+        # Bound to the port: the cookie of one server is no key to another on the same machine.
         self.cookie = self._derived(f"cookie {port}")
         self.csrf = self._derived(f"csrf {port}")
         self._links: dict[str, float] = {}
@@ -29,6 +30,7 @@ class Keys:
 
     def redeem(self, once: str) -> bool:
         self._links = self._living()
+        # Each is compared in constant time.
         link = next((candidate for candidate in self._links if is_same_secret(candidate, once)), None)
         return bool(link and self._links.pop(link))
 

@@ -16,12 +16,14 @@ from holdfast.core.ports import EventQuery
 from holdfast.core.text import escape_invisible
 from holdfast.web.view_client import ViewClient
 
+# Events kept for viewers who were away for a moment.
 REMEMBERED = 2_000
 PAGE = 500
 MOST_CAUGHT_UP = 5_000
 """Who missed more than this looks at the page anew instead."""
 BEAT_S = 15.0
 RETRY_S = 0.5
+# Milliseconds between two looks of a page: at least, and for each viewer.
 PACE_MS, EACH_MS = 250, 25
 SHOWN = ("seq", "at", "kind", "session", "project", "tool")
 
@@ -50,6 +52,7 @@ class Live:
         self.viewers += 1
         self._begin()
         try:
+            # Milliseconds until a browser connects again by itself.
             yield b"retry: 1000\n\n"
             async for lines in self._lines(after, session, kinds):
                 yield lines
@@ -75,6 +78,7 @@ class Live:
             lines = [n.line for n in news if _is_wanted(n, session, kinds)]
             if lines:
                 yield b"".join(lines)
+            # A comment line: it keeps the connection alive and is shown to nobody.
             elif not news and not await self._something(seen, daemon):
                 yield f": {seen}\n\n".encode()
 
@@ -94,6 +98,7 @@ class Live:
 
     async def _after(self, seen: int) -> tuple[list[News], int, bool]:
         """What came after it, how far that reaches, and whether something was left out."""
+        # What is remembered reaches back to the next event: no need to ask the store.
         if self._news and self._news[0].seq <= seen + 1:
             news = self._news[bisect.bisect_right(self._news, seen, key=lambda n: n.seq) :]
             return news, news[-1].seq if news else seen, False
@@ -126,6 +131,7 @@ class Live:
         while self.viewers and not self.stopping:
             try:
                 await self._listen()
+            # The daemon is away or restarts: tried again as long as somebody looks on.
             except (OSError, msgspec.DecodeError, ValueError):
                 pass
             self._tell(daemon=False)
@@ -145,6 +151,7 @@ class Live:
         try:
             writer.write(b'{"op":"tail","brief":true}\n')
             while self.viewers and not self.stopping:
+                # The daemon beats about every second.
                 line = await asyncio.wait_for(reader.readline(), 10.0)
                 if not line:
                     raise OSError("the daemon is gone")
@@ -157,6 +164,7 @@ class Live:
                 await writer.wait_closed()
 
     async def _advance(self, head: int) -> None:
+        # A smaller number than before: the log was restored, and what is remembered is of another one.
         if self.head < 0 or head < self.head:
             self._news.clear()
             self.head = head
@@ -232,6 +240,7 @@ def _diff_lines(old: str, new: str) -> Iterator[tuple[str, str]]:
         yield from (("-", line) for line in old[:LONGEST].splitlines())
         yield from (("+", line) for line in new[:LONGEST].splitlines())
         return
+    # The first two lines name the files, which the page shows itself.
     for line in list(difflib.unified_diff(old.splitlines(), new.splitlines(), n=3, lineterm=""))[2:]:
         yield line[:1] or " ", line[1:]
 

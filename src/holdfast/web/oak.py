@@ -114,6 +114,7 @@ if TYPE_CHECKING:
     from holdfast.web.server import WebContext
 
 
+# Sessions whose agent is remembered; others are looked up in the log.
 MOST_REMEMBERED = 2_000
 
 
@@ -154,6 +155,7 @@ def register(routes: Routes, web_context: "WebContext", agents: Mapping[str, Age
             status, problem = (404, "no such endpoint") if endpoint not in ENDPOINTS else (422, "not a JSON object")
             return JSONResponse({"status": "error", "error": problem}, status)
         await session_agents.fill_in(request_data)
+        # The seed's scripts may send a request again after a timeout.
         once = request.headers.get("idempotency-key", "")
         done = await run_in_threadpool(_forward_call, web_context.paths, endpoint, request_data, once, agents)
         if done.status_code == 200:

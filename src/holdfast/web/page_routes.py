@@ -35,6 +35,7 @@ EXPORT_TYPES = {"md": "text/markdown", "jsonl": "application/jsonl", "html": "ap
 MOST_EXPORTED = 500
 EXPORT_PATIENCE_S = 120.0
 REMEMBERED = 32
+# Seconds that a page is shown to others too, as long as the log has not grown.
 KEPT_S = 2.0
 
 
@@ -80,6 +81,7 @@ class Shown:
         if screen.live and at == head >= 0 and now - made < KEPT_S:
             return status, body
         status, body = self._anew(screen, visit, head)
+        # Replaced as a whole: several threads render at once.
         recent = dict(list(self._made.items())[-REMEMBERED:])
         self._made = recent | {(screen.name, address): (head, now, status, body)}
         return status, body
@@ -148,6 +150,7 @@ def _export_handler(web_context: "WebContext") -> Callable[..., Any]:
 
 
 def _attachment_headers(name: str) -> dict[str, str]:
+    # A session's name comes from an agent: nothing of it may end the header.
     safe = re.sub(r"[^A-Za-z0-9._-]", "_", name)
     return {"content-disposition": f'attachment; filename="{safe}"'}
 
@@ -197,6 +200,7 @@ def _open_link_handler(web_context: "WebContext") -> Callable[..., Any]:
             message = "This link was used already, or is too old. Make a new one: holdfast dashboard"
             return HTMLResponse(f"<!doctype html><title>Holdfast</title><p>{message}</p>", 403, NOT_KEPT)
         answer = HTMLResponse(WELCOME.replace("ICON", web_context.static.address("mark.svg")), 200, NOT_KEPT)
+        # Strict and out of reach of scripts: another site's link or page never carries it.
         answer.set_cookie(
             web_context.keys.cookie_name, web_context.keys.cookie, httponly=True, samesite="strict", path="/"
         )

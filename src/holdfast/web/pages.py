@@ -25,6 +25,7 @@ class Static:
     def __init__(self) -> None:
         folder = resources.files(__package__).joinpath("static")
         self.files = {f.name: f.read_bytes() for f in folder.iterdir() if f.name.rpartition(".")[2] in TYPES}
+        # A new digest is a new address, so that browsers may keep the old one for ever.
         digest = hashlib.sha256(b"\0".join(name.encode() + body for name, body in sorted(self.files.items())))
         self.version = digest.hexdigest()[:12]
 

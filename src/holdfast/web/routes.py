@@ -36,6 +36,7 @@ class Routes:
 
     def add(self, method: str, path: str, permission: Permission, handler: Callable[..., Any], **options: Any) -> None:
         self.web.add_api_route(path, handler, methods=[method], **options)
+        # FastAPI has just appended it. By identity, because two routes may have the same path.
         self._permissions[id(self.web.router.routes[-1])] = permission
 
     def check(self) -> None:
@@ -52,6 +53,7 @@ class Routes:
             match, _ = route.matches(scope)
             if match is Match.FULL:
                 return self._permissions[id(route)], 200
+            # The path is there with another method.
             if match is Match.PARTIAL:
                 status = 405
         return None, status

@@ -107,6 +107,7 @@ class Server(uvicorn.Server):
         self._warm = asyncio.create_task(self._warm_up())
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        # Streams end first: uvicorn would wait for them.
         await self._house.live.stop()
         await super().shutdown(sockets)
 
@@ -124,6 +125,7 @@ class Server(uvicorn.Server):
                 self.leave()  # The state directory was thrown away, and everything with it.
                 return
             minutes = web_context.client.app.settings.for_project("")["dashboard"].idle_minutes
+            # An open page may look on for hours without a request.
             if web_context.live.viewers:
                 web_context.last_seen = time.monotonic()
             elif minutes and time.monotonic() - web_context.last_seen > minutes * 60:
@@ -142,6 +144,7 @@ def serve_dashboard(paths: Paths, port: int, *, or_another: bool = False, tell: 
     web, web_context, _ = build_app(paths, port)
     sock.listen(BACKLOG)
     sock.setblocking(False)
+    # After `listen`: whoever reads the address can connect.
     server_address.write_address(paths, port)
     if tell:
         tell(web_context)
@@ -157,6 +160,7 @@ def serve_dashboard(paths: Paths, port: int, *, or_another: bool = False, tell: 
 
 
 def _bind_port(port: int, or_another: bool) -> socket.socket:
+    # Port 0 is any free one.
     for candidate in (port, 0) if or_another else (port,):
         # The protocol is named: asyncio sends at once (TCP_NODELAY) only where it is.
         sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)

@@ -33,6 +33,7 @@ LOOKS = {
     "gates.cleared": "gate", "gates.bypassed": "failed", "gates.attempted": "failed", "gates.paused": "gate",
     "gates.resumed": "gate", "git.acted": "gate",
 }  # fmt: skip
+# Colours in the style sheet.
 LANES = 5
 WRAPPER = re.compile(r"</?holdfast-context[^>]{0,200}>\s*")
 """Tells an agent what is not to be trusted; a person sees where it comes from."""
@@ -155,6 +156,7 @@ class TimeAxis:
 
     def __init__(self, spans: Sequence[tuple[int, int]], *, fold_idle: bool) -> None:
         busy = _join_spans(spans)
+        # Time in which nothing ran, between two busy stretches.
         gaps = [later[0] - earlier[1] for earlier, later in pairwise(busy)]
         longest = _longest_gap(gaps, sum(end - start for start, end in busy)) if fold_idle else max(gaps, default=0)
         self._starts = [start for start, _ in busy]
@@ -168,6 +170,7 @@ class TimeAxis:
 
     def bar(self, began: int, ms: int) -> Bar:
         n = max(0, bisect_right(self._starts, began) - 1)
+        # Room is left for the last bar, which has a least width too.
         scale = (1000.0 - LEAST_WIDTH) / self._whole
         x = round((self._left[n] + began - self._starts[n]) * scale, 1)
         width = round(max(LEAST_WIDTH, min(ms * scale, 1000.0 - x)), 1)
@@ -192,10 +195,12 @@ def _longest_gap(gaps: Sequence[int], busy: int) -> float:
     """How long a gap may be drawn, so that all gaps together take LONGEST_WAIT_SHARE of the width."""
     if not gaps or not busy:
         return max(gaps, default=0)
+    # If waits may take 40 % of the width, busy time takes the other 60 %.
     allowed = busy * LONGEST_WAIT_SHARE / (1 - LONGEST_WAIT_SHARE)
     shorter = 0.0
     for n, gap in enumerate(sorted(gaps)):
         left = len(gaps) - n
+        # All longer gaps share what the shorter ones leave.
         if shorter + gap * left > allowed:
             return max(0.0, (allowed - shorter) / left)
         shorter += gap
@@ -211,6 +216,7 @@ LANE_ROWS = 5
 
 
 def overview_shapes(overview: Mapping[str, Any]) -> dict[str, Any]:
+    # A turn that still goes on ends now; none has no length.
     turns = [{**turn, "end": max(turn["end"] or overview["to"], turn["at"] + 1)} for turn in overview["turns"]]
     if not turns:
         return {"turns": [], "lanes": [], "ticks": [], "rows": 0}
@@ -236,6 +242,7 @@ class _Axis:
     """Time → place. Only what lies in a turn takes up width."""
 
     def __init__(self, turns: Sequence[Mapping[str, Any]]) -> None:
+        # With many turns the gaps shrink, so that they never take more than a quarter.
         gap = min(GAP, WIDTH / (4 * len(turns)))
         width = WIDTH - gap * (len(turns) - 1)
         lasted = [turn["end"] - turn["at"] for turn in turns]

@@ -15,6 +15,7 @@ from holdfast.web.routes import Permission, Routes
 if TYPE_CHECKING:
     from holdfast.web.server import WebContext
 
+# The first bytes decide, not the name.
 TYPES = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"RIFF", "image/webp"))
 LARGEST = 20 << 20
 KEPT = {"cache-control": "private, max-age=3600"}
@@ -37,6 +38,7 @@ def _read_shot(web_context: "WebContext", run: str, number: str) -> tuple[str, b
     if not 0 <= at < len(shown["shots"]):
         return None
     path = Path(str(shown["shots"][at]["path"]))
+    # A path from an event may name any file: only the folder of this run is served.
     if path.parent.name != shown["id"] or path.parent.parent.name != "screenshots":
         return None
     return read_picture(path)

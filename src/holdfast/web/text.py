@@ -16,6 +16,7 @@ UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 
 def sanitise_value(value: Any) -> Any:
     """Every expression of every template goes through here (Jinja's `finalize`)."""
+    # Printable ASCII is nearly every value, and needs no further look.
     if type(value) is str and not (value.isascii() and value.isprintable()):
         return name_invisible(value)
     return "" if value is None else value
@@ -23,6 +24,7 @@ def sanitise_value(value: Any) -> Any:
 
 def cut_line(value: Any, limit: int = 200) -> str:
     """On one line, not longer than this."""
+    # Cut before the words are split: a value may be megabytes long.
     text = " ".join(str(value or "")[: limit * 4].split())
     return shorten_line(text, limit)
 
@@ -115,10 +117,12 @@ def folder_name(path: Any) -> str:
 def mark_words(text: str, words: list[str]) -> Markup:
     """The words that were looked for, marked: cut out of the plain text, so that nothing can break out."""
     shown = sanitise_value(text)
+    # The longest first: a word may be part of another one.
     terms = sorted({word for word in words if len(word) > 1}, key=len, reverse=True)
     if not terms:
         return escape(shown)
     parts = re.split(f"({'|'.join(map(re.escape, terms))})", shown, flags=re.IGNORECASE)
+    # Every second part is a match, because the pattern has one group.
     return Markup("").join(Markup("<mark>{}</mark>").format(part) if n % 2 else part for n, part in enumerate(parts))
 
 

@@ -80,6 +80,7 @@ class ViewClient:
         try:
             file_status = os.stat(path)  # noqa: PTH116 - asked before every view
         except OSError:
+            # Being replaced at this moment; the next look finds the new file.
             return 0, 0
         return file_status.st_dev, file_status.st_ino
 

@@ -110,6 +110,7 @@ def decode_payload(kind: str, version: int, raw: bytes) -> AnyPayload:
         try:
             return _payload_decoder(payload).decode(raw)
         except msgspec.ValidationError:
+            # A field does not fit today's type: below it is left out and the others stay.
             pass
     return build_payload(kind, upcast_fields(kind, version, msgspec.json.decode(raw)))
 

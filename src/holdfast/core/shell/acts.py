@@ -15,16 +15,13 @@ import msgspec
 
 from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand, analyse_command
 from holdfast.core.shell.flow import NULL, STDERR, STDOUT, TERMINAL, Pieces
-from holdfast.core.shell.program_code import CODE_FLAGS, INTERPRETER, read_commands, sed_acts
+from holdfast.core.shell.program_code import CODE_FLAGS, INTERPRETER, read_commands, sed_acts, shorten_command
 from holdfast.core.shell.programs import SHELLS
 from holdfast.core.shell.recipes import RUNNERS, find_meaning, is_source_of, make_recipe, parse_make
 from holdfast.core.shell.redirects import join_path
 from holdfast.core.shell.syntax import UNKNOWN
 from holdfast.core.shell.written_files import code_of, written_files
 
-LONGEST_COMMAND, LONGEST_READ, KEPT_OF_HEREDOC = 20_000, 400_000, 2_000
-# `<<'EOF'` with its text: only where the mark is quoted, since otherwise `$(…)` in the text is run.
-_LONG_HEREDOC = re.compile(r"(<<-?[ \t]*(['\"])(\w+)\2[^\n]*\n)(.{2000,}?)\n[ \t]*\3(?![^\n])", re.S)
 MAX_READINGS = 300
 MAX_DEPTH = 4
 BLANK = "\u2423"
@@ -92,19 +89,9 @@ class CommandActs(msgspec.Struct, frozen=True):
 
 def read_acts(command: str, cwd: str = ".", meanings: Mapping[str, str] | None = None) -> CommandActs:
     """`meanings`: what names stand for that only the disk tells (`git ci`, `npm run ship`, `./deploy.sh`), as shell text."""
-    text, whole = _shorten_command(command)
+    text, whole = shorten_command(command)
     acts = _read_acts(text, cwd, tuple(sorted((meanings or {}).items())))[0]
     return acts if whole else msgspec.structs.replace(acts, hidden=(*acts.hidden, "the end of a very long command"))
-
-
-def _shorten_command(command: str) -> tuple[str, bool]:
-    """What is read of it, and whether that is all that could start something: the text of a long heredoc starts nothing."""
-    if len(command) <= LONGEST_COMMAND:
-        return command, True
-    text = _LONG_HEREDOC.sub(
-        lambda match: f"{match[1]}{match[4][:KEPT_OF_HEREDOC]}\n{match[3]}", command[:LONGEST_READ]
-    )
-    return text[:LONGEST_COMMAND], len(text) <= LONGEST_COMMAND and len(command) <= LONGEST_READ
 
 
 @lru_cache(2_000)
@@ -121,7 +108,7 @@ def _read_acts(command: str, cwd: str, meanings: tuple[tuple[str, str], ...]) ->
 
 def names_to_resolve(command: str, cwd: str = ".") -> list[str]:
     """The keys of `meanings` that would say more about this command."""
-    return list(_read_acts(_shorten_command(command)[0], cwd, ())[1])
+    return list(_read_acts(shorten_command(command)[0], cwd, ())[1])
 
 
 class _Reader:

@@ -12,9 +12,11 @@ from holdfast.core.shell.parse import ShellTooLarge, ShellUnreadable, parse_comm
 from holdfast.core.shell.programs import finish_shell
 from holdfast.core.shell.syntax import UNKNOWN
 
+# 128 and the number of a signal.
 KILLED = frozenset((129, 130, 131, 134, 135, 137, 139, 141, 143))
 """Codes that may mean that the shell itself was ended from outside."""
 MAX_TAIL = 2_000
+# How many commands are cached, and the longest that is, in characters.
 MOST_KEPT, LONGEST_KEPT = 256, 8_000
 MAX_UNCUT = 3_000
 """Output that is shorter was not cut by the agent."""
@@ -151,6 +153,7 @@ def _cd_errors(text: str, stdout: str | None, stderr: str | None) -> str:
 
 def _walk_command(text: str, cwd: str | None, cd_errors: str, read_file: ReadFile | None) -> _Walk:
     cached = _WALKS.get((text, cd_errors))
+    # A caller that does not look at folders takes what was followed in any folder.
     if cached is not None and cwd in (None, cached[0]):
         return cached[1]
     executor = Executor(cd_errors, read_file)
@@ -183,9 +186,11 @@ def _follow_paths(executor: Executor, text: str, cwd: str) -> _Walk:
 
 def _conclude_analysis(walk: _Walk, exit_code: int | None, stdout: str | None) -> Analysis:
     killed = exit_code is None or exit_code in KILLED or exit_code < 0
+    # `_fits_exit` writes into `assumed`, and the walk is shared.
     paths = [msgspec.structs.replace(path, assumed=dict(path.assumed)) for path in walk.paths]
     fitting = [path for path in paths if killed or _fits_exit(path, path.status, exit_code)]
     if not killed and stdout is not None:  # A command that was ended early may have printed less than it would.
+        # Output that fits no way at all was cut or changed, and is no evidence.
         fitting = [path for path in fitting if _fits_text(path, stdout)] or fitting
     defined = tuple(name for path in paths for name in path.functions)
     commands = [_undecided_command(invocation) for invocation in walk.invocations]
@@ -221,6 +226,7 @@ def _fits_exit(path: Path, status: Status, code: int | None) -> bool:
     if status.kind == "of":
         return _assume_code(path, status.invocation, code)
     if status.kind == "not":
+        # A negation ends with 0 or 1, nothing else.
         return code in (0, 1) and _assume_code(path, status.invocation, FAILED if code == 0 else 0)
     if status.kind == "all":
         return _fits_all(path, status.members, code)
@@ -238,6 +244,7 @@ def _fits_all(path: Path, members: tuple[Status, ...], code: int) -> bool:
 
 def _assume_code(path: Path, index: int, code: int) -> bool:
     assumed = path.assumed.get(index)
+    # A code that was only known not to be 0 is known now.
     if assumed is None or (assumed == FAILED and code not in (0, FAILED)):
         path.assumed[index] = code
         return True
@@ -256,6 +263,7 @@ def _fits_text(path: Path, stdout: str) -> bool:
         if piece.stderr or piece.invocation >= 0 or piece.filters:
             break
         last.insert(0, piece)
+    # A job in the background may print behind it.
     if not last or path.pending:
         return True
     while last and not last[-1].status and not last[-1].text.strip():
@@ -267,6 +275,7 @@ def _fits_text(path: Path, stdout: str) -> bool:
     if match is None:
         return False
     statuses = [p.status for p in last if p.status]
+    # An exit status has at most three digits.
     return all(_fits_exit(path, status, int(n[:3])) for status, n in zip(statuses, match.groups(), strict=True))
 
 
@@ -282,6 +291,7 @@ def _update_command(command: ShellCommand, paths: list[Path], killed: bool) -> N
     ran = Ran.NO if not here else Ran.YES if sure and not killed else Ran.MAYBE
     codes = {path.assumed.get(index) for path in here}
     code = codes.pop() if len(codes) == 1 else FAILED if codes and None not in codes and 0 not in codes else None
+    # Which of several runs the code belongs to is not known.
     if invocation.repeated or (killed and code is None):
         code = 0 if code == 0 and invocation.code_hidden else None
     if invocation.code_hidden and code:

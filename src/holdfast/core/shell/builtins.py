@@ -23,21 +23,26 @@ if TYPE_CHECKING:
     from holdfast.core.shell.execute import Executor
     from holdfast.core.shell.programs import Call
 
+# Folders of the system, of the user's tools, of virtual environments and of packages in the project.
 _TRUSTED_FOLDER = re.compile(
     r"^(?:~(?:/.*)?|/usr(?:/.*)?|/s?bin|/opt/.*|/snap/.*|/nix/.*|(?:/home/[^/]+|/root)/\..*"
     r"|(?:.*/)?(?:\.?v?env|\.venv[\w.-]*|\.tox/[^/]+|\.nox/[^/]+)/bin|(?:.*/)?node_modules/\.bin|(?:.*/)?vendor/bin)/?$"
 )
+# By custom these only set up an environment: activate scripts, .env files, profiles, version managers.
 _HARMLESS_SOURCE = re.compile(
     r"(?:^|/)(?:activate(?:\.\w+)?|\.env[\w.]*|\w*\.env|[\w.-]*env\.sh|\.?\w*rc|\.\w*profile|nvm\.sh|conda\.sh|asdf\.sh"
     r"|virtualenvwrapper\.sh|env)$"
 )
+# Each of these makes a well-known program load or run other code first.
 _PROGRAM_SEARCH = frozenset(("LD_PRELOAD", "LD_LIBRARY_PATH", "BASH_ENV", "ENV", "PYTHONSTARTUP", "PYTHONHOME"))
 MAX_EVALS = 4
 _TOOL_MANAGERS = frozenset(
     "pyenv rbenv nodenv direnv conda mamba micromamba ssh-agent fnm mise rtx brew opam asdf jenv goenv nvm starship".split()
 )
+# `%%`, or one directive with flags, width and precision.
 _PRINTF = re.compile(r"%(?:%|[-+ 0#]*\d*(?:\.\d+)?[sdiqbxucf])")
 _ESCAPES = {"\\n": "\n", "\\t": "\t", "\\\\": "\\", "\\r": "\r", '\\"': '"', "\\e": "\x1b"}
+# Groups: hex digits, octal digits; everything else is looked up in `_ESCAPES`.
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|0?([0-7]{3})|n|t|\\|r|\"|e)")
 
 
@@ -83,6 +88,7 @@ def _run_unknown(executor: "Executor", call: "Call", path: Path) -> list[Path]:
 
 
 def _run_echo(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+    # The words as written, not their fields: a status or captured output is printed as a piece of its own.
     words, newline, escapes = list(call.node.words[call.offset + 1 :]), True, False
     while words and (text := "".join(expand_word(path, words[0]))) in ("-n", "-e", "-ne", "-en", "-E"):
         newline, escapes = newline and "n" not in text, escapes or "e" in text
@@ -134,6 +140,7 @@ def _format_pieces(path: Path, form: str, words: list[Word]) -> Pieces:
     """The format with each directive replaced by its word; used again while words are left."""
     pieces: list[Piece] = []
     rest = list(words)
+    # A bound on the rounds, for a format that is given very many words.
     for _ in range(50):
         at = 0
         for match in _PRINTF.finditer(form):
@@ -153,8 +160,10 @@ def _format_pieces(path: Path, form: str, words: list[Word]) -> Pieces:
 def _run_cd(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     targets = [word for word in call.words[1:] if not word.startswith("-") or word == "-"]
     target = targets[0] if targets else "~"
+    # The wording of bash and that of dash. `output` holds only the lines in which `cd` complains.
     failed = f"cd: {target}: " in executor.output or f"can't cd to {target}" in executor.output
     path.status = known_status(1) if failed else SUCCESS
+    # Its complaint may have gone into a file: that none is seen proves nothing.
     if call.node.redirects and not failed:
         path.status = Status("unknown")
     if failed:
@@ -212,6 +221,7 @@ def set_options(options: frozenset[str], words: list[str]) -> frozenset[str]:
         if word[:1] not in "-+" or len(word) < 2:
             break
         for letter in word[1:]:
+            # `-o` takes the next word, also at the end of `-euo pipefail`.
             if letter == "o" and at + 1 < len(words):
                 at += 1
                 named.append((words[at], on))
@@ -287,6 +297,7 @@ def _run_trap(executor: "Executor", call: "Call", path: Path) -> list[Path]:
         path.trap = None if action in ("-", "") else _parse_or_unknown(executor, path, action)
     if any(s not in ("EXIT", "0") for s in signals) and action not in ("-", ""):
         executor.run_later.append(action)
+    # Such a trap runs between any two commands and may redefine what follows.
     if any(s in ("ERR", "DEBUG", "RETURN") for s in signals) and action not in ("-", ""):
         path.tampered = path.tampered or "a trap runs between the commands"
     return [path]
@@ -306,11 +317,13 @@ def _run_wait(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     if not arguments:
         path.status = SUCCESS
     else:
+        # `$!` is the last job; another operand names it only where there was a single one.
         path.status = path.job if path.jobs == 1 or call.raw_last == "!" else UNKNOWN_STATUS
     return [path]
 
 
 def _run_kill(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+    # `kill $$` ends the shell itself.
     if call.raw_last == "$":
         path.control, path.status = "exit", UNKNOWN_STATUS
     else:
@@ -343,6 +356,7 @@ def _read_line(path: Path, names: list[str], line: str) -> list[Path]:
 
 def _run_eval(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     text = " ".join(call.words[1:])
+    # `eval eval ...`: each one parses what is left of the words again.
     if call.words.count("eval") > MAX_EVALS:
         raise ShellTooLarge
     if UNKNOWN in text:
@@ -362,6 +376,7 @@ def _sets_up_tools(executor: "Executor", call: "Call", path: Path) -> bool:
 
 
 def _run_source(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+    # `. <(cmd)` reads a substitution, whose sink begins with `&$(`.
     name = call.words[1] if len(call.words) > 1 else ""
     if name == "/dev/stdin" or name.startswith("&$("):
         written = call.streams.stdin if name == "/dev/stdin" else path.outputs.get(name)

@@ -49,6 +49,7 @@ def _as_status(path: Path, word: Word) -> Status | None:
     if len(word.parts) != 1:
         return None
     part = word.parts[0]
+    # Inside of `(( ))` a variable stands without a dollar sign.
     if part.kind == "text":
         value = path.variables.get(part.text)
         return value.status if value else None
@@ -60,6 +61,7 @@ def _compare_status(status: Status, operator: str, other: str) -> Status:
         return _compare_text(str(status.code), operator, other)
     if other == "0" and operator in _EQUAL:
         return status
+    # An exit code is never negative, so `-gt 0` means `-ne 0`.
     if other == "0" and operator in (*_DIFFERENT, "-gt", ">") and status.kind == "of":
         return Status("not", invocation=status.invocation)
     return UNKNOWN_STATUS

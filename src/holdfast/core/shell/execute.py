@@ -41,9 +41,13 @@ from holdfast.core.shell.syntax import (
     Word,
 )
 
+# Ways that are followed side by side; where there are more, those that are alike are merged.
 MAX_PATHS = 24
+# Nodes visited in one walk: a bound on the time, because a hook waits for it.
 MAX_STEPS = 400
+# How deep functions, nested shells and rounds of loops may lie inside one another.
 MAX_CALLS = 12
+# A `for` over more values is followed once, as if they were not known.
 MAX_ITERATIONS = 12
 MAX_BRANCHES = 60
 MAX_INNER_CHARACTERS = 40_000
@@ -83,8 +87,10 @@ class Executor:
         self._steps += 1
         if self._steps > MAX_STEPS or len(self.context) > MAX_CALLS:
             raise ShellTooLarge
+        # On its way out by exit, return, break or continue: what lies between is not run.
         if path.control:
             return [path]
+        # `set -n`: the shell reads on and runs nothing.
         if "noexec" in path.options:
             return [path]
         handler = _HANDLERS[type(node)]
@@ -119,6 +125,7 @@ class Executor:
         file = file_name(path, name)
         if not name or UNKNOWN in file:
             return
+        # A file that this very command wrote: its text is known without a look at the disk.
         written = path.outputs.get(file)
         if written is None:
             self.sourced[file] = None
@@ -139,6 +146,7 @@ class Executor:
 
     def and_or(self, node: AndOr, path: Path, streams: Streams, checked: bool) -> list[Path]:
         done: list[Path] = []
+        # `set -e` ignores a failure on the left of `&&` and `||`.
         for one in self.run(node.left, path, streams, True):
             if one.control:
                 done.append(one)
@@ -157,6 +165,7 @@ class Executor:
         return paths
 
     def background_job(self, node: Background, path: Path, streams: Streams, checked: bool) -> list[Path]:
+        # A job runs in a subshell, and `&` itself always succeeds.
         before = path.clone()
         self.background += 1
         paths = self.run(node.body, path, streams, True)
@@ -168,6 +177,7 @@ class Executor:
         return paths
 
     def pipeline(self, node: Pipeline, path: Path, streams: Streams, checked: bool) -> list[Path]:
+        # Each: the way so far, what the next stage reads, the statuses of the stages before it.
         paths = [(path, streams.stdin, ())]  # type: list[tuple[Path, Pieces | None, tuple[Status, ...]]]
         last = len(node.stages) - 1
         for at, stage in enumerate(node.stages):
@@ -181,6 +191,7 @@ class Executor:
         done: list[Path] = []
         for one, _stdin, statuses in paths:
             one.pipestatus = statuses
+            # Without pipefail a pipeline ends as its last stage does.
             one.status = Status("all", members=statuses) if "pipefail" in one.options else statuses[-1]
             done += self.after(one, checked)
         return done
@@ -199,6 +210,7 @@ class Executor:
         target = streams.stdout if last else self.sink()
         mine = Streams(stdin, target, target if stderr_too and not last else streams.stderr)
         for one in self.run(stage, path, mine, True):
+            # bash runs every stage in a subshell: variables and folders that it changes are gone.
             one.restore_shell(before)
             piped = () if last else one.outputs.pop(target, ())
             yield one, piped, (*statuses, one.status)
@@ -228,6 +240,7 @@ class Executor:
                 good, bad = split_path(one, one.status)
                 done += self.run_all(body, good, streams, checked)
                 waiting += bad
+        # An `if` none of whose conditions holds ends with 0.
         for one in waiting:
             one.status = SUCCESS
         return done + (self.run_all(node.otherwise, waiting, streams, checked) if node.otherwise else waiting)
@@ -249,6 +262,7 @@ class Executor:
     def _blurred(self, before: Path, path: Path) -> Path:
         path.control = "" if path.control in ("break", "continue") else path.control
         path.status = UNKNOWN_STATUS
+        # What was assumed or run in a round holds for that round only, if there was one at all.
         path.assumed = {k: v for k, v in path.assumed.items() if k in before.assumed}
         path.ran = {k: v if k in before.ran else False for k, v in path.ran.items()}
         return path
@@ -259,6 +273,7 @@ class Executor:
         done: list[Path] = []
         for one in paths:
             values = expand_words(one, node.values)
+            # A glob stands for any number of files.
             if len(values) > MAX_ITERATIONS or any(UNKNOWN in v or "*" in v for v in values):
                 done += self._endless(node, one, streams)
             else:
@@ -278,6 +293,7 @@ class Executor:
         going, done = [path], list[Path]()
         outer = self.context
         for number, value in enumerate(values):
+            # The round is part of an invocation's identity: every round starts programs of its own.
             self.context = (*outer[:MAX_CALLS], number + 1)
             for one in going:
                 one.variables[node.variable] = Value(value)
@@ -301,6 +317,7 @@ class Executor:
                     return self.run(body, path, streams, checked)
             path.status = SUCCESS
             return [path]
+        # Any branch may have been taken, or none.
         paths = [done for _patterns, body in node.branches for done in self.run(body, path.clone(), streams, checked)]
         path.status = SUCCESS
         return [*paths, path]
@@ -331,6 +348,7 @@ class Executor:
             *(word for value_words in values for word in value_words),
             *(r.target for r in node.redirects),
         )
+        # Substitutions run before the command does, those of assignments and redirections too.
         paths = self.substitutions(words, [path])
         done: list[Path] = []
         for one in paths:
@@ -347,6 +365,7 @@ class Executor:
                 builtins.assign_variable(path, assignment.name, assigned_value(path, assignment), assignment.append)
             path.status = status
             return [path]
+        # `exec > file` without a command changes where the shell itself writes from here on.
         if words == ["exec"]:
             path.replaced = {**path.replaced, "&1": streams.stdout, "&2": streams.stderr}
             path.status = SUCCESS
@@ -355,6 +374,7 @@ class Executor:
         call = programs.Call(words, node, environment, streams, checked=checked)
         paths = programs.run_call(self, call, path)
         for one in paths:
+            # A simple command replaces PIPESTATUS by its own status, which stands in `status`.
             one.pipestatus = ()
         return paths
 
@@ -398,6 +418,7 @@ class Executor:
             one.restore_shell(before)
             pieces = one.outputs.pop(target, ())
             name = capture_name(part)
+            # The name with `?` holds how the substitution ended.
             one.variables = {**one.variables, f"{name}?": Value(status=one.status)}
             one.variables[name] = Value(pieces=pieces) if part.kind == "substitution" else Value(f"&{name}")
             if part.kind == "process":
@@ -421,6 +442,7 @@ class Executor:
 
     def invocation(self, path: Path, node: Simple, made: Invocation) -> Invocation:
         """The record for this command here; the same on every path that reaches it in the same state."""
+        # By node and not by text: the same words at two places are two programs.
         key = (id(node), tuple(made.words), made.cwd, self.context, made.shadowed)
         index = self._known.get(key)
         if index is None:
@@ -430,6 +452,7 @@ class Executor:
         existing.tampered = existing.tampered or made.tampered
         existing.repeated = existing.repeated or made.repeated or self.looping > 0
         existing.background = existing.background or self.background > 0
+        # Inside of a loop that may go round zero times nothing ran for sure.
         path.ran[index] = not self.looping
         return existing
 

@@ -6,8 +6,11 @@ import re
 from holdfast.core.shell.flow import UNKNOWN_STATUS, Path, Piece, Pieces, Status, Value
 from holdfast.core.shell.syntax import UNKNOWN, Assignment, Part, Word
 
+# At most 18 digits: larger numbers would cost time, and Python refuses very long ones.
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
+# `{a,b}` or `{1..9}`, without blanks or further braces inside.
 _BRACES = re.compile(r"\{([^{}\s]*,[^{}\s]*|-?[0-9]{1,18}\.\.-?[0-9]{1,18})\}")
+# `name[index]`.
 _SUBSCRIPT = re.compile(r"^(\w+)\[([^\]]*)\]$")
 HOME_LIKE = frozenset(
     "HOME VIRTUAL_ENV GOPATH GOROOT CARGO_HOME NVM_DIR PYENV_ROOT JAVA_HOME CONDA_PREFIX NVM_BIN RBENV_ROOT".split()
@@ -60,6 +63,7 @@ def _array_element(value: Value | None, index: str) -> Value | None:
         return Value(value.fields[at]) if at < len(value.fields) else Value(UNKNOWN)
     if value is None or not value.pieces:
         return Value(UNKNOWN)
+    # An array that was filled from output: one element is a choice of its lines.
     return Value(pieces=tuple(piece.through("lines") for piece in value.pieces))
 
 
@@ -81,6 +85,7 @@ def resolve_part(path: Path, part: Part) -> Value:
 
 def _with_default(path: Path, part: Part, value: Value | None) -> Value:
     empty = value is None or not (value.text or value.pieces or value.status)
+    # `${x:+word}` takes the word where the variable is set.
     if part.operator == "+":
         empty = not empty
     if not empty or part.default is None:
@@ -99,6 +104,7 @@ def value_text(value: Value) -> str:
 
 def expand_word(path: Path, word: Word) -> list[str]:
     """The fields of one word: expansions outside of quotes are split at blanks."""
+    # `"$@"` and `"${a[@]}"` are one field for each element, not one text.
     if len(word.parts) == 1 and word.parts[0].quoted and _is_list(word.parts[0]):
         listed = resolve_part(path, word.parts[0]).fields
         if listed is not None:
@@ -121,12 +127,14 @@ def expand_word(path: Path, word: Word) -> list[str]:
         started = True
     if started:
         fields.append(current)
+    # The shell expands braces before variables: a brace that comes out of a variable stays as it is.
     plain = all(part.kind == "text" and not part.quoted for part in word.parts)
     return list(itertools.chain.from_iterable(map(_expand_braces, fields))) if plain else fields
 
 
 def _split_fields(path: Path, text: str) -> list[str]:
     separators = path.variables.get("IFS")
+    # Without a separator that can be seen, text is split at blanks as by default.
     if separators is None or separators.pieces or not separators.text.strip() or UNKNOWN in separators.text:
         return text.split()
     return re.split(f"[{re.escape(separators.text)}]", text)

@@ -5,9 +5,13 @@ import re
 
 WHOLE, TAIL, LINES, REWRITTEN = "", "tail", "lines", "rewritten"
 
+# A sed script that only chooses lines: numbers, patterns between slashes, and p, d, q, n.
 _SELECT_SED = re.compile(r"^(?:[\d,$ ;npq!d]|/(?:[^/\\]|\\.)*/I?)*$")
+# `s/\x1b...//g`: takes the codes of colours out and leaves the text.
 _STRIP_COLOURS = re.compile(r"s(.)(?:\\x1[bB]|\\e|\\033|\x1b|\$\(printf[^)]*\)).*\1\1g?$")
+# With these grep prints something else than the lines that match, or nothing.
 _CHANGING_GREP = re.compile(r"^-[a-zA-Z]*[oclLqb]|^--(only-matching|count|files-with|quiet|silent|replace|json)")
+# `tail -n +2`: the number is no file.
 _TAIL_FROM_START = re.compile(r"^(-n)?\+")
 _VALUE_FLAGS = {
     "tail": "-n -c",
@@ -45,6 +49,7 @@ def classify_filter(words: list[str]) -> str | None:
         return REWRITTEN if replaces or any(_CHANGING_GREP.match(a) for a in arguments) else LINES
     if name == "sed":
         return _classify_sed(arguments)
+    # `awk '/x/'` prints the lines that match, `awk 'END {print}'` the last one.
     if (
         name in ("awk", "gawk")
         and len(arguments) == 1

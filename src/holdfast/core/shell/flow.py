@@ -114,6 +114,7 @@ class Path(msgspec.Struct):
 
     def clone(self) -> "Path":
         copy = msgspec.structs.replace(self)
+        # What is changed in place is copied; all else is only ever replaced.
         copy.ran = dict(self.ran)
         copy.assumed = dict(self.assumed)
         copy.outputs = dict(self.outputs)
@@ -150,6 +151,7 @@ def split_path(path: Path, status: Status) -> tuple[list[Path], list[Path]]:
     if status.kind == "code":
         return ([path], []) if status.code == 0 else ([], [path])
     if status.kind == "not":
+        # The negation fails where the invocation succeeded, hence the exchanged order.
         failed, succeeded = split_path(path, Status("of", invocation=status.invocation))
         return succeeded, failed
     if status.kind == "all":
@@ -162,6 +164,7 @@ def split_path(path: Path, status: Status) -> tuple[list[Path], list[Path]]:
         path.assumed[status.invocation] = 0
         other.assumed[status.invocation] = FAILED
         return [path], [other]
+    # Both ways are possible, and neither tells anything about a program.
     return [path], [path.clone()]
 
 
@@ -171,6 +174,7 @@ def _split_all(path: Path, members: tuple[Status, ...]) -> tuple[list[Path], lis
         return [path], []
     if len(open_members) == 1:
         return split_path(path, open_members[0])
+    # Which member failed is not known, so the failing way assumes nothing.
     other = path.clone()
     good: list[Path] = [path]
     for member in open_members:
@@ -196,6 +200,7 @@ def merge_paths(paths: list[Path], limit: int) -> list[Path]:
 def _join_paths(path: Path, other: Path) -> None:
     path.assumed = {k: v for k, v in path.assumed.items() if other.assumed.get(k) == v}
     both = path.ran.keys() | other.ran.keys()
+    # Sure only where both ways are.
     path.ran = {k: path.ran.get(k, False) and other.ran.get(k, False) for k in both}
     path.pending |= other.pending
     path.variables = {k: v for k, v in path.variables.items() if other.variables.get(k) == v}

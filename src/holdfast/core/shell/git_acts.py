@@ -22,11 +22,13 @@ CHANGES = frozenset(
     "update-ref worktree fetch clone init submodule notes gc prune filter-branch replace symbolic-ref update-index write-tree "
     "read-tree commit-tree sparse-checkout".split()
 )
+# Names that people commonly give; without the repository's settings the meaning is a guess.
 _USUAL_ALIASES = {
     "ci": "commit", "co": "checkout", "br": "branch", "st": "status", "cm": "commit", "cp": "cherry-pick", "sw": "switch",
     "amend": "commit", "unstage": "reset", "lg": "log", "d": "diff", "cam": "commit", "ca": "commit", "c": "commit",
     "save": "commit", "pushf": "push", "up": "pull", "snap": "commit", "undo": "reset", "wip": "commit",
 }  # fmt: skip
+# What git prints where the verb changed nothing, though it may have ended with 0.
 _NO_EFFECT = {
     "push": re.compile(r"^Everything up-to-date", re.M),
     "pull": re.compile(r"^Already up[ -]to[ -]date", re.M),
@@ -40,7 +42,9 @@ _NO_EFFECT = {
     "cherry-pick": re.compile(r"^error: could not apply|^fatal: ", re.M),
     "stash": re.compile(r"^No local changes to save|^No stash entries found", re.M),
 }
+# `[main 1a2b3c4] Message`, with `(root-commit)` at the first one.
 _COMMITTED = re.compile(r"^\[[^\]\n]+ (?:\(root-commit\) )?[0-9a-f]{4,}\] ", re.M)
+# A line of the summary of a push: ` * [new branch] a -> b` or `   1234..abcd  a -> b`.
 _PUSHED = re.compile(r"^ [ +*=!-] ?.*->|^   [0-9a-f]+\.\.[0-9a-f]+ ", re.M)
 
 
@@ -64,6 +68,7 @@ def git_acts(commands: list[ShellCommand], output: str) -> list[GitAct]:
     for _command, git_call in parsed:
         counts[git_call.verb] = counts.get(git_call.verb, 0) + 1
     for command, git_call in parsed:
+        # With two calls of one verb nobody can tell which of them printed a line.
         shown = output if command.visible and counts[git_call.verb] == 1 else ""
         acts.append(GitAct(git_call.verb, _took_effect(command, git_call, shown)))
     return acts
@@ -101,6 +106,7 @@ def _took_effect(command: ShellCommand, git_call: _Parsed, output: str) -> bool 
     if output and git_call.verb == "commit" and _COMMITTED.search(output):
         return True
     if command.exit_code not in (None, 0):
+        # These can have changed files or made commits before they failed.
         return None if git_call.verb in ("pull", "stash", "rebase", "checkout", "apply", "am", "merge") else False
     if command.ran is not Ran.YES or command.exit_code is None:
         return None
@@ -181,6 +187,7 @@ def _option_flags(git_call: _Parsed) -> list[str]:
             break
         elif word.startswith("-"):
             flags.append(word)
+            # `-am MESSAGE`: the last letter takes the next word.
             skip = word in takes or (git_call.verb in ("commit", "tag") and bool(re.fullmatch(r"-[a-zA-Z]*m", word)))
     return flags
 
@@ -199,6 +206,7 @@ def _effect_of_success(git_call: _Parsed, output: str) -> bool | None:
             else git_call.verb in ("cherry-pick", "revert") or _effect_in_output(git_call, output)
         )
     if git_call.verb == "push":
+        # A quiet push prints nothing; then only the repository tells.
         return True if _PUSHED.search(output) else None
     if git_call.verb in ("tag", "branch", "update-ref"):
         return (

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node as Leaf
     from tree_sitter import Parser
 
+# With the bodies of heredocs, which are taken out before the grammar sees the text.
 MAX_CHARACTERS = 400_000
 MAX_CHARACTERS_WITHOUT_HEREDOCS = 32_000
 MAX_SEPARATORS = 2_000
@@ -41,12 +42,15 @@ MAX_PARENTHESES = 1_200
 """Of both kinds together. The grammar takes long to recover from hundreds that do not match."""
 MAX_NODES = 2_500
 """Nodes of the grammar's tree: walking over more takes longer than a hook may wait."""
+# The tree is walked recursively; this stays far below Python's own recursion limit.
 MAX_DEPTH = 60
+# Characters that begin a command, a group or a quoted text: a cheap bound on how many there are.
 _SEPARATOR = re.compile(r"[;&|(`\n{'\"]")
 _PARENTHESIS = re.compile(r"[()]")
 _QUOTED = re.compile(r"""\\.|\$'(?:\\.|[^'\\])*'|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
 _GLOB = re.compile(r"[*?\[]")
 _ESCAPE = re.compile(r"\\(\n|.)", re.DOTALL)
+# Groups: hex digits of \x, hex digits of \u, octal digits, any other escaped character.
 _ANSI_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|([0-7]{1,3})|(\n|.))", re.DOTALL)
 _ANSI_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "e": "\x1b", "0": "\0"}
 
@@ -109,6 +113,7 @@ class _Builder:
     def sequence(self, children: "list[Leaf]") -> Node:
         items: list[Node] = []
         for child in children:
+            # The grammar shows `&` as a sibling behind the command that it sends to the background.
             if child.type == "&" and items:
                 items[-1] = Background(items[-1])
             elif child.is_named and child.type != "comment":
@@ -147,6 +152,7 @@ class _Builder:
 
     def assignment(self, leaf: "Leaf") -> Assignment:
         name, value = leaf.child_by_field_name("name"), leaf.child_by_field_name("value")
+        # `a[0]=x`: the array keeps its name, but what it holds from now on is not known.
         plain = name is not None and name.type == "variable_name"
         array = value is not None and value.type == "array"
         unread = not plain or array
@@ -206,6 +212,7 @@ class _Builder:
     def _redirect(self, descriptor: int | None, operator: str, target: Word) -> Redirect:
         if operator == "<":
             return self._input(descriptor, target)
+        # `>& FILE` without a number sends both streams to the file; `>&2` only copies a descriptor.
         if operator in ("&>", "&>>") or (operator == ">&" and descriptor is None and not _is_descriptor(target)):
             return Redirect(-1, ">>" if operator == "&>>" else ">", target)
         standard = 0 if operator.startswith("<") else 1
@@ -218,6 +225,7 @@ class _Builder:
             here = descriptor == HERE_STRING
             return Redirect(0 if here else descriptor or 0, "<<<" if here else "<", target)
         number = int(match[1])
+        # A command may contain the text of our mark by itself; then no heredoc belongs to it.
         heredoc = self.heredocs[number] if number < len(self.heredocs) else Heredoc("", True)
         if heredoc.literal or not ("$" in heredoc.body or "`" in heredoc.body):
             return Redirect(0, "<<", _literal_word(heredoc.body))
@@ -225,6 +233,7 @@ class _Builder:
 
     def _expanded_body(self, body: str) -> Word:
         """An unquoted heredoc is expanded like a string in double quotes."""
+        # A bare quote would end the string that the body is parsed as; `x` only makes it an argument.
         quoted = body.replace('"', '\\"')
         root = _bash_parser().parse(f'x "{quoted}"'.encode("utf-8", "replace")).root_node
         command = root.children[0] if root.children and not root.has_error else None
@@ -241,6 +250,7 @@ class _Builder:
                 merged.append(child.type == "|&")
             elif child.is_named and child.type != "comment":
                 stage = self.statement(child)
+                # `! a | b` negates the whole pipeline; the grammar hangs the negation on its first stage.
                 if isinstance(stage, Negation) and not stages:
                     negated, stage = True, stage.body
                 stages.append(stage)
@@ -261,6 +271,7 @@ class _Builder:
         return Negation(self.statement(leaf.children[-1]))
 
     def group(self, leaf: "Leaf") -> Node:
+        # `(( ... ))` is a compound statement for the grammar, but it only evaluates a number.
         if leaf.type == "compound_statement" and leaf.children and leaf.children[0].type == "((":
             return Condition(self._condition_words(leaf))
         return Group(self.sequence(leaf.children), leaf.type == "subshell")
@@ -283,6 +294,7 @@ class _Builder:
                     return False
             elif child.type not in ("[", "]", "[[", "]]", "((", "))"):
                 words.append(self.word(child) if child.is_named else _literal_word(_leaf_text(child)))
+        # More words than `! a = b` has are more than one comparison, which nobody evaluates.
         return len(words) <= 4
 
     def if_(self, leaf: "Leaf") -> Node:
@@ -314,6 +326,7 @@ class _Builder:
         values = tuple(
             self.word(c) for n, c in enumerate(leaf.children) if leaf.field_name_for_child(n) == "value" and c.is_named
         )
+        # `for x; do` takes the positional parameters and `select` asks a person: values that are not known.
         listed = any(child.type == "in" for child in leaf.children) and leaf.children[0].type == "for"
         words = values if listed else (Word((Part("unknown"),)),)
         return For(
@@ -365,6 +378,7 @@ class _Builder:
             return [self._expansion(leaf, quoted)]
         if kind in ("command_substitution", "process_substitution"):
             inner = "substitution" if kind == "command_substitution" else "process"
+            # The part's text is how it begins; the executor tells `<(` from `>(` by it.
             return [Part(inner, leaf.children[0].type if leaf.children else "", quoted, self.sequence(leaf.children))]
         return [Part("number" if kind == "arithmetic_expansion" else "unknown", _leaf_text(leaf), quoted)]
 
@@ -390,6 +404,7 @@ class _Builder:
         if leaf.type == "simple_expansion" or (names and not operators):
             return Part("variable", name, quoted)
         if names and operators[0] in (":-", "-", ":=", "=", ":+", "+") and len(operators) == 1:
+            # `${x-w}` and `${x:-w}` differ only for a variable that is set and empty; they are treated alike.
             words = [c for c in leaf.children if c.is_named][1:]
             return Part("variable", name, quoted, None, self._default(words), operators[0].lstrip(":"))
         return Part("unknown", name, quoted)
@@ -402,6 +417,7 @@ def _string_text(raw: bytes) -> list[Part]:
     if not raw:
         return []
     text = raw.decode("utf-8", "replace")
+    # Inside of double quotes a backslash escapes only these characters; before others it stays.
     return [Part("text", re.sub(r'\\([$`"\\\n])', lambda m: "" if m[1] == "\n" else m[1], text), True)]
 
 

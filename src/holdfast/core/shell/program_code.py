@@ -15,20 +15,27 @@ INTERPRETER = re.compile(
 CODE_FLAGS = ("-c", "-e", "-E", "--eval", "-r", "-pe", "-ne", "-ie", "-pie", "-i.bak -pe")
 MAX_CODE = 64_000
 MAX_SHOWN = 60
+# What a code has to contain to start a program in any of the languages; all else is not read further.
 _STARTS_PROGRAMS = re.compile(
     r"system|popen|Popen|subprocess|exec|spawn|child_process|qx|`|pty|runpy|importlib|__import__|eval|compile\(|fork|shell|sh\b|getline|\|\s*\""
 )
+# Calls that start a program, up to the bracket, in Python, JavaScript, PHP, Ruby and others; `$(` too.
 _CALL = re.compile(
     r"(?:\b(?:system|popen|Popen|check_call|check_output|getoutput|getstatusoutput|run|call|exec\w*|spawn\w*|posix_spawn\w*|"
     r"shell_exec|passthru|proc_open|capture[23e]*|sh|local|sudo|execa\w*|zx|execute|create_subprocess_\w+)|\$)\s*\("
 )
+# Perl and Ruby without brackets: `system "..."`, `qx{...}`.
 _BARE_CALL = re.compile(r"\b(?:system|exec|sh|run|spawn)\s+(?=[\"'])([^\n;]{1,400})|\bqx\s*[({/](.{1,400}?)[)}/]")
+# Groups: a prefix letter as in Python, the text with its quotes.
 _LITERAL = re.compile(r"""([rbfu]?)(\"(?:[^"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|`[^`]*`)""", re.S)
+# `qw(a b)` of Perl, `%w[a b]` of Ruby.
 _WORDS = re.compile(r"\b(?:qw|%w)\s*[(\[{/]([^)\]}/]{1,400})[)\]}/]")
 _JOINED = re.compile(r"^\s*[+.]\s*$|^\s*$")
 _LISTED = re.compile(r"^\s*,\s*[\[(]?\s*$")
+# Signs that a text is put together when the code runs, so that it cannot be read here.
 _HIDES = re.compile(r"decode|chr\(|fromhex|fromCharCode|atob|unhexlify|rot13|pack\(|\.reverse|\[::-1\]")
 _QUOTED_TEXT = r"""(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')"""
+# `name = "text"`, also joined from several texts or wrapped in Path(...): group 1 the name, 2 the texts.
 _CONSTANT = re.compile(
     rf"""(?:^|[;\n{{(]|\bBEGIN\s*\{{)\s*(?:const\s+|let\s+|var\s+|my\s+)?\$?([A-Za-z_]\w*)\s*=\s*(?:(?:[\w.]*expanduser|(?:pathlib\.)?Path)\(\s*)?"""
     rf"""({_QUOTED_TEXT}(?:\s*[+.]\s*{_QUOTED_TEXT})*)\s*\)?\s*(?=[;\n}}]|$)"""
@@ -36,6 +43,7 @@ _CONSTANT = re.compile(
 _CONSTANT_LIST = re.compile(
     rf"(?m)^\s*(?:const\s+|let\s+|var\s+)?([A-Za-z_]\w*)\s*=\s*(\[\s*{_QUOTED_TEXT}(?:\s*,\s*{_QUOTED_TEXT})*\s*,?\s*\])\s*;?$"
 )
+# Opens or writes a file named in quotes: group 1 the name, 2 what follows it (a mode, a method).
 _OPENED = re.compile(
     r"""(?:open|fopen|File\.(?:write|open|new)|writeFile(?:Sync)?|appendFile(?:Sync)?|createWriteStream|truncate(?:Sync)?|file_put_contents|Path|PosixPath|spurt|writeTextFile(?:Sync)?)"""
     r"""\s*\(?\s*(?:[\w.]*expanduser\(|[\w.]*Path\()?\s*(?:[<>+]*\s*)["']([^"'\n]{1,300})["']([^;\n]{0,80})"""
@@ -43,13 +51,29 @@ _OPENED = re.compile(
 _WRITES = re.compile(
     r"""["'][rbt]*[wax+][bt+]*["']|write|append|truncate|put_contents|unlink|touch|rename|replace\(|mkdir|chmod|>"""
 )
+# Removes, moves or copies: group 1 its arguments.
 _MOVED = re.compile(
     r"""(?:os\.(?:remove|unlink|rename|replace|truncate|chmod|makedirs|mkdir|symlink|link)|shutil\.\w+|(?:unlink|rename|rm|cp|copyFile|mkdir|chmod)(?:Sync)?|FileUtils\.\w+)\s*\(([^)\n]{1,300})\)"""
 )
 _QUOTED = re.compile(r"""["']([^"'\n]{1,300})["']""")
+# awk: `print > "file"`.
 _PRINTED = re.compile(r""">>?\s*\(?\s*"([^"\n]{1,300})\"""")
+# sed's command `e` behind an address; the next pattern is for `w`.
 _SED_RUNS = re.compile(r"(?:^|[;\n{}/$]|\d)\s*e\s+([^\n}]{2,400})")
 _SED_WRITES = re.compile(r"(?:^|[;\n{}/$gp]|\d)\s*w\s+([^\s;}]{1,300})")
+LONGEST_COMMAND, LONGEST_READ, KEPT_OF_HEREDOC = 20_000, 400_000, 2_000
+# `<<'EOF'` with its text: only where the mark is quoted, since otherwise `$(…)` in the text is run.
+_LONG_HEREDOC = re.compile(r"(<<-?[ \t]*(['\"])(\w+)\2[^\n]*\n)(.{2000,}?)\n[ \t]*\3(?![^\n])", re.S)
+
+
+def shorten_command(command: str) -> tuple[str, bool]:
+    """What is read of it, and whether that is all that could start something: the text of a long heredoc starts nothing."""
+    if len(command) <= LONGEST_COMMAND:
+        return command, True
+    text = _LONG_HEREDOC.sub(
+        lambda match: f"{match[1]}{match[4][:KEPT_OF_HEREDOC]}\n{match[3]}", command[:LONGEST_READ]
+    )
+    return text[:LONGEST_COMMAND], len(text) <= LONGEST_COMMAND and len(command) <= LONGEST_READ
 
 
 def read_commands(code: str) -> tuple[list[str], bool]:
@@ -61,6 +85,7 @@ def read_commands(code: str) -> tuple[list[str], bool]:
     if _HIDES.search(code):
         texts += [text for one in texts if (text := _decode_literal(one))]
     inner = [command for one in texts if _CALL.search(one) for command in literal_texts(inline_constants(one))]
+    # A text without a blank is mostly data; a command has arguments.
     commands = [text for text in (*texts, *inner) if " " in text.strip()]
     return commands[:MAX_SHOWN], not commands or bool(_HIDES.search(code))
 
@@ -89,6 +114,7 @@ def code_writes(code: str) -> list[str]:
     match = [
         name
         for name, rest in _OPENED.findall(code)
+        # `Path('x').write_text()` names the file first, `File.write('x')` the act first.
         if _WRITES.search(rest) or _WRITES.search(code.partition(name)[0][-40:])
     ]
     for arguments in _MOVED.findall(code):
@@ -114,6 +140,7 @@ def inline_constants(code: str) -> str:
     constants |= dict(_CONSTANT_LIST.findall(code)[:MAX_SHOWN])
     if not constants:
         return code
+    # Texts in quotes are matched first and stay as they are; a name that is called or assigned to does too.
     names = re.compile(
         rf"{_QUOTED_TEXT}|(?<![\w.$'\"])\$?({'|'.join(map(re.escape, constants))})(?![\w'\"(])(?!\s*=(?!=))", re.S
     )
@@ -131,6 +158,7 @@ def _without_comments(code: str) -> str:
 def _call_arguments(code: str, at: int) -> str:
     """What stands between the brackets of a call."""
     depth, end = 1, at
+    # A bound for brackets that never close.
     while end < len(code) and depth and end - at < 600:
         depth += {"(": 1, ")": -1}.get(code[end], 0)
         end += 1

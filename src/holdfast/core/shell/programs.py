@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh", "ash"))
 MAX_WRAPPERS = 20
+# Programs that leave a file which they are given as it was.
 _READERS = frozenset("chmod ls stat file test diff cmp less wc git bat open code echo du md5sum sha256sum".split())
 
 
@@ -61,11 +62,13 @@ def run_call(executor: "Executor", call: Call, path: Path) -> list[Path]:
     name = call.words[0]
     if name == "!" and len(call.words) > 1:
         path.tampered = path.tampered or "a negation that is not followed"
+    # Behind any other wrapper the name is looked up on disk, never as an alias or a function.
     if not call.wrappers or call.wrappers[-1] == "time":
         if (text := _alias_text(path, name, call.node.line)) is not None:
             return _run_alias(executor, call, path, text)
         if name in path.functions:
             return _run_function(executor, call, path)
+    # `sudo echo` starts a program, `command echo` the builtin.
     of_the_shell = set(call.wrappers) <= {"command", "builtin", "time"}
     builtin = BUILTINS.get(name)
     if builtin is not None and of_the_shell:
@@ -87,6 +90,7 @@ def _alias_text(path: Path, name: str, line: int) -> str | None:
 
 
 def _run_alias(executor: "Executor", call: Call, path: Path, text: str) -> list[Path]:
+    # Whether it is expanded is not known: its text is read for rules, the name is followed as it stands.
     if "expand_aliases" not in path.options:
         executor.run_later.append(" ".join([text, *(_quote_word(word) for word in call.words[1:])]))
         path.tampered = path.tampered or f"{call.words[0]} may be an alias"
@@ -94,6 +98,7 @@ def _run_alias(executor: "Executor", call: Call, path: Path, text: str) -> list[
         return run_call(executor, call, path)
     _record_invocation(executor, call, path, shadowed=True)
     words = " ".join([text, *(_quote_word(word) for word in call.words[1:])])
+    # bash does not expand an alias inside of its own text.
     without = {k: v for k, v in path.aliases.items() if k != call.words[0]}
     path.aliases = without
     return executor.run(executor.parse(words), path, call.streams, True)
@@ -133,6 +138,7 @@ def _run_program(executor: "Executor", call: Call, path: Path) -> list[Path]:
     if unwrapped is not None:
         if len(call.wrappers) >= MAX_WRAPPERS:
             raise ShellTooLarge
+        # What xargs reads becomes arguments, where all of it goes to one start of the program.
         stdin_text = _stdin_text(call.streams.stdin) if unwrapped.name == "xargs" and not unwrapped.repeated else None
         inner = msgspec.structs.replace(
             call,
@@ -167,6 +173,7 @@ def _run_inside(executor: "Executor", call: Call, path: Path, directory: str) ->
     for one in paths:
         if directory:
             one.cwd = before
+        # `exec CMD` replaces the shell: nothing behind it runs.
         if call.wrappers[-1] == "exec":
             one.control = one.control or "exit"
         if call.uncertain:
@@ -184,6 +191,7 @@ def _run_plain(executor: "Executor", call: Call, path: Path) -> list[Path]:
         word.startswith(("-i", "--in-place", "-pi")) for word in call.words[1:] if _edits_text(call.words)
     ):
         path.write(streams.stdout, _filtered_pieces(executor, call, path, how, invocation.index))
+        # A filter fails where a file is missing; only those that the command wrote are surely there.
         known_input = all(executor.file_name(path, file) in path.outputs for file in filter_operands(call.words))
         path.status = SUCCESS if always_succeeds(call.words) and known_input else _invocation_status(invocation)
         _write_copies(executor, call, path)
@@ -213,6 +221,7 @@ def _filtered_pieces(executor: "Executor", call: Call, path: Path, how: str, ind
         for file in files:
             source = executor.file_name(path, file)
             pieces += path.outputs.get(source, (Piece(index),)) if UNKNOWN not in source else (Piece(index),)
+    # One line stays as it is when it is put into words without quotes (`_unquoted_piece`).
     one_line = (how == "tail" and any(word in ("-1", "-n1") for word in call.words)) or call.words[-2:] == ["-n", "1"]
     how = "tail1" if one_line and how == "tail" else how
     return tuple(piece.through(how) for piece in pieces)
@@ -225,6 +234,7 @@ def _edits_text(words: list[str]) -> bool:
 def _spoil_files(executor: "Executor", call: Call, path: Path) -> None:
     """A file that another program is given by name may hold something else afterwards."""
     for word in call.words[1:]:
+        # A name that is not known cannot be found among the files that were written.
         name = executor.file_name(path, word) if UNKNOWN not in word else ""
         if name and path.outputs.get(name):
             spoiled = tuple(piece.through("rewritten") for piece in path.outputs[name])
@@ -272,6 +282,7 @@ def _run_shell(executor: "Executor", call: Call, path: Path) -> list[Path]:
         if word in ("--version", "--help"):
             return _run_plain(executor, call, path)
         if not word.startswith("--"):
+            # Letters of one word are separate flags: `-ec` is `-e -c`.
             text_follows = text_follows or "c" in word[1:]
             from_stdin = from_stdin or "s" in word[1:]
             flags.append(word)
@@ -283,10 +294,12 @@ def _run_shell(executor: "Executor", call: Call, path: Path) -> list[Path]:
             executor.note_sourced(path, call.words[at] if at < len(call.words) else "")
         at += 1
     rest = call.words[at:]
+    # Files that a new shell may read before its own text.
     for variable in ("BASH_ENV", "ENV"):
         executor.note_sourced(path, call.environment.get(variable, ""))
     options = set_options(frozenset(), flags)
     if text_follows:
+        # `sh -c TEXT NAME ARG ...`: the word behind the text is `$0`.
         text = rest[0] if rest else ""
         zeroth = rest[1] if len(rest) > 1 else ""
         return _run_nested(executor, call, path, None if UNKNOWN in text else text, rest[2:], options, zeroth)
@@ -329,6 +342,7 @@ def _run_nested(
     before = path.clone()
     path.functions = {name: body for name, body in path.functions.items() if f"{name}()" in path.exported}
     path.aliases, path.options, path.trap = {}, options, None
+    # Captured substitutions lie among the variables under names that begin with `$(`.
     path.variables = {k: v for k, v in path.variables.items() if k in path.exported or k.startswith("$(")}
     for name, value in call.environment.items():
         path.variables[name] = Value(value)
@@ -338,6 +352,7 @@ def _run_nested(
     if zeroth:
         path.variables = {**path.variables, "0": Value(zeroth)}
     outer = executor.context
+    # A nested text can be reached by several calls; each gets invocations of its own.
     executor.context = (*outer, id(call.node))
     if call.repeated:
         executor.looping += 1
@@ -366,6 +381,7 @@ def finish_shell(executor: "Executor", path: Path) -> list[Path]:
     trap, status = path.trap, path.status
     if trap is None:
         return [path]
+    # Taken off first, so that the trap's own end does not run it again.
     path.trap, path.control = None, ""
     paths = executor.run(trap, path, Streams(), True)
     for one in paths:

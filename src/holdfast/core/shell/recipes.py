@@ -20,12 +20,16 @@ RECIPE_FILES = (
 )  # fmt: skip
 """Files of a folder that say what the names of its tasks mean."""
 MAX_INCLUDES = 5
+# Options of make whose value is the next word.
 _MAKE_VALUES = frozenset("-C -f -I -j -l -o -W --directory --file --makefile --include-dir --eval -E".split())
 _SCRIPTS_OF_PACKAGE = frozenset(("npm", "pnpm", "yarn", "bun", "node"))
+# `a b: c d`, but neither `a := b` nor `a:: b`. Groups: the targets, what they need.
 _TARGET = re.compile(r"^([^\s:#=][^:=#]*):(?![=:])([^#\n]*)$")
+# The same with its recipe in the line: `a: b; command`.
 _EVAL_TARGET = re.compile(r"^([^\s:#=][^:=#;]*):(?![=:])([^;#\n]*);(.*)$")
 _INCLUDE = re.compile(r"^-?include\s+(\S+)\s*$", re.M)
 _DEFAULT_GOAL = re.compile(r"^\.DEFAULT_GOAL\s*:?=\s*(\S+)", re.M)
+# `@name parameters: dependencies`.
 _JUST_TARGET = re.compile(r"^@?([\w-]+)((?:\s+[^:\n]*)?):(?!=)([^#\n]*)$")
 RUNNERS = frozenset(
     "make gmake just task go-task npm pnpm yarn bun node deno composer poe pdm hatch mise rake invoke inv fab nox taskipy rye".split()
@@ -70,6 +74,7 @@ def find_meaning(key: str, texts: Mapping[str, str]) -> str:
         return shell_of_code(texts.get(rest, ""), rest.rpartition(".")[2])
     if kind != "recipe":
         return ""
+    # As `_make_keys` and `_meaning_keys` in acts.py join them.
     runner, folder, target, *makefile = rest.split("\0")
     return read_recipe(runner, target, folder, lambda path: texts.get(path, ""), "".join(makefile))
 
@@ -157,6 +162,7 @@ def _is_bare_jobs(words: list[str], at: int) -> bool:
 
 
 def _recipe_line(line: str) -> str:
+    # `@` hides the line, `-` ignores its failure, `+` runs it even in a dry run.
     return re.sub(r"^[@+-]+", "", line.strip()).replace("$(MAKE)", "make").replace("${MAKE}", "make")
 
 
@@ -164,6 +170,7 @@ def _default_target(text: str) -> str:
     if named := _DEFAULT_GOAL.search(text):
         return named[1]
     targets = [match[1].split()[0] for line in text.splitlines() if (match := _TARGET.match(line))]
+    # `.PHONY` and its like are never the default.
     return next((name for name in targets if not name.startswith(".")), "")
 
 
@@ -174,6 +181,7 @@ def _just_recipe(text: str, target: str) -> str:
         if line[:1] in (" ", "\t"):
             lines += [line.strip().lstrip("@-")] if taking else []
         elif match := _JUST_TARGET.match(line):
+            # Without a name just runs its first recipe.
             target = target or match[1]
             taking = match[1] == target
             needs = re.findall(r"[\w-]+", match[3].replace("&&", " "))
@@ -248,6 +256,7 @@ def _code_block(text: str, target: str) -> str:
     if begins is None:
         return ""
     rest = text[begins.start() :].splitlines()
+    # The pattern also takes empty lines before the definition.
     indent = len(begins[1].strip("\n"))
     body = [rest[0]]
     for line in rest[1:]:

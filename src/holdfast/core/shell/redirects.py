@@ -30,6 +30,7 @@ def apply_redirect(path: Path, redirect: Redirect, streams: Streams) -> Streams:
         return Streams(_input_pieces(path, redirect), stdout, stderr)
     if redirect.operator == ">&":
         number = word_text(path, redirect.target)
+        # Descriptors above 2 are not followed.
         source = {"1": stdout, "2": stderr}.get(number, NULL)
         return Streams(
             stdin, source if redirect.descriptor == 1 else stdout, source if redirect.descriptor == 2 else stderr
@@ -50,12 +51,14 @@ def _input_pieces(path: Path, redirect: Redirect) -> Pieces:
     name = file_name(path, word_text(path, redirect.target))
     if name == "/dev/null":
         return ()
+    # A file that this command did not write has a content that is not known.
     return path.outputs.get(name, (Piece(text=UNKNOWN),))
 
 
 def _file_sink(path: Path, redirect: Redirect, streams: Streams) -> str:
     target = redirect.target
     if target.parts and target.parts[0].kind == "process":
+        # `> >(tee file)`: what is written still reaches the terminal.
         first = target.parts[0].body
         name = word_text(path, first.words[0]) if isinstance(first, Simple) and first.words else ""
         return streams.stdout if name in ("tee", "cat") else NULL
@@ -63,6 +66,7 @@ def _file_sink(path: Path, redirect: Redirect, streams: Streams) -> str:
     special = {"/dev/null": NULL, "/dev/stdout": streams.stdout, "/dev/stderr": streams.stderr, "/dev/tty": STDOUT}
     if name in special:
         return special[name]
+    # `>` empties the file; `>>` leaves what was in it, which is not known.
     if redirect.operator == ">":
         path.outputs[name] = ()
     elif name not in path.outputs:
@@ -78,8 +82,10 @@ HERE_STRING = 87
 """The descriptor that marks what was written as `<<< word`."""
 MAX_SCANNED = 40_000
 """More than any command may have outside of heredocs: what follows is copied unread, and the whole is too large."""
+# Characters that mean nothing to the scanner, copied in one go; the next line is for strings.
 _PLAIN = re.compile(r"""[^\\'"`$()#<\n]+""")
 _PLAIN_IN_STRING = re.compile(r"""[^\\"$`]+""")
+# `<<` or `<<-`, then the delimiter: bare, escaped or in quotes.
 _OPERATOR = re.compile(r"<<(-?)[ \t]*(\\?[\w.+@%/:-]+|'[^'\n]*'|\"[^\"\n]*\")")
 
 
@@ -109,6 +115,7 @@ class _Scanner:
         self.at = 0
         self.out: list[str] = []
         self.found: list[Heredoc] = []
+        # Each: number, delimiter, whether the body is literal, whether leading tabs go (`<<-`).
         self.pending: list[tuple[int, str, bool, bool]] = []
         self.stack: list[str] = []
         self.copied = 0
@@ -134,11 +141,13 @@ class _Scanner:
         elif char == "$" and self.text.startswith(("$((", "$("), self.at):
             self._open_substitution()
         elif char == "(":
+            # Elsewhere than at the start of a command `((` is two brackets.
             self._open("((" if self.text.startswith("((", self.at) and self._at_command_start() else "(")
         elif char == ")" and inside in ("(", "(("):
             self._close(inside)
         elif char == "#" and self._at_word_start():
             self._copy_line()
+        # In arithmetic `<<` shifts bits.
         elif char == "<" and inside != "((":
             self._take_operator()
         elif char == "\n":
@@ -222,6 +231,7 @@ class _Scanner:
 
     def _take_bodies(self) -> None:
         self._copy(1)
+        # The bodies follow in the order of their operators.
         for _number, delimiter, literal, tabs in self.pending:
             self.found.append(Heredoc(self._read_body(delimiter, tabs), literal))
         self.pending.clear()

@@ -51,12 +51,14 @@ def _wrapper_spec(
     )
 
 
+# Options whose value is the next word: where they end, the wrapped command begins.
 _UV = "--extra --group --with --python -p --package --env-file --index-url --with-requirements --with-editable --no-group --only-group -c --constraint"
 _COMPOSE = "-e --env -u --user -w --workdir -v --volume -p --publish --name --entrypoint -l --label"
 _DOCKER = f"{_COMPOSE} --network --mount -m --memory --cpus --platform --env-file -h --hostname --add-host --pull --gpus --shm-size --tmpfs --user"
 
 _COVERAGE = "-r --reporter -o --reports-dir --report-dir -t --temp-dir --temp-directory -n --include -x --exclude -e --extension"
 
+# A name of several words is a program and its verb; other verbs of the program wrap nothing.
 SIMPLE: dict[str, _Spec] = {
     "timeout": _wrapper_spec("-s -k --signal --kill-after", 1),
     "gtimeout": _wrapper_spec("-s -k --signal --kill-after", 1),
@@ -179,8 +181,10 @@ SIMPLE: dict[str, _Spec] = {
 }  # fmt: skip
 _MODULES = frozenset(("coverage", "poetry", "pipenv", "pdm", "hatch", "uv", "pipx"))
 """Wrappers that are also called as `python -m NAME`."""
+# In words: `docker compose run`.
 _LONGEST = 3
 _PREFIXES = frozenset(name.split()[0] for name in SIMPLE)
+# Options with a value between the program and its verb: `docker compose -f FILE run`.
 _GLOBAL_VALUES = {
     "docker": frozenset(
         ("-f", "--file", "-p", "--project-name", "-c", "--context", "--project-directory", "--profile")
@@ -200,6 +204,7 @@ def unwrap_command(words: list[str]) -> Unwrapped | None:
     name = words[0].rpartition("/")[2]
     if name in _LAUNCHERS:
         return _LAUNCHERS[name](words)
+    # `python -m coverage run ...` is `coverage run ...`.
     if words[1:2] == ["-m"] and len(words) > 3 and words[2] in _MODULES:
         words = [words[2], *words[3:]]
         name = words[0]
@@ -239,6 +244,7 @@ def _take_options(name: str, spec: _Spec, rest: list[str]) -> Unwrapped | None:
     environment: dict[str, str] = {}
     directory, operands, at = "", spec.operands, 0
     module = uncertain = False
+    # Without such a flag the status is not the command's (systemd-run), or no command is run (nix develop).
     if spec.waits_with and not any(word.partition("=")[0] in spec.waits_with for word in rest):
         return None
     if spec.any_operands and "--" in rest:
@@ -251,6 +257,7 @@ def _take_options(name: str, spec: _Spec, rest: list[str]) -> Unwrapped | None:
             break
         if flag in spec.runs_nothing:
             return None
+        # Here the flag marks where the command begins.
         if name in ("nix develop", "nix shell", "gdb") and word in spec.waits_with:
             at += 1
             break
@@ -258,6 +265,7 @@ def _take_options(name: str, spec: _Spec, rest: list[str]) -> Unwrapped | None:
             return Unwrapped(words=["sh", "-c", *rest[at + 1 : at + 2]], name=name)
         if name == "env" and flag in ("-S", "--split-string"):
             split = (value or " ".join(rest[at + 1 : at + 2])).split()
+            # What `-S` splits may hold options and assignments again: all is read from the beginning.
             rest, at = split + rest[at + (1 if equals else 2) :], 0
             continue
         if word in ("-m", "--module") and name in ("uv run", "coverage run", "pdm run"):
@@ -283,6 +291,7 @@ def _take_options(name: str, spec: _Spec, rest: list[str]) -> Unwrapped | None:
         else:
             break
     inner = rest[at:]
+    # The dotenv of Python wants `run` before the command, that of npm does not; both lead here.
     if name == "dotenv" and inner[:1] == ["run"]:
         inner = inner[1:]
     if inner and inner[0] == "--" and operands == 0:
@@ -294,6 +303,7 @@ def _take_options(name: str, spec: _Spec, rest: list[str]) -> Unwrapped | None:
     elif name == "coverage run":
         inner = ["python", *inner]
     elif name == "hatch run":
+        # `hatch run ENV:COMMAND`.
         inner = [inner[0].rpartition(":")[2], *inner[1:]]
     many = name == "xargs" and any(re.match(r"-[nPIL]|--max|--replace", word) for word in rest[:at])
     return Unwrapped(
@@ -309,6 +319,7 @@ def _unwrap_find(words: list[str]) -> Unwrapped | None:
             end = next((n for n, w in enumerate(inner) if w in (";", "+")), len(inner))
             if not inner[:end]:
                 return None
+            # find may match no file, and mostly ends with 0 whatever the command returned.
             return Unwrapped(words=inner[:end], name="find", repeated=True, code_hidden=True, uncertain=True)
     return None
 
@@ -357,9 +368,11 @@ def _unwrap_parallel(words: list[str]) -> Unwrapped | None:
         at += 2 if flag in _PARALLEL_VALUES and "=" not in words[at] else 1
     split = next((n for n in range(at, len(words)) if words[n] in _PARALLEL_SEPARATORS), len(words))
     template, arguments = words[at:split], words[split + 1 :]
+    # Several `:::` lists are combined with one another, which is not spelled out here.
     if not arguments or len(arguments) > MAX_JOBS or any(word in _PARALLEL_SEPARATORS for word in arguments):
         return None
     jobs = [_parallel_job(" ".join(template), argument) for argument in arguments]
+    # Joined by `&&`: every job succeeded exactly when the status is 0.
     return Unwrapped(words=["sh", "-c", " && ".join(jobs)], name="parallel", code_hidden=True)
 
 

@@ -16,6 +16,7 @@ _ALL_OPERANDS = frozenset(
 )
 _WITHOUT_FIRST = frozenset(("chmod", "chown", "chgrp", "setfacl", "chattr"))
 """Their first operand is the mode or the owner."""
+# An empty pattern: these write unless they are told only to check.
 _FORMATTERS: dict[str, re.Pattern[str]] = {
     **dict.fromkeys(("black", "isort", "autopep8", "yapf", "autoflake", "pyupgrade", "yamlfmt", "taplo"), re.compile(r"")),
     **dict.fromkeys(("prettier", "biome"), re.compile(r"^(?:--write|-w|--fix|--apply\S*)$")),
@@ -50,6 +51,7 @@ _OUTPUT_NAMES = ("--output", "--out", "--outfile", "--output-file", "--output-di
 _OUTPUT = re.compile(r"^--(?:out|dest)")
 _TARGET_FLAGS = ("-t", "--target-directory")
 _GIT_WRITES = frozenset(("mv", "rm", "restore", "checkout"))
+# Lines that name a file: of a unified diff, of `apply_patch`, of git's renames.
 _PATCHED = re.compile(
     r"^(?:\+\+\+ (?:b/)?|--- (?:a/)?|\*\*\* (?:Update|Add|Delete) File: |\*\*\* Move to: |rename to )(\S.*?)\s*$", re.M
 )
@@ -57,6 +59,7 @@ _LISTED = re.compile(
     r"""\b(?:grep|rg|git grep)\s+(?:-\S+\s+)*(?:'[^']*'|"[^"]*"|\S+)((?:\s+[^\s|;&<>]+)+)\s*\|\s*xargs"""
 )
 """`grep -l PATTERN FOLDER … | xargs`: where the files lie that are handed on."""
+# The folders behind `find`, up to its first option or the end of the command.
 _FIND = re.compile(r"""\bfind\s+((?:[^-\s(!;|&][^\s;|&]*\s+)+)""")
 
 
@@ -137,12 +140,14 @@ def _program_writes(command: ShellCommand) -> list[str]:
         return [f"{root.rstrip('/')}/**" for root in _find_roots(words)]
     if name == "dd":
         return [word[3:] for word in words if word.startswith("of=")]
+    # The mode stands in the first word: `tar xf`, `tar -xzf`.
     if name in ("tar", "bsdtar") and any(re.match(r"^-?[a-zA-Z]*x|^--extract", w) for w in words[1:2]):
         return [words[i + 1] + "/**" for i, w in enumerate(words[:-1]) if w in ("-C", "--directory")]
     if name == "unzip":
         return [words[i + 1] + "/**" for i, w in enumerate(words[:-1]) if w == "-d"]
     if name not in _OUTPUT_FLAGS and any(word.startswith("--") and _OUTPUT.match(word) for word in words):
         named = _flag_values(words, _OUTPUT_NAMES)
+        # Without a dot or a slash the value is mostly a format (`--output json`), not a file.
         return [value for value in named if "/" in value or "." in value or "-dir" in " ".join(words)]
     if name in _OUTPUT_FLAGS:
         return _flag_values(words, _OUTPUT_FLAGS[name])
@@ -169,6 +174,7 @@ def _formatted_files(name: str, words: list[str]) -> list[str]:
     if name != "sd" and not any(_FORMATTERS[name].search(word) for word in words[1:]):
         return []
     operands = [word for word in _plain_operands(words) if word not in _FORMATTER_VERBS]
+    # Expressions stand before the files: two of sd, one of yq.
     operands = operands[2:] if name == "sd" else operands[1:] if name == "yq" else operands
     folders = [word.partition("=")[2] for word in words if word.startswith("-chdir=")]
     return [word for word in (*operands, *folders) if word.strip("./*")]
@@ -205,6 +211,7 @@ def _flag_values(words: list[str], flags: tuple[str, ...]) -> list[str]:
     match = [
         words[i + 1]
         for i, word in enumerate(words[:-1])
+        # `curl -sSLo FILE`: the last letter takes the next word.
         if word in flags or (re.fullmatch(r"-[a-zA-Z]{2,6}", word) and word[-1] in letters)
     ]
     return match + [word.partition("=")[2] for word in words if "=" in word and word.partition("=")[0] in flags]
@@ -226,7 +233,9 @@ def _git_writes(words: list[str], stdin: Pieces | None) -> list[str]:
     if verb not in _GIT_WRITES:
         return []
     if verb == "checkout":
+        # Without `--` an operand may be a branch.
         return rest[rest.index("--") + 1 :] if "--" in rest else []
+    # `--staged` alone changes the index and no file.
     if verb == "restore" and "--staged" in rest and "--worktree" not in rest:
         return []
     return _plain_operands(rest)

@@ -13,6 +13,7 @@ from holdfast.core.checks import GitLogEntry, GitLook
 from holdfast.core.fingerprint import git_folder, git_folders, read_head
 from holdfast.core.git_state import GitChange, log_changes, operation_in
 
+# Worktrees that are remembered; branches of remotes that are looked at; bytes; acts of one look.
 MAX_WORKTREES = 200
 MAX_REMOTE_BRANCHES = 400
 MAX_LOG_BYTES = 64_000
@@ -51,6 +52,7 @@ class Place(msgspec.Struct, frozen=True):
         """The commit that is checked out; empty before the first one, or where it is not found."""
         text = _file_text(os.path.join(self.own, "HEAD")).strip()
         if not text.startswith("ref: "):
+            # A detached HEAD holds the commit itself; 64 digits are a SHA-256, the longest there is.
             return text[:64]
         name = text[5:]
         return (
@@ -60,6 +62,7 @@ class Place(msgspec.Struct, frozen=True):
         )
 
     def _packed(self, name: str) -> str:
+        # In bytes; repositories with many refs have large packed-refs files.
         for line in _file_text(os.path.join(self.shared, "packed-refs"), 4 << 20).splitlines():
             if line.endswith(f" {name}"):
                 return line.partition(" ")[0]
@@ -76,6 +79,7 @@ def find_place(folder: str) -> Place | None:
         return cached
     worktree = _search_place(folder)
     if worktree is not None and worktree.root == folder:
+        # Rather than tracking the order of use: the places are found again quickly.
         if len(_PLACES) >= MAX_WORKTREES:
             _PLACES.clear()
         _PLACES[folder] = worktree
@@ -107,6 +111,7 @@ class GitWatch:
         self._last.move_to_end(worktree.root)
         if len(self._last) > MAX_WORKTREES:
             self._last.popitem(last=False)
+        # Without an earlier look it is not known which pushes and fetches are new.
         acts = _log_acts(worktree, last, now) + (_remote_acts(worktree, last, now) if last else [])
         return GitLook(
             worktree=worktree.root,
@@ -132,6 +137,7 @@ def _read_files(worktree: Place) -> GitFiles:
 def _log_acts(worktree: Place, last: GitFiles | None, now: GitFiles) -> list[GitLogEntry]:
     """New lines of HEAD's reflog; at the first look its end, for whoever remembers how long it was."""
     size = now.log[0]
+    # Not longer than before: nothing was added, or the reflog was expired and rewritten.
     if last and last.log[0] >= size:
         return []
     start = last.log[0] - OVERLAP_BYTES if last else size - MAX_FIRST_BYTES
@@ -167,9 +173,11 @@ def _remote_acts(worktree: Place, last: GitFiles, now: GitFiles) -> list[GitLogE
             continue
         path = os.path.join(worktree.shared, "logs", "refs", "remotes", name)
         lines = _bytes_from(path, last.remotes.get(name, NO_STAMP)[0]).decode("utf-8", "replace").splitlines()
+        # One push or fetch adds a line or two; a reflog seen for the first time may have thousands.
         for line in lines[-5:]:
             fields, _, message = line.partition("\t")
             old, _, rest = fields.partition(" ")
+            # Git itself writes these words into the reflog of a remote branch that it pushed to.
             verb = "push" if "update by push" in message else "fetch"
             acts.append(GitLogEntry(verb, old, rest.partition(" ")[0], f"refs/remotes/{name}"))
     if now.stash != last.stash:
@@ -217,4 +225,5 @@ def _file_text(path: str, size: int = 4_096) -> str:
 
 
 def _is_plain_name(name: str) -> bool:
+    # HEAD is a file that anybody may have written: a ref must not lead out of the git folder.
     return ".." not in name.split("/") and not name.startswith("/")

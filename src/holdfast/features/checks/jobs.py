@@ -19,8 +19,10 @@ from holdfast.features.checks.policy import check_finished
 
 STEP_MS, DEBOUNCE_MS = 250, 500
 """How often it is looked whether to go on; how long changes are gathered."""
+# FIRST_MS: how long a watch waits before it comes back without a change; IDLE_S and INDEX_S are seconds.
 FIRST_MS, IDLE_S = 2_000, 60.0
 INDEX_S = 2.0
+# The files in a git folder whose change says that something happened; locks and objects change all the time.
 TELLING = frozenset(("HEAD", "index", "ORIG_HEAD", "MERGE_HEAD"))
 
 
@@ -31,6 +33,7 @@ def judge_late(call: JobCall) -> list[Event]:
     payload = call.job.payload
     ended = call.reader.event(int(payload["of"]))
     code = payload.get("exit_code")
+    # Without an exit status there is nothing new to judge by.
     if ended is None or not isinstance(ended.data, ToolEndPayload) or not isinstance(code, int):
         return []
     before = ended.data.judgement
@@ -38,6 +41,7 @@ def judge_late(call: JobCall) -> list[Event]:
         return []
     result = msgspec.structs.replace(read_shell_result(ended), exit_code=code)
     judged = judge_result(result, before.cwd or ended.data.cwd)
+    # The worktree of today is another one: place, branch and commit stay as they were when the call ended.
     where = {"worktree": before.worktree, "repo": before.repo, "branch": before.branch, "commit": before.commit}
     judged = msgspec.structs.replace(judged, **where)
     changed = [check for check in judged.checks if not _is_known(check, before.checks)]
@@ -48,10 +52,12 @@ def judge_late(call: JobCall) -> list[Event]:
 
 
 def _is_known(check: Check, known_checks: list[Check]) -> bool:
+    # Another wording of the reason alone is no news.
     return any(msgspec.structs.replace(one, why=check.why) == check for one in known_checks)
 
 
 def _told_late(event: Event, number: int) -> Event:
+    # A key of its own, because an event whose key is known already is taken for a repetition.
     return msgspec.structs.replace(event, key=f"{event.key}.late.{number}")
 
 
@@ -75,6 +81,7 @@ def watch_worktrees(call: WatchCall) -> None:
         if worktrees:
             _watch_places(call, worktrees)
         else:
+            # The wait ends in any case, so that a daemon that stops is not held up.
             OBSERVER.became_live.wait(IDLE_S)
             OBSERVER.became_live.clear()
 
@@ -106,6 +113,7 @@ def _notice_change(call: WatchCall, worktree: Place, staged: dict[str, str]) -> 
     staged[worktree.root] = now
     at = time.time_ns() // 1_000_000
     try:
+        # Without a digest before or now nothing can be said of what is staged.
         call.handle(lambda: OBSERVER.notice(worktree.root, at, staged=bool(before and now and before != now)))
     except Exception as error:  # The writer is busy or gone: the next hook sees what is in git.
         call.report(error)
@@ -118,6 +126,7 @@ def _live_places() -> dict[str, Place]:
 
 def _watched_folders(worktrees: Iterable[Place]) -> list[str]:
     folders = [folder for worktree in worktrees for folder in (worktree.own, os.path.join(worktree.own, "logs"))]
+    # A fresh repository has no reflog yet, and watching a folder that is missing fails.
     return [folder for folder in dict.fromkeys(folders) if os.path.isdir(folder)]
 
 

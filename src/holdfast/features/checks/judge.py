@@ -22,6 +22,7 @@ from holdfast.features.checks.runners.recognise import recognise_runner
 from holdfast.features.checks.runners.reports import add_report
 from holdfast.features.checks.verdicts import judge_entry, judge_runner
 
+# Attribution compares candidates with each other; a generated line with hundreds would hold the hook up.
 MAX_CANDIDATES = 60
 NO_TEST_RUN = "no test run in this command"
 
@@ -47,6 +48,7 @@ def judge_command(
     read_file: ReadFile | None = None,
 ) -> Judgement:
     """`stdout` and `stderr` are None where the agent does not report them. `root`: the repository, if `cwd` is absolute."""
+    # An agent that reports nothing is not one whose command printed nothing.
     reported = stdout is not None or stderr is not None
     out, err = clean_output(stdout or ""), clean_output(stderr or "")
     analysis = analyse_command(
@@ -66,6 +68,7 @@ def judge_command(
     text = f"{out}\n{err}" if err else out
     output = Output(out, err, reported)
     attribute_reports(candidates, analysis, output)
+    # Knowing that one run passed tells which others were reached, so the summaries are handed out once more.
     if _narrow_analysis(candidates, analysis):
         attribute_reports(candidates, analysis, output)
     if read_file is not None:
@@ -92,6 +95,7 @@ def _narrow_analysis(candidates: list[Candidate], analysis: Analysis) -> bool:
     return bool(ran) and analysis.narrow(ran, passed_by_index)
 
 
+# Files that change what a runner collects or which status it ends with.
 _CONFIGURATION = re.compile(
     r"(?:^|/)(?:conftest\.py|pytest\.ini|tox\.ini|setup\.cfg|pyproject\.toml|sitecustomize\.py|usercustomize\.py|\.mocharc\.\w+|jest\.config\.\w+|vitest\.config\.\w+|package\.json)$"
 )
@@ -103,10 +107,12 @@ def _distrust_written(candidates: list[Candidate], writes: list[str]) -> None:
         match = candidate.match
         if match is None:
             continue
+        # `pytest.py` in the folder would be run in place of the tool.
         names = {program.split()[0] for program in match.runner.programs} | set(match.runner.modules)
         if any(
             path.rpartition("/")[2].partition(".")[0] in names
             for path in writes
+            # Logs and reports are often named after the tool that wrote them.
             if not path.endswith((".log", ".txt", ".xml", ".json", ".ini", ".toml", ".out"))
         ):
             match.foreign = f"the command itself writes a file named {sorted(names)[0]}"
@@ -124,6 +130,7 @@ def _read_entries(candidates: list[Candidate], read_file: ReadFile) -> None:
         if not recipe:
             continue
         inner = analyse_command(recipe)
+        # A negative number marks text that the command line itself prints, as `echo` does.
         literal = "".join(piece.text for piece in inner.terminal if piece.invocation < 0)
         if literal and read_all(Output(literal, "", True), set()):
             candidate.distrust = candidate.distrust or f"{entry.target} itself prints a text like a summary"
@@ -132,6 +139,7 @@ def _read_entries(candidates: list[Candidate], read_file: ReadFile) -> None:
         test = next((runner for runner in runners if runner.kind is CheckKind.TEST), None)
         entry.operands = matches[0].operands if len(matches) == 1 else []
         if test is not None:
+            # The recipe names a test runner, so the doubt about the entry point is gone.
             if entry.kind is None and candidate.distrust.startswith("nothing says"):
                 candidate.distrust = ""
             entry.kind, entry.runner = CheckKind.TEST, test.name
@@ -151,6 +159,7 @@ def find_candidates(analysis: Analysis) -> list[Candidate]:
 
 def _find_candidate(command: ShellCommand) -> Candidate | None:
     words = command.words
+    # The program's name comes from a variable or a substitution.
     if UNKNOWN in words[0]:
         return None
     match = recognise_runner(words, command.invocation.environment)
@@ -192,6 +201,7 @@ def _conclude_tests(checks: list[Check]) -> tuple[bool, str]:
     tests = [check for check in checks if check.kind is CheckKind.TEST]
     if not tests:
         return False, NO_TEST_RUN
+    # A failure says more than an unknown verdict, so it is named first.
     bad = next((c for c in tests if c.verdict is Verdict.FAILED), None) or next(
         (c for c in tests if c.verdict is Verdict.UNKNOWN), None
     )
@@ -209,6 +219,7 @@ __all__ = ["Check", "Judgement", "Ran", "Selection", "Verdict", "judge_command"]
 # From the result of a shell call to the judgement that is kept with its event.
 
 MAX_WRITES = 50
+# `g"i"t` and `g\it` run git as well.
 _QUOTES = dict.fromkeys(map(ord, "'\"\\"))
 MAX_CHECKS = 20
 
@@ -219,6 +230,7 @@ def judge_result(result: ShellResult, cwd: str, started_ms: int = 0) -> CommandJ
         return CommandJudgement()
     worktree = find_place(cwd)
     judged = _judge_in(result, cwd, worktree)
+    # Read again with the files of that worktree: its recipes and settings count, not those of the first.
     elsewhere = _other_place(judged, worktree)
     if elsewhere is not None:
         worktree, judged = elsewhere, _judge_in(result, cwd, elsewhere)
@@ -242,10 +254,12 @@ def git_verbs_of(command: str, cwd: str, root: str) -> list[str]:
 
     `?` where the command names git and cannot be followed: then nothing is ruled out.
     """
+    # A variable may hold the word `git`; without one the text is searched before it is parsed.
     if "git" not in command.translate(_QUOTES) and "$" not in command:
         return []
     read = RepositoryFiles(root).read if root else None
     analysis = analyse_command(command, cwd=cwd or ".", read_file=read)
+    # A cut command may hide what comes after the cut.
     if (analysis.problem or CUT_MARK in command) and "git" in command:
         return [UNKNOWN_VERB]
     acts = git_acts(analysis.commands, "")
@@ -298,5 +312,6 @@ def _unknown_judgement(judged: CommandJudgement, why: str) -> CommandJudgement:
 
 def _unknown_check(check: Check, why: str) -> Check:
     counts = {"passed": None, "failed": None, "skipped": None}
+    # That a check did not run is known from the command; how the command ended does not change it.
     known_not_to_run = check.verdict is Verdict.DID_NOT_RUN
     return check if known_not_to_run else msgspec.structs.replace(check, verdict=Verdict.UNKNOWN, why=why, **counts)

@@ -21,6 +21,7 @@ from holdfast.features.checks.settings import DEFAULTS
 
 # Shell calls that began and have not ended, as far as hooks tell: where each began, and who may have done a git act.
 
+# Bounds the memory of the daemon; LONGEST_MS is an hour, in milliseconds.
 MAX_CALLS = 500
 LONGEST_MS = 3_600_000
 
@@ -42,6 +43,7 @@ class RunningCalls:
         self._calls: dict[tuple[str, str, str], RunningCall] = {}
 
     def add(self, call: RunningCall) -> None:
+        # Dictionaries keep their order: the first one is the oldest.
         if len(self._calls) >= MAX_CALLS:
             del self._calls[next(iter(self._calls))]
         self._calls[(call.session, call.lane, call.call)] = call
@@ -75,6 +77,7 @@ class ShellResult(msgspec.Struct, frozen=True):
 def read_shell_result(event: Event) -> ShellResult:
     data: ToolEndPayload = event.data
     stdout, stderr = _output_streams(event, data)
+    # What an agent reports for a call in the background is the status of the start, not of the run.
     code = None if data.interrupted or data.detached else data.exit_code
     return ShellResult(data.command, code, stdout, stderr, _why_unknown(data))
 
@@ -91,6 +94,7 @@ def _why_unknown(data: ToolEndPayload) -> str:
 
 def _output_streams(event: Event, data: ToolEndPayload) -> tuple[str | None, str | None]:
     """The normalised output is cut after some thousand characters; the body has more of it."""
+    # Without the mark nothing was cut off, and the body need not be decoded.
     text = data.output or data.error
     if text and CUT_MARK not in text:
         return text, None
@@ -144,6 +148,7 @@ class Observer:
         self._git = GitWatch()
         self._running = RunningCalls()
         self._live: dict[str, LiveWorktree] = {}
+        # Wakes the watcher, which otherwise sleeps while no worktree is live.
         self.became_live = threading.Event()
 
     def enrich(self, event: Event, settings: Settings, parts: ContentParts) -> bool:
@@ -165,7 +170,9 @@ class Observer:
 
     def _see_moment(self, event: Event, data: HookPayload, settings: Settings, parts: ContentParts) -> None:
         if event.kind == "session.started":
+            # In a thread: the hook at the start of a session is not to wait for an import.
             threading.Thread(target=_load_judge, daemon=True).start()
+        # The end of a subagent's turn says nothing of the calls of the others.
         if not data.lane:
             self._running.forget(event.session)
         worktree = _place_of(event, data)
@@ -182,6 +189,7 @@ class Observer:
         if worktree is not None:
             self._look_at_git(event, data, worktree, outside=True)
         if data.command:
+            # Read from the command alone, before it runs; what took effect is seen at its end.
             data.git_verbs = git_verbs_of(data.command, data.cwd, worktree.root if worktree else "")
         if worktree is not None and PROVING_VERBS.intersection(data.git_verbs):
             self._take_content(event, data, worktree, settings, parts)
@@ -191,6 +199,7 @@ class Observer:
 
     def _see_end(self, event: Event, data: ToolEndPayload, settings: Settings, parts: ContentParts) -> None:
         started = self._running.end(event.session, data.lane, data.call)
+        # The command may have changed the folder; what it names is relative to where it began.
         cwd = started.cwd if started else data.cwd
         judged = None
         if data.action == "shell" and data.command:
@@ -199,6 +208,7 @@ class Observer:
         if worktree is None:
             return
         acts = bool(judged and judged.git)
+        # Another call that still runs may be the one that changed git; this one counts only if it names git.
         if acts or not self._running.any_in(worktree.root, event.at):
             self._look_at_git(event, data, worktree, outside=False)
         if judged and judged.checks:
@@ -209,6 +219,7 @@ class Observer:
     ) -> CommandJudgement | None:
         from holdfast.features.checks.judge import judge_result
 
+        # Reports older than the call are of an earlier run; 0 means that none is read.
         began = started.at if started else event.at - int(data.ms) if data.ms else 0
         judged = judge_result(read_shell_result(event), cwd, began if settings.reports else 0)
         data.judgement = judged if judged.checks or judged.git or judged.writes else None
@@ -247,6 +258,7 @@ class Observer:
         data.git = self._git.look(worktree, outside=outside)
 
     def _note_live(self, live: LiveWorktree) -> None:
+        # The one that was quiet longest gives way.
         if live.place.root not in self._live and len(self._live) >= MAX_LIVE:
             del self._live[min(self._live, key=lambda root: self._live[root].at)]
         if live.place.root not in self._live:

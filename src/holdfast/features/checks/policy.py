@@ -15,6 +15,7 @@ from holdfast.features.checks.state import GIT_SEEN, GitSeen
 # Names of the tests that failed, from what a runner printed. What is not named stays unnamed.
 
 MAX_FAILURES = 50
+# By runner: the line that names a failed test; group 1 is the name.
 _PATTERNS = {
     "pytest": r"^(?:FAILED|ERROR) (\S+(?:::[^\n]+?)?)(?: - .*)?$",
     "unittest": r"^(?:FAIL|ERROR): (\S+ \([^)\n]*\))",
@@ -46,7 +47,9 @@ def read_failures(runner: str, output: str) -> list[str]:
 EXIT_READ = "tool.exit_read"
 JUDGE_LATE = "checks.judge_late"
 SUBSCRIBED_KINDS = OBSERVED_KINDS | {CheckFinished.KIND, GitNoticed.KIND, EXIT_READ}
+# In characters.
 MAX_COMMAND = 500
+# Verbs after which the new head is a commit of this act.
 COMMITTING = frozenset(("commit", "merge", "cherry-pick", "revert", "am", "rebase", "pull"))
 
 
@@ -111,6 +114,7 @@ def _git_acts(event: Event, look: GitLook, seen: GitSeen) -> Iterator[Event]:
         return
     branch = seen.before_branch
     for act in look.acts:
+        # `at` is where the line ends in the reflog; what lies before the earlier end was told already.
         if act.at and act.at <= seen.before_log_size:
             continue
         after = _branch_after(act, branch, look.branch)
@@ -123,6 +127,7 @@ def _branch_after(act: GitLogEntry, branch: str, last: str) -> str:
     if act.verb != "checkout":
         return branch or last
     target = act.detail.rpartition(" to ")[2].strip()
+    # After `checkout <commit>` the target is the beginning of that commit: HEAD is detached, on no branch.
     return target if target and not act.new.startswith(target) else ""
 
 

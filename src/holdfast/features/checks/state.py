@@ -12,6 +12,7 @@ from holdfast.core.kinds import HookPayload
 from holdfast.core.kinds.check_events import CheckFinished, GitNoticed
 from holdfast.core.ports import Doc, Ref
 
+# In one document; the others are bounds in characters, and of operands.
 MAX_RUNS = 60
 MAX_COMMAND, MAX_WHY, MAX_OPERANDS = 300, 300, 20
 
@@ -76,6 +77,7 @@ def checks_key(worktree: str, branch: str) -> str:
 
 def run_key(session: str, data: CheckFinished) -> str:
     """One that did not run (`pytest --version`, a usage error) says nothing of the one that did: it has its own row."""
+    # A run that checked something and one that did not have different keys.
     ran = "" if data.verdict != Verdict.DID_NOT_RUN else data.verdict
     parts = (session, data.kind, data.runner, data.dir, data.selection, ran, *data.operands)
     return hashlib.blake2b("\0".join(parts).encode("utf-8", "replace"), digest_size=9).hexdigest()
@@ -100,6 +102,7 @@ def reduce(doc: Doc | None, event: Event, _ref: Ref) -> Doc | None:
 
 def _with_run(doc: BranchChecks, event: Event, data: CheckFinished) -> BranchChecks:
     key = run_key(event.session, data)
+    # Taken out and put in again at the end, so that the order is that of the latest run.
     runs = {name: run for name, run in doc.runs.items() if name != key}
     while len(runs) >= MAX_RUNS:
         del runs[next(iter(runs))]

@@ -6,14 +6,18 @@ from holdfast.core.shell.flow import FAILED
 from holdfast.features.checks.runners.attribution import Candidate
 from holdfast.features.checks.runners.spec import Report, Runner
 
+# 124 comes from `timeout`; the others are 128 and the number of the signal that ended the program.
 _KILLED = frozenset((124, 130, 134, 137, 139, 141, 143))
+# The shell's own: the file cannot be executed, or the command was not found.
 _NOT_STARTED = frozenset((126, 127))
+# `_build_check` recognises by this beginning that a program could not be started.
 _EXIT = "exit status "
 
 
 def judge_runner(candidate: Candidate) -> list[Check]:
     match = candidate.match
     assert match is not None
+    # A loop: each summary that shows belongs to a run of its own.
     if len(candidate.reports) > 1 and candidate.trusted and candidate.command.invocation.repeated:
         return [
             _build_check(
@@ -62,6 +66,7 @@ def _build_check(
 def _runner_verdict(candidate: Candidate, runner: Runner) -> tuple[Verdict, str]:
     command, match = candidate.command, candidate.match
     assert match is not None
+    # What rules a verdict out comes first; a summary is read only where nothing does.
     if command.ran is Ran.NO:
         return Verdict.DID_NOT_RUN, "it was not reached"
     if command.invocation.shadowed:
@@ -72,6 +77,7 @@ def _runner_verdict(candidate: Candidate, runner: Runner) -> tuple[Verdict, str]
         return Verdict.UNKNOWN, match.foreign
     if match.nothing:
         return Verdict.DID_NOT_RUN, match.nothing
+    # The exit status of the line is not that of a program in the background.
     if command.pending:
         return _pending_verdict(candidate)
     if command.exit_code is not None and command.ran is Ran.YES:
@@ -95,10 +101,12 @@ def _by_exit(candidate: Candidate, runner: Runner, code: int) -> tuple[Verdict, 
     if code in _NOT_STARTED:
         return Verdict.DID_NOT_RUN, f"exit status {code}: the program could not be started"
     report = candidate.reports[0] if candidate.reports else None
+    # Failures that were counted before the end are real; tests that passed so far prove nothing.
     if code in _KILLED:
         if report is not None and report.failed and candidate.trusted:
             return Verdict.FAILED, "the summary shows failures"
         return Verdict.UNKNOWN, f"exit status {code}: it was ended before it was done"
+    # Without trust only a failure counts: a false pass is worse than a false failure.
     if report is not None and (candidate.trusted or report.failed):
         return _failure_with_report(report, code, runner)
     if candidate.signs:
@@ -113,6 +121,7 @@ def _success_verdict(candidate: Candidate, runner: Runner) -> tuple[Verdict, str
         if lenient:
             return (report.verdict if report else Verdict.UNKNOWN), f"exit status 0 tells nothing with {lenient}"
         return Verdict.PASSED, "exit status 0"
+    # Where other programs print as well, the summary may be theirs.
     if report is not None and (candidate.trusted or not _is_crowded(candidate)):
         if report.failed:
             return Verdict.FAILED, "exit status 0, but the summary shows failures"
@@ -125,6 +134,7 @@ def _success_verdict(candidate: Candidate, runner: Runner) -> tuple[Verdict, str
         return Verdict.UNKNOWN, f"exit status 0 tells nothing by itself here ({lenient}), and no summary is shown"
     if runner.empty_succeeds:
         return Verdict.UNKNOWN, f"exit status 0, but {runner.name} ends so without any test too, and no count is shown"
+    # All of the output shows, and a runner that ran tests would have printed its summary.
     if candidate.shown == "whole" and not (candidate.match and candidate.match.quiet) and not _is_crowded(candidate):
         return Verdict.UNKNOWN, "exit status 0, but its output shows no summary"
     return Verdict.PASSED, "exit status 0"
@@ -149,6 +159,7 @@ def _exit_code_text(code: int) -> str:
 
 
 def _failure_without_report(candidate: Candidate, runner: Runner, code: int) -> tuple[Verdict, str]:
+    # A run that failed a test prints a summary; with all output shown and none in it, nothing ran.
     if runner.kind is CheckKind.TEST and candidate.shown == "whole" and not _is_crowded(candidate):
         verdict = runner.codes.get(code, Verdict.DID_NOT_RUN)
         if verdict is Verdict.FAILED:
@@ -157,6 +168,7 @@ def _failure_without_report(candidate: Candidate, runner: Runner, code: int) -> 
                 f"exit status {_exit_code_text(code)} without a summary: the tests could not be started",
             )
         return verdict, f"exit status {_exit_code_text(code)}"
+    # FAILED stands for an exit status that is only known not to be 0.
     if code == FAILED:
         return Verdict.FAILED, "the exit status was not 0"
     verdict = runner.codes.get(code, Verdict.UNKNOWN)
@@ -179,6 +191,7 @@ def _by_output(candidate: Candidate, runner: Runner) -> tuple[Verdict, str]:
     if candidate.command.interrupted:
         return Verdict.UNKNOWN, "the command was ended before it was done"
     if (
+        # Nothing hides the output, so a runner that may or may not have been reached was not.
         candidate.command.ran is Ran.MAYBE
         and candidate.shown == "whole"
         and not candidate.distrust
@@ -219,6 +232,7 @@ def judge_entry(candidate: Candidate) -> list[Check]:
     code = command.exit_code
     if entry.kind is not CheckKind.TEST:
         return [_build_check(candidate, entry.kind, entry.runner or entry.name, *_plain_verdict(code), None)]
+    # A silent entry point (`make -s test > log`) may well have run its tests.
     said_nothing = candidate.shown == "hidden" or candidate.silent
     if code in _NOT_STARTED or (code not in (None, 0) and command.ran is Ran.YES and not said_nothing):
         return [
@@ -256,6 +270,7 @@ def _entry_check(candidate: Candidate, report: Report) -> Check:
         verdict, why = (Verdict.FAILED, "failures are shown") if failed else (Verdict.UNKNOWN, candidate.distrust)
     elif report.partial:
         why = "failures are shown"
+    # The summaries so far passed, but the run was cut short.
     elif verdict is Verdict.PASSED and candidate.command.exit_code in _KILLED:
         verdict, why = Verdict.UNKNOWN, "it was ended before it was done"
     return _build_check(candidate, CheckKind.TEST, report.runner, verdict, why, report)

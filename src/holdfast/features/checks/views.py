@@ -14,6 +14,7 @@ from holdfast.features.checks.git_watch import find_place
 from holdfast.features.checks.settings import DEFAULTS
 from holdfast.features.checks.state import CHECKS, BranchChecks, CheckRun
 
+# Runs that are listed, and documents (worktrees and branches) that are read for them.
 MAX_LISTED = 50
 MAX_DOCUMENTS = 20
 PIPE_HINT = "Run it without the pipe, or begin with `set -o pipefail`."
@@ -128,12 +129,14 @@ def _listed_run(call: Call, doc: BranchChecks, run: CheckRun, here: tuple[str, s
         same_worktree=doc.worktree == here[0],
         here=(doc.worktree, doc.branch) == here,
         own=bool(call.session) and run.session == call.session,
+        # The empty key is the fingerprint of the whole worktree.
         current=run.content.get("") == now.content if now.known and run.content.get("") else None,
     )
 
 
 def _check_documents(call: Call) -> Iterable[BranchChecks]:
     """Those of the project's sessions, and those of its folder, whoever ran them."""
+    # First by the project of the session, then by folder: a session may run checks in another worktree.
     named = dict(CHECKS.list(call.reader, project=call.project, limit=MAX_DOCUMENTS))
     if call.project:
         named |= dict(CHECKS.list(call.reader, prefix=f"{call.project}\n", limit=MAX_DOCUMENTS))

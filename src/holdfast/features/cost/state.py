@@ -37,6 +37,7 @@ def _add_usage(doc: SessionDay, event: Event, at: int) -> SessionDay:
     record = usage_record(event)
     if record is None or record.spent.is_empty:
         return doc
+    # Where the commit is known already; else `cost.views` finds it when it is asked.
     cell = cell_of(msgspec.structs.replace(record, commit=next_commit(doc.commits, at)), at)
     return msgspec.structs.replace(doc, cells=add_cell(doc.cells, cell))
 
@@ -48,6 +49,7 @@ def _add_commits(doc: SessionDay, act: GitActed, at: int) -> SessionDay:
 
 def _commits_of(act: GitActed) -> list[str]:
     """The last of those that were made at one go stands for them; a commit made outside of the session is not its own."""
+    # Where the list of commits is empty the new head stands for it.
     made = act.commits[-1:] or [act.after.head]
     return [commit for commit in made if commit] if act.verb == "commit" and not act.outside else []
 

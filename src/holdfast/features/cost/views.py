@@ -106,6 +106,7 @@ def _session_days(reader: Reader, filters: CostFilters) -> Iterator[SessionDay]:
         query = StateQuery(kind=SESSION_DAY.kind, prefix=filters.session, before=before, limit=PAGE)
         page = [(key, SESSION_DAY.decode(raw)) for key, raw in reader.documents(query)]
         yield from (day for _, day in page)
+        # A day of slack: a document's `at` is its last call, its first may be a day earlier.
         if len(page) < PAGE or page[-1][1].at < filters.since - DAY:
             return
         before = page[-1][1].at, page[-1][0]

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from holdfast.features.gates.settings import GateSettings
 
 replace = msgspec.structs.replace
+# Programs that move a local branch to where a remote one stands already.
 _FETCHES = re.compile(r"^(?:git (?:pull|fetch|clone)|gh (?:pr|repo) )")
+# Verbs of the reflog that move HEAD to a commit that exists already.
 _MOVES_BACK = re.compile(r"^(?:reset|checkout|pull|rebase|merge|clone|fetch|branch)")
 
 
@@ -35,6 +37,7 @@ def find_bypasses(state: State, event: Event, settings: "GateSettings") -> Itera
         return
     # A rule that only shows because a file was written meanwhile did not show when the call was let through.
     shown = {rule.name for rule in triggered_rules(settings, _as_looked_at(checker.session, event, data))}
+    # Rules that showed were judged before the call; only the others can have been bypassed.
     for rule in settings.rules:
         if (
             rule.name not in shown
@@ -53,6 +56,7 @@ def _as_looked_at(before: GateSession, event: Event, data: ToolPayload) -> Event
         return event
     kept = {name: text for name, text in data.meanings.items() if name not in changed}
     command, cwd = command_of(data), data.cwd or event.project or "."
+    # What is written only because of a file that changed is no part of what was looked at.
     now, then = (set(read_acts(command, cwd, meanings).writes) for meanings in (data.meanings, kept))
     added = {os.path.normpath(os.path.join(cwd, name)) for name in now - then}
     looked_at = replace(data, meanings=kept, written=[path for path in data.written if path not in added])
@@ -91,13 +95,16 @@ def _unseen(checker: Checker, rule: Rule, event: Event, data: ToolPayload) -> st
 
 def _has_moved(before: GateSession, data: ToolPayload, name: str) -> bool:
     was, now = before.refs.get(name), data.refs.get(name)
+    # Without refs in the payload nobody looked, and a missing branch means nothing.
     return bool(was and data.refs and was != now)
 
 
 def _acted(before: GateSession, data: ToolPayload, rule: Rule) -> str:
     """A commit that no command showed: git's own record tells."""
+    # On another branch HEAD differs without a commit.
     if data.branch != before.refs.get(HEAD_BRANCH, data.branch) or not _has_moved(before, data, HEAD):
         return ""
+    # Plumbing such as `git commit-tree` and `update-ref` leaves no verb in the reflog.
     verb = data.refs.get(HEAD_VERB, "") or "commit"
     if rule.is_about(f"git {verb}") or (not _MOVES_BACK.match(verb) and rule.is_about("git commit")):
         return f"git {verb} was done without it, by a command that does not show it"
@@ -122,6 +129,7 @@ def _source_name(key: str) -> str:
 
 def _changed(before: GateSession, data: ToolPayload, key: str, rule: Rule) -> str:
     was, now = before.content_before.get(key), data.content.get(key)
+    # An edit tool shows what it writes; it is judged by its paths.
     if not was or not now or was == now or data.action == "edit":
         return ""
     where = ", ".join(rule.spec.paths) if key else f"a file on {data.branch}"

@@ -64,6 +64,7 @@ def caller_of(call: Call) -> Caller:
     if not call.caller:
         return Caller("agent" if call.args.get("by") == "agent" else "person", "as it says")
     caller = judge_caller(call.caller, _agent_processes(call))
+    # A process that is no agent's, but whose environment names a session, was started by one.
     if caller.is_agent or not call.session or not has_session_variable(call.caller):
         return caller
     return Caller("agent", "its environment names an agent's session")
@@ -112,6 +113,7 @@ def _is_here(call: Call, one: LiveSession) -> bool:
 
 def _full_session_id(call: Call, named: str) -> str:
     """In full, or as far as it is the only one (`alias`, D5: never a key)."""
+    # A full id may be of a session that is over, so it is looked up first.
     if SESSIONS.load(call.reader, named):
         return named
     matches = [sid for sid in live_here(call) if sid.startswith(named) or session_alias(sid) == named]
@@ -147,6 +149,7 @@ def rule_named(call: Call, name: str) -> Rule:
 
 
 replace = msgspec.structs.replace
+# In seconds: a year.
 LONGEST_PAUSE_S = 366 * 86_400
 MOST_METADATA = 4_000
 MOST_BRANCHES = 1_000
@@ -159,6 +162,7 @@ def _refuse_agent(call: Call, who: Caller, act: str) -> CommandResult:
     return CommandResult((event,), refused=refused)
 
 
+# Ten minutes, in milliseconds.
 CODE_MS = 10 * 60_000
 MOST_TRIES, MOST_CODES = 5, 20
 
@@ -181,6 +185,7 @@ class PersonCodes:
 
     def ask(self, act: str, why: str, now: int) -> None:
         pending = self._pending.get(act)
+        # A pending code stays: asking again must not give further tries.
         if pending is None or pending.until <= now or pending.tries >= MOST_TRIES:
             self._pending = with_newest(
                 self._pending, act, PendingCode(act, f"{secrets.randbelow(10**6):06}", now + CODE_MS, why), MOST_CODES
@@ -192,6 +197,7 @@ class PersonCodes:
         if pending is None or pending.until <= now or pending.tries >= MOST_TRIES:
             return False
         pending.tries += 1
+        # Compared in constant time, so that the time taken tells nothing of the digits.
         if not secrets.compare_digest(pending.code.encode(), code.replace(" ", "").encode("utf-8", "replace")):
             return False
         del self._pending[act]
@@ -207,6 +213,7 @@ CODES = PersonCodes()
 def list_codes(call: Call) -> JsonObject:
     """For the dashboard, and for a person at a terminal."""
     who = caller_of(call)
+    # Whoever may be an agent must not see the code that stands for a person.
     shown = CODES.pending(call.now) if not who.is_agent and who.certain else []
     return {"codes": [msgspec.structs.asdict(one) for one in shown], "now": call.now}
 
@@ -214,6 +221,7 @@ def list_codes(call: Call) -> JsonObject:
 def judge_person(call: Call, act: str) -> tuple[Caller, CommandResult | None]:
     """Who asks, and the refusal where that is no person. Where it cannot be told a code decides."""
     who, settings = caller_of(call), settings_of(call).user
+    # Without certainty a person is believed, unless the settings ask for a code.
     barred = who.is_agent or (not who.certain and settings.code_without_terminal)
     if not barred or settings.agents_may_approve:
         return who, None
@@ -234,6 +242,7 @@ def satisfy_requirements(call: Call) -> CommandResult:
     if refused:
         return refused
     everyone = bool(call.args.get("everyone"))
+    # Only what counts for one session needs to know which.
     personal = any(rule.scope in ("session", "single_use") for rule in rules) and not everyone
     session = session_of(call, needed=personal)
     ttl = _seconds_argument(call, "ttl")
@@ -274,10 +283,12 @@ def clear_requirements(call: Call) -> CommandResult:
     names = list(rules_for(call).by_name) if every else _requirement_names(call)
     rules = [rule_named(call, name) for name in names]
     permanent = [rule.name for rule in rules if rule.scope == "permanent" and not call.args.get("force")]
+    # `clear --all` leaves out what is permanent rather than refusing everything.
     if permanent and not every:
         raise CommandRefused(f"{', '.join(permanent)} is permanent", fix="Use --force if it really has to go.")
     names = [rule.name for rule in rules if rule.name not in permanent]
     shared = any(rule.scope in ("branch", "permanent") for rule in rules if rule.name in names)
+    # What a branch shares has no entry of a session that could be cleared.
     everyone = bool(call.args.get("everyone")) or (shared and not every)
     session = session_of(call, needed=not everyone)
     return _requirements_result(call, GatesCleared(requirements=names, everyone=everyone), session, caller_of(call))
@@ -298,6 +309,7 @@ def pause_gates(call: Call) -> CommandResult:
 def resume_gates(call: Call) -> CommandResult:
     """Everything that keeps this place at rest: here, this session, everywhere."""
     scopes = (
+        # Whatever of these is paused: a person who resumes wants the gates to work here.
         [_pause_scope(call)] if call.args.get("only") else [_pause_scope(call), EVERYWHERE, f"session:{call.session}"]
     )
     events = tuple(_gates_event(call, GatesResumed(where=where), call.session) for where in dict.fromkeys(scopes))
@@ -330,6 +342,7 @@ def branch_docs(reader: Reader, repo: str) -> Iterable[BranchState]:
     while page := BRANCHES.list(reader, before=before, limit=200):
         yield from (doc for _, doc in page if doc.place == repo and doc.status != "pruned")
         key, doc = page[-1]
+        # Pages go by time and key; the last document of a page is where the next one begins.
         before = (doc.at, key)
 
 
@@ -351,6 +364,7 @@ def _requirement_names(call: Call) -> list[str]:
 
 def _seconds_argument(call: Call, name: str) -> int:
     value = call.args.get(name) or 0
+    # True and False are numbers in Python.
     if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
         raise CommandRefused(f"{name} must be a number of seconds")
     return int(value)
@@ -372,6 +386,7 @@ def _requirements_result(
     payload = replace(payload, branch=where.branch, repo=str(call.args.get("repo") or ""), method=who.kind)
     event = _gates_event(call, payload, session, where.project)
 
+    # Called after the events were applied, so that the answer shows the new state.
     def answer(reader: Reader) -> JsonObject:
         branch_state = BRANCHES.load(reader, branch_key(where.place, where.branch))
         return {"session": session, "branch": where.branch, "requirements": msgspec.to_builtins(payload.requirements),

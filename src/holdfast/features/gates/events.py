@@ -27,6 +27,7 @@ ACTING = frozenset({"edit", "shell", "mcp", "other"})
 CHECK = "check.finished"
 RULES, ATTENTION = "gates.rules", "gates.attention"
 ATTENTION_REF = Ref(ATTENTION, "all")
+# What a person is shown under "needs attention".
 SEEN = frozenset(
     {
         "gates.bypassed",
@@ -122,6 +123,7 @@ def keys(event: Event) -> Iterable[Ref]:
     if kind == "gates.triggered":
         return (session_ref(event),)
     if kind in CHANGES:
+        # Of the changes, only satisfying and approving may need a person's eye.
         shown = (ATTENTION_REF,) if kind in SEEN else ()
         return (session_ref(event), branch_ref(event), *shown) if event.session else (branch_ref(event), *shown)
     if kind in ("gates.measured", "gates.looked") or kind in UAT:
@@ -132,6 +134,7 @@ def keys(event: Event) -> Iterable[Ref]:
 def _tool_ended(event: Event) -> Iterable[Ref]:
     action = action_of(event)
     wrote = isinstance(event.data, ToolPayload) and bool(event.data.written)
+    # A tool of another kind leaves a fact only if it wrote a file.
     facts = (Ref(FACTS, event.project),) if action in LEAVE_FACTS or wrote else ()
     ended = event.session and action in ACTING and event.kind != "tool.exit_read"
     return (*facts, session_ref(event)) if ended else facts

@@ -26,6 +26,7 @@ _UNSAFE = re.compile(r"[^\w-]")
 def files(ref: Ref, doc: Doc, settings: "GateSettings | None") -> Iterable[File]:
     if settings is not None and not settings.files:
         return ()
+    # `any_in_force` looks for this file once, when a daemon begins.
     if ref.kind == RULES:
         return (File(marker_path(), b"Requirements are in force.\n"),)
     if isinstance(doc, LiveSessions):
@@ -68,6 +69,7 @@ def _is_ours(content: bytes) -> bool:
 
 def file_name(folder: Path, branch: str) -> str:
     """`feature/test` is `feature-test.json`; if that file is another branch's, a suffix tells them apart (D4)."""
+    # Shortened, because file names are limited to 255 bytes.
     plain = _UNSAFE.sub("_", branch.replace("/", "-"))[:150] or "detached"
     owner = _file_branch(folder / f"{plain}.json")
     if owner is None or owner == branch:
@@ -93,6 +95,7 @@ def _read_json(path: Path) -> JsonObject | None:
 
 def _parse_json(content: bytes) -> JsonObject:
     try:
+        # In bytes: another tool may have written anything here.
         value = json.loads(content[: 4 << 20])
     except (ValueError, RecursionError):
         return {}

@@ -50,6 +50,7 @@ def note_in_force() -> None:
 
 SCOPES = ("permanent", "branch", "session", "single_use")
 """From the one that is asked for least often to the one asked for most often."""
+# Words for people: changing them changes nothing that is refused.
 FREE_TEXT = frozenset({"message", "blocking_message", "description", "checklist", "deprecated", "deprecated_message"})
 Comparison = Callable[[Any, Any], bool]
 
@@ -59,6 +60,7 @@ def keep_strict(before: "GateSettings", now: "GateSettings") -> "tuple[GateSetti
     differences: list[str] = []
     stricter = {}
     for name, old in before.requirements.items() if before.enabled else ():
+        # A rule that was off before cannot be loosened.
         why = loosened_reason(old, now.requirements.get(name) if now.enabled else None) if old.enabled else ""
         if why:
             stricter[name] = old
@@ -66,6 +68,7 @@ def keep_strict(before: "GateSettings", now: "GateSettings") -> "tuple[GateSetti
     changes: dict[str, Any] = (
         {"requirements": {**(now.requirements if now.enabled else {}), **stricter}} if stricter else {}
     )
+    # The section was switched off as a whole, which would switch off what is kept, too.
     if before.enabled and before.rules and not now.enabled:
         changes["enabled"] = True
     for field, why in _loosened_general(before, now):
@@ -82,6 +85,7 @@ def loosened_reason(old: "Requirement", new: "Requirement | None") -> str:
         return "is disabled"
     for field in old.__struct_fields__:
         was, now = getattr(old, field), getattr(new, field)
+        # An unknown field is never taken to be as strict: a new one must be added below first.
         if was != now and field not in FREE_TEXT and not COMPARED.get(field, _never_as_strict)(was, now):
             return f"{field} is {_format_value(now)}, was {_format_value(was)}"
     return ""
@@ -131,6 +135,7 @@ def _wider_paths(was: Collection[str], now: Collection[str]) -> bool:
 
 
 def _is_shorter(was: float, now: float) -> bool:
+    # 0 means without a limit.
     return bool(now) and (not was or now <= was)
 
 
@@ -153,6 +158,7 @@ COMPARED: dict[str, Comparison] = {
     "satisfied_by_skill": _is_subset,
     "manual": lambda was, now: was or not now,
     "agent_may_satisfy": lambda was, now: was or not now,
+    # Asked at both moments is at least as strict as any other choice.
     "check": lambda was, now: now == "both",
     "ttl": _is_shorter,
     "evidence": _more_evidence,
@@ -181,6 +187,7 @@ def rules_in_force(state: State, project: str, settings: "GateSettings") -> "Gat
 
 def _with_team_rules(settings: "GateSettings", team: AcceptedRules) -> "GateSettings":
     """Beside the settings' own, under names of their own: so they can add to them, and never replace one."""
+    # On the settings object, so that the cache ends with the settings it was made from.
     cache: dict[str, GateSettings] = settings.__dict__.setdefault("with_team", {})
     if team.digest not in cache:
         rules = {f"{TEAM_PREFIX}{name}": one for name, one in _team_requirements(team).items()}
@@ -188,6 +195,7 @@ def _with_team_rules(settings: "GateSettings", team: AcceptedRules) -> "GateSett
         combined = msgspec.structs.replace(settings, enabled=True, requirements={**own, **rules})
         combined.__dict__.update({name: value for name, value in settings.__dict__.items() if name in HANDED_ON})
         combined.__dict__["foreign"] = settings.foreign | rules.keys()
+        # Only the latest rules of the team are asked for again.
         cache.clear()
         cache[team.digest] = combined
     return cache[team.digest]
@@ -210,6 +218,7 @@ def _team_requirements(team: AcceptedRules) -> "dict[str, Requirement]":
 
 def _accepted_in_force(state: State, project: str, settings: "GateSettings") -> "GateSettings":
     docs = [doc for scope in (USER, project) if (doc := RULES_OF.get(state, bounded_name(scope)))]
+    # Rules that were accepted as they are written now change nothing.
     outdated = [doc for doc in docs if doc.digest not in (settings.digest, settings.user.digest) and doc.rules]
     if not outdated:
         return settings
@@ -255,6 +264,7 @@ def review_rules(state: State, event: Event, settings: "GateSettings") -> Iterab
         looser = loosened_rules(state, scope, rules)
         if not looser:
             yield accepted_event(event, scope, rules, "settings", [])
+        # It was written down already that these settings wait.
         elif doc and doc.waiting and doc.waiting.digest == rules.digest:
             continue
         elif _changed_by_person(state, event):
@@ -273,9 +283,11 @@ def _changed_by_person(state: State, event: Event) -> bool:
     """No tool call of any session was running when the files changed, also of none that is over since."""
     data = event.data
     changed = data.settings_at if isinstance(data, HookPayload) else 0
+    # Without a time, or by a hook that an agent called, nothing says that it was a person.
     if not changed or (isinstance(data, HookPayload) and data.claimed):
         return False
     registry = live_sessions(state)
+    # Sessions that ended lately count: a change at the end of one is seen only afterwards.
     sessions = (SESSIONS.get(state, sid) for sid in {*registry.sessions, *registry.over, event.session})
     return not any(session.was_busy(changed) for session in sessions if session)
 
@@ -303,7 +315,9 @@ def list_stand_ins(reader: Reader) -> list[StandIn]:
         denying = tuple(rule for rule in _rules_of(doc) if rule.spec.when_unsure == "deny")
         if denying:
             stand_ins.append(StandIn("" if doc.scope == TEAM else doc.scope, denying))
+    # The rules of the innermost folder are asked first.
     stand_ins.sort(key=lambda one: -len(one.folder))
+    # A pause is of no use to a hook that has nothing to refuse.
     return [*filter(None, pauses), *stand_ins] if stand_ins else []
 
 

@@ -28,11 +28,15 @@ if TYPE_CHECKING:
 
 replace = msgspec.structs.replace
 MEASURE = "gates.measure"
+# Moments after which the size of a branch may be another one.
 WHEN = frozenset({"session.started", "prompt.submitted", "tool.finished"})
 CHANGING = frozenset({"edit", "shell"})
+# In this order: what the remote calls its main branch is the surest.
 BASES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
 MOST_FILES = 50_000
+# Files that git does not know yet, and bytes of each; others are not counted.
 MOST_NEW_FILES, LARGEST_NEW_FILE = 200, 1 << 20
+# In milliseconds, where no rule says how old a measurement may be.
 FRESH_MS = 60_000
 TIMEOUT_S = 20.0
 
@@ -66,6 +70,7 @@ def _is_fresh(state: State, event: Event, rules: Sequence[Rule]) -> bool:
 def measure_branch(call: JobCall) -> list[Event]:
     where = msgspec.convert(call.job.payload, GatesMeasured)
     settings = call.settings(where.project)
+    # Taken before the look: what happens during it may not be in it.
     as_of = call.reader.head()
     measured = _Look(call, where.project).at(settings.rules if settings else (), where)
     return [] if measured is None else [own_event(replace(measured, as_of=as_of), call.now, project=where.project)]
@@ -96,6 +101,7 @@ class _Look:
 
     def _base(self, candidates: Iterable[str]) -> str:
         """Whatever a project calls its base, it is a name and never an option of git's."""
+        # A branch named `--exec=…` would be an option.
         safe = (name for name in candidates if not name.startswith("-"))
         return next((n for n in safe if self._ask(git.git_argv("rev-parse", "--verify", "-q", f"{n}^{{commit}}"))), "")
 
@@ -118,6 +124,7 @@ def _changed_line_count(out: bytes) -> int:
 
 
 def _line_count(path: Path) -> int:
+    # Of the link itself: a link may lead to a device, or out of the repository.
     try:
         file_stat = path.lstat()
         if not stat.S_ISREG(file_stat.st_mode) or file_stat.st_size > LARGEST_NEW_FILE:
@@ -131,6 +138,7 @@ def _line_count(path: Path) -> int:
 def _covered_digests(rules: Sequence[Rule], names: Sequence[str], folder: str) -> dict[str, str]:
     """Per requirement, what its files look like from outside: name, size, time of change."""
     asking = [rule for rule in rules if kind_of(rule).is_proven]
+    # Looking at every file of a very large repository would take too long.
     if not asking or len(names) > MOST_FILES:
         return {}
     stamps = {path: stamp for name in names if (stamp := _file_stamp(path := f"{folder}/{name}"))}
@@ -150,6 +158,7 @@ def _covered_digest(rule: Rule, stamps: dict[str, tuple[int, int]], folder: str)
     whole = hashlib.sha256()
     for path in sorted(stamps):
         if any_matches(globs, path, folder):
+            # Names that are not UTF-8 come from git as surrogates.
             whole.update(f"{path}\0{stamps[path]}\n".encode("utf-8", "surrogateescape"))
     return whole.hexdigest()[:24]
 
@@ -158,6 +167,7 @@ LOOK = "gates.look"
 FOLDERS = (".claude", ".codex", ".gemini", ".cursor", ".agents", ".qwen")
 PLUGINS = ("cache/*/*/*", "marketplaces/*/plugins/*", "marketplaces/*", "repos/*/*")
 """Where Claude Code keeps what its plugins bring."""
+# Anything else could lead out of the folder.
 _PLAIN = re.compile(r"^[\w.-]{1,100}$")
 
 
@@ -180,6 +190,7 @@ def missing_skills(settings: "GateSettings", project: str) -> list[str]:
     missing: list[str] = []
     for rule in settings.rules:
         named = [*rule.spec.auto_resolve_skill, *rule.spec.satisfied_by_skill]
+        # `plugin:skill` is not looked for: it is taken to exist.
         if named and not any(":" in skill or _skill_exists(skill.lstrip("/"), project) for skill in named):
             missing += named
     return sorted(set(missing))[:20]
@@ -218,6 +229,7 @@ _TOOLS = {
 def find_test_commands(project: str) -> list[str]:
     """How this project is tested, as globs on commands, by the files that lie in it."""
     root = Path(project)
+    # `test:=` is a variable of make.
     match = ["make test*"] if any(_TEST_TARGET.search(_file_text(root / name)) for name in _MAKEFILES) else []
     match += _package_tests(root) + [glob for name, glob in _TOOLS.items() if (root / name).is_file()]
     python = any((root / name).is_file() for name in ("pytest.ini", "conftest.py", "tests/conftest.py", "tox.ini"))
@@ -231,6 +243,7 @@ def _package_tests(root: Path) -> list[str]:
         package = msgspec.json.decode(_file_text(root / "package.json") or "{}", type=PackageFile)
     except msgspec.DecodeError:
         return []
+    # What `npm init` writes into a package without tests.
     if "no test specified" in package.scripts.get("test", "no test specified"):
         return []
     runner = next((name for lock, name in _PACKAGE_LOCKS.items() if (root / lock).is_file()), "npm")

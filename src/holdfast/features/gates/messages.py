@@ -13,6 +13,7 @@ from holdfast.features.gates.triggers import Rule
 
 LONGEST_MESSAGE = 700
 MOST_LISTED = 12
+# An agent might follow a link that a stranger's project put into a message.
 _LINK = re.compile(r"\b(?:https?|ftp|file)://\S+")
 
 
@@ -27,6 +28,7 @@ def refusal_message(findings: Sequence[Finding], here: Here, tool: str) -> str:
 
 
 def plain_name(name: str) -> str:
+    # The name comes from the agent, or from an MCP server, and goes into text that an agent reads.
     return re.sub(r"[^\w.:-]", "_", name)[:80]
 
 
@@ -97,6 +99,7 @@ def _open_count(findings: Sequence[Finding]) -> str:
 
 
 def _requirement_names(findings: Sequence[Finding]) -> str:
+    # The names of other people's rules are their words, too: they are only counted here.
     own = [one.rule.name for one in findings if not one.rule.foreign]
     more = len(findings) - len(own)
     return ", ".join([*own, *([f"{more} of the project's"] if more else ())])
@@ -124,6 +127,7 @@ def _finding_line(finding: Finding, here: Here, of: int) -> str:
     message = fill_placeholders(rule.spec.blocking_message or rule.spec.message, finding, here)
     if not message:
         return head
+    # One open requirement has room for its whole message; several get a line each.
     return f"{head}\n{_indent_text(message[:LONGEST_MESSAGE])}" if of == 1 else f"{head} ({_first_line(message)})"
 
 
@@ -146,6 +150,7 @@ def fill_placeholders(text: str, finding: Finding, here: Here) -> str:
         "total": finding.amount, "block_threshold": spec.thresholds.block, "warn_threshold": spec.thresholds.warn,
         "summary": finding.why,
     }  # fmt: skip
+    # Not `str.format`: braces that mean nothing here must stay as they are.
     for name, value in placeholders.items():
         text = text.replace(f"{{{name}}}", str(value))
     return text.strip()

@@ -35,12 +35,15 @@ if TYPE_CHECKING:
 HEAD, HEAD_BRANCH, HEAD_VERB = "HEAD", "HEAD branch", "HEAD verb"
 LARGEST_SCRIPT = 64 * 1024
 MOST_FILES = 100
+# Names that one command may stand for, and how often what they stand for is read for further names.
 MOST_NAMES, MEANING_DEPTH = 20, 4
+# In seconds: what git may take in front of a hook, and what a look at the content may.
 GIT_S = 0.3
 CONTENT_S = 0.15
 OBSERVED = frozenset(
     {"tool.started", "tool.finished", "tool.failed", "turn.ended", "session.started", "prompt.submitted"}
 )
+# A word of the tool's name says that it writes; `_` joins the words after camel case was split.
 _WRITING_TOOL = re.compile(
     r"(?:^|_)(?:write|edit|create|update|delete|remove|move|rename|copy|patch|apply|insert|replace|append|put|save|set|truncate|modify|upsert|overwrite|str)(?:_|$)",
     re.IGNORECASE,
@@ -49,6 +52,7 @@ _READING_TOOL = re.compile(
     r"(?:^|_)(?:read|get|list|ls|search|find|grep|view|show|stat|info|fetch|query|describe|tree|diff|open|look|check|lint|analy[sz]e)(?:_|$)",
     re.IGNORECASE,
 )
+# Keys under which tools take a path: `file_path`, `uri`, `destination`.
 _PATH_KEY = re.compile(
     r"^path|(?:path|file|filename|uri|notebook|document|destination|dest|target|source|src|from|to)s?$", re.IGNORECASE
 )
@@ -61,6 +65,7 @@ _KILLS = re.compile(r"\b(?:kill|pkill|killall|skill)\b")
 _HOOK_FILES = re.compile(
     r"/\.claude/settings(?:\.local)?\.json$|/\.codex/(?:hooks\.json|config\.toml)$|/\.(?:gemini|qwen)/settings\.json$|/\.cursor/hooks\.json$|/\.github/hooks/[^/]+\.json$"
 )
+# A variable that pauses Holdfast, set to anything but a word for "no".
 _PAUSES = re.compile(
     r"\b(?:HOLDFAST_PAUSE|CLAUDE_SKIP_REQUIREMENTS)['\"]?\s*[=:,]\s*['\"]?(?!0\b|no\b|false\b|off\b|['\"]?(?:\s|$))\S"
 )
@@ -73,6 +78,7 @@ _OUR_PROGRAM = re.compile(r"/(?:holdfast|holdfast-hook)$")
 _AGENT_PROGRAM = re.compile(
     r"^(?:claude|codex|gemini|copilot|qwen|droid|opencode|cursor-agent|kimi|amp|auggie|cn)(?: |$)"
 )
+# Flags, settings and environment variables by which an agent runs without its usual hooks.
 _WITHOUT_HOOKS = re.compile(
     r"disableAllHooks|--setting-sources|--disable[ =]\S*hooks|features\.hooks\s*=\s*false|--no-hooks|--settings[ =]\S*(?:hooks|\{)|--bare\b"
     r"|(?:^|[\s;&|(])(?:HOME|USERPROFILE|XDG_CONFIG_HOME|CLAUDE_CONFIG_DIR|CODEX_HOME|GEMINI_\w*HOME|QWEN_HOME|COPILOT_HOME)=",
@@ -113,6 +119,7 @@ def _observe_tool(event: Event, data: ToolPayload, settings: "GateSettings") -> 
         parts = [(), *content_parts(settings)]
         taken = shared_fingerprinter().take_patiently(root, parts, CONTENT_S)
         data.content = {content_key(part): one.content for part, one in zip(parts, taken, strict=True) if one.known}
+    # Without an act that could move a branch the refs need not be read.
     if data.action in ("shell", "mcp") and data.repo and not (data.command and only_looks(data.command)):
         data.refs = _observe_refs(data, settings)
 
@@ -157,6 +164,7 @@ def resolve_links(paths: Sequence[str]) -> list[str]:
 
 def _matching_files(path: str) -> list[str]:
     """`in*ra/prod.tf` is what lies there; where nothing does, the name itself."""
+    # A folder as a whole is a mark of our own, not a pattern to expand.
     if path.endswith("/**") or not re.search(r"[*?\[]", path):
         return [path]
     return list(islice(iglob(path), MOST_NAMES)) or [path]
@@ -176,6 +184,7 @@ MOST_IGNORED = 2_000
 
 def without_ignored(paths: list[str], root: str) -> list[str]:
     """Logs and build results that git ignores are no edits. Where git does not answer nothing is left out."""
+    # A name with a newline or a star cannot be asked of git as one file.
     inside = [path for path in paths if path.startswith(f"{root}/") and "\n" not in path and "*" not in path]
     keys = {path: (root, path, _ignore_stamp(root, path)) for path in inside}
     fresh = [path for path, key in keys.items() if key not in _IGNORED]
@@ -184,6 +193,7 @@ def without_ignored(paths: list[str], root: str) -> list[str]:
         if answered is None:
             return paths
         if len(_IGNORED) > MOST_IGNORED:
+            # Cleared rather than ordered: the answers are found again with one call of git.
             _IGNORED.clear()
         _IGNORED.update({keys[path]: path in answered for path in fresh})
     return [path for path in paths if path not in keys or not _IGNORED.get(keys[path])]
@@ -191,6 +201,7 @@ def without_ignored(paths: list[str], root: str) -> list[str]:
 
 def _ignore_stamp(root: str, path: str) -> tuple[int, ...]:
     """When the files were changed that say what git ignores there."""
+    # `.git` may be a file in a worktree; then there is no such path, and the stamp is 0.
     folder, stamps = os.path.dirname(path), [_changed_at(f"{root}/.git/info/exclude")]
     while folder.startswith(root) and len(stamps) < MOST_NAMES:
         stamps.append(_changed_at(f"{folder}/.gitignore"))
@@ -212,6 +223,7 @@ def _ask_ignored(inside: list[str], root: str) -> set[str] | None:
         ran = run_briefly(argv, cwd=root, env=git.git_environment(os.environ), stdin=stdin, timeout=GIT_S)
     except OSError:
         return None
+    # 0: some are ignored · 1: none is; any other code is a failure of git.
     return {os.fsdecode(name) for name in ran.out.split(b"\0") if name} if ran.code in (0, 1) else None
 
 
@@ -274,6 +286,7 @@ def _resolve_name(name: str, cwd: str) -> str:
     if kind == "code":
         return shell_of_code(_read_file(os.path.join(cwd, rest)), rest.rpartition(".")[2])
     if kind == "patch":
+        # As shell text that writes these files, so that it is read like any other command.
         return "\n".join(f": > {shlex.quote(name)}" for name in patched_files(_read_file(os.path.join(cwd, rest))))
     from holdfast.core.shell.recipes import read_recipe
 
@@ -282,6 +295,7 @@ def _resolve_name(name: str, cwd: str) -> str:
 
 
 def _git_alias(verb: str, cwd: str) -> str:
+    # The verb becomes the name of a setting, which must not hold anything else.
     if not re.fullmatch(r"[\w.-]{1,60}", verb):
         return ""
     try:
@@ -290,6 +304,7 @@ def _git_alias(verb: str, cwd: str) -> str:
     except OSError:
         return ""
     value = ran.out.decode("utf-8", "replace").strip()
+    # An alias that begins with `!` is a shell command, any other one a verb of git.
     return value[1:] if value.startswith("!") else f"git {value}" if value else ""
 
 
@@ -304,6 +319,7 @@ def _script_text(path: str) -> str:
 
 def _read_file(path: str) -> str:
     try:
+        # Without blocking: a pipe in place of a script must not hold the hook up.
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(fd, "rb") as file:
             return file.read(LARGEST_SCRIPT).decode("utf-8", "replace")
@@ -368,6 +384,7 @@ def read_refs(repo: str, branches: Iterable[str]) -> dict[str, str]:
     for branch in branches if repo else ():
         loose = _git_text(os.path.join(repo, "refs", "heads", branch)).strip()
         if not loose:
+            # Read at most once, and only where a branch has no file of its own.
             packed = _git_text(os.path.join(repo, "packed-refs")) if packed is None else packed
             match = re.search(rf"^([0-9a-f]+) refs/heads/{re.escape(branch)}$", packed, re.M)
             loose = match[1] if match else ""
@@ -422,14 +439,17 @@ def _is_about_hooks(event: Event, data: ToolPayload, path: str) -> bool:
     if data.action == "shell":
         return True
     texts = [value for value in data.input.values() if isinstance(value, str) and value != path]
+    # Without any text in the input nothing shows that hooks are left alone.
     if not texts:
         return True
+    # A file that is written anew loses the hooks that were in it, whatever the new text says.
     replaced = event.tool == "Write" and _ABOUT_HOOKS.search(_read_file(path))
     return bool(replaced) or any(_ABOUT_HOOKS.search(text) for text in texts)
 
 
 def _touched_by_command(text: str) -> set[str]:
     subjects = set()
+    # The daemon's process is named by its number, by its lock file, or by its name.
     named = str(os.getpid()) in re.findall(r"\d+", text) or "daemon.lock" in text or re.search(r"holdfast", text)
     if _KILLS.search(text) and named and not _only_quotes(text):
         subjects.add("daemon")
@@ -445,10 +465,12 @@ def _touched_by_command(text: str) -> set[str]:
 def _opens_state(text: str) -> bool:
     """Sockets, keys and the database are asked by `holdfast`; what only looks at logs and the like is nobody's concern."""
     home = os.path.expanduser("~")
+    # As the shell would read it, because people write the state folder with `~`.
     text = re.sub(r"(?<![\w/])~(?=/)|\$HOME\b|\$\{HOME\}", lambda _: home, text)
     state = str(default_state_dir())
     if state not in text:
         return False
+    # Sockets and the database: reading them goes round what `holdfast` allows.
     if re.search(re.escape(state) + r"/(?:run/|holdfast\.db\b)", text):
         return not (_only_lists(text) or _LOOKS_INTO.search(text))
     return bool(_CHANGES_MODE.search(text)) and not _only_quotes(text)

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from holdfast.features.gates.settings import GateSettings
 
 replace = msgspec.structs.replace
+# The beginning of a command → what a refusal calls it.
 PERSONS_ACTS = {
     "holdfast gate approve": "approving",
     "holdfast gate accept": "accepting looser rules",
@@ -63,6 +64,7 @@ PERSONS_ACTS = {
     "holdfast gate codes": "looking at a person's codes",
     "holdfast dashboard": "the dashboard's way in",
 }
+# What `ToolPayload.touches` names → how it is called in a refusal.
 TOUCHED = {
     "state": "Holdfast's own files",
     "settings": "your person's rules",
@@ -90,6 +92,7 @@ def protect_itself(event: Event, settings: "GateSettings") -> Decision | None:
 def _persons_act(reading: str, settings: "GateSettings") -> str:
     if "holdfast" not in reading:
         return ""
+    # Options may stand anywhere; without them the verb is in a fixed place.
     words = [word for word in reading.split(" ") if not word.startswith("-")]
     if len(words) > 1 and words[0].startswith("python") and words[1].partition(".")[0] == "holdfast":
         words = ["holdfast", *words[2:]]  # python -m holdfast.cli
@@ -111,6 +114,7 @@ def derive(state: State, event: Event, settings: "GateSettings | None") -> Itera
     if settings is None or not event.session:
         return
     if is_claimed(event):
+        # Written down, because a hook called by hand is how an agent could make up facts.
         if event.kind in CLAIMS and settings.rules:
             yield derived_event(event, GatesAttempted(act=CLAIMED_ACT, why="it is kept as a claim and proves nothing"))
         return
@@ -138,6 +142,7 @@ def gate_event(event: Event, payload: GatePayload) -> Event:
 def _derive_triggered(state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:
     """Once it was done: a call that was refused asks for nothing later."""
     checker = Checker(state, Here.of(event))
+    # Once per session is enough: what was triggered stays so.
     names = [rule.name for rule in triggered_rules(settings, event) if rule.name not in checker.session.triggered]
     if names and not is_paused(event) and not checker.paused():
         yield gate_event(event, GatesTriggered(requirements=names, tool=event.tool))
@@ -191,6 +196,7 @@ def _use_up(state: State, event: Event, settings: "GateSettings") -> Iterable[Ev
     checker = Checker(state, Here.of(event))
     single = [rule for rule in single if not _did_not_commit(checker.session, event, rule)]
     branch = checker.branch
+    # Proven rules have no entry to clear; their proof is marked as used.
     names = [r.name for r in single if kind_of(r).is_proven or branch.entry_for(r.name, event.session, event.at)]
     if names:
         yield gate_event(event, GatesCleared(requirements=names, method="used"))
@@ -218,6 +224,7 @@ def _give_back(state: State, event: Event, settings: "GateSettings") -> Iterable
             if rule.scope == "single_use" and rule.name in requirements
             else None
         )
+        # A newer entry of the session counts already, and must not be replaced by the old one.
         if used is None or used.of != data.of or event.session in requirements[rule.name].sessions:
             continue
         entry = used.entry
@@ -262,6 +269,7 @@ DERIVATIONS = {
 }
 
 
+# In milliseconds: parallel calls of one turn get the long text only once.
 SAME_MOMENT_MS = 5_000
 MOST_NOTICES = 10
 
@@ -274,8 +282,10 @@ def decide(state: State, event: Event, settings: "GateSettings | None") -> Decis
     if settings is None or not can_decide(event.kind, settings) or is_paused(event):
         return None
     settings = rules_in_force(state, event.project, settings)
+    # The cheap questions come first, because most calls concern no rule.
     if event.kind == "tool.started" and not settings.rules:
         return None
+    # Before any rule: with these acts a session could switch the rules off.
     if event.kind == "tool.started" and (refusal := protect_itself(event, settings)):
         return refusal
     checker = Checker(state, Here.of(event))
@@ -285,6 +295,7 @@ def decide(state: State, event: Event, settings: "GateSettings | None") -> Decis
 
 
 def _decide_tool(checker: Checker, event: Event, settings: "GateSettings") -> Decision | None:
+    # Where it is unknown whether something was bypassed, it is shown to the person and nothing is refused.
     if seen := [one for one in checker.session.bypassed if "unknown" not in one.what]:
         return deny_decision(bypass_message(seen), details=_detail_dicts(GateDetail(gate="bypass")))
     findings = [checker.find(rule) for rule in triggered_rules(settings, event) if rule.at_tool]
@@ -327,6 +338,7 @@ def _decide_stop(checker: Checker, event: Event, settings: "GateSettings") -> De
     refused = [one for one in map(checker.find, checked) if not one.ok]
     if not refused:
         return None
+    # Something refused before is done now, so the count begins anew.
     times = 0 if set(doc.stop_names) - {one.rule.name for one in refused} else doc.stops
     if times >= stop.max_refusals:
         return _let_go(refused, times)
@@ -338,6 +350,7 @@ def _concerns_session(rule: Rule, checker: Checker, event: Event) -> bool:
     """A session is asked for what it did: by its tool calls, or by the content that it leaves. What was undone again
     needs no proof."""
     used = rule.name in checker.session.triggered
+    # Skills, commits and scenarios are not about content.
     if not kind_of(rule).is_proven or any(not one.command for one in rule.spec.evidence):
         return used
     began, now = checker.session.began, checker.here.content
@@ -347,9 +360,11 @@ def _concerns_session(rule: Rule, checker: Checker, event: Event) -> bool:
         else ["" if one.after_edit == ("**",) else content_key(one.after_edit) for one in rule.spec.evidence]
     )
     comparable_keys = [key for key in keys if began.get(key) and now.get(key)]
+    # Without a look at both moments it cannot be told what changed.
     if len(comparable_keys) < len(keys):
         return used
     changed = any(began[key] != now[key] for key in comparable_keys) or checker.proved_other_content(rule)
+    # Another session in the same folder may have made the change.
     alone = not live_sessions(checker.state).others(event.session, event.project)
     return changed and (used or alone)
 
@@ -376,6 +391,7 @@ def _decide_notices(checker: Checker, _event: Event, settings: "GateSettings") -
     waits = [f"Gates: {waiting_line(text)}" for text in settings.waiting]
     notices = [f"Gates: {notice}" for notice in settings.notices]
     by_digest = {text_digest(text): text for text in [*waits, *notices, *missing, *seen]}
+    # Digests and not texts are kept, so a notice that changes is shown again.
     fresh = {digest: text for digest, text in list(by_digest.items())[:MOST_NOTICES] if digest not in shown_digests}
     details = _detail_dicts(GateDetail(gate="told", digests=list(fresh)))
     return Decision(notices=tuple(fresh.values()), details=details) if fresh else None

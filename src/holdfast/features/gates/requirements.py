@@ -101,6 +101,7 @@ class Checker:
 
     def paused(self) -> bool:
         here = self.here
+        # Any one of the three pauses is enough.
         for where in (EVERYWHERE, here.place, f"session:{here.session}"):
             pause = PAUSES.get(self.state, where)
             if pause is not None and pause.holds(here.now):
@@ -130,6 +131,7 @@ class Checker:
     def entry(self, rule: Rule) -> Entry | None:
         here = self.here
         entry = self.branch.entry_for(rule.name, here.session, here.now)
+        # On the base branch itself there is no other base to look at.
         if entry or rule.scope != "session" or here.branch in BASES:
             return entry
         # Planned on main, then branched off: the session's plan goes with it. What main shares does not.
@@ -161,6 +163,7 @@ class Checker:
         return self.asked(rule).latest() if kind_of(rule).is_proven else []
 
     def asked(self, rule: Rule) -> Asked:
+        # Only a rule for single use is used up; the others keep what was proven.
         used = self.session.used.get(rule.name, 0) if rule.scope == "single_use" else 0
         return Asked(rule, self.facts, self.here, used, self.session.content_at)
 
@@ -335,6 +338,7 @@ class Budget(RequirementKind):
         spec, cells = rule.spec, checker.spending(rule.spec.per)
         parts = [self._tokens(spec, cells)] if spec.tokens else []
         parts += [self._money(spec, cells)] if spec.usd else []
+        # Of tokens and money the one that is used up further decides.
         percent, why = max(parts)
         if percent >= 100:
             return checker.approved(rule) or Finding(rule, False, f"the budget is used up: {why}", percent)
@@ -366,6 +370,7 @@ def kind_of(rule: Rule) -> RequirementKind:
 def triggered_rules(settings: "GateSettings", event: Event) -> list[Rule]:
     """Asked twice of each call, by what follows and by what is decided; the answer is worked out once."""
     last = settings.index.last
+    # By identity: the same event object is asked about twice in a row.
     if last[0] is not event:
         last = settings.index.last = (event, _find_triggered_rules(settings, event))
     return last[1]
@@ -382,14 +387,17 @@ def _is_exempt(settings: "GateSettings", event: Event) -> bool:
     """Writing the plan, and asking the gate itself."""
     data = event.data
     if isinstance(data, ToolPayload) and data.action == "edit":
+        # Both names: a link must not make another file look like a plan.
         paths = (*data.paths, *data.written)
         return bool(paths) and all(any_matches(settings.plan_files, path, event.project) for path in paths)
     if written := written_paths(event):
+        # A command that writes a plan and starts a program as well is not exempt.
         return (
             all(any_matches(settings.plan_files, path, event.project) for path in written)
             and not acts_of(event).readings
         )
     readings = acts_of(event).readings
+    # The blank behind it keeps `holdfast gatekeeper` out.
     return bool(readings) and all(f"{one} ".startswith("holdfast gate ") for one in readings)
 
 
@@ -421,8 +429,10 @@ def _is_guarded(rule: Rule, one: "Evidence", analysis: Analysis) -> bool:
     if not proofs:
         return False
     if not acts:
+        # Without the act in the line, every way on which it may succeed must have passed the proof.
         return all(_proof_passed(path.ran, path.assumed, proofs) for path in analysis.paths if _may_succeed(path))
     reached = [path for path in analysis.paths if any(index in path.ran for index in acts)]
+    # Nothing may be written on a way that reaches the act: it would not be what was proven.
     return all(_proof_passed(path.ran, path.assumed, proofs) for path in reached) and not any(
         path.outputs.keys() - {"terminal"} for path in reached
     )
@@ -443,6 +453,7 @@ def _proof_passed(ran: dict[int, bool], assumed: dict[int, int], proofs: list[in
 def _may_succeed(path: Any) -> bool:
     status = path.status
     if status.kind == "of":
+        # Unless something else is assumed, the last program is taken to succeed.
         path.assumed.setdefault(status.invocation, 0)
         return bool(path.assumed[status.invocation] == 0)
     return not (status.kind == "code" and status.code != 0)

@@ -12,6 +12,7 @@ from holdfast.features.gates.in_force import digest_of, keep_strict
 from holdfast.features.gates.requirements import KINDS
 from holdfast.features.gates.triggers import ACTIONS, Index, Rule, compile_rule
 
+# Plans are satisfied by either of these skills.
 PLANNED = {"scope": "session", "auto_resolve_skill": ["arch-review", "plan-review"]}
 ON_COMMIT = [{"tool": "Bash", "command_pattern": r"\bgit\s+(commit|cherry-pick|revert|merge)\b"}]
 ON_PULL_REQUEST = [{"tool": "Bash", "command_pattern": r"\bgh\s+pr\s+create\b"}]
@@ -69,11 +70,14 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
 }
 
 
+# In seconds.
 YEAR = 366 * 86_400
 Type = Literal["blocking", "dynamic", "guard", "stop_only", "evidence", "budget"]
 Scope = Literal["session", "branch", "single_use", "permanent"]
 Check = Literal["tool", "stop", "both"]
+# Names of the original framework, which `_in_our_words` translates.
 OTHER_NAMES = frozenset(("threshold", "calculation_cache_ttl", "branches", "auto_satisfy", "stop_only"))
+# What is attached to settings and is no field of theirs, so that copies would lose it.
 KEPT = ("notices", "changed_at", "user", "foreign")
 NAME_RULE = "must be 1 to 64 letters, digits, `_`, `.` or `-`"
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.-]{1,64}$", extra={"says": NAME_RULE})]
@@ -114,6 +118,7 @@ def _in_our_words(spec: dict[str, Any]) -> dict[str, Any]:
     if isinstance(limit := spec.get("threshold"), int):
         translated["thresholds"] = {
             "block": limit,
+            # The original framework has one number; the warning keeps the ratio of our defaults.
             "warn": max(1, limit * 5 // 8),
             **(translated.get("thresholds") or {}),
         }
@@ -128,6 +133,7 @@ def _in_our_words(spec: dict[str, Any]) -> dict[str, Any]:
     if spec.get("stop_only"):
         translated.setdefault("check", "stop")
     if translated.get("type") == "budget":
+        # A budget stops every tool, also those that only read.
         translated.setdefault("trigger_tools", sorted(ACTIONS))
     return translated
 
@@ -317,6 +323,7 @@ class GateSettings(Section):
     def held_to(self, base: "GateSettings") -> "GateSettings":
         """As a project that nobody trusted may have it: more than the user's own rules, never less."""
         settings, differences = keep_strict(base, self)
+        # A copy: the notices below belong to this project and not to the shared settings.
         if settings is self:
             settings = msgspec.structs.replace(self)
         messages = [f"The project's settings cannot loosen your rules: {text}." for text in differences]

@@ -30,6 +30,7 @@ ACTION_OF = {
 }
 """Rules are written in Claude Code's names and hold in every agent: there they go by what the tool does."""
 ACTIONS = frozenset(ACTION_OF.values()) | {"mcp", "todo", "ask", "other"}
+# Agents and MCP servers bring tools of any name; the table is emptied when it holds so many.
 MOST_TOOLS = 500
 Test = Callable[[Event], bool]
 
@@ -78,6 +79,7 @@ def compile_rule(name: str, spec: "Requirement", kind: "RequirementKind", foreig
     ways = tuple(_trigger_way(one, spec) for one in spec.trigger_tools)
     at_tool, at_stop = kind.asked_at(spec)
     if spec.check:
+        # What the settings say goes before what the kind does by default.
         at_tool, at_stop = spec.check in ("tool", "both"), spec.check in ("stop", "both")
     skills = _resolving_skills(spec)
     return Rule(name, spec, ways, skills, at_tool, at_stop, _command_patterns(spec), kind.always_at_stop, foreign)
@@ -98,6 +100,7 @@ def _trigger_way(trigger: "str | Trigger", spec: "Requirement") -> Way:
     tool = trigger if isinstance(trigger, str) else trigger.tool
     pattern = spec.command_pattern if isinstance(trigger, str) else trigger.command_pattern or spec.command_pattern
     paths = spec.paths if isinstance(trigger, str) else trigger.paths or spec.paths
+    # A tool that is not known may run commands as well.
     if pattern and _tool_action(tool) in ("shell", ""):
         return Way(_names_command_tool(tool), _command_test(re.compile(pattern)))
     if paths or spec.except_paths:
@@ -116,6 +119,7 @@ _UNSEEN_EDITS = re.compile(
 
 
 _SWITCHES = re.compile(
+    # Flags, then a flag that makes a branch, then one name and nothing else.
     r"^git (?:checkout|switch)(?: -[qftm]+| --(?:quiet|force|track|merge))*(?: (-[bBcC]|--create|--orphan))? ([^-\s][^\s]*)$"
 )
 
@@ -133,6 +137,7 @@ def _branch_test(protected: Sequence[str]) -> Test:
 
 def _names_file(event: Event, name: str) -> bool:
     """`git checkout src/app.py` switches nothing: what it names is written."""
+    # Names of branches seldom have a suffix; names of files do.
     return any(path.endswith(f"/{name}") for path in written_paths(event)) or "." in name.rpartition("/")[2]
 
 
@@ -156,6 +161,8 @@ def _tool_action(tool: str) -> str:
 def _names_tool(tool: str) -> Test:
     action = _tool_action(tool)
     if action == "edit":
+        # A rule for `Edit` holds for that tool and for tools that Claude Code does not have;
+        # a rule for the action `edit` holds for everything that may write.
         return lambda event: (
             event.tool == tool or (_is_edit(event) and (tool in ACTIONS or event.tool not in ACTION_OF))
         )
@@ -163,6 +170,7 @@ def _names_tool(tool: str) -> Test:
         return lambda event: _action_of(event) == action
     if not action:
         return lambda event: event.tool == tool
+    # Claude Code names its tools exactly; for other agents it counts what the tool does.
     return lambda event: event.tool == tool or (event.agent != CLAUDE and _action_of(event) == action)
 
 
@@ -203,6 +211,7 @@ def command_of(data: ToolPayload) -> str:
         return data.command
     command = next((data.input[key] for key in _COMMAND_KEYS if data.input.get(key)), "")
     if isinstance(command, list):
+        # Quoted, so that a word with a blank stays one word.
         command = " ".join(shlex.quote(str(word)) for word in command)
     arguments = data.input.get("args") or data.input.get("arguments")
     if isinstance(command, str) and isinstance(arguments, list):
@@ -218,13 +227,16 @@ def _named_acts(tool: str) -> tuple[str, ...]:
 
 
 NO_ACTS = CommandActs()
+# A pattern with signs of the shell is meant for the line as it is typed.
 _SHELL_SYNTAX = re.compile(r"\\\||\\>|>|<|&&|;|\\$\(|`|\[\|\]")
+# Programs whose arguments are text to look for or to show.
 _LISTENERS = frozenset(
     "grep rg ag ack egrep fgrep cat less more man help head tail ls which type whatis apropos holdfast sed awk find jq wc diff".split()
 )
 
 
 def matches_command(pattern: re.Pattern[str], acts: CommandActs, command: str) -> bool:
+    # A line that cannot be parsed is searched as text: too much rather than too little.
     if acts.problem or _SHELL_SYNTAX.search(pattern.pattern):
         return bool(pattern.search(" ".join(command.split())))
     return any(_matches_reading(pattern, reading) for reading in acts.readings)
@@ -241,6 +253,7 @@ def _matches_reading(pattern: re.Pattern[str], reading: str) -> bool:
     if name == "git" and _ONLY_LOOKS.match(reading):
         return False
     for match in pattern.finditer(reading):
+        # At the name itself, or right behind it.
         if match.start() <= len(name):
             return True
         if (" " not in match[0].strip() or match[0].lstrip().startswith("-")) and name not in _LISTENERS:
@@ -259,6 +272,7 @@ def _command_test(pattern: re.Pattern[str]) -> Test:
 def _made_folders(event: Event) -> tuple[str, ...]:
     """An empty folder is nothing that git or a reader of the project sees."""
     readings = acts_of(event).readings if _action_of(event) == "shell" else ()
+    # From the readings, because `written` names folders and files alike.
     made = (word for one in readings if one.startswith("mkdir ") for word in one.split(" ")[1:] if word[:1] != "-")
     return tuple(f"/{name.strip('./')}" for name in made)
 
@@ -278,6 +292,7 @@ def written_paths(event: Event) -> list[str]:
         return []
     if data.action == "edit":
         return list(dict.fromkeys((*data.written, *data.paths)))
+    # `settings_at` shows that the event was looked at: then an empty list means that nothing is written.
     looked = data.written or data.settings_at or data.action != "shell"
     paths = data.written if looked else _unresolved_writes(event)
     return [path for path in paths if path.startswith((f"{event.project}/", f"{data.worktree or event.project}/"))]
@@ -301,6 +316,7 @@ def _path_test(paths: tuple[str, ...], never: tuple[str, ...]) -> Test:
 def _covers_path(globs: tuple[str, ...], path: str, project: str) -> bool:
     """A folder as a whole (`infra/**`) is covered where a file in it would be."""
     if path.endswith("/**"):
+        # `x` stands for any file in that folder.
         return any_matches(globs, f"{path[:-2]}x", project) or any(
             glob.startswith(f"{path[len(project) + 1 : -2]}") for glob in globs
         )
@@ -323,12 +339,14 @@ class Index:
         rules = []
         for rule, tests in self.of(event):
             for more in tests:
+                # One way is enough.
                 if more is None or more(event):
                     rules.append(rule)
                     break
         return rules
 
     def of(self, event: Event) -> tuple[Candidate, ...]:
+        # What a rule is named by differs only between Claude Code and all others.
         key = (event.tool, _action_of(event), event.agent == CLAUDE)
         candidates = self._known.get(key)
         if candidates is None:

@@ -68,6 +68,7 @@ def state_before(reader: Reader, event: Event) -> Documents:
     """After the event itself, before what was answered to it: as `decide` saw it."""
     state, refs = Documents(), _refs_of(event)
     feature = dataclasses.replace(FOLDED, keys=lambda one: [ref for ref in keys(one) if ref in refs])
+    # Both queries may give the same event; by number each is there once.
     once = {one.seq: one for one in _events_before(reader, event)}
     fold_events(feature, once.values(), state.docs)
     return state
@@ -76,7 +77,11 @@ def state_before(reader: Reader, event: Event) -> Documents:
 def _events_before(reader: Reader, event: Event) -> Iterator[Event]:
     """What happened in this project, and what the gates themselves said anywhere: a branch is shared by worktrees."""
     here = EventQuery(
-        kinds=tuple(sorted(SUBSCRIBED_KINDS - set(KINDS))), project=event.project, before=event.seq + 1, limit=LOG_PAGE
+        # Events of the gates are read without the project, by the second query.
+        kinds=tuple(sorted(SUBSCRIBED_KINDS - set(KINDS))),
+        project=event.project,
+        before=event.seq + 1,
+        limit=LOG_PAGE,
     )
     gate_events = EventQuery(kinds=tuple(sorted(KINDS)), before=event.seq + 1, limit=LOG_PAGE)
     return heapq.merge(_paged_events(reader, here), _paged_events(reader, gate_events), key=lambda one: one.seq)
@@ -115,6 +120,7 @@ class Simulation(Documents):
             return None
         fold_events(FOLDED, [event], self.docs)
         if event.kind in DERIVATIONS or event.kind in REVIEWING:
+            # Folded as if they had the number of their cause, because they were never stored.
             made = [msgspec.structs.replace(one, seq=event.seq) for one in derive(self, event, self.settings)]
             fold_events(FOLDED, made, self.docs)
         if event.kind not in DECISIONS:
@@ -200,6 +206,7 @@ def list_places(call: Call) -> dict[str, Any]:
         if doc.status != "pruned":
             rows.setdefault((doc.place, doc.branch), _describe_place(call, doc, doc.at))
     project = str(call.args.get("project") or "")
+    # Rows are in the order of insertion: live ones were added first.
     shown = [row for row in rows.values() if not project or row["project"] == project]
     return {"places": shown[:MOST_PLACES], "everywhere": _pause_of(call, EVERYWHERE), "now": call.now}
 
@@ -217,6 +224,7 @@ def _pause_of(call: Call, where: str) -> dict[str, Any] | None:
 def list_refused(call: Call) -> dict[str, Any]:
     """The latest refusals, newest first: what was to be done, which requirements were open, and why."""
     limit = max(1, min(int(call.args.get("limit") or 20), MOST_REFUSALS))
+    # Bounded by number, because refusals may be rare and the search would read the whole log.
     query = EventQuery(
         kinds=("decision.made",), project=str(call.args.get("project") or ""), limit=LOOKED_THROUGH, newest=True,
         after=max(0, call.reader.head() - RECENT_EVENTS),
@@ -379,6 +387,7 @@ def _asked_about(call: Call) -> Event:
 
 
 def _answer_to(call: Call, event: Event) -> Event | None:
+    # The answer follows its event closely; further away it is not looked for.
     query = EventQuery(session=event.session, kinds=("decision.made",), after=event.seq, limit=LOOK_AHEAD)
     made = call.reader.events(query)
     return next((one for one in made if isinstance(one.data, DecisionMade) and one.data.of == event.seq), None)

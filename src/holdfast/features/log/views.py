@@ -25,6 +25,7 @@ def shown_fields(event: Event) -> dict[str, Any]:
 def list_events(call: Call) -> dict[str, Any]:
     """A page. `next` is the `before` (or `after`) of the following one."""
     args = {name: call.args[name] for name in EventQuery.__struct_fields__ if call.args.get(name)}
+    # From `after` on, pages go forwards; else from the end backwards.
     query = msgspec.convert({"limit": 100, "newest": not args.get("after"), **args}, EventQuery, strict=False)
     if query.limit > LONGEST_PAGE:
         raise CommandRefused(f"a page has at most {LONGEST_PAGE} events")
@@ -64,6 +65,7 @@ def verify_log(call: Call) -> dict[str, Any]:
 
 MOST_WORDS = 32
 MOST_HITS = 200
+# Characters of a snippet, and of what is shown before the first match.
 SNIPPET, LEAD = 240, 60
 PREFIX_FROM = 3
 """A shorter beginning of a word would match half of the log."""
@@ -111,12 +113,14 @@ def search_history(call: Call) -> dict[str, Any]:
         raise CommandRefused("there is no word in it to look for", fix='For example: holdfast history "npm test"')
     query = _build_query(search_phrases, filters, call)
     seqs, partly = _find_seqs(call.reader, query)
+    # After the limit of the query, which is twice that of the answer.
     events = once_per_call(_events_by_seq(call.reader, seqs))[: filters.limit]
     mark = HistoryMark.parse(call.reader.meta(MARK))
     return {
         "hits": [msgspec.to_builtins(history_hit(event, search_phrases)) for event in events],
         "words": [word for phrase in search_phrases for word in phrase.split()],
         "partly": partly,
+        # A partial answer is ranked by matches, so there is no number to go on from.
         "next": seqs[-1] if len(seqs) == query.limit and not partly else None,
         "indexed": mark.seq,
         "head": call.reader.head(),
@@ -144,6 +148,7 @@ def _session_id(reader: Reader, name: str) -> str:
     """The whole id of a session that begins like this, or is shown in lists like this."""
     if not name or reader.document(Ref("session", name)) is not None:
         return name
+    # Two are enough to see that the beginning is ambiguous.
     rows = reader.documents(StateQuery(kind="session", prefix=name, limit=2))
     if not rows:
         recent = reader.documents(StateQuery(kind="session", limit=ALIASES_SEARCHED))
@@ -157,6 +162,7 @@ def _session_id(reader: Reader, name: str) -> str:
 
 def _find_seqs(reader: Reader, query: HistoryQuery) -> tuple[list[int], bool]:
     seqs = reader.history(query)
+    # The last word may not be typed to its end.
     if len(seqs) < query.limit and query.phrases and len(query.phrases[-1].split()[-1]) >= PREFIX_FROM:
         seqs = reader.history(msgspec.structs.replace(query, prefix=True))
     if seqs or len(query.phrases) < 2:
@@ -177,6 +183,7 @@ def _events_by_seq(reader: Reader, seqs: Sequence[int]) -> list[Event]:
 
 
 def _count_matches(event: Event, search_phrases: Sequence[str]) -> int:
+    # With spaces around, so that only whole words match.
     text = f" {' '.join(split_words(' '.join(part for _, part in text_parts(event))))} "
     return sum(f" {phrase} " in text for phrase in search_phrases)
 
@@ -209,10 +216,12 @@ def _best_snippet(event: Event, search_phrases: Sequence[str]) -> tuple[str, str
     if not parts:
         return "", ""
     words = [word for phrase in search_phrases for word in phrase.split()]
+    # The first of equals: text before paths.
     field, text = max(parts, key=lambda part: sum(word in part[1].lower() for word in words))
     low = text.lower()
     first = min((at for word in words if (at := low.find(word)) >= 0), default=0)
     start = max(0, first - LEAD)
     cut = text[start : start + SNIPPET]
+    # Outputs of tools hold terminal codes.
     shown = " ".join(strip_controls(cut).split())
     return field, ("…" if start else "") + shown + ("…" if start + SNIPPET < len(text) else "")

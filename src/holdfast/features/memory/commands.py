@@ -46,7 +46,9 @@ from holdfast.features.memory.policy import contradicted_ids, remembered_payload
 from holdfast.features.memory.settings import settings_or_default
 from holdfast.features.memory.turn_rules import Candidate
 
+# As for a decision or a rule that the user states in a prompt.
 IMPORTANCE = 8
+# In words; and how many of the newest prompts are searched for the quote.
 SHORTEST_QUOTE, PROMPTS_LOOKED_AT = 3, 200
 
 
@@ -66,6 +68,7 @@ def add(call: Call) -> CommandResult:
     )  # fmt: skip
     gone = superseded_ids(_project_items(call, location), this, one, call.session, call.now)
     payload = remembered_payload(MemoryObserved(), this, one, repo=repo, supersedes=gone)
+    # What waits for a person cannot be pinned: a pin would protect words nobody has confirmed.
     pinned = replace(payload, pinned=bool(call.args.get("pin")) and not uncertain)
     return CommandResult((_own_event(call, pinned),), answer=_observation_answer(this))
 
@@ -80,6 +83,7 @@ def _whose_words(call: Call, text: str) -> tuple[str, tuple[int, ...], bool]:
     proposal is the user's only if he is on record with these very words."""
     if not _by_agent(call):
         return USER, (), False
+    # Without the setting an agent's addition is stored, but `is_injectable` tells it to nobody.
     if not settings_or_default(call.settings).agent_proposes:
         return AGENT, (), False
     prompt_seq = _prompt_with(call, text)
@@ -94,16 +98,19 @@ def _prompt_with(call: Call, quote: str) -> int:
     query = EventQuery(project=call.project, kinds=("prompt.submitted",), limit=PROMPTS_LOOKED_AT, newest=True)
     for event in reversed(call.reader.events(query)):
         data: PromptSubmitted = event.data
+        # White space and case differ between what an agent quotes and what was typed.
         if not data.synthetic and " ".join(words) in " ".join(data.prompt.lower().split()):
             return event.seq
     return 0
 
 
 def _by_agent(call: Call) -> bool:
+    # A call from inside a session comes from its agent, whoever claims to be asking.
     return bool(call.session) or call.args.get("by") == "agent"
 
 
 def _refuse_forgotten(call: Call, location: str, text: str) -> None:
+    # As any type, or the forgotten words could return under another one.
     before = (OBSERVATION.load(call.reader, memory_id(location, type_, text)) for type_ in TYPES)
     if any(doc and doc.status == FORGOTTEN for doc in before):
         raise CommandRefused("this was forgotten on purpose", fix="Say it in other words to have it remembered again.")
@@ -134,6 +141,7 @@ def keep(call: Call) -> CommandResult:
     text = one_line(str(call.args.get("text") or "")) or doc.text
     type_ = str(call.args.get("type") or doc.type)
     _refuse_unknown_type(type_)
+    # With the same words the candidate itself becomes the memory; other words are a memory of their own.
     this = doc.id if text == doc.text else memory_id(doc.place, type_, text)
     one = Candidate(
         type=type_, text=text, origin=USER, importance=IMPORTANCE, evidence=tuple(doc.evidence), files=tuple(doc.files)
@@ -199,6 +207,7 @@ def hand_over(call: Call) -> CommandResult:
     note = one_line(str(call.args.get("note") or ""), 300)
     gates = handoff.gate_names(SESSION_GATES.load(call.reader, session))
     text = handoff.handoff_packet(doc, summary, gates, handoff.is_file_of(doc.project), note)
+    # The time makes each hand-over another one, even of the same session.
     this = memory_id(doc.project, "handoff", f"{session} {call.now}")
     payload = WorkHandedOver(id=this, text=text, repo=documents.repo_of_project(call, doc.project))
     event = own_event(payload, call.now, session=session, project=doc.project)

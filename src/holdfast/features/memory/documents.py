@@ -25,14 +25,17 @@ SUMMARY = "session_summary"
 USER, AGENT, DEED, OUTSIDE, MODEL = "user", "agent", "deed", "outside", "model"
 """Whose words: a person's, the agent's, ours about commands and files, those of a tool, a file or a page, or those of
 the model that read the turn."""
+# Only these are told to agents without a person having vouched for them.
 TRUSTED = (USER, DEED)
 ACTIVE, SUPERSEDED, FORGOTTEN, CANDIDATE, DROPPED = "active", "superseded", "forgotten", "candidate", "dropped"
 """A candidate waits for a person and is told to nobody; one that was dropped does not come back."""
 
 SOURCE, PUT_BACK, HANDOFF, PROPOSE = "memory", "memory/compaction", "memory/handoff", "memory/propose"
 """Under these names an agent is told; `decision.made` records it, and so marks are set by what was really told."""
+# The mark behind each told memory, by which `session_state` records what a session was shown.
 IDS = re.compile(r"\[(m[0-9a-f]{12})\]")
 
+# Characters of one memory; counts below bound each document whatever an agent sends.
 LONGEST_TEXT = 500
 MOST_PER_TURN = 8
 MOST_EVIDENCE = 20
@@ -115,6 +118,7 @@ class Snapshot(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     own: list[OwnMemory] = []
 
 
+# Decoding ignores the other fields of that document.
 class SessionGates(msgspec.Struct, kw_only=True, frozen=True):
     """The part of the `sessions` feature's document that a hand-over quotes: open gates are counted in one place only."""
 
@@ -232,7 +236,9 @@ def place_ref(project: str) -> Ref:
 
 def memory_id(project: str, type_: str, text: str) -> str:
     """The same words of the same type in the same project are one memory, however often they come."""
+    # Case and punctuation do not make another memory.
     words = " ".join(re.findall(r"\w+", text.lower()))
+    # Six bytes are short enough to be typed, and enough for the few memories of one project.
     digest = hashlib.blake2b(f"{project}\n{type_}\n{words}".encode("utf-8", "replace"), digest_size=6)
     return f"m{digest.hexdigest()}"
 
@@ -249,6 +255,7 @@ def place_of(event: Event) -> str:
 
 def one_line(text: str, limit: int = LONGEST_TEXT) -> str:
     """On one line, with an end."""
+    # Cut before it is split: a tool's output may be megabytes.
     words = " ".join(text[: limit * 4].split())
     return words if len(words) <= limit else f"{words[: limit - 1]}…"
 
@@ -277,6 +284,7 @@ def find_memory_or_event(call: Call) -> Event | Observation:
     """`m…` is an observation, `e…` (or a bare number) something that was said."""
     wanted_id = str(call.args.get("id") or "").strip().strip("[]")
     number = wanted_id.removeprefix("e")
+    # 19 digits and more do not fit SQLite's 64-bit row numbers.
     if number.isdecimal() and len(number) < 19:
         event = call.reader.event(int(number))
         if event and event.kind in SAID:
@@ -289,6 +297,7 @@ def find_observation(call: Call) -> Observation:
     wanted_id = str(call.args.get("id") or "").strip().strip("[]")
     doc = OBSERVATION.load(call.reader, wanted_id) if wanted_id else None
     if doc is None and len(wanted_id) >= 4:
+        # Two are asked for to see whether the beginning is ambiguous.
         matches = OBSERVATION.list(call.reader, prefix=wanted_id, limit=2)
         doc = matches[0][1] if len(matches) == 1 else None
     if doc is None:
@@ -330,9 +339,11 @@ def newest_session(call: Call) -> str:
 STOPWORDS = query.STOPWORDS | frozenset(
     re.findall(r"\w+", "about any did he her him his me no not she some us whom s t d ll re ve m don am also just")
 )
+# (ending, what takes its place); the first that fits is taken off, so longer ones stand first.
 _ENDINGS = (("ies", "y"), ("sses", "ss"), ("ing", ""), ("edly", ""), ("ed", ""), ("ly", ""), ("es", "e"), ("s", ""))
 _TOKEN = re.compile(r"[\w.~/-]+")
 """One pass over the text, whatever is in it; what a token is, is asked of the short ones alone."""
+# Joined words (`a.b`, `a/b`, `a_b`), camelCase, or capitals with a digit (`HTTP2`).
 _NAME = re.compile(r"\w[._/-]\w|[a-z][A-Z]|^[A-Z]{2,}\d")
 _FILE = re.compile(r"[\w-]\.[A-Za-z]\w{0,7}$")
 LONGEST_NAME = 120
@@ -344,8 +355,10 @@ def stem_word(word: str) -> str:
         if word.endswith(ending) and len(word) - len(ending) >= 3 and not (ending == "s" and word.endswith("ss")):
             word = word[: -len(ending)] + instead
             break
+    # "cache" and "caching" meet at "cach".
     if word.endswith("e") and len(word) > 4:
         word = word[:-1]
+    # "running" → "run"; but "call", "pass" and "buzz" end so by themselves.
     if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lsz":
         word = word[:-1]
     return word
@@ -368,6 +381,7 @@ def exact_names(text: str) -> list[str]:
     # Most prose has none, and one look at the whole is a tenth of a look at each word: an index is built from many texts.
     if not _ANY_NAME.search(text):
         return []
+    # The "=" keeps exact names apart from stems in one index.
     return [f"={token}" for token in _name_tokens(text) if len(token) > 3 and _NAME.search(token)]
 
 
@@ -376,5 +390,6 @@ def files_in(text: str) -> list[str]:
 
 
 def _name_tokens(text: str) -> list[str]:
+    # The full stop of a sentence is no part of a file's name.
     tokens = (token.rstrip("./-") for token in _TOKEN.findall(text))
     return [token for token in tokens if len(token) <= LONGEST_NAME]

@@ -19,6 +19,7 @@ from holdfast.features.memory.documents import (
 )
 from holdfast.handover.summary import SessionEvent, Summary, build_summary, session_event
 
+# Lines of one kind in a packet.
 MOST = 10
 OPEN_TASK, OPEN_GATES, NEXT_STEP = "- open task: ", "- gates still open: ", "- next step: "
 NOTHING_LEFT = "ask the user what is left"
@@ -32,6 +33,7 @@ def summarise_session(events: Iterable[Event]) -> Summary:
     for event in events:
         if (step := session_event(event)) is not None:
             course.append(step)
+            # Cut at twice the size, so that the list is not copied with every further event.
             if len(course) > 2 * MOST_STEPS:
                 course = [course[0], *course[-MOST_STEPS:]]
     return build_summary(course)
@@ -50,6 +52,7 @@ def summarise_turn(doc: MemorySession) -> Summary:
 def _session_step(act: Act) -> SessionEvent:
     if act.action == "edit":
         return SessionEvent("edit", path=next(iter(act.paths), ""))
+    # The document keeps no exit code, only whether it failed.
     return SessionEvent("command", command=act.command, exit=0 if act.ok else 1, output=act.text)
 
 
@@ -94,6 +97,7 @@ def _packet_lines(
 
 
 def _failing_commands(doc: MemorySession, summary: Summary) -> list[str]:
+    # The latest run of each command decides whether it still fails.
     last = {act.command: act for act in doc.acts if act.action == "shell"}
     noted = [f"`{act.command}`" for act in last.values() if not act.ok][-3:]
     summary_text = " ".join(summary.failing)
@@ -133,6 +137,7 @@ def packet_lines_now(text: str, doc: MemorySession | None, gates: Sequence[str])
 
 # ── after a compaction ───────────────────────────────────────────────────────────────────────────────────────────────
 
+# Share of a line's words that make it count as said in the summary.
 STILL_THERE = 0.75
 MOST_PIECES = 12
 EXACT_COMMAND = "exact command"
@@ -145,6 +150,7 @@ def put_back(doc: MemorySession, gates: Sequence[str], budget: int) -> str:
     lines, left = [], budget - estimate_tokens(ABOUT_COMPACTION)
     for label, text, mark in _snapshot_pieces(snapshot, gates, summarise_turn(doc)):
         words = f"- {label}: {text}{mark}"
+        # A command is of use only letter for letter; other lines may be reworded.
         there = text in doc.summary if label == EXACT_COMMAND else _is_said(text, summary_terms)
         if not there and estimate_tokens(words) < left:
             lines.append(words)

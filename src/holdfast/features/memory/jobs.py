@@ -33,6 +33,7 @@ BAD_ANSWERS = 3
 """After so many a batch is asked turn by turn; after as many again its first turn is given up (the rules read it anyway)."""
 WORTH = 10_000
 """So many events behind: a search reads that much of the log in a blink."""
+# Most seconds of one indexing job, and the pause after each page of the log.
 LONGEST_S, PAUSE_S = 30.0, 0.01
 LIST_SECONDS = 10
 
@@ -59,6 +60,7 @@ def _existing_paths(call: JobCall, doc: Observation) -> Iterator[str]:
         if (root / name).exists():
             yield str(root / name)
         else:
+            # Said without its folder, or of another folder of the repository: git's list decides.
             unknown.append(name.lstrip("./"))
     if unknown and doc.repo:
         listed = _tracked_files(call, doc.project)
@@ -68,6 +70,7 @@ def _existing_paths(call: JobCall, doc: Observation) -> Iterator[str]:
 
 def _tracked_files(call: JobCall, project: str) -> list[str]:
     ran = call.run(["git", "ls-files", "-z"], cwd=project, timeout=LIST_SECONDS)
+    # File names are bytes; those that are no UTF-8 must survive the way to `Path` and back.
     return ran.out.decode("utf-8", "surrogateescape").split("\0") if ran.code == 0 else []
 
 
@@ -93,6 +96,7 @@ def load_language(_call: JobCall) -> Iterable[Event]:
 def keep_index(call: JobCall) -> Iterable[Event]:
     path = index_path(call.state_dir)
     reached = indexed_until(path)
+    # The mark file is read first: both checks are cheap, loading numpy is not.
     if call.reader.head() - reached < WORTH or not _any_text(call.reader, reached):
         return ()
     from holdfast.features.memory.index.catalogue import Catalogue
@@ -108,6 +112,7 @@ def keep_index(call: JobCall) -> Iterable[Event]:
     catalogue.catch_up(call.reader, others_first)
     seq, whole = catalogue.dump()
     call.put(File(path, whole))
+    # The mark after the file: `indexed_until` must not name a file that is not there yet.
     call.put(File(mark_path(path), mark_content(seq)))
     # What was forgotten while this was written must not lie in it: one more look at the log finds out.
     catalogue.catch_up(call.reader, lambda: False)
@@ -126,6 +131,7 @@ def batch(call: JobCall) -> Iterator[Event]:
     meter = METER.load(call.reader, METER_REF.key) or new_meter(call.now)
     for _, queue in QUEUE.list(call.reader, status=WAITING, limit=MOST_PROJECTS):
         settings = settings_or_default(call.settings(queue.project))
+        # One call per project at a time: a second one would be asked about the same turns.
         if settings.model.use == OFF or queue.next_at > call.now or meter.is_busy(queue.project):
             continue
         yield from _set_aside(call, queue, settings, meter)
@@ -135,11 +141,14 @@ def _set_aside(call: JobCall, queue: Queue, settings: MemorySettings, meter: Met
     """As many turns as were asked for and as the day's tokens allow."""
     limit, head = settings.model.daily_tokens, call.reader.head()
     left, beyond = meter.left(call.now, limit), meter.use_of(call.now).beyond
+    # After several unusable answers each turn is asked about alone, so that one bad turn blocks no others.
     most = settings.model.turns if queue.bad < BAD_ANSWERS else 1
     query = EventQuery(project=queue.project, kinds=("memory.queued",), after=queue.cursor, limit=most)
     waiting = call.reader.events(query)
+    # Fewer turns are tried until the question fits what is left of the day.
     for count in range(len(waiting), 0, -1):
         turns = [read_turn(call.reader, one, head, settings) for one in waiting[:count]]
+        # What calls of today cost beyond their reservation is added: this one may do the same.
         tokens = _most_tokens(build_question(turns), settings) + beyond
         if tokens <= left:
             reservation = ModelAsked(
@@ -165,9 +174,11 @@ class Asked(ModelAsked):
 def ask(call: JobCall) -> Iterable[Event]:
     request = msgspec.convert(call.job.payload, Asked)
     meter = METER.load(call.reader, METER_REF.key)
+    # Not granted, or settled already: this job ran before and its result is in the log.
     if meter is None or request.id not in meter.open:
         return []
     settings = settings_or_default(call.settings(request.project))
+    # A second attempt means that the first was cut off; whether it cost something is unknown.
     if call.job.attempts > 1:
         return [_failed_call(call, request, "the daemon ended during the call", spent=True)]
     if settings.model.use == OFF:
@@ -223,6 +234,7 @@ class _Committed:
 def _observed_candidates(reader: Reader, candidates: Iterable[tuple[ReadTurn, Candidate]]) -> Iterator[Event]:
     for turn, candidate in candidates:
         for event in observed_events(_Committed(reader), turn.queued, [candidate]):
+            # A derived event's key comes from the turn and the kind: candidates of one turn would share it.
             yield msgspec.structs.replace(event, key=delivery_key(event.at))
 
 
@@ -236,7 +248,9 @@ def _failed_call(
     bad: bool = False,
     wait_s: float = 0.0,
 ) -> Event:
+    # Only a turn that was asked about alone is known to be the bad one.
     given_up = bad and len(request.turns) == 1 and request.bad + 1 >= 2 * BAD_ANSWERS
+    # `next_at` is the later of two: what the endpoint asks for, and our own growing delay.
     ended = ModelCallEnded(
         ok=False, error=why[:300], tokens=request.tokens if spent else tokens, bad=bad, given_up=given_up,
         next_at=call.now + int(max(wait_s, delay_s(request.failures + 1)) * 1000),
@@ -245,5 +259,6 @@ def _failed_call(
 
 
 def _call_ended(call: JobCall, request: Asked, ended: ModelCallEnded) -> Event:
+    # The queue goes on behind the last of these turns.
     whole = msgspec.structs.replace(ended, id=request.id, turns=len(request.turns), until=max(request.turns))
     return own_event(whole, call.now, project=request.project)

@@ -67,12 +67,18 @@ from holdfast.features.memory.turn_rules import Candidate
 # What reads words (`validity`, `statements`, `recall`) is imported where it is used: its patterns take a fifth of the daemon's
 # start to compile. The job LOAD_LANGUAGE does that soon after the start, beside the hooks.
 
+# Most memories told at a start, with a prompt, before an edit, on a resume; most summaries at a start.
 START_ITEMS, PROMPT_ITEMS, FILE_ITEMS, RESUME_ITEMS, SUMMARIES = 10, 4, 3, 3, 3
+# Weights of contexts among those of all features: what is heavier stays when the budget is short.
 WEIGHT, HEAVY = 60, 90
+# By `item_worth`: with this bound a memory of importance 8, seen once, is left out after about four months.
 LEAST_AT_START = 4.5
+# Forks of forks are followed so far; also a stop for links that form a circle.
 ANCESTORS = 5
+# In plan mode nothing was done yet, so what is said there weighs less.
 PLANNING_CAP, HIGHEST = 5, 10
 MOST_SUPERSEDED = 5
+# The same value as `observe.CANDIDATE_FROM`, below which words of a prompt are not even candidates.
 CORROBORATED_FROM = 0.3
 PROMPT_LOOKED_AT = 2_000
 IMPORTANCE = {"decision": 8, "rule": 8, "preference": 7, "gotcha": 7, "fact": 7, "trade_off": 6}
@@ -115,12 +121,15 @@ def _at_start(state: State, event: Event, settings: MemorySettings) -> Iterator[
         gates = handoff.gate_names(SESSION_GATES.get(state, event.session))
         if text := handoff.put_back(doc, gates, settings.start_tokens):
             yield Context(PUT_BACK, text, HEAVY)
+        # The session's own memories are put back above, unless the summary still has them.
         own = {one.id for one in doc.before_compaction().own}
         items = [item for item in items if item.id not in own]
     if data.source not in ("resume", "fork", "compact"):
         for context in _handed_over(state, event):
             yield context
+            # A hand-over names memories by their id; those are left out of the general list.
             items = [item for item in items if item.id not in context.text]
+    # The agent still has the earlier conversation: only what others learned since it left is new to it.
     if data.source in ("resume", "fork"):
         items = [i for i in items if i.session != event.session and doc and i.at > doc.left_at][-RESUME_ITEMS:]
     else:
@@ -132,6 +141,7 @@ def _at_start(state: State, event: Event, settings: MemorySettings) -> Iterator[
 
 def _with_prompt(state: State, event: Event, settings: MemorySettings) -> Iterator[Context]:
     data: PromptSubmitted = event.data
+    # A prompt that a program made, or one of a subagent, is not the user asking.
     if not data.synthetic and not data.lane:
         items = fitting_items(data.prompt, _injectable_items(state, event), event.at)[:PROMPT_ITEMS]
         yield from _memory_context(items, settings.prompt_tokens)
@@ -213,12 +223,14 @@ def fitting_items(prompt: str, items: Sequence[ProjectItem], now: int) -> list[P
     memories = [Memory(id=item.id, text=item.text, by=item.origin, type=item.type) for item in candidates]
     fits = dict(rank_fitting(memories, prompt_start, Summary(goals=(newest.text,)) if newest else None))
     exact = set(exact_names(prompt_start))
+    # A file or symbol named in both adds 1.0, which is enough by itself (`LEAST_FIT`).
     scored = [(fits.get(item.id, 0.0) + (1.0 if exact & set(item.terms) else 0.0), item) for item in candidates]
     matches = [one for one in scored if one[0] >= LEAST_FIT]
     return [item for _, item in sorted(matches, key=lambda one: (-one[0], -item_worth(one[1], now), one[1].id))]
 
 
 def _is_about(item: ProjectItem, paths: Iterable[str]) -> bool:
+    # Memories hold paths as they were said, mostly relative; hooks give absolute ones.
     return any(path == file or path.endswith(f"/{file.lstrip('./')}") for path in paths for file in item.files)
 
 
@@ -228,6 +240,7 @@ def _memory_context(items: Sequence[ProjectItem], budget: int) -> Iterator[Conte
         source = f"{day_of(item.at)}, {_whose_words(item)}"
         words = f"- {item.type} ({source}): {one_line(item.text, 300)} [{item.id}]"
         cost = estimate_tokens(words) + 1
+        # No break: a shorter one further down may still fit.
         if cost <= left:
             lines.append(ContextLine(words, tuple(item.paths)))
             left -= cost
@@ -285,6 +298,7 @@ def _derive_from_answer(state: State, event: Event, read: TurnAnswerRead) -> Ite
 def _queued_for_model(doc: MemorySession, turn: Turn, event: Event, settings: MemorySettings) -> Iterator[Event]:
     """Once for each turn, however often its end is told."""
     paused = isinstance(event.data, HookPayload) and event.data.paused
+    # `queued` is the newest turn that was queued, so a repeated end does not queue it again.
     if settings.model.use != OFF and turn.prompt_seq > doc.queued and not paused:
         yield derived_event(event, TurnQueued(turn=turn.prompt_seq, repo=repo_of(event)))
 
@@ -292,6 +306,7 @@ def _queued_for_model(doc: MemorySession, turn: Turn, event: Event, settings: Me
 def _turn_candidates(turn: Turn, settings: MemorySettings) -> Iterator[Candidate]:
     acts = [act for act in turn.acts if not is_excluded(act.paths, act.command, settings)]
     cap = PLANNING_CAP if turn.planning else HIGHEST
+    # By trust: the cap cuts at the end, so the agent's own words go first when a turn has many.
     candidates = (
         *turn_rules.chosen_alternatives(acts),
         *_said_by_user(turn),
@@ -326,8 +341,10 @@ def observed_events(state: State, event: Event, candidates: Iterable[Candidate])
     items = _project_memory(state, location).items
     for one in candidates:
         this = memory_id(location, one.type, one.text)
+        # A person forgot or dropped these words: no rule may bring them back.
         if not one.text or any(doc.status in (FORGOTTEN, DROPPED) for doc in _same_words(state, location, one.text)):
             continue
+        # Corroborated first: only a certain candidate can supersede, and only that can contradict.
         one = with_contradiction(items, this, _corroborate_candidate(items, this, one, event))
         gone = superseded_ids(items, this, one, event.session, event.at)
         yield derived_event(event, remembered_payload(MemoryObserved(), this, one, repo=repo, supersedes=gone))
@@ -409,6 +426,7 @@ def superseded_ids(items: Iterable[ProjectItem], this: str, one: Candidate, sess
     from holdfast.features.memory.validity.parse import parse_statement
     from holdfast.features.memory.validity.relations import choose_replaced, replacement_strength
 
+    # What holds for a while only must not end something for good.
     if end_of(one.text, day_of(at)):
         return []
     new = parse_statement(one.text)
@@ -428,9 +446,11 @@ def _ended_memories(state: State, event: Event, turn: Turn) -> Iterator[Event]:
     from holdfast.statements.segments import split_prompt
 
     waiting = [item for item in said if parse_statement(item.text).until]
+    # A question ("is the audit through?") does not bring the end about.
     news = [parse_statement(s.text) for s in split_prompt(turn.prompt).segments if "?" not in s.text] if waiting else []
     for item in waiting:
         old = parse_statement(item.text)
+        # The rule's own sentence, repeated in this prompt, must not lift itself.
         if any(one.text.strip() != item.text.strip() and lifts_end(one, old) for one in news):
             yield derived_event(event, MemoryEnded(id=item.id, repo=_event_repo(state, event), said=turn.prompt_seq))
 
@@ -442,12 +462,15 @@ def enqueue(state: State, event: Event, raw_settings: AnySettings) -> Iterator[J
     data = event.data
     if isinstance(data, RememberedPayload):
         if data.files:
+            # By id: a memory that is observed again joins the job that already waits.
             yield Job(kind=FIND_FILES, dedupe=data.id, payload={"id": data.id})
     elif isinstance(data, TurnQueued):
         wait = settings_or_default(raw_settings).model.wait_seconds
+        # `run_at` in milliseconds; turns that end meanwhile join the same batch.
         yield Job(kind=BATCH, dedupe="queued", run_at=event.at + wait * 1000)
     elif isinstance(data, ModelAsked):
         meter = METER.get(state, METER_REF.key)
+        # The reducer refuses a reservation that the day's tokens do not allow: then no call follows.
         if meter and data.id in meter.open:
             yield Job(kind=ASK, dedupe=data.id, payload={**data.as_dict(), "project": event.project})
     elif isinstance(data, ModelCallEnded):

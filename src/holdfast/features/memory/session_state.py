@@ -36,15 +36,18 @@ from holdfast.features.memory.documents import (
     shorten_strings,
 )
 
+# Bounds of the lists in a session's document.
 MOST_ACTS = 60
 MOST_SHOWN = 300
 MOST_OWN = 30
 MOST_TASKS = 30
 MOST_COMMANDS = 12
 MOST_EDITED = 30
+# Most characters of a prompt and answer, of the context before it, a command, its output, a summary.
 PROMPT, CONTEXT, COMMAND, HEARD, SUMMARY = 4_000, 1_000, 300, 400, 8_000
 OWN_TYPES = frozenset(("decision", "rule", "preference", "gotcha", "trade_off"))
 NOTED = frozenset(("shell", "edit", "ask"))
+# Commands that a later session may want to run again exactly as they were.
 _WORTH_KEEPING = re.compile(r"\b(test|build|make|run|lint|check|deploy|migrat|serve|start|pytest|cargo|npm|docker)")
 
 Step = Callable[[MemorySession, Event], MemorySession]
@@ -52,6 +55,7 @@ Step = Callable[[MemorySession, Event], MemorySession]
 
 def reduce(doc: MemorySession | None, event: Event) -> MemorySession | None:
     step = STEPS.get(event.kind)
+    # A session begins with an event of an agent; our own events about an unknown one are passed over.
     if step is None or (doc is None and not event.agent):
         return doc
     before = doc or _new_session(event)
@@ -84,6 +88,7 @@ def _apply_prompt(doc: MemorySession, event: Event) -> MemorySession:
     if data.lane or data.synthetic:
         return doc
     prompt = _both_ends(data.prompt)
+    # `previous`: where the agent never told the end, that turn is handed to the rules by this prompt.
     return replace(
         doc, previous=doc.turn() if _ended_unsaid(doc) else None, turn_ended=False, n=doc.n + 1, prompt=prompt,
         context=doc.message[-CONTEXT:], prompt_seq=event.seq, planning=data.mode == "plan", message="", message_seq=0,
@@ -108,6 +113,7 @@ def _turn_over(doc: MemorySession, event: Event) -> MemorySession:
 def _answer_read(doc: MemorySession, event: Event) -> MemorySession:
     """The hook had said no more than that the turn ended; the next prompt may be here already."""
     data: TurnAnswerRead = event.data
+    # `of` is the end that the answer belongs to; after the next prompt it is another one.
     if data.lane or doc.message_seq != data.of:
         return doc
     return replace(doc, message=data.message[:PROMPT], message_seq=event.seq)
@@ -126,13 +132,16 @@ def _apply_tool_end(doc: MemorySession, event: Event) -> MemorySession:
         return _todos_noted(doc, data)
     if data.action not in NOTED:
         return doc
+    # Agents say it in different ways: by the kind of event, by `ok`, or by the exit code alone.
     ok = event.kind == "tool.finished" and data.ok is not False and data.exit_code in (None, 0)
     ok = ok and not _check_failed(data)
+    # Output of what went well is not kept, except the answer to a question.
     heard = data.error or (data.output if data.action == "ask" or not ok else "")
     act = Act(
         seq=event.seq, action=data.action, ok=ok, command=data.command[:COMMAND], paths=shorten_strings(data.paths, 5),
         text=one_line(heard, HEARD),
     )  # fmt: skip
+    # Work after the end of a turn opens it again, so that it is read once more at its next end.
     doc = _with_useful(replace(doc, closed=False) if doc.closed else doc, act)
     if turn_rules.is_needed(doc.acts, act):
         return replace(doc, acts=[*doc.acts, act][-MOST_ACTS:])
@@ -150,6 +159,7 @@ def _failed_after_all(doc: MemorySession, event: Event) -> MemorySession:
     data: ToolExitRead = event.data
     if data.ok is not False or doc.closed:
         return doc
+    # Put where the command stood, because the rules go by order.
     act = Act(seq=data.of, action=data.action, command=data.command[:COMMAND])
     acts = [earlier for earlier in doc.acts if earlier.seq != data.of]
     if turn_rules.is_needed(acts, act):
@@ -167,6 +177,7 @@ def _with_useful(doc: MemorySession, act: Act) -> MemorySession:
             edited = edited if path in edited else with_newest(edited, path, act.seq, MOST_EDITED)
         return replace(doc, edited=edited) if edited is not doc.edited else doc
     command = act.command
+    # A command over several lines is a script and no use as "exact command".
     if command in doc.commands or "\n" in command or not _WORTH_KEEPING.search(command):
         return doc
     return replace(doc, commands=with_newest(doc.commands, command, act.seq, MOST_COMMANDS))
@@ -221,6 +232,7 @@ def _apply_queued(doc: MemorySession, event: Event) -> MemorySession:
 
 def _apply_compact_start(doc: MemorySession, _event: Event) -> MemorySession:
     """What there is now, before the agent sums it up."""
+    # Taken without an earlier snapshot, which `before_compaction` would prefer.
     return replace(doc, snapshot=replace(doc, snapshot=None).before_compaction(), summary="")
 
 
@@ -233,6 +245,7 @@ def _apply_session_start(doc: MemorySession, event: Event) -> MemorySession:
     """A compaction threw away what was told before it, so that it may be told again."""
     data: SessionStarted = event.data
     doc = replace(doc, project=event.project or doc.project, agent=event.agent or doc.agent, left_at=doc.at)
+    # Both throw the conversation away; after a resume or a fork it is still there.
     if data.source in ("compact", "clear"):
         return replace(doc, shown={}, compacted=event.seq)
     return doc
@@ -247,6 +260,7 @@ def _apply_session_link(doc: MemorySession, event: Event) -> MemorySession:
 def _apply_injected(doc: MemorySession, event: Event) -> MemorySession:
     shown = doc.shown
     for context in memory_contexts(event):
+        # By the marks in the text that went out: what was cut for the budget is not counted as shown.
         for identity in IDS.findall(context.text):
             shown = with_newest(shown, identity, event.seq, MOST_SHOWN)
     return doc if shown is doc.shown else replace(doc, shown=shown)

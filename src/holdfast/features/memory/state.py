@@ -57,6 +57,7 @@ from holdfast.features.memory.documents import (
 )
 from holdfast.features.memory.llm import state as model_state
 
+# Milliseconds.
 DAY = 86_400_000
 MOST_TERMS = 60
 LONGEST_HANDOFF, LONGEST_NAME = 6_000, 80
@@ -67,6 +68,7 @@ DOCUMENTS = (OBSERVATION, SESSION, PROJECT, PLACE, model_state.METER, model_stat
 
 def keys(event: Event) -> Iterable[Ref]:
     kind, data = event.kind, event.data
+    # What a session was told is taken from the decision that went out, not from what was planned.
     if kind == "decision.made":
         yield from _told_keys(event)
         return
@@ -124,13 +126,16 @@ def facets(_ref: Ref, doc: Any) -> tuple[str, str, int]:
 
 def _apply_observed(doc: Observation | None, event: Event, identity: str) -> Observation | None:
     data: RememberedPayload = event.data
+    # An event also names the memories it replaces: this document is one of those.
     if data.id != identity:
         return replace(doc, status=SUPERSEDED, superseded_by=data.id) if doc and doc.status == ACTIVE else doc
     if doc is None:
         return _new_observation(event, data)
+    # A person decided against it: being said again does not bring it back.
     if doc.status in (FORGOTTEN, DROPPED):
         return doc
     evidence = list(dict.fromkeys((*doc.evidence, *data.evidence[:MOST_EVIDENCE])))
+    # `times`: the same event read twice is no second time, only new evidence counts.
     return replace(
         doc, evidence=evidence[-MOST_EVIDENCE:], times=doc.times + (evidence != doc.evidence), at=event.at,
         status=CANDIDATE if doc.status == data.status == CANDIDATE else ACTIVE, superseded_by="",
@@ -157,6 +162,7 @@ def _apply_kept(doc: Observation | None, event: Event, identity: str) -> Observa
         return replace(doc, status=DROPPED) if doc else doc
     if data.id != identity:
         return _apply_observed(doc, event, identity)
+    # A tombstone has no words left, so the memory is made anew from the event.
     observation = doc if doc and doc.status != FORGOTTEN else _new_observation(event, data)
     return replace(observation, status=ACTIVE, type=data.type or observation.type, at=event.at)
 
@@ -209,6 +215,7 @@ OBSERVATION_STEPS: dict[str, Callable[[Observation | None, Event, str], Observat
 
 
 def _reduce_project(doc: ProjectMemory | None, event: Event) -> ProjectMemory | None:
+    # Another folder of the same repository writes to this document, too: its key is the place.
     before = doc or ProjectMemory(project=event.project, at=event.at)
     after = PROJECT_STEPS[event.kind](before, event)
     return doc if after is before and doc is not None else replace(after, at=event.at)
@@ -221,7 +228,9 @@ def is_injectable(item: ProjectItem) -> bool:
 
 def item_worth(item: ProjectItem, now: int) -> float:
     """Importance, a little for being seen again, fading over months."""
+    # In days.
     age = max(0, now - item.at) / DAY
+    # A pin outweighs everything else; age costs one point a month, four at most.
     return (100 if item.pinned else 0) + item.importance + min(item.times, 5) * 0.4 - min(age / 30, 4)
 
 
@@ -237,6 +246,7 @@ def _item_observed(doc: ProjectMemory, event: Event) -> ProjectMemory:
 
 def _new_item(event: Event, data: RememberedPayload) -> ProjectItem:
     text, files = one_line(data.text, 300), shorten_strings(data.files, 5)
+    # Without an origin it counts as untrusted (OUTSIDE).
     return ProjectItem(
         id=data.id, type=data.type, text=text, origin=data.origin or OUTSIDE, importance=data.importance or 1,
         files=files, at=event.at, session=event.session, pinned=data.pinned,
@@ -248,6 +258,7 @@ def _new_item(event: Event, data: RememberedPayload) -> ProjectItem:
 def _best_items(items: list[ProjectItem], now: int) -> list[ProjectItem]:
     if len(items) <= MOST_ITEMS:
         return items
+    # One event adds one item, so at most one is too many.
     worst = min(items, key=lambda item: (item_worth(item, now), item.id))
     return [item for item in items if item is not worst]
 

@@ -30,20 +30,26 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
 # ── sentences ──
 
+# In characters: shorter is no statement, longer is no single sentence.
 SHORTEST, LONGEST = 12, 400
 MOST_TAGS = 200
 """With more it is a page, not words."""
 LOOKED_AT = 1200
 """Of a very long text only so much at each end: what lies between was pasted."""
 
+# A fence that is never closed reaches to the end of the text.
 _CODE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
+# An element with its content, as programs put them into a prompt.
 _TAGGED = re.compile(r"<(\w[\w-]*)\b[^>]*>.*?</\1\s*>", re.DOTALL)
+# A sentence ends before a capital, a quote or a bracket, at line ends and at semicolons.
 _END = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"'`(])|\n+|(?<=;)\s+")
+# Lines of logs, tracebacks, tables, prompts of a shell, markup and JSON.
 _PASTED = re.compile(r"^\s*(>|\||[$#%]\s|at\s+\S+\(|File \"|Traceback|\d+\s*[|:]\s|<|\{|\})")
 
 
 def split_sentences(text: str) -> Iterator[str]:
     own = _CODE.sub("\n", text)
+    # The back-reference in `_TAGGED` costs quadratic time on a text full of unclosed tags.
     own = _TAGGED.sub("\n", own) if own.count("<") <= MOST_TAGS else ""
     if len(own) > 2 * LOOKED_AT:
         own = f"{own[:LOOKED_AT]}\n{own[-LOOKED_AT:]}"
@@ -60,6 +66,7 @@ def split_sentences(text: str) -> Iterator[str]:
 NEAR = 4
 """A variant that comes later than so many commands is another matter."""
 SHOWN = 120
+# Commands that look at something: a failing `grep` teaches nothing.
 _DULL = re.compile(r"^\s*(?:cd|ls|cat|grep|rg|find|echo|pwd|which|head|tail|sed|git (?:status|diff|log|show))\b")
 _CHAINED = re.compile(r"\s*(?:&&|;|\|\|)\s*")
 
@@ -70,11 +77,13 @@ def is_needed(acts: Sequence[Act], act: Act) -> bool:
         return act.ok and bool(act.text)
     if act.action == "shell" and not act.ok and not _DULL.match(act.command):
         return True
+    # Apart from questions every rule begins with a failed command.
     failed = [n for n, earlier in enumerate(acts) if earlier.action == "shell" and not earlier.ok]
     if not failed:
         return False
     since = acts[failed[-1] + 1 :]
     if act.action == "edit":
+        # A second edit of the same file since the failure adds nothing to the candidate.
         return act.ok and not any(a.action == "edit" and a.paths == act.paths for a in since)
     near = sum(a.action == "shell" for a in since) < NEAR
     return near or any(_command_name(acts[n]) == _command_name(act) for n in failed)
@@ -86,6 +95,7 @@ def repaired_failures(acts: Sequence[Act]) -> Iterator[Candidate]:
     for at, act in enumerate(acts):
         if act.action != "shell" or act.ok or _command_name(act) in done or _DULL.match(act.command):
             continue
+        # 0 for "never": the failed command itself comes before anything that can pass.
         passed = next((n for n in range(at + 1, len(acts)) if _same_passed(act, acts[n])), 0)
         edits = [a for a in acts[at:passed] if a.action == "edit" and a.ok]
         if passed and edits:
@@ -115,11 +125,13 @@ def worked_otherwise(acts: Sequence[Act]) -> Iterator[Candidate]:
             continue
         later: list[Act] = []
         for other in acts[at + 1 :]:
+            # After an edit the success may be due to the edit, which is `repaired_failures`.
             if other.action == "edit" or len(later) == NEAR:
                 break
             if other.action == "shell":
                 later.append(other)
         variant = next((o for o in later if o.ok and _is_variant(act.command, o.command)), None)
+        # If the variant itself failed in between, it is flaky rather than the way that works.
         if variant and not any(not o.ok and o.command == variant.command for o in later):
             yield Candidate(
                 type="gotcha", origin=DEED, importance=6, detail=one_line(act.text, 300),
@@ -140,12 +152,14 @@ def chosen_alternatives(acts: Sequence[Act]) -> Iterator[Candidate]:
 
 def _command_name(act: Act) -> str:
     """What a command is, without where it was run."""
+    # "cd web && npm test" and "npm test" are the same command.
     parts = [p for p in _CHAINED.split(act.command) if p and not p.startswith(("cd ", "export "))]
     return " ".join(parts[-1].split()) if parts else act.command
 
 
 def _is_variant(failed: str, passed: str) -> bool:
     one, other = set(failed.split()), set(passed.split())
+    # At least a third of the words in common: "npm test" and "npm run test" are variants.
     return failed != passed and len(one & other) * 3 >= max(len(one), len(other))
 
 
@@ -158,6 +172,7 @@ def _any_word_pattern(*words: str) -> re.Pattern[str]:
     return re.compile(r"\b(?:" + "|".join(words) + r")\b", re.IGNORECASE)
 
 
+# (type, importance, what a sentence of it holds); the first that matches wins.
 BY_AGENT: tuple[tuple[str, int, re.Pattern[str]], ...] = (
     ("trade_off", 4, _any_word_pattern("trade-?offs?", "at the cost of", "in exchange for")),
     ("decision", 5, _any_word_pattern(r"(?:i|we) (?:chose|decided|went with|opted for|picked|settled on)", "rather than")),

@@ -29,6 +29,7 @@ from holdfast.features.memory.llm.state import METER, METER_REF, QUEUE, WAITING,
 from holdfast.features.memory.session_state import memory_contexts
 from holdfast.features.memory.settings import settings_or_default
 
+# Characters of a text in a list.
 SHORT = 240
 MOST = 100
 FARTHEST = 1000
@@ -59,6 +60,7 @@ def search(call: Call) -> dict[str, Any]:
 def _hit_row(call: Call, hit: Hit, type_: str) -> dict[str, Any] | None:
     entry = hit.entry
     doc = next((d for d in _hit_observations(call, hit) if d.status not in HIDDEN and type_ in ("", d.type)), None)
+    # With a type only memories count; a moment of the conversation has none.
     if (type_ and not doc) or (entry.id and not doc):
         return None
     event = None if entry.id else call.reader.event(entry.seq)
@@ -85,11 +87,13 @@ def around(call: Call) -> dict[str, Any]:
     if isinstance(item, Event):
         session, seq = item.session, item.seq
     else:
+        # Around what it was learned from, not around the event that recorded it.
         session, seq = item.session, (item.evidence or [item.seq])[0]
     if not session:
         return {"session": "", "said": []}
     most = _bounded_number(call, "limit", AROUND, 1, 50)
     kinds = (*documents.SAID, "memory.observed")
+    # One more than asked for: the moment itself is among them.
     before = call.reader.events(EventQuery(session=session, kinds=kinds, before=seq + 1, limit=most + 1, newest=True))
     after = call.reader.events(EventQuery(session=session, kinds=kinds, after=seq, limit=most))
     return {"session": session, "said": [_said_fields(event) for event in (*before, *after)]}

@@ -83,6 +83,7 @@ def run_of_event(event: Event) -> CheckRun:
         kind=check.kind, runner=check.runner, suite=check.runner, dir=check.dir or ".", branch=check.branch,
         commit=check.commit, content=check.content.get("", ""), selection=check.selection or Selection.ALL.value,
         operands=check.operands, verdict=check.verdict, passed=check.passed, failed=check.failed, skipped=check.skipped,
+        # A runner that ended with an exit status alone did not get as far as its tests.
         could_not_start=check.could_not_start or check.why.startswith("exit status"),
         failures=check.failures[:MAX_FAILURES], why=check.why[:300], command=check.command[:300],
         began=event.at - int(check.ms or 0), at=event.at,
@@ -98,6 +99,7 @@ def could_not_start(run: CheckRun) -> bool:
 
 
 def add_run(runs: list[CheckRun], run: CheckRun) -> list[CheckRun]:
+    # Nothing is known from these: what was known before stays.
     if run.verdict == Verdict.UNKNOWN or (run.verdict == Verdict.DID_NOT_RUN and not could_not_start(run)):
         return runs
     if run.verdict == Verdict.DID_NOT_RUN:
@@ -107,6 +109,7 @@ def add_run(runs: list[CheckRun], run: CheckRun) -> list[CheckRun]:
     remaining = [old for old in runs if old not in replaced]
     wide = next((old for old in remaining if _stands_for(old, run)), None)
     if wide is not None:
+        # The wide run is confirmed on the new content, with the counts it had.
         confirmed = msgspec.structs.replace(wide, content=run.content or wide.content)
         return [confirmed if old is wide else old for old in remaining]
     suite = next((old.suite for old in replaced if old.dir == run.dir), run.suite)
@@ -144,6 +147,7 @@ def _same_suite(run: CheckRun, old: CheckRun) -> bool:
 
 def covers_run(run: CheckRun, old: CheckRun) -> bool:
     """Whether `run` includes everything that `old` is about."""
+    # The same content proves the same, whatever the branch is called.
     same_content = bool(run.content) and run.content == old.content
     if run.kind != old.kind or not (run.branch == old.branch or same_content) or not _same_tests(run, old):
         return False
@@ -183,6 +187,7 @@ def _failed_names(old: CheckRun) -> list[str]:
 
 def _is_within_target(target: str, chosen: str) -> bool:
     name, folder = target.removeprefix("./"), chosen.removesuffix("/...").removeprefix("./").rstrip("/")
+    # Paths go on with `::`, `/` or `[`; dotted names of tests with a dot.
     marks = ("::", "/", "[") if "/" in name or "/" in folder else ("::", "[", ".")
     return name == folder or name.startswith(tuple(f"{folder}{mark}" for mark in marks))
 
@@ -218,6 +223,7 @@ def copy_to_branch(runs: list[CheckRun], old: str, new: str, at: int) -> list[Ch
 
 def on_branch(runs: Iterable[CheckRun], branch: str | None) -> list[CheckRun]:
     """Those of this branch (empty: a detached head). None: it is not known which one is checked out."""
+    # A run without branch and commit was outside of git's sight: it counts everywhere.
     return [run for run in runs if branch is None or run.branch == branch or not (run.branch or run.commit)]
 
 
@@ -263,10 +269,12 @@ def validates_file(run: CheckRun, path: str) -> bool:
     """Whether a passing run says something of this file: tests of everything in their folder, a linter of its types."""
     if run.verdict != Verdict.PASSED or not encloses_folder(run.dir, path):
         return False
+    # "\0" ends no path: a runner that is not in the table validates nothing.
     if not run.is_test and (run.kind == CheckKind.FORMAT or not path.endswith(FILE_TYPES.get(run.runner, ("\0",)))):
         return False
     if run.is_whole:
         return True
+    # `tests/test_a.py::test_b` is about the file before the colons.
     named = [posixpath.normpath(posixpath.join(run.dir, word.partition("::")[0])) for word in _chosen_targets(run)]
     return any(encloses_folder(name, path) for name in named)
 
@@ -317,4 +325,5 @@ def is_validated(doc: Project, file: ChangedFile, runs: list[CheckRun]) -> bool:
     if area and doc.rules.areas[area].validate:
         proof = doc.area_proofs.get(area)
         return proof is not None and proof.since >= file.last_change
+    # Begun after the change: a check that was already running may have read the old text.
     return any(run.began >= file.last_change and validates_file(run, file.path) for run in runs)

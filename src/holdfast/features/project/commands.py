@@ -67,6 +67,7 @@ def add_task(call: Call) -> CommandResult:
     root = _project_root(call)
     added = TaskAdded(description=text, priority=priority, done_when=done_when, why=why)
     event = own_event(added, call.now, session=call.session, project=root)
+    # The task's number is known only after the event has been applied.
     return CommandResult((event,), lambda reader: _added_task(reader, root, event.key))
 
 
@@ -152,6 +153,7 @@ def acquire_lease(call: Call) -> CommandResult:
         request=request,
     )
     event = replace(own_event(lease_request, call.now, session=call.session, project=call.project), key=request)
+    # What dead processes hold is freed first, so that it can be granted at once.
     freed = tuple(free_lost(LEASES.load(call.reader, ALL), call.now))
     shown = {"name": name, "request": request, "owner": owner.owner, "pid": owner.pid}
     return CommandResult((*freed, event), lambda reader: {**shown, **find_answer(reader, name, request)})

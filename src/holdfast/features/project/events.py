@@ -58,6 +58,7 @@ from holdfast.features.project.state import (
 )
 from holdfast.features.project.task_list import update_tasks, with_changes, with_line
 
+# Bounds of each list in a project's document.
 MAX_OWN_TASKS, MAX_RULES, MAX_LOCKS, MAX_DISMISSED, MAX_COMMITS, MAX_NAMES = 100, 50, 30, 100, 20, 30
 MAX_PROJECTS, MAX_GLOBAL_LOCKS, MAX_SHARED_HABITS = 200, 200, 12
 SECTIONS = ("git", "trees", "activity", "resolution", "usage", "patterns", "todos", "rules")
@@ -76,6 +77,7 @@ def keys(event: Event) -> Iterable[Ref]:
     key = project_key(event.project)
     if kind in LEARNING_KINDS:
         return (HABITS.ref(key),)
+    # Looked at here, because every document that is named is loaded.
     refs = [PROJECT.ref(key)] if kind in CHANGES and _concerns_project(event) else []
     if kind in GLOBAL_KINDS:
         refs.append(GLOBAL.ref(ALL))
@@ -112,6 +114,7 @@ def reduce(doc: Doc | None, event: Event, ref: Ref) -> Doc | None:
 def _reduce_project(doc: Project | None, event: Event) -> Project | None:
     before = doc or Project(project=event.project)
     after = CHANGES[event.kind](before, event)
+    # The very same object: nothing changed.
     if after is before:
         return doc
     pid = event.data.get("pid") or 0
@@ -167,12 +170,14 @@ def _with_run(doc: Project, run: CheckRun) -> Project:
 def _git_acted(doc: Project, event: Event) -> Project:
     """Which heads are commits, and which branch was made from which: the next look shows the rest."""
     act: GitActed = event.data
+    # Another worktree of the repository is another project.
     if act.worktree and act.worktree.rstrip("/") != event.project.rstrip("/"):
         return doc
     after = doc
     if act.verb == "commit":
         heads = dict.fromkeys([*doc.commits, *(act.commits or [act.after.head])])
         after = replace(doc, commits=[head for head in heads if head][-MAX_COMMITS:])
+    # The same commit under another branch: the branch was made from it.
     if act.before.branch != act.after.branch and act.before.head == act.after.head and act.after.branch:
         after = replace(after, results=copy_to_branch(doc.results, act.before.branch, act.after.branch, event.at))
     return after
@@ -187,6 +192,7 @@ def _area_validated(doc: Project, event: Event) -> Project:
 def _rule_checked(doc: Project, event: Event) -> Project:
     data: RuleChecked = event.data
     rules = {**_without_entry(doc.own_rules, data.name), data.name: RuleOutcome(data.ok, data.exit_code, data.rule)}
+    # Rules that the settings no longer name are dropped.
     current_names = set(data.names or rules)
     return replace(
         doc, own_rules=_last_entries({name: rule for name, rule in rules.items() if name in current_names}, MAX_RULES)
@@ -246,6 +252,7 @@ def _lease_changed(doc: Project, event: Event) -> Project:
     data: LeaseChanged = event.data
     locks = {**_without_entry(doc.locks, data.name), data.name: data.lock}
     if len(locks) > MAX_LOCKS:
+        # A lock that nobody holds goes first.
         del locks[next((name for name, lock in locks.items() if not lock.held), next(iter(locks)))]
     after = replace(doc, locks=locks)
     if data.freed:
@@ -378,6 +385,7 @@ def _reduce_global(doc: GlobalState | None, event: Event) -> GlobalState:
 
 def _known_project(project: KnownProject, facts: ProjectFacts) -> KnownProject:
     """Only what matters to other projects: most of what a project reports changes nothing here."""
+    # Habits that several projects share would be counted again otherwise.
     own = project.habits if facts.patterns is None else [habit for habit in facts.patterns if not habit.projects]
     return KnownProject(
         name=project.name if facts.name is None else facts.name,

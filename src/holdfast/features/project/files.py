@@ -28,6 +28,7 @@ def files(ref: Ref, doc: Doc, settings: ProjectSettings | None) -> Iterator[File
         content = seal_text(document_text(project_document(doc, doc.at)))
         folder = document_path(doc, settings).parent
         yield File(folder / NAME, content, ours=is_ours, adopt=partial(_adopt_file, doc))
+        # One copy for each day, written over until the day is over.
         yield File(folder / "history" / format_time(doc.at)[:10] / NAME, content, ours=is_ours)
     elif ref.kind == GLOBAL.kind:
         content = seal_text(document_text(global_document(doc)))

@@ -21,6 +21,7 @@ PRIORITIES = ("P0", "P1", "P2", "P3")
 DEFAULT_PRIORITY = "P2"
 NAMED = 5
 """So many files are named in a description or a criterion; the rest is counted."""
+# Hours until unpushed and uncommitted work counts as a gap, unless the settings say otherwise.
 UNPUSHED_HOURS, UNCOMMITTED_HOURS = 24, 4
 
 
@@ -55,6 +56,7 @@ Rule = Callable[[Project, int], Iterator[Gap]]
 
 def open_gaps(doc: Project, at: int) -> list[Gap]:
     """All gaps of this moment, the most pressing first, without those that are switched off or dismissed."""
+    # Rules run in order and sorting is stable: gaps of one priority keep the order of the table.
     gaps = [gap for rule in RULES for gap in rule(doc, at) if gap.type not in doc.rules.off]
     not_dismissed = [gap for gap in gaps if not _is_dismissed(doc, gap)]
     placed = [msgspec.structs.replace(g, priority=doc.rules.priorities.get(g.type, g.priority)) for g in not_dismissed]
@@ -63,6 +65,7 @@ def open_gaps(doc: Project, at: int) -> list[Gap]:
 
 def _is_dismissed(doc: Project, gap: Gap) -> bool:
     dismissal = doc.dismissed.get(gap.identity)
+    # A dismissal holds for what the gap was found on; with another basis it is a new one.
     return dismissal is not None and dismissal.basis == gap.basis
 
 
@@ -160,6 +163,7 @@ def unvalidated_changes(doc: Project, _at: int) -> Iterator[Gap]:
     by_area: dict[str, list[ChangedFile]] = {}
     for file in unvalidated_files(doc):
         by_area.setdefault(area_of(file.path, areas), []).append(file)
+    # Git's list is cut, its count is not: the rest is counted with the files of no area.
     unlisted = max(0, doc.git.count - len(doc.git.files))
     for area, files in by_area.items():
         yield _unvalidated_gap(area, areas.get(area) or AreaRules(), files, unlisted if not area else 0)
@@ -192,6 +196,7 @@ def _unvalidated_gap(area: str, rules: AreaRules, files: list[ChangedFile], unli
 
 def unpushed_commits(doc: Project, at: int) -> Iterator[Gap]:
     git, limit = doc.git, doc.rules.unpushed_hours or UNPUSHED_HOURS
+    # Measured from the oldest commit that was not pushed.
     if not git.ahead or not git.unpushed_since or at - git.unpushed_since < limit * HOUR:
         return
     yield Gap(

@@ -22,8 +22,10 @@ from holdfast.features.project.state import Activity, CommitWork, Edit, Habit, H
 # What a shell command is called when habits are counted: `cd x && FOO=1 uv run pytest -q tests` is `pytest`.
 
 MAX_CHARACTERS = 4_000
+# Words as in `npm run lint`: a name with other characters is an argument, or a path.
 _NAME = re.compile(r"^[\w.:+-]+( [\w.:+-]+)*$")
 _PLAIN_WORD = re.compile(r"^[a-z][a-z0-9:_-]{0,30}$")
+# Options that take the next word as their value.
 _VALUES = frozenset(("-C", "--prefix", "-f", "-c"))
 _WITH_SUBCOMMAND = frozenset(
     "git npm pnpm yarn bun cargo go make just chezmoi docker kubectl terraform ruff mvn gradle gradlew mvnw dotnet mix "
@@ -43,6 +45,7 @@ def habit_names(command: str) -> tuple[str, ...]:
     """Names of the commands that say something about how somebody works; looking around says nothing."""
     if len(command) > MAX_CHARACTERS:
         return ()
+    # Judged as if it ended with 0: what counts is what was meant to run.
     analysis = analyse_command(command, 0, cwd=None)
     names = (_name_of(one.words) for one in analysis.commands if one.ran is not Ran.NO)
     return tuple(dict.fromkeys(name for name in names if name and _is_habitual(name)))
@@ -55,6 +58,7 @@ def _is_habitual(name: str) -> bool:
 def _name_of(words: list[str]) -> str:
     """Program, and what it was told to do where that is what matters: `npm run lint`, `chezmoi apply`, `pytest`."""
     name = words[0].rpartition("/")[2]
+    # Two further words at most, from the first five that follow the program.
     for following in _without_options(words[1:6])[:2]:
         takes_more = name in _WITH_SUBCOMMAND or name in _WITH_TWO
         if not takes_more or not _PLAIN_WORD.match(following):
@@ -95,6 +99,7 @@ def concerns_activity(event: Event) -> bool:
 
 def reduce_activity(doc: Activity | None, event: Event) -> Activity:
     doc = doc or Activity(project=event.project)
+    # Imported events may be older than what is known already.
     doc = replace(doc, at=max(doc.at, event.at))
     if event.kind in SESSION_ENDS:
         return _end_session(doc, event)
@@ -128,6 +133,7 @@ def _with_session(doc: Activity, event: Event, session: OpenSession) -> Activity
         session = replace(session, project_name=data.project_name[:80] or session.project_name)
     sessions = {**doc.sessions, event.session: replace(session, at=event.at)}
     if len(sessions) > MAX_SESSIONS:
+        # The session that was silent longest goes.
         del sessions[min(sessions, key=lambda name: sessions[name].at)]
     return replace(doc, sessions=sessions)
 
@@ -236,6 +242,7 @@ def summarise_activity(doc: Activity | None, now: int) -> ActivityFacts:
     if not doc:
         return ActivityFacts()
     live = [one for one in doc.sessions.values() if now - one.at < DAY]
+    # Whole minutes: every edit would make a new event otherwise.
     last_edit = doc.last_edit // 60_000 * 60_000
     return ActivityFacts(
         began=doc.work_began, last_edit=last_edit, sessions=len(live), folders=_busiest_folders(doc, now)
@@ -245,6 +252,7 @@ def summarise_activity(doc: Activity | None, now: int) -> ActivityFacts:
 def _busiest_folders(doc: Activity, now: int) -> list[str]:
     counts: dict[str, int] = {}
     for edit in doc.edits:
+        # Only the present stretch of work counts.
         if now - edit.at < PAUSE:
             folder = _folder_of(edit.path, doc.project)
             counts[folder] = counts.get(folder, 0) + 1
@@ -402,11 +410,13 @@ def _join_habits(total: HabitFacts | None, habit: HabitFacts, project: str) -> H
 @lru_cache(10_000)
 def habit_confidence(held: int, seen: int, certainty: float = CERTAINTY) -> float:
     """The share below which the truth lies only one time in twenty. Found by halving; rounded down."""
+    # The lower end of a one-sided binomial interval (Clopper and Pearson).
     if held <= 0 or seen <= 0:
         return 0.0
     low, high = 0.0, 1.0
     for _ in range(40):
         middle = (low + high) / 2
+        # Fewer than one in twenty would see it hold so often: the true share is higher.
         if _at_least(held, seen, middle) < 1 - certainty:
             low = middle
         else:

@@ -23,6 +23,7 @@ from holdfast.core.kinds.project_events import (
 from holdfast.core.machine import boot_id, is_here, look_up_process, machine_id, pids_marked
 from holdfast.features.project.state import Lease, LeaseAnswer, LeaseEntry, LeaseTable
 
+# Bounds of the table, so that a document cannot grow without limit.
 MAX_LEASES, MAX_HOLDERS, MAX_WAITERS, MAX_ANSWERS, MAX_WITHIN = 500, 64, 64, 64, 8
 MAX_LISTED = 8
 DEFAULT_TTL_MS = 300_000
@@ -54,6 +55,7 @@ def _request_lease(table: LeaseTable, event: Event, data: LeaseAsked) -> LeaseTa
     if not data.wait:
         return _record_answer(table, entry, "busy", why=_describe_holders(name, lease))
     waiting = _put_lease(table, name, replace(lease, waiters=_in_line(lease.waiters, entry)))
+    # Tested on the table as it would be; a circle leaves the table as it was.
     if circle := describe_cycle(waiting, entry.owner):
         return _record_answer(table, entry, "refused", why=circle)
     return _record_answer(waiting, entry, "waiting", why=_describe_holders(name, lease))
@@ -86,6 +88,7 @@ def _wait_to_upgrade(table: LeaseTable, data: LeaseAsked, entry: LeaseEntry) -> 
     lease = _lease_named(table, data.name)
     if not data.wait:
         return _record_answer(table, entry, "busy", why=_describe_holders(data.name, lease))
+    # Before all who wait: a holder that waits behind them would wait for itself.
     waiting = _put_lease(table, data.name, replace(lease, waiters=[entry, *lease.waiters]))
     circle = describe_cycle(waiting, entry.owner)
     return _record_answer(table, entry, "refused", why=circle) if circle else _record_answer(waiting, entry, "waiting")
@@ -110,6 +113,7 @@ def _grant_waiters(table: LeaseTable, event: Event, name: str, lease: Lease) -> 
     granted = []
     while lease.waiters and _fits_holders(lease, lease.waiters[0]):
         first, *rest = lease.waiters
+        # The time begins now, not when it was asked for.
         held = replace(first, token=event.seq, at=event.at, until=event.at + first.ttl)
         others = [h for h in lease.holders if h.owner != first.owner]
         lease = Lease([*others, held], rest)
@@ -188,6 +192,7 @@ def find_cycle(table: LeaseTable, start: str) -> list[WaitStep]:
 def _waits_for(table: LeaseTable, owner: str) -> Iterator[WaitStep]:
     """The holders of what it waits for, those before it in the line, and what it started itself and waits for."""
     for name, lease in table.leases.items():
+        # A wrapper waits for the command that it started, which may wait for another lease.
         yield from (WaitStep(owner, name, STARTED, w.owner) for w in lease.waiters if owner in w.within)
         position = next((n for n, w in enumerate(lease.waiters) if w.owner == owner), None)
         if position is None:
@@ -299,6 +304,7 @@ def why_lost(entry: LeaseEntry, now: int) -> str:
     """Why this owner counts as gone; empty while it may live. Time alone decides only where nothing else can."""
     if not entry.pid or not is_here(entry.machine, entry.host):
         return "its time was up" if now > entry.until else ""
+    # After a restart the same pid can only be another process.
     if entry.boot and entry.boot != boot_id():
         return f"the machine was started anew since process {entry.pid} took it"
     try:

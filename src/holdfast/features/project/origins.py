@@ -17,6 +17,7 @@ from holdfast.features.project.state import COMMIT, CommitOrigin
 
 MADE_BY = frozenset(("commit", "cherry-pick", "revert", "am", "rebase"))
 """A merge or a pull may only bring here what somebody else made."""
+# Events in a page, pages, turns, characters of a text, turns of work shown.
 PAGE, MAX_PAGES, MAX_TURNS, MAX_TEXT, MAX_WORK = 500, 20, 5_000, 2_000, 5
 SHORTEST_LINE = 4
 """A bracket or a `pass` is written everywhere: it tells nothing."""
@@ -77,6 +78,7 @@ def find_origin(reader: Reader, project: str, sha: str, path: str, text: str) ->
     if commit and commit.session:
         event = reader.event(commit.seq)
         turn = turn_at(reader, event) if event else None
+        # The committing turn itself is shown already.
         work = [one for one in _work_before(reader, commit) if turn is None or one.number != turn.number]
         return Origin(how="commit", turn=turn, commit=commit, work=work)
     return Origin(commit=commit, why_unknown=_why_unknown(sha, commit))
@@ -88,6 +90,7 @@ def _work_before(reader: Reader, commit: CommitOrigin) -> list[Turn]:
     query = EventQuery(session=commit.session, kinds=kinds, before=commit.seq, newest=True, limit=PAGE)
     turns: dict[int, Turn] = {}
     for event in sorted(reader.events(query), key=lambda one: -one.seq):
+        # Work before the session's previous commit went into that one.
         if event.kind == GitActed.KIND and commits_of(event):
             break
         if event.kind != GitActed.KIND and event.data.action == "edit" and len(turns) < MAX_WORK:
@@ -138,6 +141,7 @@ def _edit_of(reader: Reader, project: str, path: str, text: str, commit: CommitO
         if not any(text.strip() in one for one in added):
             continue
         if replaced is None:
+            # Going back in time: the last one kept here is the oldest whole write that has the line.
             whole = event
         elif not any(text.strip() in one for one in replaced):
             return event
@@ -170,6 +174,7 @@ def written_texts(body: bytes) -> tuple[list[str], list[str] | None]:
     tool_input = (
         next((payload[name] for name in INPUTS if payload.get(name)), None) if isinstance(payload, Mapping) else None
     )
+    # Some agents send the arguments as JSON within JSON.
     if isinstance(tool_input, str) and tool_input.startswith("{"):
         try:
             tool_input = json.loads(tool_input)

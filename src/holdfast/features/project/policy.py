@@ -103,6 +103,7 @@ def _lease_changed(state: State, event: Event) -> Iterator[Event]:
     freed = data.why if isinstance(data, LeaseFreed) else ""
     changed = derived_event(event, LeaseChanged(name=data.name, lock=lock_of(lease), freed=freed))
     concerned = [event.project, *(entry.project for entry in lease.holders)] if lease else [event.project]
+    # The same event for each project, so that each document sees it under its own key.
     for project in list(dict.fromkeys(p for p in concerned if p))[:MAX_CONCERNED]:
         yield replace(changed, project=project)
 
@@ -128,6 +129,7 @@ def _tell_tasks(state: State, event: Event, data: SessionStarted, most: int) -> 
     doc = PROJECT.get(state, project_key(event.project)) if event.project and most else None
     if doc is None or not doc.tasks:
         return None
+    # `content` is the worktree's fingerprint as the hook saw it.
     unchanged = is_unchanged(doc, data)
     changed = not unchanged and bool(data.content.get("") and doc.git.content)
     looked_at = event.at if unchanged else doc.looked.get("git", 0)
@@ -187,6 +189,7 @@ def _editor_warning(path: str, pid: int, at: int, now: int, answer: str) -> Deci
 
 # ── enqueue ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+# Milliseconds; events of one moment lead to one look, because jobs of a project are deduplicated.
 SOON_MS = 200
 SLOW_MS = 5_000
 """Trees and the branch's own differences may be large: they are looked at less often."""
@@ -194,6 +197,7 @@ SLOW_MS = 5_000
 
 def enqueue(_state: State, event: Event, settings: ProjectSettings | None) -> Iterator[Job]:
     settings = settings or DEFAULTS
+    # Jobs run in the project's folder: an event without one leads to none.
     if not event.project.startswith("/"):
         return
     kind = event.kind

@@ -15,6 +15,7 @@ Words = Annotated[str, Meta(max_length=300)]
 Sentences = Annotated[tuple[Words, ...], Meta(max_length=10)]
 Hours = Annotated[int, Meta(ge=1, le=10_000)]
 Priority = Literal["P0", "P1", "P2", "P3"]
+# A repository's own file may not set these without trust: they reach beyond the project.
 GUARDED = Meta(extra={"guarded": True})
 
 

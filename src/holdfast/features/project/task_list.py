@@ -34,6 +34,7 @@ Lines = Iterator[tuple[str, str]]
 
 def _git_lines(before: Project, after: Project) -> Lines:
     old, new = before.git, after.git
+    # The very same object: the event was not about git.
     if new is old or not new.seen:
         return
     if not old.seen:
@@ -41,6 +42,7 @@ def _git_lines(before: Project, after: Project) -> Lines:
         return
     if new.branch != old.branch:
         yield "git.branch", f"Now on {new.branch or 'no branch'} (was {old.branch or 'no branch'})"
+    # A new commit explains a smaller number ahead; only without one was something pushed.
     if new.head and new.head != old.head:
         yield "git.last_commit", f"{new.head[:12]} {new.last.subject if new.last else ''}"
     elif new.ahead < old.ahead:
@@ -69,6 +71,7 @@ def _uncommitted_lines(old: GitFacts, new: GitFacts, noun: str) -> Lines:
 
 
 def _test_lines(before: Project, after: Project) -> Lines:
+    # The very same list: no check was added.
     if before.results is after.results:
         return
     old, new = (summarise_tests(check_runs(doc)) for doc in (before, after))
@@ -115,6 +118,7 @@ def _done_line(_before: Project, _after: Project, task: Task) -> str:
 
 
 def _tests_closed(before: Project, after: Project, task: Task) -> str:
+    # On another branch the failure is only out of sight.
     if before.git.branch != after.git.branch or before.results == after.results:
         return ""
     return f"Passing again: {_lower_first(task.description)} before"
@@ -157,6 +161,7 @@ CLOSINGS: dict[str, Callable[[Project, Project, Task], str]] = {
 # Tasks are gaps with a number: the number stays while the gap lasts, and the task closes when the gap does.
 
 SECTIONS = {"P0": "P0_blockers", "P1": "P1_urgent", "P2": "P2_maintenance", "P3": "P3_improvements"}
+# Tasks beyond this are left out; the most pressing come first.
 MAX_TASKS = 200
 
 

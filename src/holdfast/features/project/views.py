@@ -84,6 +84,7 @@ def _document_then(call: Call, when: str) -> tuple[Project, int]:
 
 
 def _event_at(call: Call, when: str) -> tuple[int, int]:
+    # A number is an event, everything else a time.
     if when.isdecimal():
         event = call.reader.event(int(when))
         if not event:
@@ -171,6 +172,7 @@ def next_task(call: Call) -> Fields:
 def look_progress(call: Call) -> Fields:
     """Whether a look at this project is still to come, for those who wait for it."""
     root = _project_root(call)
+    # Jobs of a project are deduplicated by its folder.
     waiting = [job for job in call.reader.jobs(1000) if job["kind"] == "project.refresh" and job["dedupe"] == root]
     error = next((job["error"] for job in waiting if job["error"]), "")
     return {"waiting": sum(not job["dead"] for job in waiting), "error": error, "known": _asked_project(call).git.seen}
@@ -216,6 +218,7 @@ def find_answer(reader: Reader, name: str, request: str) -> Fields:
     waiting = _find_position(lease.waiters, request)
     if waiting:
         position, entry = waiting
+        # Shown to whoever waits: when it may become free.
         until = lease.holders[0].until if lease.holders else entry.until
         return {"answer": "waiting", "token": entry.token, "until": until, "place": position, "why": ""}
     answer = next((one for one in table.answers if one.request == request), None)
@@ -260,6 +263,7 @@ def list_moments(call: Call) -> Fields:
     """When the document changed and by what, the oldest first; the newest so many."""
     limit = max(1, min(int(call.args.get("limit") or MAX_MOMENTS), MAX_MOMENTS))
     root = _project_root(call)
+    # Further back the search would read the whole log of a large installation.
     after = max(0, call.reader.head() - RECENT_EVENTS)
     query = EventQuery(project=root, kinds=tuple(MOMENTS), limit=limit, newest=True, after=after)
     shown = [

@@ -51,6 +51,7 @@ def mark_flag(call: Call) -> CommandResult:
 
 
 def _record_flag_event(call: Call, session: str, payload: Payload, answer: dict[str, Any]) -> CommandResult:
+    # The event names the session of the flag, which need not be the caller's.
     event = own_event(payload, call.now, session=session, project=_required_project(call))
     return CommandResult((event,), answer={"session_id": session, **answer})
 

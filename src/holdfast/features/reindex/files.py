@@ -13,6 +13,7 @@ from holdfast.features.reindex.state import CHECKOUT, Checkout, LastRun
 
 
 def files(ref: Ref, doc: Checkout, settings: AnySettings) -> Iterator[File]:
+    # No file in a home folder, in the root or in a folder that is gone.
     if ref.kind != CHECKOUT.kind or not doc.newest or not _may_hold(doc.project):
         return
     mine = settings_or_default(settings)

@@ -23,6 +23,7 @@ from holdfast.search.results import Hit, Question
 from holdfast.search.searcher import NoIndex, cached_searcher
 
 WORKER = [sys.executable, "-m", "holdfast.search.worker"]
+# Of lower priority than the agents' own work.
 NICE = 15
 
 
@@ -46,6 +47,7 @@ def _index_project(call: JobCall, settings: Settings) -> dict[str, Any]:
     index_dir = index_dir_of(call.state_dir, root)
     where = {"root": root, "branch": checkout.current_branch(root)}
     rebuild = call.job.payload.get("rebuild") is True
+    # Found by comparing sizes and times here, before a process is started.
     if not rebuild and update.is_unchanged(index_dir, root, settings.index()):
         return {"status": UNCHANGED, "reason": "nothing changed", **where, **update.index_counts(index_dir)}
     task = Task(
@@ -58,6 +60,7 @@ def _index_project(call: JobCall, settings: Settings) -> dict[str, Any]:
 def _run_worker(call: JobCall, task: Task, settings: Settings) -> dict[str, Any]:
     ran = call.run(
         WORKER,
+        # Not in the checkout: no file there may be imported as a module.
         cwd="/",
         env=_worker_environment(settings),
         stdin=msgspec.json.encode(task),
@@ -69,8 +72,10 @@ def _run_worker(call: JobCall, task: Task, settings: Settings) -> dict[str, Any]
     try:
         result = msgspec.json.decode(ran.out, type=Result)
     except msgspec.DecodeError:
+        # Without a result the worker did not reach its end.
         return {"status": KILLED, "reason": _last_words(ran)}
     counts = msgspec.structs.asdict(result.counts) | {"chunks": result.chunks, "new_chunks": result.counts.chunks}
+    # Another process holds the index: not a failure.
     status = result.status if result.status != "claimed" else SKIPPED
     return {"status": status, "reason": result.reason, "note": result.note, "ms": result.ms, **counts}
 
@@ -81,6 +86,7 @@ def _last_words(ran: Ran) -> str:
 
 
 def _worker_environment(settings: Settings) -> dict[str, str]:
+    # Only what the worker needs.
     names = {*git.KEPT_VARIABLES, "PYTHONPATH", "VIRTUAL_ENV", "HOLDFAST_FEATURES", settings.key_variable}
     return {name: os.environ[name] for name in names if name in os.environ} | dict(rules_environment())
 
@@ -94,6 +100,7 @@ def checkout_of(project: str) -> tuple[str, str]:
 def unfit_root_reason(root: str) -> str:
     if not os.path.isdir(root):
         return f"{root} is not there"
+    # A home folder or the root would index everything a person has.
     if os.path.realpath(root) == "/" or _is_home(root):
         return f"{root} is no project"
     return "" if os.access(root, os.R_OK | os.X_OK) else f"{root} cannot be read"
@@ -115,6 +122,7 @@ def cancel(call: JobCall) -> list[Event]:
 def _finished_event(call: JobCall, outcome: Mapping[str, Any]) -> Event:
     payload = call.job.payload
     finished = msgspec.convert(outcome, RunFinished)
+    # `now` is when the job began; the run's own duration gives its end.
     at = call.now + int(finished.ms)
     return own_event(finished, at, session=payload.get("session") or "", project=payload["project"])
 
@@ -133,10 +141,12 @@ def suggest(call: JobCall) -> list[Event]:
         return []
     index_dir = index_dir_of(call.state_dir, checkout_of(payload["project"])[0])
     try:
+        # Characters: a pasted file as a prompt is no question.
         answer = cached_searcher(index_dir).ask(Question(text=prompt[:2000], limit=MOST_SUGGESTED), settings.index())
     except NoIndex:
         return []
     fitting = [msgspec.to_builtins(hit) for hit in answer.hits if _is_relevant_hit(hit, settings.context_score)]
+    # Asked after the search, which is the part that takes time.
     if not fitting or not _is_newest(call, payload["session"], payload.get("of", 0)):
         return []
     suggested = ChunksSuggested(of=payload.get("of", 0), chunks=fitting)

@@ -151,6 +151,7 @@ def keys(event: Event) -> Iterable[Ref]:
         return
     if event.session:
         yield SESSION.ref(event.session)
+    # These change nothing of a checkout and come often.
     if event.project and event.kind not in ("tool.finished", "decision.made", "reindex.suggested"):
         yield CHECKOUT.ref(event.project)
 
@@ -170,6 +171,7 @@ def _apply_handler(steps: dict[str, Callable[[D, Event], D]], current: D | None,
     if step is None:
         return current
     after = step(current or fresh, event)
+    # Unchanged documents keep their time and are not written.
     return current if after is current else replace(after, at=event.at)
 
 
@@ -202,6 +204,7 @@ def _session_tool(doc: FlagState, event: Event) -> FlagState:
         return doc
     if data.action == "edit":
         return replace(doc, edits=doc.edits + 1)
+    # Only whether there was one matters, so the document changes once per turn.
     if data.action == "shell" and not doc.commands:
         return replace(doc, commands=1)
     return doc
@@ -211,6 +214,7 @@ def _session_turn(doc: FlagState, event: Event) -> FlagState:
     """What the turn did is kept until the next one ends: the trigger reads it after this event."""
     doc = _on_branch(doc, event)
     did = TurnWork(doc.edits, doc.commands)
+    # Equal counts need no write, but counters that are not 0 must be reset.
     changed = did != doc.turn or doc.edits or doc.commands
     return replace(doc, turn=did, edits=0, commands=0) if changed else doc
 
@@ -219,6 +223,7 @@ def _on_branch(doc: FlagState, event: Event, switch: bool = True) -> FlagState:
     branch = event.get("branch", "")
     if not branch or branch == doc.branch:
         return doc
+    # The first branch that is known is no switch.
     return replace(doc, branch=branch, switched_seq=event.seq if switch and doc.branch else doc.switched_seq)
 
 
@@ -299,15 +304,19 @@ def _checkout_decided(doc: Checkout, event: Event) -> Checkout:
     doc = replace(doc, decided=decided)
     if data.decision == RUN:
         run = ActiveRun(data.run, data.trigger, event.at, event.session, data.details.rebuild)
+        # A run that begins now also covers what was asked for before.
         return replace(doc, run=run, started_at=event.at, status="running", again=False)
     if data.reason == CONCURRENT:
+        # Remembered: the run that is under way may have passed the changed files already.
         return replace(doc, again=True)
+    # The repeat was decided against, so it is not asked for once more.
     return replace(doc, again=False) if data.trigger == AGAIN else doc
 
 
 def _checkout_finished(doc: Checkout, event: Event) -> Checkout:
     data: RunFinished = event.data
     not_ready = data.status == SKIPPED and data.cause == NOT_READY
+    # The end of a run that was superseded must not clear the newer one.
     mine = doc.run is not None and doc.run.id == data.run
     return replace(
         doc,

@@ -15,6 +15,7 @@ CURRENT, NEXT = 1, 2
 NEW_IN_2: dict[str, Any] = {"last_reindex": None}
 DEPRECATED: dict[str, str] = {}
 
+# \Z instead of $, which would let a line end pass.
 _SEED_ID = re.compile(r"^session_[0-9]{8}_[0-9]{6}\Z")
 _AGENT_ID = re.compile(r"^(?!session_\d)[A-Za-z0-9][A-Za-z0-9_.:#-]{0,199}\Z")
 """Most agents give a UUID, some a name of their own (`ses_…`); the id is theirs to choose (D1)."""
@@ -38,6 +39,7 @@ def migrate_session_state(state: Mapping[str, Any]) -> dict[str, Any]:
     """Version 1 becomes version 2: the version itself, and new fields with their defaults. Newer ones are left alone."""
     migrated = dict(state) if isinstance(state, Mapping) else {}
     version = migrated.get("version", CURRENT)
+    # True equals 1 in Python.
     if version == CURRENT and not isinstance(version, bool):
         migrated["version"] = NEXT
         migrated = {**NEW_IN_2, **migrated}

@@ -86,6 +86,7 @@ def price_table() -> PriceTable:
 
 
 def _by_turn(spending: Spending) -> dict[int, Spent]:
+    # Turn 0 is use whose turn is not known.
     return {n: spent_of(one) for n, one in spending.by_turn.items() if n}
 
 

@@ -15,7 +15,9 @@ SHELLS = frozenset(("sh", "bash", "dash", "zsh", "fish", "ksh", "mksh", "ash", "
 WRAPPERS = frozenset(("env", "npm", "npx", "pnpm", "yarn", "timeout", "nice", "nohup", "stdbuf", "xargs", "time"))
 REAPERS = frozenset(("init", "systemd", "launchd", "tini", "dumb-init", "docker-init", "catatonit", "s6-svscan"))
 """Who takes over processes whose parent is gone: never an agent."""
+# Options of a shell that somebody types into.
 INTERACTIVE = ("--init-file", "--rcfile", "-i", "--login", "-l")
+# A bound on the way up.
 DEEPEST = 12
 FRESH_MS = 2_000
 """A hook client waits for its answer no longer than this: an older event came by the spool."""
@@ -25,6 +27,7 @@ MAX_KNOWN = 2_000
 def agent_above(pid: int, start: int = 0) -> Process | None:
     """The agent's process: the first one upwards from a hook's parent that is no shell and no wrapper."""
     process = look_up_process(pid)
+    # The same id with another start time is another process.
     if process is None or (start and process.start != start):
         return None
     for _ in range(DEEPEST):
@@ -52,6 +55,7 @@ class ProcessLookup:
     def identify(self, session: tuple[str, str], kind: str, data: HookPayload, at: int) -> AgentProcess | None:
         """`session` is agent and id. None where nothing new is to be said."""
         known_process = self._known.get(session)
+        # Looking up processes takes time, so most events of a known session skip it.
         if not data.pid or (known_process and (kind not in NAMES_PROCESS or known_process.pid == data.pid)):
             return None
         process = self._look(data, at)
@@ -84,6 +88,7 @@ def is_alive(process: AgentProcess) -> bool | None:
     """None: cannot be known from here (another machine, or the kernel would not say)."""
     if not is_here(process.machine, process.host):
         return None
+    # Start times of another boot cannot be compared; that process is gone anyway.
     if process.boot != boot_id():
         return False
     try:
@@ -115,6 +120,7 @@ def _process_start_ms(child: "psutil.Process") -> float:
 
 
 def is_wrapper(process: Process) -> bool:
+    # A login shell is named with a leading minus.
     name = process.name.lstrip("-").split(" ")[0]
     return name in WRAPPERS or (name in SHELLS and not _is_interactive(process.pid))
 

@@ -23,6 +23,7 @@ from holdfast.features.sessions.state.documents import TURN, Session, Turn, one_
 from holdfast.features.sessions.state.reducer import Turns, reduce_session, wanted_session
 from holdfast.features.sessions.views import filtered_kinds
 
+# Rows that a page fetches at a time.
 BLOCK_ROWS = 200
 MAX_OUTLINE_TURNS = 5_000
 TURNS_ONE_BY_ONE = 30
@@ -64,6 +65,7 @@ def outline(call: Call) -> dict[str, Any]:
     turns = Turns(session, call.reader)
     first_listed = max(1, since, turns.last - MAX_OUTLINE_TURNS + 1)
     listed = _turns_from(turns, first_listed)
+    # With `turn` the page asks only for what is new.
     after = listed[0].first - 1 if since and listed else 0
     query = EventQuery(session=session.id, kinds=filtered_kinds(call), after=after)
     numbers = call.reader.marks(query, 1)
@@ -80,7 +82,9 @@ def _turns_from(turns: Turns, first: int) -> list[Turn]:
     if count > TURNS_ONE_BY_ONE:
         prefix = f"{turns.session.id}/"
         turns.remember(
-            doc.as_turn() for _, doc in TURN.list(turns.reader, prefix=prefix, limit=count + TURNS_ONE_BY_ONE)
+            # Some more: documents beyond the listed turns may be among them.
+            doc.as_turn()
+            for _, doc in TURN.list(turns.reader, prefix=prefix, limit=count + TURNS_ONE_BY_ONE)
         )
     return [turn for n in range(first, turns.last + 1) if (turn := turns.get(n))]
 
@@ -166,6 +170,7 @@ def _chosen_event(call: Call, session: Session) -> Event:
     if seq:
         event_query = msgspec.structs.replace(query, kinds=(), after=seq - 1, before=seq + 1, limit=1)
     elif start:
+        # A row is at most a few blocks away from where a page begins.
         offset = max(0, min(int(args.get("offset") or 0), BLOCK_ROWS * 3))
         event_query = msgspec.structs.replace(query, after=start - 1, limit=offset + 1)
     else:
@@ -194,6 +199,7 @@ class FoldedSessions:
         key = self._key(reader, session)
         with self._lock:
             snapshots = self._kept.pop(key, [(0, None)])
+            # The session looked at last goes to the end; older ones are dropped.
             self._kept = {**dict(list(self._kept.items())[1 - self.SESSIONS :]), key: snapshots}
             return self._fold(reader, session, seq, snapshots)
 
@@ -211,6 +217,7 @@ class FoldedSessions:
             if event.seq > seq:
                 break
             before, after, done = after, reduce_safely(after, event), done + 1
+            # Only behind the last snapshot: those before it are there already.
             if done % self.EVERY == 0 and event.seq > snapshots[-1][0]:
                 snapshots.append((event.seq, after))
         return before, after

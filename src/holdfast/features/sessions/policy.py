@@ -21,6 +21,7 @@ from holdfast.features.sessions.settings import DEFAULTS
 from holdfast.features.sessions.state.documents import COMPLETED, RECENT_SESSIONS, SESSION, SUMMARY, Session
 
 SOURCE = "holdfast/sessions"
+# Live sessions that are named to an agent.
 MAX_OTHERS = 5
 RECENT_MS = 7 * 86_400_000
 
@@ -30,6 +31,7 @@ FIND, PROCESS, SUMMARISE, LINK, ADOPT = (
 CALLS_BETWEEN_LOOKS = 10
 """Tool calls after which token use is read in the middle of a turn: a turn may last for hours."""
 CLOSES_TURN = SESSION_ENDS | TURN_ENDS | {"prompt.submitted", "notification"}
+# How long after the end of a session its last lines may still be written.
 WRITTEN_LATE_MS = 1500
 
 # ── before the event is stored ────────────────────────────────────────────────────────────────────────────────────────
@@ -41,6 +43,7 @@ _PROCESSES = ProcessLookup()
 def enrich(event: Event, _settings: Settings, _parts: ContentParts) -> bool:
     """The process is looked for before the answer leaves: an agent killed right after it is known all the same."""
     data = event.data
+    # The process of an imported event is long gone.
     if not isinstance(data, HookPayload) or not event.session or data.imported:
         return False
     data.process = _PROCESSES.identify((event.agent, event.session), event.kind, data, event.at)
@@ -62,6 +65,7 @@ def decide(state: State, event: Event, settings: Settings) -> Decision | None:
     if not session:
         return None
     lines = list(_TOLD_BY_SOURCE.get(data.source, _at_startup)(state, event, session))
+    # Below the weight of memory, so that this is left out first.
     return context_decision(SOURCE, "\n".join(lines), weight=40) if lines else None
 
 
@@ -73,6 +77,7 @@ def _at_startup(state: State, event: Event, _session: Session) -> Iterator[str]:
         for other in live[:MAX_OTHERS]:
             yield f"- {other.title or 'no prompt yet'} ({other.state}, {_format_age(event, other.at)} ago)"
     last = next((other for other in others if other.status == COMPLETED and other.prompts), None)
+    # What was left open weeks ago is no news; a clock that went back gives a negative age.
     if last and 0 <= event.at - last.ended_at < RECENT_MS:
         yield from _left_open(state, event, last, "The last session here")
 
@@ -106,6 +111,7 @@ def _other_sessions(state: State, event: Event) -> Iterator[Session]:
         for name in (recent_sessions.recent if recent_sessions else [])
         if name != event.session
     )
+    # Of the twenty that are known: enough to find a live or a recent one.
     return islice((session for session in sessions if session), 10)
 
 
@@ -137,6 +143,7 @@ def enqueue(state: State, event: Event, _settings: Settings) -> Iterator[Job]:
     yield from read_exits.exit_jobs(event)
     yield from read_answers.answer_jobs(event)
     yield from _end_work(session, event)
+    # By the count of calls, so that no state is needed.
     if event.kind in TOOL_ENDS and session.tools % CALLS_BETWEEN_LOOKS == 0:
         yield _session_job(READ_USAGE, session)
     if session.origin in LINKED_SOURCES and not session.parent and event.kind in ("session.started", "turn.ended"):

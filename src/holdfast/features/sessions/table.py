@@ -11,6 +11,7 @@ from holdfast.features.sessions.figures import figures_of, shown_state
 from holdfast.features.sessions.state.documents import SESSION, Session
 from holdfast.features.sessions.views import row_of
 
+# Sessions on a page; read from the store at a time; looked at in all.
 PAGE, LARGEST_PAGE = 100, 500
 READ_AT_ONCE = 500
 MOST_READ = 20_000
@@ -97,6 +98,7 @@ def _matches_filters(session: Session, filters: Filters, call: Call) -> bool:
         and session.at >= filters.since
         and (not filters.until or session.started_at <= filters.until)
         and _has_text(session, filters.text.lower())
+        # The cheap comparisons come first, those that read more documents last.
         and (not filters.state or shown_state(session, call.now, call.settings) == filters.state)
         and (not filters.min_cost or filters.costs.get(session.id, 0) >= filters.min_cost)
         and (not filters.min_tokens or _session_tokens(session, call) >= filters.min_tokens)

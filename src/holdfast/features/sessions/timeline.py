@@ -149,6 +149,7 @@ class CallPairing:
             self._leave(None, "interrupted" if kind == "session.lost" else "not ended")
 
     def _start(self, event: Event) -> None:
+        # Hooks of one moment may be stored in any order.
         ended = self._ended_first.pop((event.data.lane, event.data.call), 0)
         if ended:
             self._pair(event, ended)
@@ -189,6 +190,7 @@ class CallPairing:
     def _leave(self, lane: str | None, outcome: str) -> None:
         """A turn is over: what began in it and did not end will hardly end any more. A late end is still taken, without
         an id only until the turn after that is over too."""
+        # Without an id a later end of the same tool could be matched to a call long gone.
         over = {seq for seq, e in self._left.items() if not e.data.call and (lane is None or e.data.lane == lane)}
         self._left = {seq: event for seq, event in self._left.items() if seq not in over}
         for seq, start in [*self.open.items()]:
@@ -203,7 +205,9 @@ class CallPairing:
         if data.call:
             named = [e for e in starts if e.data.call == data.call]
             if named:
+                # The latest: ids may be used again.
                 return named[-1]
+        # Two different ids are never the same call.
         alike = [e for e in starts if e.tool == end.tool and not (e.data.call and data.call)]
         same_input = [e for e in alike if e.data.input == data.input]
         return next(iter(same_input), None) or (next(iter(alike), None) if not data.call else None)
@@ -268,6 +272,7 @@ def _is_shown(event: Event, turn: int, turns: Turns) -> bool:
 
 def _turn_numbers(page: Sequence[Event], turns: Turns) -> list[int]:
     """Walked downwards from the last turn that begins in or before the page."""
+    # From the end: neighbouring events mostly share a turn, so few lookups are needed.
     if not page or not turns.last:
         return [0] * len(page)
     n = turns.at_event(page[-1].seq)
@@ -338,6 +343,7 @@ def _add_end(row: Row, event: Event, pairing: CallPairing, exit_read: ToolExitRe
     data: ToolEndPayload = event.data
     start = pairing.start_of.get(event.seq)
     row.ok, row.exit_code = (exit_read.ok, exit_read.exit_code) if exit_read else (data.ok, data.exit_code)
+    # Our own difference includes the hook's way to us.
     row.ms = int(data.ms) if data.ms is not None else max(0, event.at - start.at) if start else 0
     row.began, row.output = event.at - row.ms, data.output or data.error
     row.text = row.text or (about_call(start) if start else "")
@@ -345,6 +351,7 @@ def _add_end(row: Row, event: Event, pairing: CallPairing, exit_read: ToolExitRe
 
 
 def _add_unended(row: Row, event: Event, session: Session, pairing: CallPairing) -> None:
+    # As `lifecycle.start_call` names calls without an id.
     running = (event.data.call or f"#{event.seq}") in session.running
     outcome = pairing.outcomes.get(event.seq)
     row.outcome = outcome or ("running" if running else _left_behind(session))

@@ -39,7 +39,9 @@ from holdfast.usage.report import UNTOLD, format_count, format_dollars
 
 LONGEST_PAGE = 500
 MAX_LIVE = 200
+# Active sessions stand in the index under one of two names (`reducer.facets`).
 LIVE = (WATCHED, ACTIVE)
+# Smaller comes first.
 URGENCY = {"permission": 0, "question": 0, "failed": 1}
 OTHER_NEED, WORKING_ORDER, QUIET_ORDER = 2, 3, 4
 
@@ -154,6 +156,7 @@ def list_sessions(call: Call) -> dict[str, Any]:
         before=(int(before[0]), str(before[1])) if before else None,
         limit=limit,
     )
+    # A full page may be followed by another one; a short one is the last.
     last = page[-1] if len(page) == limit else None
     rows = [row_of(session, call) for session in page]
     return {"sessions": rows, "next": [last.at, last.id] if last else None, "now": call.now}
@@ -300,6 +303,7 @@ def _search_events(reader: Reader, query: EventQuery, text: str) -> tuple[list[E
     """Newest first, so many at a go; the number says where to look on."""
     needle, matches, looked, before = text.casefold(), list[Event](), 0, query.before
     while len(matches) < query.limit and looked < SEARCHED_AT_ONCE:
+        # Searched from the end in pages, whatever the query said.
         page = reader.events(msgspec.structs.replace(query, after=0, before=before, limit=SEARCH_PAGE, newest=True))
         for event in reversed(page):
             if len(matches) < query.limit and needle in _searched_text(event):
@@ -308,6 +312,7 @@ def _search_events(reader: Reader, query: EventQuery, text: str) -> tuple[list[E
         looked += len(page)
         if len(page) < SEARCH_PAGE:
             return matches[::-1], before if len(matches) == query.limit else 0
+        # Where the page was not used up by hits, the next look begins before it.
         before = before if len(matches) == query.limit else page[0].seq
     return matches[::-1], before
 
@@ -343,6 +348,7 @@ def row_marks(call: Call) -> dict[str, Any]:
     """The number of every two-hundredth row, and how many rows there are: what a scroll bar needs."""
     query = EventQuery(session=wanted_session(call).id, kinds=filtered_kinds(call))
     seqs = call.reader.marks(query, MARK_EVERY)
+    # Only the last stretch is counted one by one.
     last = msgspec.structs.replace(query, after=seqs[-1] - 1, limit=MARK_EVERY) if seqs else None
     rest = call.reader.events(last) if last else []
     total = max(0, len(seqs) - 1) * MARK_EVERY + len(rest)
@@ -406,6 +412,7 @@ def _by_project_and_agent(reader: Reader, days: list[date]) -> list[dict[str, An
 def _full_sums(sums: dict[str, int]) -> dict[str, Any]:
     """`tokens` is None where none were told: an agent that tells none has not used none."""
     every = {name: sums.get(name, 0) for name in DAY_SUMS}
+    # 0 is a figure, absent is unknown.
     token_sums = [sums[name] for name in TOKEN_SUMS if name in sums]
     return {**every, "tokens": sum(token_sums) if token_sums else None}
 
@@ -447,6 +454,7 @@ def _spending_parts(figures: Figures, reported: object) -> list[str]:
 
 
 def _context_part(percent: object) -> list[str]:
+    # True is an int in Python.
     is_valid = isinstance(percent, int | float) and not isinstance(percent, bool) and 0 <= percent <= 100
     return [f"context {percent:.0f}%"] if is_valid else []
 

@@ -46,6 +46,7 @@ class Item(msgspec.Struct, kw_only=True):
 def join_team(call: Call) -> CommandResult:
     """Noted once the server has taken this machine in."""
     _need_person(call, "joining a team")
+    # Not strict: values come from a command line.
     joined = msgspec.convert(dict(call.args), TeamJoined, strict=False)
     Markers.forget()
     return CommandResult((own_event(joined, call.now),), answer={"joined": joined.tenant})
@@ -75,6 +76,7 @@ def record_local_projects(call: Call) -> CommandResult:
     events = []
     for path, fields in list(dict(call.args.get("projects") or {}).items())[:MOST_PROJECTS]:
         project = msgspec.convert(fields, TeamProjectKnown)
+        # The same identity again is the same event.
         events.append(own_event(project, call.now, project=str(path), once=f"{project.id}"))
     return CommandResult(tuple(events), answer={"known": len(events)})
 
@@ -84,6 +86,7 @@ def receive_feed_items(call: Call) -> CommandResult:
     items = msgspec.convert(list(call.args.get("items") or ())[:MOST_ITEMS], list[Item])
     tenant = (MEMBERSHIP.load(call.reader, THE_TEAM) or Membership()).tenant
     events = tuple(event for item in items for event in _events_of(item, tenant, call))
+    # The marker file makes later tool calls look for leases; without it they cost nothing.
     if any(isinstance(event.data, TeamLeaseHeld) and event.data.paths for event in events):
         write_atomically(private_folder(call.state_dir / FOLDER) / LEASES_FILE, b"Leases of the team are in force.\n")
         Markers.forget()
@@ -94,6 +97,7 @@ def _events_of(item: Item, tenant: str, call: Call) -> list[Event]:
     payload = _payload_of(item, call)
     if payload is None:
         return []
+    # Numbers of items are unique within one tenant only.
     return [own_event(payload, call.now, project=_project_of(item, call), once=f"{tenant}/{item.id}")]
 
 

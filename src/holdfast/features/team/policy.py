@@ -29,6 +29,7 @@ from holdfast.features.team.state import (
 from holdfast.paths import default_state_dir
 
 FOLDER, LEASES_FILE = "team", "leases-in-force"
+# Hand-overs told at once.
 MOST_TOLD = 5
 
 
@@ -135,6 +136,7 @@ def _lease_reason_text(lease: KnownLease) -> str:
 
 
 def _show_rules(state: State, event: Event) -> Decision | None:
+    # Or shown by this very event: `derive` runs before `decide`.
     new = {name: rule for name, rule in _team_rules(state).items() if rule.shown_by in ("", event.key)}
     return Decision(notices=tuple(rule_text(name, rule) for name, rule in new.items())) if new else None
 
@@ -156,6 +158,7 @@ def rule_text(name: str, rule: TeamRule) -> str:
 
 def _tell_handovers(state: State, event: Event) -> Decision | None:
     shared = _shared_state(state, event)
+    # Told to this session already: the same event may be decided again.
     waiting = [one for one in shared[1].handovers if one.told in ("", event.session)] if shared else []
     return _context_decision(
         "team.handover", "Work was handed over to your user:", [_handover_text(o) for o in waiting[-MOST_TOLD:]], 80

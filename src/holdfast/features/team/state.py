@@ -131,6 +131,7 @@ def _reduce_membership(doc: Membership, event: Event) -> Membership:
     if isinstance(data, TeamJoined):
         return Membership(
             status="joined", url=data.url, tenant=data.tenant, person=data.person, role=data.role, level=data.level,
+            # Joining the same tenant again keeps its rules and what was shown of them.
             at=event.at, rules=doc.rules if doc.tenant == data.tenant else {},
         )  # fmt: skip
     if isinstance(data, TeamLeft):
@@ -165,6 +166,7 @@ def _reduce_shared(doc: SharedState, event: Event) -> SharedState:
     if isinstance(data, TeamLeaseHeld):
         return _with_lease(doc, data, event.at)
     if isinstance(data, TeamLeaseEnded):
+        # Late news of an older lease does not end a newer one.
         left = {name: one for name, one in doc.leases.items() if name != data.name or one.token > data.token}
         ended = {**doc.ended, data.name: max(data.token, doc.ended.get(data.name, 0))}
         return replace(doc, leases=left, ended=ended, at=event.at)
@@ -179,11 +181,13 @@ def _reduce_shared(doc: SharedState, event: Event) -> SharedState:
 
 def _with_lease(doc: SharedState, data: TeamLeaseHeld, at: int) -> SharedState:
     current_lease = doc.leases.get(data.name)
+    # Feed items may come late: a higher token is always the newer lease.
     if data.token <= doc.ended.get(data.name, 0) or (current_lease and current_lease.token > data.token):
         return doc
     held = KnownLease(
         person=data.by, session=data.session, token=data.token, paths=data.paths, until=at + data.left_ms,
         why=data.why, mine=data.mine,
     )  # fmt: skip
+    # Leases that ran out are dropped here, because nothing tells of their end.
     current = {name: one for name, one in doc.leases.items() if one.until > at and name != data.name}
     return replace(doc, leases=dict([*current.items(), (data.name, held)][-MOST_LEASES:]), at=at)

@@ -49,6 +49,7 @@ def start_run(call: Call) -> CommandResult:
     session, settings = scenario_plan.session_of_call(call), scenario_plan.settings_of_call(call)
     name = str(call.args.get("scenario") or "")
     plan = _ad_hoc(name) if call.args.get("ad_hoc") else _find_scenario_plan(call, name)
+    # The run's id is made from the event's key, so both are needed before the event.
     key = delivery_key(call.now)
     confidence = call.args.get("confidence")
     data = derive.run_start_data(
@@ -68,6 +69,7 @@ def _find_scenario_plan(call: Call, name: str) -> Plan:
     plans, mistakes = load_catalogue(folder)
     if name in plans:
         return plans[name]
+    # A mistake is told only where the file has the scenario's name.
     wrong = [str(m) for m in mistakes if f"/{name}." in m.file]
     if wrong:
         raise CommandRefused(f"the scenario {name!r} has mistakes: {wrong[0]}", fix="See: holdfast uat validate")
@@ -181,6 +183,7 @@ def update_run(call: Call) -> CommandResult:
         events += _events_of_entries(call, doc, patch.ADDED[path], entries)
     if "session.status" in ignored and _says_over(patches):
         ignored.remove("session.status")
+        # The verdict has to count what this very update adds.
         after = doc
         for event in events:
             after = run.reduce_run(after, event) or after
@@ -258,6 +261,7 @@ def import_results(call: Call) -> CommandResult:
 
 def _imported_events(call: Call, report: runner_reports.TestReport, path: Path) -> list[Event]:
     key = delivery_key(call.now)
+    # The report has no times: the run is laid out so that it ends now.
     start = call.now - sum(attempt.ms for case in report.cases for attempt in case.attempts)
     facts = {"reasons": [f"imported from {path.name}"], "confidence": 100, "source": report.runner}
     data = derive.run_start_data(

@@ -25,6 +25,7 @@ from holdfast.features.uat.state import CATALOGUES, NO_PLAN, PLANS, RUNS, SESSIO
 from holdfast.features.uat.steps import Called, call_of_event, choose_step, is_ours, short_tool_name, with_use
 
 Following = Iterable[Event]
+# Characters of the page that are kept with each call.
 LONGEST_PAGE = 6_000
 
 
@@ -74,6 +75,7 @@ def run_ending_events(doc: Run, at: int, reason: str, make: Callable[..., Event]
     for data in interrupted_calls(doc, at, REASONS.get(reason, reason)):
         cut = make("uat.call_ended", **data)
         yield cut
+        # The verdict below is made on the run as it stands after these calls.
         doc = run.reduce_run(doc, cut) or doc
     over = make("uat.ended", uat=doc.id, reason=reason)
     yield make("uat.ended", uat=doc.id, reason=reason, **run.verdict_of_ended_run(doc, over))
@@ -125,6 +127,7 @@ def _detect_scenario(state: State, event: Event, mine: SessionRuns, settings: Ua
     scenarios = known.scenarios if known else {}
     call = call_of_event(event, settings.drivers, whole_call(event).given)
     text = mine.prompt.text if mine.prompt else ""
+    # Scenarios that this prompt began already do not begin again.
     left = {name: plan for name, plan in scenarios.items() if name not in mine.used}
     if mine.used:  # one prompt may order several scenarios, but then it has to name them
         left = {name: left[name] for name in detect.named_scenarios(text, left)}
@@ -133,6 +136,7 @@ def _detect_scenario(state: State, event: Event, mine: SessionRuns, settings: Ua
     assessment = detect.assess_prompt(text, left, call)
     facts = {"confidence": min(assessment.score, 100), "reasons": list(assessment.reasons)}
     if assessment.score >= settings.start_at and assessment.scenario:
+        # The id is made from the event's time and key: a replay makes the same one.
         new = run_id(event.at, event.key)
         plan = left[assessment.scenario]
         fresh = run.new_run(derived_uat_event(event, "uat.started", uat=new, plan=plan))
@@ -155,6 +159,7 @@ def _detect_scenario(state: State, event: Event, mine: SessionRuns, settings: Ua
 def _tool_ended(state: State, event: Event, mine: SessionRuns, settings: UatSettings) -> Following:
     whole = whole_call(event)
     call = call_of_event(event, settings.drivers, whole.given)
+    # Browser calls of the turn in which the last step was done still belong to the run that ended.
     run_id = mine.active or (mine.tail if call.use.known else "")
     doc = RUNS.get(state, run_id) if run_id else None
     if doc is None or is_ours(call):
@@ -169,6 +174,7 @@ def _tool_ended(state: State, event: Event, mine: SessionRuns, settings: UatSett
             event, "uat.call_ended", uat=run_id, **_call_end_data(event, doc, plan, part, result, whole, begun, number)
         )
         yield ended
+        # Only the first command of a line belongs to the call that was open.
         doc, begun = run.reduce_run(doc, ended) or doc, None
     if doc.status == ACTIVE and steps.all_over(doc):
         yield from _end_active_run(event, doc, "last-step")
@@ -185,6 +191,7 @@ def _parts(event: Event, call: Called, whole: WholeCall) -> Iterator[tuple[Calle
 def _open_entry(doc: Run, event: Event) -> OpenCall | None:
     """By the agent's own id of the call; agents that give none run one call of a tool at a time."""
     call, entries = event.data.call, doc.open.values()
+    # Without an id the tool's name has to do, and only for calls that have no id either.
     same = [e for e in entries if (e.call == call if call else not e.call and e.tool == event.tool)]
     return same[-1] if same else None
 
@@ -207,6 +214,7 @@ def _call_end_data(
     judged = list(results.judge_assertions(plan, step, result, ms, code, call.use.meaning))
     health = list(results.page_checks(plan, step if matched else 0, result, ms, code))
     shown: Mapping[str, Any] = whole.given
+    # What is typed is judged above and then taken out, unless the step says that it is public.
     if not _is_public(plan, step):
         shown, typed = hide_typed(call.use, shown, result.text)
         shown = clean_value(shown, typed)

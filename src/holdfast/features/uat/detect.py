@@ -61,6 +61,7 @@ FOREIGN = 30
 LONGEST_NAME = 4
 """Words a flow's name may have."""
 
+# Ends of sentences, and words such as "and then" between two orders.
 _CLAUSE = re.compile(r"[.;:!?\n]+(?=\s|$)|,?\s+(?:and then|then|and|after that|afterwards|next)\s+|,\s+", re.IGNORECASE)
 _QUOTED = re.compile(r"```.*?(?:```|$)|`[^`\n]*`|[\"“](?:[^\s\"“”]+\s+){3,40}[^\s\"“”]*[\"”]", re.DOTALL)
 """Code, and quotations longer than a name."""
@@ -123,7 +124,9 @@ class Reading(NamedTuple):
 
 
 NOTHING = Reading(0, (), "")
+# "Look" and "through" come before "test" and "run": "run through" would match as "run".
 _VERBS = (("look", _LOOK), ("through", _THROUGH), ("test", _TEST), ("run", _RUN))
+# Points for the kind of verb, and more where its object is a flow; a run begins from the settings' threshold.
 _BASE = {"test": 30, "run": 20, "through": 15, "look": 15}
 _WITH_FLOW = {"test": 15, "run": 25, "through": 10, "look": 10}
 
@@ -164,6 +167,7 @@ def _read_order(clause: str, seen: bool) -> Reading:
     """`seen`: somewhere in the prompt there is a browser."""
     polite = _POLITE.match(clause)
     request = clause[polite.end() :] if polite else clause
+    # "Can you …?" is an order in the form of a question.
     asks = clause.endswith(_ASKS) and not re.match(r"(?:please|can|could|would|will) ?", clause)
     verb = next(((name, m) for name, pattern in _VERBS if (m := pattern.match(request))), None)
     if verb is None and (foreign := is_order(clause, asks=clause.endswith(_ASKS))):
@@ -220,6 +224,7 @@ def _score_order(kind: str, verb: str, request: str, thing: str, seen: bool) -> 
     if thing == "browser" or (thing and seen):
         points += 15
         reasons.append("+15 in a browser")
+    # Only the word "test" counts without an object that we know.
     if points == _BASE[kind] and kind != "test":
         return NOTHING
     return Reading(min(points, MOST), tuple(reasons), request)
@@ -236,6 +241,7 @@ _COMMON = re.compile(
 )
 
 
+# Latin words, or a run of letters of another script.
 _WORD = re.compile(r"[a-z0-9]+|[^\W_a-z0-9]+")
 """Words; scripts without spaces stand beside Latin names without one."""
 
@@ -269,6 +275,7 @@ def _assess_scenario(
         points, reason = 10, f"{name} is the only scenario"
     tool, tool_reason = _score_tool_call(plan.steps, plan.base_url, call)
     if not points:
+        # Without a scenario the tool's points stay below those of a call that is a step of one.
         return Assessment(reading.score + min(tool, TOOL - 5), "", (*reading.reasons, *tool_reason))
     reasons = (*reading.reasons, f"+{points} {reason}", *tool_reason)
     return Assessment(reading.score + tool + points, name, reasons)
@@ -292,6 +299,7 @@ def _correlate_name(orders: str, name: str) -> tuple[int, str]:
     order_words = _WORD.findall(orders)
     if not words or not order_words:
         return 0, ""
+    # Names in scripts without spaces are searched for as they are.
     if _contains_sequence(order_words, words) or (not name.isascii() and name.lower() in orders):
         return SCENARIO, f"it names the scenario {name}"
     telling = [word for word in words if not is_flow(word) and word not in ("test", "page", "uat")]

@@ -25,6 +25,7 @@ _PAGES = (
     # agent-browser opened a page.
     re.compile(r"^✓ ([^\n]{0,500})\n {1,8}(\w{2,20}://\S{1,2000})", re.MULTILINE),
 )
+# Lines `Note: …` at the very beginning.
 _NOTES = re.compile(r"\A\s*(?:Note: [^\n]*\n+)*")
 """chrome-devtools-mcp puts notes before an answer."""
 _RETURNED = re.compile(r"\A[^\n]{0,200}\n```json\n(.*?)\n```|\AExecution result:\n(.*?)\n\nConsole output:", re.DOTALL)
@@ -43,6 +44,7 @@ def requests_in(text: str) -> Iterator[tuple[str, str, str, str]]:
 
 def shown_page(use: ToolUse, text: str) -> tuple[str, str]:
     """(title, address) of the page, where a driver other than Playwright says them."""
+    # With further commands on the line the answer is not the title alone.
     if use.asks and not use.then:
         return (clean_line(text), "") if use.asks == "title" else ("", clean_line(text, 2_000))
     found = next((match for form in _PAGES if (match := form.search(text))), None)

@@ -127,6 +127,7 @@ _PUPPETEER = meanings(
 )
 
 DRIVERS = (
+    # The first row that fits counts.
     Driver("playwright-mcp", ("playwright*", "*-playwright", "browser"), _PLAYWRIGHT, "browser_"),
     Driver("playwright-mcp", ("playwright*",), _PLAYWRIGHT, "playwright_"),
     Driver("chrome-devtools-mcp", ("chrome-devtools*", "chrome_devtools*", "*devtools-mcp"), _DEVTOOLS),
@@ -137,6 +138,7 @@ DRIVERS = (
     Driver("mobile", ("appium*",), _MOBILE, "appium_"),
 )
 
+# Tools that tell their driver by name alone, for agents that write `mcp_server_tool`.
 _PREFIXED = {tool for driver in DRIVERS if driver.prefix for tool in driver.tools if tool.startswith(driver.prefix)}
 
 _COMPUTER = {
@@ -192,9 +194,11 @@ def split_tool(tool: str) -> tuple[str, str]:
 def recognise_tool_use(tool: str, arguments: Mapping[str, Any], extra: Mapping[str, str] | None = None) -> ToolUse:
     """Which driver a call belongs to, what it does and where it goes."""
     command = arguments.get("command")
+    # A tool of an MCP server may have an argument `command` too: only shells have no `__` in the name.
     if isinstance(command, str) and "__" not in tool and command:
         return _of_command(command)
     server, name = split_tool(tool)
+    # The person's settings come before the tables.
     for glob, meaning in (extra or {}).items():
         if fnmatch.fnmatchcase(tool.lower(), glob.lower()):
             return ToolUse("settings", meaning, _address_argument(arguments))
@@ -219,6 +223,7 @@ def _of_tool(driver: Driver, server: str, name: str, arguments: Mapping[str, Any
     if name == "computer":
         return _COMPUTER.get(str(arguments.get("action")), "other")
     meaning = driver.tools.get(name, "other")
+    # chrome-devtools-mcp goes back with the same tool that navigates.
     if meaning == "navigate" and str(arguments.get("type") or arguments.get("url")) in ("back", "forward"):
         return "back"
     return meaning

@@ -24,7 +24,9 @@ _ARGUMENTS = ("tool_input", "toolArgs", "toolInput", "args", "input", "arguments
 """What agents call the arguments of a tool in their payloads."""
 OBSERVED_KINDS = frozenset(("tool.started", *TOOL_ENDS))
 LARGEST_PAGE = 200_000
+# Calls remembered at once; those that nobody asked for are dropped, oldest first.
 MOST_WAITING = 256
+# A link such as `- [Snapshot](page.yml)` in an answer of Playwright's MCP server.
 _PAGE_FILE = re.compile(r"^(?:- )?\[Snapshot\]\(([^()\n]{1,1000}\.(?:yml|yaml|md|txt))\)", re.MULTILINE)
 
 
@@ -86,6 +88,7 @@ def _decode_payload(body: bytes) -> dict[str, Any]:
 
 def whole_call(event: Event) -> WholeCall:
     """As the agent sent it; what is stored where that is no longer known."""
+    # Taken out: each is needed once, and holds what was typed.
     return _whole_calls.pop(event.key, None) or WholeCall(event.body, _whole_arguments(event.data, event.body), "")
 
 
@@ -101,6 +104,7 @@ def _hide_in_texts(event: Event, typed: list[str]) -> None:
 def clean_body(body: bytes, typed: list[str]) -> bytes:
     if payload := _decode_payload(body):
         return msgspec.json.encode(clean_value(payload, typed))
+    # A payload that is no JSON, e.g. one that was cut: values are replaced as JSON would write them.
     for value in sorted((v for v in typed if len(v) >= SHORTEST_VALUE), key=len, reverse=True):
         body = body.replace(msgspec.json.encode(value)[1:-1], HIDDEN.encode())
     return body
@@ -119,6 +123,7 @@ def _clean_text(text: str, typed: list[str]) -> str:
     if text in typed:
         return HIDDEN
     text = without_typed_code(without_fields(text)) if len(text) > SHORTEST_VALUE else text
+    # The longest first: a value may be part of another one.
     for value in sorted((v for v in typed if len(v) >= SHORTEST_VALUE), key=len, reverse=True):
         text = text.replace(value, HIDDEN)
     return text
@@ -135,6 +140,7 @@ def read_page(event: Event) -> str:
 
 def _read_text(path: Path) -> str:
     try:
+        # No links, and no waiting for a pipe.
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
         return ""

@@ -23,7 +23,9 @@ from holdfast.features.uat.steps import duration_ms, is_flaky, step_verdict
 
 # File names from outside: a hostile id or scenario name never leaves its folder, and two of them never meet.
 
+# Characters; file systems take 255 bytes, and endings are added.
 LONGEST = 120
+# Everything but ASCII letters, digits, dot, dash and underscore; and names made only of these.
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -33,6 +35,7 @@ def safe_file_name(name: str, limit: int = LONGEST) -> str:
     if len(name) <= limit and _PLAIN.fullmatch(name) and ".." not in name:
         return name
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    # Thirteen for the dash and the hash.
     readable = _UNSAFE.sub("_", name)[: limit - 13].strip("._-").replace("..", "_")
     return f"{readable}-{digest}" if readable else digest
 
@@ -91,6 +94,7 @@ class Places:
         self._check_root()
         here = self.root
         here.mkdir(parents=True, exist_ok=True)
+        # The root itself is checked too, then each folder on the way down.
         for part in ("", *parts):
             here = here / part if part else here
             here.mkdir(exist_ok=True)
@@ -104,6 +108,7 @@ class Places:
             self._check_root()
         except UnsafePath:
             return False
+        # The path must be the same after following links, apart from links above the root.
         real, root = os.path.realpath(folder), os.path.realpath(self.root)
         return folder.is_dir() and real == os.path.join(root, *folder.relative_to(self.root).parts)  # noqa: PTH118
 
@@ -143,6 +148,7 @@ class Record:
         self.shots: list[Event] = []
         self.problems: list[dict[str, Any]] = []
         for event in events:
+            # More calls than this say nothing more to a reader, and would fill the memory.
             if event.data.uat == doc.id and len(self.calls) < MOST_CALLS:
                 self._take(event)
 
@@ -243,6 +249,7 @@ def build_run_document(record: Record) -> dict[str, Any]:
         "performance": performance_section(record),
         "context": context_section(doc),
     }
+    # What was merged in from outside lies over what is derived; `split_patch` kept derived fields out of it.
     return merge_objects(made, doc.overlay)
 
 

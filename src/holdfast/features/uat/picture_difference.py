@@ -19,6 +19,7 @@ import numpy as np
 Pixels: TypeAlias = np.ndarray[Any, np.dtype[np.uint8]]
 """Height × width × channels."""
 
+# A small file can claim to be huge: more is not decoded.
 MOST_PIXELS = 40_000_000
 TOLERANCE = 8
 """Of 255, in each channel: below that an eye sees nothing and a rendering may differ from run to run."""
@@ -57,6 +58,7 @@ class Header(NamedTuple):
 
 def compare_pictures(before: bytes, after: bytes) -> tuple[dict[str, object], Pixels | None]:
     """(share and note, the picture of what differs where there is something to see)."""
+    # The very same bytes need no decoder.
     if before == after:
         return {"share": 0.0, "note": "the same file"}, None
     try:
@@ -66,6 +68,7 @@ def compare_pictures(before: bytes, after: bytes) -> tuple[dict[str, object], Pi
     (height, width), (new_height, new_width) = one.shape[:2], other.shape[:2]
     size = (max(height, new_height), max(width, new_width))
     one, other = _on_canvas(one, size), _on_canvas(other, size)
+    # Larger less smaller: the difference of unsigned bytes must not wrap.
     changed = np.any(np.maximum(one, other) - np.minimum(one, other) > TOLERANCE, axis=2)
     count = int(changed.sum())
     note = f"{count} pixel{'' if count == 1 else 's'}"
@@ -93,6 +96,7 @@ def _draw_changes(picture: Pixels, changed: Any) -> Pixels:
 
 def shrink_picture(image: Pixels, width: int, height: int) -> Pixels:
     """At most that wide and high: each pixel is the mean of a square. The lowest bits are noise, and half of the bytes."""
+    # Rounded up, so that the result never exceeds the size asked for.
     step = max(-(-image.shape[1] // width), -(-image.shape[0] // height), 1)
     rows, columns = max(1, image.shape[0] // step), max(1, image.shape[1] // step)
     squares = image[: rows * step, : columns * step, :3]
@@ -110,6 +114,7 @@ def open_picture(data: bytes) -> Pixels:
         return _open_with_pillow(data)
     try:
         return _decode_png(data)
+    # MemoryError too: the header may promise more than there is.
     except (ValueError, IndexError, KeyError, struct.error, zlib.error, MemoryError):
         raise NotComparable(DAMAGED) from None
 
@@ -136,6 +141,7 @@ def _open_with_pillow(data: bytes) -> Pixels:
 def _decode_png(data: bytes) -> Pixels:
     chunks: dict[bytes, bytearray] = {}
     for kind, body in _read_chunks(data):
+        # The data of one picture may be spread over many chunks of the same type.
         chunks.setdefault(kind, bytearray()).extend(body)
     header = _read_header(bytes(chunks[b"IHDR"]))
     pixels: Pixels = np.zeros((header.height, header.width, CHANNELS[header.colour]), np.uint8)
@@ -151,6 +157,7 @@ def _read_chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
         (length,) = struct.unpack_from(">I", data, at)
         kind, body = data[at + 4 : at + 8], data[at + 8 : at + 8 + length]
         (sum_,) = struct.unpack_from(">I", data, at + 8 + length)
+        # Each chunk ends with a checksum of its type and body.
         if sum_ != zlib.crc32(kind + body):
             raise ValueError("damaged")
         if kind == b"IEND":
@@ -174,6 +181,7 @@ def _read_passes(header: Header, packed: bytes) -> Iterator[tuple[tuple[int, int
     places = PASSES if header.interlaced else ((0, 0, 1, 1),)
     shapes = []
     for x, y, step_x, step_y in places:
+        # Rounded up: the last pixel of a pass may stand alone.
         width, height = -(-(header.width - x) // step_x), -(-(header.height - y) // step_y)
         if width > 0 and height > 0:
             shapes.append(((x, y, step_x, step_y), height, 1 + _line_bytes(width, header)))
@@ -212,6 +220,7 @@ def _remove_filters(lines: Pixels, header: Header) -> Pixels:
 
 def _remove_simple_filter(padded: Pixels, row: int, kind: int) -> None:
     if kind == 1:
+        # The sum wraps at 256, as PNG defines it.
         np.cumsum(padded[row], axis=0, dtype=np.uint8, out=padded[row])
     elif kind == 2:
         padded[row] += padded[row - 1]
@@ -260,6 +269,7 @@ def _unpack_samples(lines: Pixels, header: Header, width: int, place: tuple[int,
         lines = lines[:, ::2]
     elif header.depth < 8:
         bits = np.unpackbits(lines, axis=1).reshape(lines.shape[0], -1, header.depth)
+        # Packing pads with zeros on the right, so the value is shifted down again.
         lines = np.packbits(bits, axis=2)[:, :columns, 0] >> np.uint8(8 - header.depth)
     return lines.reshape(lines.shape[0], columns, CHANNELS[header.colour])
 
@@ -273,6 +283,7 @@ def _to_rgba(pixels: Pixels, header: Header, palette: bytes, transparent: bytes)
         coloured: Pixels = table[pixels[:, :, 0]]
         return coloured
     if header.depth < 8:
+        # Grey of 1, 2 or 4 bits is spread over 0 to 255.
         pixels = pixels * np.uint8(255 // ((1 << header.depth) - 1))
     has_alpha = header.colour in (4, 6)
     made[:, :, :3] = pixels[:, :, : pixels.shape[2] - has_alpha]
@@ -290,6 +301,7 @@ def encode_png(image: Pixels) -> bytes:
     lines = np.zeros((height, 1 + width * 3), np.uint8)
     lines[:, 1:] = image.reshape(height, -1)
     lines[1:, 1:] -= image.reshape(height, -1)[:-1]
+    # Filter 2: the difference to the line above. The first line has none above it and stays as it is.
     lines[1:, 0] = 2
     head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     parts = ((b"IHDR", head), (b"IDAT", zlib.compress(lines.tobytes(), 9)), (b"IEND", b""))

@@ -68,6 +68,7 @@ def _ask_for_picture(doc: Run, event: Event, settings: UatSettings) -> Decision 
 
     Not at the end of the failed call: an agent's hook there is answered before anybody thinks about it."""
     last = doc.last[-1] if doc.last else None
+    # Another call has begun since: the reminder was given with that one.
     if last is None or doc.n > last.n + 1:
         return None
     missed = any(a.step == last.step and a.result == FAILED and a.at == last.at for a in doc.assertions)
@@ -124,6 +125,7 @@ JOBS = SCAN, WRITE, COLLECT, HEALTH, REPORT, ASKED, TEND = (
     *("uat.scan", "uat.write", "uat.collect", "uat.health", "uat.report", "uat.asked", "uat.tend"),
 )
 TEND_EVERY_S = 60.0
+# Milliseconds; a long run's file is written less often, because it is rendered as a whole.
 SOON_MS = 300
 MS_PER_CALL = 4
 LONGEST_MS = 30_000
@@ -175,6 +177,7 @@ def _of_run(state: State, event: Event, settings: UatSettings) -> Iterator[Job]:
         return
     yield Job(kind=WRITE, dedupe=run, run_at=event.at + _write_delay_ms(doc, event), payload={"uat": run})
     if event.kind == "uat.started" and (before := _previous_run_id(state, doc)):
+        # The former run's file moves to the archive.
         yield Job(kind=WRITE, dedupe=before, payload={"uat": before})
     if isinstance(event.data, CallEnded) and (event.data.shots or event.data.logs):
         # A picture that came in the answer may have to be read from the transcript, which is written after the hook.

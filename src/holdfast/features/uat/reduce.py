@@ -31,6 +31,7 @@ def reduce(doc: Any, event: Event, ref: Ref) -> Run | RunPlan | Catalogue | Sess
 
 
 def _kept_plan(event: Event) -> RunPlan:
+    # Only the shape differs: the document has the plan's fields and two of its own.
     fields = msgspec.structs.asdict(event.data.plan)
     return RunPlan(**fields, project=event.project, at=event.at)
 
@@ -40,6 +41,7 @@ def reduce_session(doc: SessionRuns | None, event: Event) -> SessionRuns | None:
     before = doc or SessionRuns(at=event.at, project=event.project)
     changed = copy.copy(before)
     _OF_SESSION.get(event.kind, _keep_unchanged)(changed, event)
+    # Sessions without UAT get no document at all.
     if doc is None and not (changed.prompt or changed.runs):
         return None
     if doc is not None and changed == doc:
@@ -57,6 +59,7 @@ def _note_prompt(doc: SessionRuns, event: Event) -> None:
     text = data.prompt[:KEPT_OF_PROMPT]
     score = read_prompt(text).score
     doc.prompt = Prompt(text=text, score=score) if score >= WORTH_KEEPING else None
+    # A new prompt: scenarios may be begun again, and late calls no longer belong to the ended run.
     doc.used, doc.tail = [], ""
 
 
@@ -68,6 +71,7 @@ def _note_suggestion(doc: SessionRuns, event: Event) -> None:
 def _note_run_start(doc: SessionRuns, event: Event) -> None:
     data: RunStarted = event.data
     name, started = data.plan.name, data.uat
+    # `previous` is ended by `derive` as superseded.
     doc.previous, doc.active, doc.tail = doc.active, started, ""
     doc.runs = [*doc.runs, started][-MOST_RUNS:]
     doc.used = [*doc.used, name][-MOST_RUNS:]

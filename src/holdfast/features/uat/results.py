@@ -40,6 +40,7 @@ _CONSOLE = re.compile(
     r"(?:^|\]|^msgid=\d{1,9})\s{0,9}\[(ERROR|error|WARNING|warning|warn)\] ([^\n]{1,1000})", re.MULTILINE
 )
 _ARGUMENT_COUNT = re.compile(r" \(\d{1,4} args\)(?: \[\d{1,6} times\])?$")
+# A path of a picture in running text; a link in Markdown; a sentence that says where it was saved.
 _IMAGE = re.compile(r"[^\s()\[\]'\"<>|`]{1,1000}\.(?:png|jpe?g|webp)(?=[\s)\]'\"<>|`]|$)", re.IGNORECASE)
 _LINKED = re.compile(r"\]\(([^()\n]{1,1000}\.(?:png|jpe?g|webp))\)", re.IGNORECASE)
 _SAVED = re.compile(
@@ -113,6 +114,7 @@ def result_of(event: Event, body: bytes, use: ToolUse, page: str = "") -> Result
     text = f"{text}\n{returned}" if returned else text
     facts = value if isinstance(value, Mapping) else {}
     ok = event.kind == "tool.finished" and event.data.ok is not False and facts.get("success") is not False
+    # The text decides only for known drivers: other tools may quote the word "Error" from anywhere.
     ok = bool(ok and not (use.known and _FAILED.match(without_notes(text))))
     unproved = _unproved_check(event) if ok else ""
     ok = ok and not unproved
@@ -329,6 +331,7 @@ def _first_match(pattern: re.Pattern[str], text: str) -> str:
 # Assertions and page checks, judged on what a tool reported. Pure.
 
 LONGEST_EXPECTED = 200
+# Lines of Playwright's server, marks of elements, and lines of a snapshot that show nothing to a person.
 _HEADER = re.compile(r"^##[^\n]*|^- (?:Page URL|Page Title|HTTP status|Console):[^\n]*|^```\w*", re.MULTILINE)
 """What Playwright's server says around the page itself."""
 _MARKS = re.compile(

@@ -107,6 +107,7 @@ def encoded_size(value: Any) -> int:
 def split_patch(patch: Mapping[str, Any]) -> tuple[dict[str, Any], dict[Path, list[Any]], list[str]]:
     """(what may be merged, entries to add to lists, names that are derived and therefore left out)."""
     remaining, ignored = dict(patch), []
+    # Entries of lists first: they are taken out before the names around them are judged.
     added: dict[Path, list[Any]] = {}
     for path in ADDED:
         value, remaining = _take_path(remaining, path)
@@ -173,11 +174,14 @@ def new_run(event: Event) -> Run:
 
 def reduce_run(run: Run | None, event: Event) -> Run | None:
     if event.kind == "uat.started":
+        # A second start under the same id changes nothing.
         return run or _first_call(new_run(event), event)
     change = CHANGES.get(event.kind)
     if run is None or change is None:
         return run
+    # A shallow copy: each change below replaces a list instead of adding to it.
     after = copy.copy(run)
+    # A report or an archive does not make the run younger: its age decides when it expires.
     after.at = run.at if event.kind in PAPERWORK else max(run.at, event.at)
     after.last_seq = event.seq or run.last_seq
     change(after, event)
@@ -198,6 +202,7 @@ def _apply_call_started(run: Run, event: Event) -> None:
 
 def _call_started(run: Run, event: Event, call: FirstCall | CallStarted) -> None:
     if len(run.open) >= MOST_OPEN:
+        # Calls whose end was never told would pile up: the oldest go.
         run.open = dict(list(run.open.items())[1 - MOST_OPEN :])
     entry = OpenCall(n=call.n, tool=call.tool, step=call.step, at=event.at, call=call.call, matched=call.matched)
     run.open = {**run.open, str(call.n): entry}
@@ -213,6 +218,7 @@ def _ended_call(run: Run, event: Event) -> None:
     run.n, run.touched = max(run.n, call.n), max(run.touched, event.at)
     _count_call(run, event, call)
     matched = call.matched and run.status == ACTIVE
+    # The start of this call was not seen: its step begins with its end.
     if matched and seen is None:
         steps.begin_call(run, call.step, call.began or event.at, call.address)
     _judge_assertions(run, event, call.assertions)
@@ -258,6 +264,7 @@ def _judge_assertions(run: Run, event: Event, judged: Iterable[JudgedAssertion])
     assertions = list(run.assertions)
     for one in judged:
         before = assertions[one.index].result if one.index < len(assertions) else FAILED
+        # An assertion that nothing was said about keeps what was seen before.
         if before == FAILED or (before == PASSED and not one.broken) or (one.untold and assertions[one.index].actual):
             continue
         result = FAILED if one.broken else PASSED if one.met else UNKNOWN
@@ -284,6 +291,7 @@ def _apply_assertion(run: Run, event: Event) -> None:
         )
         run.assertions = assertions
         steps.judge_step(run, assertions[index].step)
+    # By hand only to a step that was tried: another assertion counts for the run as a whole.
     elif len(run.assertions) < MOST_CHECKS and steps.has_step(run, number) and run.steps[number - 1].attempts:
         one = Assertion(step=number, result=data.result, at=event.at, by_hand=True, extra=True)
         one.expected, one.actual = data.expected or data.description, data.actual

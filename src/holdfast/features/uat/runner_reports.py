@@ -24,6 +24,7 @@ _EXPECTED = re.compile(
 _RECEIVED = re.compile(
     r"^\s*(?:Received(?: \w+){0,3}|received|Actual(?: \w+){0,2}|actual):\s*(.{1,300})$", re.MULTILINE
 )
+# Colours of a terminal.
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _WORDS = {
     "expected": PASSED,
@@ -69,6 +70,7 @@ def parse_report(content: bytes, name: str) -> list[TestReport]:
     """One report, or one for each file of tests where they are more than a run can have steps."""
     if len(content) > LARGEST_REPORT:
         raise CommandRefused(f"{name} is larger than {LARGEST_REPORT >> 20} MB")
+    # JUnit is XML, all others are JSON.
     start = content.lstrip()[:1]
     runner, cases = _parse_xml(content, name) if start == b"<" else _parse_json(content, name)
     all_cases = tuple(cases)[:MOST_TESTS]
@@ -107,6 +109,7 @@ def failed_attempt(
 # ── pictures and traces beside a report that does not name them ────────────────────────────────────────────────────
 
 MOST_ARTIFACTS = 5_000
+# The name of the test, then ` (failed)` and ` (attempt 2)` where they apply.
 _CYPRESS_PICTURE = re.compile(r"(.*?)(?: \(failed\))?(?: \(attempt (\d{1,3})\))?", re.DOTALL)
 
 
@@ -148,6 +151,7 @@ def _pytest_artifacts(folder: Path) -> dict[tuple[str, int], list[Path]]:
     """`test-results/<slug of the node id>/test-failed-1.png`; a report names the module without its ending."""
     artifacts: dict[tuple[str, int], list[Path]] = {}
     for file in _listed_files(folder / "test-results"):
+        # The report has `test_login`, the folder `test-login-py-…`.
         artifacts.setdefault((_letters(re.sub(r"-py-", "-", file.parent.name, count=1)), 0), []).append(file)
     return artifacts
 
@@ -236,6 +240,7 @@ def _only_mappings(value: Any) -> list[Mapping[str, Any]]:
 def _playwright_cases(suites: Any, titles: tuple[str, ...]) -> Iterator[TestCase]:
     for suite in _only_mappings(suites):
         title = str(suite.get("title") or "")
+        # The outermost suite is the file itself: its name is not repeated in every title.
         here = titles if title == suite.get("file") else (*titles, title)
         for spec in _only_mappings(suite.get("specs")):
             for test in _only_mappings(spec.get("tests")):
@@ -255,6 +260,7 @@ def _playwright_attempts(test: Mapping[str, Any]) -> tuple[TestAttempt, ...]:
     attempts = []
     for result in _only_mappings(test.get("results")):
         status = _WORDS.get(str(result.get("status")), FAILED)
+        # `expectedStatus` is `failed` for tests marked with test.fail().
         meant = result.get("status") == test.get("expectedStatus", "passed")
         status = PASSED if meant and status != SKIPPED else FAILED if status == PASSED else status
         messages = [str(e.get("message")) for e in _only_mappings(result.get("errors"))]
@@ -298,6 +304,7 @@ def _mocha_cases(suite: Mapping[str, Any], file: str) -> Iterator[TestCase]:
 
 
 def _parse_xml(content: bytes, name: str) -> tuple[str, Iterator[TestCase]]:
+    # Entities of an XML document can grow without limit, or read files.
     if b"<!DOCTYPE" in content[:4_000] or b"<!ENTITY" in content:
         raise CommandRefused(f"{name} has a document type, therefore it is not read")
     try:
@@ -319,6 +326,7 @@ def _junit_case(case: Xml.Element) -> TestCase:
     attempts = [failed_attempt(FAILED, 0, _failure_message(element)) for element in earlier]
     bad = next((e for tag in ("failure", "error") if (e := case.find(tag)) is not None), None)
     status = FAILED if bad is not None else SKIPPED if case.find("skipped") is not None else PASSED
+    # A thousands separator or a unit would not be part of a number.
     seconds = re.sub(r"[^0-9.]", "", case.get("time") or "") or "0"
     properties = {one.get("name"): str(one.get("value")) for one in case.iter("property") if one.get("value")}
     files = [
@@ -327,6 +335,8 @@ def _junit_case(case: Xml.Element) -> TestCase:
     ]
     last = failed_attempt(status, float(seconds) * 1000, _failure_message(bad) if bad is not None else "", *files)
     rerun = bool(case.findall("rerunFailure") or case.findall("rerunError"))
+    # Surefire's rerunFailure tells of later attempts of a failed test,
+    # flakyFailure of earlier ones of a passed test.
     order = [last, *attempts] if rerun and status == FAILED else [*attempts, last]
     return TestCase(title, case.get("file") or case.get("classname") or "", tuple(order))
 

@@ -168,6 +168,7 @@ def scenario_schema() -> dict[str, Any]:
 
 # Reading a scenario file: bounded work on any bytes, and the file and line of each mistake.
 
+# Bytes, values and levels of a scenario file: any bytes must be read in bounded time.
 LARGEST_FILE = 64 * 1024
 MOST_VALUES = 2_000
 DEEPEST = 12
@@ -256,6 +257,7 @@ def scenario_files(folder: Path) -> list[Path]:
 
 
 def _read_plain_file(path: Path) -> bytes:
+    # No links, and no waiting for a pipe.
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
     with os.fdopen(fd, "rb") as file:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
@@ -286,6 +288,7 @@ class _Tree:
         self._left -= 1
         if self._left < 0 or depth > DEEPEST:
             raise _Refused(f"more than {MOST_VALUES} values, or deeper than {DEEPEST}", at)
+        # A value that is reached twice is an alias, which could grow without limit.
         if id(node) in self._seen or node.anchor:
             raise _Refused("anchors and aliases are not supported", at)
         self._seen.add(id(node))
@@ -314,6 +317,7 @@ def _scalar_value(node: Any) -> Any:
     if kind == "bool":
         return text.lower() in TRUE
     try:
+        # YAML allows underscores in numbers.
         return {"int": int, "float": float}[kind](text.replace("_", ""))
     except (KeyError, ValueError):
         return text
@@ -322,6 +326,7 @@ def _scalar_value(node: Any) -> Any:
 def mistake_at(field_path: Place, text: str, where: Where, file: str) -> Mistake:
     """At the nearest line that is known: a missing field has none of its own. People count from 1."""
     name = ".".join(str(part + 1) if isinstance(part, int) else str(part) for part in field_path)
+    # Up to the nearest part of the file that has a line.
     while field_path and field_path not in where:
         field_path = field_path[:-1]
     return Mistake(file, where.get(field_path, 0), clean_line(f"{name}: {text}" if name else text, 300))

@@ -24,7 +24,9 @@ from holdfast.features.uat.settings import DEFAULTS, MOST_CHECKS, MOST_STEPS, Ua
 from holdfast.features.uat.state import RUNS, SESSION_RUNS, Run, SessionRuns
 from holdfast.features.uat.steps import call_of_event
 
+# Levels of shared steps within shared steps.
 DEEPEST_USE = 10
+# {{name}} or {{secret:name}}.
 _VARIABLE = re.compile(r"\{\{\s*(secret:)?([A-Za-z_][\w-]*)\s*\}\}")
 
 Place = tuple[Any, ...]
@@ -68,6 +70,7 @@ def _expand_scenario(scenario: Scenario, load_shared: LoadShared) -> Plan:
             ("steps",), f"with shared steps and data there are {len(steps)} steps; {MOST_STEPS} are possible"
         )
     assertions = list(_shift_assertions(parts)) + list(_of_whole_run(scenario))
+    # Only the variables of the scenario: a data row belongs to steps, not to the whole run.
     names = _Names(dict(scenario.variables), scenario.secrets, ())
     checks = [msgspec.convert(names.put_in(one.plain(none=False)), PlannedCheck) for one in scenario.health_checks]
     return Plan(
@@ -100,12 +103,14 @@ def _expand_part(
     numbers: dict[int, int] = {}
     for index, step in enumerate(scenario.steps):
         if step.use:
+            # A fault in shared steps is shown where the person's own file uses them.
             field_path = outer or ("steps", index, "use")
             inner = _shared_part(step, field_path, names, load_shared, within)
             _append_part(made, inner)
         else:
             fields = names.put_in(step.plain(none=False), ("steps", index))
             made.steps.append(msgspec.convert(fields, PlannedStep))
+        # Assertions name steps as written; shared steps have moved those behind them.
         numbers[index + 1] = len(made.steps)
     for index, assertion in enumerate(scenario.assertions):
         fields = names.put_in(assertion.plain(none=False), ("assertions", index))
@@ -192,10 +197,12 @@ class _Names:
                 raise PlanFault(
                     field_path, f"there is no secret {name!r}; name its environment variable under `secrets`"
                 )
+            # Only the name of the environment variable is put in: the secret never stands in a plan.
             return f"${self.secrets[name]}"
         if name not in self.variables:
             raise PlanFault(field_path, f"there is no variable {name!r}")
         value = self.variables[name]
+        # As in YAML, not as Python writes it.
         return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -248,7 +255,9 @@ def record_steps(reader: Reader, session: str, extra: Mapping[str, str]) -> tupl
             continue
         result = result_of(event, event.body, call.use, read_page(event))
         names |= {
-            match["uid"] or match["ref"]: match["by_uid"] or match["by_ref"] for match in _NAMED.finditer(result.text)
+            # chrome-devtools-mcp calls the sign of an element `uid`, Playwright `ref`.
+            match["uid"] or match["ref"]: match["by_uid"] or match["by_ref"]
+            for match in _NAMED.finditer(result.text)
         }
         for use in (call.use, *call.use.then) if result.ok else ():
             base = base or _origin_of_url(use.address or result.url)
@@ -264,6 +273,7 @@ def _element_names(arguments: Mapping[str, Any], names_by_ref: Mapping[str, str]
     labels = []
     for part in parts:
         label = part.get("element") or part.get("name")
+        # agent-browser puts an @ before the sign.
         signs = [str(part[name]).removeprefix("@") for name in _SIGNS if isinstance(part.get(name), str)]
         labels.append(str(label) if label else next((names_by_ref[sign] for sign in signs if sign in names_by_ref), ""))
     words = str(arguments.get("command") or "").split() if "command" in arguments else []
@@ -312,6 +322,7 @@ def _note_page(steps: list[RecordedStep], result: Result) -> None:
 
 def _origin_of_url(address: str) -> str:
     parts = urlsplit(address) if "://" in address else None
+    # Only scheme and host: paths belong to the steps.
     return f"{parts.scheme}://{parts.netloc}" if parts and parts.netloc else ""
 
 
@@ -365,6 +376,7 @@ def read_plan(path: Path) -> tuple[Plan | None, list[Mistake]]:
 
 
 def _load_shared(folder: Path, name: str) -> tuple[Scenario | None, str]:
+    # The name becomes part of a path: nothing may lead out of the folder.
     if slugify_text(name) != name.lower():
         return None, f"{clean_line(name, 80)!r} is no name of shared steps: letters, digits and dashes"
     path = folder / SHARED / f"{name}.yaml"

@@ -36,6 +36,7 @@ LARGEST_CATALOGUE = 256_000
 LONGEST_TEXT = 500
 LONGEST_NAME = 100
 
+# Points of 100 at which a run begins by itself, and at which it is suggested.
 START_AT, SUGGEST_AT = 80, 60
 MAX_AGE_HOURS = 24
 TEMP_MINUTES = 60
@@ -130,12 +131,14 @@ DEFAULTS = UatSettings()
 def run_id(at: int, seed: str) -> str:
     """S3-4: `uat-YYYYMMDD-HHMMSS-<rand>`; the random part is six bytes made from the key of the event that began it."""
     digest = base64.b64encode(hashlib.sha256(seed.encode("utf-8", "surrogatepass")).digest()).decode()
+    # Base64 has + and / too, which have no place in a file name.
     rand = "".join(c for c in digest if c.isalnum()).lower()[:8]
     return f"uat-{utc_datetime(at):%Y%m%d-%H%M%S}-{rand}"
 
 
 def utc_datetime(at: int) -> datetime:
     """Clocks of hooks may say anything; a date must still come out."""
+    # The last millisecond of the year 9999.
     return datetime.fromtimestamp(min(max(at, 0), 253_402_300_799_000) / 1000, UTC)
 
 
@@ -146,6 +149,7 @@ def format_iso(at: int | None) -> str | None:
 
 def clean_line(text: Any, limit: int = LONGEST_TEXT) -> str:
     """One line of bounded length, without colours and other control characters."""
+    # Cut before cleaning: a text may be megabytes long.
     plain = _COLOURS.sub("", str(text if text is not None else "")[: limit * 4])
     words = " ".join("".join(c if c.isprintable() else " " for c in plain).split())
     return words if len(words) <= limit else f"{words[: limit - 1]}…"

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 HIDDEN = "[not kept]"
+# Bounds on what is read of a command line: characters, words, commands.
 LONGEST_COMMAND = 20_000
 MOST_WORDS = 1_000
 MOST_COMMANDS = 50
@@ -129,9 +130,11 @@ _OTHER_NAMES = {"@playwright/cli": "playwright-cli"}
 _FLOWS = {"maestro": ("test",)}
 """Programs whose one command plays a whole flow."""
 PROGRAMS = (*SHELL_DRIVERS, *_OTHER_NAMES, *_FLOWS)
+# Words that may stand before the program itself.
 _RUNNERS = frozenset(
     ("npx", "bunx", "pnpm", "yarn", "npm", "bun", "uvx", "dlx", "exec", "x", "sudo", "env", "time", "timeout")
 )
+# An option with or without `=value`; a lone dash is none.
 _OPTION = re.compile(r"--?[A-Za-z][\w-]*(?:=.*)?", re.DOTALL)
 _SEPARATOR = frozenset("&|;()\n")
 _REDIRECTION = frozenset("<>&|")
@@ -169,12 +172,14 @@ def split_commands(command: str) -> list[list[str]]:
 
 
 def _words(command: str) -> list[str]:
+    # A backslash at a line's end continues the command.
     text = command[:LONGEST_COMMAND].replace("\\\n", " ")
     # A line's end separates commands, therefore it is no white space here.
     reader = shlex.shlex(text, posix=True, punctuation_chars="();<>|&\n")
     reader.whitespace, reader.whitespace_split, reader.commenters = " \t\r", True, ""
     try:
         return list(reader)[:MOST_WORDS]
+    # Unbalanced quotes: better rough words than none, because typed values are found by them.
     except ValueError:
         return command.split()[:MOST_WORDS]
 
@@ -183,6 +188,7 @@ def _without_redirections(words: list[str]) -> list[str]:
     at = next((n for n, word in enumerate(words) if word and set(word) <= _REDIRECTION), None)
     if at is None:
         return words
+    # In `2>file` the number belongs to the redirection.
     return words[: at - 1] if at and words[at - 1].isdigit() else words[:at]
 
 
@@ -201,10 +207,12 @@ def _of_words(words: list[str]) -> Iterator[BrowserCommand]:
 
 def _is_prefix(word: str) -> bool:
     """What may stand before a program: an assignment, an option of a runner, its number of seconds."""
+    # `FOO=1`, but not a path or an address that has `=` further on.
     return word.startswith("-") or "=" in word.partition("/")[0] or word.rstrip("smh").isdigit()
 
 
 def _program(word: str) -> str:
+    # `@playwright/cli@latest` has a version behind the second @.
     name = _OTHER_NAMES.get(re.sub(r"(?<=.)@[^@/]*$", "", word), "")
     return name or word.rpartition("/")[2].partition("@")[0]
 
@@ -220,6 +228,7 @@ def _of_driver(driver: ShellDriver, words: list[str]) -> Iterator[BrowserCommand
     plain = [word for word in words if not _OPTION.fullmatch(word)]
     if not plain:
         return
+    # `batch "open x" "click @e1"` has a whole command in each word.
     if "batch" in plain[:3]:
         for line in plain[plain.index("batch") + 1 :]:
             yield from _of_driver(driver, _words(line))
@@ -232,6 +241,7 @@ def _of_driver(driver: ShellDriver, words: list[str]) -> Iterator[BrowserCommand
     meaning = driver.verbs.get(verb, "other")
     address = behind[0] if meaning == "navigate" and behind else ""
     if driver is _CHROME_DEVTOOLS and meaning == "navigate":
+        # Its address may be an option: `--url=http://x`.
         address = next((word for word in words if "://" in word), "").rpartition("=")[2]
     asks = behind[0] if verb == "get" and behind[:1] in (["title"], ["url"]) else ""
     yield BrowserCommand(driver.name, meaning, address, tuple(_typed_words(driver, verb, behind)), asks)
@@ -270,6 +280,7 @@ def hide_typed_words(command: str) -> tuple[str, list[str]]:
     """(the command line without what it types, the values that were taken out)."""
     taken = [word for one in parse_browser_commands(command) for word in one.typed]
     shown = command
+    # The longest first: a value may be part of another one.
     for value in sorted(set(taken), key=len, reverse=True):
         shown = _replaced(shown, value)
     left = {word for one in parse_browser_commands(shown) for word in one.typed}
@@ -281,4 +292,5 @@ def hide_typed_words(command: str) -> tuple[str, list[str]]:
 def _replaced(command: str, value: str) -> str:
     if len(value) >= SHORTEST_PLAIN:
         return command.replace(value, HIDDEN)
+    # Only as a word of its own: not within an option, a reference or a number.
     return re.sub(rf"(?<![\w@.=-]){re.escape(value)}(?![\w.-])", HIDDEN, command)

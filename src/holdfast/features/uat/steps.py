@@ -43,8 +43,10 @@ def begin_call(run: Run, number: int, at: int, address: str = "") -> None:
     if not has_step(run, number):
         return
     reason = _attempt_reason(run, number)
+    # Back to an earlier step: the one that was going on is left behind.
     if number < run.current:
         _leave_step(run, run.current, interrupted=bool(run.returning))
+    # Steps that were jumped over are skipped; the one before is finished.
     for earlier in range(max(1, min(run.current, number)), number):
         _leave_step(run, earlier)
     step = run.steps[number - 1]
@@ -63,6 +65,7 @@ def end_call(run: Run, number: int, at: int, *, ok: bool, error: str = "", inter
         return
     step = run.steps[number - 1]
     _set_step(run, number, done=step.done + ok, bad=step.bad + (not ok))
+    # The first failed call decides; further ones change nothing.
     if not ok and step.attempts[-1].status != FAILED:
         _set_attempt(run, number, status=INTERRUPTED if interrupted else FAILED, end=at, error=clean_line(error, 300))
     elif ok and step.attempts[-1].status not in (FAILED, INTERRUPTED):
@@ -87,6 +90,7 @@ def judge_step(run: Run, number: int) -> None:
     if broken is not None and attempt.status != INTERRUPTED:
         comparison = {"expected": broken.expected, "received": broken.actual}
         _set_attempt(run, number, status=FAILED, end=attempt.end or broken.at or run.touched, **comparison)
+    # The calls are done but an assertion is not seen to hold yet.
     elif attempt.status == COMPLETED and not attempt.by_hand and any(a.result == UNKNOWN for a in mine):
         _set_attempt(run, number, status=IN_PROGRESS, end=None)
     elif attempt.status == IN_PROGRESS and mine and _calls_done(run, number) and not _has_open_assertions(run, number):
@@ -193,12 +197,14 @@ def _reopened_status(step: Step) -> str:
 def _open_attempt(run: Run, number: int, at: int, reason: str) -> None:
     step = run.steps[number - 1]
     number_of = step.tries + 1
+    # The oldest attempts go; their number stays in `tries`.
     earlier_attempts = step.attempts[1 - MOST_ATTEMPTS :] if len(step.attempts) >= MOST_ATTEMPTS else step.attempts
     attempt = Attempt(number=number_of, reason=reason, status=IN_PROGRESS, start=at)
     # A retry goes on where the step failed; after a restart everything in it is done again.
     done = step.done if reason == "retry" else 0
     _set_step(run, number, attempts=[*earlier_attempts, attempt], tries=number_of, done=done)
     if reason:
+        # A new attempt has to prove its assertions again, and loses those that were added by hand.
         run.assertions = [
             msgspec.structs.replace(a, result=UNKNOWN, actual="", at=None, by_hand=False) if a.step == number else a
             for a in run.assertions
@@ -232,6 +238,7 @@ def _leave_step(run: Run, number: int, *, interrupted: bool = False) -> None:
     step = run.steps[number - 1]
     if step.status == PENDING:
         _set_step(run, number, status=SKIPPED)
+    # Calls run side by side: one of this step may still be under way.
     elif step.status == IN_PROGRESS and not _is_running(run, number):
         _finish_step(run, number, otherwise=INTERRUPTED if interrupted else FAILED)
 
@@ -261,6 +268,7 @@ def _fail_open_assertions(run: Run, number: int) -> None:
 def _pass_open_assertions(run: Run, number: int, at: int) -> None:
     run.assertions = [
         msgspec.structs.replace(a, result=PASSED, at=at, by_hand=True)
+        # Those that a tool result spoke about keep its word.
         if a.step == number and a.result == UNKNOWN and a.at is None
         else a
         for a in run.assertions
@@ -425,6 +433,7 @@ def _argument_matches(expected: Any, actual: Any, base_url: str) -> bool:
         return text_fits(
             expected, actual if isinstance(actual, str) else msgspec.json.encode(actual).decode(), base_url
         )
+    # In Python True equals 1: a flag must not match a number.
     return expected == actual and isinstance(expected, bool) == isinstance(actual, bool)
 
 

@@ -20,6 +20,7 @@ from holdfast.features.uat.settings import (
     clean_line,
 )
 
+# Bytes of one file in the archive, and lines in all.
 LARGEST_PART = 64 << 20
 MOST_LINES = 500_000
 MEMBER = "!"
@@ -29,6 +30,7 @@ RUNNER = "playwright trace"
 _ACTS = ("Frame", "Page", "ElementHandle", "Locator")
 """Of these the actions are steps; what is done to browsers and contexts only prepares them."""
 _NO_STEPS = ("close", "setViewportSize", "bringToFront", "querySelector", "querySelectorAll", "title", "content")
+# Playwright's inner form of getByLabel, getByText and getByRole.
 _LABEL = re.compile(r'internal:(?:label|text|attr=\[\w+=)?=?"([^"]{1,200})"')
 _ROLE = re.compile(r'internal:role=(\w+)(?:\[name="([^"]{1,200})")?')
 _UNEXPECTED = re.compile(r'unexpected value "(.{0,300})"$')
@@ -126,10 +128,12 @@ def parse_trace(path: Path, name: str) -> TestReport:
 
 def _lines(archive: zipfile.ZipFile) -> Iterator[Mapping[str, Any]]:
     left = MOST_LINES
+    # Network files come last: their requests are put to actions that are known then.
     for info in sorted(archive.infolist(), key=lambda info: info.filename.endswith(".network")):
         # The runner's own file repeats the actions of the others, and wraps them in its steps.
         if not info.filename.endswith((".trace", ".network")) or info.filename == "test.trace":
             continue
+        # The archive's own word on the size: a small file can unpack to gigabytes.
         if info.file_size > LARGEST_PART:
             raise ValueError(f"{info.filename} is larger than {LARGEST_PART >> 20} MB")
         for one in archive.read(info).splitlines()[:left]:

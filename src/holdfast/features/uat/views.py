@@ -69,6 +69,7 @@ def list_runs(call: Call) -> dict[str, Any]:
         before=(int(before[0]), str(before[1])) if isinstance(before, list | tuple) and len(before) == 2 else None,
         limit=limit,
     )
+    # A full page: there may be another one behind it.
     following = [page[-1][1].at, page[-1][0]] if len(page) == limit else None
     return {"runs": [run_summary(doc) for _, doc in page], "next": following, "now": call.now}
 
@@ -204,6 +205,7 @@ def request_result(call: Call) -> dict[str, Any] | None:
     """The event a command's job answered with; None as long as it works."""
     key = str(call.args.get("key"))
     seq = call.reader.known([key]).get(key)
+    # By its number: the view has only the key that the command promised.
     page = call.reader.events(EventQuery(after=seq - 1, before=seq + 1, limit=1)) if seq else []
     return {"kind": page[0].kind, **page[0].data.as_dict()} if page else None
 

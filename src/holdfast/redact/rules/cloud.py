@@ -2,6 +2,7 @@
 
 from holdfast.redact.judge import TokenRule
 
+# Shapes are in the notation of `judge.parse_shape`. `strict` and `random` go with prefixes that words share.
 CLOUD_TOKENS = (
     TokenRule("aws-key-id", "(AKIA|ASIA|ABIA|ACCA)<u16>"),
     TokenRule("aws-bedrock-key", "ABSK<B40+>"),
@@ -17,6 +18,7 @@ CLOUD_TOKENS = (
     TokenRule("google-hmac-key", "GOOG1E<u30+>"),
     TokenRule("google-hmac-user-key", "GOOG<u20>"),
     TokenRule("firebase-server-key", "AAAA<t7>{:APA91b}<t100+>"),
+    # The anchor in braces stands inside the key, so the bytes before it are part of the token.
     TokenRule("azure-client-secret", "<p3>{8Q~}<p30+>"),
     TokenRule("azure-client-secret", "<p3>{7Q~}<p30+>"),
     TokenRule("azure-key", "<w52>{JQQJ99}<w20+>"),
@@ -99,6 +101,7 @@ CLOUD_TOKENS = (
 
 # Keys of cryptography and of wallets, and signed tokens.
 
+# Where a wallet's key has a checksum it is verified: a prefix of two letters is too common by itself.
 KEY_TOKENS = (
     TokenRule("age-key", "AGE-SECRET-KEY-1<Q40+>"),
     TokenRule("age-plugin-key", "AGE-PLUGIN-<t2+>-1<Q40+>"),
@@ -111,6 +114,7 @@ KEY_TOKENS = (
     TokenRule("cardano-key", "(ed25519_sk|ed25519e_sk|addr_xsk|root_xsk|acct_xsk)1<q50+>"),
     TokenRule("ripple-seed", "sEd<k28>", check="random", left="strict"),
     TokenRule("cosmos-key", "(edsk|spsk|p2sk)<k50+>", left="strict"),
+    # `eyJ` is `{"` in base64.
     TokenRule("jwt", "eyJ<t8+>.eyJ<t8+>.<t8+>"),
     TokenRule("jwe", "eyJ<t16+>..<t8+>.<t8+>.<t8+>"),
     TokenRule("unsigned-jwt", "eyJ<t8+>.eyJ<t8+>"),
@@ -119,11 +123,13 @@ KEY_TOKENS = (
     TokenRule("minisign-key", "RWRTY0Iy<B60+>"),
     TokenRule("signify-key", "RWRCSw<B60+>"),
     TokenRule("fernet-token", "gAAAAA<j80+>"),
+    # `-----BEGIN` in base64.
     TokenRule("encoded-private-key", "LS0tLS1CRUdJTi<B80+>"),
     TokenRule("stellar-seed", "S(A|B|C|D)<254>", left="strict", check="stellar"),
     TokenRule("near-key", "ed25519:<k86-88>", left="strict"),
     TokenRule("hedera-key", "302e020100300506032b657004220420<h64>"),
     TokenRule("hedera-key", "3030020100300706052b8104000a04220420<h64>"),
+    # The first bytes of DER for each length of key, in base64: PKCS#8, RSA, EC, and Ed25519.
     TokenRule("der-private-key", "MII(EvQ|EvA|Evg|JQg|JQw|JRA|CdQ|Cdg|Cdw|CeA)IBADANBgkq<B200+>"),
     TokenRule("der-private-key", "MII(EpA|Eow|Eog|EpQ|JKA|JKQ|JJw|JJg|CXA|CXQ|CXg|CWw)IBAAK<B100+>"),
     TokenRule("der-private-key", "MHcCAQEEI<B80+>"),
@@ -132,5 +138,6 @@ KEY_TOKENS = (
     TokenRule("der-private-key", "MIGHAgEAMB(M|A)GByqGSM49<B60+>"),
     TokenRule("der-private-key", "MIG2AgEAMBAGByqGSM49<B60+>"),
     TokenRule("der-private-key", "MC4CAQAwBQYDK2V(w|u)BCIEI<B40+>"),
+    # `openssh-key-v1` in base64.
     TokenRule("openssh-key-body", "b3BlbnNzaC1rZXktdjEA<B60+>"),
 )

@@ -2,10 +2,12 @@
 
 from holdfast.redact.judge import PlaceRule
 
+# `positive` and `negative` of each rule are its own test: what it must find, and what it must leave.
 _V = r"(?P<secret>[^\s\"'`\\|;&<>]{3,200})"
 """A bare value of a command line."""
 _QV = r"(?P<q>\\{0,3}[\"'])?(?P<secret>(?(q)[^\"'\\\r\n]{3,200}|[^\s\"'`\\|;&<>]{3,200}))"
 """A value in quotes or bare."""
+# The rest of one command: a separator or the end of the line ends it.
 _CMD = r"[^\r\n;|&]{0,200}?"
 _OPTION_P = _CMD + r"\s-p[ =]?" + _QV
 

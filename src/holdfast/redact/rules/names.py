@@ -33,6 +33,7 @@ KEY_STEMS = (
 )
 """`key` alone is in every program: what is searched for has what stands before it."""
 
+# Kind, stems, judge. Several rules share a kind where their names ask for another judge or another part.
 NAME_RULES = (
     NameRule("password", ("password", "passwd", "passwrd", "psswd", "pswd", "paswd"), "password"),
     NameRule("password", ("passphrase", "pass_phrase", "pass-phrase", "passcode", "passkey"), "phrase"),
@@ -158,6 +159,7 @@ NAME_RULES = (
 )
 
 
+# These rule a value out; an unknown word before `key` only asks for one that is clearly random.
 PLAIN_QUALIFIERS = frozenset(
     (
         "public publishable pub site primary foreign cache sort partition idempotency object row hash dict map group route nav query file"

@@ -2,6 +2,7 @@
 
 from holdfast.redact.judge import TokenRule
 
+# Shapes are in the notation of `judge.parse_shape`. `strict` and `random` go with prefixes that words share.
 SERVICE_TOKENS = (
     TokenRule("authress-key", "{.acc_}<l10-40>.<j30+>"),
     TokenRule("authress-key", "{.acc-}<l10-40>.<j30+>"),

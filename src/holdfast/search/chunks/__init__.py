@@ -8,6 +8,7 @@ from holdfast.search.languages import PROSE
 
 __all__ = ["Chunk", "Definition", "cut_chunks", "lines_of"]
 
+# Characters.
 LONGEST_LINE = 20_000
 
 
@@ -24,6 +25,7 @@ def cut_chunks(text: str, language: str) -> list[Chunk]:
 def _cut_by_language(lines: list[str], language: str) -> Iterator[Chunk]:
     if language in PROSE:
         return chunk.cut_prose(lines, language)
+    # From the most exact cut to the crudest; each gives nothing where it does not apply.
     if chunks := syntax.cut_by_syntax(lines, language):
         return iter(chunks)
     if chunks := chunk.cut_outline(lines, language):

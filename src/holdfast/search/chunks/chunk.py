@@ -7,10 +7,12 @@ import msgspec
 
 # A piece of a file that is found and shown as one thing, and the joining of pieces that are too small for that.
 
+# A chunk beyond either limit is cut into overlapping windows; all in lines but the second.
 LONGEST_LINES = 200
 LONGEST_CHARS = 16_000
 WINDOW, OVERLAP = 60, 10
 
+# Brackets and rules of dashes alone are not worth a chunk.
 _SAYS_SOMETHING = re.compile(r"\w")
 
 
@@ -79,6 +81,7 @@ def window_chunks(lines: Sequence[str], start: int, end: int, kind: str, symbol:
             yield Chunk(kind, symbol, start + 1, stop, text)
         if stop == end:
             return
+        # Each step goes on by at least a line, also where one line fills a window.
         start = max(start + 1, stop - OVERLAP)
 
 
@@ -112,6 +115,7 @@ def join_small(chunks: Sequence[Chunk]) -> list[Chunk]:
 
 
 def _both_small(above: Chunk, below: Chunk) -> bool:
+    # A chunk joined before may be longer than small and still take in another.
     small = below.lines <= SMALL_LINES and (above.lines <= SMALL_LINES or len(above.definitions) > 1)
     return small and _same_scope(above, below) and below.end - above.start < JOINED_LINES
 
@@ -144,6 +148,7 @@ def _join_chunks(above: Chunk, below: Chunk) -> Chunk:
     blank = "\n" * (below.start - above.end)
     longer = above if above.lines >= below.lines else below
     shared = _shared_symbol(above.symbol, below.symbol)
+    # Where neither part is of some length, the class around both names them.
     kind, symbol = (longer.kind, longer.symbol) if longer.lines > 2 * TINY_LINES or not shared else ("class", shared)
     return Chunk(
         kind, symbol, above.start, below.end, above.text + blank + below.text, above.definitions + below.definitions
@@ -171,6 +176,7 @@ def uncovered_spans(taken: Iterable[tuple[int, int]], start: int, end: int) -> I
 
 # For languages without a grammar: a line that begins a definition begins a chunk, as far as the indentation says.
 
+# Indentation, modifiers, a keyword of some language, SQL's "or replace table", then the name.
 _DEFINITION = re.compile(
     r"^(?P<indent>\s*)(?:@\w+\s+)?(?:(?:export|default|public|private|protected|internal|open|override|static|final|"
     r"abstract|sealed|data|inline|suspend|async|pub|local|virtual|case|implicit|lazy|const)\s+)*"
@@ -230,11 +236,15 @@ def cut_outline(lines: Sequence[str], language: str) -> list[Chunk]:
 
 def _outline_chunks(lines: Sequence[str]) -> Iterator[Chunk]:
     definitions = [
-        (row, match) for row, line in enumerate(lines) if len(line) < 500 and (match := _DEFINITION.match(line))
+        # A longer line is data; the pattern would only cost time there.
+        (row, match)
+        for row, line in enumerate(lines)
+        if len(line) < 500 and (match := _DEFINITION.match(line))
     ]
     if not definitions:
         return
     outermost = min(len(match["indent"]) for _, match in definitions)
+    # Members one level below the outermost are chunks of their own, deeper ones are not.
     outer_definitions = [(row, match) for row, match in definitions if len(match["indent"]) <= outermost + 4]
     spans = [(_with_comments(lines, row), match) for row, match in outer_definitions]
     ends = [start for start, _ in spans[1:]] + [len(lines)]
@@ -256,6 +266,7 @@ def _with_comments(lines: Sequence[str], row: int) -> int:
 
 _MARKDOWN = re.compile(r"^ {0,3}(#{1,6})\s+(.+?)\s*#*\s*$")
 _FENCE = re.compile(r"^ {0,3}(```|~~~)")
+# Three or more of the same sign, and nothing else.
 _UNDERLINE = re.compile(r"^([=\-~`^\"'+*#<>_.:])\1{2,}\s*$")
 LONGEST_TITLE = 120
 
@@ -270,8 +281,10 @@ def cut_prose(lines: Sequence[str], language: str) -> Iterator[Chunk]:
         yield from of_lines(lines, 0, starts[0] if starts else len(lines), "section", "")
     above: list[tuple[int, str]] = []
     for number, (row, level, title) in enumerate(headings):
+        # Headings of the same or a deeper level end.
         above = [*(a for a in above if a[0] < level), (level, title)]
         end = starts[number + 1] if number + 1 < len(starts) else len(lines)
+        # At most three levels, so that a name stays readable.
         symbol = " > ".join(title for _, title in above[-3:])
         yield from named_chunks(of_lines(lines, row, end, "section", symbol), "section", symbol, row, end)
 
@@ -291,5 +304,6 @@ def _underlined_headings(lines: Sequence[str]) -> Iterator[Heading]:
     for row in range(len(lines) - 1):
         title = lines[row].rstrip()
         below = _UNDERLINE.match(lines[row + 1])
+        # Indented lines above a rule are code or tables.
         if below and title and not _UNDERLINE.match(title) and not title[0].isspace() and len(title) <= LONGEST_TITLE:
             yield row, levels.setdefault(below[1], len(levels) + 1), title

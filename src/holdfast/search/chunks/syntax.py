@@ -31,6 +31,7 @@ def _make_grammar(
     )
 
 
+# Functions, containers, and (for TypeScript) leaves, as `_make_grammar` takes them.
 _JS = (
     "function_declaration generator_function_declaration method_definition",
     "class_declaration class abstract_class_declaration internal_module module",
@@ -122,6 +123,7 @@ LOOKED_INTO = frozenset(
         "public_field_definition",
     ]
 )
+# Right-hand sides that are a definition when they are assigned to a name.
 VALUES = frozenset(["arrow_function", "function_expression", "function", "generator_function", "class"])
 BEFORE = ("comment", "attribute", "decorator", "annotation")
 """Siblings right above a definition that belong to it."""
@@ -146,9 +148,12 @@ def load_parser(language: str) -> Any:
 
 PATIENCE_S = 2.0
 """Of the processor, so that a busy machine cuts as an idle one does. A megabyte of code takes a fifth of a second."""
+# Bytes handed to the parser at a time, so that the deadline is checked often.
 PAGE = 4096
+# A bound for the recursion.
 DEEPEST = 40
 LONGEST_NAME = 200
+# Lines.
 MOST_SCRAPS = 2
 Node = Any
 
@@ -169,6 +174,7 @@ def cut_by_syntax(lines: Sequence[str], language: str) -> list[Chunk]:
     tree = _parse_in_time(parse, "\n".join(lines).encode("utf-8", "replace")) if parse else None
     if tree is None:
         return []
+    # Overlaps first: scraps are given to whoever ends right before them.
     definitions = _remove_overlaps(_definitions_within(tree.root_node, GRAMMARS[language], "", DEEPEST), 0, len(lines))
     _take_scraps(lines, definitions, len(lines))
     return list(_chunks_of_file(lines, definitions)) if definitions else []
@@ -209,6 +215,7 @@ def _definition_chunks(lines: Sequence[str], definition: Found) -> Iterator[Chun
     for start, end in uncovered_spans([(d.start, d.end) for d in inner], definition.start, definition.end):
         for chunk in of_lines(lines, start, end, definition.kind, definition.symbol):
             yield msgspec.structs.replace(chunk, definitions=named)
+            # Only the first part of a definition is found by its name.
             named = ()
     for one in inner:
         yield from _definition_chunks(lines, one)
@@ -217,6 +224,7 @@ def _definition_chunks(lines: Sequence[str], definition: Found) -> Iterator[Chun
 def _remove_overlaps(definitions: list[Found], start: int, end: int) -> list[Found]:
     """In order, without overlap: two definitions on one line are one."""
     tidied: list[Found] = []
+    # Of two that begin together the longer one first: it holds the other.
     for one in sorted(definitions, key=lambda d: (d.start, -d.end)):
         one.start, one.end = max(one.start, start), min(one.end, end)
         if one.start < one.end:
@@ -257,11 +265,13 @@ def _definitions_of_node(node: Node, grammar: Grammar, prefix: str, depth: int) 
 
 def _build_definition(node: Node, grammar: Grammar, prefix: str, depth: int, kind: str, name: str = "") -> list[Found]:
     name = name or _node_name(node)
+    # An anonymous struct or enum belongs to the definition around it.
     if kind == "class" and not name and node.type.endswith("_specifier"):
         return []
     symbol = ".".join(part for part in (prefix, _receiver_type(node), name) if part)
     outer = _outermost_wrapper(node)
     start, end = _first_row(outer), outer.end_point[0] + 1
+    # Functions are looked into only where they are too long for one chunk.
     holds = node.type in grammar.containers or end - start > LONGEST_LINES
     inner = _definitions_within(node, grammar, symbol, depth - 1) if holds else []
     if kind == "function" and prefix and _in_class(node):
@@ -279,6 +289,7 @@ def _assigned_definitions(node: Node, grammar: Grammar, prefix: str, depth: int)
     target = (
         node.child_by_field_name("name") or node.child_by_field_name("left") or node.child_by_field_name("property")
     )
+    # `module.exports.f = …` is found as `f`.
     name = _node_text(target).removeprefix("module.").removeprefix("exports.") if target is not None else ""
     return _build_definition(node, grammar, prefix, depth, "class" if value.type == "class" else "function", name)
 
@@ -290,6 +301,7 @@ def _outermost_wrapper(node: Node) -> Node:
         "export_statement", "decorated_definition", "template_declaration", "lexical_declaration", "variable_declaration",
         "expression_statement", "ambient_declaration", "declaration", "type_definition",
     ):  # fmt: skip
+        # `const a = 1,` and `b = () => …` below it: the declaration begins too early for the second.
         if parent.start_point[0] < outer.start_point[0] and parent.type in (
             "lexical_declaration",
             "variable_declaration",
@@ -319,8 +331,10 @@ def _in_class(node: Node) -> bool:
 
 
 def _node_name(node: Node) -> str:
+    # Rust: `impl Trait for Type` is named after the type.
     for field in ("type",) if node.type == "impl_item" else ("name", "declarator"):
         name_node = node.child_by_field_name(field)
+        # C and C++ wrap the name in pointer and function declarators.
         while name_node is not None and (inner := name_node.child_by_field_name("declarator")) is not None:
             name_node = inner
         if name_node is not None:
@@ -345,4 +359,5 @@ def _receiver_type(node: Node) -> str:
 
 def _node_text(node: Node) -> str:
     text = node.text.decode("utf-8", "replace") if node.text else ""
+    # Without type parameters; `::` of C++ and Rust becomes a dot.
     return " ".join(text.partition("<")[0].split())[:LONGEST_NAME].strip().replace("::", ".")

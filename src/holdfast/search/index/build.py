@@ -19,7 +19,9 @@ from holdfast.search.index.database import About, IndexDir, sibling_indexes, swe
 from holdfast.search.index.update import Counts, Embedding, Tell, Update
 from holdfast.search.settings import IndexSettings
 
+# Progress is written so often at most.
 SHOW_EVERY_S = 0.2
+# Share of empty pages from which on the file is made smaller.
 EMPTY_SHARE = 0.1
 TIDY_SHARE = 0.3
 """When so much of an index is new its full text is worth being put in order."""
@@ -72,6 +74,7 @@ def run_build(task: Task) -> Result:
     except (OSError, apsw.Error, BrokenExecutor) as error:
         result = Result(status="failed", reason=_failure_reason(error))
     with contextlib.suppress(OSError):
+        # After each run, whatever became of it; never a reason to fail.
         sweep_gone(index_dir.folder.parent)
     result.ms = int((time.monotonic() - began) * 1000)
     return result
@@ -91,6 +94,7 @@ def _build_or_rebuild(task: Task, index_dir: IndexDir, tell: Tell) -> Result:
     index_dir.sweep()
     try:
         return _build_index(task, index_dir, tell, rebuild=task.rebuild)
+    # The index is made from the checkout alone, so a damaged one is simply made anew.
     except (database.IndexDamaged, *database.DAMAGE) as error:
         result = _build_index(task, index_dir, tell, rebuild=True)
         result.reason = f"the index was made anew: {error}"
@@ -103,6 +107,7 @@ def _build_index(task: Task, index_dir: IndexDir, tell: Tell, rebuild: bool) -> 
     """An index that exists is changed in place; a rebuild and a first one are files of their own."""
     warming = threading.Thread(target=_warm_embedder, args=(task.settings,))
     warming.start()
+    # The marks before the listing: what git changes in between is found by the next run.
     seen = _Seen(update.encoded_git_marks(task.root), checkout.list_checkout(task.root, task.settings))
     warming.join()
     current = index_dir.current()
@@ -110,6 +115,7 @@ def _build_index(task: Task, index_dir: IndexDir, tell: Tell, rebuild: bool) -> 
     with contextlib.closing(
         _open_database(task, index_dir, generation, fresh=generation != current, seeded=not rebuild)
     ) as db:
+        # A first index answers while it grows; a rebuild answers only when it is whole.
         if not current:
             index_dir.turn(generation)
         result = _bring_up(task, seen, db, _while_there_is_room(tell, db, index_dir))
@@ -128,6 +134,7 @@ def _warm_embedder(settings: IndexSettings) -> None:
 def _while_there_is_room(tell: Tell, db: apsw.Connection, index_dir: IndexDir) -> Tell:
     def told(step: str, done: int, total: int) -> None:
         tell(step, done, total)
+        # The last report comes after the work: then there is nothing to stop.
         if done < total:
             database.check_disk_space(db, index_dir.folder)
 
@@ -153,6 +160,7 @@ def _copy_index(source: Path, path: Path) -> apsw.Connection:
     path.chmod(0o600)
     db = database.open_to_write(path)
     with db:
+        # -1 equals no time, so every file is compared by content; the hash spares the cutting.
         db.execute("update files set mtime = -1")
         db.execute("delete from meta where name = 'through'")
     return db
@@ -167,6 +175,7 @@ class _Seen(msgspec.Struct):
 
 def _bring_up(task: Task, seen: _Seen, db: apsw.Connection, tell: Tell) -> Result:
     with db:
+        # Unset during the run: one that is cut off must not look complete.
         database.set_meta(db, through="")
     counts = Update(db, task.root, task.settings, tell).run(seen.listing)
     note = ""
@@ -194,6 +203,7 @@ def _give_back(db: apsw.Connection) -> None:
     """Room that is no longer used goes back to the disk when it is worth the copying."""
     if int(db.pragma("freelist_count")) > int(db.pragma("page_count")) * EMPTY_SHARE:
         db.execute("vacuum")
+    # Or the write-ahead log keeps its largest size until the next run.
     db.pragma("wal_checkpoint(truncate)")
 
 
@@ -221,11 +231,13 @@ class _Progress:
         if now - self._shown < SHOW_EVERY_S:
             return
         self._shown = now
+        # By the id of the run: a cancel that came too late must not hit the next one.
         if is_cancelled(self._place, self._run):
             raise Superseded
         self._claim.beat()
         if step:
             text = msgspec.json.encode({"run": self._run, "step": step, "done": done, "total": total})
+            # Renamed into place, so that nobody reads half of it.
             partial = self._place.folder / ".progress.partial"
             partial.write_bytes(text)
             partial.replace(self._place.progress)

@@ -87,6 +87,7 @@ class Listing(msgspec.Struct):
 
 
 def list_checkout(root: str, settings: IndexSettings) -> Listing:
+    # From before the listing: a folder that changes while it is walked must not look unchanged.
     began = time.time_ns() - FRESH_NS
     listed = git_names(root)
     folders: set[str] = {""}
@@ -94,6 +95,7 @@ def list_checkout(root: str, settings: IndexSettings) -> Listing:
         names: Iterable[str] = _walk_files(root, folders)
     else:
         names = listed
+        # Git names no empty folders, yet a file may appear in one.
         for folder in new_folders(root):
             for _ in _walk_files(root, folders, folder):
                 pass
@@ -105,8 +107,10 @@ def _wanted_files(root: str, names: Iterable[str], settings: IndexSettings, fold
     count, inside = 0, _Inside(root)
     for name in names:
         _add_above(name, folders)
+        # Named by git through a link, or replaced by one: then it is listed, but not as plain.
         if is_wanted(name, settings) and (one := _stat_file(root, name, inside(name.rpartition("/")[0]))):
             count += 1
+            # Counted while listing, so that a home folder by mistake does not fill memory first.
             if count > settings.most_files:
                 raise TooManyFiles(
                     f"more than {settings.most_files}",
@@ -199,13 +203,16 @@ def _matches_any_glob(name: str, globs: tuple[str, ...]) -> bool:
 
 def read_file(root: str, one: Found, largest: int) -> bytes:
     """The file itself, never what a link put in its place, or in place of its folder, points at. Raises OSError."""
+    # Against a link or a pipe put there since the listing: a pipe would block the open without O_NONBLOCK.
     fd = os.open(os.path.join(root, one.path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(fd, "rb") as file:
         if (
             not stat.S_ISREG(os.fstat(fd).st_mode)
+            # O_NOFOLLOW covers the last part of the path only; a folder on the way may have become a link.
             or _path_of_open_file(fd, root, one.path) != f"{_real_root(root)}/{one.path}"
         ):
             raise OSError("not a plain file of the checkout")
+        # One byte more shows that it grew beyond the limit.
         return file.read(largest + 1)
 
 
@@ -256,6 +263,7 @@ def git_dir(root: str) -> str:
     dot_git = os.path.join(root, ".git")
     if os.path.isdir(dot_git):
         return dot_git
+    # In a linked worktree `.git` is a file that says where its directory is.
     pointer = first_line(dot_git)
     return os.path.normpath(os.path.join(root, pointer.removeprefix("gitdir:").strip())) if pointer else ""
 
@@ -365,6 +373,7 @@ _GENERATED = re.compile(
 def by_name(path: str, size: int, largest: int) -> str:
     """Empty: the file must be read to know more."""
     name = posixpath.basename(path).lower()
+    # Examples and templates of such files hold no secrets, and `secrets.py` is code.
     if _SECRET_NAME.match(name) and not name.endswith((".example", ".sample", ".template", ".py")):
         return SECRET
     if _GENERATED_NAME.match(name):
@@ -422,10 +431,13 @@ def language_of_file(path: str, content: bytes) -> str:
 def text_of(content: bytes) -> tuple[str, str]:
     """(the text without secrets, line for line as the file has it; why there is none)"""
     clean, _ = redact(content)
+    # Line numbers must stay those of the file; a secret over several lines changes them.
     if clean.count(b"\n") != content.count(b"\n"):
         return "", SECRET
     try:
+        # Takes off a byte order mark, which is no part of the text.
         return clean.decode("utf-8-sig"), ""
     except UnicodeDecodeError:
         text = clean.decode("utf-8", "replace")
+    # Up to one character in twenty may be undecodable, as in old Latin-1 files.
     return (text, "") if text.count("\ufffd") * 20 <= len(text) else ("", UNDECODABLE)

@@ -23,6 +23,7 @@ from holdfast.search.index import checkout
 FORMAT = "4"
 """Raised when chunks are cut or words are stored differently: indexes of another format are made anew."""
 SCHEMA = Path(__file__).with_name("schema.sql")
+# How long a connection waits for another one's lock.
 BUSY_MS = 5_000
 
 
@@ -38,8 +39,10 @@ def create_database(path: Path) -> apsw.Connection:
     _set_pragmas(db)
     with db:
         for statement in db.execute(SCHEMA.read_text()):
+            # The script has many statements: going through the cursor runs them all.
             del statement
         db.execute("insert into meta values ('format', ?)", (FORMAT,))
+    # The index holds the text of the sources.
     path.chmod(0o600)
     return db
 
@@ -73,6 +76,7 @@ def _set_pragmas(db: apsw.Connection) -> None:
     db.pragma("journal_mode", "wal")
     # Without the last commits after a power cut the index is still whole, and the next run finds what is missing.
     db.pragma("synchronous", "normal")
+    # Negative means KiB: 64 MB.
     db.pragma("cache_size", -64_000)
     db.pragma("temp_store", "memory")
 
@@ -97,6 +101,7 @@ def set_meta(db: apsw.Connection, **values: Any) -> None:
     )
 
 
+# Bytes that are left on the disk for the log, which must be able to grow.
 KEPT_FREE = 64 << 20
 KEPT_SHARE = 0.1
 """Of a disk so small that the above were most of it."""
@@ -150,6 +155,7 @@ class IndexDir(msgspec.Struct, frozen=True):
     def current(self) -> int:
         """0 when there is none yet. One that is gone by now was followed by another."""
         generation = self._told()
+        # Between reading the number and looking, a run may have put a newer one in place.
         while generation and not self.database(generation).exists():
             before, generation = generation, self._told()
             if generation == before:
@@ -166,6 +172,7 @@ class IndexDir(msgspec.Struct, frozen=True):
     def turn(self, generation: int) -> None:
         partial = self.folder / ".current.partial"
         partial.write_text(f"{generation}\n")
+        # Renaming is atomic: a reader sees the old number or the new one.
         partial.replace(self.folder / "current")
 
     def newest(self) -> int:
@@ -209,6 +216,7 @@ def folder_of(state_dir: Path) -> Path:
 def index_dir_of(state_dir: Path, root: str) -> IndexDir:
     """By the real path: a checkout reached by two names has one index."""
     real = os.path.realpath(root)
+    # The name is for people, the digest makes it unique.
     name = re.sub(r"[^\w.-]", "_", os.path.basename(real))[:40] or "root"
     digest = hashlib.sha256(os.fsencode(real)).hexdigest()[:16]
     return IndexDir(folder_of(state_dir) / f"{name}-{digest}")
@@ -226,6 +234,7 @@ def sweep_gone(folder: Path) -> None:
     """Indexes of checkouts that were removed, some days later: a disk that is not mounted may come back."""
     for index_dir in (IndexDir(p) for p in folder.iterdir() if p.is_dir() and not p.is_symlink()):
         about = index_dir.about()
+        # The folder's time is that of the last change inside it, so of the last run.
         if about and not os.path.lexists(about.root) and time.time() - index_dir.folder.stat().st_mtime > KEPT_S:
             shutil.rmtree(index_dir.folder, ignore_errors=True)
 
@@ -267,12 +276,14 @@ class Claim:
         self._holder = msgspec.structs.replace(self._holder, beat=_now_ms())
         text = msgspec.json.encode(self._holder)
         os.pwrite(self._fd, text, 0)
+        # The file is rewritten, not replaced: the lock belongs to this very file.
         os.ftruncate(self._fd, len(text))
 
 
 @contextlib.contextmanager
 def hold_claim(path: Path, run: str, patience_s: float = 0.0) -> Iterator[Claim]:
     """Raises Claimed when a live process has it for longer than `patience_s`."""
+    # A link put in its place could have us overwrite another file.
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         _lock_file(fd, path, time.monotonic() + patience_s)
@@ -290,6 +301,7 @@ def claim_holder(path: Path) -> Holder | None:
     except OSError:
         return None
     try:
+        # Taking the lock is the test: closing the file gives it back at once.
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return None
     except OSError:

@@ -30,6 +30,7 @@ from holdfast.search.settings import BUILTIN, IndexSettings
 # Bringing an index up to its checkout: only what changed is read, only chunks that changed are written.
 
 T = TypeVar("T")
+# Files in a transaction; from how many on other processes help; chunks embedded at a time.
 BATCH_FILES = 50
 MANY_FILES = 300
 MANY_CHUNKS = 4_000
@@ -37,6 +38,8 @@ BATCH_CHUNKS = 1_000
 MOST_SPARE = 20_000
 """Vectors kept of chunks that went away."""
 
+# rtrim takes off all characters of the path but the slash from the right: what is left is the folder,
+# and replacing that by nothing leaves the name of the file.
 CONTENT = "hex(c.hash) || c.symbol || '/' || replace(f.path, rtrim(f.path, replace(f.path, '/', '')), '')"
 """What a vector was made of, but for the folders of its file: those weigh least."""
 KEEP_VECTOR = (
@@ -89,6 +92,7 @@ class Update:
             if not _is_same_file(known_rows.get(listed_file.name), listed_file)
         ]
         gone = known_rows.keys() - {listed_file.name for listed_file in listing.files}
+        # Removed first: a file that was renamed finds the vectors of its old chunks among the spare ones.
         self._remove([known_rows[path].id for path in gone])
         with process_map(len(changed) >= MANY_FILES) as each:
             self._write_all(changed, known_rows, each)
@@ -153,6 +157,7 @@ class Update:
         )[0]  # fmt: skip
         self.counts.changed += row is not None
         self.counts.added += row is None
+        # A file that is left out keeps its row, with the reason, but no text.
         if made.parts:
             self._db.execute("insert or replace into texts values (?, ?)", (file, made.text))
         else:
@@ -163,7 +168,9 @@ class Update:
         """Chunks that are still there keep their row, their words and their vector."""
         old: dict[tuple[str, str, bytes], list[int]] = {}
         for id_, kind, symbol, digest in self._db.execute(
-            "select id, kind, symbol, hash from chunks where file = ? order by id desc", (file,)
+            # Popped from the end: equal chunks are matched in their order.
+            "select id, kind, symbol, hash from chunks where file = ? order by id desc",
+            (file,),
         ):
             old.setdefault((kind, symbol, digest), []).append(id_)
         for part in parts:
@@ -207,13 +214,16 @@ class Update:
         self._db.executemany("delete from words where rowid = ?", parameters)
         self._db.executemany("delete from tokens where rowid = ?", parameters)
         self._db.executemany(
-            "delete from names where rowid in (select id from definitions where chunk = ?)", parameters
+            # Before the definitions, whose ids it needs.
+            "delete from names where rowid in (select id from definitions where chunk = ?)",
+            parameters,
         )
         self._db.executemany("delete from definitions where chunk = ?", parameters)
         self._db.executemany("delete from chunks where id = ?", parameters)
 
 
 def _known_hash(row: Row | None) -> bytes:
+    # A file that was left out has no chunks to keep, whatever its hash.
     return row.hash if row and not row.left_out else b""
 
 
@@ -264,11 +274,13 @@ class Embedding:
         model = self._model(embedder.id)
         self._reuse(model)
         missing = self._missing(model)
+        # An endpoint does the work itself: more processes would only press it.
         many = len(missing) >= MANY_CHUNKS and self._settings.embedder == BUILTIN
         work = partial(embedded_by, self._settings) if many else partial(embed_page, embedder)
         with process_map(many) as each:
             self._write_all(model, missing, each, work)
         with self._db:
+            # In one transaction with the removal of the other model's vectors: an answer never mixes two.
             set_meta(self._db, model=embedder.id)
             self._db.execute("delete from vectors where model <> ?", (model,))
             self._db.execute("delete from models where id <> ?", (model,))
@@ -301,6 +313,7 @@ class Embedding:
     def _reuse(self, model: int) -> None:
         """Chunks whose content had a vector before, in another file or on another branch, get it back."""
         with self._db:
+            # "or ignore": two spare vectors may have the same content, and the first one is taken.
             self._db.execute(
                 "insert or ignore into vectors select ?1, c.id, s.vector from chunks c join files f on f.id = c.file"
                 f" join spare_vectors s on s.model = ?1 and s.content = {CONTENT}"
@@ -366,6 +379,7 @@ def _same_vectors(db: apsw.Connection, settings: IndexSettings) -> bool:
     """Ours may be another one since Holdfast was updated; where there was none to be had, there may be one now."""
     try:
         model_id = embedders.choose_embedder(settings).id
+    # Without any embedder a run could not make vectors either.
     except NoEmbedder:
         return True
     return database.get_meta(db, "model") == model_id and not database.get_meta(db, "note")

@@ -10,6 +10,7 @@ _MIGRATION = re.compile(r"^(\d{4})_\w+\.sql$")
 
 @cache
 def load_queries(dialect: str) -> dict[str, str]:
+    # `split` with a group gives what stands before the first name, then names and statements in turn.
     parts = _NAME.split(_read_sql(dialect, "queries.sql"))[1:]
     return {name: _strip_comments(sql) for name, sql in zip(parts[::2], parts[1::2], strict=True)}
 

@@ -48,6 +48,7 @@ async def store_batch(
     tx: TenantTransaction, channel: str, who: Member, batch: Batch, now: int
 ) -> tuple[BatchAnswer, int]:
     """The answer, and how many events are new. Nobody else moves this machine's cursor meanwhile: its row is locked."""
+    # Locked before anything is judged: two batches of one machine are taken one after the other.
     row = await tx.one(LOCK_MACHINE, {"machine": who.machine, "today": _day_of(now)})
     if row is None or row["revoked_at"]:
         raise Refused(401, "this machine was revoked", "Ask an admin of your team for a new code.")
@@ -65,11 +66,13 @@ async def store_batch(
             "level": batch.level, "skew": batch.sent_at - now if batch.sent_at else 0,
             "allowance": take_allowance(row, len(taken.fresh), now),
         }  # fmt: skip
+        # Nothing to store: only the cursor moves.
         if not taken.fresh:
             await tx.send(MOVE_CURSOR, place)
         else:
             spent = spending.sum_rows(core.list_spending(taken.fresh), now)
             await tx.send(STORE_BATCH, {**place, **_rows_of(who, batch, taken.fresh, now), "spent": json_rows(spent)})
+            # Without budgets the question is spared.
             if spent and row["has_budgets"]:
                 await spending.tell_budgets(tx, channel, now)
     return answer, len(taken.fresh)
@@ -101,6 +104,7 @@ def take_allowance(row: Mapping[str, Any], count: int, now: int) -> float:
         raise Refused(429, f"the team's {row['events_per_day']} events of today are used up", "It goes on at 0:00 UTC.")
     most = MACHINE_EVENTS_PER_S * BURST_S
     waited = max(0, now - row["allowance_at"]) / 1000
+    # The allowance fills with time, up to ten seconds' worth, as a bucket does.
     left: float = min(most, row["allowance"] + waited * MACHINE_EVENTS_PER_S) - count
     if left < 0:
         raise Refused(429, f"too much at once; try again in {max(1, round(-left / MACHINE_EVENTS_PER_S))} s")
@@ -176,6 +180,7 @@ async def change_lease(
     """Renewing counts as the heartbeat. Others are told when it changes hands, and again when half of its time is over."""
     need_text("the lease's name", request.name)
     key = {"project": request.project, "name": request.name}
+    # There must be a row to lock: two machines that ask for a new name at once then wait for each other.
     await tx.execute(MAKE_LEASE, key)
     row = await tx.one(LOCK_LEASE, key)
     before = msgspec.convert(row["lease"], core.Lease) if row else core.Lease()
@@ -348,6 +353,7 @@ async def erase_shared_data(tx: TenantTransaction, who: Member, request: ForgetR
     for statement in FORGET_MORE:
         rows += await tx.execute(statement, named)
     receipt = ForgetReceipt(id=secrets.token_hex(8), at=now, events=events, rows=rows)
+    # How many were named, not which: the receipt must not repeat what was forgotten.
     await tx.execute(ADD_RECEIPT, {
         "id": receipt.id, "machine": who.machine, "now": now, "events": events, "rows": rows,
         "asked": json_value({name: len(value) for name, value in named.items() if isinstance(value, list)}),

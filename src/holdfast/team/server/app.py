@@ -24,9 +24,12 @@ from holdfast.team.server.limits import Limits, Metrics, log_line
 from holdfast.team.server.sign_on import SignOn, issue_own_code, open_page
 from holdfast.team.server.tenancy import Member, Refused, hash_secret, new_secret
 
+# Seconds that a feed request is held open, whatever the machine asks for.
 LONGEST_WAIT_S = 25.0
 SLOW_S = 1.0
+# Bytes; only batches may be larger.
 SMALL_BODY = 256 << 10
+# Milliseconds: twelve hours for a browser, one minute until a link must be opened.
 COOKIE, COOKIE_MS, LINK_MS = "holdfast_team", 12 * 3_600_000, 60_000
 SIGN_ON_COOKIE = "holdfast_sign_on"
 Access = Literal["public", "page"] | Role
@@ -88,6 +91,7 @@ class TeamServer:
                 log_line("request.failed", path=address.path, error=f"{type(error).__name__}: {error}"[:300])
             took = time.perf_counter() - began
             self.metrics.count_request(address.path, response.status_code)
+            # A feed request is meant to wait.
             if response.status_code >= 400 or (took > SLOW_S and address.path != "/v1/feed"):
                 log_line("request", path=address.path, status=response.status_code, ms=round(took * 1000))
             return response
@@ -101,6 +105,7 @@ class TeamServer:
         needed: Role = "viewer" if address.access == "page" else address.access
         if not role_allows(who.role, needed):
             raise Refused(403, f"this needs the role {needed}; you are {who.role}", "Ask an admin of your team.")
+        # After the token was checked: a stranger cannot use up a machine's share.
         self.limits.take_request(who)
         return as_response(await address.handler(Ask(request, who, self)))
 
@@ -111,6 +116,8 @@ class TeamServer:
     async def _member(self, request: Request, page: bool) -> Member:
         rows: list[dict[str, Any]] = []
         word, _, token = request.headers.get("authorization", "").partition(" ")
+        # Pages take the cookie only, the API the token only:
+        # another site's page cannot act with a browser's cookie.
         if page and (cookie := request.cookies.get(COOKIE)):
             rows = await self.database.call_function("find_cookie", hash_secret(cookie), now_ms())
         elif not page and word.lower() == "bearer" and token:
@@ -136,6 +143,7 @@ def problem_response(status: int, error: str, fix: str = "") -> Response:
 async def read_body(request: Request, most: int = SMALL_BODY) -> bytes:
     body = bytearray()
     async for piece in request.stream():
+        # Counted as it comes in: a content-length may be missing or wrong.
         body += piece
         if len(body) > most:
             raise Refused(413, f"a request has at most {most} bytes")
@@ -203,6 +211,7 @@ async def get_feed(ask: Ask) -> protocol.FeedPage:
     """Waits for news up to `wait` seconds."""
     after = number_of(ask.request, "after")
     wait = min(number_of(ask.request, "wait"), LONGEST_WAIT_S)
+    # Subscribed before the first look: an item that comes between the look and the wait is not missed.
     with ask.team.database.subscribe(ask.who.tenant) as news:
         page = await _feed_page(ask, after)
         if not page.items and wait:
@@ -219,6 +228,7 @@ async def _feed_page(ask: Ask, after: int) -> protocol.FeedPage:
 
 def number_of(request: Request, name: str) -> int:
     text = request.query_params.get(name, "0")
+    # Up to 18 digits fit into PostgreSQL's bigint.
     if not (text.isascii() and text.isdigit() and len(text) < 19):
         raise Refused(422, f"{name} is a number")
     return int(text)
@@ -393,6 +403,7 @@ async def get_login(team: TeamServer, request: Request) -> Response:
 
 def _keep_cookie(team: TeamServer, request: Request, response: Response, cookie: str) -> None:
     secure = team.address_of(request).startswith("https:")
+    # Only over https where the server has it; a local one may be plain http.
     response.set_cookie(COOKIE, cookie, COOKIE_MS // 1000, httponly=True, samesite="strict", secure=secure)
 
 

@@ -54,6 +54,7 @@ def write_backup(url: str, file: Path) -> Manifest:
     if file.exists():
         raise CommandRefused(f"{file} is there already", fix="Name a new file.")
     half = file.with_name(f"{file.name}.part")
+    # The file holds everything of the team: only its owner can read it.
     fd = os.open(half, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(fd, "wb") as out:
         with (
@@ -61,6 +62,7 @@ def write_backup(url: str, file: Path) -> Manifest:
             db.transaction(),
             zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
         ):
+            # All tables as of the same moment, although they are copied one after another.
             db.execute("set transaction isolation level repeatable read read only")
             manifest = Manifest(_version_of(db), now_ms(), _list_tables(db, team_schema(url)))
             for table in manifest.tables:
@@ -106,6 +108,7 @@ def _copy_out(db: Database, table: TableCopy, target: IO[bytes]) -> None:
     with db.cursor().copy(statement) as copy:
         for piece in copy:
             digest.update(piece)
+            # COPY ends each row with a newline, and escapes those within values.
             table.rows += bytes(piece).count(b"\n")
             target.write(piece)
     table.digest = digest.hexdigest()
@@ -132,6 +135,7 @@ def restore_backup(url: str, file: Path, *, go_on: bool = True) -> Manifest:
                 )
             for table in manifest.tables:
                 _copy_in(db, table, archive)
+            # COPY brought the ids along, which does not move the sequence.
             db.execute(NEXT_AUDIT_ID)
             if go_on:
                 db.execute("update tenants set feed_head = feed_head + %s", (JUMP,))
@@ -155,6 +159,7 @@ def _read_manifest(archive: zipfile.ZipFile) -> Manifest:
     except (KeyError, msgspec.DecodeError) as error:
         raise CommandRefused("this is no backup of a team") from error
     names = [name for table in manifest.tables for name in (table.name, *table.columns, *table.key)]
+    # The manifest comes from a file: only names that tables of ours can have go into statements.
     if not all(re.fullmatch(r"[a-z_]{1,60}", name) for name in names):
         raise CommandRefused("this is no backup of a team")
     return manifest
@@ -185,6 +190,7 @@ def _pieces(archive: zipfile.ZipFile, name: str) -> Iterator[bytes]:
 
 def drill_backup(url: str, file: Path) -> Manifest:
     """Restores into a schema of its own beside the one in use, writes that out again, compares, and drops it."""
+    # PostgreSQL cuts names at 63 bytes.
     schema = f"{team_schema(url)[:40]}_drill_{os.getpid()}"
     beside = in_schema(url, schema)
     again = file.with_name(f"{file.name}.drill-{os.getpid()}")
@@ -204,6 +210,7 @@ def drill_backup(url: str, file: Path) -> Manifest:
 def in_schema(url: str, schema: str) -> str:
     """The same address for another schema; what else its options say stays."""
     options = str(parse_address(url).get("options") or "")
+    # The `-c search_path=…` among the options, and then the whole `options=…` of the address.
     kept = re.sub(r"-c\s*search_path\s*=\s*\S+", "", options).strip()
     wanted = quote(f"{kept} -c search_path={schema}".strip())
     bare = re.sub(r"([?&])options=[^&]*&?", r"\1", url).rstrip("?&")

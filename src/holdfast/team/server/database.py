@@ -23,8 +23,10 @@ ROLE = "holdfast_team_app"
 """Owns nothing and may not bypass row-level security: what the server is while it answers requests."""
 APPEND_ONLY = frozenset(("audit", "receipts"))
 MONTHS_AHEAD = 2
+# Any number will do that is the same in all servers; its bytes spell "Hole".
 MIGRATION_LOCK = 0x486F6C65
 STATEMENT_MS = 30_000
+# Milliseconds that a step waits for a table, how often it tries, and seconds between.
 STEP_WAIT_MS, STEP_ATTEMPTS, STEP_PAUSE_S = 2_000, 30, 1.0
 LOST = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.ReadOnlySqlTransaction)
 """A connection that ended, or whose server became a replica: another one may lead to the new primary."""
@@ -77,6 +79,7 @@ def _stored_version(db: psycopg.Connection[dict[str, Any]]) -> tuple[int, int]:
 
 def _run_step(db: psycopg.Connection[dict[str, Any]], number: int, text: str, schema: str) -> None:
     """Requests go on meanwhile: a step that cannot have a table at once lets them pass, and asks again."""
+    # A line such as `-- oldest: 3` in the file of a step.
     said = re.search(r"^-- oldest: (\d+)", text, re.M)
     for attempt in range(STEP_ATTEMPTS):
         try:
@@ -129,6 +132,7 @@ def _create_role(db: psycopg.Connection[dict[str, Any]]) -> None:
                 f"the role {ROLE} is missing and this user may not create it",
                 fix=f"As an administrator: CREATE ROLE {ROLE} NOLOGIN NOBYPASSRLS; GRANT {ROLE} TO the user of the server.",
             ) from error
+    # An administrator may have granted it already, and this user may not.
     with contextlib.suppress(psycopg.errors.InsufficientPrivilege, psycopg.errors.InternalError_):
         db.execute(sql.SQL("grant {} to current_user").format(role))
 
@@ -165,6 +169,7 @@ def _create_partitions(db: psycopg.Connection[dict[str, Any]], now: int) -> None
     """This month and the next: what comes before they are made lands in the default partition, and is not lost."""
     month = datetime.fromtimestamp(now / 1000, UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     for _ in range(MONTHS_AHEAD + 1):
+        # December leads to January of the next year.
         after = month.replace(year=month.year + month.month // 12, month=month.month % 12 + 1)
         name = f"events_{month:%Y_%m}"
         if not db.execute("select to_regclass(%s) as found", (name,)).fetchone()["found"]:  # type: ignore[index]
@@ -173,6 +178,7 @@ def _create_partitions(db: psycopg.Connection[dict[str, Any]], now: int) -> None
                 sql.Literal(int(month.timestamp() * 1000)),
                 sql.Literal(int(after.timestamp() * 1000)),
             )
+            # Rows of that month are in the default partition already: PostgreSQL then refuses the new one.
             with contextlib.suppress(psycopg.errors.CheckViolation), db.transaction():
                 db.execute(statement)
         month = after
@@ -214,6 +220,7 @@ class TenantTransaction:
     async def execute(self, query: str, values: Mapping[str, Any] | None = None) -> int:
         """How many rows it changed."""
         done = await self._db.execute(query, {**(values or {}), "tenant": self.tenant})
+        # In a pipeline the number of rows is known only after a sync.
         await self._pipeline.sync()
         return done.rowcount
 
@@ -276,6 +283,7 @@ class TeamDatabase:
     @contextlib.asynccontextmanager
     async def _connected(self, tenant: str) -> AsyncIterator[AsyncConnection]:
         """A connection on which a transaction of the tenant has begun. After a failover every kept one may be dead."""
+        # As often as dead connections may be in the pool, and once more.
         for left in reversed(range(self._pool.max_size + 1)):
             async with self._pool.connection() as db:
                 try:
@@ -290,6 +298,7 @@ class TeamDatabase:
 
     async def call_function(self, name: str, *values: Any) -> list[dict[str, Any]]:
         """One of the functions that are asked before a tenant is known."""
+        # Asked with the role without rights: the function itself looks at one row by its hash.
         marks = sql.SQL(", ").join(sql.Placeholder() for _ in values)
         statement = sql.SQL("select * from {}({})").format(sql.Identifier(name), marks)
         for left in reversed(range(self._pool.max_size + 1)):
@@ -338,8 +347,10 @@ class TeamDatabase:
     async def _listen(self) -> None:
         while True:
             with contextlib.suppress(psycopg.Error):
+                # A connection of its own, outside of the pool: it listens for as long as the server runs.
                 async with await psycopg.AsyncConnection.connect(self.url, autocommit=True) as db:
                     await db.execute(sql.SQL("listen {}").format(sql.Identifier(self.channel)))
+                    # What was told while nobody listened is not told again: everybody looks once.
                     self._wake(self._listeners)
                     async for notice in db.notifies():
                         self._wake([notice.payload])

@@ -10,6 +10,7 @@ import msgspec
 
 from holdfast.team.server.tenancy import Member, Refused
 
+# Per machine, per tenant, per address.
 REQUESTS_PER_S, TENANT_EVENTS_PER_S, ENROLMENTS_PER_S = 50.0, 50_000.0, 20.0
 MACHINE_EVENTS_PER_S = 10_000.0
 """Over all processes: what a machine has left is kept in its row."""
@@ -54,6 +55,7 @@ class Limits:
         now = time.monotonic()
         bucket = self._buckets.get(key)
         if bucket is None:
+            # Addresses of strangers get buckets too: memory stays bounded, and all begin full again.
             if len(self._buckets) >= MOST_BUCKETS:
                 self._buckets.clear()
             bucket = self._buckets[key] = Bucket(rate, now)

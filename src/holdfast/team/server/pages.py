@@ -89,6 +89,7 @@ def _html_table(heads: tuple[str, ...], rows: list[tuple[str, ...]], empty: str)
 
 
 def _escape_text(value: object) -> str:
+    # Texts come from many machines: neither markup nor control characters of theirs reach the page.
     return html.escape(strip_controls(str(value)))
 
 

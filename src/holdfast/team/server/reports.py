@@ -4,6 +4,7 @@ from typing import Any
 
 from holdfast.team.server.database import TenantTransaction
 
+# Milliseconds: how long a silent session stays on the board, and how long an edit counts as an overlap.
 BOARD_MS = 24 * 3_600_000
 OVERLAP_MS = 8 * 3_600_000
 SILENT_MS = 90_000

@@ -19,6 +19,7 @@ from holdfast.team.server.sign_on import SignOnSettings, is_safe_address
 from holdfast.team.server.tenancy import hash_secret, new_secret
 
 URL_VARIABLE, OIDC_SECRET_VARIABLE = "HOLDFAST_TEAM_DATABASE", "HOLDFAST_TEAM_OIDC_SECRET"
+# Days that events are kept, by the level at which they were sent.
 RETENTION_DAYS: Mapping[str, int] = {"presence": 365, "facts": 365, "summaries": 180, "full": 30}
 HOUSEKEEPING_S = 6 * 3600.0
 FIRST_CODE_MS = 24 * 3_600_000

@@ -27,7 +27,9 @@ from holdfast.team.server.tenancy import Member, Refused, hash_secret, new_secre
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 """Signatures by a key of the provider's; never `none`, and none by a shared secret."""
 LOOPBACK = frozenset(("localhost", "127.0.0.1", "::1"))
+# Milliseconds.
 ATTEMPT_MS, CODE_MS, COOKIE_MS = 600_000, 600_000, 12 * 3_600_000
+# Seconds, bytes, seconds, and seconds by which the provider's clock may differ.
 TIMEOUT_S, MOST_BYTES, KEPT_S, LEEWAY_S = 5.0, 1 << 20, 600.0, 60
 Purpose = Literal["board", "join"]
 
@@ -78,6 +80,7 @@ class Provider:
     async def addresses(self) -> Mapping[str, Any]:
         if not self._addresses or time.monotonic() > self._addresses[0]:
             found = await self._fetch(f"{self.issuer.rstrip('/')}/.well-known/openid-configuration")
+            # OpenID Connect Discovery asks for this: no provider may speak for another one.
             if found.get("issuer") != self.issuer:
                 raise Refused(502, "the provider calls itself by another name than its settings here")
             self._addresses = time.monotonic() + KEPT_S, found
@@ -94,6 +97,7 @@ class Provider:
 
     async def verify(self, settings: SignOnSettings, token: str, nonce: str) -> Mapping[str, Any]:
         try:
+            # Not verified yet, but it only selects the published key that the signature must then match.
             key = await self._key_for(str(jwt.get_unverified_header(token).get("kid") or ""))
             claims: dict[str, Any] = jwt.decode(
                 token, key.key, algorithms=ALGORITHMS, audience=settings.client_id, issuer=self.issuer, leeway=LEEWAY_S,
@@ -103,6 +107,7 @@ class Provider:
             raise Refused(401, f"what the provider said is not in order: {error}") from error
         if not secrets.compare_digest(str(claims["nonce"]), nonce):
             raise Refused(401, "what the provider said belongs to another sign-on")
+        # With several audiences `azp` names the one that the token was issued to.
         if isinstance(claims.get("aud"), list) and len(claims["aud"]) > 1 and claims.get("azp") != settings.client_id:
             raise Refused(401, "what the provider said is for another program")
         return claims
@@ -127,6 +132,7 @@ class Provider:
             raise Refused(502, "the provider names an address without TLS")
         request = urllib.request.Request(url, urlencode(form).encode() if form else None)  # noqa: S310 - checked above
         if form and self._secret:
+            # RFC 6749 wants both parts form-encoded before they are joined.
             pair = f"{urllib.parse.quote(client, '')}:{urllib.parse.quote(self._secret, '')}"
             request.add_header("authorization", f"Basic {base64.b64encode(pair.encode()).decode()}")
         try:
@@ -159,6 +165,7 @@ class SignOn:
 
     async def begin(self, tenant: str, purpose: Purpose, redirect: str, now: int) -> tuple[str, str]:
         """(where the browser goes, what it keeps until it comes back)."""
+        # For `state`, against replayed tokens, and for PKCE.
         secret, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
         async with self._database.transaction(tenant) as tx:
             settings = await self._settings(tx)
@@ -166,6 +173,7 @@ class SignOn:
                 "hash": hash_secret(secret), "nonce": nonce, "verifier": verifier, "purpose": purpose,
                 "until": now + ATTEMPT_MS,
             })  # fmt: skip
+        # PKCE's S256: base64url of the hash, without padding.
         challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
         asked = {
             "response_type": "code", "client_id": settings.client_id, "redirect_uri": redirect, "nonce": nonce,
@@ -177,6 +185,8 @@ class SignOn:
 
     async def finish(self, state: str, code: str, kept: str, redirect: str, now: int) -> tuple[Member, Purpose]:
         tenant, _, secret = state.partition(".")
+        # Only the browser that began has the cookie:
+        # nobody can be signed on by somebody else's callback link.
         if not secret or not kept or not secrets.compare_digest(secret, kept):
             raise Refused(401, "this sign-on was begun in another browser", "Begin again.")
         async with self._database.transaction(tenant) as tx:
@@ -184,6 +194,7 @@ class SignOn:
             attempt = await tx.one(TAKE_ATTEMPT, {"hash": hash_secret(secret), "now": now})
         if attempt is None:
             raise Refused(401, "this sign-on is not known, was used, or is too old", "Begin again.")
+        # The provider is asked between two transactions, so that none is held open for the network.
         provider = self.provider(settings)
         token = await provider.exchange(settings, code, attempt["verifier"], redirect)
         signed = name_person(settings, await provider.verify(settings, token, attempt["nonce"]))
@@ -211,6 +222,7 @@ def name_person(settings: SignOnSettings, claims: Mapping[str, Any]) -> SignedOn
     name = claims.get(settings.claim)
     if not isinstance(name, str) or not name.strip() or len(name) > LONGEST_NAME:
         raise Refused(403, f"the provider does not say who you are ({settings.claim})")
+    # Without this anybody could claim an address at the provider.
     if settings.claim == "email" and claims.get("email_verified") is not True:
         raise Refused(403, "the provider has not verified this address")
     return SignedOn(name.strip().lower(), f"{settings.issuer} {claims['sub']}")

@@ -28,6 +28,7 @@ def sum_rows(spent: Sequence[core.Spending], now: int) -> list[dict[str, Any]]:
     sums: dict[tuple[str, str, str, str], int] = {}
     for one in spent:
         for kind, tokens in one.tokens.items():
+            # A whole day for the cache of `_week_text`; a clock that is ahead counts as the server's.
             key = _week_text(min(max(one.at, 0), now) // DAY_MS), one.project, one.model[:LONGEST_NAME], kind
             sums[key] = sums.get(key, 0) + tokens
     names = ("week", "project", "model", "kind")
@@ -50,6 +51,7 @@ def week_of(at: int, now: int) -> date:
 
 async def set_budget(tx: TenantTransaction, who: Member, budget: BudgetRequest, now: int) -> None:
     need_text("a budget's name", budget.name)
+    # Exactly one of the two.
     if (budget.tokens > 0) == (budget.usd > 0):
         raise Refused(422, "a budget is a number of tokens or of dollars a week, above 0")
     await tx.send(SAVE_BUDGET, {

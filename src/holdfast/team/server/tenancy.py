@@ -11,6 +11,7 @@ from psycopg.types.json import Jsonb
 from holdfast.team.protocol import LONGEST_NAME, FeedItem, FeedPage
 from holdfast.team.server.database import TenantTransaction
 
+# Items in one answer.
 FEED_PAGE = 100
 _encode = msgspec.json.Encoder().encode
 
@@ -75,6 +76,7 @@ async def add_item(
     await tx.send(ADD_ITEM, {
         "id": number, "kind": kind, "now": now, "by": by, "payload": json_value(dict(payload)), **values,
     })  # fmt: skip
+    # PostgreSQL delivers it at the commit, when the item can be read.
     await tx.send("select pg_notify(%(channel)s, %(tenant)s)", {"channel": channel})
     return number
 
@@ -92,6 +94,7 @@ async def read_feed(tx: TenantTransaction, who: Member, after: int) -> FeedPage:
         FeedItem(id=r["id"], kind=r["kind"], at=r["at"], by=r["by_person"], project=r["project"], payload=r["payload"])
         for r in rows
     )
+    # There may be more after a full page: it reaches only to its last item.
     upto = (
         items[-1].id
         if len(items) == FEED_PAGE

@@ -64,6 +64,7 @@ def _exchange_statements(exchange: Exchange, id_: str, at: int) -> Iterator[Stat
     nodes = exchange.response_nodes
     models = [node.billing_metadata.effective_model_name for node in nodes if node.billing_metadata]
     for node in nodes:
+        # Several nodes of one exchange share an id: `record_of` counts only what grows.
         if node.token_usage:
             yield Statement(
                 id=id_, said=_usage_of_tokens(node.token_usage), at=at, model=next(filter(None, models), "")

@@ -10,6 +10,7 @@ from holdfast.usage.model import Usage, micro_dollars, parse_milliseconds, part_
 from holdfast.usage.reader import LiveSession, Position, Statement, UsageReader, begin_empty, lines_reader
 
 NAME = "claude-code"
+# What Claude Code names as the model of messages that it made up itself.
 NOT_A_MODEL = "<synthetic>"
 
 
@@ -68,6 +69,7 @@ def parse_claude_code_usage(line: bytes, position: Position) -> Statement | None
     message = entry.message
     if entry.type != "assistant" or message is None or message.usage is None or message.model == NOT_A_MODEL:
         return None
+    # A message is written in several lines with its figures so far: one id for all of them.
     return Statement(
         id=f"{message.id or entry.uuid}:{entry.request_id or ''}",
         said=usage_of(message.usage),
@@ -88,6 +90,7 @@ def usage_of(tokens: Tokens) -> Usage:
         input=token_count(tokens.input_tokens),
         output=token_count(tokens.output_tokens),
         cache_read=token_count(tokens.cache_read_input_tokens),
+        # The figure for cache writes includes the hour tier.
         cache_write_5m=part_of(written, hour),
         cache_write_1h=hour,
         reasoning=token_count(details.thinking_tokens) if details else None,

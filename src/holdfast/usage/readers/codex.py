@@ -75,6 +75,7 @@ def parse_codex_usage(line: bytes, position: Position) -> Statement | None:
     elif entry.type == "turn_context":
         context.model, context.turn = payload.model or context.model, payload.turn_id or context.turn
     elif entry.type == "token_usage_record" and payload.usage and payload.response_id:
+        # From here on the running totals of the same file would count everything twice.
         context.detailed = True
         usage, at = payload.usage.usage(), parse_milliseconds(entry.timestamp)
         return Statement(id=payload.response_id, said=usage, at=at, model=payload.model or "")
@@ -88,9 +89,11 @@ def _begin_session(payload: Payload, context: FileContext) -> None:
     if context.session or not payload.id:
         return
     context.session = payload.session_id or payload.id
+    # A rollout whose own id differs from the session's is a subagent's.
     context.lane = payload.id if payload.id != context.session else ""
     context.project = payload.cwd or ""
     context.branch = (payload.git.branch if payload.git else None) or ""
+    # A fork goes on with its parent's total, so both count under the parent's id.
     context.thread = payload.forked_from_id or payload.id
 
 
@@ -100,6 +103,7 @@ def _running_total(payload: Payload, position: Position, at: int) -> Statement |
         return None
     context, usage = position.context, total.usage()
     earlier = position.known.get(_thread_id(context))
+    # A total that shrank began anew; under a new id it is counted from 0.
     if earlier and (usage.total or 0) < (earlier.total or 0):
         context.epoch += 1
     return Statement(id=_thread_id(context), said=usage, at=at)

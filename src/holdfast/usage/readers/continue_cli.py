@@ -74,6 +74,7 @@ def _usage_statement(id_: str, tokens: Tokens, at: int) -> Statement:
         prompt.cache_write_tokens if prompt else None,
         output.reasoning_tokens if output else None,
     )
+    # 0 means unknown to `micro_dollars`.
     cents = tokens.cost_cents if isinstance(tokens.cost_cents, int | float) else 0
     return Statement(id=id_, said=usage, at=at, model=tokens.model or "", reported=micro_dollars(cents / 100))
 

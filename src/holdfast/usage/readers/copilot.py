@@ -74,9 +74,11 @@ def parse_copilot_usage(line: bytes, position: Position) -> Statement | None:
     if entry.type == "session.start" and data.context:
         context.project = data.context.git_root or data.context.cwd or ""
         context.branch = data.context.branch or ""
+    # A message to a subagent begins no turn of the user.
     elif entry.type == "user.message" and not entry.agent_id:
         context.turn = data.message_id or ""
     elif entry.type == "session.usage_record" and data.usage:
+        # The sums at the shutdown repeat what single records said.
         context.detailed = True
         return _call_statement(entry, data.usage)
     elif entry.type == "session.shutdown" and not context.detailed:
@@ -103,6 +105,7 @@ def _total_statement(entry: Line, data: Data, context: FileContext) -> Statement
     for usage in metrics.values():
         total = total.plus(usage)
     model = max(metrics, key=lambda name: metrics[name].total or 0)
+    # The same id at each shutdown, so that only what grew since the last one is counted.
     id_, at = f"{context.session}:sum", parse_milliseconds(entry.timestamp)
     return Statement(id=id_, said=total, at=at, model=model, summed=True)
 

@@ -62,6 +62,7 @@ def parse_settings(content: bytes, position: Position) -> Iterator[Statement]:
         id=own,
         said=_usage_of_tokens(session_file.token_usage),
         at=position.stamp // NS_PER_MS,
+        # Prefix of models that the user configured.
         model=(session_file.model or "").removeprefix("custom:"),
         session=caller or own,
         lane=own if caller else "",

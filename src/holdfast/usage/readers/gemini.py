@@ -66,6 +66,7 @@ def find_documents(home: Path) -> Iterable[Path]:
 
 def context_of_file(path: Path) -> FileContext:
     """The project's folder is named in a file beside the chats; a subagent's chat lies in a folder of its session."""
+    # Subagents' chats lie one folder deeper.
     chats = next((folder for folder in path.parents if folder.name == "chats"), path.parent)
     return FileContext(
         project=_first_line(chats.parent / ".project_root"), session=path.parent.name if path.parent != chats else ""
@@ -85,6 +86,7 @@ def parse_gemini_usage(line: bytes, position: Position) -> Statement | None:
     if entry.session_id:
         if entry.kind == "subagent":
             context.lane = entry.session_id
+        # The folder's name, where there is one, is the session; the id in the file is the subagent's.
         context.session = context.session or entry.session_id
     return statement_of(entry)
 

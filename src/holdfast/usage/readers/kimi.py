@@ -46,6 +46,7 @@ def find_usage_files(home: Path) -> Iterable[Path]:
 def context_of_file(path: Path) -> FileContext:
     """agents/main is the session itself, every other folder a subagent."""
     agent = path.parent.name
+    # SESSION/agents/AGENT/wire.jsonl.
     session = path.parents[2].name if len(path.parents) > 2 else ""
     return FileContext(session=session, lane="" if agent == MAIN else agent)
 

@@ -94,6 +94,7 @@ def _usage_of_tokens(tokens: Tokens) -> Usage:
 OPENCODE_NAME = "opencode"
 MOST_ROWS = 5_000
 BUSY_MS = 2_000
+# (time, row) pairs as a cursor: several rows may have the same time of change.
 CHANGED = """
     SELECT m.id, m.session_id, coalesce(s.parent_id, ''), m.time_updated, m.rowid, m.data
     FROM message m LEFT JOIN session s ON s.id = m.session_id
@@ -108,6 +109,7 @@ def opencode_find_usage_files(home: Path) -> Iterable[Path]:
 def read_changes(position: Position) -> Reading:
     """`stamp` and `offset` are the time and the number of the last row that was read."""
     reading = Reading(Position(position.path, stamp=position.stamp, offset=position.offset), [])
+    # Copied: the caller may go back to the position it came from.
     reading.position.known = dict(position.known)
     try:
         rows = _changed_rows(position)
@@ -126,6 +128,7 @@ Row = tuple[str, str, str, int, int, str]
 def _changed_rows(position: Position) -> list[Row]:
     if not Path(position.path).is_file():
         return []
+    # opencode may be writing to it now.
     database = apsw.Connection(position.path, flags=apsw.SQLITE_OPEN_READONLY)
     try:
         database.set_busy_timeout(BUSY_MS)
@@ -137,6 +140,7 @@ def _changed_rows(position: Position) -> list[Row]:
 
 def _take_message(reading: Reading, id_: str, session: str, parent: str, data: str) -> None:
     try:
+        # A session with a parent is a subagent of it.
         statement = statement_of(decode(data), id_, parent or session, session if parent else "")
     except PARSE_ERRORS:
         reading.bad += 1

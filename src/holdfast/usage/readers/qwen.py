@@ -67,6 +67,7 @@ def parse_qwen_usage(line: bytes, position: Position) -> Statement | None:
     context.branch = entry.git_branch or context.branch
     at, response = parse_milliseconds(entry.timestamp), entry.system_payload.ui_event if entry.system_payload else None
     if response and response.name.endswith("api_response") and response.response_id:
+        # The answers repeat these figures.
         context.detailed = True
         return _response_statement(response, response.response_id, at)
     if entry.type == "assistant" and entry.usage_metadata and not context.detailed:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from holdfast.web.server import WebContext
 
 Seq = Annotated[int | None, Query(ge=0, le=1 << 53, description="The last event that is known already.")]
+# A proxy must hand the lines on at once.
 HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
 
@@ -22,6 +23,7 @@ def register(routes: Routes, web_context: "WebContext", prefix: str) -> None:
         last_event_id: Annotated[str | None, Header()] = None,
     ) -> StreamingResponse:
         """Every event after `after` (or after the header Last-Event-ID), then each as it is committed."""
+        # A browser that connects again names the last event it has.
         again = int(last_event_id) if last_event_id and last_event_id.isdecimal() and len(last_event_id) < 17 else after
         wanted_kinds = tuple(k for k in kinds.split() if k != "*")
         return StreamingResponse(

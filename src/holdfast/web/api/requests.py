@@ -70,6 +70,7 @@ def encode_cursor(value: Any) -> str:
 
 def decode_cursor(word: str) -> Any:
     try:
+        # Padding was taken off, because a cursor stands in an address.
         return msgspec.json.decode(base64.urlsafe_b64decode(word + "=" * (-len(word) % 4)))
     except (binascii.Error, msgspec.DecodeError, UnicodeDecodeError, ValueError, RecursionError):
         raise CommandRefused("this cursor is none of ours", fix="Use `next` of the page before.") from None
@@ -80,6 +81,7 @@ def register_error_handlers(web: FastAPI, log: Log) -> None:
 
     async def refused(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, HoldfastError)
+        # To ask for what is not there is a 404; to do what is refused a conflict.
         status = 503 if isinstance(error, UNAVAILABLE) else 404 if request.method == "GET" else 409
         return _error_response(status, type(error).__name__, error.message, error.fix)
 
@@ -111,6 +113,7 @@ def _error_response(status: int, kind: str, message: str, fix: str = "") -> JSON
 
 # What questions may hold, and the one place that asks: each address is one view of a feature.
 
+# JavaScript holds whole numbers up to this one exactly.
 LARGEST = (1 << 53) - 1
 
 Limit = Annotated[int, Query(ge=1, le=500, description="So many at most.")]
@@ -134,6 +137,7 @@ class Views:
         self._client = client
 
     async def __call__(self, name: str, args: Mapping[str, Any], project: str = "", session: str = "") -> Response:
+        # Left out, so that the view's own default counts.
         arguments = {key: value for key, value in args.items() if value not in ("", None, 0, False)}
         answer = await self._client.run(lambda: self._ask(name, arguments, project, session))
         return json_answer(answer, answer.get("next") if isinstance(answer, dict) else None)
@@ -141,6 +145,7 @@ class Views:
     def _ask(self, name: str, args: Mapping[str, Any], project: str, session: str) -> Any:
         try:
             return self._client.view(name, args, project=project, session=session)
+        # A view that cannot read an argument is no fault of the server.
         except (ValueError, OverflowError) as error:
             raise CommandRefused(f"{name} cannot read that: {str(error)[:200]}") from None
 

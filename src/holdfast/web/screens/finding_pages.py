@@ -89,6 +89,7 @@ def _editor_address(visit: Visit) -> str:
 def editor_link(address: str, root: str, path: str, line: int) -> str:
     """Empty where links are switched off, or the address leads somewhere else than to a program on this machine."""
     scheme = address.partition(":")[0].lower()
+    # A setting must not make a link that runs a script or leaves the machine.
     if "{path}" not in address or scheme in ("http", "https", "javascript", "data", "vbscript"):
         return ""
     return address.replace("{path}", quote(str(Path(root) / path))).replace("{line}", str(line))
@@ -133,6 +134,7 @@ PAGE = 50
 
 def uat_page(visit: Visit) -> dict[str, Any]:
     before = visit.query.get("before", "").partition("~")
+    # Milliseconds since 1970 have 13 digits.
     after = [int(before[0]), before[2]] if before[0].isdecimal() and len(before[0]) < 17 else None
     answer = visit.view("uat.list", all=not visit.project, limit=PAGE, before=after)
     return {

@@ -83,8 +83,10 @@ def _document_lines(before: str, after: str) -> list[dict[str, Any]]:
     old, new = before.splitlines(), after.splitlines()
     fresh: set[int] = set()
     if old:
+        # Without the heuristic for frequent lines: in a document of state these matter.
         for tag, _, _, first, last in difflib.SequenceMatcher(a=old, b=new, autojunk=False).get_opcodes():
             fresh.update(range(first, last) if tag != "equal" else ())
+    # The time of writing differs every time.
     fresh = {n for n in fresh if not new[n].startswith("LAST_UPDATED")}
     return [{"text": line, "fresh": n in fresh, "head": line[:1].isupper()} for n, line in enumerate(new)]
 
@@ -235,6 +237,7 @@ def cost_page(visit: Visit) -> dict[str, Any]:
     by = next((name for name, _ in GROUPINGS if name == visit.query.get("by")), "day")
     span = next((name for name, _ in RANGES if name == visit.query.get("days")), "30")
     report = visit.view("cost.report", by=by, since=_start_of_range(span), project=visit.project)
+    # The newest first.
     groups = report["groups"][::-1] if by in BY_TIME else report["groups"]
     most = max((group["cost_micro_dollars"] or 0 for group in groups), default=0) or 1
     return {

@@ -22,6 +22,7 @@ ENDED_SHOWN = 10
 def now_page(visit: Visit) -> dict[str, Any]:
     who = visit.view("sessions.who")
     rows = who["sessions"]
+    # Twice as many as are shown, because some of the latest still run.
     latest = visit.view("sessions.list", all=True, limit=ENDED_SHOWN * 2)["sessions"]
     return {
         "waiting": [row for row in rows if row["needs"]],
@@ -94,6 +95,7 @@ def _start_of_days(days: str) -> int:
 class _Costs:
     """Adding up every session takes a while on a long log: kept for some seconds."""
 
+    # Seconds.
     KEPT_S = 10.0
 
     def __init__(self) -> None:
@@ -139,6 +141,7 @@ def session_page(visit: Visit) -> dict[str, Any]:
     shown = visit.view("sessions.show", id=visit.path["id"], turns=1, brief=True)
     only = visit.query.get("only", "")
     # The tree is drawn by a script from then on; what it does not draw is shown anew with the page.
+    # A search and the conversation are not drawn by the script.
     drawn_by_script = bool(visit.query.get("live")) and not visit.query.get("q") and only != CONVERSATION
     loaded: dict[str, Any] = {"rows": [], "older": 0}
     if not drawn_by_script:
@@ -309,6 +312,7 @@ def heat_map(days: list[dict[str, Any]], measure: str) -> dict[str, Any]:
     cells = []
     months: list[dict[str, Any]] = []
     for n, day in enumerate(days):
+        # The first column begins with Monday, whatever day the year begins with.
         day_index = n + first.weekday()
         when = date.fromisoformat(day["day"])
         if when.day == 1:
@@ -322,6 +326,7 @@ def _heat_level(value: int | None, ordered: list[int]) -> int:
     if not value:
         return 0
     rank = bisect.bisect_right(ordered, value)
+    # Rounded up: the least busy day still has a colour.
     return -(-rank * LEVELS // len(ordered))
 
 

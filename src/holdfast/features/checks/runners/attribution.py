@@ -14,8 +14,11 @@ from holdfast.features.checks.runners.spec import Report, Runner
 
 # The output of a command as text that can be searched, and who could have printed it.
 
+# Summaries stand at the end, and names of failures near it; beyond this the middle is dropped.
 MAX_CHARACTERS = 400_000
+# Colours and cursor moves (CSI), titles and links (OSC), and two-character escapes.
 _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-Z\\^_]")
+# What a carriage return overwrote: the terminal shows only what comes after it.
 _OVERWRITTEN = re.compile(r"^[^\n]*\r(?=[^\n])", re.MULTILINE)
 
 _TAME = frozenset(
@@ -24,8 +27,11 @@ _TAME = frozenset(
     "seq nproc git cd sed ps uptime free".split()
 )
 """Programs whose output cannot be taken for the summary of a test runner."""
+# They print what others hand to them, and nothing of their own.
 _FILTERS = frozenset("cat grep egrep fgrep cut tr sort uniq head tail xargs paste tac rev nl fold".split())
+# Coverage tools print tables, not summaries; `coverage run` starts the tests.
 _QUIET_COVERAGE = frozenset(("report", "html", "xml", "json", "lcov", "combine", "erase"))
+# Verbs of git that print the content of files, which may hold a summary.
 _LOUD_GIT = frozenset(("show", "diff", "cat-file", "grep", "blame", "archive", "log"))
 
 
@@ -45,6 +51,7 @@ def prints_anything(command: ShellCommand) -> bool:
     """Whether the program could print text that looks like a summary."""
     words = command.words
     name = words[0].rpartition("/")[2]
+    # A name that is not known may be any program.
     if UNKNOWN in words[0] or (name not in _TAME and name != "coverage"):
         return True
     if name == "git":
@@ -55,6 +62,7 @@ def prints_anything(command: ShellCommand) -> bool:
         return not any(word.startswith(("-i", "--in-place")) for word in words[1:])
     if name == "coverage":
         return next((word for word in words[1:] if not word.startswith("-")), "") not in _QUIET_COVERAGE
+    # `find -printf` prints what it is told to.
     if name in ("find",):
         return any(word.startswith("-printf") for word in words)
     return name in ("uv", "poetry") and len(words) > 1 and words[1] == "run"
@@ -62,6 +70,7 @@ def prints_anything(command: ShellCommand) -> bool:
 
 _UNKNOWN_LINE = re.compile(rf"^{UNKNOWN}", re.MULTILINE)
 """A line that the command prints and that may be anything."""
+# From the form that shows most to the one that shows nothing.
 _ORDER = ("whole", "tail", "lines", "rewritten", "hidden")
 
 
@@ -120,15 +129,18 @@ def attribute_reports(candidates: list[Candidate], analysis: Analysis, output: O
     if not output.reported:
         return
     loud = _loud_commands(candidates, analysis)
+    # A negative number marks text that the command line itself prints, as `echo` does.
     literal = "".join(piece.text for piece in analysis.terminal if piece.invocation < 0)
     for candidate in candidates:
         candidate.reports, candidate.signs, candidate.distrust = [], [], ""
+        # Set anew: this is called again after the analysis was narrowed.
         candidate.crowded, candidate.silent = bool(loud), not (output.out.strip() or output.err.strip())
         candidate.shown = _usual_form(candidate)
     speaking = [c for c in candidates if c.could_report and c.command.visible]
     entries = [c for c in speaking if c.entry and c.kind is not CheckKind.BUILD]
     groups: dict[str, list[Candidate]] = {}
     for candidate in speaking:
+        # Two calls of one runner share its summaries and must be told apart by order.
         if candidate.match:
             groups.setdefault(candidate.match.runner.name, []).append(candidate)
     for group in groups.values():
@@ -207,6 +219,7 @@ def read_reports(runner: Runner, output: Output) -> list[Report]:
             report.runner, report.stream = runner.name, stream
             reports.append(report)
     whole = [report for report in reports if not report.partial]
+    # A summary with failures says it all; the signs beside it are the same failures.
     if whole and any(report.failed for report in whole):
         return whole
     return reports
@@ -219,6 +232,7 @@ def _attribute_runner(
     runner = group[0].match.runner
     reports = read_reports(runner, output)
     whole = [report for report in reports if not report.partial]
+    # A summary without failures, and signs of failures beside it.
     contradicted = bool(whole) and len(reports) > len(whole)
     if runner.sums and whole and len(group) == 1:
         whole = [sum_reports(whole, runner)]
@@ -233,6 +247,7 @@ def _attribute_runner(
 
 
 def _distrust_reason(runner: Runner, literal: str, loud: list[int], entries: bool) -> str:
+    # An unknown text that begins a line may be a summary.
     if literal and (_UNKNOWN_LINE.search(literal) or runner.read(literal)):
         return "the command itself prints a text like the summary"
     if loud:
@@ -261,10 +276,12 @@ def _hand_out(group: list[Candidate], reports: list[Report]) -> None:
         repeated = group[0].command.invocation.repeated
         group[0].reports = reports if repeated else reports[-1:]
         return
+    # One summary for each run, or one for each run that is known to have happened.
     takers = group if len(reports) == len(group) else [c for c in group if c.command.ran is Ran.YES]
     if len(takers) == len(reports):
         for candidate, report in zip(takers, reports, strict=True):
             candidate.reports = [report]
+    # The last ones were possibly not reached, as in `a && b`: the first ones take what is there.
     elif reports and len(reports) < len(group) and all(c.command.ran is Ran.MAYBE for c in group[len(reports) :]):
         for candidate, report in zip(group, reports, strict=False):
             candidate.reports = [report]
@@ -278,9 +295,11 @@ def _failure_signs(candidate: Candidate, reports: list[Report], loud: list[int],
     mine = _output_position(analysis, index, last=False)
     before = [one for one in loud if _output_position(analysis, one, last=False) < mine]
     after = [one for one in loud if _output_position(analysis, one, last=True) > mine]
+    # Other programs printed on both sides, so it cannot be told whose failure it is.
     if before and after:
         return []
     partial = [report for report in reports if report.partial]
+    # After others have printed, only the last one is surely its own.
     chosen = reports[-1] if before else partial[0] if partial and not after else reports[0]
     return [chosen] if chosen.failed else []
 
@@ -318,6 +337,7 @@ def _attribute_entries(
     elif len(takers) == len(reports):
         for candidate, report in zip(takers, reports, strict=True):
             candidate.reports = [report]
+    # Fewer or more summaries than runs, yet all of them passed and so did every command.
     elif (
         reports
         and all(report.verdict == "passed" for report in reports)
@@ -330,9 +350,11 @@ def _attribute_entries(
 
 
 _PREFIXING = frozenset(("turbo", "nx", "lerna", "moon"))
+# `pkg:test:`, `@scope/pkg |`, `[pkg]:` at the start of each line of a package.
 _PREFIXED = re.compile(r"^(\[?@?[\w./-]+(?::[\w.-]+)*\]?(?: \||:))(?: (.*)|)$")
 
 
+# What build caches print in place of running a task.
 _REPLAYED = re.compile(
     r"cache hit, (?:replaying|suppressing)|\[(?:local|remote) cache\]|read the output from the cache|match the cache"
 )
@@ -381,6 +403,7 @@ def read_all(output: Output, leave_out: set[str]) -> list[Report]:
         # Some runners end alike: the first that knows a summary is taken for the one that printed it.
         positions = {(report.stream, report.position) for report in collected if not report.partial}
         collected += [report for report in reports if (report.stream, report.position) not in positions]
+    # Lines of TAP look like those of bats; where another runner knows the summary it is not bats.
     if any(report.runner != "bats" and not report.partial for report in collected):
         collected = [report for report in collected if report.runner != "bats"]
     whole = [report for report in collected if not report.partial]

@@ -5,15 +5,18 @@ import re
 from holdfast.core.checks import Verdict
 from holdfast.features.checks.runners.spec import Report, Runner, flag_set, group_number
 
+# `ok  pkg  0.3s` or `(cached)`, with a remark behind it such as `[no tests to run]`.
 _GO_OK = re.compile(r"^ok\s+\S+\s+(?:\(cached\)|[\d.]+s)(.*)$", re.MULTILINE)
 _GO_PASS = re.compile(r"^\s*--- PASS: ", re.MULTILINE)
 _GO_FAIL = re.compile(r"^(?:FAIL(?:\t\S+.*)?|--- FAIL: .*)[ \t]*$", re.MULTILINE)
 _GO_FAILED_TEST = re.compile(r"^\s*--- FAIL: ", re.MULTILINE)
 _GO_BROKEN = re.compile(r"^FAIL\s+\S+ \[(?:build|setup) failed\]", re.MULTILINE)
+# `go test -json`: events of single tests, not of packages.
 _GO_JSON = re.compile(r'"Action":"(pass|fail)","Package":"[^"]*","Test":')
 _CARGO = re.compile(r"^test result: (ok|FAILED)\. (\d+) passed; (\d+) failed; (\d+) ignored;", re.MULTILINE)
 _CARGO_ERROR = re.compile(r"^error: (?:test failed, to rerun|\d+ targets? failed)", re.MULTILINE)
 _NEXTEST = re.compile(r"^\s*Summary \[ *[\d.]+s\] +(\d+)(?:/\d+)? tests? run: (\d+) passed([^\n]*)$", re.MULTILINE)
+# The totals at the end have no time behind them; the lines of single classes do.
 _MAVEN = re.compile(
     r"^\[?(?:INFO|ERROR|WARNING)?\]? ?Tests run: (\d+), Failures: (\d+), Errors: (\d+), Skipped: (\d+)\s*$",
     re.MULTILINE,
@@ -23,6 +26,7 @@ _GRADLE_TASK = re.compile(
     r"^> Task :\S*[tT]est(?P<state> (?:UP-TO-DATE|NO-SOURCE|FROM-CACHE|SKIPPED|FAILED))?\s*$", re.MULTILINE
 )
 _GRADLE_OK = re.compile(r"^BUILD SUCCESSFUL in ", re.MULTILINE)
+# The words are translated by .NET: only their order is fixed (failed, passed, skipped, total).
 _DOTNET = re.compile(
     r"^\s*[^\W\d]+! +[-–:] *[^\W\d]+: *(\d+), *[^\W\d]+: *(\d+), *[^\W\d]+: *(\d+), *[^\W\d]+: *(\d+)", re.MULTILINE
 )
@@ -37,13 +41,16 @@ _CTEST = re.compile(r"^\d+% tests passed, (\d+) tests? failed out of (\d+)", re.
 def read_go(text: str) -> list[Report]:
     ok = [match for match in _GO_OK.finditer(text) if "no tests to run" not in match[1]]
     failure = _GO_FAIL.search(text)
+    # Here the plain lines stand inside of JSON, so only the events count.
     if '"Action":' in text and (actions := _GO_JSON.findall(text)):
         return [Report(passed=actions.count("pass"), failed=actions.count("fail"))]
     if failure:
         failed = len(_GO_FAILED_TEST.findall(text))
         broken = len(_GO_BROKEN.findall(text))
+        # No test ran in any package.
         if broken and not failed and not ok:
             return [Report(nothing="the packages do not build", broken=True, position=failure.start())]
+        # Without `-v` single tests are not listed; then packages are counted.
         return [Report(passed=len(_GO_PASS.findall(text)) or len(ok), failed=max(1, failed), position=failure.start())]
     if ok:
         return [Report(passed=len(_GO_PASS.findall(text)) or len(ok), position=ok[-1].start())]
@@ -56,6 +63,7 @@ def read_cargo(text: str) -> list[Report]:
     reports = [
         Report(
             passed=int(m[2]),
+            # `FAILED` counts as one failure even where the number says 0.
             failed=max(int(m[3]), m[1] == "FAILED"),
             skipped=int(m[4]),
             nothing="0 passed" if m[1] == "ok" and m[2] == "0" else "",
@@ -63,6 +71,7 @@ def read_cargo(text: str) -> list[Report]:
         )
         for m in _CARGO.finditer(text)
     ]
+    # One of several binaries failed, and its own summary was cut off.
     if (error := _CARGO_ERROR.search(text)) and not any(report.failed for report in reports):
         reports.append(Report(failed=1, position=error.start(), partial=True))
     return reports
@@ -109,6 +118,7 @@ def read_gradle(text: str) -> list[Report]:
         return []
     if any(task["state"] == " FAILED" for task in tasks):
         return [Report(failed=1, position=tasks[0].start())]
+    # A task without a state was run; the others were taken from an earlier build.
     ran = [task for task in tasks if not task["state"]]
     if ran and _GRADLE_OK.search(text):
         return [Report(passed=len(ran), position=ran[-1].start())]
@@ -137,6 +147,7 @@ def read_ctest(text: str) -> list[Report]:
 def read_meson(text: str) -> list[Report]:
     """`Ok: 2`, `Fail: 0`, … one to a line; the counts of zero may be left out."""
     found = {name: int(number) for name, number in _MESON.findall(text)}
+    # Every summary of meson has this line.
     if "Ok" not in found:
         return []
     bad = sum(found.get(name, 0) for name in ("Fail", "Timeout", "Unexpected Pass"))
@@ -147,6 +158,7 @@ def read_meson(text: str) -> list[Report]:
 def read_gotestsum(text: str) -> list[Report]:
     found = []
     for match in _GOTESTSUM.finditer(text):
+        # Errors, such as packages that do not build, count as failures.
         total, skipped, failed = int(match[1]), group_number(match, 2), group_number(match, 3) + group_number(match, 4)
         nothing = "" if total else "no tests to run"
         found.append(
@@ -250,6 +262,7 @@ BUILT_TESTS = Runner(
     programs=("cmake --build", "ninja"),
     requires=flag_set("test check"),
     takes_value=flag_set("-C -j -t --target --build --config -f -l -k"),
+    # For ninja `-t` starts a tool and `-n` is a dry run.
     runs_nothing=flag_set("-n -t --version --help"),
     empty_succeeds=True,
     read=read_ctest,

@@ -14,6 +14,7 @@ from holdfast.features.checks.runners.recognise import Match
 
 # Entry points of a project that start check tools: make, npm scripts, just, tox, nox, scripts, drivers in Python.
 
+# Whole words for short ones (`t`, `ci`, `all`), and parts of words that are clear by themselves.
 _TESTS = re.compile(
     r"(?:^|[^a-z])(?:tests?|spec|specs|ci|check|checks|verify|validate|unit|integration|e2e|cov|coverage|qa|t|all)(?:[^a-z]|$)|test|jest|mocha|playwright|cypress|karma|rspec|^ava$",
     re.I,
@@ -23,14 +24,18 @@ _LINT = re.compile(r"lint|ruff|eslint|flake|style|clippy", re.I)
 _TYPES = re.compile(r"type|mypy|tsc|pyright", re.I)
 _FORMAT = re.compile(r"format|fmt|prettier|black", re.I)
 _BUILD = re.compile(r"build|compile|bundle|dist|package", re.I)
+# Program text that starts a runner: through its own function, or as a command in a string.
 _DRIVER = re.compile(
     r"pytest\.main|unittest\.main|unittest\.(?:TextTestRunner|TestLoader|defaultTestLoader)|[\[(,]\s*['\"](?:pytest|jest|vitest)['\"]"
     r"|(?:system|popen|call|run|check_call|check_output|Popen|execSync|spawnSync|exec|runpy\.run_module)\s*\(\s*(?:\[[^\]]*)?f?['\"][^'\"]*\b(?:pytest|unittest|jest|npm test|make)"
 )
+# Text that prints a summary itself, or changes one, is no proof of a run.
 _SUMMARY_LIKE = re.compile(r"\d+ (?:passed|passing|tests?,)|passed in|Tests: |test result", re.I)
 _CHANGES_TEXT = re.compile(r"\breplace\(|\.sub\(|translate\(|\.split\(|\bgsub|exitcode *=")
 _VERSION = frozenset(("--version", "-v", "-V", "--help", "-h", "help"))
+# Among the letters of a flag: dry run, question, touch.
 _MAKE_NOTHING = re.compile(r"^-[a-zA-Z]*[nqt]|^--(?:dry-run|just-print|recon|question|touch)$")
+# Flags whose value is the next word.
 _MAKE_VALUES = frozenset(("-C", "-f", "-I", "-j", "-l", "-o", "-W", "--directory", "--file", "--makefile"))
 _JUST_NOTHING = frozenset(
     (
@@ -51,6 +56,7 @@ _JUST_NOTHING = frozenset(
 _TASK_NOTHING = frozenset(("--list", "-l", "--list-all", "-a", "--dry", "-n", "--summary", "--status", "--init"))
 _PACKAGE_MANAGERS = frozenset(("npm", "pnpm", "yarn", "bun"))
 _PACKAGE_VALUES = frozenset(("--prefix", "-w", "--workspace", "-C", "--dir", "--filter", "-F", "--cwd"))
+# With yarn and pnpm any other word is the name of a script.
 _YARN_COMMANDS = frozenset(
     "add install remove upgrade init config cache why list info link unlink pack publish set plugin node dedupe import audit version "
     "outdated login logout store create patch rebuild prune root bin pkg view search ci i exec dlx x up update".split()
@@ -77,6 +83,7 @@ class Entry(msgspec.Struct):
 
 def kind_of(name: str) -> CheckKind | None:
     """What a target or script is for, judged by its name."""
+    # Tests come after linters: `lint:test` lints. Builds come last: `build-tests` is about tests.
     for pattern, kind in (
         (_LINT, CheckKind.LINT),
         (_TYPES, CheckKind.TYPES),
@@ -135,9 +142,11 @@ def recognise_entry(command: ShellCommand) -> Entry | None:
         "bun",
     ):
         return _driver_entry(words, command.invocation.stdin)
+    # Only as a path: a plain name may be any installed program.
     if "/" in words[0] and kind_of(name.partition(".")[0]):
         kind = kind_of(name.partition(".")[0])
         return Entry(name, kind, target=words[0], nothing=_asks_version(words), script=True)
+    # These run the project's own scripts by name.
     wrapped = command.invocation.wrappers[-1:] and command.invocation.wrappers[-1] in (
         "pdm run",
         "hatch run",
@@ -168,6 +177,7 @@ def _make_entry(words: list[str], environment: dict[str, str]) -> Entry:
             directory = words[at + 1] if at + 1 < len(words) else ""
         elif word.startswith(("-C", "--directory=")):
             directory = word.partition("=")[2] if "=" in word else word[2:]
+        # `-O` and its value (`-Otarget`) only sort the output.
         if (_MAKE_NOTHING.match(word) and not word.startswith("-O")) or word in (
             "--version",
             "-v",
@@ -178,13 +188,16 @@ def _make_entry(words: list[str], environment: dict[str, str]) -> Entry:
             nothing = f"make {word} runs no recipe"
         at += (
             2
+            # `-j` takes a number only if one follows; else the next word is a target.
             if word in _MAKE_VALUES and not (word == "-j" and words[at + 1 : at + 2] and not words[at + 1].isdecimal())
             else 1
         )
         if not word.startswith("-") and "=" not in word:
             targets.append(word)
+    # Single letters come first in MAKEFLAGS, without a hyphen.
     if re.match(r"^[a-zA-Z]*n", environment.get("MAKEFLAGS", "").replace("--no-print-directory", "").lstrip("-")):
         nothing = "MAKEFLAGS makes it a dry run"
+    # Another shell may do anything with the recipe.
     tampered = any(word.startswith("SHELL=") for word in words)
     entry = Entry("make", main_kind(targets), directory, nothing, " ".join(targets))
     entry.nothing = entry.nothing or ("SHELL is replaced" if tampered else "")
@@ -218,11 +231,13 @@ def _package_entry(name: str, rest: list[str], directory: str, several: bool) ->
         rest, several = rest[2:], True  # Its own flags are taken off already; `run test` is left.
     verb = rest[0] if rest else ""
     script = ""
+    # npm accepts these misspellings of `run` and `test` as aliases.
     if verb in ("test", "t", "tst", "run-script", "run", "rum", "urn", "workspaces", "workspace"):
         script = "test" if verb in ("test", "t", "tst") else (rest[1] if len(rest) > 1 else "")
         several = several or verb == "workspaces"
         if verb == "workspace":
             script = rest[-1]
+    # Only these two run a script without `run`.
     elif name in ("yarn", "pnpm") and verb and verb not in _YARN_COMMANDS:
         script = verb
     elif verb in ("cit", "install-test", "it"):
@@ -251,6 +266,7 @@ def _task_entry(name: str, words: list[str]) -> Entry | None:
         else [*_flag_values(words), *_recipe_targets(words[1:])]
     )
     several = name in ("turbo", "nx", "lerna", "moon")
+    # Without a target the default recipe runs, which may hold the tests.
     kind = main_kind(targets) if targets else CheckKind.TEST
     return Entry(name, kind, nothing=nothing, target=targets[0] if targets else "default", several=several)
 
@@ -268,6 +284,7 @@ def _recipe_targets(words: list[str]) -> list[str]:
     for word in words:
         if word == "--":
             break
+        # `run` is the verb of some of these tools, not a recipe.
         if not skip and not word.startswith("-") and "=" not in word and word not in ("run", "default"):
             targets.append(word)
         skip = word in _TASK_VALUES
@@ -315,6 +332,7 @@ def _session_tool(words: list[str]) -> Entry | None:
     )
     nothing = next((f"{word} runs no session" for word in words[1:] if word in listing), "")
     target = " ".join(word for word in words[1:] if not word.startswith("-"))
+    # tox runs tests in whatever environment is named; sessions of nox may be anything.
     kind = main_kind(target.replace(",", " ").split()) if target and name == "nox" else CheckKind.TEST
     if name == "tox" and target and not _TESTS.search(target) and kind_of(target):
         kind = kind_of(target)
@@ -330,15 +348,18 @@ def _driver_entry(words: list[str], stdin: Pieces | None) -> Entry | None:
     if not code and stdin and (words[1:] in ([], ["-"]) or words[1:2] == ["-"]):
         code = "".join(piece.text for piece in stdin)
     if code:
+        # A driver that prints or rewrites text could make up the summary.
         if _DRIVER.search(code) and not _SUMMARY_LIKE.search(code) and not _CHANGES_TEXT.search(code):
             return Entry("driver", CheckKind.TEST)
         return None
     script = next((word for word in words[1:] if not word.startswith("-")), "")
     stem = script.rpartition("/")[2].partition(".")[0]
+    # `-m` is for the runners known by name; `bash -n` only checks the syntax.
     if not script or "-m" in words[1:] or "-n" in words[1:2]:
         return None
     if script.endswith("manage.py") and "test" in words:
         return Entry("manage.py", CheckKind.TEST, target="test")
+    # Without `test` it builds or installs.
     if script.endswith("setup.py") and "test" not in words:
         return None
     kind = kind_of(stem) or (CheckKind.TEST if _TEST_FOLDER.search(script) else None)
@@ -350,7 +371,9 @@ def _driver_entry(words: list[str], stdin: Pieces | None) -> Entry | None:
 # Files of the repository that say what an entry point runs. Only small regular files inside of it are read.
 
 MAX_BYTES = 64_000
+# `NAME = value` with `=`, `:=` or `?=`.
 _MAKE_VARIABLE = re.compile(r"^([A-Za-z_]\w*)\s*[:?]?=\s*(.*)$", re.MULTILINE)
+# `$(NAME)` and `${NAME}` of make, `{{ name }}` of just.
 _REFERENCE = re.compile(r"\$[({](\w+)[)}]|\{\{\s*(\w+)\s*\}\}")
 _INI_COMMANDS = re.compile(r"^commands\s*=\s*((?:.*\n)(?:[ \t]+.*\n?)*)", re.MULTILINE)
 
@@ -363,6 +386,7 @@ class RepositoryFiles:
 
     def read(self, path: str) -> str | None:
         full = os.path.realpath(os.path.join(self.root, path))
+        # After links were followed: a link must not lead out of the repository.
         if not full.startswith(f"{self.root}{os.sep}"):
             return None
         try:
@@ -372,6 +396,7 @@ class RepositoryFiles:
                 data = file.read(MAX_BYTES + 1)
         except (OSError, ValueError):
             return None
+        # A file that is cut, or binary, tells nothing reliable.
         return None if len(data) > MAX_BYTES or b"\0" in data else data.decode("utf-8", "replace")
 
 
@@ -406,8 +431,10 @@ def _indented_recipe(text: str, target: str) -> str:
     inside = False
     for line in text.splitlines():
         if line[:1] in (" ", "\t"):
+            # `@`, `-` and `+` before a line are make's own marks.
             lines += [line.strip().lstrip("@-+")] if inside else []
         elif line.strip() and not line.startswith("#"):
+            # `name:` with or without dependencies, and not the assignment `name:=`.
             inside = bool(target_name) and bool(re.match(rf"{re.escape(target_name)}\b[^=]*:(?!=)", line))
     variables = dict(_MAKE_VARIABLE.findall(text))
     return _REFERENCE.sub(lambda match: variables.get(match[1] or match[2], match[0]), "\n".join(lines))
@@ -417,7 +444,10 @@ def _read_package_script(text: str, target: str) -> str:
     try:
         scripts = json.loads(text or "{}").get("scripts", {})
         script_lines = [
-            scripts[name] for name in (f"pre{target}", target, f"post{target}") if isinstance(scripts.get(name), str)
+            # npm runs these three in this order.
+            scripts[name]
+            for name in (f"pre{target}", target, f"post{target}")
+            if isinstance(scripts.get(name), str)
         ]
     except (ValueError, AttributeError, RecursionError):
         return ""

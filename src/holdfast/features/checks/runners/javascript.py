@@ -5,21 +5,25 @@ import re
 from holdfast.core.checks import Verdict
 from holdfast.features.checks.runners.spec import Report, Runner, flag_set, group_number, sum_counts
 
+# `Tests:       1 failed, 2 passed, 3 total`.
 _JEST = re.compile(r"^Tests: +((?:\d+ \w+, )*\d+ total)\s*$", re.MULTILINE)
 _JEST_SUITES = re.compile(r"^Test Suites: +(\d+) failed", re.MULTILINE)
 _JEST_FAILURE = re.compile(r"^FAIL \S+|^\s+● .* › |^\s+✕ ", re.MULTILINE)
 _JEST_EMPTY = re.compile(r"^No tests found\b|^No tests found, exiting", re.MULTILINE)
+# ` Tests  1 failed | 2 passed (3)`.
 _VITEST = re.compile(r"^\s*Tests +((?:\d+ \w+(?: \| )?)+) \(\d+\)\s*$|^\s*Tests +(no tests)\s*$", re.MULTILINE)
 _VITEST_FILES = re.compile(r"^\s*Test Files +(\d+) failed", re.MULTILINE)
 _VITEST_EMPTY = re.compile(r"^\s*No test files found", re.MULTILINE)
 _MOCHA = re.compile(r"^ *(\d+) passing \([^)\n]+\)\s*$", re.MULTILINE)
 _MOCHA_FAILED = re.compile(r"^ *(\d+) failing\s*$", re.MULTILINE)
 _MOCHA_PENDING = re.compile(r"^ *(\d+) pending\s*$", re.MULTILINE)
+# `#` in TAP, `ℹ` in the reporter for terminals.
 _NODE = re.compile(r"^(?:#|ℹ) tests (\d+)\s*$", re.MULTILINE)
 _NODE_PART = {
     name: re.compile(rf"^(?:#|ℹ) {name} (\d+)\s*$", re.MULTILINE)
     for name in ("pass", "fail", "cancelled", "skipped", "todo")
 }
+# A file that ended with an error of its own is reported like a failed test.
 _NODE_BROKEN_FILE = re.compile(
     r"^not ok \d+ - \S+\.[cm]?[jt]sx?\n(?:[ \t]+.*\n)*?\s+exitCode: \d+|^✖ \S+\.[cm]?[jt]sx? \([\d.]+ms\)\n\s+'test failed'",
     re.MULTILINE,
@@ -33,6 +37,7 @@ _DENO = re.compile(r"^(ok|FAILED) \| (\d+) passed(?: \([^)]*\))? \| (\d+) failed
 _PLAYWRIGHT = re.compile(r"^ {2}(\d+) passed \([\d.]+(?:ms|s|m|h)\)\s*$", re.MULTILINE)
 _PLAYWRIGHT_FAILED = re.compile(r"^ {2}(\d+) (?:failed|timed out|interrupted)\s*$", re.MULTILINE)
 _PLAYWRIGHT_SKIPPED = re.compile(r"^ {2}(\d+) (?:skipped|did not run)\s*$", re.MULTILINE)
+# The last row of the table: specs, time, tests, passing, failing.
 _CYPRESS = re.compile(
     r"^\s*[✔✖]\s+(?:All specs passed!|(\d+) of \d+ failed \(\d+%\))\s+\S+\s+(\d+)\s+(\d+|-)\s+(\d+|-)", re.MULTILINE
 )
@@ -62,6 +67,7 @@ def _jest_report(match: re.Match[str], text: str) -> Report:
     broken = group_number(_JEST_SUITES.search(text))
     passed = sum_counts(match[1], ["passed"])
     skipped = sum_counts(match[1], ["skipped", "todo"])
+    # Suites failed and no test did: files could not be loaded.
     if broken and not failed:
         if not passed:
             return Report(nothing="a test file could not be run", broken=True, skipped=skipped, position=match.start())
@@ -76,6 +82,7 @@ def read_vitest(text: str) -> list[Report]:
         failed, passed = sum_counts(body, ["failed"]), sum_counts(body, ["passed"])
         broken = group_number(_VITEST_FILES.search(text))
         nothing = "no tests were run" if not passed and not failed else ""
+        # Likewise: a file that cannot be loaded counts as a failure beside tests that passed.
         failed = broken if broken and not failed and passed else failed
         reports.append(
             Report(
@@ -93,6 +100,7 @@ def read_vitest(text: str) -> list[Report]:
 
 def read_mocha(text: str) -> list[Report]:
     matches = list(_MOCHA.finditer(text))
+    # Each summary reaches to the next one, so that counts of several runs are not mixed.
     ends = [match.start() for match in matches[1:]] + [len(text)]
     return [
         Report(
@@ -112,12 +120,14 @@ def read_node(text: str) -> list[Report]:
     reports = []
     for match, end in zip(matches, ends, strict=False):
         parts = {name: pattern.search(text, match.end(), end) for name, pattern in _NODE_PART.items()}
+        # Both counts are always printed; without them the summary was cut off.
         if parts["pass"] is None or parts["fail"] is None:
             continue
         failed = group_number(parts["fail"]) + group_number(parts["cancelled"])
         broken = (
             len(_NODE_BROKEN_FILE.findall(text, 0, match.start())) if failed and not group_number(parts["pass"]) else 0
         )
+        # Every failure is a file that did not load, so no test ran.
         if broken and broken >= failed:
             reports.append(Report(nothing="the test files could not be run", broken=True, position=match.start()))
             continue
@@ -215,6 +225,7 @@ MOCHA = Runner(
         "-r --require -g --grep -f --fgrep -R --reporter -t --timeout -u --ui --config --spec --ignore -n"
     ),
     selects=flag_set("-g --grep -f --fgrep"),
+    # Its exit status is the number of failures.
     codes={0: Verdict.PASSED, **dict.fromkeys(range(1, 100), Verdict.FAILED)},
     empty_succeeds=True,
     read=read_mocha,
@@ -265,6 +276,7 @@ CYPRESS = Runner(
     runs_nothing=flag_set("--help -h --version"),
     takes_value=flag_set("-s --spec -b --browser -c --config -e --env"),
     selects=flag_set("-s --spec"),
+    # Its exit status is the number of failures.
     codes={0: Verdict.PASSED, **dict.fromkeys(range(1, 100), Verdict.FAILED)},
     read=read_cypress,
 )

@@ -6,7 +6,9 @@ from holdfast.core.checks import CheckKind, Verdict
 from holdfast.features.checks.runners.spec import Reader, Report, Runner, flag_set
 
 _HELP = "--version -V --help -h"
+# Tools whose exit status is a sum of flags, or that use several numbers.
 _EVERY_CODE = {0: Verdict.PASSED, **dict.fromkeys(range(1, 64), Verdict.FAILED)}
+# 2 means wrong usage or a crash of the tool.
 _ONE_FAILS = {0: Verdict.PASSED, 1: Verdict.FAILED, 2: Verdict.DID_NOT_RUN}
 
 
@@ -15,6 +17,7 @@ def line_reader(good: str, bad: str) -> Reader:
     clean, dirty = re.compile(good, re.MULTILINE), re.compile(bad, re.MULTILINE)
 
     def read(text: str) -> list[Report]:
+        # Blame goes first: a tool that checks several things may praise one of them.
         if match := dirty.search(text):
             return [Report(failed=1, position=match.start())]
         praise = clean.search(text)
@@ -32,6 +35,7 @@ def _lint_runner(name: str, programs: str, *, read: Reader | None = None, codes:
         modules=tuple(modules.split()),
         runs_nothing=flag_set(f"{_HELP} {nothing}"),
         codes=codes or _ONE_FAILS,
+        # `(?!)` never matches: such tools say nothing that could be read.
         read=read or line_reader(r"(?!)", r"(?!)"),
         lenient=flag_set("--exit-zero -e --exit-zero-even-if-changed"),
         requires=flag_set(requires),
@@ -85,6 +89,7 @@ LINTERS = (
         read=_TSC,
         kind=CheckKind.TYPES,
         nothing="-v --init --showConfig --listFilesOnly --all",
+        # tsc ends with 1 where it wrote no files and with 2 where it did; both mean errors.
         codes={0: Verdict.PASSED, 1: Verdict.FAILED, 2: Verdict.FAILED},
     ),
     _lint_runner("eslint", "eslint", read=_ESLINT, nothing="-v --print-config --init --env-info"),
@@ -115,6 +120,7 @@ LINTERS = (
     _lint_runner("deno lint", "deno lint,deno fmt --check"),
 )
 
+# 101 is how Cargo ends.
 _BUILD_CODES = {0: Verdict.PASSED, 1: Verdict.FAILED, 2: Verdict.FAILED, 101: Verdict.FAILED}
 BUILDS = tuple(
     _lint_runner(name, programs, kind=CheckKind.BUILD, codes=_BUILD_CODES)

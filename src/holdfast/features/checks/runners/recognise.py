@@ -13,13 +13,18 @@ from holdfast.features.checks.runners.spec import Runner
 TEST_RUNNERS: tuple[Runner, ...] = (*python.TESTS, *javascript.TESTS, *compiled.TESTS, *scripting.TESTS)
 RUNNERS: tuple[Runner, ...] = (*TEST_RUNNERS, *linters.CHECKS)
 
+# `python3.12`, `pypy`, and the launcher `py` of Windows.
 _PYTHON = re.compile(r"^(?:python|pypy)[\d.]*$|^py$")
+# Flags of Python itself whose value is the next word.
 _PYTHON_VALUES = frozenset(("-X", "-W", "--check-hash-based-pycs"))
+# Where tools are installed: system folders, homes, node_modules, vendor, virtual environments.
 _TOOL_FOLDER = re.compile(
     r"^(?:/usr(?:/local)?(?:/s?bin|/lib/.*)|/s?bin|/opt/.*|~/.*|/home/.*|/root/.*|/Users/.*|(?:.*/)?node_modules/\.bin|(?:.*/)?vendor/bin"
     r"|(?:.*/)?(?:\.?v?env|\.venv[\w.-]*|venv[\w.-]*|\.tox/[^/]+|\.nox/[^/]+|\.direnv/[^/]+)/(?:bin|Scripts)|\$VIRTUAL_ENV/bin|bin)$"
 )
+# Started from a file of the project by convention, and not suspicious there.
 _PROJECT_TOOLS = frozenset(("gradlew", "mvnw", "rails", "rake", "artisan"))
+# The package's name in a path below node_modules.
 _NODE_MODULE = re.compile(r"(?:^|/)node_modules/(?:\.bin/)?(?:@[\w-]+/)?([\w-]+)(?:/.*)?$")
 
 
@@ -31,11 +36,13 @@ def _runners_by_program() -> dict[str, list[tuple[tuple[str, ...], Runner]]]:
             first, *rest = program.split()
             table.setdefault(first, []).append((tuple(rest), runner))
     for entries in table.values():
+        # `cargo llvm-cov nextest` must be tried before `cargo llvm-cov`.
         entries.sort(key=lambda entry: -len(entry[0]))
     return table
 
 
 _BY_PROGRAM = _runners_by_program()
+# Reversed, so that the first runner that names a module wins.
 _BY_MODULE = {module: runner for runner in reversed(RUNNERS) for module in runner.modules}
 
 
@@ -72,6 +79,7 @@ def _normalise_program(words: list[str]) -> tuple[list[str], str]:
     rest = words[1:]
     if name.startswith(("./", ".\\")):
         name = name[2:]
+    # For Python only `-m` names a tool; scripts are entry points.
     if _PYTHON.match(name):
         return _python_module(rest), ""
     if name == "node" and rest and (match := _NODE_MODULE.search(rest[0])):
@@ -86,6 +94,7 @@ def _normalise_program(words: list[str]) -> tuple[list[str], str]:
         foreign = f"{words[0]} is a file of the project, not the installed tool"
     if name == "ruff" and rest and rest[0] not in ("check", "format") and not rest[0].startswith("-"):
         return [name, *rest], foreign
+    # `cargo +nightly test` names a toolchain.
     if name == "cargo" and rest and rest[0].startswith("+"):
         rest = rest[1:]
     return [name, *rest], foreign
@@ -97,6 +106,7 @@ def _python_module(arguments: list[str]) -> list[str]:
         word = arguments[at]
         if word == "-m":
             return _module_words(arguments[at + 1 :])
+        # The name may follow `-m` without a space.
         if word.startswith("-m") and not word.startswith("--"):
             return _module_words([word[2:], *arguments[at + 1 :]])
         if word == "-c" or not word.startswith("-") or word == "-":
@@ -114,6 +124,7 @@ def _module_words(words: list[str]) -> list[str]:
     return [runner.programs[0].split()[0], *words[1:]]
 
 
+# unittest has no program of its own: it is only started with `-m`.
 _BY_PROGRAM["unittest"] = [((), python.UNITTEST)]
 
 
@@ -123,6 +134,7 @@ def _arguments_start(words: list[str], wanted: tuple[str, ...]) -> int | None:
     for word in wanted:
         while at < len(words) and words[at] != word and words[at].startswith(("-", "+")) and not word.startswith("-"):
             at += 1
+        # `node --test` may have its flag anywhere before the files.
         if word.startswith("-"):
             return 1 if any(w == word or w.startswith(f"{word}=") for w in words[1:]) else None
         if at >= len(words) or words[at] != word:
@@ -133,6 +145,7 @@ def _arguments_start(words: list[str], wanted: tuple[str, ...]) -> int | None:
 
 def _match_runner(runner: Runner, arguments: list[str], environment: dict[str, str], foreign: str) -> Match | None:
     extra = environment.get(runner.options_variable, "").split() if runner.options_variable else []
+    # An unknown value of the variable could be any flag; then it is left out.
     arguments = [*arguments, *extra] if UNKNOWN not in " ".join(extra) else arguments
     if not _has_required(runner, arguments):
         return None
@@ -167,6 +180,7 @@ def _flag_name(word: str) -> str:
 
 def _read_arguments(runner: Runner, match: Match) -> None:
     skip = False
+    # pytest still prints its summary with one `-q`, and none with two.
     match.quiet = bool(runner.quiet) and _quiet_level(match.arguments) >= 2
     for number, word in enumerate(match.arguments):
         if skip:
@@ -175,6 +189,7 @@ def _read_arguments(runner: Runner, match: Match) -> None:
         flag = _flag_name(word)
         if word in runner.runs_nothing or flag in runner.runs_nothing:
             match.nothing = match.nothing or f"{word} runs no check"
+        # `@file` reads further arguments from a file that is not looked at.
         if flag in runner.lenient or word.startswith("@"):
             match.lenient = match.lenient or word
         if flag in runner.selects:
@@ -183,6 +198,7 @@ def _read_arguments(runner: Runner, match: Match) -> None:
             skip = "=" not in word and flag in runner.takes_value
             match.operands += [word] if flag in runner.selects else []
             continue
+        # Only as the first word: `vitest list` against a test file named `list`.
         if number == 0 and word in runner.nothing_operands:
             match.nothing = f"{word} runs no check"
         if not runner.whole_operands.match(word):

@@ -11,6 +11,7 @@ from holdfast.core.checks import Check, CheckKind, CommandJudgement, Verdict
 from holdfast.core.shell.analysis import Ran, ShellCommand, analyse_command
 from holdfast.core.shell.syntax import UNKNOWN
 
+# In bytes.
 MAX_BYTES = 1 << 20
 REPORT_FLAGS = (
     "--junitxml", "--junit-xml", "--junitfile", "--log-junit", "--output-junit", "--json-report-file", "--outputFile",
@@ -51,12 +52,14 @@ def add_report(judgement: CommandJudgement, command: str, cwd: str, started_ms: 
     if len(tests) != 1 or not any(flag in command for flag in REPORT_FLAGS):
         return judgement
     named = list(_named_reports(command, cwd))
+    # A report that the command itself writes or copies is no proof.
     if len(named) != 1 or _is_written_otherwise(named[0][1], judgement, cwd):
         return judgement
     ran, path = named[0]
     counts = read_report(path, started_ms)
     if counts is None:
         return judgement
+    # Any other write of the command may have changed the report.
     test_check = _with_counts(tests[0], counts, trusted=_is_plain(ran) and not judgement.writes)
     checks = [test_check if check is tests[0] else check for check in judgement.checks]
     proves = all(c.verdict is Verdict.PASSED for c in checks if c.kind is CheckKind.TEST)
@@ -69,9 +72,11 @@ def _with_counts(check: Check, counts: ReportCounts, *, trusted: bool) -> Check:
     numbers = {"passed": counts.passed, "failed": counts.failed, "skipped": counts.skipped}
     name = os.path.basename(counts.path)
     counts_text = f"{name} tells {counts.passed} passed, {counts.failed} failed"
+    # Exit status and report contradict each other, and neither is known to be right.
     if check.verdict is Verdict.PASSED and counts.failed:
         why = f"the exit status says passed, but {counts_text}"
         return msgspec.structs.replace(check, verdict=Verdict.UNKNOWN, why=why)
+    # The report decides only what the output left open.
     if check.verdict is Verdict.UNKNOWN and trusted and (counts.failed or counts.passed):
         verdict = Verdict.FAILED if counts.failed else Verdict.PASSED
         return msgspec.structs.replace(check, verdict=verdict, why=f"the report {counts_text}", **numbers)
@@ -85,6 +90,7 @@ def _named_reports(command: str, cwd: str) -> Iterator[tuple[ShellCommand, str]]
         words = ran.words
         for at, word in enumerate(words):
             flag, _, value = word.partition("=")
+            # `--flag=value` or `--flag value`.
             value = value or (words[at + 1] if flag == word and at + 1 < len(words) else "")
             if flag in REPORT_FLAGS and value and UNKNOWN not in value + ran.invocation.cwd:
                 yield ran, os.path.normpath(os.path.join(cwd, ran.invocation.cwd, value))
@@ -108,9 +114,11 @@ def read_report(path: str, started_ms: int) -> ReportCounts | None:
     """None where there is no such file, it is older than the run, too large, or no report."""
     try:
         with open(path, "rb") as file:
+            # Of the open file, so that it cannot be exchanged between the look and the reading.
             file_stat = os.fstat(file.fileno())
             if not stat.S_ISREG(file_stat.st_mode) or file_stat.st_size > MAX_BYTES:
                 return None
+            # Left over from an earlier run.
             if file_stat.st_mtime_ns // 1_000_000 < started_ms:
                 return None
             text = file.read(MAX_BYTES)
@@ -146,6 +154,7 @@ def _read_json(path: str, text: bytes) -> ReportCounts | None:
     except (msgspec.DecodeError, RecursionError):
         return None
     summary = report.summary
+    # Other codes of pytest mean that it was interrupted or did not start.
     if report.exitcode not in (0, 1):
         return None
     return ReportCounts(path, summary.passed, summary.failed + summary.error, summary.skipped)

@@ -9,6 +9,7 @@ _RSPEC = re.compile(
     r"^(\d+) examples?, (\d+) failures?(?:, (\d+) pending)?(?:, (\d+) errors? occurred outside of examples)?\s*$",
     re.MULTILINE,
 )
+# minitest says `runs`, test-unit `tests` and `pendings`.
 _MINITEST = re.compile(
     r"^(\d+) (?:runs|tests), \d+ assertions, (\d+) failures, (\d+) errors,(?: (\d+) (?:skips|pendings))?", re.MULTILINE
 )
@@ -17,8 +18,10 @@ _PHPUNIT = re.compile(r"^Tests: (\d+), Assertions: \d+(.*)$", re.MULTILINE)
 _PEST = re.compile(r"^\s*Tests: {4}((?:\d+ \w+(?:, )?)+) \(\d+ assertions?\)", re.MULTILINE)
 _PROVE = re.compile(r"^Files=\d+, Tests=(\d+),[^\n]*\nResult: (PASS|FAIL|NOTESTS)", re.MULTILINE)
 _BATS = re.compile(r"^(\d+) tests?, (\d+) failures?(?:, (\d+) skipped)?", re.MULTILINE)
+# TAP: `1..N` is the plan, then `ok n` or `not ok n`.
 _TAP_PLAN = re.compile(r"^1\.\.(\d+)\s*$", re.MULTILINE)
 _TAP_OK = re.compile(r"^ok \d+(?! .*# [sS][kK][iI][pP])", re.MULTILINE)
+# A failure that is marked as TODO is expected.
 _TAP_BAD = re.compile(r"^not ok \d+(?! .*# TODO)", re.MULTILINE)
 
 
@@ -30,6 +33,7 @@ def read_rspec(text: str) -> list[Report]:
         reports.append(
             Report(
                 passed=total - failed - pending,
+                # Without any example, errors outside of them mean that nothing could be loaded.
                 failed=failed + (outside if total else 0),
                 skipped=pending,
                 nothing=nothing,
@@ -83,8 +87,10 @@ def read_bats(text: str) -> list[Report]:
     if plan and int(plan[1]) == 0:
         return [Report(nothing="no test was run", position=plan.start())]
     if bad:
+        # Without a plan it is not known whether the output is whole.
         return [Report(passed=good, failed=bad, position=plan.start() if plan else 0, partial=plan is None)]
     skipped = int(plan[1]) - good if plan else 0
+    # A summary counts only where all tests of the plan are listed.
     listed = len(re.findall(r"^ok \d+", text, re.MULTILINE))
     return [Report(passed=good, skipped=skipped, position=plan.start())] if plan and listed == int(plan[1]) else []
 
@@ -115,6 +121,7 @@ PHPUNIT = Runner(
     ),
     takes_value=flag_set("--filter -c --configuration --testsuite --group --exclude-group --bootstrap --log-junit"),
     selects=flag_set("--filter --testsuite --group --exclude-group"),
+    # PHPUnit ends with 2 for errors in tests and for its own exceptions alike.
     codes={0: Verdict.PASSED, 1: Verdict.FAILED, 2: Verdict.UNKNOWN},
     empty_succeeds=True,
     read=read_phpunit,

@@ -28,6 +28,7 @@ class Report(msgspec.Struct, kw_only=True):
     def verdict(self) -> Verdict:
         if self.failed:
             return Verdict.FAILED
+        # Skipped tests alone prove nothing.
         if self.nothing or not self.passed:
             return Verdict.DID_NOT_RUN
         return Verdict.PASSED
@@ -58,6 +59,7 @@ class Runner(msgspec.Struct, frozen=True, kw_only=True):
     """Flags of which one of each kind together does the same: `go test -bench . -run xxx`."""
     selects: frozenset[str] = frozenset()
     """Flags that choose a part."""
+    # Folders by the names that most projects use, or everything below the current one.
     whole_operands: re.Pattern[str] = re.compile(r"^(?:\.|\./|\./\.\.\.|tests?/?|spec/?|src/?)$")
     """Operands that mean everything."""
     codes: dict[int, Verdict] = msgspec.field(default_factory=lambda: {0: Verdict.PASSED, 1: Verdict.FAILED})

@@ -20,6 +20,7 @@ from holdfast.core.kinds.gates_events import (
 from holdfast.core.kinds.team_events import TeamLeft, TeamRuleArrived, TeamRuleWithdrawn
 from holdfast.features.gates.state.branches import Document, replace
 
+# The latest ones; older ones are in the log.
 MOST_SHOWN = 60
 DAY_MS = 86_400_000
 
@@ -63,6 +64,7 @@ def _reduce_team_rules(doc: AcceptedRules, event: Event) -> AcceptedRules:
         rules.pop(data.name, None)
     else:
         rules = {}
+    # The number of the event serves as digest: every change of the team's rules is a new one.
     return replace(doc, rules=rules, digest=f"team/{event.seq}", by="team", at=event.at)
 
 
@@ -102,6 +104,7 @@ class Attention(Document, frozen=True):
     def recent(self, now: int) -> list[AttentionEntry]:
         """Of the last day, newest first, each text once."""
         entries = [one for one in self.entries if now - one.at < DAY_MS]
+        # A dictionary keeps the latest entry of each text at the place of the first.
         return list({one.text: one for one in entries}.values())[::-1]
 
 
@@ -111,6 +114,7 @@ def reduce_attention(doc: Attention | None, event: Event) -> Attention | None:
         return replace(doc, stopped=True, at=event.at)
     shown = ATTENTION_TEXTS[event.kind](event.data, event) if event.kind in ATTENTION_TEXTS else ""
     if event.kind == "daemon.started":
+        # It began, and never said that it stopped: it was killed, or the machine was switched off.
         killed = doc.running and not doc.stopped
         shown = "Holdfast's daemon was ended from outside, without being stopped" if killed else ""
         doc = replace(doc, running=True, stopped=False)

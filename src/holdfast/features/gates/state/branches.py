@@ -19,6 +19,7 @@ replace = msgspec.structs.replace
 
 
 SHARED = frozenset({"branch", "permanent"})
+# Bounds of one document; the oldest entries go first.
 MOST_REQUIREMENTS, MOST_SESSIONS, MOST_LIVE = 100, 1_000, 200
 MOST_OVER, MOST_USED = 50, 20
 
@@ -83,6 +84,7 @@ class BranchState(Document, frozen=True):
         candidates = [
             (max(entry.at, entry.ended), sid, entry)
             for sid, entry in self.requirements.get(name, NO_ENTRIES).sessions.items()
+            # What was carried over, or approved for one session, is not handed on a second time.
             if sid != session and not entry.approved and entry.by != "carry_over"
         ]
         at, sid, newest = max(candidates, default=(0, "", None), key=lambda one: one[:2])
@@ -120,6 +122,7 @@ def _with_requirement(
     entry = Entry(
         at=event.at, seq=event.seq, by=data.method, until=one.until, approved=approved, metadata=data.metadata
     )
+    # Without a session it can only be meant for all.
     if one.scope in SHARED or data.everyone or not event.session:
         entries = replace(entries, scope=one.scope, everyone=entry)
     else:
@@ -135,6 +138,7 @@ def _clear_entries(doc: BranchState, data: GatesCleared, event: Event) -> Branch
         if data.everyone:
             return RequirementEntries(scope=entries.scope)
         mine = entries.sessions.get(event.session)
+        # Kept until it is known that the call succeeded, because `_give_back` may need it.
         spent = mine is not None and data.method == "used"
         used = {**entries.used, event.session: UsedEntry(entry=mine, of=data.of)} if mine and spent else entries.used
         return replace(entries, sessions=without_keys(entries.sessions, [event.session]), used=_newest_used(used))
@@ -149,6 +153,7 @@ def _newest_used(used: dict[str, UsedEntry]) -> dict[str, UsedEntry]:
 
 
 def _mark_ended(doc: BranchState, event: Event) -> BranchState | None:
+    # None means that the document stays as it is, and nothing is written.
     if not any(event.session in entries.sessions for entries in doc.requirements.values()):
         return None
 
@@ -192,6 +197,7 @@ def reduce_registry(doc: LiveSessions | None, event: Event) -> LiveSessions | No
         return None
     sessions, over = (doc.sessions, doc.over) if doc else ({}, {})
     if event.kind in SESSION_OVER:
+        # It was never seen alive, or its end was told already.
         if event.session not in sessions:
             return None
         ended = with_newest(over, event.session, event.at, MOST_OVER)
@@ -202,6 +208,7 @@ def reduce_registry(doc: LiveSessions | None, event: Event) -> LiveSessions | No
     )  # fmt: skip
     if isinstance(data, HookPayload) and data.pid:
         entry = replace(entry, pid=data.pid, pid_start=data.pid_start)
+    # An entry that is replaced keeps its place; only a new one pushes the oldest out.
     if event.session in sessions or len(sessions) < MOST_LIVE:
         return LiveSessions(sessions={**sessions, event.session: entry}, at=event.at, over=over)
     return LiveSessions(sessions=with_newest(sessions, event.session, entry, MOST_LIVE), at=event.at, over=over)

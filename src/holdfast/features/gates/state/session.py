@@ -15,7 +15,9 @@ from holdfast.core.kinds.gates_events import GatesBypassed, GatesCleared, GatesT
 from holdfast.features.gates.events import SESSION_OVER, branch_of, repo_or_project
 from holdfast.features.gates.state.branches import Document, replace
 
+# Bounds of one document; the oldest entries go first.
 MOST_TRIGGERED, MOST_TOLD, MOST_CALLS = 100, 40, 20
+# Clocks of files and of hooks differ by some milliseconds.
 MARGIN_MS = 100
 
 
@@ -79,6 +81,7 @@ class GateSession(Document, frozen=True):
     def was_busy(self, at: int) -> bool:
         """Whether a tool call of this session was running then."""
         return any(
+            # A call without an end may still be running.
             call.began - MARGIN_MS <= at and (not call.ended or at <= call.ended + MARGIN_MS)
             for call in self.calls.values()
         )
@@ -109,6 +112,7 @@ def _call_started(doc: GateSession, event: Event) -> GateSession:
     assert isinstance(data, ToolPayload)
     call = ToolCall(began=event.at, read=digest_meanings(data.meanings) if data.meanings else {})
     calls = with_newest(doc.calls, data.call or str(event.seq), call, MOST_CALLS)
+    # A call that was not looked at tells no refs; the last ones known stay.
     return replace(doc, calls=calls, at=event.at, refs=data.refs or doc.refs)
 
 
@@ -163,6 +167,7 @@ def _apply_prompt(doc: GateSession, event: Event) -> GateSession:
 
 def _apply_turn_end(doc: GateSession, event: Event) -> GateSession:
     """Refusals are in a row only if the turn before this one was refused (or let go) too."""
+    # `held` is the event of the turn's end that was refused; `turn` is that of the last one.
     in_a_row = bool(doc.held) and doc.held == doc.turn
     doc = _without_open_calls(_apply_activity(doc, event), event.at)
     return replace(doc, turn=event.seq) if in_a_row else replace(doc, turn=event.seq, stops=0, stop_names=[])

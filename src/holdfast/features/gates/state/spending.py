@@ -22,6 +22,7 @@ from holdfast.usage.prices import (
     prompt_of,
 )
 
+# Cells (a model at a rate) of one document; the oldest go first.
 MOST_MODELS = 60
 
 
@@ -38,7 +39,12 @@ class SpentCell(Document, frozen=True):
     def cost(self, table: PriceTable) -> int | None:
         """Micro-dollars; None where neither we nor the agent know a price."""
         computed = cost_of(
-            table, self.usage, self.model, self.at, prompt=self.longer_than + 1 if self.longer_than else 0
+            # Prices may rise above a length of the prompt; one token more selects that rate.
+            table,
+            self.usage,
+            self.model,
+            self.at,
+            prompt=self.longer_than + 1 if self.longer_than else 0,
         )
         return self.reported if isinstance(computed, UnknownCost) else computed
 
@@ -63,11 +69,13 @@ class Spending(Document, frozen=True):
 
 def reduce_spending(doc: Spending | None, event: Event) -> Spending | None:
     if isinstance(event.data, PromptSubmitted):
+        # What an agent's own program typed begins no new turn.
         return None if doc is None or event.data.synthetic else replace(doc, turn=[], at=event.at)
     record = usage_record(event)
     if record is None or record.spent.is_empty:
         return None
     doc, day, new = doc or Spending(), event.at // DAY, cell_of(record)
+    # An event of an earlier day that arrives late is not counted for today.
     today = add_cell(doc.today if doc.day == day else [], new) if day >= doc.day else doc.today
     return Spending(
         whole=add_cell(doc.whole, new), turn=add_cell(doc.turn, new), day=max(day, doc.day), today=today, at=event.at,
@@ -75,6 +83,7 @@ def reduce_spending(doc: Spending | None, event: Event) -> Spending | None:
 
 
 def cell_of(record: UsageRecord) -> SpentCell:
+    # The sum of several calls says nothing of the length of one prompt.
     longer_than = 0 if record.summed else limit_below(prompt_of(record.said))
     return SpentCell(
         model=record.model, longer_than=longer_than, usage=record.spent, reported=record.reported, at=record.at
@@ -121,6 +130,7 @@ class _Prices:
 
     def table(self) -> PriceTable:
         own = default_config_dir() / OWN_PRICES
+        # A file that is there and one that is not have different keys, so a removal is noticed, too.
         key = (str(own), own.stat().st_mtime_ns if own.exists() else 0)
         if self._table is None or key != self._key:
             self._key, self._table = key, _load_prices(own)

@@ -54,6 +54,7 @@ def read_index(path: Path) -> tuple[dict[str, Any], dict[str, Any]] | None:
     import numpy as np
 
     try:
+        # Loading a pickle would run code from the file.
         with np.load(path, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         about = msgspec.json.decode(arrays.pop("about").tobytes())
@@ -155,6 +156,7 @@ class Catalogue:
         self._seq, self._key = 0, ""
         self._fresh, self._looked = 0, False
         """Up to which event nothing was taken out of the log since we read it; whether the file was looked for."""
+        # Columns instead of objects, which would take many times the memory.
         self._seqs, self._ats, self._kinds, self._places = array("q"), array("q"), array("b"), array("i")
         self._where: dict[str, int] = {}
         self._ids: dict[int, str] = {}
@@ -187,6 +189,7 @@ class Catalogue:
 
         if locations:
             here = np.array(self._places)
+            # A text lies in one place, so the sum is 0 or 1.
             scores = scores * sum(here == self._where.get(location, -1) for location in locations)
         return scores * (np.array(self._ats) >= since) if since else scores
 
@@ -215,17 +218,20 @@ class Catalogue:
     def _catch_up_a_page(self, reader: Reader) -> bool:
         """Whether there may be more."""
         head = reader.head()
+        # The log is shorter than what was read: it was replaced by another one.
         if head < self._seq:
             self._begin()
         if not self._looked:
             self._looked = True
             self._fresh = max(self._fresh, head) if not self._read_file(reader) else self._fresh
         page = reader.events(EventQuery(after=self._seq, kinds=KINDS, limit=PAGE))
+        # Something was erased after it was read: the words must go from the index, too.
         if any(event.kind == CHANGED and event.seq > self._fresh for event in page):
             self._start_over(head)
             return True
         for event in page:
             self._take(event)
+            # The key tells whether the file later still belongs to this log.
             self._seq, self._key = event.seq, event.key
         return len(page) == PAGE
 
@@ -252,6 +258,7 @@ class Catalogue:
 
     def _observed(self, event: Event, data: RememberedPayload) -> None:
         """What somebody said is found by the moment he said it; what was done, or summed up, has words of its own."""
+        # A model's words are not those of the moment they rest on, so they are indexed by themselves.
         moments = [] if data.origin == MODEL else [n for n in data.evidence if self._is_moment(n)]
         for seq in moments[:1]:
             self._attached.setdefault(seq, []).append(data.id)
@@ -262,6 +269,7 @@ class Catalogue:
         self._add(event, OBSERVATION, " ".join((data.text, data.detail, *data.files)))
 
     def _is_moment(self, seq: int) -> bool:
+        # Events come in order, so their numbers are sorted.
         at = bisect_left(self._seqs, seq)
         return at < len(self) and self._seqs[at] == seq and self._kinds[at] != OBSERVATION
 
@@ -304,6 +312,7 @@ class Catalogue:
         arrays, about = content
         try:
             last = reader.event(int(about["seq"]))
+            # The same number with another key: the file was made from another log.
             if last is None or last.key != about["key"]:
                 return False
             self._load(arrays, about)

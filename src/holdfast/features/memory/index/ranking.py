@@ -25,6 +25,7 @@ class Postings:
         self._begins: Any = np.zeros(1, np.int64)
         self._texts: Any = np.zeros(0, np.int32)
         self._often: Any = np.zeros(0, np.uint16)
+        # (word, text, how often), three columns that grow together.
         self._added = (array("i"), array("i"), array("H"))
         self._seen: tuple[Any, Any, Any] | None = None
 
@@ -35,12 +36,14 @@ class Postings:
         texts.extend([text] * len(counts))
         often.extend([min(times, LARGEST_COUNT) for times in counts.values()])
         self._seen = None
+        # A quarter of the block: merging costs time in proportion to all of it.
         if len(words) > max(MOST_ADDED, len(self._texts) // 4):
             self.settle()
 
     def of(self, word: str) -> tuple[Any, Any]:
         """(texts, how often)"""
         np, number = self._np, self.numbers.get(word, -1)
+        # A word that is newer than the block has no entry there yet.
         begin, end = self._begins[number : number + 2] if 0 <= number < len(self._begins) - 1 else (0, 0)
         texts, often = self._texts[begin:end], self._often[begin:end]
         if number >= 0 and len(self._added[0]):
@@ -67,6 +70,7 @@ class Postings:
         words, texts, often = self._lately()
         old = np.repeat(np.arange(len(self._begins) - 1, dtype=np.int32), np.diff(self._begins))
         every = np.concatenate([old, words])
+        # Stable, so that texts stay in their order within each word.
         order = np.argsort(every, kind="stable")
         self._texts = np.concatenate([self._texts, texts])[order]
         self._often = np.concatenate([self._often, often])[order]
@@ -92,11 +96,15 @@ class Postings:
             raise ValueError("the words do not fit their places")
 
 
+# The two parameters of BM25: how soon repeats stop counting, and how much length is held against a text.
 K1, B = 1.0, 0.3
 BEFORE, AFTER = (0.6, 0.3), (0.4, 0.2)
 """What lies one, two places before or after: what was said just before says most about what this is about."""
+# The best session as a whole triples the score of its texts.
 OF_SESSION = 2.0
+# What a text that holds a question mark counts.
 QUESTION = 0.8
+# What a word of like meaning counts against the word itself; how many are tried.
 LIKE, MOST_ALIKE = 0.7, 8
 COMMON, FEW = 0.03, 2_000
 """A word that so large a part of very many texts has is no sign of likeness, and looking at it takes long."""
@@ -141,6 +149,7 @@ class Ranking:
         self._lengths.append(length)
         self._asking.append("?" in text)
         self._postings.add(number, counts)
+        # The numpy copies are made again before the next question.
         self._frozen = {}
         return number
 
@@ -172,6 +181,7 @@ class Ranking:
         """Numbers, best first: the best are sorted by themselves, all of them only if that is not enough."""
         np = self._np
         first = np.flatnonzero(scores > WELL * scores.max()) if len(scores) else np.arange(0)
+        # By score, then by number, so that equal scores come in a fixed order.
         top = first[np.lexsort((first, -scores[first]))]
         yield from top.tolist()
         if len(top) < len(scores):
@@ -216,6 +226,7 @@ class Ranking:
         best, whole = np.zeros(len(self), np.float32), rare_there * of_sessions
         for other, likeness in alike:
             there, theirs, seldom, in_sessions, seldom_there = self._weighed(other)
+            # Squared, so that a faint likeness hardly counts; never rarer than the word that was asked for.
             best[there] = np.maximum(best[there], LIKE * likeness**2 * min(rare, seldom) * theirs)
             whole = np.maximum(whole, LIKE * likeness**2 * min(rare_there, seldom_there) * in_sessions)
         best[at] = np.maximum(best[at], rare * weights)
@@ -244,10 +255,12 @@ class Ranking:
         """Only texts that have something to give, to those around them."""
         np, near = self._np, own.copy()
         giving = np.flatnonzero(own > HARDLY * own.max())
+        # "after" passes what a text has to the one behind it, for which it lies before.
         for neighbour, weights in (("after", BEFORE), ("before", AFTER)):
             others, gift = giving, own[giving]
             for weight in weights:
                 others = self._frozen[neighbour][others]
+                # -1 marks the end of a session.
                 others, gift = others[others >= 0], gift[others >= 0]
                 near[others] += weight * gift
         return near
@@ -268,6 +281,7 @@ class Ranking:
         self._names = words["sessions"]
         self._numbers = {session: number for number, session in enumerate(self._names)}
         self._postings.load(arrays, words["words"].split("\n") if words["words"] else [])
+        # A file that was cut or mixed up must not be searched.
         per_text = {len(getattr(self, f"_{name}")) for name in ("lengths", "asking", "session", "before", "after")}
         if len(per_text) != 1 or len(self._numbers) != len(self._last):
             raise ValueError("the columns do not fit one another")

@@ -40,6 +40,7 @@ class Question(msgspec.Struct, frozen=True):
 
     def most(self, output_tokens: int) -> int:
         """No tokenizer makes more tokens than there are bytes."""
+        # An upper bound on purpose: what is set aside must never be exceeded by the question itself.
         return len(self.system.encode()) + len(self.user.encode("utf-8", "replace")) + OVERHEAD + output_tokens
 
     def likely(self, answer: str) -> int:
@@ -66,12 +67,14 @@ def build_question(turns: Sequence[ReadTurn]) -> Question:
 
 # ── an API in OpenAI's manner ────────────────────────────────────────────────────────────────────────────────────────
 
+# Bytes of an answer; longest wait that a Retry-After may ask for; how often the deadline is checked.
 LARGEST_ANSWER = 4 << 20
 LONGEST_WAIT_S = 3600.0
 CHECK_EVERY_S = 0.25
 
 
 def ask_endpoint(question: Question, settings: ModelSettings, cancelled: Callable[[], bool]) -> Reply:
+    # The address may be given with or without the path of the method.
     address = urlsplit(settings.url.rstrip("/").removesuffix("/chat/completions") + "/chat/completions")
     kind = http.client.HTTPSConnection if address.scheme == "https" else http.client.HTTPConnection
     connection = kind(address.hostname or "", address.port, timeout=settings.patience_seconds)
@@ -80,9 +83,11 @@ def ask_endpoint(question: Question, settings: ModelSettings, cancelled: Callabl
         connection.connect()
         with _ended_in_time(connection.sock, settings.patience_seconds, cancelled):
             target = address.path + (f"?{address.query}" if address.query else "")
+            # From here on the call may be charged, even if no answer comes.
             sent = True
             connection.request("POST", target, _request_body(question, settings), _request_headers(settings))
             answer = connection.getresponse()
+            # One byte more than allowed tells a long answer from one that just fits.
             content = answer.read(LARGEST_ANSWER + 1)
     except (OSError, http.client.HTTPException, ssl.SSLError, ValueError) as error:
         raise ModelFailed(f"{type(error).__name__}: {error}", spent=sent) from None
@@ -99,6 +104,7 @@ def _request_body(question: Question, settings: ModelSettings) -> bytes:
 
 
 def _request_headers(settings: ModelSettings) -> dict[str, str]:
+    # Read from the environment, so that the key stands in no settings file.
     key = os.environ.get(settings.key_variable, "") if settings.key_variable else ""
     headers = {"Content-Type": "application/json", "Accept": "application/json"}
     return headers | ({"Authorization": f"Bearer {key}"} if key else {})
@@ -114,6 +120,7 @@ def _ended_in_time(sock: Any, patience_s: float, cancelled: Callable[[], bool]) 
         while not over.wait(CHECK_EVERY_S):
             if time.monotonic() > deadline or cancelled():
                 with contextlib.suppress(OSError):
+                    # Wakes the thread that blocks in `recv`; closing the socket would not. 2 is SHUT_RDWR.
                     sock.shutdown(2)
                 return
 
@@ -125,6 +132,7 @@ def _ended_in_time(sock: Any, patience_s: float, cancelled: Callable[[], bool]) 
 
 
 def _endpoint_reply(answer: http.client.HTTPResponse, content: bytes) -> Reply:
+    # An error status counts as not charged.
     if answer.status != 200:
         wait = _retry_seconds(answer.headers.get("Retry-After"))
         raise ModelFailed(
@@ -145,12 +153,14 @@ def _endpoint_reply(answer: http.client.HTTPResponse, content: bytes) -> Reply:
 def _used_tokens(usage: Any) -> int:
     counts = usage if isinstance(usage, dict) else {}
     numbers = [counts.get(name) for name in ("prompt_tokens", "completion_tokens", "total_tokens")]
+    # Numbers of the endpoint are untrusted: negative or absurd ones would corrupt the meter.
     first, second, total = (n if isinstance(n, int) and 0 <= n < 1 << 40 else 0 for n in numbers)
     return max(total, first + second)
 
 
 def _retry_seconds(value: str | None) -> float:
     try:
+        # A date instead of seconds, which HTTP allows too, counts as no wish.
         return min(max(0.0, float(value or 0)), LONGEST_WAIT_S)
     except ValueError:
         return 0.0
@@ -160,6 +170,7 @@ def _retry_seconds(value: str | None) -> float:
 
 OWN_TOKENS = 6_000
 """What the program sends beside our words, at most (tests/real/test_memory_model.py looks at it)."""
+# No tools, no MCP servers, no settings files (and so no hooks), no session on disk.
 QUIET = ("--tools", "", "--strict-mcp-config", "--setting-sources", "", "--no-session-persistence")
 OF_A_SESSION = frozenset(
     ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_SSE_PORT", "CLAUDE_PROJECT_DIR",
@@ -179,6 +190,7 @@ def ask_claude(question: Question, settings: ModelSettings, run: Run, folder: Pa
     )  # fmt: skip
     if ran.timed_out:
         raise ModelFailed(f"claude took longer than {settings.patience_seconds} s", spent=True)
+    # The shell's code for "command not found", as `run` reports it.
     if ran.code == 127:
         raise ModelFailed("there is no program `claude` on the daemon's PATH", spent=False)
     return _claude_reply(ran.code, ran.out, ran.err)
@@ -186,6 +198,7 @@ def ask_claude(question: Question, settings: ModelSettings, run: Run, folder: Pa
 
 def _claude_environment(settings: ModelSettings) -> dict[str, str]:
     mine = {name: value for name, value in os.environ.items() if name not in OF_A_SESSION}
+    # Holdfast stays out of hooks that this process may fire.
     return {**mine, "HOLDFAST_PAUSE": "1", "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(settings.output_tokens)}
 
 
@@ -196,6 +209,7 @@ def _claude_reply(code: int, out: bytes, err: bytes) -> Reply:
         decoded = None
     result = decoded if isinstance(decoded, dict) else {}
     message = one_line((err or out)[:500].decode("utf-8", "replace"), 200)
+    # A parsed answer, or an exit code of 0, shows that the model was reached: it may have been charged.
     if code or not result or result.get("is_error"):
         raise ModelFailed(f"claude ended with {code}: {message}", spent=bool(result) or not code)
     text = result.get("result")

@@ -17,6 +17,7 @@ from holdfast.core.ids import bounded_name
 from holdfast.core.kinds.memory_events import ModelAsked, ModelCallEnded, TurnQueued
 from holdfast.core.ports import Ref
 
+# Milliseconds of a day; days of use that are kept; characters of an error that are kept.
 DAY_MS, MOST_DAYS, LONGEST_ERROR = 86_400_000, 31, 300
 WAITING = "waiting"
 
@@ -65,6 +66,7 @@ class Meter(msgspec.Struct, kw_only=True, frozen=True):
 class Queue(msgspec.Struct, kw_only=True, frozen=True):
     project: str
     status: str = ""
+    # Event numbers: the newest turn queued, and the last one that is dealt with.
     last: int = 0
     cursor: int = 0
     waiting: int = 0
@@ -108,6 +110,7 @@ def reduce(doc: Any, event: Event, ref: Ref) -> Meter | Queue | None:
 def _set_aside(meter: Meter, event: Event) -> Meter:
     """If there is enough, and if no other call for this project is under way; else nothing changes."""
     reservation: ModelAsked = event.data
+    # Checked again in the reducer: two jobs may have read the same meter before either event.
     enough = 0 < reservation.tokens <= meter.left(event.at, reservation.limit)
     if not enough or meter.is_busy(event.project):
         return meter
@@ -123,6 +126,7 @@ def _settle_call(meter: Meter, event: Event) -> Meter:
     if mine is None:
         return meter
     before, tokens = meter.days.get(mine.day) or DayUse(), max(0, ended.tokens)
+    # `beyond` never falls: a cheap call does not prove that the endpoint stopped overrunning.
     after = DayUse(
         tokens=before.tokens + tokens, calls=before.calls + 1, failed=before.failed + (not ended.ok),
         beyond=max(before.beyond, before.beyond + tokens - mine.tokens),
@@ -155,6 +159,7 @@ def _reduce_queue(queue: Queue, event: Event) -> Queue:
 
 def _advance_queue(queue: Queue, ended: ModelCallEnded, at: int) -> Queue:
     until = max(queue.cursor, ended.until)
+    # Counted down, but 0 for sure where the cursor has reached the newest turn.
     waiting = max(0, queue.waiting - ended.turns) if until < queue.last else 0
     return replace(
         queue, cursor=until, waiting=waiting, status=WAITING if waiting else "", failures=0, bad=0,

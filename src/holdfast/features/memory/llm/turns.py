@@ -25,6 +25,7 @@ KINDS = (
     "prompt.submitted", "tool.finished", "tool.failed", "turn.ended", "turn.answer_read", "turn.interrupted", "turn.failed",
 )  # fmt: skip
 MOST_EVENTS, MOST_COMMANDS, MOST_FILES = 500, 15, 10
+# Most characters of a prompt, an answer, a command line, and of what a failed command said.
 PROMPT, MESSAGE, COMMAND, HEARD = 3_000, 3_000, 160, 160
 
 
@@ -68,6 +69,7 @@ def read_turn(reader: Reader, queued: Event, head: int, settings: MemorySettings
 def _of_turn(reader: Reader, queued: Event, head: int) -> Iterator[Event]:
     queued_turn: TurnQueued = queued.data
     begin = queued_turn.turn
+    # `before` is exclusive, `head` is included.
     query = EventQuery(session=queued.session, kinds=KINDS, after=begin - 1, before=head + 1, limit=MOST_EVENTS)
     for event in reader.events(query):
         data: HookPayload = event.data
@@ -104,7 +106,9 @@ def _touched_paths(event: Event) -> list[str]:
 # ── what a model said → candidates ───────────────────────────────────────────────────────────────────────────────────
 
 LARGEST = 256 * 1024
+# In characters and, for a quotation, in words: shorter ones fit too many sentences.
 SHORTEST, LONGEST, FEWEST_WORDS = 12, 400, 3
+# Below what a decision or rule of the user weighs (8).
 HEAVIEST = 7
 OWN_WORDS = ("decision", "preference", "gotcha", "trade_off", "discovery")
 
@@ -119,7 +123,9 @@ def read_answer(answer: str, turns: Sequence[ReadTurn]) -> list[tuple[ReadTurn, 
         raise BadAnswer("there is no list `observations` in it")
     count_by_turn: dict[int, int] = {}
     candidates = []
+    # Cut before anything is read: the answer may hold any number of entries.
     for one in (entry for entry in entries[: MOST_PER_TURN * len(turns)] if isinstance(entry, dict)):
+        # With one turn only, its number may be left out.
         number = _number_or_default(one.get("turn"), 1 if len(turns) == 1 else 0)
         if 1 <= number <= len(turns) and count_by_turn.get(number, 0) < MOST_PER_TURN:
             turn = turns[number - 1]
@@ -149,6 +155,7 @@ def _read_candidate(one: dict[str, Any], turn: ReadTurn) -> Iterator[Candidate]:
         return
     quoted = _quoted_sentence(one.get("quote"), turn) if type_ in OWN_WORDS else ""
     evidence = tuple(seq for seq in (turn.prompt_seq, turn.message_seq) if seq)
+    # `evidence`: a quotation rests on the prompt alone, not on what the agent answered.
     yield Candidate(
         type=type_, text=quoted or text, detail=text if quoted else "", origin=USER if quoted else MODEL,
         importance=max(1, min(_number_or_default(one.get("importance"), 4), HEAVIEST)), files=_touched_files(one, turn),
@@ -175,4 +182,5 @@ def _touched_files(one: dict[str, Any], turn: ReadTurn) -> tuple[str, ...]:
 
 
 def _number_or_default(value: Any, default: int) -> int:
+    # In Python `True` is an int.
     return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1000 else default

@@ -71,6 +71,7 @@ _GROUPS: dict[str, str] = {
 CONCEPTS_OF: dict[str, set[str]] = {}
 for _name, _words in _GROUPS.items():
     for _word in _words.split():
+        # Stems, because `memory_words` gives stems; a name such as `problem+json` or `s3` stays as it is.
         CONCEPTS_OF.setdefault(stem_word(_word) if _word.isalpha() else _word, set()).add(_name)
 
 
@@ -84,11 +85,14 @@ def concepts_of(words: set[str]) -> set[str]:
     return concepts | {f"tool:{GROUP_OF[word]}" for word in words if word in GROUP_OF}
 
 
+# At most so many with a prompt, twice as many at a start.
 MOST_TOLD = 5
+# Least probability that a stored statement lasts; least score at which a memory is told with a prompt.
 LEAST_LASTING, LEAST_FIT = 0.65, 0.4
 DONE_BELOW, REPEATED = 0.9, 0.8
 """A memory less certain than the first that repeats the task of a session to the second is that task, not knowledge."""
 USER, AGENT, DEED = "user", "agent", "deed"
+# The user goes on with earlier work, so that the last summary counts as part of the question.
 _CONTINUES = re.compile(
     (
         r"\b(?:continue|go on|carry on|finish|back to|what was left|what's left|left|where were we|resume|start "
@@ -96,6 +100,7 @@ _CONTINUES = re.compile(
     ),
     re.IGNORECASE,
 )
+# A question that is answered in the chat: no memory of the project helps there.
 _TALK = re.compile(
     (
         r"\b(?:just the \w+ (?:here )?in (?:the )?chat|what'?s \d|how many (?:bytes|seconds)|what does \w+ mean|"
@@ -122,7 +127,9 @@ _ABOUT_AGENT = re.compile(
 _HOW_TO_TEST = re.compile(
     r"\btests? (?:have to be|must be|are) run with\b|\brun (?:the )?tests? with\b|\bmake test\b", re.IGNORECASE
 )
+# The wording of `turn_rules.worked_otherwise`.
 _COMMAND_LORE = re.compile(r"^`[^`]+` fails here; `[^`]+` works")
+# "the audit is done": news that was true once and says nothing about later work.
 _HAPPENED = re.compile(r"^\S+(?: \S+){0,3} (?:is|are) (?:out|done|over|released|merged|live)\W*$", re.IGNORECASE)
 
 
@@ -147,6 +154,7 @@ def select_memories(memories: Sequence[Memory], next_: Next, summary: Summary | 
     goals = [content_words(goal) for goal in summary.goals] if summary else []
     holding = [m for m in still_valid(memories, next_.at) if not _repeats_task(m, goals)]
     if next_.kind == "start":
+        # A repaired bug is of use only where a prompt is about it.
         return [m.id for m in holding if m.type != "bug_fix"][: 2 * MOST_TOLD]
     return [identity for identity, _ in rank_fitting(holding, next_.prompt, summary, memories)][:MOST_TOLD]
 
@@ -170,6 +178,7 @@ def memory_words(text: str) -> frozenset[str]:
 
 def still_valid(memories: Sequence[Memory], asked_at: str) -> list[Memory]:
     ordered = sorted(memories, key=lambda m: m.at)
+    # A summary is no statement of the user: marked as a deed it neither replaces nor is replaced.
     ended = superseded_by([Statement(m.at, m.by if m.type != "session_summary" else DEED, m.text) for m in ordered])
     today = parse_date(asked_at)
     newest = max((m.at for m in ordered if m.type == "session_summary"), default="")
@@ -240,15 +249,18 @@ def _fit_score(memory: Memory, prompt: str, question: _Question, often: Counter[
     direct = sum(weight[w] for w in words & question.words)
     around = sum(weight[w] for w in (words & question.around) - question.words)
     concepts = concepts_of(words)
+    # A concept counts half where all its words also mean something else ("key", "view", "model").
     shared = sum(
         1.0 if is_specific(c, words) or is_specific(c, asked_words) else 0.5 for c in concepts & question.concepts
     )
     near = len((concepts & question.around_concepts) - question.concepts)
+    # Concepts are capped at three each, so that a memory on many subjects does not win by that.
     fit = direct + 0.6 * around + 0.45 * min(shared, 3) + 0.2 * min(near, 3)
     return fit + (0.8 if memory.type == "session_summary" and question.goes_on else 0.0)
 
 
 def _word_weight(word: str, often: Counter[str], total: int) -> float:
+    # Between 0 and 1, whatever the size of the memory.
     rare = math.log(1 + total / (1 + often[word])) / math.log(1 + total)
     return (0.25 if word in _COMMON else 0.9) * (0.6 + 0.6 * rare)
 

@@ -16,7 +16,9 @@ _WEEKDAY_NAMES = (
 )  # fmt: skip
 _MONTHS = {name: number for number, names in enumerate(_MONTH_NAMES, 1) for name in names.split()}
 _WEEKDAYS = {name: number for number, names in enumerate(_WEEKDAY_NAMES) for name in names.split()}
+# "by march 20" counts as an end, too, although it may also name a deadline.
 _UNTIL = r"(?:until|till|by|bis(?: zum)?|hasta(?: el)?|jusqu'(?:au|à)|até)"
+# Groups 1 and 2: "20th of march"; groups 3 and 4: "march 20".
 _UNTIL_DATE = re.compile(
     rf"\b{_UNTIL} (?:the )?(?:(\d{{1,2}})(?:st|nd|rd|th|\.)?(?: of| de)? ([a-zäéû]+)|([a-zäéû]+) (\d{{1,2}})(?:st|nd|rd|th)?)\b",
     re.IGNORECASE,
@@ -40,6 +42,7 @@ _WEEK = re.compile(
     ),
     re.IGNORECASE,
 )
+# "for two weeks", "over the next month"; "once in a day" and its like are rates, hence the lookbehinds.
 _SPAN = re.compile(
     r"\b(?:for|over|during|in) (?:the )?(?:next |coming )?(?:a |an |one |(\d+|two|three|four|five|six) )?(day|week|fortnight|month)s?\b"
     r"(?<!\bin a day)(?<!\bin a week)(?<!\bin a month)",
@@ -52,6 +55,7 @@ _LENGTH = re.compile(
 )
 """How long something is kept is no end of the rule that says so."""
 _MONTH = re.compile(r"\b(?:this month|diesen monat|este mes|ce mois)\b", re.IGNORECASE)
+# These give a beginning, so a date or "today" beside them is not an end.
 _LASTING_FROM = re.compile(
     r"\b(?:(?:from|since) (?:this|today|now|tomorrow|yesterday)|seit (?:heute|gestern|dieser)|"
     r"depuis|ab (?:heute|jetzt|sofort)|a partir de|desde|à partir|starting)\b|以后",
@@ -84,18 +88,22 @@ def _dated_end(text: str, stated_on: date) -> date | None:
         if month:
             return _next_date(stated_on, month, int(match[1] or match[4]))
     if (match := _UNTIL_WEEKDAY.search(text)) and (weekday := _WEEKDAYS.get(match[1].lower())) is not None:
+        # Said on a friday, "until friday" means the next one: `or 7`.
         return stated_on + timedelta(days=(weekday - stated_on.weekday()) % 7 or 7)
     if (match := _UNTIL_MONTH.search(text)) and (month := _MONTHS.get(match[1].lower())):
+        # The 28th exists in every month, so no calendar is needed.
         return _next_date(stated_on, month, 28)
     return None
 
 
 def _near_end(text: str, stated_on: date) -> date | None:
+    # A counted span comes before the vague words below: both may stand in one sentence.
     if (match := _SPAN.search(text)) and not _LENGTH.search(text):
         return stated_on + timedelta(
             days=_DAYS[match[2].lower()] * int(_COUNT.get((match[1] or "1").lower(), match[1] or 1))
         )
     if _WEEK.search(text):
+        # Weeks end on sunday.
         return stated_on + timedelta(days=6 - stated_on.weekday())
     if _MONTH.search(text):
         return stated_on + timedelta(days=31 - stated_on.day)
@@ -106,6 +114,7 @@ def _near_end(text: str, stated_on: date) -> date | None:
 
 def _next_date(stated_on: date, month: int, day: int) -> date | None:
     here = _date_or_none(stated_on.year, month, day)
+    # A date that lies before the day it was said is meant for next year.
     return here if here is None or here >= stated_on else _date_or_none(stated_on.year + 1, month, day)
 
 

@@ -17,10 +17,15 @@ import msgspec
 from holdfast.features.memory.validity.parse import Parsed, normal_word
 
 TREES = Path(__file__).with_name("pair_trees.json")
+# Cap of the counts among the features.
 MOST = 8
+# Letters of a word's beginning that stand for its stem.
 STEM = 5
+# Hash buckets of the wording's n-grams; tokens of the newer statement that are looked at.
 BUCKETS, LONGEST_SHAPE = 1 << 14, 24
+# A path with a slash, or a file name with an extension of two to five letters.
 _PATH_LIKE = re.compile(r"[\w.-]*/[\w./-]*|\b[\w-]+\.[a-z]{2,5}\b")
+# A capitalised word inside a sentence, or at its start before a verb that people are the subject of.
 _NAME = re.compile(r"(?<=\w )[A-Z][\w-]+|^[A-Z][a-z]+(?= (?:owns|reviews|does|has|is|knows|signs|approves|merges))")
 _REASON = re.compile(r"[,;] |\b(?:because|since|so|weil|porque|car|parce que|потому)\b|，|、|ので|から", re.IGNORECASE)
 
@@ -61,6 +66,7 @@ class PairModel(msgspec.Struct):
             while (at := feature[node]) >= 0:
                 node = tree.left[node] if features[at] <= threshold[node] else tree.right[node]
             score += tree.value[node]
+        # The score is bounded because `math.exp` raises OverflowError beyond about 700.
         return 1 / (1 + math.exp(-max(-30.0, min(30.0, score))))
 
 
@@ -73,8 +79,10 @@ def wording_pieces(new: Parsed, old: Parsed) -> frozenset[int]:
     """The newer statement with what it shares with the older one taken out of it: its subject becomes `<s>`, its other words `<o>`,
     a number `<n>`. What is left says what is being done to the older one ("we threw <o> out, <s> is …")."""
     subject, others = _stems(frozenset(old.subject[:1])), _stems(old.words)
+    # "^" and "$" mark the ends, so that an n-gram knows whether it opens or closes the sentence.
     shape = ["^", *(_mark(token, old, subject, others) for token in new.tokens[:LONGEST_SHAPE]), "$"]
     pieces = [f"{size}:{' '.join(shape[n : n + size])}" for size in (1, 2, 3) for n in range(len(shape) - size + 1)]
+    # crc32, not `hash`: that one differs between processes, and the weights were trained in another one.
     return frozenset(zlib.crc32(piece.encode("utf-8", "replace")) % BUCKETS for piece in pieces)
 
 
@@ -154,6 +162,7 @@ def _letters_shared(one: str, other: str) -> float:
 @lru_cache(maxsize=2_000)
 def _trigrams(text: str) -> frozenset[str]:
     lower = text.lower()
+    # A CJK character carries about a syllable or a word: pairs of them say as much as three Latin letters.
     size = 2 if any(char > "\u2e80" for char in lower) else 3
     return frozenset(lower[n : n + size] for n in range(len(lower) - size + 1))
 

@@ -9,6 +9,7 @@ import msgspec
 from holdfast.features.memory.documents import stem_word
 from holdfast.features.memory.validity.tools import GROUP_OF, MULTIWORD, tools_in
 
+# One CJK character, a word with its apostrophe part, or a name joined by _ . + / - (`src/app.py`, `c++17`).
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|#?[^\W_]+(?:['’][a-z]+)?(?:[_.+/-]+[^\W_]+)*/?")
 _COUNTING = "zero one two three four five six seven eight nine ten eleven twelve"
 _OTHER_NUMBERS = "once:1 twice:2 eins:1 zwei:2 drei:3 vier:4 dos:2 tres:3 deux:2 trois:3"
@@ -27,6 +28,8 @@ _UNIT_NAMES = {
     "share": "percent %",
 }
 _UNITS = {name: unit for unit, names in _UNIT_NAMES.items() for name in names.split()}
+# Besides function words this holds verbs of change and place ("move", "live", "set"):
+# they say what happens to a subject, never which subject it is.
 _STOP = frozenset(
     """
     a an the this that it its is are was were be been being has have had do does did will would can may must
@@ -61,7 +64,9 @@ _STOP = frozenset(
     """
     .split()
 )  # fmt: skip
+# Where the main clause ends: punctuation, or a conjunction that begins a reason.
 _CLAUSE_END = re.compile(r"[,;:(]| (?:because|since|so that|so|to keep|as|weil|porque|parce que)\b", re.IGNORECASE)
+# Wording that exempts a part of a rule ("except …", "is fine in …", "may keep …").
 _EXCEPTION = re.compile(
     r"\b(?:except|exempt|exception|is (?:ok|fine|allowed) (?:in|for|on)|are (?:ok|fine|allowed) (?:in|for|on)|"
     r"(?:comments|names|it) are fine|still|noch immer|todavía|encore|ainda|need no|needs no|(?:doesn't|"
@@ -73,6 +78,7 @@ _AS_WELL = re.compile(
     r"\btoo\b(?=\s*(?:[,;.!]|$|now|since|from))|\b(?:as well|also|auch|también|aussi|também|тоже)\b|也|も",
     re.IGNORECASE,
 )
+# Wording that says outright that something is different from now on.
 _STRONG_CHANGE = re.compile(
     r"\b(?:after all|final|it is again|again|back to|took over|takes over|replaces?|replaced|instead|moving "
     r"(?:from|to|away)|moved|moves? to|move to|switch(?:ed|ing)? (?:to|the)|from (?:today|now|tomorrow|january|"
@@ -93,6 +99,7 @@ _STRONG_CHANGE = re.compile(
     r"|改回|换成|不再|换|迁移?到|切[换到]|移到|调[到成]|[提降](?:高|低)?到|移行|乗り換え|以后|从现在起|改[为成用]|今後|これから|に変更|に切り替え",
     re.IGNORECASE,
 )
+# Weaker than `_STRONG_CHANGE`: may announce a change, or just say how things are.
 _NOW = re.compile(
     r"\b(?:now|jetzt|ahora|maintenant|agora|теперь|these days|since|desde|depuis|seit|minimum is|only takes|is enough|is fine|"
     r"can run|may be up to|can be)\b|现在|今",
@@ -112,11 +119,13 @@ _OTHERS = re.compile(
     r"\bfür alle anderen\b|\bpara los demás\b|\bpour les autres\b",
     re.IGNORECASE,
 )
+# An event that was put off: it lifts no "until".
 _NOT_YET = re.compile(
     r"\b(?:slipped|delayed|postponed|late|later|not yet|moved to (?:summer|autumn|winter|spring|next)|next "
     r"(?:year|month|quarter)|verschoben|aplazado|repoussé)\b",
     re.IGNORECASE,
 )
+# An event that has happened: auxiliary, up to 25 characters, participle, in several languages.
 _DONE = re.compile(
     r"\b(?:is|are|was|were|has been|have been|have|has|got|we|now)\b.{0,25}\b(?:out|released|done|live|lifted|"
     r"over|finished|complete[d]?|deleted|gone|shipped|upgraded|merged|closed|ended|supported|supports?|moved|"
@@ -128,11 +137,13 @@ _DONE = re.compile(
     r"|(?:完成|结束|解除|終わ|完了)",
     re.IGNORECASE,
 )
+# What a rule waits for: up to 80 characters behind the word for "until" or "as long as".
 _UNTIL = re.compile(
     r"\b(?:until|till|as long as|while|während|mientras|before|bis|solange|hasta|jusqu'à ce que|até|"
     r"пока)\b(.{3,80})|在(.{2,12})[之以]?前",
     re.IGNORECASE,
 )
+# Each captures the words of what is withdrawn ("from X to Y", "X instead of Y", "X is over").
 _TAKEN_BACK = (
     re.compile(r"\b(?:from|de|von) ([\w.+#/-]+(?: [\w.+#/-]+)?) (?:to|a|à|auf|nach|zu)\b", re.IGNORECASE),
     re.compile(r"\b(?:replac(?:es|ed|ing)|took over from|takes over from|takes the place of|instead of|in place of|"
@@ -186,6 +197,7 @@ _PLACED = re.compile(
     re.IGNORECASE,
 )
 """A path that says where something is, not where a rule holds."""
+# Captures the word that a negation stands before: in "not in stdout" it is `stdout`.
 _NEGATED = re.compile(
     r"\b(?:not|no|don't|doesn't|never|nicht|keine?|non|pas(?: de)?|не|without) (?:the |in |to |"
     r"via |with )?([\w.-]+)",
@@ -202,6 +214,7 @@ _SCOPE_WORDS = frozenset(
     "linux".split()
 )
 _PATH = re.compile(r"[\w.-]*/[\w./-]*|\b[\w-]+\.(?:ya?ml|py|ts|tsx|js|json|md|toml|sql|css)\b")
+# "for mobile", "in the billing service": the captured word is the scope.
 _FOR_SCOPE = re.compile(
     r"\bfor (?:the |our |tenant )?([a-z][\w-]+)\b|\b(?:in|on|of) (?:the |our |tenant )?([a-z][\w-]+) "
     r"(?:module|package|folder|service|accounts|tenants?|endpoints?|tables?|repo)\b",
@@ -248,14 +261,18 @@ class Parsed(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=2_000)
 def parse_statement(text: str) -> Parsed:
+    # A bound for the patterns below; stored statements are shorter (`LONGEST_TEXT`).
     plain = text[:600]
     for spaced, joined in MULTIWORD.items():
+        # "github actions" becomes one token, or the group of `github-actions` would not be found.
         plain = re.sub(re.escape(spaced), joined, plain, flags=re.IGNORECASE)
     tokens = [t.lower().replace("’", "'").rstrip(".") for t in _WORD.findall(plain)]
+    # From the fifth character on: an opening "So," or "Since …" does not end the main clause.
     end = _CLAUSE_END.search(plain, 4)
     main = content_words(plain[: end.start()] if end and len(plain[: end.start()].split()) > 1 else plain)
     until = _UNTIL.search(plain)
     units = {_UNITS[t] for t in tokens if t in _UNITS} | ({"share"} if "%" in plain else set())
+    # `negated` has both forms: it is held against names as written and against stems.
     return Parsed(
         text=plain, main=frozenset(main), words=frozenset(content_words(plain)), subject=tuple(_subject_words(tokens)),
         tokens=tuple(tokens), numbers=frozenset(_number_values(tokens)), units=frozenset(units), tools=tools_in(set(tokens)),
@@ -293,6 +310,7 @@ def normal_word(token: str) -> str:
     if not (word.isascii() and word.isalpha()):
         return word
     bare = stem_word(_SHORT_PLURALS.get(word, word))
+    # A plural hides these endings from `stem_word`, which takes off only one: "buildings" → "build".
     bare = bare[:-3] if bare.endswith("ing") and len(bare) > 6 else bare
     bare = bare[:-2] if bare.endswith(("ungen", "eiten", "ionen")) else bare
     bare = bare[:-3] if bare.endswith("ion") and len(bare) > 6 else bare
@@ -319,6 +337,7 @@ _NUMBER = re.compile(r"(v?\d[\d.]*)([a-zµ%]{0,4})")
 def _number_values(tokens: list[str]) -> set[str]:
     written = (match[1] for t in tokens if (match := _NUMBER.fullmatch(t)))
     found = {_NUMBER_WORDS[t] for t in tokens if t in _NUMBER_WORDS} | set(written)
+    # "a minute" is the number 1, so that "two minutes" can replace it.
     return found | {"1" for article, unit in pairwise(tokens) if article in _ARTICLES and unit in _UNITS}
 
 
@@ -335,6 +354,7 @@ def _scope_words(text: str, tokens: list[str], main: int) -> set[str]:
     after = {
         normal_word(m[1] or m[2]) for m in _FOR_SCOPE.finditer(text, 0, main) if _is_content((m[1] or m[2]).lower())
     }
+    # A tool's name ("yaml") says what is used, so it must not also narrow where that holds.
     return {scope for scope in named | paths | after if scope not in GROUP_OF}
 
 
@@ -343,6 +363,7 @@ def _awaited_words(until: re.Match[str]) -> list[str]:
     phrase = until[1] or until[2]
     clause = phrase.split(",")[0]
     words = [normal_word(token) for token in _WORD.findall(clause) if _is_content(token.lower())]
+    # "Until X is out no commits …" without a comma: only the first two words belong to the condition.
     return words[:2] if until.start() < 3 and clause == phrase else words
 
 
@@ -357,5 +378,6 @@ def _taken_back(text: str) -> set[str]:
         for match in pattern.finditer(text):
             gone = next(part for part in match.groups() if part)
             withdrawn |= content_words(gone)
+            # `content_words` drops numbers, yet "no longer 30" takes back just that.
             withdrawn |= {t for t in (w.lower() for w in _WORD.findall(gone)) if re.fullmatch(r"v?\d[\d.]*", t)}
     return withdrawn

@@ -9,8 +9,11 @@ from holdfast.features.memory.validity.pair_model import load_pair_model, shared
 from holdfast.features.memory.validity.parse import BOUND_WORDS, Parsed, content_words, normal_word, parse_statement
 from holdfast.statements.observe import load_classifier, spans_of
 
+# Shares of the older statement's content words that the newer one must repeat to count as the same subject.
 COVERED, HALF = 0.33, 0.5
 K = TypeVar("K", bound=Hashable)
+# Least model probability: where a rule fires as well, where none does, and where the newer one
+# only adds, exempts or narrows.
 CONFIRMED_FROM, REPLACED_FROM, BESIDE_FROM = 0.3, 0.4, 0.92
 LEAST_SHARED = 0.2
 """Chosen by cross-validation (`models/relations/train.py`)."""
@@ -32,6 +35,7 @@ def fired_rules(new: Parsed, old: Parsed) -> list[bool]:
     """Each rule by itself, then what holds them back, then the verdict: what the trees weigh."""
     fired = [rule(new, old) for rule in _RULES]
     exempts, elsewhere = _is_exception(new, old), _other_scope(new, old)
+    # An exception or another scope blocks every rule but `lifts_end`.
     held_back = elsewhere or (exempts and not _withdraws_exception(new, old))
     verdict = lifts_end(new, old) if held_back else any(fired)
     return [*fired, exempts, elsewhere, _is_of_less(new, old), verdict and _have_common_ground(new, old)]
@@ -48,6 +52,7 @@ def _strength(newer: str, older: str) -> float:
     new, old = parse_statement(newer), parse_statement(older)
     fired = fired_rules(new, old)
     # One word in common among many is no subject in common: nine of ten pairs end here.
+    # A tool of the same group counts as common ground even where no other word is shared.
     if not fired[-1] and shared_share(new, old) < LEAST_SHARED and new.tools.keys().isdisjoint(old.tools):
         return 0.0
     chance = load_pair_model().replaced(new, old, fired, lasting_chance(new.text))
@@ -60,6 +65,7 @@ def weigh_replacement(new: Parsed, old: Parsed, chance: float, by_rule: bool) ->
     least = CONFIRMED_FROM if by_rule else BESIDE_FROM if beside else REPLACED_FROM
     if chance < least:
         return 0.0
+    # The +1 lets `choose_replaced` tell a rule's verdict from a mere probability.
     return 1 + chance if by_rule else chance
 
 
@@ -94,6 +100,7 @@ def _is_of_less(new: Parsed, old: Parsed) -> bool:
     if len(content) < 2 or normal_word(content[0]) in old.words or normal_word(content[1]) not in old.subject[:1]:
         return False
     at = new.tokens.index(content[0])
+    # "all logs …" is no narrower than "logs …": a quantifier before the subject does not count.
     return new.tokens[at + 1] == content[1] and content[0] not in _QUANTIFIERS
 
 
@@ -114,11 +121,13 @@ def lifts_end(new: Parsed, old: Parsed) -> bool:
     if new.not_yet:
         return False
     # "until the catalogue is printed", and then just that: "the catalogue is printed".
+    # At least half of the awaited words: one word in common does not prove that the event happened.
     if old.until and new.words and new.words <= old.until and not new.negative and len(new.words) * 2 >= len(old.until):
         return not new.until
     if not new.done:
         return False
     shared = old.until & new.words
+    # A version number alone is enough: "until 2.0 is out" is lifted by "2.0 is released".
     return (bool(shared) and (len(shared) * 2 >= len(old.until) or bool(old.numbers & new.numbers))) or _until_number(
         new, old
     )
@@ -147,12 +156,14 @@ def _withdraws_exception(new: Parsed, old: Parsed) -> bool:
 
 def _built_on_the_dead(new: Parsed, old: Parsed) -> bool:
     """ "poeditor is cancelled": what named it as its means or its person ends with it; what bans it does not."""
+    # `old.negated` is taken out: "no poeditor" stays true after poeditor is cancelled.
     return bool(new.dead & old.words - old.negated) and not new.not_yet and not new.until & new.dead
 
 
 def _denied_value(new: Parsed, old: Parsed) -> bool:
     """ "logs go to a file, not stdout": the value of the older one is denied, and the rest of it is spoken of."""
     denied = new.negated & old.words - old.negated
+    # Only if all the rest of the older one is spoken of: else the "not" denies a value of something else.
     rest = old.words - new.negated
     of_less = _is_of_less(new, old) and not new.only
     return bool(denied) and bool(rest) and rest <= new.words and not new.as_well and not of_less
@@ -160,6 +171,7 @@ def _denied_value(new: Parsed, old: Parsed) -> bool:
 
 def _is_reversed(new: Parsed, old: Parsed) -> bool:
     """ "comments are welcome", then "no comments": nothing but the older one's subject, once with a "no" and once without."""
+    # One word more in the older one is let pass: "comments are welcome" has "welcome" beside its subject.
     return bool(new.main) and new.main <= old.words and new.negative != old.negative and len(old.main - new.words) <= 1
 
 
@@ -195,6 +207,7 @@ def _placed_anew(new: Parsed, old: Parsed) -> bool:
     slot, before = _preposition_slot(new), _preposition_slot(old)
     if not slot or not before or slot[1] == before[1] or not _same_topic(new, old, slot[1], before[1]):
         return False
+    # "" stands for a verb that says nothing ("is", "lives"): it fits any verb on the other side.
     return slot[0] == before[0] or "" in (slot[0], before[0])
 
 
@@ -202,6 +215,7 @@ def _same_topic(new: Parsed, old: Parsed, *fillers: str) -> bool:
     """The same first word, or the same two however they are inflected ("guardamos las sesiones", "las sesiones se guardan")."""
     if new.subject[0] == old.subject[0]:
         return True
+    # Five letters stand for the stem: "guardamos" and "guardan" agree on them.
     topics = [{word[:5] for word in one.subject if word not in map(normal_word, fillers)} for one in (new, old)]
     return len(topics[0]) > 1 and topics[0] == topics[1]
 
@@ -218,9 +232,11 @@ def _preposition_slot(one: Parsed) -> tuple[str, str] | None:
 
 
 def _taken_back(new: Parsed, old: Parsed) -> bool:
+    # Numbers count, too: "from 30 to 60" takes back the value 30.
     gone = new.taken_back & (old.main | old.numbers)
     if not gone or (new.as_well and not new.strong):
         return False
+    # A tool's name or a word such as `flags.yaml` identifies its statement by itself; a common word does not.
     named = any(word in group for word in gone for group in old.tools.values()) or any(
         char in word for word in gone for char in "./_#-+"
     )
@@ -236,6 +252,7 @@ def _new_value(new: Parsed, old: Parsed) -> bool:
         return False
     if _is_exception(new, old) or (_is_of_less(new, old) and not new.strong and not new.now):
         return False
+    # "30 seconds" is no new value for "30 MB".
     if new.units and old.units and not new.units & old.units:
         return False
     if (
@@ -246,6 +263,7 @@ def _new_value(new: Parsed, old: Parsed) -> bool:
     ):
         return False
     shared = new.main & old.main or (new.words & old.main)
+    # Words like "limit" or "minimum" only say that a number is a bound, so they do not make two subjects.
     new_only, old_only = new.main - old.words - BOUND_WORDS, old.main - new.words - BOUND_WORDS
     if not shared - BOUND_WORDS:
         return False
@@ -257,6 +275,7 @@ def _rival_tool(new: Parsed, old: Parsed) -> bool:
     """Another tool of the same group for the same thing."""
     for group, names in new.tools.items():
         before = old.tools.get(group, set())
+        # What is named only to be dropped ("vitest instead of jest") is no candidate for its group.
         remaining = names - new.taken_back - new.negated
         if before and before <= new.negated and remaining and not _words_beside_tools(new, group) - old.words:
             return True
@@ -264,6 +283,7 @@ def _rival_tool(new: Parsed, old: Parsed) -> bool:
             continue
         if not remaining and not new.strong:
             continue
+        # "moving off jenkins" names a tool without saying what takes its place.
         named_off = "off" in new.tokens[-6:] or "off" in new.text.split(",")[0].split()
         if named_off and names:
             continue
@@ -282,6 +302,7 @@ def _words_beside_tools(one: Parsed, group: str = "") -> frozenset[str]:
     """What is said besides the names of tools (of this group)."""
     named = {name for tool_group, names in one.tools.items() if not group or tool_group == group for name in names}
     tools = named | {normal_word(name) for name in named}
+    # Words for "everywhere" are no subject. Cut forms are stems as `normal_word` makes them.
     return frozenset(word for word in one.main if word not in tools) - {
         "repo",
         "monorepo",
@@ -296,8 +317,10 @@ def _same_frame(new: Parsed, old: Parsed) -> bool:
     """ "PRs go against develop" and "PRs go against main": one place of the sentence differs."""
     one, other = new.tokens, old.tokens
     common = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    # Three equal words at the start, and at most two that differ at the end of the older one.
     if common < 3 or len(other) - common > 2 or not old.subject or one[0] in _BANS:
         return False
+    # A trailing "now" alone is not another value.
     tail = [t for t in one[common:] if t not in ("now",)]
     return bool(tail) and other[common - 1] in _LINKS and (old.subject[0] in new.main)
 
@@ -313,6 +336,7 @@ _PLACING = frozenset("in on at with by through to from over under into".split())
 def _same_slot(new: Parsed, old: Parsed) -> bool:
     """ "secrets are in vault since …" after "secrets are kept in …": the same thing, placed anew."""
     one, other = _before_verb(new), _before_verb(old)
+    # A place must follow the verb within five words, in both of them.
     placed = all(_PLACING & set(p.tokens[len(one) : len(one) + 5]) for p in (new, old))
     return bool(one) and one == other and placed and (new.strong or new.now) and not new.as_well
 
@@ -322,6 +346,8 @@ def _before_verb(one: Parsed) -> tuple[str, ...]:
     return tuple(token for token in one.tokens[:at] if token not in ("the", "our", "all"))
 
 
+# "Anna owns billing" or "billing belongs to Anna": a capital letter marks the person,
+# so this one is not compiled with IGNORECASE.
 _OWNER = re.compile(
     r"^(?P<person>[A-Z]\w+)(?: now)? (?:owns|maintains|looks after|runs|is responsible for) (?P<area>.+)$"
     r"|(?P<area2>[\w /-]+?) (?:goes? to|belongs to|is owned by|is maintained by|is (?:done|handled|run|granted|"
@@ -348,6 +374,7 @@ def _says_it_changed(new: Parsed, old: Parsed) -> bool:
     shared = old.words & new.words
     share = len(shared) / max(1, len(old.words))
     values = bool(new.numbers and old.numbers)
+    # Two numbers are left to `_new_value`, which knows about units and bounds.
     if new.as_well or values or not shared or not new.main & old.words or new.not_yet:
         return False
     if new.strong:
@@ -356,6 +383,7 @@ def _says_it_changed(new: Parsed, old: Parsed) -> bool:
 
 
 def _only_adds(new: Parsed, old: Parsed) -> bool:
+    # A number that the older one did not have makes it more exact; it does not contradict it.
     adds = bool(new.numbers) != bool(old.numbers) and not new.only and not new.taken_back and not old.numbers
     return adds and not new.main <= old.words
 
@@ -373,11 +401,13 @@ def _plan_is_off(new: Parsed, old: Parsed) -> bool:
     off = any(f" {word}" in f" {new.text.lower()}" for word in ("is off", "cancelled", "called off", "won't happen"))
     back = "after all" in new.text.lower()
     names_it = bool(tools & mine) or len(old.words & new.words) >= 2
+    # The plan is called off, or ("after all") an earlier calling-off is itself taken back.
     return (off and names_it and not old.exception) or (
         back and names_it and any(w in old.text.lower() for w in (" is off", "cancel", "called off", "won't"))
     )
 
 
+# The order is part of the model: `pair_model` numbers its features rule0, rule1, … by it.
 _RULES = (
     _same_slot,
     _new_owner,
@@ -427,6 +457,7 @@ def _tool_against_tool(new: Parsed, old: Parsed) -> bool:
     for group, names in new.tools.items():
         before = old.tools.get(group, set())
         if (
+            # With several names on one side it is a list of allowed tools, not a choice between two.
             len(names) == len(before) == 1
             and names != before
             and _words_beside_tools(new, group) == _words_beside_tools(old, group)

@@ -12,7 +12,9 @@ from holdfast.features.memory.validity.relations import choose_replaced, lasting
 from holdfast.statements.cues import QUESTION_START, find_cues
 
 USER = "user"
+# Least probability that a statement lasts: a plain one, one that wonders aloud, one that reports a fault.
 NEVER_LASTING, DOUBTFUL, REPORTED = 0.15, 0.4, 0.97
+# With the full-width question mark of Chinese and Japanese.
 _QUESTION = re.compile(r"[?？]\s*$")
 _WONDERING = re.compile(
     (
@@ -78,6 +80,7 @@ def superseded_by(statements: Sequence[Statement], judge: Judge = replacement_st
     for newer, newer_parsed in parsed.items():
         if not _may_replace(statements[newer]):
             continue
+        # What is void already is not replaced again: each statement ends once, by the first that ended it.
         older = [n for n in sorted(lasting - set(ended)) if n < newer]
         # News ("the audit is through") outlasts nothing itself, but brings the end that an older rule named.
         if newer in lasting:
@@ -90,6 +93,7 @@ def superseded_by(statements: Sequence[Statement], judge: Judge = replacement_st
 
 def _may_replace(newer: Statement) -> bool:
     """What was said for a while only takes nothing back for good."""
+    # An unreadable day must not stop the check; which day it is does not matter for "is there an end".
     until = end_of(newer.text, parse_date(newer.at) or date.min)
     return until is None
 
@@ -109,6 +113,7 @@ _WISH_OF_OTHERS = re.compile(
 
 def _is_said(text: str) -> bool:
     """A statement about the present: no question, no memory, nothing that is done just once."""
+    # People leave out the question mark, so the first word is looked at as well.
     is_question = _QUESTION.search(text) or QUESTION_START.match(text)
     if (
         is_question
@@ -118,6 +123,7 @@ def _is_said(text: str) -> bool:
         or _WISH_OF_OTHERS.search(text)
     ):
         return False
+    # "yesterday we decided …" is past tense too, but what was decided still holds.
     return not _INCIDENT.search(text) or bool(find_cues(text) & {"we_decide", "we_move", "from_now", "deontic"})
 
 
@@ -131,6 +137,7 @@ def _is_lasting(text: str) -> bool:
 def _is_over(one: Statement, today: date | None) -> bool:
     stated_on = parse_date(one.at)
     until = end_of(one.text, stated_on) if stated_on else None
+    # The named day itself still counts.
     return until is not None and today is not None and today > until
 
 

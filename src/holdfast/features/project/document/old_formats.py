@@ -23,13 +23,18 @@ from holdfast.usage.model import parse_milliseconds
 # Reading state files of every age: v3 (agents' actions), the minimal v4, the full v4. Nothing is ever written here.
 
 OLD_VERSION = "3.0.0"
+# Bytes of a file, and levels of brackets.
 LARGEST = 1 << 20
 DEEPEST = 100
 State = dict[str, Any]
 
+# Control characters other than white space: such a file is no text.
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
+# Bytes that have no meaning in Windows' code page 1252.
 _NOT_WINDOWS = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
+# `Delegated: …`, `assigned - …` and the like at the beginning.
 _DELEGATION = re.compile(r"^(?:delegated?|assign(?:ed)?|hand(?:ed)? over)\s*[:,\u2013-]\s*", re.IGNORECASE)
+# A fenced block of YAML in Markdown, with its content.
 _FENCE = re.compile(r"^```ya?ml[ \t]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 GAP_WORDS = (
     ("broken_tests", ("failing test", "fix test", "broken test", "test fail")),
@@ -72,6 +77,7 @@ def decode_text(content: bytes) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
+        # UTF-8 that fails and has control bytes is a binary file, not Latin text.
         if _BINARY.search(content):
             raise
         return content.decode("latin-1" if _NOT_WINDOWS.search(content) else "cp1252")
@@ -100,6 +106,7 @@ def parsed(text: str, where: str = "") -> State:
         raise BadState("it is nested too deeply", where=where, fix="The file was left as it is.")
     try:
         yaml = YAML(typ="safe", pure=True)
+        # Looked for in the events, before `load` would expand them.
         if any(isinstance(event, AliasEvent) for event in yaml.parse(StringIO(body))):
             raise BadState("it uses YAML aliases", where=where, fix="Write the values out.")
         loaded = YAML(typ="safe", pure=True).load(body)
@@ -173,6 +180,7 @@ def _list_actions(written: Any) -> list[Any]:
         return list(written) if isinstance(written, Iterable) else []
     actions: list[Any] = []
     for key, value in written.items():
+        # `p1` or `P1_urgent`, but not `p10` or `print`.
         level = {"priority": str(key).upper()[:2]} if re.match(r"(?i)p[0-3](?![a-z0-9])", str(key)) else {}
         for one in value if isinstance(value, list) else [value]:
             if isinstance(one, Mapping):
@@ -285,9 +293,11 @@ UNDERSTOOD = frozenset(
 )
 """What a section says of git, tests, locks and the like is looked at anew, never believed."""
 _TASK_ID = re.compile(r"task_(\d{3,9})")
+# A list item with an optional check mark and optional quotes: `- [x] "text"`, `3. text`.
 _LISTED = re.compile(r"""^\s*(?:[-*+]|\d{1,3}[.)])\s+(?:\[(?P<mark>[ xX])\]\s*)?["']?(?P<text>.*?)["']?\s*$""")
 _FIELD = re.compile(r"^(?:id|path|pattern|intent|timestamp|action|agent|description|project|name):(\s|$)")
 """What the entries of the document's own lists begin with."""
+# The heading of one of our own lists, such as `P1_urgent:`.
 _SECTION = re.compile(r"^\s*(P[0-3])_\w+:\s*$")
 
 
@@ -317,6 +327,8 @@ def adopt_document(doc: Project, path: Path, content: bytes, now: int) -> list[E
     events = []
     for task in adoption.tasks:
         if task.description not in known_texts:
+            # The same words in another version of our own file are a new task;
+            # in a foreign file they are the same one.
             key = adoption_key(doc.project, task.description, digest if made_by_us else "")
             added = TaskAdded(
                 description=task.description, priority=task.priority, done_when=task.done_when, imported=SOURCE,
@@ -386,6 +398,7 @@ def _read_state(state: Mapping[str, Any], doc: Project | None) -> Adoption:
     for name in state:
         if name not in UNDERSTOOD:
             _add_unknown_section(adoption, str(name), state[name])
+    # Our own document was changed by hand: its history and focus are known here already.
     if doc is None:
         adoption.history = list(_adopted_lines(v4.get("STATE_HISTORY")))
         context = v4.get("WORK_CONTEXT")
@@ -430,6 +443,7 @@ def _add_task(adoption: Adoption, priority: str, item: Any, doc: Project | None)
 def _task_of_ours(fields: Mapping[str, Any], doc: Project) -> str:
     """Its id, where the entry is one that we wrote: numbered by us, with the time of its discovery."""
     match = _TASK_ID.fullmatch(str(fields.get("id") or ""))
+    # A number that we have not given out yet is somebody else's.
     ours = match and int(match[1]) < doc.next_task and fields.get("discovered_at")
     return str(fields["id"]) if ours else ""
 

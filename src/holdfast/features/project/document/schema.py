@@ -32,6 +32,7 @@ GIT = _object_schema(
     branch=MAYBE_TEXT,
     commits_ahead=COUNT,
     commits_behind=COUNT,
+    # A number in the minimal form of the document, an object in the full one.
     uncommitted_files={
         "anyOf": [
             COUNT,
@@ -213,6 +214,7 @@ def check(text: str, where: str = "") -> dict[str, Any]:
 
 
 def _error_text(error: Any) -> str:
+    # Of several alternatives the deepest mistake says most.
     deepest = min(error.context, key=lambda e: -len(e.absolute_path), default=error) if error.context else error
     where = ".".join(map(str, deepest.absolute_path)) or "the document"
     return f"{where}: {deepest.message[:200]}"
@@ -257,6 +259,7 @@ def _by_name(items: list[Any]) -> dict[str, Any]:
 
 def filled_in(old: Mapping[str, Any], observed: Mapping[str, Any]) -> dict[str, Any]:
     """An old file's own words, on today's facts: git and the rest as they are, tasks with what their gaps say now."""
+    # What the old file leaves empty is taken from today.
     merged = {**observed, **{name: value for name, value in old.items() if value not in (None, [], {})}}
     merged["CURRENT_STATE"] = {**(old.get("CURRENT_STATE") or {}), **observed["CURRENT_STATE"]}
     if merged.get("PROJECT") == "unknown":

@@ -14,6 +14,7 @@ import msgspec
 from holdfast.core.text import escape_invisible
 
 _PLAIN_KEY = re.compile(r"^[A-Za-z_][\w.-]*$")
+# Read as booleans or null by YAML 1.1, with any capitals.
 _RESERVED = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
 DEEPEST = 20
 HEAD_MARK = "# Written by Holdfast from its log."
@@ -67,6 +68,7 @@ def _yaml_key(key: Any) -> str:
 def yaml_scalar(value: Any) -> str:
     """JSON is YAML: texts, numbers, true, false, null, and what is empty or too deep."""
     if isinstance(value, str):
+        # Half of a surrogate pair cannot be encoded.
         value = value.encode("utf-8", "replace").decode()
     text = msgspec.json.encode(value, enc_hook=str).decode()
     return escape_invisible(text, yaml=True)

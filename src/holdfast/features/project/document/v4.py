@@ -33,6 +33,7 @@ from holdfast.features.project.task_list import by_section
 RECENT = 2 * HOUR
 AT_WORK = 30 * MINUTE
 FORGOTTEN = 4 * HOUR
+# Longer than any threshold that is compared with it.
 NEVER = FORGOTTEN * 100
 MAX_ALTERNATIVES = 3
 MIN_SHARE = 0.05
@@ -124,6 +125,7 @@ def find_activity(doc: Project, now: int) -> CurrentActivity:
 
 def _activity_type(doc: Project) -> str:
     worked_in, areas = doc.activity.folders, doc.rules.areas
+    # A file name is put behind a folder, because the areas' patterns match files.
     for path in (*(file.path for file in doc.git.files), *(folder + "x" for folder in worked_in)):
         area = areas.get(area_of(path, areas))
         if area and area.activity:
@@ -141,6 +143,7 @@ def _quiet_for(doc: Project, now: int) -> int:
 # ── why files are uncommitted ────────────────────────────────────────────────────────────────────────────────────────
 
 
+# The weights only matter in relation to each other.
 def explain_uncommitted(doc: Project, now: int) -> UncommittedContext | None:
     """None when nothing is uncommitted."""
     if not doc.git.count:
@@ -227,6 +230,7 @@ def _new_files(doc: Project, now: int) -> Hypothesis:
 def _forgotten_hypothesis(doc: Project, now: int) -> Hypothesis:
     quiet = _quiet_for(doc, now)
     clues = _holding_clues(
+        # Always there with a small weight, so that there is at least one hypothesis.
         (True, 0.2, ""),
         (quiet > FORGOTTEN, 0.6, "Nothing was changed for more than 4 hours"),
         (quiet > 6 * FORGOTTEN, 0.6, "Nothing was changed for more than a day"),

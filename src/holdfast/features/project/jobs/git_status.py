@@ -11,11 +11,13 @@ from holdfast.core.job import Ran, Run
 from holdfast.core.kinds.project_events import ChangedFile, CommitFacts, GitFacts
 from holdfast.features.project.state import MAX_LISTED_FILES
 
+# Files whose times are read from the disk.
 MAX_LOOKED_AT = 2_000
 MAX_SOURCES = 30
 TIMEOUT_S = 120.0
 _BEING_WRITTEN = re.compile(r"(?:^|/)\.[^/]+\.\d+\.partial(?:-\d+)?$")
 """A file that we are about to put in its place (`holdfast.paths.write_atomically`): nobody's change."""
+# A file or folder in the git folder → what is in progress.
 DOING = {
     "rebase-merge": "rebase",
     "rebase-apply": "rebase",
@@ -63,6 +65,7 @@ def _git_facts(
         behind=status.behind,
         cut=status.cut,
         stashes=status.stashes,
+        # The first that is there: during a rebase there may be a CHERRY_PICK_HEAD too.
         doing=next((what for name, what in DOING.items() if (own / name).exists()), ""),
         last=last,
         unpushed_since=unpushed_since,
@@ -121,6 +124,7 @@ def git_folders(root: str) -> tuple[Path, Path] | None:
         return dot_git, dot_git
     if not dot_git.is_file():
         return None
+    # In a linked worktree `.git` is a file that says `gitdir: PATH`.
     own = (Path(root) / text_of(dot_git).decode("utf-8", "replace").partition("gitdir:")[2].strip()).resolve()
     pointer = text_of(own / "commondir").decode("utf-8", "replace").strip()
     return own, (own / pointer).resolve() if pointer else own
@@ -180,6 +184,7 @@ def _read_last_commit(ask: GitQuestions, head: str) -> CommitFacts | None:
 def _unpushed_since(ask: GitQuestions, status: git.Status) -> int:
     if not status.ahead:
         return 0
+    # A branch may be thousands of commits ahead: the oldest of the newest thousand will do.
     commits = git.parse_commits(ask(git.log_argv("@{upstream}..HEAD", min(status.ahead, 1000))).out)
     return min((commit.at for commit in commits), default=0)
 
@@ -191,6 +196,7 @@ def _has_draft(own: Path, head: str, before: GitFacts) -> bool:
     except OSError:
         return False
     last = before.last
+    # Two seconds, because git writes the message a moment before or after the commit's own time.
     return last is not None and last.hash == head and written > last.at + 2_000
 
 

@@ -19,6 +19,7 @@ from holdfast.features.project.jobs.refresh import load_project, recent_projects
 from holdfast.features.project.settings import DEFAULTS, Notion
 from holdfast.features.project.state import Project, Task
 
+# Summaries kept in the document, pages remembered, changes sent in one push.
 MAX_PENDING, MAX_PAGES, MAX_AT_ONCE = 50, 300, 100
 TIMEOUT_MS = 10_000
 COLUMNS: dict[str, dict[str, Any]] = {
@@ -66,6 +67,7 @@ def _push_project(root: str, call: JobCall, *, retrying: bool) -> Iterator[Event
         return
     _LAST_TRIES[root] = call.now
     state = send_tasks(doc, settings, call.now)
+    # The time of a push alone is no news.
     if _without_time(state) != _without_time(doc.notion):
         yield own_event(NotionPushed(status=state.sync_status, state=state), call.now, project=root)
 
@@ -160,6 +162,7 @@ def _open_client(settings: Notion) -> Any:
 def _failure_verdict(error: Exception) -> str:
     """`pending`: trying again may help. `failed`: somebody has to do something."""
     status = getattr(error, "status", None) or getattr(getattr(error, "response", None), "status_code", None)
+    # Timeout, conflict and too many requests pass by themselves.
     refused = isinstance(status, int) and 400 <= status < 500 and status not in (408, 409, 429)
     return "failed" if refused or (isinstance(error, ImportError | OSError) and not _is_offline(error)) else "pending"
 
@@ -180,6 +183,7 @@ def _prepare_source(client: Any, database: str) -> tuple[str, str]:
 
 
 def _write_page(client: Any, source: str, title: str, change: Change, known_page: NotionPage | None) -> NotionPage:
+    # A push that was cut off may have made the page without telling its id.
     page: str = (known_page.page if known_page else "") or _find_page(client, source, change.mark)
     columns = {
         title: {"title": _rich_text(change.title)},
@@ -204,5 +208,6 @@ def _column_value(name: str, value: str) -> dict[str, Any]:
     return {"select": {"name": value[:100]}} if "select" in COLUMNS[name] else {"rich_text": _rich_text(value)}
 
 
+# Notion takes 2000 characters in a text.
 def _rich_text(text: str) -> list[dict[str, Any]]:
     return [{"type": "text", "text": {"content": text[:1900]}}]

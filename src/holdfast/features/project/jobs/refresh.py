@@ -51,6 +51,7 @@ from holdfast.features.project.task_list import is_due
 # JUnit XML reports that the settings name: read when they are newer than what was read last.
 
 PREFIX = "junit "
+# Files for each pattern, and bytes of one file.
 MAX_REPORTS, MAX_BYTES = 50, 32 << 20
 
 
@@ -117,6 +118,7 @@ def _test_cases(suite: Any, case: type) -> Iterator[Any]:
 # One look at a project: the facts that are quick to find together, and one event when any of them changed.
 
 MAX_PATTERNS = 20
+# Seconds that a fingerprint of the worktree may take; without one nothing is known of its content.
 FINGERPRINT_S = 0.5
 
 
@@ -150,6 +152,7 @@ def _hand_made_changes(doc: Project, settings: ProjectSettings, now: int) -> lis
 
 def _with_content(root: str, doc: Project, git: GitFacts) -> GitFacts:
     """The fingerprint is taken only where something changed: it costs another question to git."""
+    # The sum is compared with the content of the last look in it: only what git says can differ.
     git.content = doc.git.content
     if doc.sums.get("git") != _checksum_of(git):
         taken = shared_fingerprinter().take(root, budget_s=FINGERPRINT_S) if git.head else None
@@ -192,6 +195,7 @@ def report_changes(doc: Project, facts: ProjectFacts, now: int, pid: int = 0) ->
         return []
     news = ProjectFacts(**changed)
     if news.resolution is not None:
+        # Set after the sums were made: a time in them would make every look a change.
         news.resolution.resolved_at = now
     observed = ProjectObserved(facts=news, sums={name: sums[name] for name in changed}, pid=pid)
     return [own_event(observed, now, project=doc.project)]
@@ -223,9 +227,11 @@ def scan_todos(call: JobCall) -> list[Event]:
 def find_in_difference(ask: GitQuestions, git_facts: GitFacts, own: Path, common: Path) -> Iterator[str]:
     base = _branch_base(ask, git_facts, common)
     names = set(git.parse_names(ask(git.diff_argv("--name-only", "-z", base, "HEAD", "--")).out))
+    # Uncommitted changes of files that git knows; new files are read by themselves.
     names |= {file.path for file in git_facts.files if file.code != "??"}
     if not names:
         return
+    # -G lets git show only files whose difference has a mark.
     words = ("--unified=0", "-G", r"TODO|FIXME", base, "--", *sorted(names)[:MAX_PATHS])
     yield from added_marks(ask(git.diff_argv(*words, filters=ask.filters(own, common))).out.decode("utf-8", "replace"))
 
@@ -253,6 +259,7 @@ def added_marks(difference: str) -> Iterator[str]:
     path, line = "", 0
     for text in difference.split("\n"):
         if text.startswith("+++ "):
+            # `+++ /dev/null` is a deleted file.
             path = text[6:] if text.startswith("+++ b/") else ""
         elif match := re.match(r"@@ -\S+ \+(\d+)", text):
             line = int(match[1])
@@ -266,6 +273,7 @@ def find_in_new_files(root: str, git_facts: GitFacts) -> Iterator[str]:
     for path in git_facts.untracked_sources:
         file = Path(root) / path
         try:
+            # A link may lead out of the project.
             if file.is_symlink() or file.stat().st_size > MAX_NEW_FILE_BYTES:
                 continue
             lines = file.read_text(encoding="utf-8", errors="replace").splitlines()

@@ -16,6 +16,7 @@ from holdfast.features.project.jobs.git_status import tilde_path
 from holdfast.features.project.settings import ProjectSettings
 from holdfast.features.project.state import ACTIVITY, ALL, GLOBAL, PROJECT, Activity, Project, project_key
 
+# What each signal is worth; the shares of the vote are made from these.
 WEIGHTS = {"pwd": 0.9, "git": 0.7, "recent_files": 0.6, "user_override": 1.0}
 METHOD = "continuous_semantic"
 DOUBT = 0.05
@@ -74,6 +75,7 @@ def folder_name(reader: Reader, root: str, name: str) -> str:
     for parent in parents:
         if taken.get(candidate, root) == root:
             return candidate
+        # One folder further up with each try.
         candidate = f"{candidate}-{parent}"[:120]
     return candidate
 
@@ -162,6 +164,7 @@ def _reason_for(name: str, signals: Mapping[str, Signal]) -> str:
 
 def named_by_path(path: str, mapping: ProjectMapping) -> str:
     """The project whose pattern fits most exactly: a folder above it, a piece of the path, or a glob."""
+    # The longest pattern is the most exact one.
     fits = [(len(p), name) for name, project in mapping.items() for p in project.paths if _path_fits(path, p)]
     return max(fits)[1] if fits else ""
 
@@ -182,6 +185,7 @@ def named_by_remote(remote: str, mapping: ProjectMapping) -> str:
 
 
 def remote_name(url: str) -> str:
+    # `host:someone/name` and `host/someone/name` are the same.
     return re.sub(r"\.git$", "", url.rstrip("/")).replace(":", "/").rpartition("/")[2][:100]
 
 

@@ -15,9 +15,11 @@ from holdfast.features.project.settings import DEFAULTS, Tree
 
 MAX_FILES = 50_000
 NAMED_DIFFERENCES = 20
+# chezmoi's attributes in a file name: `private_dot_x` and the like.
 _ATTRIBUTES = re.compile(
     r"^(?:(?:encrypted|private|readonly|empty|executable|exact|literal|symlink|create|modify|remove)_)+"
 )
+# What chezmoi runs, encrypts, links or fills in has other content at its target.
 _NOT_PLAIN = re.compile(r"^(?:run_|encrypted_|symlink_|create_|modify_|remove_)|\.tmpl$")
 
 
@@ -51,10 +53,12 @@ def _tree_folder(path: str, root: str) -> Path:
 
 def _walk_files(top: Path, ignore: Iterable[str]) -> Iterator[tuple[str, os.stat_result]]:
     """(path below the tree, what it is) of every plain file. No link is followed; a closed folder is an error."""
+    # A tree that is not there is an error; os.walk would give nothing.
     top.stat()
     seen = 0
     for folder, folders, names in os.walk(top, onerror=_raise_error):
         below = os.path.relpath(folder, top)
+        # Changed in place: os.walk does not descend into what is removed.
         folders[:] = [f for f in folders if not _is_ignored(_join_path(below, f) + "/", ignore)]
         for name in names:
             path = _join_path(below, name)
@@ -99,6 +103,7 @@ def _differing_files(source: Path, folder: Path, ignore: Iterable[str], naming: 
         if target is None:
             continue
         there = folder / target
+        # Existence and size first: most differences need no reading.
         if not there.is_file() or there.stat().st_size != seen.st_size or not _is_same_file(source / path, there):
             yield target
 
@@ -115,6 +120,7 @@ def _is_same_file(one: Path, other: Path) -> bool:
         return True
     if not _same_content(one, other):
         return False
+    # Simply begun anew: the next comparison fills it again.
     if len(_EQUAL) > MAX_REMEMBERED:
         _EQUAL.clear()
     _EQUAL.add(pair)

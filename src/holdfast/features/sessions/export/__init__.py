@@ -14,6 +14,7 @@ from holdfast.features.sessions.timeline import SHOWN_KINDS, rows_of
 from holdfast.features.sessions.views import row_of, summary_view
 
 READABLE = {"md": markdown, "markdown": markdown, "html": html}
+# Events in one piece.
 PAGE = 500
 
 
@@ -24,6 +25,7 @@ def export(call: Call) -> dict[str, Any]:
         raise CommandRefused(f"there is no format {name!r}", fix="There are: md, jsonl, html.")
     session = wanted_session(call)
     after = int(call.args.get("after") or 0)
+    # JSONL is the log itself; readable formats show what the timeline shows.
     kinds = () if name == "jsonl" else SHOWN_KINDS
     page = call.reader.events(EventQuery(session=session.id, kinds=kinds, after=after, limit=PAGE))
     last = len(page) < PAGE

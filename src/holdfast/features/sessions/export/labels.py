@@ -12,6 +12,7 @@ from holdfast.features.sessions.timeline import Row
 def format_moment(at_ms: int) -> str:
     try:
         return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    # An agent's clock may say anything.
     except (OverflowError, OSError, ValueError):
         return str(at_ms)
 

@@ -52,5 +52,6 @@ def _quote_block(text: str) -> str:
 
 def _code_fence(text: str) -> str:
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    # Longer than any run of backticks in the text, so that it cannot end the block.
     fence = "`" * max(3, longest + 1)
     return f"{fence}text\n{text}\n{fence}"

@@ -84,14 +84,20 @@ def _new_records(
     source: UsageReader, path: str, live: LiveSession, reader: Reader, positions: UsagePositions
 ) -> Iterator[UsageRecord]:
     before = position = positions.start(
-        live.id, path, reader, max(0, live.began - WRITTEN_BEFORE_MS) if source.shared else 0
+        # A shared database is read from when the session began, a file of its own from the start.
+        live.id,
+        path,
+        reader,
+        max(0, live.began - WRITTEN_BEFORE_MS) if source.shared else 0,
     )
     last_key = ""
     for _ in range(MAX_READS):
         reading = source.read(position)
         position = reading.position
+        # Other sessions' records in the same database are theirs to tell.
         own_records = [one for one in reading.records if not source.shared or one.session == live.id]
         for part in (own_records[n : n + KEYS_AT_ONCE] for n in range(0, len(own_records), KEYS_AT_ONCE)):
+            # Asked in portions: a database bounds the length of a question.
             known_keys = reader.known([record.key for record in part])
             fresh = [record for record in part if record.key not in known_keys]
             last_key = fresh[-1].key if fresh else last_key
@@ -108,6 +114,7 @@ def _is_copied(session: Session, record: UsageRecord) -> bool:
 
 def _session_usage_event(session: Session, record: UsageRecord, turns: "TurnNumbers") -> Event:
     native = native_session_id(session.id, session.agent)
+    # `lane`: some agents name the session itself as the lane.
     own = msgspec.structs.replace(
         record, session=session.id, project=session.project, branch=record.branch or session.branch,
         lane="" if record.lane == native else record.lane, at=record.at or session.at, turn_n=turns.of(record),
@@ -125,6 +132,7 @@ class TurnNumbers:
         self._recent = session.recent
 
     def of(self, record: UsageRecord) -> int:
+        # Only the last two turns have their id at hand; older ones go by time.
         named = self._by_id.get(record.turn) if record.turn else None
         if named or not self._recent:
             return named or 0
@@ -135,6 +143,7 @@ class TurnNumbers:
     def _older(self, at: int) -> int:
         """Turns that the session's document does not hold any more; 0 before the first."""
         numbers = range(1, self._recent[0][0])
+        # Reads about log n turns instead of all of them.
         return bisect_right(numbers, at, key=lambda n: turn.at if (turn := self._turns.get(n)) else 0)
 
 
@@ -154,6 +163,7 @@ def read_usage(call: JobCall) -> list[Event]:
 
 def turn_events(session: Session, reader: Reader, now: int, *, transcripts: bool = True) -> Iterator[Event]:
     for turn in _unprocessed_turns(session, reader):
+        # A turn that grew after it was gone through is gone through again.
         yield session_event(session, _turn_processed(session, turn, reader), now, f"{turn.n}.{turn.seq}")
     if transcripts:
         yield from usage_events(session, reader)

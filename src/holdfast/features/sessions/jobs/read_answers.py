@@ -75,6 +75,7 @@ def _look_repeatedly(ended: Event, call: JobCall) -> str:
 def _file_of(ended: Event) -> str:
     """Where the hook does not name it: the file that its token use is read from."""
     live = LiveSession(native_session_id(ended.session, ended.agent), Path.home())
+    # Subagents have folders of their own beside the main one.
     return str(next((path for _, path in files_of(ended.agent, live) if path.parent.name == kimi.MAIN), ""))
 
 
@@ -106,10 +107,12 @@ def find_answer(agent: str, tail: bytes, ended_at: int, lane: str = "") -> str:
     for spoken in _spoken_backwards(agent, tail, lane):
         if not spoken.by_user:
             last = last or spoken
+        # Words of the user before the end: the turn began here.
         elif spoken.at <= ended_at:
             break
         else:
             last = None  # What was said after this belongs to a later turn.
+    # The agent was not done yet: the answer is still to be written.
     return "" if last is None or last.calls_tools else shorten(last.text, LONGEST_ANSWER)
 
 
@@ -179,6 +182,7 @@ def _parse_droid_line(line: bytes) -> Spoken | None:
     at, calls = parse_milliseconds(record.timestamp), any(part.type == "tool_use" for part in message.content)
     if message.role == "assistant":
         return Spoken(at, False, "\n".join(texts), calls)
+    # Reports of hooks are shown to the user only, and begin no turn.
     return Spoken(at, True) if texts and message.visibility != "user_only" else None
 
 

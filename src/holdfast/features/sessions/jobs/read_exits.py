@@ -68,6 +68,7 @@ def _read_exit_file(ended: Event) -> int | None:
     with open(ended.data.transcript, "rb", opener=open_regular) as file:
         size = os.fstat(file.fileno()).st_size
         for most in LOOKS:
+            # A cheap look first, a long one only where that found nothing.
             tail = os.pread(file.fileno(), most, max(0, size - most))
             code = _find_latest_exit(tail, ended)
             if code is not None or size <= most:
@@ -76,6 +77,7 @@ def _read_exit_file(ended: Event) -> int | None:
 
 
 def _find_latest_exit(tail: bytes, ended: Event) -> int | None:
+    # The id as JSON has it, quotation marks included.
     mark, exit_code_in = msgspec.json.encode(ended.data.call), EXIT_CODE_IN[ended.agent]
     for line in reversed(tail.split(b"\n")):
         if mark in line:  # Most lines are long, and of other calls.
@@ -91,6 +93,7 @@ def _find_latest_exit(tail: bytes, ended: Event) -> int | None:
 class _Item(msgspec.Struct):
     type: str
     id: str
+    # A 32-bit exit status; anything else is no record of this kind.
     exit_code: Annotated[int, msgspec.Meta(ge=-(1 << 31), lt=1 << 31)]
 
 

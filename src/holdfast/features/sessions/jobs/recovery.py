@@ -50,8 +50,10 @@ from holdfast.usage.reader import open_regular
 
 # After Esc Claude Code fires no hook at all: that the turn is over stands only in its transcript.
 
+# Searched for in the raw bytes first: most lines are not parsed at all.
 MARK = b"[Request interrupted by user"
 TEXTS = ("[Request interrupted by user]", "[Request interrupted by user for tool use]")
+# Bytes from the end at the first look, bytes at most in one look, files whose offset is kept.
 FIRST_LOOK = 256 << 10
 MOST_BYTES = 8 << 20
 MOST_FILES = 500
@@ -70,6 +72,7 @@ class Interrupts:
                 continue
             at = self.latest(session.transcript, turn)
             if at:
+                # Once per turn and time: the same mark read again makes no second event.
                 yield session_event(session, TurnEscaped(n=turn.n, when=at), now, f"{turn.n}.{at}")
 
     def latest(self, path: str, turn: Turn) -> int:
@@ -81,12 +84,15 @@ class Interrupts:
         with suppress(OSError, ValueError), open(path, "rb", opener=open_regular) as file:
             size = os.fstat(file.fileno()).st_size
             offset = self._offsets.get(path, max(0, size - FIRST_LOOK))
+            # A file that was cut is read from its new end, not from behind it.
             part = os.pread(file.fileno(), MOST_BYTES, min(offset, size))
+            # Up to the last line end: a line that is half written is read again.
             self._remember(path, min(offset, size) + part.rfind(b"\n") + 1)
             return part
         return b""
 
     def _remember(self, path: str, offset: int) -> None:
+        # Put in again at the end, so that the file looked at last is the last to go.
         self._offsets.pop(path, None)
         self._offsets[path] = offset
         if len(self._offsets) > MOST_FILES:
@@ -94,6 +100,7 @@ class Interrupts:
 
 
 def _is_of(turn: Turn, prompt: str, at: int) -> bool:
+    # By the prompt's id where both sides have one; else the mark must be younger than the turn.
     return prompt == turn.id if prompt and turn.id else at >= turn.at
 
 
@@ -112,6 +119,7 @@ INTERRUPTS = Interrupts()
 
 # Jobs that look at processes: find the agent above a hook, notice when it is gone, and keep the pace of recovery.
 
+# Smaller differences between the two clocks are drift.
 JUMP_MS = 30_000
 
 
@@ -138,6 +146,7 @@ def lost_among(sessions: Iterable[Session], now: int) -> Iterator[Event]:
     for session in sessions:
         process = session.process
         if process and liveness.is_alive(process) is False:
+            # A session that was resumed and lost again is another loss.
             once = f"{process.pid}.{process.start}.{session.restarts}"
             yield session_event(session, SessionLost(pid=process.pid, start=process.start), now, once)
 
@@ -154,11 +163,13 @@ class AwakeClock:
         """Called every few seconds: the steady clock stands still while the machine sleeps."""
         now = self._wall()
         jump = now - self._steady() - self._offset
+        # Clock set forwards, backwards, or the machine asleep: the difference shows all three.
         if abs(jump) * 1000 > JUMP_MS:
             self._offset += jump
             self._jumps = [*self._jumps, (now, jump)][-100:]
 
     def ms_since(self, at: int, now: int) -> int:
+        # Only jumps forward count as time that was not spent awake.
         jumped = sum(max(0.0, jump) for when, jump in self._jumps if when * 1000 > at)
         return now - at - int(jumped * 1000)
 
@@ -190,21 +201,25 @@ MAX_AT_ONCE = 100
 MAX_SWEPT = 500
 CLOCKS_DIFFER_MS = 1000
 """Linux tells the time of boot, which process start times are counted from, in whole seconds."""
+# A child younger than this may be a hook of the agent, not the command.
 LONGER_THAN_A_HOOK_MS = 2000
 
 
 def stuck_turns(reader: Reader, settings: SessionsSettings, now: int) -> Iterator[Event]:
     """S4-11: an open turn, or a lane left open behind it, without a sign of life."""
     limit = settings.batch_active_timeout_seconds * 1000
+    # By the index: only sessions whose last event is older than the limit are loaded.
     for session in live_sessions(reader, until=now - limit + 1):
         turn = session.turn
         if turn and _has_dangling_turn(session) and _quiet_ms(session, now) >= limit and not _is_busy(session):
+            # The reducer checks `last` again: an event that came meanwhile takes the conclusion back.
             payload = TurnRecovered(n=turn.n, last=session.at)
             yield session_event(session, payload, now, f"{turn.n}.{session.seq}")
 
 
 def _has_dangling_turn(session: Session) -> bool:
     turn = session.turn
+    # While the user is asked something, silence is not a stuck turn.
     return turn is not None and not session.asks and (turn.is_open or session.any_lane_open)
 
 
@@ -231,6 +246,7 @@ def _runs_since(process: AgentProcess | None, at: int, until: float = inf) -> bo
 def stale_sessions(reader: Reader, settings: SessionsSettings, now: int) -> Iterator[Event]:
     """S4-12, only where no process is known: `at` is the last activity, or the start where there was none."""
     limit = settings.session_inactive_timeout_seconds * 1000
+    # WATCHED sessions have a process, whose end `lost_sessions` notices.
     for session in sessions_by_status(reader, ACTIVE, until=now - limit + 1):
         if _quiet_ms(session, now) >= limit:
             yield session_event(session, SessionStale(last=session.at), now, session.seq)
@@ -291,6 +307,7 @@ def keep_watch(call: JobCall) -> list[Event]:
     AWAKE.check()
     settings = call.settings("") or DEFAULTS
     events = run_finder("lost", call.reader, settings, call.now)
+    # A lost session ends here; the others would conclude something else about it.
     gone = {event.session for event in events}
     events += run_finder("interrupted", call.reader, settings, call.now) + run_finder(
         "granted", call.reader, settings, call.now
@@ -323,12 +340,14 @@ def parent_events(session: Session, reader: Reader, now: int) -> Iterator[Event]
     reason = session.origin
     if session.parent or reason not in LINKED_SOURCES:
         return
+    # Parents are older by number, whatever the clocks say.
     older = [other for other in _neighbour_sessions(session, reader) if other.first_seq < session.first_seq]
     parent = _find_cleared(session, older) if reason == "clear" else _find_forked(session, older)
     if parent:
         linked = SessionLinked(parent=parent.id, reason=reason, parent_seq=parent.first_seq)
         yield session_event(session, linked, now, "once")
         yield session_event(parent, SessionBranched(child=session.id, reason=reason), now, session.first_seq)
+        # Only then it is certain that the parent was left.
         if reason == "clear" and parent.is_active and same_process(session, parent):
             # Codex tells of a clear only when it exits.
             yield session_event(parent, SessionLeft(to=session.id), now, parent.restarts)
@@ -348,6 +367,7 @@ def _find_cleared(session: Session, older: list[Session]) -> Session | None:
     same = [o for o in older if same_process(session, o)]
     cleared = [o for o in older if o.status == COMPLETED and o.reason == "clear"]
     began = session.started_at
+    # From the surest sign to the weakest; the same process within a day, as process ids come again.
     return (
         _latest_session(o for o in same if abs(began - o.at) < SAME_DAY_MS)
         or _latest_session(o for o in cleared if abs(began - o.ended_at) < JUST_ENDED_MS)
@@ -374,6 +394,7 @@ def _find_forked(session: Session, older: list[Session]) -> Session | None:
 
 def first_message(path: str) -> str:
     """The id of the first message of a transcript."""
+    # The path comes from a hook's payload: never a pipe or a device.
     with suppress(OSError, ValueError), open(path, "rb", opener=open_regular) as file:
         for line in file.read(FIRST_BYTES).split(b"\n"):
             with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -23,10 +23,13 @@ from holdfast.handover.summary import SessionEvent, build_summary
 from holdfast.handover.summary import session_event as course_step
 
 MAX_STEPS = 300
+# Entries of each list in a summary.
 MAX_FILES, MAX_COMMANDS, MAX_TESTS, MAX_COMMITS, MAX_OPEN = 50, 15, 15, 20, 10
 LINE = 120
 
+# `git … commit` within one command of a pipeline or chain.
 _COMMIT = re.compile(r"\bgit\b[^|;&\n]*\bcommit\b")
+# What git prints: [branch (root-commit) 1a2b3c4] subject.
 _COMMITTED = re.compile(r"^\[(?P<branch>\S+)(?: \([^)]*\))? (?P<sha>[0-9a-f]{7,40})\] (?P<subject>.*)$", re.MULTILINE)
 
 
@@ -89,6 +92,7 @@ class SummaryBuilder:
     def _prompt_submitted(self, event: Event) -> None:
         data: agent_events.PromptSubmitted = event.data
         prompt = prompt_text(data)
+        # A prompt of a program opens nothing while a prompt of the user is open.
         if not prompt or data.lane or (is_synthetic(data) and self.open_prompt):
             return
         self.open_prompt = self._last_prompt = one_line(prompt, LINE)
@@ -109,6 +113,7 @@ class SummaryBuilder:
     def _add_command(self, data: ToolEndPayload, ok: bool) -> None:
         """The same command again replaces its last outcome: what counts is how it ended."""
         command = one_line(data.command, 160)
+        # Put in again at the end: the latest commands are kept.
         earlier = self.commands.pop(command, None)
         times = (earlier.times if earlier else 0) + 1
         self.commands[command] = CommandRun(command=command, ok=ok, exit_code=data.exit_code, times=times)
@@ -121,6 +126,7 @@ class SummaryBuilder:
         check: CheckFinished = event.data
         if check.kind != CheckKind.TEST:
             return
+        # Where the suite is; with what it was asked to run it names one part.
         suite = (check.worktree, check.dir, check.runner)
         key = (*suite, *check.operands)
         if check.verdict == Verdict.PASSED and check.selection == Selection.ALL:
@@ -144,6 +150,7 @@ class SummaryBuilder:
             self.open_prompt = ""
 
     def _turn_failed(self, event: Event) -> None:
+        # A turn that failed leaves its prompt open.
         self.open_prompt = self.open_prompt or one_line(event.data.error, LINE)
 
     def _decision_made(self, event: Event) -> None:
@@ -253,6 +260,7 @@ def summary_of(session: Session, reader: Reader, figures: Figures) -> SessionSum
 def summarise_session(call: JobCall) -> list[Event]:
     """Once per end: a session that went on and ended again gets a new one."""
     session = SESSION.load(call.reader, str(call.job.payload["session"]))
+    # A session that was opened and closed has nothing to sum up.
     if not session or session.status != COMPLETED or not (session.prompts or session.tools):
         return []
     if session.summarised >= session.seq:

@@ -6,12 +6,15 @@ from holdfast.core.document import DocumentType
 from holdfast.core.kinds.agent_events import AgentProcess
 from holdfast.core.kinds.session_events import SessionSummarised
 
+# Entries kept in a session's document.
 MAX_LANES = MAX_RUNNING = MAX_CHILDREN = 20
 MAX_ASKS = 5
 MAX_OPEN_GATES = 20
 MAX_REMEMBERED_CALLS = 8
+# Enough to tell by time which turn a late record of token use belongs to.
 MAX_REMEMBERED_TURNS = 8
 MAX_RECENT_SESSIONS = 20
+# Characters.
 TEXT_LENGTH = 200
 TITLE_LENGTH = 80
 LATE_MS = 5_000
@@ -242,5 +245,6 @@ def one_line(text: object, limit: int = TEXT_LENGTH) -> str:
     """The beginning of a text, on one line."""
     if not text:
         return ""
+    # Cut before it is split: the text may be megabytes.
     line = " ".join(str(text)[: limit * 4].split())
     return line if len(line) <= limit else f"{line[: limit - 1]}…"

@@ -37,9 +37,11 @@ def _session_started(session: Session, event: Event) -> None:
     if data.source == "compact":
         return  # In the middle of a turn, in the same process.
     turn = session.turn
+    # A turn that is older than a moment was left behind by the process before.
     if data.source == "resume" and turn and turn.is_open and event.at - turn.at > LATE_MS:
         lifecycle.clear_running(session)
         close_turn(session, event, "lost")
+    # Another process, not looked up yet: the old one would be found dead and end the session.
     if not data.process and session.process and session.process.pid != data.pid:
         session.process = None
 
@@ -50,14 +52,17 @@ def _prompt_submitted(session: Session, event: Event) -> None:
     if data.lane:
         touch_lane(session, event)
         return
+    # Nothing is opened by an empty, a repeated or a synthetic prompt inside an open turn.
     if not prompt or (turn and turn.is_open and (synthetic or _is_repeated(session, data, prompt))):
         return  # Qwen sends an empty one after every batch of tools; a synthetic one belongs to the turn it comes in.
     lifecycle.clear_running(session)
     open_turn(session, event, origin="agent" if synthetic else "person", prompt=prompt, turn_id=data.turn)
+    # Only a person's prompt settles a refused stop and gives the session its title.
     if not synthetic:
         lifecycle.turn_let_go(session)
         session.prompts += 1
         session.title = session.title or one_line(prompt, TITLE_LENGTH)
+    # The end of this very turn came before its prompt.
     if session.early_stop and session.early_stop == data.turn:
         close_turn(session, event, "stopped")
         session.early_stop = ""
@@ -83,6 +88,7 @@ def _tool_started(session: Session, event: Event) -> None:
 
 def _tool_ended(session: Session, event: Event) -> None:
     data: ToolEndPayload = event.data
+    # Hooks registered twice tell an end twice.
     if data.call and data.call in session.done:
         return
     failed = int(data.ok is False)
@@ -110,6 +116,7 @@ def _permission_requested(session: Session, event: Event) -> None:
 def _permission_denied(session: Session, event: Event) -> None:
     """A call that Holdfast denied is counted by its decision."""
     data: agent_events.PermissionDenied = event.data
+    # Denied calls are in `done` (see `_decision_made`).
     if not data.call or data.call not in session.done:
         session.denied += 1
     lifecycle.remove_calls(session, [data.call])
@@ -118,6 +125,7 @@ def _permission_denied(session: Session, event: Event) -> None:
 
 def _notification_received(session: Session, event: Event) -> None:
     data: agent_events.Notification = event.data
+    # A permission that was asked by its own event is more exact than the notification.
     if data.topic == "permission_prompt" and not session.asks:
         lifecycle.add_ask(session, event, "permission")
     elif data.topic == "idle_prompt" and not session.any_lane_open:
@@ -131,6 +139,7 @@ def _elicitation_requested(session: Session, event: Event) -> None:
 
 
 def _elicitation_answered(session: Session, _event: Event) -> None:
+    # The answer does not say which question it is for.
     session.asks = [ask for ask in session.asks if ask.what != "question"]
 
 
@@ -155,10 +164,12 @@ def _end_turn(session: Session, event: Event, how: str, answer: str) -> None:
         return
     turn = session.turn
     if data.turn and (turn is None or (turn.id and turn.id != data.turn and not turn.is_open)):
+        # It names a turn that is not known yet: events of one moment come in any order.
         session.early_stop = data.turn
         return
     lifecycle.clear_running(session, lane="")
     close_turn(session, event, how, answer)
+    # Already closed by a conclusion: what the agent says is better.
     if turn and not turn.is_open and turn.how != how:
         session.turn = replace(turn, how=how, answer=one_line(answer) or turn.answer)
 
@@ -234,6 +245,7 @@ def _decision_made(session: Session, event: Event) -> None:
     if data.of_kind == "tool.started":
         lifecycle.remove_calls(session, [data.call or f"#{data.of}"])
         if data.call:
+            # So that its late start is not shown as running.
             lifecycle.remember_call(session, data.call)
     elif data.of_kind == "turn.ended" and not data.lane and session.is_active:
         reopen_turn(session)  # A refused stop means: go on working.
@@ -268,12 +280,14 @@ def _answer_read(session: Session, event: Event) -> None:
 def _session_lost(session: Session, event: Event) -> None:
     data: kinds.SessionLost = event.data
     process = session.process
+    # The session may have a new process by now, which is alive.
     if process and (process.pid, process.start) == (data.pid, data.start):
         lifecycle.end_session(session, event, "process-gone")
 
 
 def _session_stale(session: Session, event: Event) -> None:
     data: kinds.SessionStale = event.data
+    # Only if nothing happened since the job looked.
     if not session.process and session.at <= data.last:
         lifecycle.end_session(session, event, "stale")
 
@@ -314,6 +328,7 @@ def _permission_granted(session: Session, event: Event) -> None:
 
 def _turn_recovered(session: Session, event: Event) -> None:
     data: kinds.TurnRecovered = event.data
+    # Only if nothing happened since the job looked.
     if session.turn and session.turn.n == data.n and session.at <= data.last:
         lifecycle.clear_running(session)
         end_all_lanes(session, event)
@@ -322,6 +337,7 @@ def _turn_recovered(session: Session, event: Event) -> None:
 
 def _turn_escaped(session: Session, event: Event) -> None:
     data: kinds.TurnEscaped = event.data
+    # Hooks of the same moment may come after the mark.
     if session.turn and session.turn.n == data.n and session.at <= data.when + LATE_MS:
         lifecycle.clear_running(session, lane="")
         close_turn(session, event, "interrupted")

@@ -62,7 +62,12 @@ def close_turn(session: Session, event: Event, how: str, answer: str = "") -> No
     turn = session.turn
     if turn and turn.is_open:
         session.turn = msgspec.structs.replace(
-            turn, end=event.at or 1, how=how, answer=one_line(answer) or turn.answer, seq=event.seq
+            # 0 means open, so an end at time 0 becomes 1.
+            turn,
+            end=event.at or 1,
+            how=how,
+            answer=one_line(answer) or turn.answer,
+            seq=event.seq,
         )
 
 
@@ -84,6 +89,7 @@ def count_in_turn(session: Session, event: Event, *, tools: int = 0, failed: int
     turn = session.turn
     if turn is None:
         open_turn(session, event, origin="recovery")
+    # What ends after a turn's end belongs to it; what begins after it shows that it goes on.
     elif session.is_active and turn.end and (turn.how in CONCLUDED_TURN_ENDS or (begins and event.at > turn.end)):
         reopen_turn(session)
     turn = session.turn
@@ -95,6 +101,7 @@ def count_in_turn(session: Session, event: Event, *, tools: int = 0, failed: int
 
 def mark_processed(session: Session, n: int, seq: int) -> None:
     last, previous = session.turn, session.previous
+    # Something may have happened in it since it was gone through: then it stays.
     if previous and previous.n == n and previous.seq <= seq:
         session.previous = None
     if last and last.n == n:
@@ -121,8 +128,10 @@ def end_session(session: Session, event: Event, reason: str, detail: str = "") -
     told_at_last = reason in TOLD_ENDS and session.reason in CONCLUDED_ENDS
     if session.status == COMPLETED and not told_at_last:
         return
+    # Told by the agent, the turn ended; concluded, it is lost.
     close_turn(session, event, "ended" if reason in TOLD_ENDS else "lost")
     session.status, session.reason, session.detail = COMPLETED, reason, one_line(detail)
+    # A told end after a concluded one keeps the earlier time.
     session.ended_at = session.ended_at or event.at or 1
 
 
@@ -130,6 +139,7 @@ def proves_life(session: Session, event: Event) -> bool:
     """Whether an event of the agent takes back that its session has ended."""
     data, later = event.data, event.at > session.ended_at
     if isinstance(data, SessionStarted):
+        # Events may come late; a resume is a new life whatever its time says.
         return later or data.source == "resume"
     if event.kind == "prompt.submitted":
         return later
@@ -178,6 +188,7 @@ def end_lane(session: Session, event: Event) -> None:
     if known_lane is None:
         return
     entry = msgspec.structs.replace(known_lane, end=known_lane.end or event.at or 1)
+    # Named only by the event that ends a subagent.
     if isinstance(data, SubagentEnded) and data.lane_transcript:
         entry.transcript = data.lane_transcript
     session.lanes = {**session.lanes, lane: entry}
@@ -227,6 +238,7 @@ def _told_input(given: Any) -> str:
 def start_call(session: Session, event: Event, call: str) -> None:
     entry = RunningCall(tool=event.tool, about=about_call(event), at=event.at, lane=event.data.lane)
     running = {**session.running, call: entry}
+    # Calls whose end is never told must not pile up.
     session.running = running if len(running) <= MAX_RUNNING else dict(list(running.items())[-MAX_RUNNING:])
 
 
@@ -247,6 +259,7 @@ def _calls_without_id(session: Session, event: Event) -> list[str]:
     """Running calls of the same tool in the same lane that have no id: those with the same input first, the oldest of
     them first."""
     about, lane = about_call(event), event.data.lane
+    # Calls without an id are kept as "#" and the number of their start.
     same = [(c, r) for c, r in session.running.items() if c[:1] == "#" and (r.tool, r.lane) == (event.tool, lane)]
     return [c for c, r in same if r.about == about] + [c for c, r in same if r.about != about]
 
@@ -271,6 +284,7 @@ def add_ask(session: Session, event: Event, what: str) -> None:
             what=what, tool=event.tool, about=about_call(event), lane=event.data.lane, at=event.at,
             shell=what == "permission" and event.get("action") == "shell",
         )  # fmt: skip
+        # The same question asked again replaces the first.
         session.asks = [*(a for a in session.asks if not _is_about(a, event)), ask][-MAX_ASKS:]
 
 
@@ -296,6 +310,7 @@ REFUSALS = {"refused": "", "stop": END_OF_TURN, "let_go": END_OF_TURN}
 def open_gates(session: Session, event: Event) -> None:
     """The call that a denial is about is still known as running when the decision comes."""
     data: DecisionMade = event.data
+    # As `start_call` names a call without an id.
     call = session.running.get(data.call or f"#{data.of}")
     gates = dict(session.open_gates)
     for how, name in _refused_requirements(data):
@@ -341,6 +356,7 @@ def _close_gates(session: Session, names: Iterable[str]) -> None:
 # What a person typed, told apart from what the agent or Holdfast itself put into a prompt.
 
 
+# Claude Code's message to itself about a background task.
 _NOTIFICATION = re.compile(r"<task-notification>.*?<summary>(.*?)</summary>", re.DOTALL)
 
 

@@ -59,6 +59,7 @@ from holdfast.features.sessions.state.lifecycle import (
 
 TOKEN_SUMS = ("input", "output", "cache_read", "cache_write")
 SUMS = ("turns", "ms", "tools", "failed", "sessions", *TOKEN_SUMS)
+# Projects of one day that are kept apart; others are summed under OTHER_PROJECTS.
 MAX_PROJECTS = 60
 OTHER_PROJECTS = "…"
 LONGEST_TURN_MS = 12 * 3_600_000
@@ -98,7 +99,9 @@ def _day_of_event(event: Event) -> str:
     data: TurnProcessed | ModelAnswered = event.data
     if data.day:
         return data.day
+    # Older events name no day: then by UTC, as every replay gives the same.
     at = (data.facts.at if isinstance(data, TurnProcessed) else 0) or event.at
+    # A bound, because times beyond the calendar would raise.
     return datetime.fromtimestamp(max(0, min(at, 1 << 45)) / 1000, UTC).date().isoformat()
 
 
@@ -113,6 +116,7 @@ def _token_sums(data: ModelAnswered) -> dict[str, int]:
     """Both tiers of cache writes as one; reasoning is part of the output."""
     tokens: dict[str, int] = {}
     for kind, n in data.tokens.items():
+        # "cache_write_5m" and "cache_write_1h".
         name = "cache_write" if kind.startswith("cache_write") else kind
         tokens[name] = tokens.get(name, 0) + n
     return tokens
@@ -154,6 +158,7 @@ def keys(event: Event) -> Iterable[Ref]:
         refs.append(RECENT_SESSIONS.ref(event.project))
     elif isinstance(data, TurnProcessed):
         refs += [TURN.ref(turn_key(event.session, data.n)), *activity_keys(event)]
+    # A lane's answer has no turn of the session.
     elif isinstance(data, TurnAnswerRead) and data.n:
         refs.append(TURN.ref(turn_key(event.session, data.n)))
     elif isinstance(data, ModelAnswered) and data.day:
@@ -186,12 +191,14 @@ def stream(ref: Ref) -> Mapping[str, str]:
 
 
 def reduce_session(doc: Session | None, event: Event, _ref: Ref | None = None) -> Session | None:
+    # Token use is read from files later: it is no sign of life.
     from_agent = event.kind in HOOK_KINDS and event.kind != ModelAnswered.KIND
     if doc is None:
         if not from_agent:
             return None  # Only an agent begins a session.
         session = new_session(event)
     else:
+        # A shallow copy: handlers replace values and never change them in place.
         session = copy.copy(doc)
     if from_agent:
         _note_event(session, event)
@@ -206,10 +213,12 @@ def _note_event(session: Session, event: Event) -> None:
     data: HookPayload = event.data
     session.events += 1
     session.seq = event.seq
+    # Events come in any order; activity never goes back.
     session.at = max(session.at, event.at)
     session.branch, session.cwd = data.branch or session.branch, data.cwd or session.cwd
     if not data.lane:  # A subagent may have another model, and in Codex it keeps a transcript of its own.
         session.model, session.transcript = data.model or session.model, data.transcript or session.transcript
+    # The first project stays; an agent may change folders.
     session.agent, session.project = session.agent or event.agent, session.project or event.project
     if data.pid:
         session.hook = (data.pid, data.pid_start)
@@ -225,6 +234,7 @@ def _update_state(session: Session, event: Event) -> None:
         clear_running(session)
         end_all_lanes(session, event)
         close_turn(session, event, "ended")
+        # `and {}` keeps an empty dict as the same object.
         session.open_gates = session.open_gates and {}
     state = _state_of(session)
     if state != session.state:
@@ -235,6 +245,7 @@ def _state_of(session: Session) -> str:
     if session.status == COMPLETED:
         return ENDED
     if session.asks:
+        # Whoever asks waits, whatever else is under way.
         return WAITING
     turn = session.turn
     if (turn and turn.is_open) or session.any_lane_open:
@@ -267,6 +278,7 @@ def _reduce_summary(_doc: Summary | None, event: Event, _ref: Ref) -> Summary:
 
 def _reduce_recent(doc: RecentSessions | None, event: Event, ref: Ref) -> RecentSessions | None:
     recent = doc.recent if doc else []
+    # Nothing new: the document is not written for every prompt.
     if recent[:1] == [event.session]:
         return doc
     others = [session for session in recent if session != event.session]
@@ -331,6 +343,7 @@ def sessions_by_status(reader: Reader, status: str, until: int = 0) -> Iterator[
     while page := SESSION.list(reader, status=status, before=before, limit=PAGE):
         yield from (doc for _, doc in page)
         key, last = page[-1]
+        # (time, key) of the last one: several may have the same time.
         before = (last.at, key)
 
 
@@ -344,6 +357,7 @@ def turns_from_log(session: Session, reader: Reader) -> dict[int, Turn]:
     doc: Session | None = None
     turns: dict[int, Turn] = {}
     for event in reader.replay(session=session.id):
+        # As the engine does: other kinds never reach the reducer.
         doc = reduce_session(doc, event) if event.kind in SUBSCRIBED_KINDS else doc
         if doc and doc.turn:
             turns[doc.turn.n] = doc.turn
@@ -369,6 +383,7 @@ class Turns:
 
     def remember(self, turns: Iterable[Turn]) -> None:
         """Turns that somebody has read already. The session itself knows its last two better."""
+        # The stored documents of the last two may be older than the session's own.
         self._known |= {turn.n: turn for turn in turns if turn.n < self.last - 1}
 
     def latest(self, limit: int) -> list[Turn]:
@@ -380,6 +395,7 @@ class Turns:
         """The number of the turn that an event belongs to; 0 before the first."""
         low, high = 0, self.last
         while low < high:
+            # Rounded up, or the loop would not end with two candidates left.
             middle = (low + high + 1) // 2
             if self.first_event(middle) <= seq:
                 low = middle

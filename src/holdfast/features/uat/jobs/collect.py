@@ -44,12 +44,14 @@ from holdfast.features.uat.shell_drivers import DRIVER_FOLDERS
 from holdfast.features.uat.state import CATALOGUES, NO_PLAN, PLANS, RUNS, Catalogue, Run
 from holdfast.features.uat.trace_report import MEMBER
 
+# Bytes.
 LARGEST_IMAGE = 20 << 20
 LARGEST_LOG = 256 << 10
 LARGEST_TRACE = 64 << 20
 LARGEST_TAIL = 64 << 20
 MOST_IN_A_SECOND = 50
 COLLECT_MODE = 0o644
+# The first bytes decide what a file is, not its name.
 IMAGES = {b"\x89PNG\r\n\x1a\n": ".png", b"\xff\xd8\xff": ".jpg", b"RIFF": ".webp"}
 
 
@@ -84,6 +86,7 @@ def _screenshot_event(call: JobCall, doc: Run, event: Event, name: str, settings
         facts |= {"name": path.stem, "path": str(path), "size": len(image), "success": True}
     except (_Unusable, UnsafePath, OSError) as error:
         facts |= {"success": False, "problem": f"screenshot {name!r}: {error}"[:300]}
+    # The key has the event and the name: a job that runs again tells of the same picture.
     return keyed_run_event(doc, "uat.shot", event.at, f"{event.seq}/{name}", **facts)
 
 
@@ -98,6 +101,7 @@ def _read_image(call: JobCall, doc: Run, event: Event, name: str, settings: UatS
             raise _Unusable("it was too large to be kept; let the driver write it to a file of the project")
         image = _read_named(Path(event.data.cwd or doc.project, name), doc, settings)
     except (_Unusable, OSError):
+        # Where the file cannot be used, the picture may have come with the answer itself.
         sent = _sent_along(call, event)
         if sent is None:
             raise
@@ -115,6 +119,7 @@ def _read_named(path: Path, doc: Run, settings: UatSettings) -> bytes:
     content = read_inside(Path(f"{archive}.zip"), doc, settings, LARGEST_TRACE)
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as trace:
+            # Asked of the archive before unpacking: a small file can unpack to gigabytes.
             if trace.getinfo(member).file_size > LARGEST_IMAGE:
                 raise _Unusable(f"it is larger than {LARGEST_IMAGE >> 10} KB")
             return trace.read(member)
@@ -128,8 +133,10 @@ def read_inside(path: Path, doc: Run, settings: UatSettings, limit: int) -> byte
     allowed = tuple(f for f in (doc.project, *settings.screenshot_folders, *own) if f.strip("/"))
     if not is_inside_folders(path, allowed):
         raise _Unusable("it lies outside the project; allow its folder with `uat.screenshot_folders`")
+    # Opened by its real path without following links: a link put there meanwhile is refused.
     real = os.path.realpath(path)
     try:
+        # O_NONBLOCK: opening a pipe must not wait for a writer.
         fd = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
         raise _Unusable("it is not there (any more)") from None
@@ -165,6 +172,7 @@ def _images_in_transcript(source: Event) -> Iterator[str]:
     path, call = source.data.transcript, source.data.call
     if not (path.endswith(".jsonl") and call):
         return
+    # From the end: the answer of this call is among the newest entries.
     for text in reversed(_end_of_file(Path(path)).splitlines()):
         if call.encode() in text and b'"image"' in text:
             yield from _images_of_call(text, call)
@@ -207,6 +215,7 @@ def _store_image(call: JobCall, doc: Run, event: Event, image: bytes, facts: Map
     name = f"{doc.id}-{slugify_text(doc.scenario)}-step{facts['step']}-{slugify_text(facts['action'])}-{when}"
     for number in range(1, MOST_IN_A_SECOND):
         path = folder / f"{name}{f'-{number}' if number > 1 else ''}{image_suffix(image)}"
+        # The job may run again after a crash: the same picture keeps its name.
         if not os.path.lexists(path) or _is_same_image(path, image):
             call.put(File(path, image, COLLECT_MODE, hidden=folder.parent))
             return path
@@ -228,6 +237,7 @@ def _console_problems(doc: Run, event: Event, settings: UatSettings) -> Iterator
         new_lines = lines[max(0, first - 1) : last or None] if first else lines
         for number, entry in enumerate(console_lines("\n".join(new_lines))):
             data = {"level": "warning", "type": entry["type"], "message": entry["message"], "step": event.data.step}
+            # The key has the number of the line: a job that runs again tells nothing twice.
             yield keyed_run_event(doc, "uat.problem", event.at, f"{event.seq}/{number}", n=event.data.n, **data)
 
 
@@ -247,6 +257,7 @@ def catalogue_events(call: JobCall, project: str, root: str) -> list[Event]:
     plans, mistakes = load_catalogue(Places(Path(root), project).scenarios)
     problems = [str(m) for m in mistakes[:MOST_MISTAKES]]
     current = CATALOGUES.load(call.reader, project) or Catalogue()
+    # An unchanged catalogue makes no event.
     if (current.scenarios, current.problems) == (plans, problems):
         return []
     data = {"scenarios": plans, "problems": problems}
@@ -276,6 +287,7 @@ def load_catalogue(folder: Path) -> tuple[dict[str, Plan], list[Mistake]]:
 
 # What people ask for that touches the disk. The answer is an event whose key they know.
 
+# Seconds.
 PIXELS_S = 120.0
 COMPARE_PROGRAM = Path(__file__).parents[1] / "picture_difference.py"
 REQUESTS_MODE = 0o644
@@ -289,6 +301,7 @@ def handle_request(call: JobCall) -> list[Event]:
     event = call.reader.event(int(call.job.payload["seq"]))
     if event is None:
         return []
+    # The last event answers the request, under a key that the one who asked can wait for.
     *before, answer = WHAT[event.data.what](call, event)
     return [*before, msgspec.structs.replace(answer, key=done_key(event.key))]
 
@@ -309,6 +322,7 @@ def _handle_recovery(call: JobCall, event: Event) -> Event:
     path = tend.target_files(paths, doc, call.reader)[-1]
     was, before = tend.file_condition(path), tend.bytes_of(path)
     tend.put_run_files(call, doc)
+    # Readable but not what the log says: a changed digit is damage too.
     was = "damaged" if was == "good" and tend.bytes_of(path) != before else was
     return _answer_event(doc, "uat.restored", call.now, was=was, now=tend.file_condition(path), path=str(path))
 
@@ -386,6 +400,7 @@ def _remove_old_runs(call: JobCall, paths: Places, project: str, limit: int, *, 
 def _remove_run_files(call: JobCall, paths: Places, doc: Run, *, dry: bool) -> list[str]:
     candidates = [paths.screenshots(doc.id), paths.archive_file(doc.id)]
     candidates += [paths.reports / f"{doc.id}{end}" for end in ENDINGS.values()]
+    # The session's file may belong to a later run of the session.
     if tend.latest_run_id(call.reader, doc.session) == doc.id:
         candidates += [paths.session_file(doc.session), paths.backup_file(doc.session)]
     there = [path for path in candidates if os.path.lexists(path) and paths.is_plain(path.parent)]

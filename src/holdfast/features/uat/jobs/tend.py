@@ -53,6 +53,7 @@ def _write_or_report(call: JobCall, doc: Run) -> list[Event]:
 def put_run_files(call: JobCall, doc: Run) -> None:
     """Two files: were one of them damaged in its place, the other would still be whole."""
     paths = files.places_of(doc)
+    # A project that was moved or deleted is not made again by writing into it.
     if paths is None or not Path(doc.project or "/").is_dir():
         return
     made = files.render_run_file(load_record(call.reader, doc.id))
@@ -115,6 +116,7 @@ def runs_with_status(call: JobCall, status: str) -> Iterator[Run]:
 
 def _tend_run(call: JobCall, doc: Run) -> list[Event]:
     hours = (call.settings(doc.project) or DEFAULTS).max_age_hours
+    # By the last event of the run, in milliseconds.
     old = call.now - doc.at > hours * HOUR_MS
     if doc.status == ACTIVE and old:
         return _expire_run(call, doc)
@@ -146,6 +148,7 @@ def archive_run(call: JobCall, doc: Run) -> list[Event]:
     path = paths.archive_file(doc.id)
     paths.ready(path.parent)
     call.put(File(path, files.render_run_file(load_record(call.reader, doc.id)), WRITE_MODE))
+    # The session's file belongs to its latest run: an older one must not remove it.
     if latest_run_id(call.reader, doc.session) == doc.id:
         _remove_session_files(paths, doc.session)
     return [keyed_run_event(doc, "uat.archived", call.now, "once", path=str(path))]
@@ -167,6 +170,7 @@ def restore_session_file(call: JobCall, doc: Run) -> list[Event]:
     if was == "good" and bytes_of(backup) == bytes_of(path):
         return []
     put_run_files(call, doc)
+    # Writing may have followed events that came in the meantime.
     again = RUNS.load(call.reader, doc.id) or doc
     was = "damaged" if was == "good" else was
     return [keyed_run_event(again, "uat.restored", call.now, f"{call.job.id}", was=was, path=str(path))]
@@ -196,6 +200,7 @@ def sweep_temp_files(paths: Places, now_s: float) -> list[Path]:
 
 # Health checks that ask a server: only loopback, or hosts the person's own settings name. A repository names none.
 
+# Seconds, and bytes of an answer.
 PATIENCE_S = 10.0
 LARGEST_ANSWER = 256 << 10
 
@@ -227,6 +232,7 @@ def check_url(url: str, criteria: Conditions, hosts: tuple[str, ...]) -> tuple[b
         return False, {"url": clean_line(url, 300), "error": clean_line(error, 200) or type(error).__name__}
     ms = int((time.monotonic() - began) * 1000)
     result = Result(value={}, text=text, ok=status < 400, url=url, status=status)
+    # An expected status is judged with the other conditions; without one anything below 400 is good.
     good = result.ok if criteria.status is None else True
     return good and meets_conditions(criteria, result, ms, None, ""), {
         "url": clean_line(url, 300),
@@ -239,6 +245,7 @@ def url_refusal_reason(url: str, hosts: tuple[str, ...]) -> str:
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
+        # Reading the port makes urlsplit check it.
         _ = parts.port
     except ValueError:
         return "not an address"

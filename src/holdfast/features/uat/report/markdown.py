@@ -93,6 +93,7 @@ def count_figures(record: Record) -> Figures:
         steps=len(verdicts),
         verdicts={name: verdicts.count(name) for name in VERDICTS if name in verdicts},
         flaky=sum(is_flaky(step) for step in doc.steps),
+        # The first attempt is no further one.
         attempts=sum(max(0, step.tries - 1) for step in doc.steps),
         assertions=len(results),
         assertions_failed=results.count(FAILED),
@@ -198,6 +199,7 @@ def _is_slow_step(step: dict[str, Any], planned: PlannedStep) -> bool:
     return bool(expected and step["duration"] is not None and step["duration"] > expected)
 
 
+# Characters with a meaning in Markdown.
 _SPECIAL = re.compile(r"([\\`*_{}\[\]|#])")
 MOST = 200
 
@@ -282,12 +284,14 @@ def _picture_lines(record: Record) -> Iterable[str]:
         yield from ("", "## Screenshots", "")
     paths = files.places_of(record.doc)
     for shot in record.shots:
+        # Relative to the report, so that both can be moved together.
         path = os.path.relpath(shot.data.path, paths.reports) if paths else shot.data.path
         yield f"![{escape_line(shot.get('name'))}](<{path}>)"
 
 
 # JUnit XML, as build servers read it: a case for each step and each assertion.
 
+# What XML 1.0 cannot hold.
 _UNWRITABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -306,6 +310,7 @@ def render_junit_report(record: Record) -> bytes:
         suite.set(name, str(sum(case.find(tag) is not None for case in cases)))
     suite.set("tests", str(len(cases)))
     suite.set("time", _format_seconds(None if doc.end is None else doc.end - doc.start))
+    # The same sums on the outer element, as build servers expect.
     root = Xml.Element("testsuites", {k: v for k, v in suite.attrib.items() if k != "timestamp"})
     root.append(suite)
     Xml.indent(root)

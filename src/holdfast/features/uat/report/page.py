@@ -20,6 +20,7 @@ from holdfast.features.uat.report.timeline import render_timeline_svg
 from holdfast.features.uat.results import LISTING, SILENT, is_crash
 from holdfast.features.uat.settings import FAILED, INTERRUPTED, SKIPPED
 
+# Bytes of one picture, and of all in one report, which carries them along.
 LARGEST_IMAGE = 8 << 20
 LARGEST_TOTAL = 96 << 20
 THUMBNAIL = (240, 180)
@@ -207,6 +208,7 @@ def _step_view(record: Record, step: dict[str, Any], pictures: list[Picture]) ->
 def _attempt_views(record: Record, step: dict[str, Any], pictures: list[Picture]) -> list[AttemptView]:
     number, tried = int(step["stepNumber"]), step["attempts"]
     starts = [attempt["start"] or 0 for attempt in tried]
+    # An attempt lasts until the next one begins.
     spans = zip(tried, starts, [*starts[1:], None], strict=False)
     made = [_attempt_view(record, number, attempt, (begin, until), pictures) for attempt, begin, until in spans]
     if made and made[-1].verdict == FAILED:
@@ -275,6 +277,7 @@ def _pictures_of_attempt(
     mine = [p for p in pictures if p.step == number and _is_within_span(p.at, begin, until)]
     before = [p for p in pictures if p.at < begin][-1:]
     after = [p for p in pictures if bad and p.at >= begin and p not in mine and (until is None or p.at < until)][:1]
+    # There was none in the attempt itself: the first one after it may still show the failure.
     labelled = [(before, "before"), (mine, "in this attempt"), (after if not mine else [], "after the failure")]
     return [msgspec.structs.replace(p, label=label) for listed, label in labelled for p in listed]
 
@@ -342,9 +345,11 @@ def load_pictures(record: Record) -> Iterable[Picture]:
     left, folder = LARGEST_TOTAL, picture_folder(record)
     taken = {call.data.n: call.data.began for call in record.calls}
     for number, shot in enumerate(record.shots):
+        # When the report is full, further pictures are named but not shown.
         content = _read_picture(shot.data.path, folder) if left > 0 else b""
         left -= len(content)
         kind = TYPES.get(Path(shot.data.path).suffix, "")
+        # A picture is recorded by a job later; the call says when it was taken.
         at = taken.get(shot.data.n) or shot.at
         yield Picture(
             number=number, step=shot.data.step, call=shot.data.n, at=at, name=shot.data.name, path=shot.data.path,
@@ -387,6 +392,7 @@ def make_thumbnail(content: bytes, kind: str) -> str:
     try:
         small = picture_difference.shrink_picture(picture_difference.open_picture(content), *THUMBNAIL)
     except picture_difference.NotComparable as reason:
+        # Without Pillow a small picture is its own thumbnail.
         whole = str(reason) == picture_difference.NEEDS_PILLOW and len(content) <= LARGEST_THUMBNAIL
         return _data_url(kind, content) if whole else ""
     return _data_url("image/png", picture_difference.encode_png(small))
@@ -394,6 +400,7 @@ def make_thumbnail(content: bytes, kind: str) -> str:
 
 # Pages to hand on, each one self-contained HTML file: no script, nothing loaded, everything from outside escaped.
 
+# The page may be opened anywhere: nothing is loaded, no script runs.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 TEMPLATES = Path(__file__).parent / "templates"
 GOOD = ("passed", "completed", "success")

@@ -96,6 +96,7 @@ def _scenario_row(reader: Reader, name: str, runs: list[Run]) -> ScenarioRow:
         runs=len(runs),
         passed=sum(doc.outcome == PASSED for doc in runs),
         flaky=sum(doc.flaky for doc in runs),
+        # The upper one of two in the middle; exact enough for a page.
         median_ms=took[len(took) // 2],
         slowest_ms=took[-1],
         latest=runs[-1].outcome,
@@ -119,6 +120,7 @@ def _describe_trend(times: list[int]) -> str:
     if half < 2:
         return ""
     before, after = sorted(times[:half])[half // 2], sorted(times[half:])[len(times[half:]) // 2]
+    # Below a fifth of a second a third more or less is noise.
     if max(before, after) < 200:
         return ""
     return "slower" if after > 1.3 * before else "faster" if before > 1.3 * after else ""
@@ -213,6 +215,7 @@ def changed_assertions(before: Record, after: Record) -> list[dict[str, Any]]:
 
 
 def _compare_messages(before: Iterable[dict[str, Any]], after: Iterable[dict[str, Any]]) -> dict[str, list[str]]:
+    # A message that came many times is one message.
     old, new = (list(dict.fromkeys(str(p["message"]) for p in side)) for side in (before, after))
     return {"new": [m for m in new if m not in old], "gone": [m for m in old if m not in new]}
 

@@ -7,6 +7,7 @@ from holdfast.core.event import Event
 from holdfast.features.uat.files import Record
 from holdfast.features.uat.report.markdown import format_milliseconds, report_steps
 
+# Width of the picture, height of a row, and room for names and times.
 WIDTH, ROW, LEFT, RIGHT = 960, 26, 240, 90
 MOST_MARKS = 600
 
@@ -28,6 +29,7 @@ def _time_span(record: Record) -> tuple[int, int]:
     started = [s.start for s in doc.steps if s.start is not None]
     ended = [s.end for s in doc.steps if s.end is not None]
     begin = min([doc.start, *started, *(c.data.began for c in record.calls)])
+    # One millisecond at least: the axis divides by the length.
     return begin, max([doc.touched, *ended, begin + 1])
 
 
