@@ -233,3 +233,14 @@ def plain_files(folder: Path) -> Iterator[Path]:
             path = Path(base, name)
             if path.exists() and stat.S_ISREG(path.lstat().st_mode):
                 yield path
+
+
+def open_regular(path: str, flags: int) -> int:
+    """For `open`: never waits for a pipe, never reads a device."""
+    # Opening a pipe would wait for its writer; O_NOCTTY keeps a terminal from becoming ours.
+    fd = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
+    # Looked at after opening: a check before could be outrun by a swap.
+    if stat.S_ISREG(os.fstat(fd).st_mode):
+        return fd
+    os.close(fd)
+    raise OSError(f"not a plain file: {path}")

@@ -220,9 +220,12 @@ _JWK_PART = re.compile(
 )
 
 
-def find_private_jwk(text: bytes, _start: int, end: int, _raw: bool) -> Span | None:
-    """`d` of a JSON Web Key: the private part, before the object ends."""
+def find_private_jwk(text: bytes, start: int, end: int, _raw: bool) -> Span | None:
+    """`d` of a JSON Web Key: the private part, in the same object behind or before its type."""
     part = _JWK_PART.search(text, end, end + 3000)
+    if not part or not part["secret"]:
+        opened = max(0, start - 3000, text.rfind(b"{", 0, start) + 1)
+        part = _JWK_PART.search(text, opened, start)
     return (*part.span("secret"), "jwk-private") if part and part["secret"] else None
 
 

@@ -202,18 +202,24 @@ def find_in_base64(text: bytes, hits: list[int], find: Find, is_spent: Callable[
             last = _BASE64.match(text, hits[-1], hits[-1] + 65536)
             spans.append((hit, last.end() if last else hits[-1], UNJUDGED))
             break
-        start = hit
         # In bytes: how far back the beginning of the run is looked for.
         lowest = max(done, 0, hit - 4096)
-        while start > lowest and (text[start - 1 : start].isalnum() or text[start - 1 : start] in (b"+", b"/")):
-            start -= 1
-        run = _BASE64.match(text, start, start + 65536)
-        if not run:
+        start = _start_of_run(text, hit, lowest, b"+/")
+        # Of the URL-safe alphabet, unless these are the hyphens of the words before it.
+        wide = _start_of_run(text, start, lowest, b"+/-_")
+        runs = [run for at in dict.fromkeys((start, wide)) if (run := _BASE64.match(text, at, at + 65536))]
+        if not runs:
             continue
-        done = run.end()
-        if _holds_secret(run[0], find):
-            spans.append((start, done, "encoded-secret"))
+        done = runs[0].end()
+        if any(_holds_secret(run[0], find) for run in runs):
+            spans.append((min(run.start() for run in runs), done, "encoded-secret"))
     return spans
+
+
+def _start_of_run(text: bytes, at: int, lowest: int, signs: bytes) -> int:
+    while at > lowest and (text[at - 1 : at].isalnum() or text[at - 1] in signs):
+        at -= 1
+    return at
 
 
 def _holds_secret(run: bytes, find: Find) -> bool:

@@ -1,7 +1,6 @@
 """The shape of a usage reader: where an agent keeps its figures, and how one of its files is read on from a position."""
 
 import os
-import stat
 from collections.abc import Callable, Iterable, Iterator
 from glob import escape
 from pathlib import Path
@@ -9,6 +8,7 @@ from zlib import crc32
 
 import msgspec
 
+from holdfast.paths import open_regular
 from holdfast.usage.model import NOTHING, Usage, UsageRecord
 
 REMEMBERED = 512
@@ -158,17 +158,6 @@ ParseLine = Callable[[bytes, Position], Statement | None]
 ParseDocument = Callable[[bytes, Position], Iterator[Statement]]
 Begin = Callable[[Path], FileContext]
 PARSE_ERRORS = (msgspec.DecodeError, msgspec.ValidationError, RecursionError, ValueError, TypeError, AttributeError)
-
-
-def open_regular(path: str, flags: int) -> int:
-    """For `open`: never waits for a pipe, never reads a device."""
-    # Opening a pipe would wait for its writer; O_NOCTTY keeps a terminal from becoming ours.
-    fd = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
-    # Looked at after opening: a check before could be outrun by a swap.
-    if stat.S_ISREG(os.fstat(fd).st_mode):
-        return fd
-    os.close(fd)
-    raise OSError(f"not a plain file: {path}")
 
 
 def lines_reader(agent: str, parse: ParseLine, marks: tuple[bytes, ...], begin: Begin) -> Callable[[Position], Reading]:

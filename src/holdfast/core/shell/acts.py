@@ -22,8 +22,7 @@ from holdfast.core.shell.redirects import join_path
 from holdfast.core.shell.syntax import UNKNOWN
 from holdfast.core.shell.written_files import code_of, written_files
 
-MAX_READINGS = 300
-MAX_DEPTH = 4
+MAX_READINGS, MAX_DEPTH = 300, 4
 BLANK = "\u2423"
 """Stands for a blank inside of one word: `-m 'make deploy'` is one word and no command."""
 
@@ -31,13 +30,11 @@ _NO_FILES = frozenset((TERMINAL, STDOUT, STDERR, NULL))
 _GIT_VALUES = frozenset(
     "-C -c --git-dir --work-tree --namespace --exec-path --config-env --super-prefix --attr-source".split()
 )
-_MAKE_NOTHING = re.compile(r"^-[a-zA-Z]*[nq]|^--(?:dry-run|just-print|recon|question|version|help)$")
+_MAKE_NOTHING = re.compile(r"^-[BbdeikLmprRsStvw]*[nq]|^--(?:dry-run|just-print|recon|question|version|help)$")
 _MAKEFILES = frozenset(("", "Makefile", "makefile", "GNUmakefile"))
 _DRY = re.compile(r"^--dry-run(?:=(?!none|false).*)?$|^--help$")
-_TAKES_VALUE = frozenset(
-    f"--{name}"
-    for name in "tag registry message title body notes otp access workspace namespace context file values set label name repo "
-    "branch target profile token version env reason description author".split()
+_TAKES_VALUE = re.compile(
+    r"^--(?:tag|registry|message|title|body|notes|otp|access|workspace|namespace|context|file|values|set|label|name|repo|branch|target|token)$"
 )
 _DRY_PROGRAMS = frozenset(
     "git kubectl helm npm pnpm yarn cargo twine gh docker rsync ansible-playbook skaffold oc poetry uv flyctl serverless cdk".split()
@@ -194,8 +191,6 @@ class _Reader:
                 inner += self._known_meanings([f"recipe {wrapper.partition(' ')[0]}\0{cwd}\0{words[0]}"])
         for text in inner:
             self.read(text, cwd, depth + 1)
-
-    # ── readings ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _add(self, name: str, arguments: list[str]) -> None:
         """The whole, and without the options (and their values) that stand before the first operand."""
@@ -358,7 +353,9 @@ def _with_arguments(text: str, arguments: list[str]) -> str:
 
 def _is_dry_run(arguments: list[str]) -> bool:
     """Not where the flag is the value of another one: `npm publish --tag --help` publishes."""
-    return any(_DRY.match(word) and not (at and arguments[at - 1] in _TAKES_VALUE) for at, word in enumerate(arguments))
+    return any(
+        _DRY.match(word) and not (at and _TAKES_VALUE.match(arguments[at - 1])) for at, word in enumerate(arguments)
+    )
 
 
 def _run_by_git(verb: str, rest: list[str]) -> list[str]:

@@ -273,7 +273,6 @@ class Executor:
         done: list[Path] = []
         for one in paths:
             values = expand_words(one, node.values)
-            # A glob stands for any number of files.
             if len(values) > MAX_ITERATIONS or any(UNKNOWN in v or "*" in v for v in values):
                 done += self._endless(node, one, streams)
             else:
@@ -317,7 +316,6 @@ class Executor:
                     return self.run(body, path, streams, checked)
             path.status = SUCCESS
             return [path]
-        # Any branch may have been taken, or none.
         paths = [done for _patterns, body in node.branches for done in self.run(body, path.clone(), streams, checked)]
         path.status = SUCCESS
         return [*paths, path]

@@ -195,7 +195,7 @@ def is_real_run(words: list[str]) -> bool:
         return False
     if name in _LOOKS_ONLY or any(word in _RUNS_NOTHING for word in words[1:]):
         return False
-    return not (name in ("make", "gmake") and any(re.match(r"^-[a-zA-Z]*[nq]", word) for word in words[1:]))
+    return not (name in ("make", "gmake") and any(re.match(r"^-[BbdeikLmprRsStvw]*[nq]", word) for word in words[1:]))
 
 
 _MAY_ACT = {

@@ -22,6 +22,7 @@ from holdfast.features.gates.evidence import NO_FACTS
 from holdfast.features.gates.requirements import kind_of
 from holdfast.features.gates.state import FACTS_OF
 from holdfast.features.gates.triggers import Rule
+from holdfast.paths import open_regular
 
 if TYPE_CHECKING:
     from holdfast.features.gates.settings import GateSettings
@@ -277,7 +278,7 @@ def _is_packed(packed: str, branch: str) -> bool:
 
 def _file_text(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            return file.read(LARGEST_PROJECT_FILE).decode("utf-8", "replace") if path.is_file() else ""
+        with open(path, "rb", opener=open_regular) as file:
+            return file.read(LARGEST_PROJECT_FILE).decode("utf-8", "replace")
     except (OSError, ValueError):
         return ""

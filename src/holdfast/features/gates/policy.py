@@ -392,7 +392,8 @@ def _decide_notices(checker: Checker, _event: Event, settings: "GateSettings") -
     notices = [f"Gates: {notice}" for notice in settings.notices]
     by_digest = {text_digest(text): text for text in [*waits, *notices, *missing, *seen]}
     # Digests and not texts are kept, so a notice that changes is shown again.
-    fresh = {digest: text for digest, text in list(by_digest.items())[:MOST_NOTICES] if digest not in shown_digests}
+    unseen = [(digest, text) for digest, text in by_digest.items() if digest not in shown_digests]
+    fresh = dict(unseen[:MOST_NOTICES])
     details = _detail_dicts(GateDetail(gate="told", digests=list(fresh)))
     return Decision(notices=tuple(fresh.values()), details=details) if fresh else None
 

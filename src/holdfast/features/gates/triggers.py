@@ -228,7 +228,7 @@ def _named_acts(tool: str) -> tuple[str, ...]:
 
 NO_ACTS = CommandActs()
 # A pattern with signs of the shell is meant for the line as it is typed.
-_SHELL_SYNTAX = re.compile(r"\\\||\\>|>|<|&&|;|\\$\(|`|\[\|\]")
+_SHELL_SYNTAX = re.compile(r"\\\||\\>|>|<|&&|;|\\\$\\\(|\$\(|`|\[\|\]")
 # Programs whose arguments are text to look for or to show.
 _LISTENERS = frozenset(
     "grep rg ag ack egrep fgrep cat less more man help head tail ls which type whatis apropos holdfast sed awk find jq wc diff".split()

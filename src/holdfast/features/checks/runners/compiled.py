@@ -2,6 +2,8 @@
 
 import re
 
+import msgspec
+
 from holdfast.core.checks import Verdict
 from holdfast.features.checks.runners.spec import Report, Runner, flag_set, group_number
 
@@ -259,15 +261,18 @@ CTEST = Runner(
 )
 BUILT_TESTS = Runner(
     name="ctest",
-    programs=("cmake --build", "ninja"),
+    programs=("cmake --build",),
     requires=flag_set("test check"),
-    takes_value=flag_set("-C -j -t --target --build --config -f -l -k"),
-    # For ninja `-t` starts a tool and `-n` is a dry run.
-    runs_nothing=flag_set("-n -t --version --help"),
+    takes_value=flag_set("-j --parallel --build --config --preset"),
+    runs_nothing=flag_set("--version --help"),
     empty_succeeds=True,
     read=read_ctest,
 )
 """The target `test` of a build that CMake made: it runs ctest."""
+NINJA_TESTS = msgspec.structs.replace(
+    # For ninja `-t` starts a tool and `-n` is a dry run; for cmake `-t` names the target.
+    BUILT_TESTS, programs=("ninja",), takes_value=flag_set("-C -j -f -l -k"), runs_nothing=flag_set("-n -t --version --help"),
+)  # fmt: skip
 MESON = Runner(
     name="meson",
     programs=("meson test",),
@@ -287,4 +292,4 @@ GOTESTSUM = Runner(
     empty_succeeds=True,
     read=read_gotestsum,
 )
-TESTS = (GO, NEXTEST, CARGO, MAVEN, GRADLE, DOTNET, CTEST, BUILT_TESTS, MESON, GOTESTSUM)
+TESTS = (GO, NEXTEST, CARGO, MAVEN, GRADLE, DOTNET, CTEST, BUILT_TESTS, NINJA_TESTS, MESON, GOTESTSUM)

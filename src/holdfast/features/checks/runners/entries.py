@@ -11,6 +11,7 @@ from holdfast.core.shell.analysis import ShellCommand
 from holdfast.core.shell.execute import ReadFile
 from holdfast.core.shell.flow import Pieces
 from holdfast.features.checks.runners.recognise import Match
+from holdfast.paths import open_regular
 
 # Entry points of a project that start check tools: make, npm scripts, just, tox, nox, scripts, drivers in Python.
 
@@ -33,8 +34,8 @@ _DRIVER = re.compile(
 _SUMMARY_LIKE = re.compile(r"\d+ (?:passed|passing|tests?,)|passed in|Tests: |test result", re.I)
 _CHANGES_TEXT = re.compile(r"\breplace\(|\.sub\(|translate\(|\.split\(|\bgsub|exitcode *=")
 _VERSION = frozenset(("--version", "-v", "-V", "--help", "-h", "help"))
-# Among the letters of a flag: dry run, question, touch.
-_MAKE_NOTHING = re.compile(r"^-[a-zA-Z]*[nqt]|^--(?:dry-run|just-print|recon|question|touch)$")
+# Among the letters of a flag: dry run, question, touch. Not behind a letter that takes a value: `-Ctests`.
+_MAKE_NOTHING = re.compile(r"^-[BbdeikLmprRsSvw]*[nqt]|^--(?:dry-run|just-print|recon|question|touch)$")
 # Flags whose value is the next word.
 _MAKE_VALUES = frozenset(("-C", "-f", "-I", "-j", "-l", "-o", "-W", "--directory", "--file", "--makefile"))
 _JUST_NOTHING = frozenset(
@@ -178,7 +179,7 @@ def _make_entry(words: list[str], environment: dict[str, str]) -> Entry:
         elif word.startswith(("-C", "--directory=")):
             directory = word.partition("=")[2] if "=" in word else word[2:]
         # `-O` and its value (`-Otarget`) only sort the output.
-        if (_MAKE_NOTHING.match(word) and not word.startswith("-O")) or word in (
+        if _MAKE_NOTHING.match(word) or word in (
             "--version",
             "-v",
             "--help",
@@ -390,9 +391,7 @@ class RepositoryFiles:
         if not full.startswith(f"{self.root}{os.sep}"):
             return None
         try:
-            with open(full, "rb") as file:
-                if not os.path.isfile(full):
-                    return None
+            with open(full, "rb", opener=open_regular) as file:
                 data = file.read(MAX_BYTES + 1)
         except (OSError, ValueError):
             return None

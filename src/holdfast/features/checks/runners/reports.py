@@ -1,7 +1,6 @@
 """Reports that a test run wrote because its command asked for one: JUnit XML, and the JSON of pytest and jest."""
 
 import os
-import stat
 from collections.abc import Iterator
 from xml.etree import ElementTree
 
@@ -10,6 +9,7 @@ import msgspec
 from holdfast.core.checks import Check, CheckKind, CommandJudgement, Verdict
 from holdfast.core.shell.analysis import Ran, ShellCommand, analyse_command
 from holdfast.core.shell.syntax import UNKNOWN
+from holdfast.paths import open_regular
 
 # In bytes.
 MAX_BYTES = 1 << 20
@@ -113,10 +113,10 @@ def _is_plain(ran: ShellCommand) -> bool:
 def read_report(path: str, started_ms: int) -> ReportCounts | None:
     """None where there is no such file, it is older than the run, too large, or no report."""
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=open_regular) as file:
             # Of the open file, so that it cannot be exchanged between the look and the reading.
             file_stat = os.fstat(file.fileno())
-            if not stat.S_ISREG(file_stat.st_mode) or file_stat.st_size > MAX_BYTES:
+            if file_stat.st_size > MAX_BYTES:
                 return None
             # Left over from an earlier run.
             if file_stat.st_mtime_ns // 1_000_000 < started_ms:

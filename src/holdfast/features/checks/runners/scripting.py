@@ -2,6 +2,8 @@
 
 import re
 
+import msgspec
+
 from holdfast.core.checks import Verdict
 from holdfast.features.checks.runners.spec import Report, Runner, flag_set, group_number
 
@@ -106,13 +108,17 @@ RSPEC = Runner(
 )
 MINITEST = Runner(
     name="minitest",
-    programs=("rails test", "rake test"),
+    programs=("rake test",),
+    # For rake `-n` is a dry run, for rails the name of a test.
     runs_nothing=flag_set("--help -h --version -n --dry-run -T --tasks -P"),
-    selects=flag_set("-n --name"),
     whole_operands=re.compile(r"^(?:test|test:all|spec)$"),
     empty_succeeds=True,
     read=read_minitest,
 )
+RAILS = msgspec.structs.replace(
+    MINITEST, programs=("rails test",), runs_nothing=flag_set("--help -h --version"), takes_value=flag_set("-n --name -s --seed"),
+    selects=flag_set("-n --name"),
+)  # fmt: skip
 PHPUNIT = Runner(
     name="phpunit",
     programs=("phpunit", "pest", "artisan test"),
@@ -137,4 +143,4 @@ BATS = Runner(
 PROVE = Runner(
     name="prove", programs=("prove",), runs_nothing=flag_set("--dry -D --version --help -h"), read=read_prove
 )
-TESTS = (RSPEC, MINITEST, PHPUNIT, BATS, PROVE)
+TESTS = (RSPEC, MINITEST, RAILS, PHPUNIT, BATS, PROVE)

@@ -24,8 +24,9 @@ from holdfast.core.text import shorten
 from holdfast.features.sessions.settings import DEFAULTS
 from holdfast.features.sessions.state.documents import SESSION
 from holdfast.features.sessions.state.reducer import Turns
+from holdfast.paths import open_regular
 from holdfast.usage.model import parse_milliseconds
-from holdfast.usage.reader import LiveSession, open_regular
+from holdfast.usage.reader import LiveSession
 from holdfast.usage.readers import files_of, kimi
 
 READ = "sessions.read_answer"

@@ -18,7 +18,7 @@ from holdfast.core.job import Job
 from holdfast.core.kinds import ToolEndPayload
 from holdfast.core.kinds.session_events import ToolExitRead
 from holdfast.features.sessions.settings import DEFAULTS
-from holdfast.usage.reader import open_regular
+from holdfast.paths import open_regular
 
 READ = "sessions.read_exit"
 

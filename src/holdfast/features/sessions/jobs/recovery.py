@@ -45,8 +45,8 @@ from holdfast.features.sessions.state.documents import (
     Turn,
 )
 from holdfast.features.sessions.state.reducer import live_sessions, sessions_by_status
+from holdfast.paths import open_regular
 from holdfast.usage.model import parse_milliseconds
-from holdfast.usage.reader import open_regular
 
 # After Esc Claude Code fires no hook at all: that the turn is over stands only in its transcript.
 
