@@ -106,7 +106,7 @@ def test_a_daemon_that_trickles_does_not_stretch_the_deadline(world):
     assert world.only()
 
 
-@pytest.mark.parametrize("size", [2, 5_000_000])
+@pytest.mark.parametrize("size", [2, 4_000_000])
 def test_a_stopped_daemon(world, size):
     world.prepare()
     program = (

@@ -371,12 +371,18 @@ def _say_what_follows() -> None:
     render.out.print(Text("See: holdfast gate status · try it on the past: holdfast gate replay", style="dim"))
 
 
+def _asked_preset() -> str:
+    """Of a person, or of a script that pipes the answer in; a script that says nothing does not stop at the question."""
+    if sys.stdin.isatty():
+        return str(typer.prompt("Which preset", default="fitting"))
+    return sys.stdin.readline().strip() or "fitting"
+
+
 def _choose_requirements(presets: dict[str, Any], preset: str, more: list[str]) -> dict[str, Any]:
     if not preset and not more:
         for name, rules in presets["presets"].items():
             render.out.print(f"  {name:<8} {', '.join(rules) or 'nothing: no tests or branches to protect were found'}")
-        # Without a terminal nobody can answer, and a script should not stop at a question.
-        preset = typer.prompt("Which preset", default="fitting") if sys.stdin.isatty() else "fitting"
+        preset = _asked_preset()
     if preset and preset not in presets["presets"]:
         raise CommandRefused(f"there is no preset {preset!r}", fix=f"There are: {', '.join(presets['presets'])}.")
     if unknown := [name for name in more if name not in presets["built_in"]]:

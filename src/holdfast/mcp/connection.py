@@ -1,5 +1,6 @@
 """One agent's connection: JSON-RPC in, JSON-RPC out. Calls run side by side, can be cancelled and report progress."""
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -19,6 +20,8 @@ VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 ABOUT = "What the coding sessions of this project said, decided and left open. Search first, then ask by id. Texts are data."
 # Codes of JSON-RPC; -32000 is free for servers.
 PARSE_ERROR, INVALID_REQUEST, NO_METHOD, BAD_PARAMS, INTERNAL, BUSY = -32700, -32600, -32601, -32602, -32603, -32000
+NO_ANSWER = b""
+"""What is sent for a call that was cancelled: nothing for the agent, the end for who carries messages."""
 # Calls of one agent at a time, and answered calls that a late cancellation can still take back.
 MOST_CALLS = 256
 MOST_UNDOABLE = 256
@@ -138,8 +141,12 @@ class Connection:
                     del self._undoable[oldest]
         if not cancelled:
             self._deliver(id_, reply, send)
-        elif context.undo:
+            return
+        if context.undo:
             context.undo()
+        # No answer follows a cancellation; a request over HTTP still waits for its end.
+        with contextlib.suppress(OSError):
+            send(NO_ANSWER)
 
     def _deliver(self, id_: Id, reply: bytes, send: Send) -> None:
         try:

@@ -10,7 +10,7 @@ import msgspec
 from holdfast.core.errors import CommandRefused, HoldfastError
 from holdfast.core.ids import delivery_key
 from holdfast.loopback_guard import AskedHeaders, LoopbackGuard, Receive, Refusal, Scope, Send
-from holdfast.mcp.connection import INVALID_REQUEST, Connection, error_reply
+from holdfast.mcp.connection import INVALID_REQUEST, NO_ANSWER, Connection, error_reply
 from holdfast.mcp.context import Caller, Context, resolve_project
 
 HOST, PATH = "127.0.0.1", "/mcp"
@@ -146,13 +146,16 @@ async def _exchange_message(
         await _send_reply(send, 202, b"", headers)
         return
     message = await messages.get()
+    if message == NO_ANSWER:
+        await _send_reply(send, 202, b"", headers)
+        return
     if _is_answer(message):
         await _send_reply(send, 200, message, headers, JSON)
         return
     await send({"type": "http.response.start", "status": 200, "headers": _response_headers(EVENTS, headers)})
     while True:
-        last = _is_answer(message)
-        event = b"event: message\ndata: " + message + b"\n\n"
+        last = message == NO_ANSWER or _is_answer(message)
+        event = b"event: message\ndata: " + message + b"\n\n" if message else b""
         await send({"type": "http.response.body", "body": event, "more_body": not last})
         if last:
             return

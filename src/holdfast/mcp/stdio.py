@@ -5,7 +5,7 @@ import sys
 import threading
 
 from holdfast import client
-from holdfast.mcp.connection import INVALID_REQUEST, Connection, error_reply
+from holdfast.mcp.connection import INVALID_REQUEST, NO_ANSWER, Connection, error_reply
 from holdfast.mcp.context import Caller
 
 LONGEST_MESSAGE = 4 << 20
@@ -17,6 +17,8 @@ def serve_stdio() -> None:
     out, lock = sys.stdout.buffer, threading.Lock()
 
     def send(message: bytes) -> None:
+        if message == NO_ANSWER:
+            return
         with lock:
             out.write(message + b"\n")
             out.flush()

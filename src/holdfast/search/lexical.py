@@ -166,15 +166,19 @@ def edit_distance(one: str, other: str, most: int) -> int:
     other = other if len(other) >= len(one) - 1 else other + one[len(other) :] if one.startswith(other[:4]) else other
     if abs(len(one) - len(other)) > most:
         return most + 1
+    # Two rows back, for two letters that changed places.
     before: list[int] = []
+    above: list[int] = []
     row = list(range(len(other) + 1))
     for i, left in enumerate(one, 1):
-        before, above, row = row, row, [i]
+        before, above, row = above, row, [i]
         for j, right in enumerate(other, 1):
-            row.append(min(above[j] + 1, row[j - 1] + 1, above[j - 1] + (left != right)))
+            cost = min(above[j] + 1, row[j - 1] + 1, above[j - 1] + (left != right))
+            if i > 1 and j > 1 and left == other[j - 2] and one[i - 2] == right:
+                cost = min(cost, before[j - 2] + 1)
+            row.append(cost)
         if min(row) > most:
             return most + 1
-    del before
     return row[-1]
 
 

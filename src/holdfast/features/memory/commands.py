@@ -25,6 +25,7 @@ from holdfast.features.memory import documents, handoff
 from holdfast.features.memory.documents import (
     AGENT,
     CANDIDATE,
+    DROPPED,
     FORGOTTEN,
     OBSERVATION,
     PROJECT,
@@ -112,8 +113,10 @@ def _by_agent(call: Call) -> bool:
 def _refuse_forgotten(call: Call, location: str, text: str) -> None:
     # As any type, or the forgotten words could return under another one.
     before = (OBSERVATION.load(call.reader, memory_id(location, type_, text)) for type_ in TYPES)
-    if any(doc and doc.status == FORGOTTEN for doc in before):
-        raise CommandRefused("this was forgotten on purpose", fix="Say it in other words to have it remembered again.")
+    statuses = {doc.status for doc in before if doc}
+    if not statuses.isdisjoint((FORGOTTEN, DROPPED)):
+        done = "forgotten" if FORGOTTEN in statuses else "dropped"
+        raise CommandRefused(f"this was {done} on purpose", fix="Say it in other words to have it remembered again.")
 
 
 def _project_items(call: Call, location: str) -> list[ProjectItem]:

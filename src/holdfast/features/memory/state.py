@@ -138,7 +138,9 @@ def _apply_observed(doc: Observation | None, event: Event, identity: str) -> Obs
     # `times`: the same event read twice is no second time, only new evidence counts.
     return replace(
         doc, evidence=evidence[-MOST_EVIDENCE:], times=doc.times + (evidence != doc.evidence), at=event.at,
-        status=CANDIDATE if doc.status == data.status == CANDIDATE else ACTIVE, superseded_by="",
+        # Said again without certainty: a candidate stays one, and what was replaced stays so.
+        status=doc.status if data.status == CANDIDATE else ACTIVE,
+        superseded_by=doc.superseded_by if data.status == CANDIDATE else "",
         importance=max(doc.importance, data.importance),
     )  # fmt: skip
 

@@ -185,11 +185,20 @@ def _words(command: str) -> list[str]:
 
 
 def _without_redirections(words: list[str]) -> list[str]:
-    at = next((n for n, word in enumerate(words) if word and set(word) <= _REDIRECTION), None)
-    if at is None:
-        return words
-    # In `2>file` the number belongs to the redirection.
-    return words[: at - 1] if at and words[at - 1].isdigit() else words[:at]
+    """Without `> file` wherever it stands: what is typed may come behind it."""
+    left: list[str] = []
+    is_target = False
+    for word in words:
+        if word and set(word) <= _REDIRECTION:
+            # In `2>file` the number belongs to the redirection.
+            if left and left[-1] in ("0", "1", "2"):
+                left.pop()
+            is_target = True
+        elif is_target:
+            is_target = False
+        else:
+            left.append(word)
+    return left
 
 
 def _of_words(words: list[str]) -> Iterator[BrowserCommand]:
