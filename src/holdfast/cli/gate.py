@@ -1,6 +1,7 @@
 """`holdfast gate …`: what is asked for here, how it stands, and every way out."""
 
 import re
+import select
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -375,7 +376,9 @@ def _asked_preset() -> str:
     """Of a person, or of a script that pipes the answer in; a script that says nothing does not stop at the question."""
     if sys.stdin.isatty():
         return str(typer.prompt("Which preset", default="fitting"))
-    return sys.stdin.readline().strip() or "fitting"
+    # An agent's shell may leave a pipe open that nobody writes to.
+    ready, _, _ = select.select([sys.stdin], [], [], 0.2)
+    return (sys.stdin.readline().strip() if ready else "") or "fitting"
 
 
 def _choose_requirements(presets: dict[str, Any], preset: str, more: list[str]) -> dict[str, Any]:
