@@ -49,6 +49,8 @@ def replacement_strength(new: Parsed, old: Parsed) -> float:
 @lru_cache(maxsize=4_000)
 def _strength(newer: str, older: str) -> float:
     """At the end of a turn each pair is asked for twice."""
+    if _speak_of_two_things(newer, older):
+        return 0.0
     new, old = parse_statement(newer), parse_statement(older)
     fired = fired_rules(new, old)
     # One word in common among many is no subject in common: nine of ten pairs end here.
@@ -57,6 +59,34 @@ def _strength(newer: str, older: str) -> float:
         return 0.0
     chance = load_pair_model().replaced(new, old, fired, lasting_chance(new.text))
     return weigh_replacement(new, old, chance, fired[-1])
+
+
+_DEFINITE = frozenset("the our each every this that".split())
+_BEFORE_VALUES = frozenset("in on from to with at by for into onto via over under".split())
+_AFTER_SUBJECTS = frozenset(
+    "of is are was were has have had belongs belong lives live runs run uses use needs need must should may can will does stays goes "
+    "comes gets takes keeps gives sends reads writes depends requires expects returns".split()
+)
+
+
+def _speak_of_two_things(newer: str, older: str) -> bool:
+    """`the parser belongs to …`, `the mailer belongs to …`: the same is said of two things, and neither replaces the other.
+
+    Only where the one word that differs names what the sentence is about: `lives in the cache` has a value there.
+    """
+    new, old = ([word.strip(".,;:!?\"'()") for word in text.lower().split()] for text in (newer, older))
+    if len(new) != len(old):
+        return False
+    differing = [at for at, pair in enumerate(zip(new, old, strict=True)) if pair[0] != pair[1]]
+    if len(differing) != 1 or not 0 < (at := differing[0]) < len(new) - 1:
+        return False
+    return (
+        new[at - 1] in _DEFINITE
+        and new[at + 1] in _AFTER_SUBJECTS
+        and (at < 2 or new[at - 2] not in _BEFORE_VALUES)
+        and new[at].isalpha()
+        and old[at].isalpha()
+    )
 
 
 def weigh_replacement(new: Parsed, old: Parsed, chance: float, by_rule: bool) -> float:
