@@ -34,7 +34,7 @@ _MAKE_NOTHING = re.compile(r"^-[BbdeikLmprRsStvw]*[nq]|^--(?:dry-run|just-print|
 _MAKEFILES = frozenset(("", "Makefile", "makefile", "GNUmakefile"))
 _DRY = re.compile(r"^--dry-run(?:=(?!none|false).*)?$|^--help$")
 _TAKES_VALUE = re.compile(
-    r"^--(?:tag|registry|message|title|body|notes|otp|access|workspace|namespace|context|file|values|set|label|name|repo|branch|target|token)$"
+    r"^--(?:tag|registry|message|title|body|notes|otp|access|workspace|namespace|context|file|repo|target)$"
 )
 _DRY_PROGRAMS = frozenset(
     "git kubectl helm npm pnpm yarn cargo twine gh docker rsync ansible-playbook skaffold oc poetry uv flyctl serverless cdk".split()
@@ -352,7 +352,7 @@ def _with_arguments(text: str, arguments: list[str]) -> str:
 
 
 def _is_dry_run(arguments: list[str]) -> bool:
-    """Not where the flag is the value of another one: `npm publish --tag --help` publishes."""
+    # Not where the flag is the value of another one: `npm publish --tag --help` publishes.
     return any(
         _DRY.match(word) and not (at and _TAKES_VALUE.match(arguments[at - 1])) for at, word in enumerate(arguments)
     )
