@@ -33,9 +33,7 @@ _GIT_VALUES = frozenset(
 _MAKE_NOTHING = re.compile(r"^-[BbdeikLmprRsStvw]*[nq]|^--(?:dry-run|just-print|recon|question|version|help)$")
 _MAKEFILES = frozenset(("", "Makefile", "makefile", "GNUmakefile"))
 _DRY = re.compile(r"^--dry-run(?:=(?!none|false).*)?$|^--help$")
-_TAKES_VALUE = re.compile(
-    r"^--(?:tag|registry|message|title|body|notes|otp|access|workspace|namespace|context|file|repo|target)$"
-)
+_TAKES_VALUE = re.compile(r"^--(?:tag|registry|message|title|body|notes|otp|access|workspace|namespace|context|file)$")
 _DRY_PROGRAMS = frozenset(
     "git kubectl helm npm pnpm yarn cargo twine gh docker rsync ansible-playbook skaffold oc poetry uv flyctl serverless cdk".split()
 )
