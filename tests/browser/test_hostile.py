@@ -11,7 +11,7 @@ import pytest
 from holdfast.web import forward
 from holdfast.web.text import sanitise_value
 from tests.browser import hostile, looks
-from tests.kit import World, git
+from tests.kit import World, git, wait_until
 
 CLEAN = {"pwned": None, "handlers": [], "scripts": 0, "foreign": [], "hidden": 0}
 LONG = "M" * (1 << 20)
@@ -176,8 +176,9 @@ def test_two_hundred_sessions_each_with_its_own(visitor: Any, attacked: Hostile)
     """Every seventh session is looked at, and what it was told stands there, letter for letter."""
     known = {event.session.partition("-")[0]: event.session for event in attacked.world.events() if event.session}
     for number, text in list(enumerate(hostile.strings()))[::7]:
-        words = visited(visitor, f"/session/{quote(known[f's{number}'], safe='')}")
-        assert _start(text) in " ".join(words.split()), text[:80]
+        visited(visitor, f"/session/{quote(known[f's{number}'], safe='')}")
+        # The rows of a turn are loaded when it comes into view.
+        wait_until(lambda wanted=_start(text): wanted in " ".join(visitor.inner_text("body").split()), text[:80])
 
 
 def _start(text: str) -> str:
