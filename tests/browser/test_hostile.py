@@ -152,6 +152,10 @@ def visited(page: Any, path: str) -> str:
     return page.inner_text("body")
 
 
+def _await_text(page: Any, text: str) -> None:
+    wait_until(lambda: text in " ".join(page.inner_text("body").split()), text[:80])
+
+
 SCREENS = ("/", "/gates", "/tasks", "/state", "/uat", "/memory", "/activity", "/health", "/search?q=script")
 
 
@@ -178,7 +182,7 @@ def test_two_hundred_sessions_each_with_its_own(visitor: Any, attacked: Hostile)
     for number, text in list(enumerate(hostile.strings()))[::7]:
         visited(visitor, f"/session/{quote(known[f's{number}'], safe='')}")
         # The rows of a turn are loaded when it comes into view.
-        wait_until(lambda wanted=_start(text): wanted in " ".join(visitor.inner_text("body").split()), text[:80])
+        _await_text(visitor, _start(text))
 
 
 def _start(text: str) -> str:
