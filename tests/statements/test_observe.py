@@ -49,6 +49,12 @@ def test_what_does_not_outlast_the_task_is_not_kept(prompt: str) -> None:
     assert [one for one in observe_prompt(prompt) if one.outcome == "kept"] == []
 
 
+@pytest.mark.parametrize("removed", ["The staging password is [redacted:password].", "The key is [redacted:aws-key]"])
+def test_of_a_secret_nothing_is_remembered(removed: str) -> None:
+    assert observe_prompt(removed) == []
+    assert observe_prompt("Always read the API key from the vault, never from .env.")
+
+
 def test_only_the_lasting_part_is_quoted() -> None:
     [found] = observe_prompt("fix the typo in the header. commits must be signed or the push gets refused")
     assert (found.text, found.outcome) == ("commits must be signed or the push gets refused", "kept")

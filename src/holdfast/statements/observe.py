@@ -237,6 +237,8 @@ KEPT_PLAIN, KEPT_AMONG_MANY, KEPT_CUED = 0.68, 0.9, 0.92
 with a word that mostly goes with tasks, faults and moments, more certainty is asked for."""
 FEW_SENTENCES = 2
 MOST_OBSERVED = 8
+REMOVED_MARK = "[redacted:"
+"""What redaction leaves of a secret begins so."""
 SHORTEST_ALONE = 2
 """A single word says something lasting only as the answer to a question of the agent."""
 
@@ -284,8 +286,8 @@ def spans_of(prompt: str, context: str = "") -> Iterator[Span]:
         near = [cues[n] for n in (number - 1, number + 1) if 0 <= n < len(segments)]
         names = feature_names(segment, cues[number], context=context, pasted=own.pasted, neighbours=near)
         text = restore_quotations(shorten_to_quote(segment.text), own.quotations)
-        # After words of the agent even one word can be an answer.
-        if text and (context or _long_enough(text)):
+        # After words of the agent even one word can be an answer. Of a secret nothing is left that could be remembered.
+        if text and REMOVED_MARK not in text and (context or _long_enough(text)):
             features, asks = tuple(feature_numbers(names)), "question_mark" in cues[number]
             yield Span(text, features, asks, _kept_from(segment, cues[number]))
 
