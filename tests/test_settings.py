@@ -141,6 +141,11 @@ def test_lines_are_exact_deep_down(house):
     assert [rule.scope for rule in resolved["gates"].steps] == ["ok", "session"]
 
 
+def test_a_file_nested_without_end_is_refused(house):
+    house.write("user", "context: " + "[" * 100_000)
+    assert [notice.message for notice in house.load().notices] == ["nested deeper than 20 levels"]
+
+
 def test_each_of_many_mistakes_is_told_in_our_words(house):
     house.write(
         "user",

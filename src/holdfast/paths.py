@@ -235,6 +235,10 @@ def plain_files(folder: Path) -> Iterator[Path]:
                 yield path
 
 
+class NotRegular(OSError):
+    """A folder, a pipe or a device stands where a file was wanted."""
+
+
 def open_regular(path: str, flags: int) -> int:
     """For `open`: never waits for a pipe, never reads a device."""
     # Opening a pipe would wait for its writer; O_NOCTTY keeps a terminal from becoming ours.
@@ -243,4 +247,9 @@ def open_regular(path: str, flags: int) -> int:
     if stat.S_ISREG(os.fstat(fd).st_mode):
         return fd
     os.close(fd)
-    raise OSError(f"not a plain file: {path}")
+    raise NotRegular(f"not a plain file: {path}")
+
+
+def open_unlinked(path: str, flags: int) -> int:
+    """The same, and never through a link that stands in the file's place."""
+    return open_regular(path, flags | os.O_NOFOLLOW)

@@ -100,11 +100,13 @@ def test_resume_and_fork_count_their_tokens_once(claude: ClaudeCode, model: Mode
     """S4-16; the scripted model says of every message: 10 tokens in, 5 out."""
     model.script([call("Bash", command="echo one"), text("first")])
     claude.run("first words")
-    (one,) = until(held, lambda rows: rows[0]["state"] == "ended" and rows[0]["tokens"]["input"] == 20, "two messages")
+    (one,) = until(
+        held, lambda rows: rows[0]["state"] == "ended" and (rows[0]["tokens"] or {}).get("input") == 20, "two messages"
+    )
     model.script([text("second")])
     claude.run("second words", "--resume", one["id"])
     (same,) = until(
-        held, lambda rows: rows[0]["restarts"] == 1 and rows[0]["tokens"]["input"] == 30, "one message more"
+        held, lambda rows: rows[0]["restarts"] == 1 and (rows[0]["tokens"] or {}).get("input") == 30, "one message more"
     )
     assert (same["id"], same["prompts"], same["tokens"]["output"]) == (one["id"], 2, 15)
     model.script([text("third")])

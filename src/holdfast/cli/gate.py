@@ -131,15 +131,7 @@ def satisfy(
     code: Code = "", json: Json = False,
 ) -> None:  # fmt: skip
     """Mark a requirement as done. Who did it is recorded; one that needs evidence cannot be marked."""
-    args = _caller_context(
-        names=names,
-        session=session,
-        everyone=branch,
-        ttl=parse_duration(ttl),
-        metadata=_parse_metadata(metadata),
-        code=code,
-    )
-    _show_change(client.run_command("gates.satisfy", **args), "satisfied", json)
+    _allow("gates.satisfy", "satisfied", json, names, session, branch, ttl, metadata, code)
 
 
 @app.command()
@@ -148,15 +140,7 @@ def approve(
     code: Code = "", json: Json = False,
 ) -> None:  # fmt: skip
     """Allow something for a while (default: an hour). Only a person can do this, not an agent."""
-    args = _caller_context(
-        names=names,
-        session=session,
-        everyone=branch,
-        ttl=parse_duration(ttl),
-        metadata=_parse_metadata(metadata),
-        code=code,
-    )
-    _show_change(client.run_command("gates.approve", **args), "approved", json)
+    _allow("gates.approve", "approved", json, names, session, branch, ttl, metadata, code)
 
 
 @app.command()
@@ -171,6 +155,28 @@ def clear(
     """Open again what was satisfied: this session's only, unless --branch is given."""
     args = _caller_context(names=names or [], all=every, session=session, everyone=branch, force=force)
     _show_change(client.run_command("gates.clear", **args), "cleared", json)
+
+
+def _allow(
+    command: str,
+    what: str,
+    json: bool,
+    names: list[str],
+    session: str,
+    branch: bool,
+    ttl: str,
+    metadata: str,
+    code: str,
+) -> None:
+    args = _caller_context(
+        names=names,
+        session=session,
+        everyone=branch,
+        ttl=parse_duration(ttl),
+        metadata=_parse_metadata(metadata),
+        code=code,
+    )
+    _show_change(client.run_command(command, **args), what, json)
 
 
 def _show_change(answer: dict[str, Any], what: str, json: bool) -> None:

@@ -12,7 +12,16 @@ import typer
 from holdfast import client
 from holdfast.cli import render
 from holdfast.cli.options import Json
-from holdfast.cli.team_acts import budget_app, handoff, lease_app, memory_app, rule_app, show_lines, team_connection
+from holdfast.cli.team_acts import (
+    ask_as_person,
+    budget_app,
+    handoff,
+    lease_app,
+    memory_app,
+    rule_app,
+    show_lines,
+    team_connection,
+)
 from holdfast.core.errors import CommandRefused
 from holdfast.core.machine import machine_id, use_state_folder
 from holdfast.paths import Paths
@@ -325,8 +334,7 @@ def invite(
     json: Json = False,
 ) -> None:
     """A one-time code with which a person joins (admins)."""
-    client.run_command("team.authorise", act="inviting somebody")
-    issued = team_connection().ask("POST", "/v1/codes", CodeIssued, {"person": person, "role": role})
+    issued = ask_as_person("inviting somebody", "POST", "/v1/codes", CodeIssued, {"person": person, "role": role})
     show_lines(msgspec.to_builtins(issued), json, [issued.code])
 
 
@@ -336,8 +344,9 @@ def revoke(
     machine: Annotated[str, typer.Option("--machine", help="The id of one machine.")] = "",
 ) -> None:
     """Lock a person's machines out, at once (admins)."""
-    client.run_command("team.authorise", act="revoking a machine")
-    answer = team_connection().ask("POST", "/v1/revoke", dict[str, int], {"person": person, "machine": machine})
+    answer = ask_as_person(
+        "revoking a machine", "POST", "/v1/revoke", dict[str, int], {"person": person, "machine": machine}
+    )
     render.out.print(f"{answer['revoked']} machines were revoked.")
 
 

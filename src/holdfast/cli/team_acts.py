@@ -4,7 +4,7 @@ import os
 import secrets
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -21,6 +21,8 @@ from holdfast.team.identity import identify_project
 from holdfast.team.membership import OwnLease, TeamConnection, TeamFiles, connect_team, need_membership
 from holdfast.team.protocol import BudgetRequest, LeaseAnswer, LeaseRequest
 
+T = TypeVar("T")
+
 EXIT_BUSY = 75
 rule_app = typer.Typer(
     help="Requirements for everybody: they add to the settings, and never replace one.", no_args_is_help=True
@@ -36,6 +38,12 @@ lease_app = typer.Typer(
 
 def team_connection() -> TeamConnection:
     return connect_team(need_membership(client.state_paths()))
+
+
+def ask_as_person(act: str, method: str, path: str, answer: type[T], body: Any = None) -> T:
+    """An act of a lead or an admin: the daemon must see a person behind it before the server is asked."""
+    client.run_command("team.authorise", act=act)
+    return team_connection().ask(method, path, answer, body)
 
 
 def show_lines(value: Any, json: bool, lines: list[str]) -> None:
@@ -65,17 +73,17 @@ def set_rule(
     """Set a rule for the whole team (leads). Every machine shows its text when it arrives."""
     from ruamel.yaml import YAML
 
-    client.run_command("team.authorise", act="setting a team rule")
     requirement = YAML(typ="safe", pure=True).load(file.read_text("utf-8"))
-    team_connection().ask("POST", "/v1/rules", dict[str, str], {"name": name, "requirement": requirement})
+    ask_as_person(
+        "setting a team rule", "POST", "/v1/rules", dict[str, str], {"name": name, "requirement": requirement}
+    )
     render.out.print(f"{name} holds for the team.")
 
 
 @rule_app.command()
 def withdraw(name: str) -> None:
     """Withdraw a rule (leads)."""
-    client.run_command("team.authorise", act="withdrawing a team rule")
-    team_connection().ask("DELETE", f"/v1/rules/{quote(name, '')}", dict[str, str])
+    ask_as_person("withdrawing a team rule", "DELETE", f"/v1/rules/{quote(name, '')}", dict[str, str])
     render.out.print(f"{name} no longer holds.")
 
 
@@ -102,18 +110,16 @@ def set_budget(
     usd: Annotated[float, typer.Option("--usd", min=0, help="Dollars a week, by the server's price list.")] = 0.0,
 ) -> None:
     """Set a weekly budget (leads). Its people are told at 80 % and at 100 %; nothing is refused."""
-    client.run_command("team.authorise", act="setting a budget")
     project = project_here() if here else ""
     body = BudgetRequest(name=name, person=person, project=project, model=model, tokens=tokens, usd=usd)
-    team_connection().ask("POST", "/v1/budgets", dict[str, str], body)
+    ask_as_person("setting a budget", "POST", "/v1/budgets", dict[str, str], body)
     render.out.print(f"{name} is set.")
 
 
 @budget_app.command("remove")
 def remove_budget(name: str) -> None:
     """Remove a budget (leads)."""
-    client.run_command("team.authorise", act="removing a budget")
-    team_connection().ask("DELETE", f"/v1/budgets/{quote(name, '')}", dict[str, str])
+    ask_as_person("removing a budget", "DELETE", f"/v1/budgets/{quote(name, '')}", dict[str, str])
     render.out.print(f"{name} is no longer a budget.")
 
 
@@ -151,8 +157,7 @@ def share(text: str, kind: Annotated[str, typer.Option("--type", help="As in hol
 @memory_app.command()
 def promote(id: str) -> None:
     """Let every machine of the team have these words (leads); each person there still vouches for them."""
-    client.run_command("team.authorise", act="promoting a memory")
-    team_connection().ask("POST", f"/v1/memory/{id}/promote", dict[str, str])
+    ask_as_person("promoting a memory", "POST", f"/v1/memory/{id}/promote", dict[str, str])
     render.out.print(f"{id} was promoted.")
 
 

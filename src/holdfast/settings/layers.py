@@ -1,7 +1,6 @@
 """Where the layers of the settings lie, how they are read, and how a hook gets them fast."""
 
 import os
-import stat
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -13,7 +12,7 @@ import msgspec
 
 from holdfast import trust
 from holdfast.core.section import Section
-from holdfast.paths import default_config_dir
+from holdfast.paths import NotRegular, default_config_dir, open_regular
 from holdfast.settings.node import Node, Notice, Source
 from holdfast.settings.resolve import Notices, Resolved, resolve_sections
 from holdfast.settings.sections import FOUNDATION
@@ -35,18 +34,12 @@ class Refused(Exception):
 def read_file(path: Path) -> bytes | None:
     """None when there is no such file. At most one byte more than is allowed is read, and never from a pipe."""
     try:
-        # Without blocking: opening a pipe that nobody writes to would hold a hook up for ever.
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(path, "rb", opener=open_regular) as file:
+            return file.read(MOST_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    try:
-        # Asked of the open file, so that it cannot be exchanged after the look.
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise Refused("not a plain file")
-        with open(fd, "rb", closefd=False) as file:
-            return file.read(MOST_BYTES + 1)
-    finally:
-        os.close(fd)
+    except NotRegular:
+        raise Refused("not a plain file") from None
 
 
 # Where else a section is found: names at the top of a settings file, and files that another tool made popular.

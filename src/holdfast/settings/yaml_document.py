@@ -1,6 +1,7 @@
 """A settings file in YAML: a tree whose every value knows its line, and changes that keep comments and order."""
 
 import io
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ from holdfast.settings.node import Node, Notice, Source, printable_name
 # A parser in Python is slow, and aliases can stand for very much in few bytes.
 MOST_VALUES = 5_000
 DEEPEST = 20
+# The parser looks through a row of brackets again and again before it gives its first event.
+_TOO_DEEP = re.compile(rf"(?:[\[{{]\s*){{{DEEPEST + 1}}}")
 CORE = "tag:yaml.org,2002:"
 
 
@@ -33,7 +36,10 @@ def parse_document(content: bytes, source: Source) -> tuple[Node, list[Notice]]:
         if len(content) > MOST_BYTES:
             raise Refused(f"larger than {MOST_BYTES // 1024} KB, therefore not read")
         # Editors of Windows put a byte order mark before the text.
-        root = _Composer(content.decode("utf-8-sig"), source, notices).document()
+        text = content.decode("utf-8-sig")
+        if _TOO_DEEP.search(text):
+            raise Refused(f"nested deeper than {DEEPEST} levels")
+        root = _Composer(text, source, notices).document()
         if not isinstance(root.value, dict):
             raise Refused("must be a mapping of sections, such as `context:`")
         return root, notices

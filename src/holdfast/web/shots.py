@@ -1,15 +1,15 @@
 """The pictures of UAT runs. Only images, only those our own job laid into the run's folder, never through a link."""
 
 import os
-import stat
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fastapi.responses import Response
 
 from holdfast.core.agent import Agent
 from holdfast.core.errors import HoldfastError
+from holdfast.paths import open_unlinked
 from holdfast.web.routes import Permission, Routes
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _read_shot(web_context: "WebContext", run: str, number: str) -> tuple[str, b
 
 def read_picture(path: Path) -> tuple[str, bytes] | None:
     try:
-        with open(path, "rb", opener=_open_plain) as file:
+        with open(path, "rb", opener=open_unlinked) as file:
             if os.fstat(file.fileno()).st_size > LARGEST:
                 return None
             content = file.read(LARGEST)
@@ -54,11 +54,3 @@ def read_picture(path: Path) -> tuple[str, bytes] | None:
         return None
     kind = next((kind for magic, kind in TYPES if content.startswith(magic)), "")
     return (kind, content) if kind else None
-
-
-def _open_plain(path: Any, flags: int) -> int:
-    fd = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    if stat.S_ISREG(os.fstat(fd).st_mode):
-        return fd
-    os.close(fd)
-    raise OSError(f"not a plain file: {path}")

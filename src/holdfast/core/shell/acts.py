@@ -30,7 +30,6 @@ _NO_FILES = frozenset((TERMINAL, STDOUT, STDERR, NULL))
 _GIT_VALUES = frozenset(
     "-C -c --git-dir --work-tree --namespace --exec-path --config-env --super-prefix --attr-source".split()
 )
-_MAKE_NOTHING = re.compile(r"^-[BbdeikLmprRsStvw]*[nq]|^--(?:dry-run|just-print|recon|question|version|help)$")
 _MAKEFILES = frozenset(("", "Makefile", "makefile", "GNUmakefile"))
 _DRY = re.compile(r"^--dry-run(?:=(?!none|false).*)?$|^--help$")
 _TAKES_VALUE = re.compile(r"^--(?:tag|registry|message|title|body|notes|otp|access|workspace|namespace|context|file)$")
@@ -230,9 +229,9 @@ class _Reader:
         return [*started, *_run_by_git(verb, rest)]
 
     def _make(self, words: list[str], stdin: Pieces | None) -> list[str]:
-        if any(_MAKE_NOTHING.match(word) for word in words[1:]):
-            return []
         call = parse_make(words)
+        if call.runs_nothing:
+            return []
         rules = call.rules
         self.readings += [
             _join_command("make", words[1:]),
@@ -269,7 +268,7 @@ class _Reader:
         return commands
 
     def _meaning(self, name: str, words: list[str], cwd: str) -> list[str]:
-        if name in ("make", "gmake") and any(_MAKE_NOTHING.match(word) for word in words[1:]):
+        if name in ("make", "gmake") and parse_make(words).runs_nothing:
             return []
         meanings = self._known_meanings(keys := _meaning_keys(name, words, cwd))
         return (

@@ -22,6 +22,8 @@ RECIPE_FILES = (
 MAX_INCLUDES = 5
 # Options of make whose value is the next word.
 _MAKE_VALUES = frozenset("-C -f -I -j -l -o -W --directory --file --makefile --include-dir --eval -E".split())
+# Among the letters of a flag: dry run, question, touch, version, help. Not behind a letter that takes a value: `-Ctests`.
+_MAKE_NOTHING = re.compile(r"^-[BbdeikLmprRsSw]*[nqtvh]|^--(?:dry-run|just-print|recon|question|touch|version|help)$")
 _SCRIPTS_OF_PACKAGE = frozenset(("npm", "pnpm", "yarn", "bun", "node"))
 # `a b: c d`, but neither `a := b` nor `a:: b`. Groups: the targets, what they need.
 _TARGET = re.compile(r"^([^\s:#=][^:=#]*):(?![=:])([^#\n]*)$")
@@ -61,6 +63,12 @@ def read_recipe(runner: str, target: str, folder: str, read: ReadText, makefile:
     if runner == "mise":
         return _shell_text(_parse_toml(first("mise.toml", ".mise.toml")).get("tasks"), target)
     return _code_block(first(*_CODE_FILES), target)
+
+
+def read_main_file(runner: str, folder: str, read: ReadText) -> str:
+    """The file in which make or just look for a recipe: it has their variables too."""
+    names = {"make": MAKE_FILES, "gmake": MAKE_FILES, "just": _JUST_FILES}.get(runner, ())
+    return next((text for name in names if (text := read(join_path(folder, name)))), "")
 
 
 def find_meaning(key: str, texts: Mapping[str, str]) -> str:
@@ -129,6 +137,8 @@ class MakeCall(msgspec.Struct):
     folder: str = ""
     rules: str = ""
     """Of `--eval`."""
+    runs_nothing: str = ""
+    """The flag by which it runs no recipe."""
 
 
 def parse_make(words: list[str], cwd: str = "") -> MakeCall:
@@ -142,8 +152,12 @@ def parse_make(words: list[str], cwd: str = "") -> MakeCall:
 
 def _take_make_word(call: MakeCall, word: str, following: str) -> None:
     _, equals, value = word.partition("=")
-    if word in ("-C", "--directory") or word.startswith("--directory="):
+    if _MAKE_NOTHING.match(word):
+        call.runs_nothing = word
+    elif word in ("-C", "--directory") or word.startswith("--directory="):
         call.folder = join_path(call.folder, value if equals else following)
+    elif word.startswith("-C"):
+        call.folder = join_path(call.folder, word[2:])
     elif word in ("-f", "--file", "--makefile"):
         call.makefile = following
     elif word.startswith(("--file=", "--makefile=")):

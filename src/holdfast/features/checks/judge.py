@@ -17,7 +17,12 @@ from holdfast.core.text import CUT_MARK
 from holdfast.features.checks.git_watch import Place, find_place
 from holdfast.features.checks.observe import ShellResult
 from holdfast.features.checks.runners.attribution import Candidate, Output, attribute_reports, clean_output, read_all
-from holdfast.features.checks.runners.entries import RepositoryFiles, read_recipe, recognise_entry, runs_tests_by_hook
+from holdfast.features.checks.runners.entries import (
+    RepositoryFiles,
+    read_entry_text,
+    recognise_entry,
+    runs_tests_by_hook,
+)
 from holdfast.features.checks.runners.recognise import recognise_runner
 from holdfast.features.checks.runners.reports import add_report
 from holdfast.features.checks.verdicts import judge_entry, judge_runner
@@ -126,7 +131,7 @@ def _read_entries(candidates: list[Candidate], read_file: ReadFile) -> None:
         entry = candidate.entry
         if entry is None or candidate.command.ran is Ran.NO:
             continue
-        recipe = read_recipe(entry.name, entry.target, _candidate_folder(candidate), read_file)
+        recipe = read_entry_text(entry.name, entry.target, _candidate_folder(candidate), read_file)
         if not recipe:
             continue
         inner = analyse_command(recipe)

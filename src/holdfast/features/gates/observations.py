@@ -27,7 +27,7 @@ from holdfast.features.gates.evidence import is_named_by, only_looks
 from holdfast.features.gates.in_force import any_in_force
 from holdfast.features.gates.requirements import kind_of, triggered_rules
 from holdfast.features.gates.triggers import command_of
-from holdfast.paths import default_config_dir, default_state_dir
+from holdfast.paths import default_config_dir, default_state_dir, open_regular
 
 if TYPE_CHECKING:
     from holdfast.features.gates.settings import GateSettings
@@ -319,9 +319,7 @@ def _script_text(path: str) -> str:
 
 def _read_file(path: str) -> str:
     try:
-        # Without blocking: a pipe in place of a script must not hold the hook up.
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(fd, "rb") as file:
+        with open(path, "rb", opener=open_regular) as file:
             return file.read(LARGEST_SCRIPT).decode("utf-8", "replace")
     except (OSError, ValueError):
         return ""

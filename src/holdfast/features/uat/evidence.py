@@ -1,8 +1,6 @@
 """What is kept of a browser's call: without what was typed, and with the page that the driver left in a file."""
 
-import os
 import re
-import stat
 from collections import OrderedDict
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +17,7 @@ from holdfast.features.uat.results import SHORTEST_VALUE, response_of, text_of, 
 from holdfast.features.uat.settings import DEFAULTS, UatSettings
 from holdfast.features.uat.shell_drivers import HIDDEN
 from holdfast.features.uat.steps import call_of_event
+from holdfast.paths import open_unlinked
 
 _ARGUMENTS = ("tool_input", "toolArgs", "toolInput", "args", "input", "arguments")
 """What agents call the arguments of a tool in their payloads."""
@@ -140,11 +139,7 @@ def read_page(event: Event) -> str:
 
 def _read_text(path: Path) -> str:
     try:
-        # No links, and no waiting for a pipe.
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with open(path, "rb", opener=open_unlinked) as file:
+            return file.read(LARGEST_PAGE).decode("utf-8", "replace")
     except OSError:
         return ""
-    with os.fdopen(fd, "rb") as file:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            return ""
-        return file.read(LARGEST_PAGE).decode("utf-8", "replace")

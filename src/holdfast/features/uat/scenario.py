@@ -1,7 +1,6 @@
 """What a scenario says: the shape of the YAML files under `uat/scenarios/`, and their published JSON Schema."""
 
 import os
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -23,6 +22,7 @@ from holdfast.features.uat.settings import (
     MOST_STEPS,
     clean_line,
 )
+from holdfast.paths import NotRegular, open_unlinked
 
 SCHEMA_TITLE = "A UAT scenario of Holdfast"
 LONGEST_WAIT_MS = 86_400_000
@@ -257,12 +257,11 @@ def scenario_files(folder: Path) -> list[Path]:
 
 
 def _read_plain_file(path: Path) -> bytes:
-    # No links, and no waiting for a pipe.
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
-    with os.fdopen(fd, "rb") as file:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise _Refused("not a plain file")
-        content = file.read(LARGEST_FILE + 1)
+    try:
+        with open(path, "rb", opener=open_unlinked) as file:
+            content = file.read(LARGEST_FILE + 1)
+    except NotRegular:
+        raise _Refused("not a plain file") from None
     if len(content) > LARGEST_FILE:
         raise _Refused(f"larger than {LARGEST_FILE // 1024} KB, therefore not read")
     return content

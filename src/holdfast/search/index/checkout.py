@@ -14,6 +14,7 @@ import msgspec
 
 from holdfast.core import git
 from holdfast.core.errors import HoldfastError
+from holdfast.paths import open_unlinked
 from holdfast.redact import redact
 from holdfast.search import languages
 from holdfast.search.settings import IndexSettings
@@ -203,14 +204,9 @@ def _matches_any_glob(name: str, globs: tuple[str, ...]) -> bool:
 
 def read_file(root: str, one: Found, largest: int) -> bytes:
     """The file itself, never what a link put in its place, or in place of its folder, points at. Raises OSError."""
-    # Against a link or a pipe put there since the listing: a pipe would block the open without O_NONBLOCK.
-    fd = os.open(os.path.join(root, one.path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(fd, "rb") as file:
-        if (
-            not stat.S_ISREG(os.fstat(fd).st_mode)
-            # O_NOFOLLOW covers the last part of the path only; a folder on the way may have become a link.
-            or _path_of_open_file(fd, root, one.path) != f"{_real_root(root)}/{one.path}"
-        ):
+    with open(os.path.join(root, one.path), "rb", opener=open_unlinked) as file:
+        # Only the last part of the path is no link for certain; a folder on the way may have become one.
+        if _path_of_open_file(file.fileno(), root, one.path) != f"{_real_root(root)}/{one.path}":
             raise OSError("not a plain file of the checkout")
         # One byte more shows that it grew beyond the limit.
         return file.read(largest + 1)

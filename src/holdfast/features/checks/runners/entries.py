@@ -1,6 +1,5 @@
 """Entry points of a project that start check tools: make, npm scripts, just, tox, nox, scripts; and the files that tell what they run."""
 
-import json
 import os
 import re
 
@@ -10,6 +9,8 @@ from holdfast.core.checks import CheckKind
 from holdfast.core.shell.analysis import ShellCommand
 from holdfast.core.shell.execute import ReadFile
 from holdfast.core.shell.flow import Pieces
+from holdfast.core.shell.recipes import RUNNERS, parse_make, read_main_file, read_recipe
+from holdfast.core.shell.redirects import join_path
 from holdfast.features.checks.runners.recognise import Match
 from holdfast.paths import open_regular
 
@@ -34,10 +35,6 @@ _DRIVER = re.compile(
 _SUMMARY_LIKE = re.compile(r"\d+ (?:passed|passing|tests?,)|passed in|Tests: |test result", re.I)
 _CHANGES_TEXT = re.compile(r"\breplace\(|\.sub\(|translate\(|\.split\(|\bgsub|exitcode *=")
 _VERSION = frozenset(("--version", "-v", "-V", "--help", "-h", "help"))
-# Among the letters of a flag: dry run, question, touch. Not behind a letter that takes a value: `-Ctests`.
-_MAKE_NOTHING = re.compile(r"^-[BbdeikLmprRsSvw]*[nqt]|^--(?:dry-run|just-print|recon|question|touch)$")
-# Flags whose value is the next word.
-_MAKE_VALUES = frozenset(("-C", "-f", "-I", "-j", "-l", "-o", "-W", "--directory", "--file", "--makefile"))
 _JUST_NOTHING = frozenset(
     (
         "--list",
@@ -171,36 +168,17 @@ def _asks_version(words: list[str]) -> str:
 
 
 def _make_entry(words: list[str], environment: dict[str, str]) -> Entry:
-    targets, directory, nothing, at = [], "", "", 1
-    while at < len(words):
-        word = words[at]
-        if word in ("-C", "--directory"):
-            directory = words[at + 1] if at + 1 < len(words) else ""
-        elif word.startswith(("-C", "--directory=")):
-            directory = word.partition("=")[2] if "=" in word else word[2:]
-        # `-O` and its value (`-Otarget`) only sort the output.
-        if _MAKE_NOTHING.match(word) or word in (
-            "--version",
-            "-v",
-            "--help",
-            "-h",
-            "-p",
-        ):
-            nothing = f"make {word} runs no recipe"
-        at += (
-            2
-            # `-j` takes a number only if one follows; else the next word is a target.
-            if word in _MAKE_VALUES and not (word == "-j" and words[at + 1 : at + 2] and not words[at + 1].isdecimal())
-            else 1
-        )
-        if not word.startswith("-") and "=" not in word:
-            targets.append(word)
+    call = parse_make(words)
+    nothing = f"make {call.runs_nothing} runs no recipe" if call.runs_nothing else ""
+    # It prints all rules beside what it runs, so that its output is no summary.
+    if "-p" in words:
+        nothing = "make -p prints its rules"
     # Single letters come first in MAKEFLAGS, without a hyphen.
     if re.match(r"^[a-zA-Z]*n", environment.get("MAKEFLAGS", "").replace("--no-print-directory", "").lstrip("-")):
         nothing = "MAKEFLAGS makes it a dry run"
     # Another shell may do anything with the recipe.
     tampered = any(word.startswith("SHELL=") for word in words)
-    entry = Entry("make", main_kind(targets), directory, nothing, " ".join(targets))
+    entry = Entry("make", main_kind(call.targets), call.folder, nothing, " ".join(call.targets))
     entry.nothing = entry.nothing or ("SHELL is replaced" if tampered else "")
     return entry
 
@@ -399,55 +377,17 @@ class RepositoryFiles:
         return None if len(data) > MAX_BYTES or b"\0" in data else data.decode("utf-8", "replace")
 
 
-def read_recipe(name: str, target: str, folder: str, read: ReadFile) -> str:
+def read_entry_text(name: str, target: str, folder: str, read: ReadFile) -> str:
     """The shell text that an entry point runs; empty when it cannot be found."""
-    if name in ("make", "gmake"):
-        return _indented_recipe(_first_text(folder, ("GNUmakefile", "makefile", "Makefile"), read), target)
-    if name == "just":
-        return _indented_recipe(_first_text(folder, ("justfile", "Justfile", ".justfile"), read), target)
-    if name in ("npm", "pnpm", "yarn", "bun"):
-        return _read_package_script(_first_text(folder, ("package.json",), read), target)
+
+    def read_text(path: str) -> str:
+        return read(path) or ""
+
     if name == "tox":
-        match = _INI_COMMANDS.search(_first_text(folder, ("tox.ini",), read))
+        match = _INI_COMMANDS.search(read_text(join_path(folder, "tox.ini")))
         return match[1] if match else ""
-    if "/" in target or target.endswith((".sh", ".bash", ".py")):
-        return read(_path_under(folder, target)) or ""
-    return ""
-
-
-def _path_under(folder: str, name: str) -> str:
-    return name if folder == "." else f"{folder}/{name}"
-
-
-def _first_text(folder: str, names: tuple[str, ...], read: ReadFile) -> str:
-    return next((text for name in names if (text := read(_path_under(folder, name)))), "")
-
-
-def _indented_recipe(text: str, target: str) -> str:
-    """The indented lines below `target:` with the variables of the file put in."""
-    target_name = target.split()[0] if target else ""
-    lines: list[str] = []
-    inside = False
-    for line in text.splitlines():
-        if line[:1] in (" ", "\t"):
-            # `@`, `-` and `+` before a line are make's own marks.
-            lines += [line.strip().lstrip("@-+")] if inside else []
-        elif line.strip() and not line.startswith("#"):
-            # `name:` with or without dependencies, and not the assignment `name:=`.
-            inside = bool(target_name) and bool(re.match(rf"{re.escape(target_name)}\b[^=]*:(?!=)", line))
-    variables = dict(_MAKE_VARIABLE.findall(text))
-    return _REFERENCE.sub(lambda match: variables.get(match[1] or match[2], match[0]), "\n".join(lines))
-
-
-def _read_package_script(text: str, target: str) -> str:
-    try:
-        scripts = json.loads(text or "{}").get("scripts", {})
-        script_lines = [
-            # npm runs these three in this order.
-            scripts[name]
-            for name in (f"pre{target}", target, f"post{target}")
-            if isinstance(scripts.get(name), str)
-        ]
-    except (ValueError, AttributeError, RecursionError):
-        return ""
-    return " && ".join(script_lines)
+    recipe = read_recipe(name, target.split()[0] if target else "", folder, read_text) if name in RUNNERS else ""
+    if not recipe and ("/" in target or target.endswith((".sh", ".bash", ".py"))):
+        return read_text(join_path(folder, target))
+    variables = dict(_MAKE_VARIABLE.findall(read_main_file(name, folder, read_text)))
+    return _REFERENCE.sub(lambda reference: variables.get(reference[1] or reference[2], reference[0]), recipe)

@@ -4,7 +4,6 @@ import base64
 import io
 import os
 import shutil
-import stat
 import sys
 import time
 import zipfile
@@ -43,6 +42,7 @@ from holdfast.features.uat.settings import DAY_MS, DEFAULTS, LARGEST_CATALOGUE, 
 from holdfast.features.uat.shell_drivers import DRIVER_FOLDERS
 from holdfast.features.uat.state import CATALOGUES, NO_PLAN, PLANS, RUNS, Catalogue, Run
 from holdfast.features.uat.trace_report import MEMBER
+from holdfast.paths import NotRegular, open_unlinked
 
 # Bytes.
 LARGEST_IMAGE = 20 << 20
@@ -136,15 +136,14 @@ def read_inside(path: Path, doc: Run, settings: UatSettings, limit: int) -> byte
     # Opened by its real path without following links: a link put there meanwhile is refused.
     real = os.path.realpath(path)
     try:
-        # O_NONBLOCK: opening a pipe must not wait for a writer.
-        fd = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with open(real, "rb", opener=open_unlinked) as file:
+            if not os.path.samestat(os.fstat(file.fileno()), Path(real).stat()):
+                raise _Unusable("it is not a plain file")
+            content = file.read(limit + 1)
     except FileNotFoundError:
         raise _Unusable("it is not there (any more)") from None
-    with os.fdopen(fd, "rb") as file:
-        file_stat = os.fstat(fd)
-        if not stat.S_ISREG(file_stat.st_mode) or not os.path.samestat(file_stat, Path(real).stat()):
-            raise _Unusable("it is not a plain file")
-        content = file.read(limit + 1)
+    except NotRegular:
+        raise _Unusable("it is not a plain file") from None
     if len(content) > limit:
         raise _Unusable(f"it is larger than {limit >> 10} KB")
     return content
@@ -180,15 +179,11 @@ def _images_in_transcript(source: Event) -> Iterator[str]:
 
 def _end_of_file(path: Path) -> bytes:
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with open(path, "rb", opener=open_unlinked) as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - LARGEST_TAIL))
+            return file.read(LARGEST_TAIL)
     except OSError:
         return b""
-    with os.fdopen(fd, "rb") as file:
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode):
-            return b""
-        file.seek(max(0, found.st_size - LARGEST_TAIL))
-        return file.read(LARGEST_TAIL)
 
 
 def _images_of_call(text: bytes, call: str) -> Iterator[str]:
