@@ -1,29 +1,19 @@
-"""What is loaded later is there when it is asked for."""
+"""Patterns that are compiled when they are first used behave as if they had been compiled before."""
 
-from importlib import import_module
+import re
 
-import pytest
-
-from holdfast.features import FEATURES
-
-TABLES = [
-    ("gates", "commands"),
-    ("gates", "views"),
-    ("project", "commands"),
-    ("project", "views"),
-    ("uat", "commands"),
-    ("uat", "views"),
-]
+from holdfast.core.lazy import lazy_pattern
 
 
-@pytest.mark.parametrize(("name", "part"), TABLES)
-def test_a_feature_names_what_its_module_has(name: str, part: str) -> None:
-    feature = next(one for one in FEATURES if one.name == name)
-    table = getattr(import_module(f"holdfast.features.{name}.{part}"), part.upper())
-    assert set(getattr(feature, part)) == set(table)
+def test_a_lazy_pattern_is_compiled_once_it_is_used() -> None:
+    pattern = lazy_pattern(r"(?P<word>[a-z]+)(", re.IGNORECASE)  # not valid: nobody has noticed yet
+    assert pattern.pattern.startswith("(?P<word>")
+    pattern = lazy_pattern(r"(?P<word>[a-z]+)", re.IGNORECASE)
+    match = pattern.search("12 Ab")
+    assert match and match["word"] == "Ab"
+    assert pattern.groupindex == {"word": 1} and pattern.flags & re.IGNORECASE
+    assert pattern.sub("-", "a1b") == "-1-"
 
 
-def test_each_command_of_memory_is_there() -> None:
-    module = import_module("holdfast.features.memory.commands")
-    feature = next(one for one in FEATURES if one.name == "memory")
-    assert all(callable(getattr(module, {"handoff": "hand_over"}.get(name, name))) for name in feature.commands)
+def test_bytes_too() -> None:
+    assert lazy_pattern(rb"\d+").findall(b"1 22") == [b"1", b"22"]

@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from holdfast.core.lazy import lazy_pattern
+
 INSTEAD = "[forgotten]"
 FEWEST = 4
 """The first so many words in a row are taken for a quotation; a shorter text must be there as a whole."""
@@ -20,11 +22,11 @@ Span = tuple[int, int]
 # What may stand between two words: escapes of JSON, percent codes, all but letters and digits.
 _SEPARATOR = r"(?:\\[nrtbf]|%[0-9A-Fa-f]{2}|\\u00[0-2][0-9a-fA-F]|[\W_])"
 # Separators, or in group 1 a word, whose letters may be escaped.
-_TOKEN = re.compile(rf"{_SEPARATOR}+|((?:[^\W_]|\\u[0-9a-fA-F]{{4}})+)")
-_ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
+_TOKEN = lazy_pattern(rf"{_SEPARATOR}+|((?:[^\W_]|\\u[0-9a-fA-F]{{4}})+)")
+_ESCAPED = lazy_pattern(r"\\u([0-9a-fA-F]{4})")
 # A quotation that was cut ends in dots or with the text; the next pattern is for its beginning.
-_CUT_AFTER = re.compile(r"\s*(?:…|\.\.\.|\Z)")
-_CUT_BEFORE = re.compile(r"(?:…|\.\.\.|\A)\s*\Z")
+_CUT_AFTER = lazy_pattern(r"\s*(?:…|\.\.\.|\Z)")
+_CUT_BEFORE = lazy_pattern(r"(?:…|\.\.\.|\A)\s*\Z")
 
 
 class Token(msgspec.Struct, frozen=True):

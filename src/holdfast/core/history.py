@@ -9,6 +9,7 @@ import msgspec
 
 from holdfast.core.event import Event
 from holdfast.core.kinds import TOOL_ENDS
+from holdfast.core.lazy import lazy_pattern
 from holdfast.core.ports import EventQuery, HistoryEntry, Reader
 from holdfast.core.text import strip_controls
 
@@ -119,8 +120,8 @@ def _nested_strings(value: Any) -> Iterator[str]:
 
 # Scripts that are written without spaces: each letter is a word, so that any part of a sentence is found as a phrase.
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff"
-_WORD = re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])[^\W_])+")
-_ASCII_WORD = re.compile(r"[a-z0-9]+")
+_WORD = lazy_pattern(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])[^\W_])+")
+_ASCII_WORD = lazy_pattern(r"[a-z0-9]+")
 
 
 def split_words(text: str) -> list[str]:

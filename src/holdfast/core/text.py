@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from holdfast.core.decision import Context
+from holdfast.core.lazy import lazy_pattern
 
 FENCE_TAG = "holdfast-context"
 DEFUSED = "\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}"
@@ -22,7 +23,7 @@ DEFUSED = "\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}"
 
 _KEPT = "\n\t"
 # The repeats are bounded: an unclosed sequence takes away at most that much of the text.
-_ESCAPES = re.compile(
+_ESCAPES = lazy_pattern(
     r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,8}[@-~]?"  # CSI: colours, cursor
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]{0,100000}(?:\x07|\x1b\\|\x9c)?"  # OSC 52 and the like
     r"|\x1b[ -/]{0,8}[0-~]?"
@@ -32,10 +33,10 @@ _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u
 _SEPARATORS = {"\u2028": "\n", "\u2029": "\n", "\x85": "\n", "\v": "\n", "\f": "\n"}
 _MOST_MARKS = 3
 # More than three combining marks in a row: they can cover the lines above and below.
-_PILED = re.compile(
+_PILED = lazy_pattern(
     r"([\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{3})[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+"
 )
-_SUSPECT = re.compile(r"[^\n\t\x20-\x7e]")
+_SUSPECT = lazy_pattern(r"[^\n\t\x20-\x7e]")
 
 
 def strip_controls(text: str) -> str:
@@ -94,9 +95,9 @@ _ROLES = (
     " artifact instruction endoftext fim_ eot begin_of end_of python_tag ipython env_context environment_context"
 ).split()
 # `<`, maybe several, with `/`, `!` or `?`, then `|` or a role, also behind a namespace (`antml:`).
-_TAG = re.compile(r"<+[!?]?/?(?:\||(?:[a-z0-9]{1,12}[:_])?(?:" + "|".join(map(re.escape, _ROLES)) + r"))")
-_BRACKET = re.compile(r"\[/?(?:inst|sys|system_prompt|available_tools|tool_calls|tool_results|assistant|avail)")
-_TURN = re.compile(r"(?m)^([ \t]*(?:Human|Assistant|System|H|A))(:)(?=\s|$)")
+_TAG = lazy_pattern(r"<+[!?]?/?(?:\||(?:[a-z0-9]{1,12}[:_])?(?:" + "|".join(map(re.escape, _ROLES)) + r"))")
+_BRACKET = lazy_pattern(r"\[/?(?:inst|sys|system_prompt|available_tools|tool_calls|tool_results|assistant|avail)")
+_TURN = lazy_pattern(r"(?m)^([ \t]*(?:Human|Assistant|System|H|A))(:)(?=\s|$)")
 _OPENERS = "<[\uff1c\ufe64\u2329\u3008\u27e8\u276c\u276e\u2770\u1438\u02c2\u300a\u226a\u00ab\uff3b\u3010\u27e6\u02f1\u29fc\u2a79\u226e"
 _FOLDED_OPENERS = dict.fromkeys(
     "\uff1c\ufe64\u2329\u3008\u27e8\u276c\u276e\u2770\u1438\u02c2\u300a\u226a\u00ab\u02f1\u29fc\u2a79\u226e", "<"
@@ -112,7 +113,7 @@ _LOOKALIKES = str.maketrans(
         **dict.fromkeys("\uff1a\ua789\u2236\ufe55", ":"),
     }
 )  # fmt: skip
-_OPENER = re.compile("[" + re.escape(_OPENERS) + "]")
+_OPENER = lazy_pattern("[" + re.escape(_OPENERS) + "]")
 _LONGEST_MARK = 48
 
 
@@ -217,10 +218,10 @@ def shorten_line(text: str, limit: int) -> str:
 # Stored text goes into a context only inside a fence: attributed, budgeted, unable to close the fence (P10).
 
 CHARS_PER_TOKEN = 4
-_HOOK_CONTEXT = re.compile(r"\s*<hook_context>.*?</hook_context>\s*", re.DOTALL)
-_LEADING_FENCE = re.compile(rf"\s*<{FENCE_TAG} [^>]*>.*?</{FENCE_TAG}>\s*", re.DOTALL)
+_HOOK_CONTEXT = lazy_pattern(r"\s*<hook_context>.*?</hook_context>\s*", re.DOTALL)
+_LEADING_FENCE = lazy_pattern(rf"\s*<{FENCE_TAG} [^>]*>.*?</{FENCE_TAG}>\s*", re.DOTALL)
 # Groups: the opening tag, what is inside, the closing tag.
-_OWN_FENCE = re.compile(rf'(<{FENCE_TAG} source="[\w.:/-]*">\n)(.*?)(\n</{FENCE_TAG}>)', re.DOTALL)
+_OWN_FENCE = lazy_pattern(rf'(<{FENCE_TAG} source="[\w.:/-]*">\n)(.*?)(\n</{FENCE_TAG}>)', re.DOTALL)
 VOICE = "[Holdfast] "
 """Before the reason of a refused stop, where the agent sends that reason to its hooks as if somebody had typed it."""
 
@@ -271,7 +272,7 @@ SPOKEN = ("prompt", "user_prompt", "userPrompt", "command_args", "last_assistant
 """Only words between person and agent. What a tool is given stays whole: a gate must see all of a command."""
 INSTEAD = "[private]"
 # A mark that is never closed hides all that follows.
-_PRIVATE = re.compile(r"<\s*private\s*>.*?(?:<\s*/\s*private\s*>|\Z)", re.DOTALL | re.IGNORECASE)
+_PRIVATE = lazy_pattern(r"<\s*private\s*>.*?(?:<\s*/\s*private\s*>|\Z)", re.DOTALL | re.IGNORECASE)
 
 
 def without_private(body: bytes) -> bytes:
@@ -293,10 +294,10 @@ def _mentions_private(body: bytes) -> bool:
     return bool(_WITH_SMALL_V.search(body)) or (b"V" in body and bool(_WITH_LARGE_V.search(body)))
 
 
-_WITH_SMALL_V = re.compile(rb"v(?<=[Pp][Rr][Ii]v)[Aa][Tt][Ee]")
-_WITH_LARGE_V = re.compile(rb"V(?<=[Pp][Rr][Ii]V)[Aa][Tt][Ee]")
+_WITH_SMALL_V = lazy_pattern(rb"v(?<=[Pp][Rr][Ii]v)[Aa][Tt][Ee]")
+_WITH_LARGE_V = lazy_pattern(rb"V(?<=[Pp][Rr][Ii]V)[Aa][Tt][Ee]")
 # JSON may write `<`, `>` and `/` as escapes; this body could not be decoded.
-_PRIVATE_BYTES = re.compile(
+_PRIVATE_BYTES = lazy_pattern(
     rb"(?:<|\\u003c)\s*private\s*(?:>|\\u003e).*?(?:(?:<|\\u003c)\s*\\?/\s*private\s*(?:>|\\u003e)|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
@@ -310,7 +311,7 @@ def _cut_private(value: Any) -> Any:
 
 LEAST_PRIVATE, MOST_PRIVATE = 6, 100
 """Shorter words are too common to be taken out wherever they stand."""
-_PRIVATE_WORDS = re.compile(r"<\s*private\s*>(.*?)(?:<\s*/\s*private\s*>|\Z)", re.DOTALL | re.IGNORECASE)
+_PRIVATE_WORDS = lazy_pattern(r"<\s*private\s*>(.*?)(?:<\s*/\s*private\s*>|\Z)", re.DOTALL | re.IGNORECASE)
 
 
 class PrivateWords:

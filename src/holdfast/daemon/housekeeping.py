@@ -2,6 +2,7 @@
 
 import threading
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.app import now_ms
@@ -138,7 +139,7 @@ class HistoryIndexer:
             reader = self._daemon.app.store.reader()
             try:
                 while not self._stopping.is_set() and (page := next_page(reader, PORTION)):
-                    self._daemon.call(lambda page=page: self._write(page))
+                    self._daemon.calls.call_when_idle(partial(self._write, page))
                     self._stopping.wait(PAUSE_S)
             finally:
                 reader.close()

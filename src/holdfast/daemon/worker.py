@@ -171,8 +171,11 @@ class Worker:
                 put=lambda file: put_file(file, self._footprint),
             )
             events = list(handler(call))
-            # One transaction: where the lease is lost, `_finish` raises and the events are not stored either.
-            self._calls.call(lambda: self._pipeline.commit_events(events, also=lambda store: self._finish(store, job)))
+            # One transaction: where the lease is lost, `_finish` raises and the events are not stored either. Nobody
+            # waits for its sync: where a power cut takes it, the job is there again.
+            self._calls.call(
+                lambda: self._pipeline.commit_events(events, also=lambda store: self._finish(store, job), lasting=False)
+            )
         except LeaseLost:
             self._log("job.lease-lost", job=job.kind)
         except Exception as error:
@@ -199,7 +202,8 @@ class Worker:
     def _transact(self, work: Callable[[Store], Any], *, locked: bool = True) -> Any:
         def inside() -> Any:
             store = self._engine().store
-            with store.transaction(locked=locked):
+            # Not lasting: a claim that a power cut takes is made again.
+            with store.transaction(lasting=False, locked=locked):
                 return work(store)
 
         return self._calls.call(inside)

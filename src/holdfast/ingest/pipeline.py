@@ -125,11 +125,17 @@ class IngestPipeline:
         return outcomes
 
     def commit_events(
-        self, events: Sequence[Delivery | Event], also: Callable[[Store], None] | None = None, *, past: bool = False
+        self,
+        events: Sequence[Delivery | Event],
+        also: Callable[[Store], None] | None = None,
+        *,
+        past: bool = False,
+        lasting: bool = True,
     ) -> list[Outcome]:
-        """What commands, jobs and importers add to the log, behind all that was answered before."""
+        """What commands, jobs and importers add to the log, behind all that was answered before. What need not be
+        `lasting` may be undone by a power cut, whole and with all that came after it."""
         self._clear_way()
-        return self._engine().handle(events, also, past=past)
+        return self._engine().handle(events, also, past=past, lasting=lasting)
 
     def store_spooled(self, deliveries: Sequence[Delivery]) -> list[Outcome] | None:
         """None: not now; the spool keeps them."""

@@ -101,13 +101,14 @@ class HookServer:
         self._poll.register(self._calls.fileno(), select.POLLIN)
         next_tick = 0.0
         while not self.stopping:
-            busy = self._wait(LINGER_S if self._flush_due else max(0.0, next_tick - time.monotonic()))
+            soon = self._flush_due or self._calls.has_put_off()
+            busy = self._wait(LINGER_S if soon else max(0.0, next_tick - time.monotonic()))
             self._answer_ready()
             # Nobody else is at the door, or a command waits that must see what was answered.
             if self._flush_due and (not busy or self._calls.waiting()):
                 self._flush_now()  # Those at the door come first; the engine sees to it that this does not wait long.
             # Commands and jobs add events too; the flush tells subscribers of them.
-            if self._calls.run_waiting():
+            if self._calls.run_waiting() or self._calls.run_put_off(idle=not busy):
                 self._flush_now()
             if time.monotonic() >= next_tick:
                 next_tick = time.monotonic() + TICK_S

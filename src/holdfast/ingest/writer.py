@@ -2,11 +2,15 @@
 
 import socket
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
+
+LONGEST_PUT_OFF_S = 2.0
+"""How long work that can wait is put off while hooks come without a pause."""
 
 
 class Pending(Generic[T]):
@@ -42,6 +46,8 @@ class WriterCalls:
 
     def __init__(self) -> None:
         self._calls: deque[Pending[Any]] = deque()
+        self._put_off: deque[tuple[float, Pending[Any]]] = deque()
+        """What runs when nobody is at the door, and when each was handed over."""
         # The writer sleeps in poll; a byte through this pair wakes it.
         self._wake_in, self._wake_out = socket.socketpair()
         self._wake_in.setblocking(False)
@@ -55,14 +61,21 @@ class WriterCalls:
     def call(self, work: Callable[[], T], timeout: float | None = 60) -> T:
         return self.submit(work).result(timeout)
 
-    def submit(self, work: Callable[[], T]) -> Pending[T]:
+    def call_when_idle(self, work: Callable[[], T], timeout: float | None = 60) -> T:
+        """For work that nobody waits for, such as an index: hooks, commands and jobs come first."""
+        return self.submit(work, idle=True).result(timeout)
+
+    def submit(self, work: Callable[[], T], *, idle: bool = False) -> Pending[T]:
         pending = Pending(work)
         # Under the lock: after `close` no call may slip into a queue that nobody empties any more.
         with self._lock:
             if self._closed:
                 pending.refuse(RuntimeError("the daemon is stopping"))
                 return pending
-            self._calls.append(pending)
+            if idle:
+                self._put_off.append((time.monotonic(), pending))
+            else:
+                self._calls.append(pending)
         self.wake()
         return pending
 
@@ -76,6 +89,16 @@ class WriterCalls:
 
     def waiting(self) -> bool:
         return bool(self._calls)
+
+    def has_put_off(self) -> bool:
+        return bool(self._put_off)
+
+    def run_put_off(self, *, idle: bool) -> bool:
+        """One piece of it: somebody may have come to the door meanwhile."""
+        if not self._put_off or not (idle or time.monotonic() - self._put_off[0][0] > LONGEST_PUT_OFF_S):
+            return False
+        self._put_off.popleft()[1].run()
+        return True
 
     def run_waiting(self) -> int:
         if not self._calls:
@@ -94,8 +117,10 @@ class WriterCalls:
     def close(self) -> None:
         with self._lock:
             self._closed = True
-        while self._calls:
-            self._calls.popleft().refuse(RuntimeError("the daemon is stopping"))
+        for pending in (*self._calls, *(pending for _, pending in self._put_off)):
+            pending.refuse(RuntimeError("the daemon is stopping"))
+        self._calls.clear()
+        self._put_off.clear()
 
     def _drain(self) -> None:
         self._woken = False

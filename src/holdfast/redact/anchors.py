@@ -19,15 +19,17 @@ _SEEN = 1 << 13
 _ROOM_LEAST, _ROOM_PER = 2048, 256
 """How many hits of a text are reported: so many, and one more for each so many bytes of it."""
 _ROOM = 4096
-_COMMON = ' etaoinsrhldcumfpgwybv0k\\1"_,.x'
+_COMMON = b' etaoinsrhldcumfpgwybv0k\\1"_,.x'
 """The characters of ordinary payloads, the most frequent first."""
 _COMMON_PARTS = frozenset(
-    "con Con ret val sig wit ion tio ing ent ate ati the and for ter res pro com per str est men def elf sel imp ort rin lin ine nam ame"
-    " typ ype ode cod dat ata fil ile lis ist arg pri int inp put out tri ext tex key log err ror exc cep not Non one ate han and all cal"
-    " las ass cla cha har err ver ers val alu lue ess ser use par ara ram fro rom obj bje ect rec dec Dec sta tat tes set get add new nex"
-    " 000 ure nte tur urn sto res ith her ere are ove rea ead wri ite raw lse els eck che hec".split()
+    b"con Con ret val sig wit ion tio ing ent ate ati the and for ter res pro com per str est men def elf sel imp ort rin lin ine nam ame"
+    b" typ ype ode cod dat ata fil ile lis ist arg pri int inp put out tri ext tex key log err ror exc cep not Non one ate han and all cal"
+    b" las ass cla cha har err ver ers val alu lue ess ser use par ara ram fro rom obj bje ect rec dec Dec sta tat tes set get add new nex"
+    b" 000 ure nte tur urn sto res ith her ere are ove rea ead wri ite raw lse els eck che hec".split()
 )
 """Groups of letters that stand in most texts."""
+# For `translate`: each byte becomes its own weight, 0 for a rare one.
+_COMMONNESS = bytes(40 - _COMMON.index(code) if code in _COMMON else 0 for code in range(256))
 _LOAD = 3
 _LEFT = b" \"'`=:(,<>[{|&;/@\t\n\x1e\x1f\x9c\x98\xab\x9a\x88"
 """What may stand before a text that stands alone; the last five end the quotes and colons of other scripts."""
@@ -334,8 +336,7 @@ def _fourth_bits(part: bytes, anchor: Anchor) -> int:
 
 
 def _commonness_score(text: bytes) -> int:
-    ranks = [_COMMON.find(chr(code)) for code in text]
-    return sum(40 - rank for rank in ranks if rank >= 0) + 60 * (text[:3].decode("latin-1") in _COMMON_PARTS)
+    return sum(text.translate(_COMMONNESS)) + (60 if text[:3] in _COMMON_PARTS else 0)
 
 
 # Multiplicative hashing, the same in native/anchors.c.

@@ -4,31 +4,32 @@ import base64
 import binascii
 import re
 
+from holdfast.core.lazy import lazy_pattern
 from holdfast.redact import judge, notation
 from holdfast.redact.assignment import KEY_END, STRING_END
 from holdfast.redact.judge import NameRule, Span
 
-_BEGIN = re.compile(
+_BEGIN = lazy_pattern(
     rb"-{4,5} ?BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)? ?-{4,5}|---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----"
 )
-_END = re.compile(rb"-{4,5} ?END [A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)? ?-{4,5}")
+_END = lazy_pattern(rb"-{4,5} ?END [A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)? ?-{4,5}")
 # Another key begins, or braces and `$` show a template: what lies between is not the body of a key.
-_NOT_BODY = re.compile(rb"-{4,5} ?BEGIN |[^\x00-\x7f]|[{}$]")
+_NOT_BODY = lazy_pattern(rb"-{4,5} ?BEGIN |[^\x00-\x7f]|[{}$]")
 # In bytes. A private key of 16,384 bits in base64 is shorter.
 _LONGEST = 20_000
-_LINE = re.compile(rb"[^\r\n\x1f]*(?:\r?\n|\x1f|$)")
+_LINE = lazy_pattern(rb"[^\r\n\x1f]*(?:\r?\n|\x1f|$)")
 # Base64 or a header, perhaps behind `file:12:` of grep, a line number, the sign of a diff, or quotes.
-_BODY_LINE = re.compile(
+_BODY_LINE = lazy_pattern(
     rb"[ \t]*(?:[\w./-]{1,80}[:-]\d{1,5}[:-]|\d{1,5}[\t:| ]|[+>|-](?![+>|-]))?[ \t\"'+]*(?:\\n|\\r)*"
     rb"(?:[A-Za-z0-9+/=]{1,100}|(?:Proc-Type|DEK-Info|Version|Comment|Hash)[: ][^\r\n]{0,100}|)(?:\\n|\\r)*[ \t\"',+\\)]*\r?\n?\x1f?$"
 )
 # The body in one string, its line breaks written as escapes (once or several times over).
-_ESCAPED_BODY = re.compile(rb"(?:\\{1,7}[nr]|[A-Za-z0-9+/=\s]){16,}")
-_INLINE_HEADERS = re.compile(
+_ESCAPED_BODY = lazy_pattern(rb"(?:\\{1,7}[nr]|[A-Za-z0-9+/=\s]){16,}")
+_INLINE_HEADERS = lazy_pattern(
     rb"(?:\s|\\{1,7}[nr])*(?:(?:Proc-Type|DEK-Info|Version|Comment|Hash): ?[^\s\\]{1,100}(?:\s|\\{1,7}[nr])+){1,5}"
 )
 """The headers of a key whose lines were joined to one."""
-_BODY_RUN = re.compile(rb"[A-Za-z0-9+/=]{16,}")
+_BODY_RUN = lazy_pattern(rb"[A-Za-z0-9+/=]{16,}")
 KEY_ANCHORS = ("PRIVATE KEY",)
 PUTTY_ANCHORS = ("Private-Lines:",)
 SECRET_ANCHORS = (
@@ -39,7 +40,7 @@ SECRET_ANCHORS = (
     "kind\x1eSecret",
     "stringData",
 )
-_PUTTY = re.compile(rb"Private-Lines: ?\d{1,3}\s{1,2}(?P<body>(?:[A-Za-z0-9+/=]{1,80}\s{1,2}){1,60})")
+_PUTTY = lazy_pattern(rb"Private-Lines: ?\d{1,3}\s{1,2}(?P<body>(?:[A-Za-z0-9+/=]{1,80}\s{1,2}){1,60})")
 
 
 def find_private_key(text: bytes, start: int, end: int, raw: bool) -> Span | None:
@@ -112,9 +113,9 @@ def find_putty_key(text: bytes, start: int, _end: int, _raw: bool) -> Span | Non
 
 
 # The key `data` or `stringData` in YAML, in JSON, and in strings that were taken out of JSON.
-_DATA = re.compile(rb"(?:^|[\n\x1e\x1f{,\"'])[ \t]*[\"']?(?:data|stringData)\\{0,3}[\"']?(?:[ \t]*:|\x1e)")
+_DATA = lazy_pattern(rb"(?:^|[\n\x1e\x1f{,\"'])[ \t]*[\"']?(?:data|stringData)\\{0,3}[\"']?(?:[ \t]*:|\x1e)")
 # YAML with indent, JSON with quotes, or taken out of JSON; then a value of one line.
-_ENTRY = re.compile(
+_ENTRY = lazy_pattern(
     rb"(?:\r?\n[ \t]+[\"']?[\w.-]{1,80}[\"']?:[ \t]*(?!\||>)[\"']?"
     rb"|[\"'][\w.-]{1,80}\\{0,3}[\"']\s{0,3}:\s{0,3}\\{0,3}[\"']|[\w.-]{1,80}\x1e)"
     rb"(?P<value>[^\s\"'\\\x1e\x1f]{4,20000}(?: [a-z0-9]{2,20}){0,24})"
@@ -184,9 +185,11 @@ def _line_indent(line: bytes) -> int:
 
 INSERT_ANCHORS = ("VALUES", "values", "Values")
 # The list of columns and the first list of values.
-_INSERT = re.compile(rb"\((?P<columns>[^()]{1,600})\)\s{0,4}VALUES\s{0,4}\((?P<values>[^()]{1,4000})\)", re.IGNORECASE)
-_SECRET_COLUMN = re.compile(rb"passw|passwd|secret|api_?key|token|pwd|private_?key", re.IGNORECASE)
-_ITEM = re.compile(rb"\s*(?:N?'(?P<value>[^']{0,2000})'|[^,']{0,200})\s*(?:,|$)")
+_INSERT = lazy_pattern(
+    rb"\((?P<columns>[^()]{1,600})\)\s{0,4}VALUES\s{0,4}\((?P<values>[^()]{1,4000})\)", re.IGNORECASE
+)
+_SECRET_COLUMN = lazy_pattern(rb"passw|passwd|secret|api_?key|token|pwd|private_?key", re.IGNORECASE)
+_ITEM = lazy_pattern(rb"\s*(?:N?'(?P<value>[^']{0,2000})'|[^,']{0,200})\s*(?:,|$)")
 
 
 def find_inserted(text: bytes, start: int, end: int, _raw: bool) -> list[Span]:
@@ -215,7 +218,7 @@ def _inserted_passwords(text: bytes, insert: re.Match[bytes]) -> list[Span]:
 
 JWK_ANCHORS = ('"kty"', '\\"kty', "kty\x1e")
 # A brace ends the search: `d` of another object is not looked at.
-_JWK_PART = re.compile(
+_JWK_PART = lazy_pattern(
     rb"[{}]|(?:[\"']d\\{0,3}[\"']\s{0,3}:\s{0,3}\\{0,3}[\"']|\x1fd\x1e)(?P<secret>[A-Za-z0-9_-]{20,2000})"
 )
 
@@ -237,7 +240,7 @@ COOKIE_ANCHORS = ("ookie", "OOKIE")
 BASIC_ANCHORS = ("asic ", "auth", "AUTH")
 # A cookie's name and value as RFC 6265 writes them, and no end mark of a string.
 _PAIR = rb"[A-Za-z0-9!#$%&*+.^_|~-]{1,100}=[^\s\"'`\\;,<>{}()\[\]\x1e\x1f]{0,4096}"
-_COOKIES = re.compile(
+_COOKIES = lazy_pattern(
     rb"(?i:ookies?)(?:"
     + Q
     + rb")?(?:\s{0,4}[:=,\x1e]\s{0,4}|\s{1,4})(?:"
@@ -248,9 +251,9 @@ _COOKIES = re.compile(
     + _PAIR
     + rb"){0,60})"
 )
-_ONE = re.compile(rb"([^=;\s]+)=([^;\s\x1f]*)")
-_OF_A_SESSION = re.compile(rb"(?i)sess|sid|auth|token|csrf|xsrf|login|remember|jwt|key|secret|pass")
-_BASIC = re.compile(
+_ONE = lazy_pattern(rb"([^=;\s]+)=([^;\s\x1f]*)")
+_OF_A_SESSION = lazy_pattern(rb"(?i)sess|sid|auth|token|csrf|xsrf|login|remember|jwt|key|secret|pass")
+_BASIC = lazy_pattern(
     rb"(?:asic\s{1,4}|(?<![A-Za-z0-9])(?i:auth)(?:"
     + Q
     + rb"\s{0,4})?[:=\x1e]\s{0,4}(?:"
@@ -348,10 +351,10 @@ def _find_cell(text: bytes, rule: NameRule, at: int, stop: int, column: int) -> 
 # Tokens of issuers that no rule knows.
 
 # One to four words joined by `_` or `-` right before the run.
-_PREFIX = re.compile(
+_PREFIX = lazy_pattern(
     rb"(?:^|(?<=[^A-Za-z0-9_./+=%&-]))(?P<words>[A-Za-z][A-Za-z0-9]{1,14}(?:[_-][A-Za-z0-9]{1,10}){0,3})[_-]$"
 )
-_SAYS_SECRET = re.compile(
+_SAYS_SECRET = lazy_pattern(
     rb"(?:^|[_-]|[a-z])(?:tok|token|key|sec|secret|pat|sk|api|auth|apikey|priv|pass|pwd)$", re.IGNORECASE
 )
 _PUBLIC_PREFIXES = frozenset(
@@ -378,7 +381,7 @@ def find_prefixed(text: bytes, start: int, end: int, _raw: bool) -> Span | None:
     return prefix.start(), end, "unknown-vendor-token"
 
 
-_MAILGUN = re.compile(rb"[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![0-9A-Za-z-])")
+_MAILGUN = lazy_pattern(rb"[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![0-9A-Za-z-])")
 
 
 def _is_hex_before(text: bytes, start: int) -> bool:

@@ -12,43 +12,45 @@ from collections.abc import Callable
 
 import msgspec
 
+from holdfast.core.lazy import lazy_pattern
+
 # At the start of a value: brackets of templates, `$NAME` (not `$6$`, a crypt hash), signs only,
 # one repeated character, or the address of a secret store.
-_REFERENCE = re.compile(
+_REFERENCE = lazy_pattern(
     rb"[{<%*\[(#@!&~?^]+[{<%*\[(#@A-Za-z_]|\$(?![\d$]|[a-z0-9]+\$)|[^A-Za-z0-9]*$|(.)\1*$|redacted|env[.:\[]"
     rb"|(?:process|import\.meta)\.env|os\.(?:environ|getenv)|(?:arn|op|vault|ssm|file|env|secret|projects|awssm|keyring|sops)[:/]|ENC\[|AQICA"
 )
 # Anywhere in a value, in lower case: words and marks of examples.
-_PLACEHOLDER = re.compile(
+_PLACEHOLDER = lazy_pattern(
     rb"your|example|placeholder|change.?me|x{4}|\.{3}|redacted|\*{3}|dummy|<|\$\{|\{\{|\$\(|insert.?|replace.?|todo|fixme|"
     rb"fake|sample|abc123|123456789|_here|xxx-|foobar|\xe2\x80\xa6"
 )
-_PLAIN = re.compile(rb"[A-Za-z_]+$")
+_PLAIN = lazy_pattern(rb"[A-Za-z_]+$")
 # `settings.password`, `self->token`, `Vault::secret`, with or without a call.
-_DOTTED = re.compile(rb"[A-Za-z_$@][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)+(?:\(\)?)?$")
+_DOTTED = lazy_pattern(rb"[A-Za-z_$@][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)+(?:\(\)?)?$")
 _WORD = rb"(?:[A-Z]?[a-z]+|[A-Z]+|\d{1,4}(?!\d))?"
 # Words, abbreviations and short numbers joined by separators, as in names and in prose.
-_WORDS = re.compile(_WORD + rb"(?:[-_.:/ ]{1,4}" + _WORD + rb"){0,40}\d{0,3}$")
+_WORDS = lazy_pattern(_WORD + rb"(?:[-_.:/ ]{1,4}" + _WORD + rb"){0,40}\d{0,3}$")
 # From the root, the home or the folder, with a drive, as an address, or a relative file with a suffix.
-_PATH = re.compile(rb"(?:~|\.{1,2})?/|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]{1,12}://|[\w.-]+/[\w./-]+\.[a-z]{1,5}$")
+_PATH = lazy_pattern(rb"(?:~|\.{1,2})?/|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]{1,12}://|[\w.-]+/[\w./-]+\.[a-z]{1,5}$")
 # At least 20 characters with a digit among the letters: capitals alone are a constant.
-_BASE32 = re.compile(rb"(?=[A-Z]*[2-7][A-Z2-7]*[A-Z])[A-Z2-7]{20,}=*$")
+_BASE32 = lazy_pattern(rb"(?=[A-Z]*[2-7][A-Z2-7]*[A-Z])[A-Z2-7]{20,}=*$")
 # Base64 may hold `/`; its length and the padding tell it from a path.
-_ENCODED = re.compile(rb"[A-Za-z0-9+/]{40,}={1,2}$")
+_ENCODED = lazy_pattern(rb"[A-Za-z0-9+/]{40,}={1,2}$")
 # A change between lower case, capitals and digits: random text has many, names have few.
-_FLIP = re.compile(rb"[a-z][A-Z0-9]|[A-Z][0-9]|[0-9][A-Za-z]|[A-Z]{2}[a-z]")
+_FLIP = lazy_pattern(rb"[a-z][A-Z0-9]|[A-Z][0-9]|[0-9][A-Za-z]|[A-Z]{2}[a-z]")
 # Words in camel case that have a vowel near their start.
-_CAMEL = re.compile(rb"^[a-z]{3,}(?=[A-Z])|[A-Z](?=[a-z]{0,3}[aeiou])[a-z]{2,}")
-_NUMBERED_WORD = re.compile(rb"[A-Za-z]{2,10}-\d{1,4}$")
-_HEX = re.compile(rb"[0-9a-fA-F]+$")
-_JUDGE_UUID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.IGNORECASE)
-_DATE = re.compile(rb"\d{2,4}[-/.:]\d{1,2}([-/.:T]|$)")
-_VERSION = re.compile(rb"[v^~]?\d+(?:\.\d+){1,3}(?:[-+.]\w+)*$")
-_NUMBER = re.compile(rb"-?\d[\d._eE+-]*$")
+_CAMEL = lazy_pattern(rb"^[a-z]{3,}(?=[A-Z])|[A-Z](?=[a-z]{0,3}[aeiou])[a-z]{2,}")
+_NUMBERED_WORD = lazy_pattern(rb"[A-Za-z]{2,10}-\d{1,4}$")
+_HEX = lazy_pattern(rb"[0-9a-fA-F]+$")
+_JUDGE_UUID = lazy_pattern(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.IGNORECASE)
+_DATE = lazy_pattern(rb"\d{2,4}[-/.:]\d{1,2}([-/.:T]|$)")
+_VERSION = lazy_pattern(rb"[v^~]?\d+(?:\.\d+){1,3}(?:[-+.]\w+)*$")
+_NUMBER = lazy_pattern(rb"-?\d[\d._eE+-]*$")
 # A call or an index at the start: `os.environ[`, `get_token(`.
-_CALL = re.compile(rb"[\w.$:]+[(\[]")
+_CALL = lazy_pattern(rb"[\w.$:]+[(\[]")
 # Both cases and a sign, in either order.
-_SIGNED = re.compile(rb"[a-z][^\n]*[A-Z][^\n]*[!@#$%^&*?+]|[A-Z][^\n]*[a-z][^\n]*[!@#$%^&*?+]")
+_SIGNED = lazy_pattern(rb"[a-z][^\n]*[A-Z][^\n]*[!@#$%^&*?+]|[A-Z][^\n]*[a-z][^\n]*[!@#$%^&*?+]")
 NO_PASSWORDS = frozenset(
     b"password passwd passphrase passwort pwd secret token none null nil undefined true false yes no on off str string"
     b" bytes text int integer number bool boolean any object char varchar unknown void optional required hidden masked"
@@ -348,7 +350,7 @@ ALPHABETS = {
 }
 _SHAPE_UUID = "<h8>-<h4>-<h4>-<h4>-<h12>"
 # `<w20>`, `<w20-30>`, `<w20+>`: so many of an alphabet; `(a|b)`: a choice; `{text}`: the anchor; literals.
-_PIECE = re.compile(r"<(\w)(\d+)(?:-(\d+)|(\+))?>|\(([^()]*)\)|\{([^{}]*)\}|([^<({]+)")
+_PIECE = lazy_pattern(r"<(\w)(\d+)(?:-(\d+)|(\+))?>|\(([^()]*)\)|\{([^{}]*)\}|([^<({]+)")
 # In characters: what `+` may match at most.
 _MOST = 4096
 

@@ -2,6 +2,9 @@
 
 import re
 from collections.abc import Iterable
+from functools import cache
+
+from holdfast.core.lazy import lazy_pattern
 
 # A quote, behind as many backslashes as JSON inside JSON inside JSON puts before it.
 Q = rb"\\{0,7}[\"'`]"
@@ -59,7 +62,7 @@ OPEN = rb"(?P<open>\"\"\"|'\'\'|" + Q + rb"(?:\\{1,7}[\"'])?)?"
 
 def _compile_after_name(choices: Iterable[tuple[bytes, bytes]], tail: bytes = TAIL) -> re.Pattern[bytes]:
     named = b"|".join(b"(?P<%b>%b)" % pair for pair in choices)
-    return re.compile(
+    return lazy_pattern(
         tail + rb"(?P<close>" + Q + rb")?" + ANSI + rb"(?:" + named + rb")" + ANSI + OPEN + rb"(?P<value>)",
         re.IGNORECASE,
     )
@@ -75,8 +78,8 @@ AFTER_WHOLE_NAME = _compile_after_name(
 """The same where the name is at its end."""
 # A name that goes on may have a tail, which the shorter pattern does not read.
 _GOES_ON = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")
-_BROWSER = re.compile(rb"\)\.|\x1f|[\"'`]\s{0,2},")
-_BROWSER_WORD = re.compile(rb"\)\.|text|value", re.IGNORECASE)
+_BROWSER = lazy_pattern(rb"\)\.|\x1f|[\"'`]\s{0,2},")
+_BROWSER_WORD = lazy_pattern(rb"\)\.|text|value", re.IGNORECASE)
 _BROWSER_REACH = 340
 
 
@@ -90,7 +93,7 @@ def after_name(text: bytes, end: int) -> re.Pattern[bytes]:
 
 
 # Prose: what may stand between name and value (`for the shop`), then "is" in some 20 languages or a sign.
-SAID = re.compile(
+SAID = lazy_pattern(
     rb"(?P<tail>s?)(?P<close>" + Q + rb")?"
     rb"(?:\s\([^()\r\n]{2,40}\)|,\s[a-z' ]{2,40}(?=:))?"
     rb"(?:\s(?:for|of|to|on|in|into|from|at|with|under|f\xc3\xbcr|para|pour|per|de|del|della|du|da|do|von|der|\xd0\xbe\xd1\x82|\xd0\xb4\xd0\xbb\xd1\x8f)\s[^\s:=]{1,40}(?:\s[^\s:=]{1,24}){0,3}?)?"
@@ -104,15 +107,17 @@ SAID = re.compile(
     rb"(?P<said>[ \t:]{0,3})(?P<open>" + Q + rb")?(?P<value>)", re.IGNORECASE,
 )  # fmt: skip
 
-_KINDS = {
-    pattern: [kind.decode() for kind, _ in _CHOICES[:-1] if kind.decode() in pattern.groupindex]
-    for pattern in (AFTER_NAME, AFTER_NAME_BRIEF, AFTER_WHOLE_NAME)
-}
+
+@cache
+def _kinds_in(pattern: bytes) -> list[str]:
+    return [kind.decode() for kind, _ in _CHOICES[:-1] if b"(?P<%b>" % kind in pattern]
 
 
 def notation_of(match: re.Match[bytes]) -> str:
     """How the value is put to the name."""
-    return "said" if match.re is SAID else next(kind for kind in _KINDS[match.re] if match[kind] is not None)
+    # By the text of the pattern: the one that matched is not the object that it was asked of.
+    pattern = match.re.pattern
+    return "said" if pattern == SAID.pattern else next(kind for kind in _kinds_in(pattern) if match[kind] is not None)
 
 
 IN_QUOTES = {
@@ -121,51 +126,51 @@ IN_QUOTES = {
     b"`": re.compile(rb"[^`\r\n\x1f]*"),
 }
 # Up to any quote: an escaped one cannot be told from the end.
-IN_ESCAPED = re.compile(rb"[^\"'`\\\r\n\x1f]*")
-UNQUOTED = re.compile(rb"[^\s\"'`\\<>\x1e\x1f\x1b]*")
-TO_STRING_END = re.compile(rb"[^\x1e\x1f]*")
-TO_TAG = re.compile(rb"[^<\r\n\x1f]*")
-STOP = re.compile(rb"[,;)}\]|&]")
-LINE_END = re.compile(rb"[ \t]*(?:$|[\r\n\"'\x1f#]|\\[nr\"])")
+IN_ESCAPED = lazy_pattern(rb"[^\"'`\\\r\n\x1f]*")
+UNQUOTED = lazy_pattern(rb"[^\s\"'`\\<>\x1e\x1f\x1b]*")
+TO_STRING_END = lazy_pattern(rb"[^\x1e\x1f]*")
+TO_TAG = lazy_pattern(rb"[^<\r\n\x1f]*")
+STOP = lazy_pattern(rb"[,;)}\]|&]")
+LINE_END = lazy_pattern(rb"[ \t]*(?:$|[\r\n\"'\x1f#]|\\[nr\"])")
 # In undecoded JSON a line begins after a quote or the two characters `\n`.
 LINE_STARTS = (b"\n", b"\r", b"\x1e", b"\x1f", b'"', b"\\n")
 # Signs of comments, lists and diffs, `ada@host's`, `export`, the place that grep names, a line number.
-BEFORE_NAME = re.compile(
+BEFORE_NAME = lazy_pattern(
     rb"[ \t+>#/*;-]*(?:[\w.-]{1,40}@[\w.-]{1,60}'s |export |set |ENV |declare -x |[\w./-]+:\d+:|\d+\s)?[\w.:;$ -]{0,60}"
 )
-CALL_BEFORE = re.compile(
+CALL_BEFORE = lazy_pattern(
     rb"\{\s{0,3}:?\w{0,30}$|\(\s{0,3}(?:[\"']String[\"']\s{0,2},\s{0,2})?" + Q + rb"[\w.-]*$|--?[\w-]*$"
 )
 # A flag of a program, or a statement that sets a name to the word after it.
-FLAG = re.compile(
+FLAG = lazy_pattern(
     rb"(?:^|[\s\"'])(?:--?|/)[A-Za-z][\w.-]*$"
     rb"|(?:#define|setx?|set -[gxU]{1,3}|ENV|secret set|secrets? add|export|machine \S+.{0,60}|login \S+)\s+(?:/M )?[\w.$:-]*$",
     re.DOTALL,
 )
 # The first cell of a row, alone on its line so far.
-CELL = re.compile(rb"(?:^|[\n|\x1e\x1f]|\\n)[ \t`*]*(?:[\w.$-]{1,20} ){0,2}[\w.$-]*$")
-WORDS_OF_LINE = re.compile(rb"[A-Za-z0-9 .,'!-]{8,200}(?=[\r\n\x1f\"\\]|$)")
+CELL = lazy_pattern(rb"(?:^|[\n|\x1e\x1f]|\\n)[ \t`*]*(?:[\w.$-]{1,20} ){0,2}[\w.$-]*$")
+WORDS_OF_LINE = lazy_pattern(rb"[A-Za-z0-9 .,'!-]{8,200}(?=[\r\n\x1f\"\\]|$)")
 
 
-JOINED = re.compile(
+JOINED = lazy_pattern(
     rb"(?:\\{0,3}[\"'`]\s{0,4}[+.&]?\s{0,4}\\?\r?\n?\s{0,12}[+.&]?\s{0,4}[\"'`]|\\\r?\n[ \t]{0,12})(?P<rest>[A-Za-z0-9+/=_.~-]{3,400})"
 )
 """The next piece of a string that is written in several."""
-WRAPPED = re.compile(rb"\r?\n(?P<rest>[A-Za-z0-9+/_.~-]{8,400}={0,2})(?=[\r\n\x1f\"']|$)")
+WRAPPED = lazy_pattern(rb"\r?\n(?P<rest>[A-Za-z0-9+/_.~-]{8,400}={0,2})(?=[\r\n\x1f\"']|$)")
 """The next line of a value that a terminal broke."""
-HEADER_LINE = re.compile(rb"[\"']?[\w .-]{1,40}[\"']?(?:,[\"']?[\w .-]{1,40}[\"']?){1,40}(?=\r?\n|\\r|\\n)")
+HEADER_LINE = lazy_pattern(rb"[\"']?[\w .-]{1,40}[\"']?(?:,[\"']?[\w .-]{1,40}[\"']?){1,40}(?=\r?\n|\\r|\\n)")
 """The names of the columns of a table with commas."""
-PAIR_LINE = re.compile(rb"(?:^|[\n\x1e\x1f])[ \t]*[\"'][\w .-]{0,40}$")
+PAIR_LINE = lazy_pattern(rb"(?:^|[\n\x1e\x1f])[ \t]*[\"'][\w .-]{0,40}$")
 """A quoted name at the start of a line."""
-CODE_GROUPS = re.compile(rb"(?=[A-Za-z]{0,5}\d)[A-Za-z0-9]{4,6}(?:[- ](?=[A-Za-z]{0,5}\d)[A-Za-z0-9]{4,6}){1,5}")
-VALUE_BELOW = re.compile(LINE + rb"[ \t]{0,20}\\{0,3}[\"']?val", re.IGNORECASE)
-TAIL_ONLY = re.compile(TAIL + rb"(?![A-Za-z0-9])", re.IGNORECASE)
+CODE_GROUPS = lazy_pattern(rb"(?=[A-Za-z]{0,5}\d)[A-Za-z0-9]{4,6}(?:[- ](?=[A-Za-z]{0,5}\d)[A-Za-z0-9]{4,6}){1,5}")
+VALUE_BELOW = lazy_pattern(LINE + rb"[ \t]{0,20}\\{0,3}[\"']?val", re.IGNORECASE)
+TAIL_ONLY = lazy_pattern(TAIL + rb"(?![A-Za-z0-9])", re.IGNORECASE)
 SAID_WORDS = (
     "is are was to for of on in ist lautet war es est sera er jest by or string String str value should will para pour per"
     " de del della du da do von der stands je este adalah yra ir has you we they he she i I that which As into from at with under"
     " used field input box textbox"
 ).split()
-OTHER_TAIL = re.compile(
+OTHER_TAIL = lazy_pattern(
     rb"(?:[_-](?!(?:id|ids|name|names|url|uri|type|types|path|paths|file|files|length|len|size|min|max|count|expiry|expires|ttl|at|version"
     rb"|arn|ref|policy|hint|field|label|reset|rounds|hash|hashes|algorithm|format|prefix|suffix|index|pattern|regex|rule|rules|status"
     rb"|error|message|strength|manager|provider|store|limit|budget|usage|kind|mode|code|info|required|changed|updated|created|date|in)"
@@ -174,7 +179,7 @@ OTHER_TAIL = re.compile(
 )
 """`_banco` in `senha_banco=`: any further word but those that make a name one of something else."""
 # After a space a value must begin as one: a sign, a word of a sentence, or something with digits.
-AFTER_SPACE = re.compile(
+AFTER_SPACE = lazy_pattern(
     rb"[ \t]{1,40}(?:[^A-Za-z0-9]"
     rb"|(?:" + "|".join(SAID_WORDS).encode() + rb")\b"
     rb"|f\xc3\xbcr "
@@ -182,7 +187,7 @@ AFTER_SPACE = re.compile(
 )
 
 # "password" in several languages, also as UTF-8 bytes.
-PASSWORD_WORDS = re.compile(
+PASSWORD_WORDS = lazy_pattern(
     rb"pass ?wor|passwd|passphrase|kennwort|contrase|mot de passe|senha"
     rb"|\xd0\xbf\xd0\xb0\xd1\x80\xd0\xbe\xd0\xbb|\xe3\x83\x91\xe3\x82\xb9\xe3\x83\xaf|\xe5\xaf\x86",
     re.IGNORECASE,

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from holdfast.core.lazy import lazy_pattern
 from holdfast.redact.anchors import load_library
 from holdfast.redact.assignment import KEY_END, STRING_END
 from holdfast.redact.judge import Span, make_label
@@ -18,20 +19,20 @@ from holdfast.redact.judge import Span, make_label
 Find = Callable[[bytes], list[Span]]
 
 # `\u0070`, `\x70` and `\/` with up to seven further backslashes; `&#x70;`, `&#112;` and named entities.
-_ESCAPE = re.compile(
+_ESCAPE = lazy_pattern(
     rb"[\\&](?:(?<=\\)\\{0,7}(?:(?:u00|x)([2-7][0-9A-Fa-f])|(/))|(?<=&)(?:#x([2-7][0-9A-Fa-f]);|#(\d{2,3});|(quot|amp|apos|lt|gt);))"
 )
 _ENTITIES = {b"quot": b'"', b"amp": b"&", b"apos": b"'", b"lt": b"<", b"gt": b">"}
-_PERCENT = re.compile(rb"%([2-7][0-9A-Fa-f])")
+_PERCENT = lazy_pattern(rb"%([2-7][0-9A-Fa-f])")
 # In bytes: a secret that begins before a mark or goes on behind it is still seen whole.
 _WINDOW_BEFORE, _WINDOW_AFTER = 256, 2048
 _DUMP = b"00000010"
-_BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{16,}={0,2}")
+_BASE64 = lazy_pattern(rb"[A-Za-z0-9+/_-]{16,}={0,2}")
 # At least two lines as `xxd` and `hexdump -C` write them: offset, bytes in hexadecimal, text.
-_HEX_DUMP = re.compile(
+_HEX_DUMP = lazy_pattern(
     rb"(?<![0-9a-f])(?:[0-9a-f]{6,8}[: ] {0,2}(?:[0-9a-f]{2,4} {1,2}){1,16}[^\n\x1f]{0,24}(?:\n|(?=\x1f)|$)){2,400}"
 )
-_HEX_LINE = re.compile(rb"(?<![0-9a-f])[0-9a-f]{6,8}[: ] {0,2}((?:[0-9a-f]{4} |[0-9a-f]{2} {1,2}){1,16})")
+_HEX_LINE = lazy_pattern(rb"(?<![0-9a-f])[0-9a-f]{6,8}[: ] {0,2}((?:[0-9a-f]{4} |[0-9a-f]{2} {1,2}){1,16})")
 _CODES = tuple(f"{kind}{digit}" for kind in ("\\u00", "\\x") for digit in "234567")
 ESCAPE_MARKS = (*_CODES, "\\/", "&#", "&quot;", "&amp;", "&lt;")
 AFTER_MARK = {"\\/": (bytes(range(0x21, 0x7F)), 1), "&#": (b"0123456789xX", 1)}
@@ -249,7 +250,7 @@ def find_in_hex_dump(text: bytes, find: Find) -> list[Span]:
 # ── The strings of a JSON document, decoded, as one text that can be scanned; and the document with some of it removed ──
 
 # A string, with a colon behind it if it is a key, or a number; other parts of JSON hold no secret.
-_TOKEN = re.compile(rb"\"([^\"\\]*(?:\\.[^\"\\]*)*)\"(\s*:)?|-?\d[\d.eE+-]*", re.DOTALL)
+_TOKEN = lazy_pattern(rb"\"([^\"\\]*(?:\\.[^\"\\]*)*)\"(\s*:)?|-?\d[\d.eE+-]*", re.DOTALL)
 _decode_string = msgspec.json.Decoder(str).decode
 UNJUDGED = "unjudged"
 """The kind of what holds more candidates than can be judged: it is removed unread."""

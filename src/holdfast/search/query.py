@@ -7,17 +7,19 @@ from functools import lru_cache
 
 import msgspec
 
+from holdfast.core.lazy import lazy_pattern
+
 # Tokens of code and prose: identifiers whole, and cut at camelCase, snake_case and digits, in lower case. Pure.
 
-_IDENTIFIER = re.compile(r"\w+")
+_IDENTIFIER = lazy_pattern(r"\w+")
 # Capitals that no small letter follows (HTTP), a word with or without a capital, digits.
-_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_PART = lazy_pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 # For names with letters outside ASCII, where case tells less.
-_OTHER_PART = re.compile(r"[^\W\d_]+|\d+")
+_OTHER_PART = lazy_pattern(r"[^\W\d_]+|\d+")
 # A name with separators between quotation marks: "web.timeout", '/api/users'.
-_QUOTED_NAME = re.compile(r"(?<=[\"'`])[-./:@#]{0,2}\w[\w$]*(?:[-./:]{1,2}[\w$]+)+(?=[\"'`?:=])")
+_QUOTED_NAME = lazy_pattern(r"(?<=[\"'`])[-./:@#]{0,2}\w[\w$]*(?:[-./:]{1,2}[\w$]+)+(?=[\"'`?:=])")
 # A dotted or dashed key at the start of a line (`max-age: 1`), or a flag (`--no-audit`).
-_KEY_OR_FLAG = re.compile(r"(?m)^[ \t]*[-./]{0,2}(\w+(?:[-.]\w+)+)(?= *[:={])|(?<![\w-])--(\w+(?:-\w+)*)")
+_KEY_OR_FLAG = lazy_pattern(r"(?m)^[ \t]*[-./]{0,2}(\w+(?:[-.]\w+)+)(?= *[:={])|(?<![\w-])--(\w+(?:-\w+)*)")
 LONGEST = 40
 """Anything longer is a hash or a blob, not a word."""
 LONGEST_WHOLE = 64
@@ -90,10 +92,10 @@ STOPWORDS = frozenset(
 # What a question asks for, read from its text alone: names, phrases, and which kinds of files it means. Pure.
 
 # Words joined by . :: # -> / or \, and Ruby's ! or ? at the end.
-_NAME = re.compile(r"^[\w$]+(?:(?:\.|::|#|->|/|\\)[\w$]+)*[!?]?$")
-_SEPARATORS = re.compile(r"::|#|->|/|\\")
+_NAME = lazy_pattern(r"^[\w$]+(?:(?:\.|::|#|->|/|\\)[\w$]+)*[!?]?$")
+_SEPARATORS = lazy_pattern(r"::|#|->|/|\\")
 # The apostrophe of "don't" opens no quotation.
-_QUOTED = re.compile(r"`([^`]+)`|\"([^\"]+)\"|(?<!\w)'([^']+)'(?!\w)")
+_QUOTED = lazy_pattern(r"`([^`]+)`|\"([^\"]+)\"|(?<!\w)'([^']+)'(?!\w)")
 _EDGES = "`'\"(),;:?!{}[]<>"
 MOST_NAMES = 8
 MOST_WORDS = 32
@@ -109,21 +111,21 @@ _QUESTION_WORDS = frozenset(
 )
 
 _ABOUT_TESTS = frozenset(("tested", "unittest", "unittests", "spec", "specs", "fixture", "fixtures", "mock", "mocks"))
-_TEST_PHRASE = re.compile(
+_TEST_PHRASE = lazy_pattern(
     r"(?i)\btests? (?:for|of|that|which|case|cases|suite|file|files)\b|\b(?:unit|integration) tests?\b"
 )
-_ABOUT_DOCUMENTS = re.compile(
+_ABOUT_DOCUMENTS = lazy_pattern(
     r"(?i)^\W*(?:how (?:do|can|should) (?:i|we|you|one)\b|should (?:i|we|you|the)\b|what does .{1,60} mean\b|explain\b|"
     r"instructions?\b)|\b(?:documentation|documented|docs?|readme|guide|manual|tutorial|faq|instructions|explained|"
     r"contribut\w+|conventions?|guidelines?|pull requests?|changelog|licen[cs]e)\b"
 )
-_ABOUT_CONFIGURATION = re.compile(
+_ABOUT_CONFIGURATION = lazy_pattern(
     r"(?i)\b(?:configuration file|config file|docker|compose|dockerfile|systemd|workflow|pipeline|ci job|github action|"
     r"makefile|helm|yaml|toml|json schema|manifest|service file|unit file|example config\w*)\b"
 )
-_ABOUT_TRANSLATIONS = re.compile(r"(?i)\b(?:translat\w+|locali[sz]\w+|i18n|l10n|locales?)\b")
+_ABOUT_TRANSLATIONS = lazy_pattern(r"(?i)\b(?:translat\w+|locali[sz]\w+|i18n|l10n|locales?)\b")
 # Asks for one more of something: then the place where the others are listed is meant (`ranking`).
-_TASK = re.compile(
+_TASK = lazy_pattern(
     r"(?i)^\W*(?:add|adding|create|implement|support|introduce|extend|register|i want|i need|we need|a new|an? additional)\b"
     r"|\bwhere (?:are|is|do|does) (?:the |all )?(?:list|existing|others?|they|routes|built-in|defaults?)\b|\bregistered\b"
 )

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from holdfast.core.lazy import lazy_pattern
 from holdfast.core.shell.expand import assigned_value, expand_word, parse_integer, status_of, word_pieces
 from holdfast.core.shell.flow import (
     SUCCESS,
@@ -24,12 +25,12 @@ if TYPE_CHECKING:
     from holdfast.core.shell.programs import Call
 
 # Folders of the system, of the user's tools, of virtual environments and of packages in the project.
-_TRUSTED_FOLDER = re.compile(
+_TRUSTED_FOLDER = lazy_pattern(
     r"^(?:~(?:/.*)?|/usr(?:/.*)?|/s?bin|/opt/.*|/snap/.*|/nix/.*|(?:/home/[^/]+|/root)/\..*"
     r"|(?:.*/)?(?:\.?v?env|\.venv[\w.-]*|\.tox/[^/]+|\.nox/[^/]+)/bin|(?:.*/)?node_modules/\.bin|(?:.*/)?vendor/bin)/?$"
 )
 # By custom these only set up an environment: activate scripts, .env files, profiles, version managers.
-_HARMLESS_SOURCE = re.compile(
+_HARMLESS_SOURCE = lazy_pattern(
     r"(?:^|/)(?:activate(?:\.\w+)?|\.env[\w.]*|\w*\.env|[\w.-]*env\.sh|\.?\w*rc|\.\w*profile|nvm\.sh|conda\.sh|asdf\.sh"
     r"|virtualenvwrapper\.sh|env)$"
 )
@@ -40,10 +41,10 @@ _TOOL_MANAGERS = frozenset(
     "pyenv rbenv nodenv direnv conda mamba micromamba ssh-agent fnm mise rtx brew opam asdf jenv goenv nvm starship".split()
 )
 # `%%`, or one directive with flags, width and precision.
-_PRINTF = re.compile(r"%(?:%|[-+ 0#]*\d*(?:\.\d+)?[sdiqbxucf])")
+_PRINTF = lazy_pattern(r"%(?:%|[-+ 0#]*\d*(?:\.\d+)?[sdiqbxucf])")
 _ESCAPES = {"\\n": "\n", "\\t": "\t", "\\\\": "\\", "\\r": "\r", '\\"': '"', "\\e": "\x1b"}
 # Groups: hex digits, octal digits; everything else is looked up in `_ESCAPES`.
-_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|0?([0-7]{3})|n|t|\\|r|\"|e)")
+_ESCAPE = lazy_pattern(r"\\(?:x([0-9a-fA-F]{1,2})|0?([0-7]{3})|n|t|\\|r|\"|e)")
 
 
 def assign_variable(path: Path, name: str, value: Value, append: bool = False) -> None:

@@ -3,16 +3,18 @@
 import itertools
 import re
 
+from holdfast.core.lazy import lazy_pattern
+
 WHOLE, TAIL, LINES, REWRITTEN = "", "tail", "lines", "rewritten"
 
 # A sed script that only chooses lines: numbers, patterns between slashes, and p, d, q, n.
-_SELECT_SED = re.compile(r"^(?:[\d,$ ;npq!d]|/(?:[^/\\]|\\.)*/I?)*$")
+_SELECT_SED = lazy_pattern(r"^(?:[\d,$ ;npq!d]|/(?:[^/\\]|\\.)*/I?)*$")
 # `s/\x1b...//g`: takes the codes of colours out and leaves the text.
-_STRIP_COLOURS = re.compile(r"s(.)(?:\\x1[bB]|\\e|\\033|\x1b|\$\(printf[^)]*\)).*\1\1g?$")
+_STRIP_COLOURS = lazy_pattern(r"s(.)(?:\\x1[bB]|\\e|\\033|\x1b|\$\(printf[^)]*\)).*\1\1g?$")
 # With these grep prints something else than the lines that match, or nothing.
-_CHANGING_GREP = re.compile(r"^-[a-zA-Z]*[oclLqb]|^--(only-matching|count|files-with|quiet|silent|replace|json)")
+_CHANGING_GREP = lazy_pattern(r"^-[a-zA-Z]*[oclLqb]|^--(only-matching|count|files-with|quiet|silent|replace|json)")
 # `tail -n +2`: the number is no file.
-_TAIL_FROM_START = re.compile(r"^(-n)?\+")
+_TAIL_FROM_START = lazy_pattern(r"^(-n)?\+")
 _VALUE_FLAGS = {
     "tail": "-n -c",
     "head": "-n -c",

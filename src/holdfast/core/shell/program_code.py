@@ -9,61 +9,63 @@ import binascii
 import re
 from collections.abc import Iterable
 
-INTERPRETER = re.compile(
+from holdfast.core.lazy import lazy_pattern
+
+INTERPRETER = lazy_pattern(
     r"^(?:python|pypy|perl|ruby|node|nodejs|deno|bun|php|lua|Rscript|tclsh|osascript|awk|gawk|mawk|m4|vim?|nvim|ex|ed|tsx|ts-node)[\d.]*$"
 )
 CODE_FLAGS = ("-c", "-e", "-E", "--eval", "-r", "-pe", "-ne", "-ie", "-pie", "-i.bak -pe")
 MAX_CODE = 64_000
 MAX_SHOWN = 60
 # What a code has to contain to start a program in any of the languages; all else is not read further.
-_STARTS_PROGRAMS = re.compile(
+_STARTS_PROGRAMS = lazy_pattern(
     r"system|popen|Popen|subprocess|exec|spawn|child_process|qx|`|pty|runpy|importlib|__import__|eval|compile\(|fork|shell|sh\b|getline|\|\s*\""
 )
 # Calls that start a program, up to the bracket, in Python, JavaScript, PHP, Ruby and others; `$(` too.
-_CALL = re.compile(
+_CALL = lazy_pattern(
     r"(?:\b(?:system|popen|Popen|check_call|check_output|getoutput|getstatusoutput|run|call|exec\w*|spawn\w*|posix_spawn\w*|"
     r"shell_exec|passthru|proc_open|capture[23e]*|sh|local|sudo|execa\w*|zx|execute|create_subprocess_\w+)|\$)\s*\("
 )
 # Perl and Ruby without brackets: `system "..."`, `qx{...}`.
-_BARE_CALL = re.compile(r"\b(?:system|exec|sh|run|spawn)\s+(?=[\"'])([^\n;]{1,400})|\bqx\s*[({/](.{1,400}?)[)}/]")
+_BARE_CALL = lazy_pattern(r"\b(?:system|exec|sh|run|spawn)\s+(?=[\"'])([^\n;]{1,400})|\bqx\s*[({/](.{1,400}?)[)}/]")
 # Groups: a prefix letter as in Python, the text with its quotes.
-_LITERAL = re.compile(r"""([rbfu]?)(\"(?:[^"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|`[^`]*`)""", re.S)
+_LITERAL = lazy_pattern(r"""([rbfu]?)(\"(?:[^"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|`[^`]*`)""", re.S)
 # `qw(a b)` of Perl, `%w[a b]` of Ruby.
-_WORDS = re.compile(r"\b(?:qw|%w)\s*[(\[{/]([^)\]}/]{1,400})[)\]}/]")
-_JOINED = re.compile(r"^\s*[+.]\s*$|^\s*$")
-_LISTED = re.compile(r"^\s*,\s*[\[(]?\s*$")
+_WORDS = lazy_pattern(r"\b(?:qw|%w)\s*[(\[{/]([^)\]}/]{1,400})[)\]}/]")
+_JOINED = lazy_pattern(r"^\s*[+.]\s*$|^\s*$")
+_LISTED = lazy_pattern(r"^\s*,\s*[\[(]?\s*$")
 # Signs that a text is put together when the code runs, so that it cannot be read here.
-_HIDES = re.compile(r"decode|chr\(|fromhex|fromCharCode|atob|unhexlify|rot13|pack\(|\.reverse|\[::-1\]")
+_HIDES = lazy_pattern(r"decode|chr\(|fromhex|fromCharCode|atob|unhexlify|rot13|pack\(|\.reverse|\[::-1\]")
 _QUOTED_TEXT = r"""(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')"""
 # `name = "text"`, also joined from several texts or wrapped in Path(...): group 1 the name, 2 the texts.
-_CONSTANT = re.compile(
+_CONSTANT = lazy_pattern(
     rf"""(?:^|[;\n{{(]|\bBEGIN\s*\{{)\s*(?:const\s+|let\s+|var\s+|my\s+)?\$?([A-Za-z_]\w*)\s*=\s*(?:(?:[\w.]*expanduser|(?:pathlib\.)?Path)\(\s*)?"""
     rf"""({_QUOTED_TEXT}(?:\s*[+.]\s*{_QUOTED_TEXT})*)\s*\)?\s*(?=[;\n}}]|$)"""
 )
-_CONSTANT_LIST = re.compile(
+_CONSTANT_LIST = lazy_pattern(
     rf"(?m)^\s*(?:const\s+|let\s+|var\s+)?([A-Za-z_]\w*)\s*=\s*(\[\s*{_QUOTED_TEXT}(?:\s*,\s*{_QUOTED_TEXT})*\s*,?\s*\])\s*;?$"
 )
 # Opens or writes a file named in quotes: group 1 the name, 2 what follows it (a mode, a method).
-_OPENED = re.compile(
+_OPENED = lazy_pattern(
     r"""(?:open|fopen|File\.(?:write|open|new)|writeFile(?:Sync)?|appendFile(?:Sync)?|createWriteStream|truncate(?:Sync)?|file_put_contents|Path|PosixPath|spurt|writeTextFile(?:Sync)?)"""
     r"""\s*\(?\s*(?:[\w.]*expanduser\(|[\w.]*Path\()?\s*(?:[<>+]*\s*)["']([^"'\n]{1,300})["']([^;\n]{0,80})"""
 )
-_WRITES = re.compile(
+_WRITES = lazy_pattern(
     r"""["'][rbt]*[wax+][bt+]*["']|write|append|truncate|put_contents|unlink|touch|rename|replace\(|mkdir|chmod|>"""
 )
 # Removes, moves or copies: group 1 its arguments.
-_MOVED = re.compile(
+_MOVED = lazy_pattern(
     r"""(?:os\.(?:remove|unlink|rename|replace|truncate|chmod|makedirs|mkdir|symlink|link)|shutil\.\w+|(?:unlink|rename|rm|cp|copyFile|mkdir|chmod)(?:Sync)?|FileUtils\.\w+)\s*\(([^)\n]{1,300})\)"""
 )
-_QUOTED = re.compile(r"""["']([^"'\n]{1,300})["']""")
+_QUOTED = lazy_pattern(r"""["']([^"'\n]{1,300})["']""")
 # awk: `print > "file"`.
-_PRINTED = re.compile(r""">>?\s*\(?\s*"([^"\n]{1,300})\"""")
+_PRINTED = lazy_pattern(r""">>?\s*\(?\s*"([^"\n]{1,300})\"""")
 # sed's command `e` behind an address; the next pattern is for `w`.
-_SED_RUNS = re.compile(r"(?:^|[;\n{}/$]|\d)\s*e\s+([^\n}]{2,400})")
-_SED_WRITES = re.compile(r"(?:^|[;\n{}/$gp]|\d)\s*w\s+([^\s;}]{1,300})")
+_SED_RUNS = lazy_pattern(r"(?:^|[;\n{}/$]|\d)\s*e\s+([^\n}]{2,400})")
+_SED_WRITES = lazy_pattern(r"(?:^|[;\n{}/$gp]|\d)\s*w\s+([^\s;}]{1,300})")
 LONGEST_COMMAND, LONGEST_READ, KEPT_OF_HEREDOC = 20_000, 400_000, 2_000
 # `<<'EOF'` with its text: only where the mark is quoted, since otherwise `$(…)` in the text is run.
-_LONG_HEREDOC = re.compile(r"(<<-?[ \t]*(['\"])(\w+)\2[^\n]*\n)(.{2000,}?)\n[ \t]*\3(?![^\n])", re.S)
+_LONG_HEREDOC = lazy_pattern(r"(<<-?[ \t]*(['\"])(\w+)\2[^\n]*\n)(.{2000,}?)\n[ \t]*\3(?![^\n])", re.S)
 
 
 def shorten_command(command: str) -> tuple[str, bool]:

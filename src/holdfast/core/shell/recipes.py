@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from holdfast.core.lazy import lazy_pattern
 from holdfast.core.shell.redirects import join_path
 
 ReadText = Callable[[str], str]
@@ -23,16 +24,16 @@ MAX_INCLUDES = 5
 # Options of make whose value is the next word.
 _MAKE_VALUES = frozenset("-C -f -I -j -l -o -W --directory --file --makefile --include-dir --eval -E".split())
 # Among the letters of a flag: dry run, question, touch, version, help. Not behind a letter that takes a value: `-Ctests`.
-_MAKE_NOTHING = re.compile(r"^-[BbdeikLmprRsSw]*[nqtvh]|^--(?:dry-run|just-print|recon|question|touch|version|help)$")
+_MAKE_NOTHING = lazy_pattern(r"^-[BbdeikLmprRsSw]*[nqtvh]|^--(?:dry-run|just-print|recon|question|touch|version|help)$")
 _SCRIPTS_OF_PACKAGE = frozenset(("npm", "pnpm", "yarn", "bun", "node"))
 # `a b: c d`, but neither `a := b` nor `a:: b`. Groups: the targets, what they need.
-_TARGET = re.compile(r"^([^\s:#=][^:=#]*):(?![=:])([^#\n]*)$")
+_TARGET = lazy_pattern(r"^([^\s:#=][^:=#]*):(?![=:])([^#\n]*)$")
 # The same with its recipe in the line: `a: b; command`.
-_EVAL_TARGET = re.compile(r"^([^\s:#=][^:=#;]*):(?![=:])([^;#\n]*);(.*)$")
-_INCLUDE = re.compile(r"^-?include\s+(\S+)\s*$", re.M)
-_DEFAULT_GOAL = re.compile(r"^\.DEFAULT_GOAL\s*:?=\s*(\S+)", re.M)
+_EVAL_TARGET = lazy_pattern(r"^([^\s:#=][^:=#;]*):(?![=:])([^;#\n]*);(.*)$")
+_INCLUDE = lazy_pattern(r"^-?include\s+(\S+)\s*$", re.M)
+_DEFAULT_GOAL = lazy_pattern(r"^\.DEFAULT_GOAL\s*:?=\s*(\S+)", re.M)
 # `@name parameters: dependencies`.
-_JUST_TARGET = re.compile(r"^@?([\w-]+)((?:\s+[^:\n]*)?):(?!=)([^#\n]*)$")
+_JUST_TARGET = lazy_pattern(r"^@?([\w-]+)((?:\s+[^:\n]*)?):(?!=)([^#\n]*)$")
 RUNNERS = frozenset(
     "make gmake just task go-task npm pnpm yarn bun node deno composer poe pdm hatch mise rake invoke inv fab nox taskipy rye".split()
 )

@@ -5,6 +5,7 @@ import re
 
 import msgspec
 
+from holdfast.core.lazy import lazy_pattern
 from holdfast.core.shell.expand import value_text, word_text, word_value
 from holdfast.core.shell.flow import NULL, STDOUT, Path, Piece, Pieces, Streams
 from holdfast.core.shell.syntax import UNKNOWN, Redirect, Simple
@@ -77,16 +78,16 @@ def _file_sink(path: Path, redirect: Redirect, streams: Streams) -> str:
 # Takes the bodies of heredocs out of a command before it is parsed, and puts a name in their stead.
 
 MARK = "__holdfast_heredoc_%d__"
-MARKED = re.compile(r"__holdfast_heredoc_(\d+)__")
+MARKED = lazy_pattern(r"__holdfast_heredoc_(\d+)__")
 HERE_STRING = 87
 """The descriptor that marks what was written as `<<< word`."""
 MAX_SCANNED = 40_000
 """More than any command may have outside of heredocs: what follows is copied unread, and the whole is too large."""
 # Characters that mean nothing to the scanner, copied in one go; the next line is for strings.
-_PLAIN = re.compile(r"""[^\\'"`$()#<\n]+""")
-_PLAIN_IN_STRING = re.compile(r"""[^\\"$`]+""")
+_PLAIN = lazy_pattern(r"""[^\\'"`$()#<\n]+""")
+_PLAIN_IN_STRING = lazy_pattern(r"""[^\\"$`]+""")
 # `<<` or `<<-`, then the delimiter: bare, escaped or in quotes.
-_OPERATOR = re.compile(r"<<(-?)[ \t]*(\\?[\w.+@%/:-]+|'[^'\n]*'|\"[^\"\n]*\")")
+_OPERATOR = lazy_pattern(r"<<(-?)[ \t]*(\\?[\w.+@%/:-]+|'[^'\n]*'|\"[^\"\n]*\")")
 
 
 class Heredoc(msgspec.Struct, frozen=True):

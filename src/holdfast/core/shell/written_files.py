@@ -4,6 +4,7 @@ import itertools
 import re
 from collections.abc import Callable
 
+from holdfast.core.lazy import lazy_pattern
 from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand
 from holdfast.core.shell.flow import TERMINAL, Pieces
 from holdfast.core.shell.program_code import CODE_FLAGS, INTERPRETER, awk_writes, code_writes, sed_acts
@@ -27,11 +28,13 @@ _FORMATTERS: dict[str, re.Pattern[str]] = {
     **dict.fromkeys(("terraform", "tofu", "cargo", "buf", "dprint", "mix"), re.compile(r"^(?:fmt|format)$")),
 }  # fmt: skip
 """Program → the word that makes it write; what it is given are files and folders that it writes."""
-_CHECKS_ONLY = re.compile(r"^(?:--check\S*|-check\S*|--diff|--dry-run|-n|-l|--list-different|--no-write|-write=false)$")
+_CHECKS_ONLY = lazy_pattern(
+    r"^(?:--check\S*|-check\S*|--diff|--dry-run|-n|-l|--list-different|--no-write|-write=false)$"
+)
 _FORMATTER_VERBS = frozenset(("fmt", "format", "check", "lint", "run"))
 _LAST_OPERAND = frozenset(("cp", "install", "rsync", "scp"))
 _IN_PLACE = frozenset(("sed", "gsed", "perl", "ruby"))
-_IN_PLACE_FLAG = re.compile(r"^(?:-[a-zA-Z]*i|--in-place)")
+_IN_PLACE_FLAG = lazy_pattern(r"^(?:-[a-zA-Z]*i|--in-place)")
 _OUTPUT_FLAGS = {
     "curl": ("-o", "--output"),
     "wget": ("-O", "--output-document"),
@@ -48,19 +51,19 @@ _OUTPUT_FLAGS = {
     "script": (),
 }
 _OUTPUT_NAMES = ("--output", "--out", "--outfile", "--output-file", "--output-dir", "--out-dir", "--outdir", "--dest")
-_OUTPUT = re.compile(r"^--(?:out|dest)")
+_OUTPUT = lazy_pattern(r"^--(?:out|dest)")
 _TARGET_FLAGS = ("-t", "--target-directory")
 _GIT_WRITES = frozenset(("mv", "rm", "restore", "checkout"))
 # Lines that name a file: of a unified diff, of `apply_patch`, of git's renames.
-_PATCHED = re.compile(
+_PATCHED = lazy_pattern(
     r"^(?:\+\+\+ (?:b/)?|--- (?:a/)?|\*\*\* (?:Update|Add|Delete) File: |\*\*\* Move to: |rename to )(\S.*?)\s*$", re.M
 )
-_LISTED = re.compile(
+_LISTED = lazy_pattern(
     r"""\b(?:grep|rg|git grep)\s+(?:-\S+\s+)*(?:'[^']*'|"[^"]*"|\S+)((?:\s+[^\s|;&<>]+)+)\s*\|\s*xargs"""
 )
 """`grep -l PATTERN FOLDER … | xargs`: where the files lie that are handed on."""
 # The folders behind `find`, up to its first option or the end of the command.
-_FIND = re.compile(r"""\bfind\s+((?:[^-\s(!;|&][^\s;|&]*\s+)+)""")
+_FIND = lazy_pattern(r"""\bfind\s+((?:[^-\s(!;|&][^\s;|&]*\s+)+)""")
 
 
 def written_files(analysis: Analysis, text: str) -> list[str]:

@@ -20,6 +20,7 @@ from holdfast.core.file_stamps import Stamp, read_small_file, read_stamp
 from holdfast.core.fingerprint import content_key, shared_fingerprinter
 from holdfast.core.job import run_briefly
 from holdfast.core.kinds import HookPayload, ToolPayload
+from holdfast.core.lazy import lazy_pattern
 from holdfast.core.shell.acts import CommandActs, names_to_resolve, read_acts
 from holdfast.core.shell.program_code import shell_of_code
 from holdfast.core.shell.written_files import patched_files
@@ -44,48 +45,48 @@ OBSERVED = frozenset(
     {"tool.started", "tool.finished", "tool.failed", "turn.ended", "session.started", "prompt.submitted"}
 )
 # A word of the tool's name says that it writes; `_` joins the words after camel case was split.
-_WRITING_TOOL = re.compile(
+_WRITING_TOOL = lazy_pattern(
     r"(?:^|_)(?:write|edit|create|update|delete|remove|move|rename|copy|patch|apply|insert|replace|append|put|save|set|truncate|modify|upsert|overwrite|str)(?:_|$)",
     re.IGNORECASE,
 )
-_READING_TOOL = re.compile(
+_READING_TOOL = lazy_pattern(
     r"(?:^|_)(?:read|get|list|ls|search|find|grep|view|show|stat|info|fetch|query|describe|tree|diff|open|look|check|lint|analy[sz]e)(?:_|$)",
     re.IGNORECASE,
 )
 # Keys under which tools take a path: `file_path`, `uri`, `destination`.
-_PATH_KEY = re.compile(
+_PATH_KEY = lazy_pattern(
     r"^path|(?:path|file|filename|uri|notebook|document|destination|dest|target|source|src|from|to)s?$", re.IGNORECASE
 )
-_CONTENT_KEY = re.compile(
+_CONTENT_KEY = lazy_pattern(
     r"^(?:new_?)?(?:content|text|body|data|edit|patch|diff|value|code|string|str|source)s?$", re.IGNORECASE
 )
 LONGEST_PATH = 4096
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_KILLS = re.compile(r"\b(?:kill|pkill|killall|skill)\b")
-_HOOK_FILES = re.compile(
+_CAMEL = lazy_pattern(r"(?<=[a-z])(?=[A-Z])")
+_KILLS = lazy_pattern(r"\b(?:kill|pkill|killall|skill)\b")
+_HOOK_FILES = lazy_pattern(
     r"/\.claude/settings(?:\.local)?\.json$|/\.codex/(?:hooks\.json|config\.toml)$|/\.(?:gemini|qwen)/settings\.json$|/\.cursor/hooks\.json$|/\.github/hooks/[^/]+\.json$"
 )
 # A variable that pauses Holdfast, set to anything but a word for "no".
-_PAUSES = re.compile(
+_PAUSES = lazy_pattern(
     r"\b(?:HOLDFAST_PAUSE|CLAUDE_SKIP_REQUIREMENTS)['\"]?\s*[=:,]\s*['\"]?(?!0\b|no\b|false\b|off\b|['\"]?(?:\s|$))\S"
 )
-_CHANGES_MODE = re.compile(r"\b(?:chmod|chown|chattr|setfacl|mount|umount|unlink|shred)\b")
-_LOOKS_INTO = re.compile(
+_CHANGES_MODE = lazy_pattern(r"\b(?:chmod|chown|chattr|setfacl|mount|umount|unlink|shred)\b")
+_LOOKS_INTO = lazy_pattern(
     r"^\s*sqlite3?\s[^|;&]*\bselect\b(?!.*\b(?:insert|update|delete|drop|alter|replace|attach|pragma|writefile)\b)",
     re.I | re.S,
 )
-_OUR_PROGRAM = re.compile(r"/(?:holdfast|holdfast-hook)$")
-_AGENT_PROGRAM = re.compile(
+_OUR_PROGRAM = lazy_pattern(r"/(?:holdfast|holdfast-hook)$")
+_AGENT_PROGRAM = lazy_pattern(
     r"^(?:claude|codex|gemini|copilot|qwen|droid|opencode|cursor-agent|kimi|amp|auggie|cn)(?: |$)"
 )
 # Flags, settings and environment variables by which an agent runs without its usual hooks.
-_WITHOUT_HOOKS = re.compile(
+_WITHOUT_HOOKS = lazy_pattern(
     r"disableAllHooks|--setting-sources|--disable[ =]\S*hooks|features\.hooks\s*=\s*false|--no-hooks|--settings[ =]\S*(?:hooks|\{)|--bare\b"
     r"|(?:^|[\s;&|(])(?:HOME|USERPROFILE|XDG_CONFIG_HOME|CLAUDE_CONFIG_DIR|CODEX_HOME|GEMINI_\w*HOME|QWEN_HOME|COPILOT_HOME)=",
     re.IGNORECASE,
 )
 """An agent of its own that is started so that its hooks are not: with other settings, or another home."""
-_ABOUT_HOOKS = re.compile(r"hooks|disableAllHooks|holdfast", re.IGNORECASE)
+_ABOUT_HOOKS = lazy_pattern(r"hooks|disableAllHooks|holdfast", re.IGNORECASE)
 
 
 def content_parts(settings: "GateSettings") -> list[tuple[str, ...]]:

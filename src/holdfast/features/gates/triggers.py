@@ -11,6 +11,7 @@ import msgspec
 from holdfast.core.event import Event
 from holdfast.core.globs import any_matches
 from holdfast.core.kinds import HookPayload, ToolPayload
+from holdfast.core.lazy import lazy_pattern
 from holdfast.core.shell.acts import CommandActs, read_acts
 
 if TYPE_CHECKING:
@@ -112,13 +113,13 @@ def _trigger_way(trigger: "str | Trigger", spec: "Requirement") -> Way:
     return Way(_names_tool(tool))
 
 
-_UNSEEN_EDITS = re.compile(
+_UNSEEN_EDITS = lazy_pattern(
     r"git (?:apply|am|stash (?:pop|apply))\b(?!.* --(?:check|stat|numstat|summary|cached|abort|show))"
 )
 """They change files of the worktree that the command does not name."""
 
 
-_SWITCHES = re.compile(
+_SWITCHES = lazy_pattern(
     # Flags, then a flag that makes a branch, then one name and nothing else.
     r"^git (?:checkout|switch)(?: -[qftm]+| --(?:quiet|force|track|merge))*(?: (-[bBcC]|--create|--orphan))? ([^-\s][^\s]*)$"
 )
@@ -202,7 +203,7 @@ def acts_of(event: Event) -> CommandActs:
 
 
 _COMMAND_KEYS = ("command", "cmd", "commandLine", "command_line", "shell_command", "shellCommand", "script", "commands")
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_CAMEL = lazy_pattern(r"(?<=[a-z])(?=[A-Z])")
 
 
 def command_of(data: ToolPayload) -> str:
@@ -228,7 +229,7 @@ def _named_acts(tool: str) -> tuple[str, ...]:
 
 NO_ACTS = CommandActs()
 # A pattern with signs of the shell is meant for the line as it is typed.
-_SHELL_SYNTAX = re.compile(r"\\\||\\>|>|<|&&|;|\\\$\\\(|\$\(|`|\[\|\]")
+_SHELL_SYNTAX = lazy_pattern(r"\\\||\\>|>|<|&&|;|\\\$\\\(|\$\(|`|\[\|\]")
 # Programs whose arguments are text to look for or to show.
 _LISTENERS = frozenset(
     "grep rg ag ack egrep fgrep cat less more man help head tail ls which type whatis apropos holdfast sed awk find jq wc diff".split()
@@ -242,7 +243,7 @@ def matches_command(pattern: re.Pattern[str], acts: CommandActs, command: str) -
     return any(_matches_reading(pattern, reading) for reading in acts.readings)
 
 
-_ONLY_LOOKS = re.compile(r"git (?:commit-graph|merge-base|merge-tree)(?: |$)")
+_ONLY_LOOKS = lazy_pattern(r"git (?:commit-graph|merge-base|merge-tree)(?: |$)")
 """Verbs that begin like one that acts."""
 
 

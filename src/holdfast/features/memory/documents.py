@@ -17,6 +17,7 @@ from holdfast.core.ids import bounded_name
 from holdfast.core.kinds.agent_events import PromptSubmitted, TurnEnded
 from holdfast.core.kinds.memory_events import RememberedPayload
 from holdfast.core.kinds.session_events import TurnAnswerRead
+from holdfast.core.lazy import lazy_pattern
 from holdfast.core.ports import Ref
 from holdfast.search import query
 
@@ -33,7 +34,7 @@ ACTIVE, SUPERSEDED, FORGOTTEN, CANDIDATE, DROPPED = "active", "superseded", "for
 SOURCE, PUT_BACK, HANDOFF, PROPOSE = "memory", "memory/compaction", "memory/handoff", "memory/propose"
 """Under these names an agent is told; `decision.made` records it, and so marks are set by what was really told."""
 # The mark behind each told memory, by which `session_state` records what a session was shown.
-IDS = re.compile(r"\[(m[0-9a-f]{12})\]")
+IDS = lazy_pattern(r"\[(m[0-9a-f]{12})\]")
 
 # Characters of one memory; counts below bound each document whatever an agent sends.
 LONGEST_TEXT = 500
@@ -341,11 +342,11 @@ STOPWORDS = query.STOPWORDS | frozenset(
 )
 # (ending, what takes its place); the first that fits is taken off, so longer ones stand first.
 _ENDINGS = (("ies", "y"), ("sses", "ss"), ("ing", ""), ("edly", ""), ("ed", ""), ("ly", ""), ("es", "e"), ("s", ""))
-_TOKEN = re.compile(r"[\w.~/-]+")
+_TOKEN = lazy_pattern(r"[\w.~/-]+")
 """One pass over the text, whatever is in it; what a token is, is asked of the short ones alone."""
 # Joined words (`a.b`, `a/b`, `a_b`), camelCase, or capitals with a digit (`HTTP2`).
-_NAME = re.compile(r"\w[._/-]\w|[a-z][A-Z]|^[A-Z]{2,}\d")
-_FILE = re.compile(r"[\w-]\.[A-Za-z]\w{0,7}$")
+_NAME = lazy_pattern(r"\w[._/-]\w|[a-z][A-Z]|^[A-Z]{2,}\d")
+_FILE = lazy_pattern(r"[\w-]\.[A-Za-z]\w{0,7}$")
 LONGEST_NAME = 120
 
 
@@ -374,7 +375,7 @@ def search_terms(text: str) -> list[str]:
     return [stem_word(word) for word in plain_words(text)] + exact_names(text)
 
 
-_ANY_NAME = re.compile(r"\w[._/-]\w|[a-z][A-Z]|[A-Z]{2}\d")
+_ANY_NAME = lazy_pattern(r"\w[._/-]\w|[a-z][A-Z]|[A-Z]{2}\d")
 
 
 def exact_names(text: str) -> list[str]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from holdfast.core.lazy import lazy_pattern
 from holdfast.features.memory.documents import AGENT, DEED, USER, Act, files_in, one_line
 
 
@@ -38,13 +39,13 @@ LOOKED_AT = 1200
 """Of a very long text only so much at each end: what lies between was pasted."""
 
 # A fence that is never closed reaches to the end of the text.
-_CODE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
+_CODE = lazy_pattern(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 # An element with its content, as programs put them into a prompt.
-_TAGGED = re.compile(r"<(\w[\w-]*)\b[^>]*>.*?</\1\s*>", re.DOTALL)
+_TAGGED = lazy_pattern(r"<(\w[\w-]*)\b[^>]*>.*?</\1\s*>", re.DOTALL)
 # A sentence ends before a capital, a quote or a bracket, at line ends and at semicolons.
-_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"'`(])|\n+|(?<=;)\s+")
+_END = lazy_pattern(r"(?<=[.!?])\s+(?=[A-Z\"'`(])|\n+|(?<=;)\s+")
 # Lines of logs, tracebacks, tables, prompts of a shell, markup and JSON.
-_PASTED = re.compile(r"^\s*(>|\||[$#%]\s|at\s+\S+\(|File \"|Traceback|\d+\s*[|:]\s|<|\{|\})")
+_PASTED = lazy_pattern(r"^\s*(>|\||[$#%]\s|at\s+\S+\(|File \"|Traceback|\d+\s*[|:]\s|<|\{|\})")
 
 
 def split_sentences(text: str) -> Iterator[str]:
@@ -67,8 +68,8 @@ NEAR = 4
 """A variant that comes later than so many commands is another matter."""
 SHOWN = 120
 # Commands that look at something: a failing `grep` teaches nothing.
-_DULL = re.compile(r"^\s*(?:cd|ls|cat|grep|rg|find|echo|pwd|which|head|tail|sed|git (?:status|diff|log|show))\b")
-_CHAINED = re.compile(r"\s*(?:&&|;|\|\|)\s*")
+_DULL = lazy_pattern(r"^\s*(?:cd|ls|cat|grep|rg|find|echo|pwd|which|head|tail|sed|git (?:status|diff|log|show))\b")
+_CHAINED = lazy_pattern(r"\s*(?:&&|;|\|\|)\s*")
 
 
 def is_needed(acts: Sequence[Act], act: Act) -> bool:

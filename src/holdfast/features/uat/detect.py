@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from holdfast.core.kinds.uat_events import Plan, PlannedStep
+from holdfast.core.lazy import lazy_pattern
 from holdfast.features.uat.steps import Called, matches_step
 
 # Orders in other languages than English: enough to begin a run whose scenario the prompt names.
@@ -20,10 +21,10 @@ _FOREIGN_VERBS = (
     *("протестируй", "протестируйте", "запусти", "запустите", "проверь", "проверьте", "выполни", "выполните"),
     *("протестуй", "перевір", "виконай", "kör", "kjør", "kør", "testaa", "suorita", "çalıştır", "dene"),
 )
-_UNSPACED = re.compile(
+_UNSPACED = lazy_pattern(
     r"测试|測試|执行|執行|运行|運行|跑一?下|テスト(?:して|を実行|し)|実行(?:して|し)|確認して|테스트|실행"
 )
-_NOT_AN_ORDER = re.compile(
+_NOT_AN_ORDER = lazy_pattern(
     r"\b(?:nicht|kein|keine|ohne|niemals|später|ne|pas|jamais|sans|no|nunca|sin|non|mai|senza|não|nunca|sem|niet|geen|"
     r"nie|nigdy|не|никогда|без|ikke|inte|älä|warum|wieso|wie|pourquoi|comment|cómo|por qué|perché|come|como|hoe|"
     r"waarom|jak|dlaczego|как|почему|nasıl|unit|pytest|jest|"
@@ -31,13 +32,15 @@ _NOT_AN_ORDER = re.compile(
     r"arregla|explica|scrivi|correggi|spiega|escreva|corrija|schrijf|repareer|napisz|napraw|напиши|исправь|объясни)\b|"
     r"不要|别|別|不用|怎么|怎麼|如何|为什么|編寫|编写|修复|修復|しないで|書いて|修正|方法|하지 ?마|작성|고쳐|어떻게"
 )
-_SPEAKER = re.compile(r"^(?:ich|wir|je|j'|nous|yo|io|eu|nós|ik|wij|ja|my|я|мы)\b(?!.{0,20}\b(?:dass|que|che|чтобы)\b)")
-_POLITE_QUESTION = re.compile(
+_SPEAKER = lazy_pattern(
+    r"^(?:ich|wir|je|j'|nous|yo|io|eu|nós|ik|wij|ja|my|я|мы)\b(?!.{0,20}\b(?:dass|que|che|чтобы)\b)"
+)
+_POLITE_QUESTION = lazy_pattern(
     r"^(?:bitte |s'il te plaît |por favor )?(?:kannst du|könntest du|können sie|peux-tu|pouvez-vous|pourrais-tu|puedes|"
     r"podrías|puoi|potresti|pode|você pode|poderia|kun je|kunt u|możesz|můžeš|можешь|можете)\b"
 )
-_ENGLISH = re.compile(r"\b(?:the|will|this|that|was|were|with|should|would|our|their|has|have|which)\b")
-_FOREIGN_WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
+_ENGLISH = lazy_pattern(r"\b(?:the|will|this|that|was|were|with|should|would|our|their|has|have|which)\b")
+_FOREIGN_WORD = lazy_pattern(r"[^\W_]+(?:['-][^\W_]+)*")
 
 
 def is_order(clause: str, *, asks: bool) -> str:
@@ -62,43 +65,45 @@ LONGEST_NAME = 4
 """Words a flow's name may have."""
 
 # Ends of sentences, and words such as "and then" between two orders.
-_CLAUSE = re.compile(r"[.;:!?\n]+(?=\s|$)|,?\s+(?:and then|then|and|after that|afterwards|next)\s+|,\s+", re.IGNORECASE)
-_QUOTED = re.compile(r"```.*?(?:```|$)|`[^`\n]*`|[\"“](?:[^\s\"“”]+\s+){3,40}[^\s\"“”]*[\"”]", re.DOTALL)
+_CLAUSE = lazy_pattern(
+    r"[.;:!?\n]+(?=\s|$)|,?\s+(?:and then|then|and|after that|afterwards|next)\s+|,\s+", re.IGNORECASE
+)
+_QUOTED = lazy_pattern(r"```.*?(?:```|$)|`[^`\n]*`|[\"“](?:[^\s\"“”]+\s+){3,40}[^\s\"“”]*[\"”]", re.DOTALL)
 """Code, and quotations longer than a name."""
 _ASKS = "\N{INVERTED QUESTION MARK}"
-_POLITE = re.compile(
+_POLITE = lazy_pattern(
     r"^(?:(?:please|pls|now|ok|okay|hey|hi|claude|just|also|finally|first|next|then|and|again|great|thanks|so|"
     r"can you|could you|would you|will you|i want you to|i need you to|i'd like you to|i would like you to|"
     r"we need to|we should|you should|let's|lets|let us|go ahead and|time to|try to|be so kind and|kindly|"
     r"your task is to|i want to|i'd like to|go and)[\s,]+){0,6}"
 )
-_RUN = re.compile(
+_RUN = lazy_pattern(
     r"(?:(?:click|play) through|re-?run|run|execute|perform|start|begin|launch|kick off|carry out|conduct|do|redo|"
     r"repeat|play|exercise)\b"
 )
-_THROUGH = re.compile(r"(?:walk|step|go|work|run) through\b")
-_TEST = re.compile(r"(?:re-?test|test|verify|validate|smoke[- ]test|acceptance[- ]test|e2e[- ]test|uat)\b")
-_LOOK = re.compile(r"(?:check|try(?: out)?|confirm|make sure|(?:see|test|verify|validate) (?:if|whether|that))\b")
-_UAT = re.compile(r"\buats?\b|\buser[- ]acceptance\b|\bacceptance[- ](?:test|scenario|run|check)")
-_AROUND_UAT = re.compile(
+_THROUGH = lazy_pattern(r"(?:walk|step|go|work|run) through\b")
+_TEST = lazy_pattern(r"(?:re-?test|test|verify|validate|smoke[- ]test|acceptance[- ]test|e2e[- ]test|uat)\b")
+_LOOK = lazy_pattern(r"(?:check|try(?: out)?|confirm|make sure|(?:see|test|verify|validate) (?:if|whether|that))\b")
+_UAT = lazy_pattern(r"\buats?\b|\buser[- ]acceptance\b|\bacceptance[- ](?:test|scenario|run|check)")
+_AROUND_UAT = lazy_pattern(
     r"the|an?|our|this|that|whole|full|uats?|user|user-acceptance|acceptance|tests?|testing|scenarios?|runs?"
 )
-_NOT_THE_UAT = re.compile(
+_NOT_THE_UAT = lazy_pattern(
     r"env|environment|server|db|migrations?|seed|setup|docs?|documentation|plan|planning|reports?|deployment|branch|"
     r"config|configuration|data|scripts?|build|release|checklist|template|package|folder|files?|system|instance|url|team"
 )
-_PREPOSITION = re.compile(r"of|for|on|about|from|with|in|into|to|at|by")
-_GOES_ON = re.compile(
+_PREPOSITION = lazy_pattern(r"of|for|on|about|from|with|in|into|to|at|by")
+_GOES_ON = lazy_pattern(
     r"with|in|on|as|like|again|now|please|using|through|via|by|at|works?|still|twice|too|once|end|to|step|is|"
     r"carefully|thoroughly|fully|manually|properly|first|today|uats?|tests?|testing|scenarios?|flows?"
 )
 """What may follow the name of a flow that is itself the object."""
-_FLOW = re.compile(r"(?:[a-z0-9]+[-_])*(?:flow|scenario|journey|story|stories|path|end-to-end|e2e)s?")
-_BROWSER = re.compile(
+_FLOW = lazy_pattern(r"(?:[a-z0-9]+[-_])*(?:flow|scenario|journey|story|stories|path|end-to-end|e2e)s?")
+_BROWSER = lazy_pattern(
     r"\bbrowser\b|\bplaywright\b|\bchrom(?:e|ium)\b|\bfirefox\b|\bthrough the ui\b|\b(?:like|as) a (?:real )?user\b|"
     r"\bscreenshots?\b"
 )
-_CODE_TESTS = re.compile(
+_CODE_TESTS = lazy_pattern(
     r"\b(?:unit|integration|regression|load|performance|snapshot|property|mutation|component|contract|flaky|a/b)"
     r"[- ]?test|\b(?:pytest|jest|vitest|mocha|rspec|junit|phpunit|tox|cypress|ctest)\b|"
     r"\b(?:go|cargo|npm|pnpm|yarn|make|gradle|mvn|dotnet|swift|bun|deno|mix|rake)(?: run)? test|"
@@ -108,7 +113,7 @@ _CODE_TESTS = re.compile(
     r"\.(?:py|ts|tsx|js|jsx|go|rs|rb|java|md|ya?ml|json)\b|"
     r"\b(?:code|codebase|source|review|curl|api|endpoint|handler|function|class|method|module|query|backend|database)s?\b"
 )
-_NOT_NOW = re.compile(
+_NOT_NOW = lazy_pattern(
     r"\b(?:don'?t|do not|never|without|not yet|later|tomorrow|cancel|abort|skip|instead of|no need|if you|when|"
     r"once(?! more| again)|unless|example|e\.g|how to|whether we|could have|should have|would have)\b"
 )
@@ -234,7 +239,7 @@ TOOL, SCENARIO = 30, 20
 WORTH_KEEPING = 20
 """A prompt that scores less cannot begin a run with any tool."""
 
-_COMMON = re.compile(
+_COMMON = lazy_pattern(
     r"the|an?|our|all|this|that|of|for|in|on|with|and|please|now|again|once|more|full|whole|complete|it|uats?|user|"
     r"acceptance|tests?|testing|scenarios?|flow|run|rerun|re|execute|perform|start|begin|launch|kick|off|carry|out|"
     r"conduct|do|redo|repeat|browser|playwright|chrome|chromium|firefox|screenshots?|take"
@@ -242,7 +247,7 @@ _COMMON = re.compile(
 
 
 # Latin words, or a run of letters of another script.
-_WORD = re.compile(r"[a-z0-9]+|[^\W_a-z0-9]+")
+_WORD = lazy_pattern(r"[a-z0-9]+|[^\W_a-z0-9]+")
 """Words; scripts without spaces stand beside Latin names without one."""
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
+from holdfast.core.lazy import lazy_pattern
 from holdfast.features.uat.drivers import ToolUse
 from holdfast.features.uat.settings import clean_line
 
@@ -26,15 +27,17 @@ _PAGES = (
     re.compile(r"^✓ ([^\n]{0,500})\n {1,8}(\w{2,20}://\S{1,2000})", re.MULTILINE),
 )
 # Lines `Note: …` at the very beginning.
-_NOTES = re.compile(r"\A\s*(?:Note: [^\n]*\n+)*")
+_NOTES = lazy_pattern(r"\A\s*(?:Note: [^\n]*\n+)*")
 """chrome-devtools-mcp puts notes before an answer."""
-_RETURNED = re.compile(r"\A[^\n]{0,200}\n```json\n(.*?)\n```|\AExecution result:\n(.*?)\n\nConsole output:", re.DOTALL)
+_RETURNED = lazy_pattern(
+    r"\A[^\n]{0,200}\n```json\n(.*?)\n```|\AExecution result:\n(.*?)\n\nConsole output:", re.DOTALL
+)
 """What a script returned, as chrome-devtools-mcp and puppeteer put it."""
 _DONE = ("✓ ", "### Ran Playwright code")
 """What agent-browser and playwright-cli say for each command that succeeded,"""
 _SILENT_SUCCESS = ("snapshot", "console", "network", "tab", "close", "evaluate", "other")
 """except for these, which only print what they were asked for."""
-_OWN_ERROR = re.compile(r"^✗ ([^\n]{1,1000})|^### Error\n([^\n]{1,1000})", re.MULTILINE)
+_OWN_ERROR = lazy_pattern(r"^✗ ([^\n]{1,1000})|^### Error\n([^\n]{1,1000})", re.MULTILINE)
 
 
 def requests_in(text: str) -> Iterator[tuple[str, str, str, str]]:

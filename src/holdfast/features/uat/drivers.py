@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from holdfast.core.lazy import lazy_pattern
 from holdfast.features.uat.shell_drivers import (
     HIDDEN,
     SHELL_DRIVERS,
@@ -155,10 +156,10 @@ _COMPUTER = {
 }
 """Claude in Chrome and other computer-use servers have one tool whose `action` says what is done."""
 
-_LIKE_SERVER = re.compile(
+_LIKE_SERVER = lazy_pattern(
     r"browser|chrom|firefox|safari|webkit|selenium|webdriver|stagehand|cypress|appium|maestro|puppet"
 )
-_LIKE_TOOL = re.compile(r"(?:^|[_.-])(?:navigate|goto|click|tap|screenshot|fill|type_text|page)(?:$|[_.-])")
+_LIKE_TOOL = lazy_pattern(r"(?:^|[_.-])(?:navigate|goto|click|tap|screenshot|fill|type_text|page)(?:$|[_.-])")
 _TYPED_KEYS = ("value", "text", "values", "keys", "key", "code", "input", "characters", "string", "option", "options")
 
 
@@ -245,7 +246,7 @@ def _address_argument(arguments: Mapping[str, Any]) -> str:
 # ── values typed into fields ───────────────────────────────────────────────────────────────────────────────────────
 
 
-_ECHOED = re.compile(
+_ECHOED = lazy_pattern(
     r"^(?:Filled|Selected|Typed|Entered|Set) [^\n]{0,300}?(?:with:?|text:?|value:?) \"?([^\n]{1,2000}?)\"?\.?$",
     re.MULTILINE,
 )

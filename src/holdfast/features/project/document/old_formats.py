@@ -14,6 +14,7 @@ import msgspec
 from holdfast.core.errors import HoldfastError
 from holdfast.core.event import Event, own_event
 from holdfast.core.kinds.project_events import AdoptedLine, DocumentAdopted, TaskAdded, TaskDone
+from holdfast.core.lazy import lazy_pattern
 from holdfast.features.project.document.text import HEAD_MARK, count_with_noun
 from holdfast.features.project.jobs.resolution import safe_name
 from holdfast.features.project.state import MAX_HISTORY, SCHEMA_VERSION, Project, Task
@@ -29,13 +30,13 @@ DEEPEST = 100
 State = dict[str, Any]
 
 # Control characters other than white space: such a file is no text.
-_BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
+_BINARY = lazy_pattern(rb"[\x00-\x08\x0e-\x1f\x7f]")
 # Bytes that have no meaning in Windows' code page 1252.
-_NOT_WINDOWS = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
+_NOT_WINDOWS = lazy_pattern(rb"[\x81\x8d\x8f\x90\x9d]")
 # `Delegated: …`, `assigned - …` and the like at the beginning.
-_DELEGATION = re.compile(r"^(?:delegated?|assign(?:ed)?|hand(?:ed)? over)\s*[:,\u2013-]\s*", re.IGNORECASE)
+_DELEGATION = lazy_pattern(r"^(?:delegated?|assign(?:ed)?|hand(?:ed)? over)\s*[:,\u2013-]\s*", re.IGNORECASE)
 # A fenced block of YAML in Markdown, with its content.
-_FENCE = re.compile(r"^```ya?ml[ \t]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
+_FENCE = lazy_pattern(r"^```ya?ml[ \t]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 GAP_WORDS = (
     ("broken_tests", ("failing test", "fix test", "broken test", "test fail")),
     ("unvalidated_changes", ("validat", "verify", "check uncommitted")),
@@ -292,13 +293,13 @@ UNDERSTOOD = frozenset(
     "STATE_HISTORY NEXT_ACTIONS next_actions BLOCKERS RECENT_WORK CURRENT_FOCUS GIT_STATUS GIT TESTS TOKEN_BUDGET".split()
 )
 """What a section says of git, tests, locks and the like is looked at anew, never believed."""
-_TASK_ID = re.compile(r"task_(\d{3,9})")
+_TASK_ID = lazy_pattern(r"task_(\d{3,9})")
 # A list item with an optional check mark and optional quotes: `- [x] "text"`, `3. text`.
-_LISTED = re.compile(r"""^\s*(?:[-*+]|\d{1,3}[.)])\s+(?:\[(?P<mark>[ xX])\]\s*)?["']?(?P<text>.*?)["']?\s*$""")
-_FIELD = re.compile(r"^(?:id|path|pattern|intent|timestamp|action|agent|description|project|name):(\s|$)")
+_LISTED = lazy_pattern(r"""^\s*(?:[-*+]|\d{1,3}[.)])\s+(?:\[(?P<mark>[ xX])\]\s*)?["']?(?P<text>.*?)["']?\s*$""")
+_FIELD = lazy_pattern(r"^(?:id|path|pattern|intent|timestamp|action|agent|description|project|name):(\s|$)")
 """What the entries of the document's own lists begin with."""
 # The heading of one of our own lists, such as `P1_urgent:`.
-_SECTION = re.compile(r"^\s*(P[0-3])_\w+:\s*$")
+_SECTION = lazy_pattern(r"^\s*(P[0-3])_\w+:\s*$")
 
 
 class FoundTask(msgspec.Struct, frozen=True):
