@@ -25,6 +25,15 @@ class CachedGitContext:
         seen = self._seen.get(cwd)
         if seen and self._now() - seen[0] < FRESH_S:
             return _with_branch(seen[1], seen[2])
+        return self._look_up(cwd)
+
+    def root_of(self, cwd: str) -> str:
+        """Only where the repository lies: asked several times for each hook, and no file is read for it."""
+        seen = self._seen.get(cwd)
+        context = seen[1] if seen and self._now() - seen[0] < FRESH_S else self._look_up(cwd)
+        return context.get("root", "")
+
+    def _look_up(self, cwd: str) -> Mapping[str, str]:
         context = locate(cwd) if cwd.startswith("/") else NOWHERE
         # A worktree's HEAD lies in its own git folder, not in the one it shares.
         self._seen[cwd] = (self._now(), context, _git_dir(context["root"]) if context else "")

@@ -96,7 +96,7 @@ class Intake:
 
     def project(self, folder: str) -> str:
         """The repository it lies in, as the command line takes it: who begins in a subfolder has the same settings."""
-        return self._git_context.of(folder).get("root") or folder
+        return self._git_context.root_of(folder) or folder
 
     def scrub(self, event: Event) -> Event:
         """The same for an event of our own making: its text may quote a person, a file or a program."""

@@ -199,3 +199,7 @@ class GitContext(Protocol):
     def of(self, cwd: str) -> Mapping[str, str]:
         """`root`, `branch` (empty outside git or detached), `repo` (the common git directory)."""
         ...
+
+    def root_of(self, cwd: str) -> str:
+        """`root` alone; empty outside git."""
+        ...

@@ -113,6 +113,9 @@ def derive(state: State, event: Event, settings: "GateSettings | None") -> Itera
         note_in_force()
     if settings is None or not event.session:
         return
+    # Nobody ever asked for anything here: most projects, at every event.
+    if not settings.rules and not any_in_force():
+        return
     if is_claimed(event):
         # Written down, because a hook called by hand is how an agent could make up facts.
         if event.kind in CLAIMS and settings.rules:
