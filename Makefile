@@ -15,7 +15,7 @@ run-team: setup          ## PostgreSQL, a team server and three machines with ma
 	@$(BIN)/python tools/run_team.py $(FLAGS)
 
 test: setup system check ## set up everything the tests need, then run them all
-	$(PYTEST) -n 3 --dist worksteal --reruns 2 --durations=15
+	$(PYTEST) -n 5 --dist worksteal --reruns 2 --durations=15
 
 bench: setup     ## speed, as ratios inside one run: `make bench`, or `make bench ONLY="hook growth"`
 	$(BIN)/python -m tests.bench $(ONLY)
