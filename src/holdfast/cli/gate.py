@@ -206,14 +206,14 @@ def pause(
         render.json_line(answer)
         return
     until = f"until {render.clock_time(answer['until'])}" if answer["until"] else "until: holdfast gate resume"
-    render.out.print(f"gates rest in {answer['where']}, {until}")
+    render.out.print(f"gates are paused in {answer['where']}, {until}")
 
 
 @app.command()
 def resume(json: Json = False) -> None:
     """End a pause: the gates refuse again."""
     answer = client.run_command("gates.resume", **_caller_context())
-    render.json_line(answer) if json else render.out.print("gates are back")
+    render.json_line(answer) if json else render.out.print("gates are active again")
 
 
 @app.command()

@@ -290,6 +290,10 @@ def _parse_yaml(content: bytes, source: Source) -> tuple[Node, list[Notice]]:
 
 # Settings at the speed of a hook: files are looked at once a second at most, and a fault never gets out.
 
+SETTLED_S = 1.0
+YOUNG_FRESH_S = 0.1
+"""A file that changed less than the first ago may still be being written, and is looked at again after the second."""
+
 # For each file its stamp; None where there is no such file.
 Signature = tuple[tuple[int, ...] | None, ...]
 
@@ -338,7 +342,8 @@ class SettingsCache:
             entry = _Entry(self._load(project), signature, now, now)
             self._entries[project] = entry
             self._evict()
-        entry.until, entry.used = now + self.fresh, now
+        fresh = min(self.fresh, YOUNG_FRESH_S) if _is_young(signature) else self.fresh
+        entry.until, entry.used = now + fresh, now
         return entry.resolved
 
     def _load(self, project: str) -> Resolved:
@@ -373,6 +378,11 @@ def _file_stamp(path: Path) -> tuple[int, ...] | None:
         return None
     # Several numbers, because an editor may replace a file within one tick of the clock and keep its size.
     return file_stat.st_mtime_ns, file_stat.st_ctime_ns, file_stat.st_size, file_stat.st_ino
+
+
+def _is_young(signature: Signature | None) -> bool:
+    newest = max((max(stamp[:2]) for stamp in signature or () if stamp), default=0)
+    return abs(time.time_ns() - newest) < SETTLED_S * 1_000_000_000
 
 
 # The JSON Schema of a settings file, for editors.

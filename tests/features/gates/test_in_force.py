@@ -106,6 +106,15 @@ def test_settings_loosened_while_no_call_runs_are_the_persons() -> None:
     assert rules_that(stage.later(5), GateSettings.of({"requirements": {}}), changed_at) == "none"
 
 
+@pytest.mark.parametrize(("seconds", "verdict"), [(0, "deny"), (1, "none")])
+def test_a_file_that_is_just_being_written_loosens_nothing_yet(seconds: int, verdict: str) -> None:
+    """An editor empties a file before it writes it."""
+    stage = Stage(settings())
+    stage.start()
+    changed_at = stage.later(5).now
+    assert rules_that(stage.later(seconds), GateSettings.of({"requirements": {}}), changed_at) == verdict
+
+
 def test_a_person_accepts_looser_rules() -> None:
     stage = Stage(settings())
     stage.start()

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from holdfast.features.gates.triggers import Rule
 
 NAME = "gates-in-force"
+SETTLING_MS = 300
+"""So long after a change the settings may be half written."""
 _known: dict[Path, bool] = {}
 """By state folder."""
 
@@ -265,12 +267,18 @@ def review_rules(state: State, event: Event, settings: "GateSettings") -> Iterab
         if not looser:
             yield accepted_event(event, scope, rules, "settings", [])
         # It was written down already that these settings wait.
-        elif doc and doc.waiting and doc.waiting.digest == rules.digest:
+        elif (doc and doc.waiting and doc.waiting.digest == rules.digest) or _is_settling(event):
             continue
         elif _changed_by_person(state, event):
             yield accepted_event(event, scope, rules, "files", looser)
         else:
             yield derived_event(event, GatesRulesKept(scope=scope, digest=rules.digest, differences=looser[:20]))
+
+
+def _is_settling(event: Event) -> bool:
+    """An editor empties a file before it writes it: what seems to be gone is looked at again with a later event."""
+    changed = event.data.settings_at if isinstance(event.data, HookPayload) else 0
+    return 0 <= event.at - changed < SETTLING_MS
 
 
 def accepted_event(event: Event, scope: str, rules: "GateSettings", by: str, looser: list[str]) -> Event:
