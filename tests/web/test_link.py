@@ -13,8 +13,7 @@ import uvicorn
 from holdfast.paths import Paths
 from holdfast.web import keys as keys_of
 from holdfast.web import server
-from holdfast.web.keys import Keys
-from holdfast.web.server_address import running_server
+from holdfast.web.keys import Keys, running_server
 from tests.kit import World, alive, awaited, wait_until
 
 from .conftest import Door, free_port

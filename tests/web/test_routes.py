@@ -9,7 +9,7 @@ import pytest
 from holdfast.core.errors import HoldfastError
 from holdfast.paths import Paths
 from holdfast.web import server
-from holdfast.web.routes import NoPermission, Permission, Routes
+from holdfast.web.guard import NoPermission, Permission, Routes
 
 from .conftest import Door
 

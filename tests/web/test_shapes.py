@@ -4,7 +4,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from holdfast.web import session_rows, text
+from holdfast.web import pages, session_rows
 from holdfast.web.screens import session_pages
 
 NOW = 1_760_000_000_000
@@ -137,19 +137,19 @@ def test_shares_are_of_the_largest():
      (200_000_000, "2 d 7 h"), (-5, "0 ms"), (None, "0 ms")],
 )  # fmt: skip
 def test_lengths_of_time(ms, said: str):
-    assert text.format_span(ms) == said
+    assert pages.format_span(ms) == said
 
 
 def test_times_counts_and_sizes():
-    assert text.ago_words(NOW - 125_000, NOW) == "2 min ago"
-    assert text.ago_words(NOW, NOW) == "now"
-    assert text.ago_words(NOW + 86_400_000, NOW).startswith("20")
-    assert 'title="20' in text.format_ago(NOW, NOW)
-    assert text.format_ago(0) == '<span class="none">–</span>'
-    assert text.format_exact_time(1 << 70).isdigit()
-    assert [text.format_count(n) for n in (0, 9_999, 12_345, 1_234_567, 999_999_999, 5e12)] == [
+    assert pages.ago_words(NOW - 125_000, NOW) == "2 min ago"
+    assert pages.ago_words(NOW, NOW) == "now"
+    assert pages.ago_words(NOW + 86_400_000, NOW).startswith("20")
+    assert 'title="20' in pages.format_ago(NOW, NOW)
+    assert pages.format_ago(0) == '<span class="none">–</span>'
+    assert pages.format_exact_time(1 << 70).isdigit()
+    assert [pages.format_count(n) for n in (0, 9_999, 12_345, 1_234_567, 999_999_999, 5e12)] == [
         "0", "9,999", "12.3 k", "1.2 M", "1000 M", "5000.0 G",
     ]  # fmt: skip
-    assert [text.format_size(n) for n in (0, 2048, 5 << 20, 3 << 30)] == ["0 B", "2.0 KB", "5.0 MB", "3.0 GB"]
-    assert text.build_link("/a b", q="x&y", empty="") == "/a%20b?q=x%26y"
-    assert text.quote_part("a/b?c") == "a%2Fb%3Fc"
+    assert [pages.format_size(n) for n in (0, 2048, 5 << 20, 3 << 30)] == ["0 B", "2.0 KB", "5.0 MB", "3.0 GB"]
+    assert pages.build_link("/a b", q="x&y", empty="") == "/a%20b?q=x%26y"
+    assert pages.quote_part("a/b?c") == "a%2Fb%3Fc"

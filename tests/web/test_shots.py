@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from holdfast.web.shots import LARGEST, read_picture
+from holdfast.web.page_routes import LARGEST_PICTURE, read_picture
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"rest"
 
@@ -23,6 +23,6 @@ def test_anything_else_is_not(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.png")
     with open(tmp_path / "huge.png", "wb") as file:
         file.write(PNG)
-        file.truncate(LARGEST + 1)
+        file.truncate(LARGEST_PICTURE + 1)
     for name in ("secret", "page.png", "link.png", "folder.png", "pipe.png", "huge.png", "missing.png", "nul\0.png"):
         assert read_picture(tmp_path / name) is None, name

@@ -65,7 +65,7 @@ def _stop_dashboard(json: bool) -> None:
 
 
 def _running_server() -> dict[str, Any] | None:
-    from holdfast.web.server_address import running_server
+    from holdfast.web.keys import running_server
 
     return running_server(client.state_paths())
 
