@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from holdfast.cli import render
-from holdfast.cli.prices import app
+from holdfast.cli.cost import price_app
 from holdfast.core.errors import HoldfastError
 
 
@@ -16,7 +16,7 @@ def prices(tmp_path, monkeypatch):
     monkeypatch.setattr(render.out, "width", 160)
 
     def run(*words):
-        result = CliRunner().invoke(app, list(words))
+        result = CliRunner().invoke(price_app, list(words))
         if isinstance(result.exception, HoldfastError):
             raise result.exception
         assert result.exit_code == 0, result.output
