@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.features.sessions.export import markdown
+from holdfast.features.sessions import export
 from tests.features.sessions.story import House, Story
 
 ESCAPED = re.compile(r"\\([\\`*_{}\[\]<>#|~!])")
@@ -13,12 +13,12 @@ ESCAPED = re.compile(r"\\([\\`*_{}\[\]<>#|~!])")
 
 @given(st.text())
 def test_unescaped_it_is_what_it_was(text: str) -> None:
-    assert ESCAPED.sub(lambda found: found[1], markdown.escape_markdown(text)) == text
+    assert ESCAPED.sub(lambda found: found[1], export.escape_markdown(text)) == text
 
 
 @given(st.text())
 def test_no_special_character_is_left_bare(text: str) -> None:
-    assert not re.search(r"[`*_{}\[\]<>#|~!]", ESCAPED.sub("", markdown.escape_markdown(text)))
+    assert not re.search(r"[`*_{}\[\]<>#|~!]", ESCAPED.sub("", export.escape_markdown(text)))
 
 
 def test_names_with_underscores_survive(house: House) -> None:
