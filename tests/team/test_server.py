@@ -10,7 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from holdfast.team.protocol import MOST_BYTES, ROLES
-from holdfast.team.server import acts, limits
+from holdfast.team.server import acts, tenancy
 from holdfast.team.server.app import ADDRESSES, TeamServer
 from holdfast.team.server.database import (
     ROLE,
@@ -104,7 +104,7 @@ def test_what_a_machine_and_a_tenant_may_send_holds_over_all_processes(
 
 def test_a_flood_is_slowed_down(ann: Joined, monkeypatch) -> None:
     flooding = ann.invite("mallory")
-    monkeypatch.setattr(limits, "REQUESTS_PER_S", 0.01)
+    monkeypatch.setattr(tenancy, "REQUESTS_PER_S", 0.01)
     assert "too much at once" in flooding.ask("GET", "/v1/cursor", status=429)["error"]
 
 
