@@ -20,7 +20,7 @@ from holdfast.core.errors import InstallRefused
 from holdfast.install import hooks as install
 from holdfast.install import hooks_text, locations
 from holdfast.install.json_edit import parse_json
-from holdfast.install.status_line import status_line_of
+from holdfast.install.mcp_servers import status_line_of
 
 CLAUDE = AGENTS["claude-code"]
 EVENTS = [hook.event for hook in CLAUDE.hooks if hook.register]

@@ -8,8 +8,8 @@ import pytest
 
 from holdfast.agents import AGENTS
 from holdfast.core.errors import InstallRefused
+from holdfast.install import hooks, locations
 from holdfast.install import hooks as install
-from holdfast.install import layouts, locations
 from tests.test_install import FILES, World, enter
 
 OTHERS = {name: agent for name, agent in AGENTS.items() if agent.setup and name != "claude-code"}
@@ -58,7 +58,7 @@ def test_in_twice_and_out_again(agent, text, world):
     found = install.installed_hooks(agent, "project", world.project)
     assert [item.event for item in found] and all(item.current and not item.missing for item in found)
     assert {item.event for item in found} == {h.event for h in agent.hooks if h.register}
-    assert layouts.layout_of(agent).foreign(written.decode()) == layouts.layout_of(agent).foreign(text)
+    assert hooks.layout_of(agent).foreign(written.decode()) == hooks.layout_of(agent).foreign(text)
     assert not install.install_hooks(agent, "project", world.project).changes
     install.remove_hooks(agent, "project", world.project)
     assert file.read_bytes() == text.encode()

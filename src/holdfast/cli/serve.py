@@ -162,9 +162,9 @@ def mcp(
 ) -> None:
     """Serve MCP on stdio; agents start it themselves (`holdfast install` tells them how)."""
     if not http:
-        from holdfast.mcp import stdio
+        from holdfast.mcp.connection import serve_stdio
 
-        stdio.serve_stdio()
+        serve_stdio()
         return
     from holdfast.mcp import http as http_server
     from holdfast.web import keys
