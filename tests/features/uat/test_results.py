@@ -13,7 +13,7 @@ from holdfast.features.uat.drivers import NOT_A_DRIVER
 from holdfast.features.uat.report import render_report
 from holdfast.features.uat.results import result_of
 from tests.features.uat.kit import CLICK, FILL, LOGIN, NAVIGATE, SESSION, SHOT, SNAPSHOT, URL, Lab
-from tests.features.uat.test_recording import PAGE, begin
+from tests.features.uat.test_derive import PAGE, begin
 
 WRONG = "### Page\n- Page URL: https://x/login\n### Snapshot\nWrong password"
 CLOSED = "Target page, context or browser has been closed"

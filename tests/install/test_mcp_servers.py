@@ -13,8 +13,8 @@ from holdfast.core.errors import InstallRefused
 from holdfast.install import hooks as install
 from holdfast.install import hooks_text, mcp_servers
 from holdfast.install.locations import Records
+from tests.install.test_hooks import FILES
 from tests.kit import World
-from tests.test_install import FILES
 
 CLAUDE = mcp_servers.tools_of(AGENTS["claude-code"])
 assert CLAUDE

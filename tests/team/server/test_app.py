@@ -22,8 +22,7 @@ from holdfast.team.server.database import (
 )
 from holdfast.team.server.run import set_quota
 from holdfast.team.server.tenancy import hash_secret
-
-from .conftest import PROJECT, Joined, an_event
+from tests.team.conftest import PROJECT, Joined, an_event
 
 NewTeam = Callable[[], Joined]
 

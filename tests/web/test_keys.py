@@ -15,8 +15,7 @@ from holdfast.web import keys as keys_of
 from holdfast.web import server
 from holdfast.web.keys import Keys, running_server
 from tests.kit import World, alive, awaited, wait_until
-
-from .conftest import Door, free_port
+from tests.web.conftest import Door, free_port
 
 
 @pytest.fixture

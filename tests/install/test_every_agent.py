@@ -10,7 +10,7 @@ from holdfast.agents import AGENTS
 from holdfast.core.errors import InstallRefused
 from holdfast.install import hooks, locations
 from holdfast.install import hooks as install
-from tests.test_install import FILES, World, enter
+from tests.install.test_hooks import FILES, World, enter
 
 OTHERS = {name: agent for name, agent in AGENTS.items() if agent.setup and name != "claude-code"}
 EVERY = pytest.mark.parametrize("agent", OTHERS.values(), ids=OTHERS.keys())

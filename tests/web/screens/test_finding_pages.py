@@ -4,8 +4,7 @@ import pytest
 
 from holdfast.web.screens.finding_pages import EDITORS, editor_link
 from tests.kit import wait_until
-
-from .conftest import Door
+from tests.web.conftest import Door
 
 
 def _indexed(door: Door) -> bool:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from holdfast.features.uat import picture_difference
 from tests.features.uat.kit import SHOT, Lab
 from tests.features.uat.pictures import MAGIC, chunk, png
-from tests.features.uat.test_recording import begin
+from tests.features.uat.test_derive import begin
 
 
 def shoot(lab: Lab, path: str) -> None:
