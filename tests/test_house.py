@@ -15,6 +15,20 @@ from holdfast.features import FEATURES
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "holdfast"
 LONGEST_FILE = 500
+ACROSS = {
+    "attacks",
+    "bench",
+    "browser",
+    "campaign",
+    "corpus",
+    "docs",
+    "faults",
+    "hook",
+    "real",
+    "sample_features",
+    "stories",
+}
+"""Folders of tests that go across modules; `hook` has one module, which is two programs."""
 
 
 def tracked(*patterns: str) -> list[Path]:
@@ -71,6 +85,12 @@ def test_links_in_documents_lead_somewhere() -> None:
 def test_files_stay_small() -> None:
     long = {p.name: n for p in tracked("src/*.py") if (n := len(p.read_text().splitlines())) > LONGEST_FILE}
     assert set(long) <= {"hook.py"}, "one idea per file; hook.py must stand alone"
+
+
+def test_folders_of_tests_are_folders_of_the_source() -> None:
+    folders = {p.parent.relative_to(ROOT / "tests") for p in tracked("tests/*test_*.py")}
+    apart = [str(f) for f in folders if f.parts[:1] and f.parts[0] not in ACROSS and not (SOURCE / f).is_dir()]
+    assert apart == [], "a test stands where its module stands"
 
 
 @pytest.mark.parametrize("name", ["uv.lock", "poetry.lock", "package-lock.json", "yarn.lock"])

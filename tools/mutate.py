@@ -1,12 +1,12 @@
 """Breaks the code at random places, one at a time, and says which breaks no test notices.
 
 `python tools/mutate.py 20 src/holdfast/features/gates tests/features/gates [--seed 7]`: twenty mutants of the modules below the
-first path, each judged by the tests below the second. It works on a copy; the tree is left alone.
+first path, each judged by the tests below the second. Without a second path each is judged by the tests that mirror its module: the file of
+the same name first, then the folders round it, then its story. It works on a copy; the tree is left alone.
 """
 
 import argparse
 import ast
-import copy
 import os
 import random
 import shutil
@@ -24,14 +24,36 @@ OPPOSITES: dict[type[ast.AST], type[ast.AST]] = {
 }  # fmt: skip
 
 
-def mutants(tree: ast.Module) -> Iterator[tuple[int, str, ast.Module]]:
-    """Each small change that could be made: its line, what it is, and the changed tree."""
+def mutants(tree: ast.Module) -> Iterator[tuple[int, int, str]]:
+    """Each small change that could be made: which node, its line, and what it is."""
     for number, node in enumerate(ast.walk(tree)):
         for what in _changes(node):
-            changed = copy.deepcopy(tree)
-            target = next(n for at, n in enumerate(ast.walk(changed)) if at == number)
-            if _apply(target, what):
-                yield getattr(node, "lineno", 0), what, changed
+            yield number, getattr(node, "lineno", 0), what
+
+
+def _changed(module: Path, number: int, what: str) -> ast.Module:
+    tree = ast.parse(module.read_bytes())
+    _apply(next(node for at, node in enumerate(ast.walk(tree)) if at == number), what)
+    return tree
+
+
+def tests_of(module: Path) -> list[str]:
+    """The tests that mirror `module`, the nearest first: its own file, the folders round it, its story."""
+    inside = module.relative_to(ROOT / "src" / "holdfast")
+    tests = ROOT / "tests"
+    folders = [
+        inside.with_suffix(""),
+        *(parent for parent in inside.parents if parent not in (Path(), Path("features"))),
+    ]
+    story = inside.parts[1 if inside.parts[0] in ("features", "cli") and len(inside.parts) > 1 else 0].removesuffix(
+        ".py"
+    )
+    paths = [
+        tests / inside.parent / f"test_{inside.stem}.py",
+        *(tests / f for f in folders),
+        tests / "stories" / f"test_{story}.py",
+    ]
+    return [str(path.relative_to(ROOT)) for path in paths if path.is_file() or any(path.rglob("test_*.py"))]
 
 
 def _changes(node: ast.AST) -> list[str]:
@@ -52,7 +74,7 @@ def _changes(node: ast.AST) -> list[str]:
     return []
 
 
-def _apply(node: ast.AST, what: str) -> bool:
+def _apply(node: ast.AST, what: str) -> None:
     if isinstance(node, ast.Compare):
         node.ops[0] = OPPOSITES[type(node.ops[0])]()  # type: ignore[assignment]
     elif isinstance(node, ast.BoolOp):
@@ -66,44 +88,52 @@ def _apply(node: ast.AST, what: str) -> bool:
         node.test = ast.Constant(what == "condition always true")
     elif isinstance(node, ast.Return):
         node.value = ast.Constant(None)
-    return True
 
 
-def survives(folder: Path, module: Path, changed: ast.Module, tests: str) -> bool:
+def survives(folder: Path, module: Path, changed: ast.Module, tests: list[str]) -> bool:
+    """None of `tests` fails on `changed`, each path tried after the one before."""
     file = folder / module.relative_to(ROOT)
     original = file.read_bytes()
     file.write_text(ast.unparse(ast.fix_missing_locations(changed)))
     try:
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", tests]
-        environment = {**os.environ, "PYTHONPATH": str(folder / "src")}
-        run = subprocess.run(command, cwd=folder, env=environment, capture_output=True, timeout=600)
-        return run.returncode == 0
-    except subprocess.TimeoutExpired:
-        return False
+        return all(_passes(folder, path) for path in tests)
     finally:
         file.write_bytes(original)
+
+
+def _passes(folder: Path, tests: str) -> bool:
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", tests]
+    environment = {**os.environ, "PYTHONPATH": str(folder / "src")}
+    try:
+        return subprocess.run(command, cwd=folder, env=environment, capture_output=True, timeout=300).returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("count", type=int)
     parser.add_argument("source", type=Path)
-    parser.add_argument("tests")
+    parser.add_argument("tests", nargs="?")
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
     source = ROOT / asked.source
     modules = [source] if source.is_file() else sorted(source.rglob("*.py"))
     candidates = [(m, *mutant) for m in modules for mutant in mutants(ast.parse(m.read_bytes()))]
     chosen = random.Random(asked.seed).sample(candidates, min(asked.count, len(candidates)))  # noqa: S311
+    noticed = 0
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         for name in ("src", "tests", "native", "docs", "tools"):
             shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(ROOT / "pyproject.toml", folder)
-        alive = [one for one in chosen if survives(folder, one[0], one[3], asked.tests)]
-    for module, line, what, _ in alive:
-        print(f"not noticed: {module.relative_to(ROOT)}:{line}: {what}")
-    print(f"{len(chosen)} mutants, {len(chosen) - len(alive)} noticed, {len(alive)} not")
+        for module, number, line, what in chosen:
+            tests = [asked.tests] if asked.tests else tests_of(module)
+            if survives(folder, module, _changed(module, number, what), tests):
+                print(f"not noticed: {module.relative_to(ROOT)}:{line}: {what}", flush=True)
+            else:
+                noticed += 1
+    print(f"{len(chosen)} mutants, {noticed} noticed, {len(chosen) - noticed} not")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from holdfast.core.text import escape_invisible, name_invisible, strip_controls,
 from holdfast.features.project.document.text import dump_yaml
 from holdfast.mcp.connection import render_answer
 from holdfast.mcp.context import Answer
-from holdfast.web import text as web_text
+from holdfast.web import pages as web_text
 from tests.kit import World
 
 HOSTILE = (

@@ -20,8 +20,7 @@ from typing import NamedTuple
 import psutil
 
 from holdfast.core.event import Event
-from holdfast.web.keys import Keys
-from holdfast.web.server_address import running_server
+from holdfast.web.keys import Keys, running_server
 from tests.bench import event, floors
 from tests.bench.figures import fact, figure, heading, ms, p50, percentile
 from tests.bench.hook import HOOK

@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 import pytest
 
-from holdfast.web import forward
-from holdfast.web.text import sanitise_value
+from holdfast.web import oak
+from holdfast.web.pages import sanitise_value
 from tests.browser import hostile, looks
 from tests.kit import World, git, wait_until
 
@@ -61,7 +61,7 @@ class Hostile:
     def _fire(self, event: str, fields: dict[str, Any]) -> None:
         common = {"session_id": self.sessions[-1], "transcript_path": "/none.jsonl", "cwd": str(self.project)}
         payload = json.loads(json.dumps({**common, "hook_event_name": event, **fields}).replace("\\ud800", "\\ufffd"))
-        forward.forward_hook(self.world.paths, "ask", "claude-code", event, payload)
+        oak.forward_hook(self.world.paths, "ask", "claude-code", event, payload)
 
     def _scenario(self) -> None:
         folder = self.project / "uat" / "scenarios"

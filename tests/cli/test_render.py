@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.cli import board, render
+from holdfast.cli import render, status
 
 
 @pytest.mark.parametrize("text", ["[redacted:key]", "[bold]not bold[/bold]", "a [link=x]y[/link]"])
@@ -40,7 +40,7 @@ def test_a_narrow_terminal_loses_columns_and_never_ids(capsys: pytest.CaptureFix
 
 
 def test_the_board_never_scrolls() -> None:
-    drawn = board.fit_screen("\n".join(f"line {n}" for n in range(60)) + "\n", 24)
+    drawn = status.fit_screen("\n".join(f"line {n}" for n in range(60)) + "\n", 24)
     assert drawn.count("\n") < 24
     assert "line 0" in drawn and "line 59" in drawn and "more lines" in drawn
-    assert board.fit_screen("one\ntwo\n", 24).count("\n") == 2
+    assert status.fit_screen("one\ntwo\n", 24).count("\n") == 2

@@ -13,12 +13,12 @@ from typing import Any
 import psutil
 
 from holdfast.team.membership import TeamFiles, connect_team, need_membership
+from holdfast.team.privacy import SentLog
 from holdfast.team.protocol import SharedEvent
-from holdfast.team.sent_log import SentLog
 from holdfast.team.server.database import migrate_database, owner_connection
 from holdfast.team.server.run import add_tenant
 from tests.kit import BIN, World, wait_until
-from tests.team.test_identity import a_repository
+from tests.team.test_privacy import a_repository
 
 REMOTE = "git@example.org:acme/app.git"
 

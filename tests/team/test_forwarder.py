@@ -11,9 +11,9 @@ from holdfast.stores import open_store
 from holdfast.team import core, forwarder, membership
 from holdfast.team.membership import Membership, TeamFiles, TeamUnreachable, need_membership
 from holdfast.team.server.database import owner_connection
+from tests.team.test_privacy import a_repository
 
 from .conftest import Joined
-from .test_identity import a_repository
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 

@@ -17,7 +17,7 @@ from holdfast.intake import Intake
 from holdfast.mcp.context import Caller, Context
 from holdfast.mcp.resources import timeline_lines
 from holdfast.usage.report import format_dollars
-from holdfast.web.text import format_span
+from holdfast.web.pages import format_span
 from tests.factories import a_key
 from tests.features.sessions.test_timelines import PARTS, SESSION, a_whole_session
 from tests.kit import World

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
-from holdfast.web import text
+from holdfast.web import pages
 from holdfast.web.live import LONGEST_LINE, MOST_LINES, list_changes
 from tests.kit import World
 
@@ -48,7 +48,7 @@ def harmless(body: str) -> Page:
         if tag == "script":
             assert (attributes["src"] or "").startswith("/static/"), attributes
         assert tag not in ("img", "iframe", "object", "embed", "base"), tag
-    assert text.sanitise_value(body) == body
+    assert pages.sanitise_value(body) == body
     return page
 
 
@@ -95,7 +95,7 @@ def test_every_event_shows_it_as_text(attacked: Door):
         assert len(body) < 600_000
         seen += harmless(body).text
     for one in HOSTILE:
-        assert text.sanitise_value(one) in seen, one
+        assert pages.sanitise_value(one) in seen, one
     assert "␛[31mred" in seen
     assert "⟨202E⟩" in seen
 
@@ -137,18 +137,18 @@ def test_addresses_that_lead_nowhere(attacked: Door):
 
 
 def test_what_hides_is_named():
-    assert text.sanitise_value("plain") == "plain"
-    assert text.sanitise_value("Grüße, 世界") == "Grüße, 世界"
-    assert text.sanitise_value("a\x1b\u202e\u200bz") == "a␛⟨202E⟩⟨200B⟩z"
-    assert text.sanitise_value("tab\tand\nline") == "tab\tand\nline"
-    assert text.sanitise_value(None) == ""
-    assert text.sanitise_value(7) == 7
+    assert pages.sanitise_value("plain") == "plain"
+    assert pages.sanitise_value("Grüße, 世界") == "Grüße, 世界"
+    assert pages.sanitise_value("a\x1b\u202e\u200bz") == "a␛⟨202E⟩⟨200B⟩z"
+    assert pages.sanitise_value("tab\tand\nline") == "tab\tand\nline"
+    assert pages.sanitise_value(None) == ""
+    assert pages.sanitise_value(7) == 7
 
 
 def test_marking_words_never_breaks_out():
-    assert text.mark_words("a <b> Cat", ["cat", "<b>"]) == "a <mark>&lt;b&gt;</mark> <mark>Cat</mark>"
-    assert text.mark_words("<b>", []) == "&lt;b&gt;"
-    assert "<script" not in text.mark_words("<script>amp lt mark</script>", ["script", "amp", "lt", "mark", "&"])
+    assert pages.mark_words("a <b> Cat", ["cat", "<b>"]) == "a <mark>&lt;b&gt;</mark> <mark>Cat</mark>"
+    assert pages.mark_words("<b>", []) == "&lt;b&gt;"
+    assert "<script" not in pages.mark_words("<script>amp lt mark</script>", ["script", "amp", "lt", "mark", "&"])
 
 
 def test_an_edit_is_a_diff_whatever_its_fields_are_called():

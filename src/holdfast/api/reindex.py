@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from holdfast import client
-from holdfast.features.reindex import state_file
+from holdfast.features.reindex.files import CURRENT, migrate_session_state, parse_state_file, render_state_file
 from holdfast.features.reindex.settings import STATE_FILE
 from holdfast.features.reindex.state import NewestSession
-from holdfast.features.reindex.state_file import migrate_session_state
 from holdfast.paths import write_atomically
 
 __all__ = [
@@ -48,7 +47,7 @@ def should_show_first_prompt_status(session_id: str = "") -> bool:
     answer = _call_or_none(lambda: client.ask_view("reindex.flag", **_session_and_project(session_id)))
     if answer and answer["known"]:
         return not answer["shown"]
-    stored, shown = state_file.parse_state_file(_state_file_content(answer))
+    stored, shown = parse_state_file(_state_file_content(answer))
     current = answer["session_id"] if answer else session_id or client.current_session()
     return not (shown and (not current or stored == current))
 
@@ -88,7 +87,7 @@ def _ensure_state_file(answer: Any, session_id: str, shown: bool) -> None:
     if answer:
         deadline = time.monotonic() + PATIENCE_S
         while (
-            state_file.parse_state_file(_state_file_content(None)) != (answer["session_id"], answer["shown"])
+            parse_state_file(_state_file_content(None)) != (answer["session_id"], answer["shown"])
             and time.monotonic() < deadline
         ):
             time.sleep(0.01)
@@ -100,12 +99,10 @@ def _ensure_state_file(answer: Any, session_id: str, shown: bool) -> None:
 
 
 def _write_state_file(session: str, shown: bool) -> None:
-    stored, flag = state_file.parse_state_file(_state_file_content(None))
+    stored, flag = parse_state_file(_state_file_content(None))
     # The old system's form of an id, for a script outside of any session.
     session = session or stored or time.strftime("session_%Y%m%d_%H%M%S")
     flag_to_store = shown or (flag and stored == session)
     path = Path(_project_folder()) / STATE_FILE
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(
-        path, state_file.render_state_file(NewestSession(session, flag_to_store), state_file.CURRENT), 0o644
-    )
+    write_atomically(path, render_state_file(NewestSession(session, flag_to_store), CURRENT), 0o644)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from holdfast.api import uat_session
-from holdfast.features.reindex import state_file
+from holdfast.features.reindex.files import validate_session_state as validate_state_file
 
 __all__ = ["validate_session_state"]
 
@@ -11,4 +11,4 @@ __all__ = ["validate_session_state"]
 def validate_session_state(state: Any) -> bool:
     if isinstance(state, str):
         return uat_session.validate_session_state(state)
-    return state_file.validate_session_state(state)
+    return validate_state_file(state)

@@ -3,31 +3,112 @@
 A command's module is imported when the command is asked for, so that one command does not load the others.
 """
 
+from collections.abc import Callable, Iterable
 from importlib import import_module
+from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
-from holdfast.cli.completion import offer_values
-from holdfast.cli.options import Command, Context, HelpFormatter
+from holdfast.cli.options import Command, CompletionItem, Context, Group, HelpFormatter, Parameter
+
+# What the shell offers after a Tab: ids of sessions, gates, agents, scenarios, projects' tasks.
+#
+# Values come from the running daemon. Where none runs nothing is offered, and none is started.
+
+MOST = 50
+Source = Callable[[], Iterable[tuple[str, str]]]
+
+
+def offer_values(path: str, command: Command) -> None:
+    """Every parameter whose name and command say what it stands for gets the values it may have."""
+    if isinstance(command, Group):
+        for name, inner in command.commands.items():
+            offer_values(f"{path} {name}", inner)
+    for parameter in command.params:
+        source = _value_source(path, parameter.name or "")
+        if source:
+            # Typer has no public way to set it after a command was made.
+            parameter._custom_shell_complete = _make_completer(source)
+
+
+def _value_source(path: str, parameter: str) -> Source | None:
+    if parameter == "session":
+        return session_values
+    if parameter == "agent":
+        return agent_values
+    if path.startswith("gate ") and parameter in ("name", "names"):
+        return gate_values
+    if path.startswith("uat ") and parameter == "scenario":
+        return scenario_values
+    if path.startswith("task ") and parameter in ("id", "task", "ids"):
+        return task_values
+    return None
+
+
+def _make_completer(source: Source) -> Callable[[Context, Parameter, str], list[CompletionItem]]:
+    def complete(_context: Context, _parameter: Parameter, incomplete: str) -> list[CompletionItem]:
+        matches = (item for item in source() if item[0].startswith(incomplete))
+        return [CompletionItem(value, help=label or None) for value, label in matches][:MOST]
+
+    return complete
+
+
+def session_values() -> Iterable[tuple[str, str]]:
+    for row in _view_or_empty("sessions.list", all=True, limit=MOST).get("sessions", ()):
+        yield str(row["alias"]), f"{row['state']}: {' '.join(str(row['title'] or row['prompt']).split())[:60]}"
+
+
+def gate_values() -> Iterable[tuple[str, str]]:
+    for one in _view_or_empty("gates.list").get("requirements", ()):
+        yield str(one["name"]), str(one["type"])
+
+
+def agent_values() -> Iterable[tuple[str, str]]:
+    from holdfast.agents import AGENTS
+
+    return ((name, "") for name in AGENTS)
+
+
+def scenario_values() -> Iterable[tuple[str, str]]:
+    for one in _view_or_empty("uat.scenarios").get("scenarios", ()):
+        yield str(one["name"]), str(one.get("title") or "")
+
+
+def task_values() -> Iterable[tuple[str, str]]:
+    for one in _view_or_empty("project.tasks").get("tasks", ()):
+        yield str(one["id"]), " ".join(str(one.get("description") or "").split())[:60]
+
+
+def _view_or_empty(name: str, **args: Any) -> dict[str, Any]:
+    from holdfast import client
+    from holdfast.core.errors import HoldfastError
+
+    try:
+        # Never starts a daemon: a Tab must not have effects.
+        answer = client.ask_daemon("view", start=False, name=name, args=args)
+    except HoldfastError:
+        return {}
+    return answer if isinstance(answer, dict) else {}
+
 
 SECTIONS: dict[str, dict[str, str]] = {
     "See what your agents do": {
         "who": "sessions", "status": "status", "session": "sessions", "search": "search", "history": "history",
-        "cost": "cost", "blame": "blame", "statusline": "sessions", "dashboard": "dashboard",
+        "cost": "cost", "blame": "history", "statusline": "sessions", "dashboard": "serve",
     },
     "Work in a team": {"team": "team"},
     "Work in a project": {
         "gate": "gate", "task": "task", "state": "state", "resolve": "state", "check": "checks", "uat": "uat",
-        "memory": "memory", "handoff": "memory", "index": "index", "lease": "lease",
+        "memory": "memory", "handoff": "memory", "index": "search", "lease": "lease",
     },
     "Set up": {
-        "up": "up", "doctor": "doctor", "install": "installing", "uninstall": "installing", "import": "importing",
-        "config": "config", "price": "prices", "mcp": "mcp", "demo": "demo",
+        "up": "doctor", "doctor": "doctor", "install": "installing", "uninstall": "installing", "import": "importing",
+        "config": "config", "price": "cost", "mcp": "serve", "demo": "demo",
     },
     "Look after the data": {
-        "event": "events", "verify": "store", "rebuild": "store", "backup": "store", "restore": "store",
-        "erase": "erase", "redact": "redact", "daemon": "daemon", "serve": "serve",
+        "event": "history", "verify": "store", "rebuild": "store", "backup": "store", "restore": "store",
+        "erase": "erase", "redact": "erase", "daemon": "daemon", "serve": "serve",
         "server": "server",
     },
 }  # fmt: skip

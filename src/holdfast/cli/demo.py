@@ -14,9 +14,8 @@ import msgspec
 import typer
 
 from holdfast.cli import render
-from holdfast.cli.dashboard import has_screen
 from holdfast.cli.options import Json
-from holdfast.cli.serve import needs_web
+from holdfast.cli.serve import has_screen, needs_web
 from holdfast.core.errors import CommandRefused
 
 if TYPE_CHECKING:

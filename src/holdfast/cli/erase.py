@@ -1,16 +1,20 @@
-"""`holdfast erase`: a session, a project, a text or everything, gone for good."""
+"""`erase` and `redact`: what is taken out of the log for good, and what would never have come in."""
 
 import sys
 from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 import typer
 
 from holdfast import client
 from holdfast.cli import render
 from holdfast.cli.options import Json
 from holdfast.core.errors import CommandRefused
+from holdfast.redact import Redactor, current_redactor
+
+# `holdfast erase`: a session, a project, a text or everything, gone for good.
 
 MOST_SHOWN = 40
 TABLE_NAMES = {"facts": "events", "bodies": "tool output", "states": "documents"}
@@ -19,6 +23,7 @@ STDIN = "-"
 
 def register(app: typer.Typer) -> None:
     app.command()(erase)
+    app.command()(redact)
 
 
 def erase(
@@ -111,3 +116,65 @@ def erase_everything(yes: bool, json: bool) -> None:
             f"Erased: {paths.state}, and {len(shown)} files in projects. Settings and installed hooks are left;"
             " `holdfast uninstall` removes the hooks."
         )
+
+
+# `holdfast redact`: a file or the standard input without its secrets, by the code that runs live.
+
+
+class TextLine(msgspec.Struct):
+    text: str = ""
+
+
+class Removed(msgspec.Struct):
+    kind: str
+
+
+class CleanLine(msgspec.Struct):
+    text: str
+    removed: list[Removed]
+
+
+def redact(
+    file: Annotated[str, typer.Argument(help="A file, or - for the standard input.")] = STDIN,
+    json: Annotated[bool, typer.Option("--json", help='Lines {"text"} in, {"text", "removed"} out.')] = False,
+) -> None:
+    """Print a text without its secrets, and on the error stream what was removed."""
+    content = _read_input(file)
+    redactor = _configured_redactor()
+    if json:
+        _redact_lines(content, redactor)
+        return
+    body, findings = redactor.redact_body(content)
+    sys.stdout.buffer.write(body)
+    sys.stdout.flush()
+    for kind, count in sorted(Counter(finding.kind for finding in findings).items()):
+        print(f"removed {count} × {kind}", file=sys.stderr)
+
+
+def _redact_lines(content: bytes, redactor: Redactor) -> None:
+    decoder, encoder = msgspec.json.Decoder(TextLine), msgspec.json.Encoder()
+    for number, line in enumerate(content.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            text = decoder.decode(line).text
+        except msgspec.DecodeError as error:
+            raise CommandRefused(f'line {number} is no JSON object with a "text": {error}') from error
+        clean, findings = redactor.redact_text(text)
+        sys.stdout.buffer.write(encoder.encode(CleanLine(clean, [Removed(f.kind) for f in findings])) + b"\n")
+    sys.stdout.flush()
+
+
+def _read_input(file: str) -> bytes:
+    try:
+        return sys.stdin.buffer.read() if file == STDIN else Path(file).read_bytes()
+    except OSError as error:
+        raise CommandRefused(f"{file} cannot be read: {error.strerror or error}") from error
+
+
+def _configured_redactor() -> Redactor:
+    from holdfast.app import open_settings
+
+    # Reading the settings installs the person's own patterns.
+    open_settings()
+    return current_redactor()

@@ -16,8 +16,7 @@ from holdfast.core.errors import CommandRefused, InstallRefused
 from holdfast.footprint import Footprint, TakenOut
 from holdfast.install import hooks
 from holdfast.install.locations import install_levels, is_present, partial_of
-from holdfast.install.mcp_servers import tools_of
-from holdfast.install.status_line import StatusLine, status_line_of
+from holdfast.install.mcp_servers import StatusLine, status_line_of, tools_of
 from holdfast.paths import default_state_dir
 
 

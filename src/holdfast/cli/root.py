@@ -41,7 +41,7 @@ def root(
     ] = False,
 ) -> None:
     if context.invoked_subcommand is None:
-        from holdfast.cli.board import show_board
+        from holdfast.cli.status import show_board
 
         show_board()
 

@@ -26,7 +26,6 @@ from holdfast.core.errors import CommandRefused
 from holdfast.core.machine import machine_id, use_state_folder
 from holdfast.paths import Paths
 from holdfast.team.core import Upstream
-from holdfast.team.identity import identify_project
 from holdfast.team.membership import (
     Membership,
     TeamConnection,
@@ -37,7 +36,7 @@ from holdfast.team.membership import (
     need_membership,
     rotate_token,
 )
-from holdfast.team.privacy import LEVEL_TEXT, level_named, share_event
+from holdfast.team.privacy import LEVEL_TEXT, SentLog, identify_project, level_named, share_event
 from holdfast.team.protocol import (
     LEVELS,
     CodeIssued,
@@ -46,7 +45,6 @@ from holdfast.team.protocol import (
     Level,
     SharedEvent,
 )
-from holdfast.team.sent_log import SentLog
 
 app = typer.Typer(help="Share who works on what, leases, rules and cost with a team.", no_args_is_help=True)
 app.command()(handoff)

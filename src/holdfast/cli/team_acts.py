@@ -17,8 +17,8 @@ from holdfast.core.caller import find_agent
 from holdfast.core.errors import CommandRefused
 from holdfast.core.machine import look_up_process
 from holdfast.team.core import rely_on_lease
-from holdfast.team.identity import identify_project
 from holdfast.team.membership import OwnLease, TeamConnection, TeamFiles, connect_team, need_membership
+from holdfast.team.privacy import identify_project
 from holdfast.team.protocol import BudgetRequest, LeaseAnswer, LeaseRequest
 
 T = TypeVar("T")

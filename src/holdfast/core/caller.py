@@ -198,7 +198,7 @@ def _is_dashboard(pid: int) -> bool:
         program = Path(f"/proc/{pid}/exe").readlink()
     except OSError:
         return False
-    # The words that cli/dashboard.py starts it with, and the very Python that runs here.
+    # The words that cli/serve.py starts it with, and the very Python that runs here.
     return words[1:4] == [b"-P", b"-m", b"holdfast.web"] and program == Path(sys.executable).resolve()
 
 

@@ -15,18 +15,20 @@ from typing import NamedTuple
 import msgspec
 
 from holdfast.core import git
-from holdfast.core.file_stamps import SETTLED_NS, Stamp, stamp_of
-from holdfast.core.job import Run, run_briefly
-from holdfast.core.untracked_files import (
+from holdfast.core.file_stamps import (
     ATTRIBUTES_FILE,
+    SETTLED_NS,
     KnownFolders,
+    Stamp,
     changes_line_ends,
     compares_other_content,
     file_stamps,
     ignore_files_in,
     read_folders,
+    stamp_of,
     stamp_worktree,
 )
+from holdfast.core.job import Run, run_briefly
 
 # Files; with more changes than this the content counts as unknown.
 MAX_CHANGED = 20_000

@@ -18,11 +18,10 @@ from holdfast import client
 from holdfast.agents import AGENTS
 from holdfast.app import now_ms
 from holdfast.core.errors import DaemonUnreachable, HoldfastError
-from holdfast.demo.clock import Clock
+from holdfast.demo.daemon import Clock
 from holdfast.demo.dialects import DIALECTS, Stage, Transcript
-from holdfast.demo.moments import Cast, Day, Moment, read_day
+from holdfast.demo.moments import Cast, Day, Moment, read_day, session_records
 from holdfast.demo.repos import Repo
-from holdfast.demo.weeks import session_records
 
 # The agents' processes: each session of the day has its own, and a crash is a real one.
 

@@ -1,19 +1,134 @@
 """Hook entries in the agents' own settings: shown first, put in beside everything else, taken out so that the file is exactly as it was."""
 
 import difflib
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from holdfast.core.agent import Agent
 from holdfast.core.errors import InstallRefused
 from holdfast.footprint import Footprint
-from holdfast.install import hooks_text, layouts, locations
-from holdfast.install.json_edit import BrokenJson, line_of
-from holdfast.install.layouts import Layout
-from holdfast.install.locations import KEPT_RESULTS, Record, Records, content_digest
+from holdfast.install import hooks_text, locations
+from holdfast.install.json_edit import BrokenJson, line_of, parse_json
+from holdfast.install.locations import KEPT_RESULTS, Found, Record, Records, content_digest
+from holdfast.install.mcp_servers import CodexServers, Servers, StatusLine
 from holdfast.paths import default_state_dir
+
+# How an agent's file holds our hooks: among other settings, or as a file that is all ours.
+
+COMMAND = "const COMMAND = "
+MARK = "// Holdfast "
+
+
+class Layout(Protocol):
+    all_ours: bool
+    secret_at_home: bool
+    """The user's own such file may hold keys: no copy of it is kept."""
+
+    def wanted(self, agent: Agent, state: Path) -> dict[str, dict[str, Any]]: ...
+    def with_ours(self, text: str, agent: Agent, state: Path) -> str: ...
+    def without_ours(self, text: str, before: str) -> str: ...
+    def found(self, text: str) -> list[Found]: ...
+    def foreign(self, text: str) -> Any: ...
+    def outline(self, text: str) -> bytes:
+        """As much of a file whose copy is not kept as `without_ours` needs to know."""
+        ...
+
+    def switched_off(self, text: str) -> str: ...
+
+
+class Settings:
+    """A JSON file with everything else the user has set."""
+
+    all_ours = False
+    secret_at_home = False
+
+    def wanted(self, agent: Agent, state: Path) -> dict[str, dict[str, Any]]:
+        return {event: hooks_text.entry_of(item) for event, item in hooks_text.wanted_entries(agent, state).items()}
+
+    def with_ours(self, text: str, agent: Agent, state: Path) -> str:
+        return hooks_text.with_ours(self._begun(text, agent), hooks_text.wanted_entries(agent, state))
+
+    def _begun(self, text: str, agent: Agent) -> str:
+        blank = agent.setup.blank if agent.setup else {}
+        return text if not blank or text.strip("\ufeff \t\r\n") else json.dumps(blank, indent=2) + "\n"
+
+    def without_ours(self, text: str, before: str) -> str:
+        keep = hooks_text.parts_of(before) if before else ()
+        return hooks_text.without_ours(hooks_text.ensure_json_object(text), keep)
+
+    def found(self, text: str) -> list[Found]:
+        root = hooks_text.parse_checked(hooks_text.ensure_json_object(text))
+        ours = hooks_text.ours_in(root)
+        return [Found(event, line_of(text, at.items[i].start), at.items[i].value) for event, at, i in ours]
+
+    def foreign(self, text: str) -> Any:
+        """The version that a new file must have is nobody's."""
+        return {key: value for key, value in hooks_text.foreign_values(text).items() if key != "version"}
+
+    def outline(self, text: str) -> bytes:
+        return text.encode()
+
+    def switched_off(self, text: str) -> str:
+        value = parse_json(hooks_text.ensure_json_object(text)).value
+        general = value.get("hooksConfig")
+        if value.get("disableAllHooks") is True:
+            return "disableAllHooks is on"
+        return "hooksConfig.enabled is off" if isinstance(general, dict) and general.get("enabled") is False else ""
+
+
+class OwnFile:
+    """A program file that we wrote. Nobody else's is ever replaced."""
+
+    all_ours = True
+    secret_at_home = False
+
+    def wanted(self, agent: Agent, state: Path) -> dict[str, dict[str, Any]]:
+        command, *words = hooks_text.our_words(state)
+        return {"plugin": {"command": command, "args": words}} if agent.setup else {}
+
+    def with_ours(self, text: str, agent: Agent, state: Path) -> str:
+        if text.strip() and not self.found(text):
+            raise BrokenJson("there is another file of this name", 0)
+        return agent.setup.text(hooks_text.our_words(state)) if agent.setup and agent.setup.text else ""
+
+    def without_ours(self, text: str, _before: str) -> str:
+        return "" if self.found(text) else text
+
+    def found(self, text: str) -> list[Found]:
+        lines = text.splitlines() if text.startswith(MARK) else []
+        for number, line in enumerate(lines, 1):
+            if line.startswith(COMMAND):
+                return [Found("plugin", number, _parse_command_line(line))]
+        return []
+
+    def foreign(self, text: str) -> Any:
+        return "" if self.found(text) else text.strip()
+
+    def outline(self, text: str) -> bytes:
+        return text.encode()
+
+    def switched_off(self, _text: str) -> str:
+        return ""
+
+
+def _parse_command_line(line: str) -> dict[str, Any]:
+    try:
+        words = json.loads(line.removeprefix(COMMAND))
+        return {"command": words[0], "args": words[1:]}
+    except (ValueError, LookupError, TypeError):
+        return {"command": "", "args": []}
+
+
+def layout_of(agent: Agent) -> Layout:
+    if agent.setup and agent.setup.layout == "mcp":
+        return CodexServers() if agent.setup.mcp_format == "codex" else Servers(agent.setup.mcp_format)
+    if agent.setup and agent.setup.layout == "statusline":
+        return StatusLine(agent.setup.status_line)
+    return OwnFile() if agent.setup and agent.setup.layout == "text" else Settings()
+
 
 T = TypeVar("T")
 
@@ -77,7 +192,7 @@ class Double:
 
 def plan_install(agent: Agent, level: str, project: Path, state: Path | None = None) -> Plan:
     state = state or default_state_dir()
-    path, layout = locations.settings_file(agent, level, project), layouts.layout_of(agent)
+    path, layout = locations.settings_file(agent, level, project), layout_of(agent)
     locations.refuse_unwritable(path)
     before = locations.read_content(path)
     text = _decode_settings(path, before)
@@ -93,7 +208,7 @@ def plan_removal(agent: Agent, level: str, project: Path, state: Path | None = N
     state = state or default_state_dir()
     path = locations.settings_file(agent, level, project)
     before, record = locations.read_content(path), Records(state).find(path, _record_suffix(_layout_name(agent)))
-    after = _original_content(layouts.layout_of(agent), path, before, record)
+    after = _original_content(layout_of(agent), path, before, record)
     # Where nothing has to be removed, a read-only file is no problem.
     if after != before:
         locations.refuse_unwritable(path)
@@ -135,7 +250,7 @@ def remove_hooks(agent: Agent, level: str, project: Path, state: Path | None = N
 
 
 def installed_hooks(agent: Agent, level: str, project: Path, state: Path | None = None) -> list[Installed]:
-    path, layout = locations.settings_file(agent, level, project), layouts.layout_of(agent)
+    path, layout = locations.settings_file(agent, level, project), layout_of(agent)
     text = _decode_settings(path, locations.read_content(path))
     expected = layout.wanted(agent, state or default_state_dir())
     return [
@@ -154,7 +269,7 @@ def installed_hooks(agent: Agent, level: str, project: Path, state: Path | None 
 
 def verify_installation(agent: Agent, level: str, project: Path, state: Path | None = None) -> list[str]:
     """What is wrong with an installation, in words; empty when all is well."""
-    path, layout = locations.settings_file(agent, level, project), layouts.layout_of(agent)
+    path, layout = locations.settings_file(agent, level, project), layout_of(agent)
     entries = installed_hooks(agent, level, project, state)
     there = {item.event for item in entries}
     expected = layout.wanted(agent, state or default_state_dir())
@@ -207,10 +322,10 @@ def _make_record(
     # An update that changes nothing must not replace the record of the first installation.
     if record and before == after:
         return record
-    original, new = _original_content(layouts.layout_of(agent), path, before, record), content_digest(after)
+    original, new = _original_content(layout_of(agent), path, before, record), content_digest(after)
     # A file at home may hold keys, which must not be copied into our state folder.
-    not_kept = original is not None and level == "user" and layouts.layout_of(agent).secret_at_home
-    original = layouts.layout_of(agent).outline(_decode_settings(path, original)) if not_kept else original
+    not_kept = original is not None and level == "user" and layout_of(agent).secret_at_home
+    original = layout_of(agent).outline(_decode_settings(path, original)) if not_kept else original
     # Hashes count only with the original they belong to: somebody may check an older version of the file out again.
     earlier = record.results if record and record.original == original else ()
     return Record(

@@ -8,9 +8,8 @@ import msgspec
 
 from holdfast.core.errors import CommandRefused
 from holdfast.core.times import format_duration
-from holdfast.mcp.arguments import Arguments, Paged
 from holdfast.mcp.context import Context, Row, date_of, format_row
-from holdfast.mcp.tools import list_tasks, show_state
+from holdfast.mcp.tools import Arguments, Paged, list_tasks, show_state
 
 STATE, TASKS, SESSION = "holdfast://state", "holdfast://tasks", "holdfast://session/"
 SESSIONS_PER_PAGE = 50

@@ -27,7 +27,6 @@ from holdfast.paths import Paths
 from holdfast.redact import redact
 from holdfast.stores import open_reader
 from holdfast.team import core
-from holdfast.team.identity import ProjectIdentity, identify_project
 from holdfast.team.membership import (
     ForwarderStatus,
     Membership,
@@ -39,7 +38,7 @@ from holdfast.team.membership import (
     connect_team,
     rotate_token,
 )
-from holdfast.team.privacy import level_named, share_event
+from holdfast.team.privacy import ProjectIdentity, SentLog, digest_of, identify_project, level_named, share_event
 from holdfast.team.protocol import (
     MOST_EVENTS,
     Batch,
@@ -53,7 +52,6 @@ from holdfast.team.protocol import (
     SharedEvent,
     SharedProject,
 )
-from holdfast.team.sent_log import SentLog, digest_of
 
 # Seconds: between looks at the log, between signs of life, for which the feed is held open,
 LOOK_S, BEAT_S, FEED_WAIT_S, PAUSE_S = 0.3, 20.0, 20.0, 60.0

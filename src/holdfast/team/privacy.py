@@ -1,19 +1,120 @@
-"""What leaves this machine: an allow-list of fields by kind and level. What is not listed does not leave.
+"""What leaves a machine: as which project, which fields of which events, and the log of what left."""
 
-`presence` that and where somebody works · `facts` tools, files, verdicts, tokens, no text · `summaries` also what sessions
-came to, in words · `full` every field of every event of a session. Bodies, transcripts and paths outside of the project never leave
-below `full`; bodies and process ids never leave at all.
-"""
-
+import contextlib
+import hashlib
+import os
 import posixpath
-from collections.abc import Iterable, Mapping
+import re
+import subprocess
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from holdfast.core import git
 from holdfast.core.event import Event
 from holdfast.core.kinds import HOOK_KINDS, SESSION_ENDS, TEAM_KINDS, TURN_ENDS
-from holdfast.team.protocol import LEVELS, Level, SharedEvent
+from holdfast.git_context import locate
+from holdfast.paths import private_folder, write_atomically
+from holdfast.team.membership import TeamFiles
+from holdfast.team.protocol import LEVELS, Batch, Level, SharedEvent, SharedProject
+
+# What a project is to a team: its remote address in normal form and its first commit, the same in every clone.
+
+GIT_S = 20.0
+# A port that is the default of its protocol is left out, so that all addresses of a repository become one.
+DEFAULT_PORTS = {"ssh": "22", "https": "443", "http": "80", "git": "9418"}
+# scheme://[user@]host[:port]/path, where the host may be an IPv6 address in brackets.
+_URL = re.compile(
+    r"^(?P<scheme>[a-z][a-z0-9+.-]*)://(?:[^@/]*@)?(?P<host>\[[^\]]+\]|[^:/]+)(?::(?P<port>\d+))?/(?P<path>.*)$", re.I
+)
+# git's short form [user@]host:path; a path that begins with // is an address of another kind.
+_SCP = re.compile(r"^(?:[^@/:]+@)?(?P<host>[^:/]+):(?P<path>(?!//).+)$")
+_REMOTE_LINE = re.compile(r'^\[remote "(?P<name>[^"]*)"\]$')
+
+
+class ProjectIdentity(msgspec.Struct, frozen=True):
+    """`problem` says why a folder has none; it is then not shared."""
+
+    root: str = ""
+    shared: SharedProject | None = None
+    problem: str = ""
+
+
+def normalise_remote(address: str) -> str:
+    """`host/path`, whatever the protocol, the user or a password in it; empty where no other machine could reach it."""
+    text = address.strip()
+    match = _URL.match(text) or (None if text.startswith((".", "/", "~")) else _SCP.match(text))
+    if not match or len(match["host"]) < 2:  # `C:\path` is no host
+        return ""
+    parts = match.groupdict()
+    scheme = (parts.get("scheme") or "ssh").lower()
+    if scheme == "file":
+        return ""
+    port = parts.get("port") or ""
+    host = parts["host"].lower() + (f":{port}" if port and port != DEFAULT_PORTS.get(scheme) else "")
+    path = re.split(r"[?#]", parts["path"])[0].strip("/")
+    path = re.sub(r"/{2,}", "/", path).removesuffix(".git").strip("/")
+    return f"{host}/{path}" if path else ""
+
+
+def identify_project(folder: str) -> ProjectIdentity:
+    """Looks at the repository of a folder; git runs nothing of the repository's and reaches no network."""
+    git_context = locate(folder)
+    if not git_context:
+        return ProjectIdentity(problem="it is not in a git repository")
+    root, common = git_context["root"], git_context["repo"]
+    remote = normalise_remote(_remote_of(Path(common) / "config"))
+    if not remote:
+        return ProjectIdentity(root, problem="it has no remote address that others could know")
+    if (Path(common) / "shallow").exists():
+        return ProjectIdentity(root, problem="it is a shallow clone: its first commit is not known")
+    first = _first_commit(root)
+    if not first:
+        return ProjectIdentity(root, problem="it has no commit yet")
+    digest = hashlib.sha256(f"{remote}\n{first}".encode()).hexdigest()[:32]
+    return ProjectIdentity(root, SharedProject(id=digest, remote=remote, root=first))
+
+
+def _remote_of(config: Path) -> str:
+    """The address of `origin`, else of the first remote, from the repository's own file."""
+    addresses: dict[str, str] = {}
+    section = ""
+    try:
+        lines = config.read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return ""
+    for line in map(str.strip, lines):
+        if line.startswith("["):
+            match = _REMOTE_LINE.match(line)
+            section = match["name"] if match else ""
+        elif section and (value := re.match(r"url\s*=\s*(.+)$", line)):
+            addresses.setdefault(section, value[1].strip('"'))
+    return addresses.get("origin") or next(iter(addresses.values()), "")
+
+
+def _first_commit(root: str) -> str:
+    """Of several beginnings the smallest hash: the same choice everywhere. Of the history of HEAD."""
+    command = git.git_argv("rev-list", "--max-parents=0", "HEAD")
+    try:
+        done = subprocess.run(
+            command, cwd=root, env=git.git_environment(os.environ), capture_output=True, timeout=GIT_S, check=False,
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    hashes = [line for line in done.stdout.decode("ascii", "replace").split() if re.fullmatch(r"[0-9a-f]{40,64}", line)]
+    return min(hashes, default="") if done.returncode == 0 else ""
+
+
+# What leaves this machine: an allow-list of fields by kind and level. What is not listed does not leave.
+#
+# `presence` that and where somebody works · `facts` tools, files, verdicts, tokens, no text · `summaries` also what
+# sessions
+# came to, in words · `full` every field of every event of a session. Bodies, transcripts and paths outside of the
+# project never leave
+# below `full`; bodies and process ids never leave at all.
 
 Fields = Mapping[str, frozenset[str]]
 """Kind → the fields of its payload that may leave."""
@@ -125,3 +226,123 @@ def _replace_surrogates(value: Any) -> Any:
 
 def level_named(text: str) -> Level | None:
     return next((level for level in LEVELS if level == text), None)
+
+
+# What left this machine, word for word; and an index by which is found what of it was erased here since.
+
+MOST_BYTES = 64 << 20
+"""Then the file becomes `sent.1.jsonl`, and the one before that goes."""
+
+
+class SentEvent(msgspec.Struct, array_like=True, frozen=True):
+    """One event that was sent: which, at which level, and a digest of what left. No text."""
+
+    stream: int
+    seq: int
+    key: str
+    level: str
+    digest: str
+    session: str
+
+
+def digest_of(event: SharedEvent) -> str:
+    # `level` is only set where it differs from the batch's, so the digest of an event leaves it out.
+    return hashlib.sha256(msgspec.json.encode(msgspec.structs.replace(event, level=""))).hexdigest()[:20]
+
+
+class SentLog:
+    """Written before a batch is sent: what may have left is on record, even where no answer came."""
+
+    def __init__(self, files: TeamFiles) -> None:
+        self._files = files
+        self._last: tuple[int, int, int] | None = None
+
+    def note_batch(self, batch: Batch, encoded: bytes) -> None:
+        """`encoded` is what leaves; `batch` is the same before redaction, as it can be made again from the log."""
+        which = batch.stream, batch.after, batch.upto
+        # A batch without an answer is sent again with the same bounds: it is noted once.
+        if which == self._last or not batch.events:
+            return
+        private_folder(self._files.folder)
+        self._rotate()
+        _append_durably(self._files.sent_file, encoded + b"\n")
+        rows = (
+            SentEvent(batch.stream, e.seq, e.key, e.level or batch.level, digest_of(e), e.session) for e in batch.events
+        )
+        _append_durably(self._files.index_file, b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+        self._last = which
+
+    def _rotate(self) -> None:
+        for path in (self._files.sent_file, self._files.index_file):
+            if path.exists() and path.stat().st_size > MOST_BYTES:
+                path.replace(_rotated_path(path))
+
+    def batches(self) -> Iterator[Batch]:
+        """From the oldest that is kept."""
+        for line in _complete_lines(self._files.sent_file):
+            with contextlib.suppress(msgspec.DecodeError):
+                yield msgspec.json.decode(line, type=Batch)
+
+    def events(self) -> Iterator[SentEvent]:
+        for line in _complete_lines(self._files.index_file):
+            with contextlib.suppress(msgspec.DecodeError):
+                yield msgspec.json.decode(line, type=SentEvent)
+
+    def common_prefix(self, key_at: Callable[[int], str]) -> int:
+        """The last number at which the log still has what was sent."""
+        return max((one.seq for one in self.events() if key_at(one.seq) == one.key), default=0)
+
+    def drop_events(self, gone: frozenset[tuple[int, int]]) -> None:
+        """What was forgotten is not kept here either."""
+        for path in (_rotated_path(self._files.sent_file), self._files.sent_file):
+            if path.exists():
+                write_atomically(
+                    path, b"".join(_remove_events(line, gone) for line in path.read_bytes().splitlines() if line)
+                )
+        for path in (_rotated_path(self._files.index_file), self._files.index_file):
+            if path.exists():
+                remaining = [line for line in path.read_bytes().splitlines() if _row_key(line) not in gone]
+                write_atomically(path, b"".join(line + b"\n" for line in remaining))
+
+
+def _row_key(line: bytes) -> tuple[int, int]:
+    try:
+        row = msgspec.json.decode(line, type=SentEvent)
+    except msgspec.DecodeError:
+        # No event has these numbers: a line that cannot be read is kept in the index, which has no text.
+        return 0, 0
+    return row.stream, row.seq
+
+
+def _remove_events(line: bytes, gone: frozenset[tuple[int, int]]) -> bytes:
+    try:
+        batch = msgspec.json.decode(line, type=Batch)
+    except msgspec.DecodeError:
+        # It may hold text that is to be gone, and nobody can tell: the line is dropped.
+        return b""
+    remaining = tuple(event for event in batch.events if (batch.stream, event.seq) not in gone)
+    return msgspec.json.encode(msgspec.structs.replace(batch, events=remaining)) + b"\n" if remaining else b""
+
+
+def _rotated_path(path: Path) -> Path:
+    return path.with_name(f"{path.stem}.1{path.suffix}")
+
+
+def _complete_lines(path: Path) -> Iterator[bytes]:
+    """A line that was cut off by a crash left with the next attempt, and stands there again as a whole."""
+    for one in (_rotated_path(path), path):
+        if one.exists():
+            with one.open("rb") as file:
+                yield from (line for line in file if line.endswith(b"\n") and len(line) > 2)
+
+
+def _append_durably(path: Path, content: bytes) -> None:
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(fd, "r+b", buffering=0) as file:
+        size = os.fstat(fd).st_size
+        if size and os.pread(fd, 1, size - 1) != b"\n":  # A crash cut the last line off.
+            content = b"\n" + content
+        view = memoryview(content)
+        while view:
+            view = view[file.write(view) or 0 :]
+        os.fdatasync(fd)

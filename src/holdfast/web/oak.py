@@ -1,5 +1,8 @@
 """The five endpoints of seed 004 (S4-2): its JSON becomes the plain payload of a hook, under the agent it names. Pure."""
 
+import hashlib
+import socket
+import time
 import uuid
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -9,13 +12,57 @@ from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
 
+from holdfast import __version__
+from holdfast.client import connect_socket
 from holdfast.core.agent import Agent
-from holdfast.core.errors import HoldfastError
+from holdfast.core.errors import DaemonUnreachable, HoldfastError
+from holdfast.core.ids import delivery_key
 from holdfast.core.ports import EventQuery
+from holdfast.ingest.frames import ANSWER, LENGTH, as_frame
 from holdfast.paths import Paths
-from holdfast.web import forward
-from holdfast.web.routes import Permission, Routes
+from holdfast.web.guard import Permission, Routes
 from holdfast.web.view_client import ViewClient
+
+if TYPE_CHECKING:
+    from holdfast.web.server import WebContext
+
+
+# Hands a hook in at the daemon's own door, so that it is as durable and as unique as any other.
+
+PATIENCE_S = 5.0
+
+
+def forward_hook(paths: Paths, mode: str, agent: str, event: str, payload: dict[str, Any], once: str = "") -> bytes:
+    """The reply, after the commit. `once` makes a repeated request one event."""
+    header = {
+        # The same text gives the same key, and the log takes a key once.
+        "key": hashlib.sha256(once.encode()).hexdigest()[:32] if once else delivery_key(),
+        "mode": mode,
+        "agent": agent,
+        "event": event,
+        "at": str(time.time_ns() // 1_000_000),
+        "cwd": payload["cwd"] if isinstance(payload.get("cwd"), str) else "",
+        "state": str(paths.state),
+        "client": __version__,
+        "via": "http",
+    }
+    try:
+        return _exchange_frame(paths, as_frame(header, msgspec.json.encode(payload)))
+    except OSError as error:
+        raise DaemonUnreachable(str(error), fix="Nothing was recorded; try again.") from error
+
+
+def _exchange_frame(paths: Paths, frame: bytes) -> bytes:
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.settimeout(PATIENCE_S)
+        connect_socket(sock, paths.hook_socket)
+        sock.sendall(frame)
+        with sock.makefile("rb") as answer:
+            head = answer.read(len(ANSWER) + LENGTH.size)
+            if len(head) < len(ANSWER) + LENGTH.size or not head.startswith(ANSWER):
+                raise OSError("it closed the connection")
+            return answer.read(LENGTH.unpack(head[len(ANSWER) :])[0])
+
 
 PREFIX = "/api/oak/ci"
 ENDPOINTS = {
@@ -110,9 +157,6 @@ def context_in(answer: Mapping[str, Any]) -> str:
 
 # The routes of seed 004 (S4-2).
 
-if TYPE_CHECKING:
-    from holdfast.web.server import WebContext
-
 
 # Sessions whose agent is remembered; others are looked up in the log.
 MOST_REMEMBERED = 2_000
@@ -172,7 +216,7 @@ def _forward_call(
     session = session_id if isinstance(session_id, str) and session_id else str(uuid.uuid4())
     try:
         call = as_hook(endpoint, request_data, session, agents)
-        reply = forward.forward_hook(paths, *call, once=f"{endpoint} {session} {once}" if once else "")
+        reply = forward_hook(paths, *call, once=f"{endpoint} {session} {once}" if once else "")
     except UnknownAgent as error:
         return JSONResponse({"status": "error", "error": str(error)}, 422)
     except HoldfastError as error:

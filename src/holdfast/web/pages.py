@@ -1,21 +1,156 @@
 """Templates and files of our own, loaded once. Autoescape is always on, and every value goes through `text.harmless`."""
 
 import hashlib
+import re
+import time
+from datetime import datetime
 from importlib import resources
 from typing import Any
+from urllib.parse import quote, urlencode
 
 import jinja2
+from markupsafe import Markup, escape
 
 from holdfast import __version__
 from holdfast.core.ids import session_alias
+from holdfast.core.text import name_invisible, shorten_line
 from holdfast.usage.report import format_dollars
-from holdfast.web import text
 
-TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
+# How things read on a page. Whatever an agent sent is text: what would hide or turn other text around is named
+# instead.
+
+LONGEST = 20_000
+UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
+
+
+def sanitise_value(value: Any) -> Any:
+    """Every expression of every template goes through here (Jinja's `finalize`)."""
+    # Printable ASCII is nearly every value, and needs no further look.
+    if type(value) is str and not (value.isascii() and value.isprintable()):
+        return name_invisible(value)
+    return "" if value is None else value
+
+
+def cut_line(value: Any, limit: int = 200) -> str:
+    """On one line, not longer than this."""
+    # Cut before the words are split: a value may be megabytes long.
+    text = " ".join(str(value or "")[: limit * 4].split())
+    return shorten_line(text, limit)
+
+
+def cut_long_text(value: Any, limit: int = LONGEST) -> str:
+    text = str(value or "")
+    return text if len(text) <= limit else f"{text[:limit]}\n… {len(text) - limit:,} more characters"
+
+
+def format_span(ms: Any) -> str:
+    """A length of time: 350 ms, 4.2 s, 3 min 05 s, 2 h 10 min."""
+    ms = max(0, int(ms or 0))
+    if ms < 1000:
+        return f"{ms} ms"
+    if ms < 60_000:
+        return f"{ms / 1000:.1f} s" if ms < 10_000 else f"{ms // 1000} s"
+    if ms < 3_600_000:
+        return f"{ms // 60_000} min {ms // 1000 % 60:02d} s"
+    if ms < 86_400_000:
+        return f"{ms // 3_600_000} h {ms // 60_000 % 60:02d} min"
+    return f"{ms // 86_400_000} d {ms // 3_600_000 % 24} h"
+
+
+def format_exact_time(at: Any) -> str:
+    at = int(at or 0)
+    try:
+        return datetime.fromtimestamp(at / 1000).astimezone().strftime("%Y-%m-%d %H:%M:%S") + f".{at % 1000:03d}"
+    except (ValueError, OverflowError, OSError):
+        return str(at)
+
+
+def format_clock(at: Any) -> str:
+    return format_exact_time(at)[11:19]
+
+
+def ago_words(at: int, now: int | None = None) -> str:
+    """The same words as static/times.js."""
+    passed = (now or int(time.time() * 1000)) - at
+    for size, unit in UNITS:
+        if passed >= size:
+            return f"{passed // size} {unit} ago"
+    return "now" if passed > -5_000 else format_exact_time(at)[:16]
+
+
+def format_ago(at: Any, now: int | None = None) -> Markup:
+    """ "2 min ago", with the exact time when the mouse rests on it. The page keeps it right by itself."""
+    if not at:
+        return Markup('<span class="none">–</span>')
+    at = int(at)
+    words = ago_words(at, now)
+    return Markup('<time data-at="{}" title="{}">{}</time>').format(at, format_exact_time(at), words)
+
+
+def format_since(at: Any, now: int | None = None) -> Markup:
+    """How long it has lasted; goes on by itself."""
+    if not at:
+        return Markup('<span class="none">–</span>')
+    passed = (now or int(time.time() * 1000)) - int(at)
+    return Markup('<time data-since="{}" title="since {}">{}</time>').format(
+        int(at), format_exact_time(at), format_span(passed)
+    )
+
+
+def format_count(value: Any) -> str:
+    """1,234 · 12.3 k · 4.5 M"""
+    number = float(value or 0)
+    if abs(number) < 10_000:
+        return f"{number:,.0f}"
+    for unit in ("k", "M"):
+        number /= 1000
+        if abs(number) < 1000:
+            return f"{number:.1f} {unit}" if abs(number) < 100 else f"{number:.0f} {unit}"
+    return f"{number / 1000:.1f} G"
+
+
+def format_size(value: Any) -> str:
+    number = float(value or 0)
+    for unit in ("B", "KB", "MB"):
+        if number < 1024:
+            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
+        number /= 1024
+    return f"{number:.1f} GB"
+
+
+def folder_name(path: Any) -> str:
+    """The last part of a path: what people call a project."""
+    return str(path or "").rstrip("/").rpartition("/")[2] or str(path or "")
+
+
+def mark_words(text: str, words: list[str]) -> Markup:
+    """The words that were looked for, marked: cut out of the plain text, so that nothing can break out."""
+    shown = sanitise_value(text)
+    # The longest first: a word may be part of another one.
+    terms = sorted({word for word in words if len(word) > 1}, key=len, reverse=True)
+    if not terms:
+        return escape(shown)
+    parts = re.split(f"({'|'.join(map(re.escape, terms))})", shown, flags=re.IGNORECASE)
+    # Every second part is a match, because the pattern has one group.
+    return Markup("").join(Markup("<mark>{}</mark>").format(part) if n % 2 else part for n, part in enumerate(parts))
+
+
+def build_link(path: str, **query: Any) -> str:
+    """An address of ours. Names from events are quoted."""
+    arguments = {name: value for name, value in query.items() if value not in ("", None, 0)}
+    return quote(path, safe="/%") + (f"?{urlencode(arguments)}" if arguments else "")
+
+
+def quote_part(value: Any) -> str:
+    """One part of an address."""
+    return quote(str(value), safe="")
+
+
+STATIC_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
 FILTERS = {
-    "cut": text.cut_line, "long": text.cut_long_text, "span": text.format_span, "ago": text.format_ago, "since": text.format_since,
-    "count": text.format_count, "size": text.format_size, "folder": text.folder_name, "exact": text.format_exact_time,
-    "clock": text.format_clock, "part": text.quote_part, "alias": session_alias, "dollars": format_dollars,
+    "cut": cut_line, "long": cut_long_text, "span": format_span, "ago": format_ago, "since": format_since,
+    "count": format_count, "size": format_size, "folder": folder_name, "exact": format_exact_time,
+    "clock": format_clock, "part": quote_part, "alias": session_alias, "dollars": format_dollars,
 }  # fmt: skip
 
 
@@ -24,7 +159,7 @@ class Static:
 
     def __init__(self) -> None:
         folder = resources.files(__package__).joinpath("static")
-        self.files = {f.name: f.read_bytes() for f in folder.iterdir() if f.name.rpartition(".")[2] in TYPES}
+        self.files = {f.name: f.read_bytes() for f in folder.iterdir() if f.name.rpartition(".")[2] in STATIC_TYPES}
         # A new digest is a new address, so that browsers may keep the old one for ever.
         digest = hashlib.sha256(b"\0".join(name.encode() + body for name, body in sorted(self.files.items())))
         self.version = digest.hexdigest()[:12]
@@ -33,18 +168,18 @@ class Static:
         return f"/static/{self.version}/{name}"
 
     def type_of(self, name: str) -> str:
-        return TYPES[name.rpartition(".")[2]]
+        return STATIC_TYPES[name.rpartition(".")[2]]
 
 
 class Pages:
     def __init__(self, static: Static, **everywhere: Any) -> None:
         self._made = jinja2.Environment(
-            loader=jinja2.PackageLoader("holdfast.web"), autoescape=True, finalize=text.sanitise_value, auto_reload=False,
+            loader=jinja2.PackageLoader("holdfast.web"), autoescape=True, finalize=sanitise_value, auto_reload=False,
             trim_blocks=True, lstrip_blocks=True,
         )  # fmt: skip
         self._made.filters |= FILTERS
         self._made.globals |= {
-            "static": static.address, "link": text.build_link, "marked": text.mark_words, "version": __version__, **everywhere,
+            "static": static.address, "link": build_link, "marked": mark_words, "version": __version__, **everywhere,
         }  # fmt: skip
 
     def compiled(self, template: str) -> None:

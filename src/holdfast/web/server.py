@@ -18,12 +18,11 @@ from holdfast.core.errors import CommandRefused
 from holdfast.ingest.log import Log
 from holdfast.loopback_guard import App, Receive, Scope, Send
 from holdfast.paths import Paths
-from holdfast.web import api, keys, oak, page_routes, server_address, shots
-from holdfast.web.guard import Guard
+from holdfast.web import api, keys, oak, page_routes
+from holdfast.web.guard import Guard, Routes
 from holdfast.web.keys import Keys
 from holdfast.web.live import Live
 from holdfast.web.pages import Static
-from holdfast.web.routes import Routes
 from holdfast.web.view_client import ViewClient
 
 HOST = "127.0.0.1"
@@ -66,7 +65,7 @@ def build_app(paths: Paths, port: int, agents: Mapping[str, Agent] = AGENTS) -> 
         lifespan=lambda _web: _app_lifespan(web_context),
     )  # fmt: skip
     routes = Routes(web)
-    for part in (oak, page_routes, shots, api):
+    for part in (oak, page_routes, api):
         part.register(routes, web_context, agents)
     routes.check()
     return Guard(_note_requests(web, web_context), routes, web_context.keys, port), web_context, routes
@@ -133,9 +132,9 @@ class Server(uvicorn.Server):
 
 
 def serve_dashboard(paths: Paths, port: int, *, or_another: bool = False, tell: Any = None) -> None:
-    lease = server_address.server_lease(paths.prepare())
+    lease = keys.server_lease(paths.prepare())
     if not lease.take():
-        running = server_address.running_server(paths) or {}
+        running = keys.running_server(paths) or {}
         raise CommandRefused(
             f"one is running already, on port {running.get('port', 'unknown')}", fix="End it: holdfast dashboard --stop"
         )
@@ -145,7 +144,7 @@ def serve_dashboard(paths: Paths, port: int, *, or_another: bool = False, tell: 
     sock.listen(BACKLOG)
     sock.setblocking(False)
     # After `listen`: whoever reads the address can connect.
-    server_address.write_address(paths, port)
+    keys.write_address(paths, port)
     if tell:
         tell(web_context)
     config = uvicorn.Config(
@@ -155,7 +154,7 @@ def serve_dashboard(paths: Paths, port: int, *, or_another: bool = False, tell: 
     try:
         Server(config, web_context).run(sockets=[sock])
     finally:
-        server_address.remove_address(paths)
+        keys.remove_address(paths)
         lease.release()
 
 

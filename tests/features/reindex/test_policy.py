@@ -5,10 +5,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from holdfast.features.reindex.events import AGAIN, BRANCH, COMMAND, FIRST_PROMPT, TURN_END
 from holdfast.features.reindex.policy import choose_run
 from holdfast.features.reindex.settings import Settings
-from holdfast.features.reindex.state import Checkout
+from holdfast.features.reindex.state import AGAIN, BRANCH, COMMAND, FIRST_PROMPT, TURN_END, Checkout
 
 NOW = 10_000_000
 MINE = Settings(cooldown_s=300, timeout_s=100)

@@ -3,8 +3,11 @@
 from typing import Any
 
 import msgspec
+import pytest
 
 from holdfast.core.decision import Delivery
+from holdfast.features.sessions.policy import PROCESS, SUMMARISE, _end_work
+from holdfast.features.sessions.state.documents import ACTIVE, COMPLETED, SESSION
 from tests.factories import a_key, an_engine
 
 from .story import FEATURE, House, Story, an
@@ -74,3 +77,21 @@ def test_it_can_be_turned_off(house: House):
     house.hook("prompt.submitted", session="other", prompt="x")
     house.settings = msgspec.structs.replace(house.settings, inject=False)
     assert told(house, "startup") == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "asked"),
+    [
+        ("turn.answer_read", COMPLETED, [SUMMARISE]),
+        ("turn.answer_read", ACTIVE, []),
+        ("tool.started", COMPLETED, []),
+        ("session.ended", COMPLETED, [SUMMARISE, PROCESS]),
+        ("session.ended", ACTIVE, []),
+    ],
+)
+def test_a_summary_is_made_anew_when_a_session_that_is_over_has_its_answer_read(
+    house: House, kind: str, status: str, asked: list[str]
+):
+    house.take(Story().start(session="s"))
+    session = msgspec.structs.replace(SESSION.load(house.reader, "s"), status=status)
+    assert [job.kind for job in _end_work(session, an(kind, session="s"))] == asked

@@ -14,7 +14,6 @@ from holdfast.core.kinds import HOOK_KINDS, SESSION_ENDS, SESSION_KINDS
 from holdfast.core.ports import Doc, Ref
 from holdfast.core.state import encode
 from holdfast.features.sessions import FEATURE
-from holdfast.features.sessions.events import SUBSCRIBED_KINDS
 from holdfast.features.sessions.jobs.recovery import FINDERS
 from holdfast.features.sessions.state.documents import (
     DOCUMENTS,
@@ -24,6 +23,7 @@ from holdfast.features.sessions.state.documents import (
     MAX_LANES,
     MAX_RUNNING,
     SESSION,
+    SUBSCRIBED_KINDS,
     Session,
 )  # fmt: skip
 from tests.factories import NOON

@@ -12,7 +12,7 @@ from holdfast.features.uat.drivers import HIDDEN, hide_typed, is_unknown_driver,
 from holdfast.features.uat.shell_drivers import hide_typed_words, parse_browser_commands
 from tests.features.uat.kit import LOGIN, Lab
 from tests.features.uat.pictures import png
-from tests.features.uat.test_recording import begin
+from tests.features.uat.test_derive import begin
 
 CALLS: list[tuple[str, dict[str, Any], str, str]] = [
     ("mcp__playwright__browser_navigate", {"url": "http://x"}, "playwright-mcp", "navigate"),

@@ -5,11 +5,10 @@ from functools import partial
 from holdfast.core.feature import Feature
 from holdfast.core.lazy import lazy_function
 from holdfast.features.reindex import commands
-from holdfast.features.reindex.events import SUBSCRIBED_KINDS
 from holdfast.features.reindex.files import files
 from holdfast.features.reindex.policy import CANCEL, INDEX, SUGGEST, can_decide, decide, derive, enqueue
 from holdfast.features.reindex.settings import Settings
-from holdfast.features.reindex.state import CHECKOUT, SESSION, facets, keys, reduce
+from holdfast.features.reindex.state import CHECKOUT, SESSION, SUBSCRIBED_KINDS, facets, keys, reduce
 
 _lazy = partial(lazy_function, __name__)
 """The search library is loaded when somebody searches, not when the daemon starts."""

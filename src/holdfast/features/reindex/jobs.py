@@ -13,8 +13,8 @@ from holdfast.core.feature import JobCall
 from holdfast.core.job import Ran
 from holdfast.core.kinds.reindex_events import ChunksSuggested, RunFinished
 from holdfast.core.ports import EventQuery
-from holdfast.features.reindex.events import FAILED, KILLED, NOT_READY, SKIPPED, TIMEOUT, UNCHANGED
 from holdfast.features.reindex.settings import Settings, settings_or_default
+from holdfast.features.reindex.state import FAILED, KILLED, NOT_READY, SKIPPED, TIMEOUT, UNCHANGED
 from holdfast.redact import rules_environment
 from holdfast.search.index import checkout, update
 from holdfast.search.index.build import Result, Task

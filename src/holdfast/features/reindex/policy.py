@@ -11,22 +11,25 @@ from holdfast.core.feature import Settings as AnySettings
 from holdfast.core.feature import State
 from holdfast.core.job import Job
 from holdfast.core.kinds.reindex_events import FlagInitialized, RunAsked, RunDecided, RunDetails
-from holdfast.features.reindex.events import (
+from holdfast.features.reindex.settings import Settings, settings_or_default
+from holdfast.features.reindex.state import (
     AGAIN,
     BRANCH,
+    CHECKOUT,
     COMMAND,
     CONCURRENT,
     COOLDOWN,
     FIRST_PROMPT,
     NOT_READY,
     RUN,
+    SESSION,
     SKIP,
     SOURCE,
     SPAWNED,
     TURN_END,
+    Checkout,
+    FlagState,
 )
-from holdfast.features.reindex.settings import Settings, settings_or_default
-from holdfast.features.reindex.state import CHECKOUT, SESSION, Checkout, FlagState
 
 HOUR_MS = 3_600_000
 INDEX, CANCEL, SUGGEST = "reindex.index", "reindex.cancel", "reindex.suggest"

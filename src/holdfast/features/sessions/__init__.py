@@ -3,10 +3,10 @@
 from holdfast.core.feature import Feature
 from holdfast.core.job import READ_USAGE
 from holdfast.core.lazy import lazy_function
-from holdfast.features.sessions import commands, events, policy, views
-from holdfast.features.sessions.jobs import process_turns, read_answers, read_exits, recovery
+from holdfast.features.sessions import commands, policy, views
+from holdfast.features.sessions.jobs import process_turns, read_transcripts, recovery
 from holdfast.features.sessions.settings import SessionsSettings
-from holdfast.features.sessions.state import reducer
+from holdfast.features.sessions.state import documents, reducer
 from holdfast.features.sessions.state.documents import DOCUMENTS
 
 WATCH = "sessions.watch"
@@ -15,7 +15,7 @@ WATCH_SECONDS = 5.0
 FEATURE = Feature(
     name="sessions",
     version=6,
-    subscribed_kinds=events.SUBSCRIBED_KINDS,
+    subscribed_kinds=documents.SUBSCRIBED_KINDS,
     documents=DOCUMENTS,
     keys=reducer.keys,
     reduce=reducer.reduce,
@@ -53,11 +53,11 @@ FEATURE = Feature(
         policy.SUMMARISE: lazy_function(f"{__name__}.jobs", "summarise", "summarise_session"),
         policy.LINK: recovery.link_parent,
         policy.ADOPT: recovery.adopt_turn,
-        read_exits.READ: read_exits.read_exit,
-        read_answers.READ: read_answers.read_answer,
+        read_transcripts.READ_EXIT: read_transcripts.read_exit,
+        read_transcripts.READ_ANSWER: read_transcripts.read_answer,
         **{f"sessions.{name}": recovery.as_job(name) for name in recovery.FINDERS},
     },
     schedule={WATCH: WATCH_SECONDS},
-    quick=frozenset((read_exits.READ, read_answers.READ)),
+    quick=frozenset((read_transcripts.READ_EXIT, read_transcripts.READ_ANSWER)),
     settings=SessionsSettings,
 )

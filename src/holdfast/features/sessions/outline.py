@@ -17,9 +17,8 @@ from holdfast.core.feature import Call
 from holdfast.core.history import MARK, HistoryMark
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.core.text import name_invisible
-from holdfast.features.sessions.events import SUBSCRIBED_KINDS
 from holdfast.features.sessions.figures import NOTHING_SPENT, Figures, figures_of
-from holdfast.features.sessions.state.documents import TURN, Session, Turn, one_line
+from holdfast.features.sessions.state.documents import SUBSCRIBED_KINDS, TURN, Session, Turn, one_line
 from holdfast.features.sessions.state.reducer import Turns, reduce_session, wanted_session
 from holdfast.features.sessions.views import filtered_kinds
 

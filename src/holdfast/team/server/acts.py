@@ -23,10 +23,11 @@ from holdfast.team.protocol import (
     RuleRequest,
     SharedEvent,
 )
-from holdfast.team.server import spending
+from holdfast.team.server import reports
 from holdfast.team.server.database import TenantTransaction
-from holdfast.team.server.limits import BURST_S, MACHINE_EVENTS_PER_S
 from holdfast.team.server.tenancy import (
+    BURST_S,
+    MACHINE_EVENTS_PER_S,
     Member,
     Refused,
     add_item,
@@ -70,11 +71,11 @@ async def store_batch(
         if not taken.fresh:
             await tx.send(MOVE_CURSOR, place)
         else:
-            spent = spending.sum_rows(core.list_spending(taken.fresh), now)
+            spent = reports.sum_rows(core.list_spending(taken.fresh), now)
             await tx.send(STORE_BATCH, {**place, **_rows_of(who, batch, taken.fresh, now), "spent": json_rows(spent)})
             # Without budgets the question is spared.
             if spent and row["has_budgets"]:
-                await spending.tell_budgets(tx, channel, now)
+                await reports.tell_budgets(tx, channel, now)
     return answer, len(taken.fresh)
 
 
@@ -166,7 +167,7 @@ edited_saved as (
     as r(project, path, session)
   on conflict (tenant, project, path, machine, session) do update set at = excluded.at
 )
-{spending.ADD_SPENDING}
+{reports.ADD_SPENDING}
 """
 """All that a batch changes, as one statement: one way to the database, whatever is in it."""
 

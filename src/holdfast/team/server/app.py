@@ -18,11 +18,10 @@ from starlette.routing import Route
 from holdfast.stores import hide_password
 from holdfast.team import protocol
 from holdfast.team.protocol import MOST_BYTES, MOST_COMPRESSED, OLDEST_VERSION, VERSION, Problem, Role, role_allows
-from holdfast.team.server import acts, pages, reports, spending, tenancy
+from holdfast.team.server import acts, pages, reports, tenancy
 from holdfast.team.server.database import LOST, TeamDatabase, now_ms
-from holdfast.team.server.limits import Limits, Metrics, log_line
 from holdfast.team.server.sign_on import SignOn, issue_own_code, open_page
-from holdfast.team.server.tenancy import Member, Refused, hash_secret, new_secret
+from holdfast.team.server.tenancy import Limits, Member, Metrics, Refused, hash_secret, log_line, new_secret
 
 # Seconds that a feed request is held open, whatever the machine asks for.
 LONGEST_WAIT_S = 25.0
@@ -338,20 +337,20 @@ async def get_cost(ask: Ask) -> Any:
 
 async def get_budgets(ask: Ask) -> Any:
     async with ask.team.database.transaction(ask.who.tenant) as tx:
-        return await spending.list_budgets(tx, now_ms())
+        return await reports.list_budgets(tx, now_ms())
 
 
 async def post_budget(ask: Ask) -> dict[str, str]:
     budget = await read_message(ask.request, protocol.BudgetRequest)
     async with ask.team.database.transaction(ask.who.tenant) as tx:
-        await spending.set_budget(tx, ask.who, budget, now_ms())
+        await reports.set_budget(tx, ask.who, budget, now_ms())
     return {"name": budget.name}
 
 
 async def delete_budget(ask: Ask) -> dict[str, str]:
     name = str(ask.request.path_params["name"])
     async with ask.team.database.transaction(ask.who.tenant) as tx:
-        await spending.remove_budget(tx, ask.who, name, now_ms())
+        await reports.remove_budget(tx, ask.who, name, now_ms())
     return {"name": name}
 
 

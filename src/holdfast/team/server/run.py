@@ -14,9 +14,8 @@ from holdfast.core.errors import BadSettings, CommandRefused
 from holdfast.stores import hide_password
 from holdfast.team.protocol import CodeIssued
 from holdfast.team.server.database import migrate_database, now_ms, owner_connection, remove_old_events
-from holdfast.team.server.limits import log_line
 from holdfast.team.server.sign_on import SignOnSettings, is_safe_address
-from holdfast.team.server.tenancy import hash_secret, new_secret
+from holdfast.team.server.tenancy import hash_secret, log_line, new_secret
 
 URL_VARIABLE, OIDC_SECRET_VARIABLE = "HOLDFAST_TEAM_DATABASE", "HOLDFAST_TEAM_OIDC_SECRET"
 # Days that events are kept, by the level at which they were sent.

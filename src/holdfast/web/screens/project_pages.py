@@ -7,8 +7,7 @@ from typing import Any
 
 from holdfast.core.errors import CommandRefused, HoldfastError
 from holdfast.usage.report import UNTOLD, format_money, format_token_count, reported_money, token_amounts
-from holdfast.web.condition import collect_health
-from holdfast.web.screen import Screen, Visit
+from holdfast.web.screen import Screen, Visit, collect_health
 
 # Project state: the one document of a project, now and at any moment the log knows.
 

@@ -1,4 +1,4 @@
-// "2 min ago" stays true while the page is open. The same words as web/text.py.
+// "2 min ago" stays true while the page is open. The same words as web/pages.py.
 const UNITS = [[86400000, "d"], [3600000, "h"], [60000, "min"], [1000, "s"]];
 
 export function ago(at, now = Date.now()) {

@@ -1,9 +1,15 @@
 """The version 4 document: what it says of itself, and what it never says."""
 
 import re
+from typing import Any
+
+import msgspec
+import pytest
 
 from holdfast.core.kinds.project_events import Resolution
-from holdfast.features.project.document.v4 import project_document
+from holdfast.features.project.document import v4
+from holdfast.features.project.document.text import DAY, HOUR, MINUTE
+from holdfast.features.project.document.v4 import UncommittedContext, project_document
 from holdfast.features.project.files import document_text
 from holdfast.features.project.state import Project
 from tests.factories import NOON
@@ -30,3 +36,124 @@ def test_the_project_is_resolved_anew(stage: Stage) -> None:
     for name in ("engine", "brakes"):
         stage.observe(name=name, resolution={"project": name})
         assert stage.document["PROJECT"] == name
+
+
+# Work context (S1-11): each rule with the evidence it goes by.
+
+FILE = {"path": "src/a.py", "code": ".M", "modified": NOON - 10 * MINUTE, "size": 10}
+FAILED = {"kind": "test", "runner": "pytest", "verdict": "failed", "at": NOON - HOUR, "passed": 2, "failed": 1}
+PASSED = {**FAILED, "verdict": "passed", "began": NOON, "failed": 0}
+
+
+def doc(modified: int = NOON - 10 * MINUTE, **changes: Any) -> Project:
+    git = {"status": "dirty", "count": 1, "files": [{**FILE, "modified": modified}], "newest_change": modified}
+    activity = {"began": modified, "last_edit": modified, "sessions": 1, "folders": ["src/"]}
+    fields = {"project": "/home/u/engine", "git": git, "activity": activity, **changes}
+    return msgspec.convert(fields, Project)
+
+
+def explain(found: Project) -> UncommittedContext:
+    told = v4.explain_uncommitted(found, NOON)
+    assert told
+    return told
+
+
+def reason(found: Project) -> str:
+    return explain(found).reason
+
+
+def test_recent_changes_are_work_in_progress() -> None:
+    assert msgspec.to_builtins(explain(doc())) == {
+        "reason": "mid_refactor",
+        "confidence": 0.8,
+        "evidence": [
+            "Files modified within last 2 hours",
+            "User actively in engine directory",
+            "No commit message drafted yet",
+        ],
+        "intent": "Changing 1 file in src/ before committing",
+        "alternatives": [{"intent": "Forgot to commit", "confidence": 0.2}],
+    }
+
+
+def test_old_changes_were_forgotten_and_older_ones_more_surely() -> None:
+    five_hours, two_days = (explain(doc(NOON - age)) for age in (5 * HOUR, 2 * DAY))
+    assert five_hours.reason == two_days.reason == "forgotten"
+    assert "Nothing was changed for more than a day" in two_days.evidence
+
+
+def test_a_merge_explains_everything() -> None:
+    found = doc()
+    found.git.doing, found.git.conflicts = "merge", ["a.py"]
+    told = explain(found)
+    assert told.reason == "merge_in_progress"
+    assert told.confidence > 0.85
+
+
+def test_failing_tests_are_being_fixed() -> None:
+    assert reason(doc(results=[FAILED])) == "fixing_tests"
+
+
+def test_validated_changes_are_ready() -> None:
+    assert reason(doc(results=[PASSED])) == "ready_to_commit"
+
+
+def test_new_files_alone_are_an_alternative() -> None:
+    found = doc()
+    found.git.files[0].code = "??"
+    told = explain(found)
+    assert "Trying something new beside the existing code" in [one.intent for one in told.alternatives]
+
+
+def test_nothing_uncommitted_needs_no_reason() -> None:
+    assert v4.explain_uncommitted(doc(git={"count": 0}), NOON) is None
+
+
+def test_shares_add_up() -> None:
+    for age in (MINUTE, 3 * HOUR, 5 * HOUR, 3 * DAY):
+        told = explain(doc(NOON - age, results=[FAILED]))
+        total = told.confidence + sum(a.confidence for a in told.alternatives)
+        assert 0.85 <= total <= 1.02
+
+
+CLEAN = {"status": "clean", "count": 0, "files": []}
+PHASES = [
+    ({"git": {**CLEAN}}, "idle"),
+    ({"git": {**CLEAN, "ahead": 2}}, "ready_to_push"),
+    ({"git": {}}, "unknown"),
+    ({}, "building"),
+    ({"results": [FAILED]}, "fixing_tests"),
+    ({"results": [{**PASSED, "kind": "lint", "runner": "ruff"}]}, "ready_to_commit"),
+    ({"git": {**CLEAN, "doing": "rebase"}}, "rebase_in_progress"),
+    ({"rules": {"phase": "phase_5_active"}}, "phase_5_active"),
+]
+
+
+@pytest.mark.parametrize(("changes", "phase"), PHASES)
+def test_phases(changes: dict[str, Any], phase: str) -> None:
+    assert v4.find_phase(doc(**changes), NOON) == phase
+
+
+def test_a_paused_phase() -> None:
+    assert v4.find_phase(doc(NOON - 3 * HOUR), NOON) == "paused"
+
+
+@pytest.mark.parametrize(
+    ("places", "kind"),
+    [
+        (["src/api/"], "development"),
+        (["tests/"], "testing"),
+        (["docs/en/"], "documentation"),
+        ([".github/"], "infrastructure"),
+    ],
+)
+def test_activities(places: list[str], kind: str) -> None:
+    found = doc(activity={"began": NOON, "last_edit": NOON, "folders": places})
+    assert v4.find_activity(found, NOON).type == kind
+
+
+def test_an_activity_pauses_and_ends() -> None:
+    assert v4.find_activity(doc(), NOON).status == "in_progress"
+    assert v4.find_activity(doc(NOON - HOUR), NOON).status == "paused"
+    assert v4.find_activity(doc(NOON - HOUR, git=CLEAN), NOON).status == "done"
+    assert v4.find_activity(Project(project="/x"), NOON).status == "idle"

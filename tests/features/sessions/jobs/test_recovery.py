@@ -1,16 +1,23 @@
 """S4-10 to S4-14: each job by itself, each told by events, each safe to run twice."""
 
+import json
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from holdfast.features.sessions import FEATURE
 from holdfast.features.sessions.jobs import recovery
-from holdfast.features.sessions.jobs.recovery import FINDERS
+from holdfast.features.sessions.jobs.recovery import FINDERS, MOST_FILES, Interrupts
 from holdfast.features.sessions.settings import (
     BACKGROUND_PROCESSING_INTERVAL,
     BATCH_ACTIVE_TIMEOUT_SECONDS,
     SESSION_INACTIVE_TIMEOUT_SECONDS,
     SessionsSettings,
 )  # fmt: skip
+from holdfast.features.sessions.state.documents import Turn
+from holdfast.usage.model import parse_milliseconds
+from tests.features.sessions.jobs.test_process_turns import line, stamp
 from tests.features.sessions.story import SECOND, House, Story
 
 
@@ -168,3 +175,151 @@ def test_settings_change_the_times(tmp_path):
         assert kinds(house.run("sessions.stale")) == ["session.stale"]
     finally:
         house.close()
+
+
+# What Esc leaves behind: a line in the transcript, and nothing else.
+
+MARK = "[Request interrupted by user for tool use]"
+
+
+def interrupted(at: int, prompt: str = "p1", content: Any = None) -> str:
+    """As Claude Code 2.1.325 writes it."""
+    content = [{"type": "text", "text": MARK}] if content is None else content
+    message = {"role": "user", "content": content}
+    return json.dumps({"type": "user", "promptId": prompt, "timestamp": stamp(at), "message": message}) + "\n"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "session.jsonl"
+
+
+@pytest.fixture
+def working(house: House, file: Path, monkeypatch: pytest.MonkeyPatch) -> House:
+    """A session of a known process in the middle of a tool."""
+    monkeypatch.setattr(recovery, "INTERRUPTS", Interrupts())
+    file.write_text(line("m0", at=house.clock()))
+    house.hook("prompt.submitted", prompt="go", turn="p1", transcript=str(file))
+    house.hook("session.process", pid=1, start=1, boot="b", host="h", name="claude")
+    house.hook("tool.started", tool="Bash", call="c1", command="make")
+    return house
+
+
+def add(file: Path, text: str) -> None:
+    with file.open("a") as more:
+        more.write(text)
+
+
+def test_it_ends_the_turn_once(working: House, file: Path):
+    assert working.run("sessions.interrupted") == []
+    add(file, interrupted(working.clock.tick(500)))
+    assert [e.kind for e in working.run("sessions.interrupted")] == ["turn.escaped"]
+    doc = working.doc()
+    assert (doc["state"], doc["turn"]["how"], doc["running"]) == ("waiting", "interrupted", {})
+    assert working.run("sessions.interrupted") == []
+    assert working.replayed() == []
+
+
+def test_a_turn_that_goes_on_is_not_ended_by_an_older_mark(working: House, file: Path):
+    add(file, interrupted(working.clock.tick(500), prompt="p0"))
+    assert working.run("sessions.interrupted") == []
+    add(file, interrupted(working.clock()))
+    working.clock.tick(20_000)
+    working.hook("tool.finished", tool="Bash", call="c1", ok=True, turn="p1")
+    assert [e.kind for e in working.run("sessions.interrupted")] == ["turn.escaped"]
+    assert working.doc()["state"] == "working"
+
+
+@pytest.mark.parametrize("content", [MARK, [{"type": "text", "text": f"He said {MARK}"}], [MARK], {}, None])
+def test_the_same_words_from_a_person_are_no_mark(working: House, file: Path, content: Any):
+    text = interrupted(working.clock(), content=content if content is not None else "")
+    add(file, text + f'{MARK} is not JSON\n{{"message": "{MARK}"}}\n["{MARK}"]\n')
+    assert working.run("sessions.interrupted") == []
+
+
+def test_half_a_line_is_read_when_it_is_whole(working: House, file: Path):
+    text = interrupted(working.clock.tick(500))
+    add(file, text[:-9])
+    assert working.run("sessions.interrupted") == []
+    add(file, text[-9:])
+    assert len(working.run("sessions.interrupted")) == 1
+
+
+def test_only_so_many_files_are_remembered(working: House, tmp_path: Path):
+    reader = Interrupts()
+    for n in range(MOST_FILES + 20):
+        path = tmp_path / f"{n}.jsonl"
+        path.write_text("{}\n")
+        reader.latest(str(path), Turn(n=1))
+    assert len(reader._offsets) == MOST_FILES
+
+
+def test_times_are_read_as_agents_write_them():
+    assert parse_milliseconds("1970-01-01T00:00:01.500Z") == 1500
+
+
+# S4-16, O4-d, C1: a clear and a fork have a parent.
+
+
+def test_a_clear_goes_on_from_the_session_of_the_same_process(house: House):
+    house.hook("session.started", session="other", source="startup", pid=11)
+    house.hook("session.started", session="old", source="startup", pid=22)
+    house.hook("session.ended", session="old", reason="clear", pid=22)
+    house.hook("session.started", session="new", source="clear", pid=22)
+    assert "sessions.link" in house.waiting()
+    assert [e.kind for e in house.run("sessions.link", session="new")] == ["session.linked", "session.branched"]
+    assert (house.doc("new")["parent"], house.doc("new")["parent_reason"]) == ("old", "clear")
+    assert house.doc("old")["children"] == ["new"]
+    assert house.run("sessions.link", session="new") == []
+    assert house.replayed() == []
+
+
+def test_without_a_process_the_one_that_was_just_cleared_is_the_parent(house: House):
+    house.hook("session.started", session="other", source="startup")
+    house.hook("session.started", session="old", source="startup")
+    house.hook("session.ended", session="old", reason="clear")
+    house.hook("session.started", session="new", source="clear")
+    house.run("sessions.link", session="new")
+    assert house.doc("new")["parent"] == "old"
+
+
+def test_what_was_not_cleared_is_nobodys_parent(house: House):
+    house.hook("session.started", session="old", source="startup")
+    house.hook("session.ended", session="old", reason="other")
+    house.hook("session.started", session="new", source="clear")
+    assert house.run("sessions.link", session="new") == []
+
+
+def test_a_session_left_behind_in_the_same_process_has_ended(house: House):
+    """Codex tells of a clear only when it exits."""
+    house.hook("session.started", session="old", source="startup", pid=22)
+    house.hook("session.started", session="new", source="clear", pid=22)
+    house.run("sessions.link", session="new")
+    assert (house.doc("old")["status"], house.doc("old")["reason"]) == ("completed", "clear")
+
+
+def test_a_fork_is_known_by_the_messages_it_copied(house: House, tmp_path: Path):
+    """Claude Code writes the parent's messages, under their own ids, at the head of the fork's transcript."""
+    files = {name: tmp_path / f"{name}.jsonl" for name in ("stranger", "trunk", "branch")}
+    for name, root in (("stranger", "u-9"), ("trunk", "u-1"), ("branch", "u-1")):
+        lines = [{"type": "queue-operation"}, {"type": "user", "uuid": root}, {"type": "assistant", "uuid": name}]
+        files[name].write_text("".join(json.dumps(each) + "\n" for each in lines))
+    for name, source in (("trunk", "startup"), ("stranger", "startup"), ("branch", "fork")):
+        house.hook("session.started", session=name, source=source, transcript=str(files[name]))
+    house.run("sessions.link", session="branch")
+    assert (house.doc("branch")["parent"], house.doc("branch")["parent_reason"]) == ("trunk", "fork")
+
+
+def test_a_fork_whose_transcript_is_not_there_yet_is_looked_at_again(house: House, tmp_path: Path):
+    house.hook("session.started", session="branch", source="fork", transcript=str(tmp_path / "later.jsonl"))
+    assert house.run("sessions.link", session="branch") == []
+    house.hook("turn.ended", session="branch")
+    assert house.waiting().count("sessions.link") == 1
+
+
+def test_a_start_or_a_resume_has_no_parent(house: House):
+    house.hook("session.started", session="old", source="startup", pid=22)
+    house.hook("session.ended", session="old", reason="clear", pid=22)
+    for source in ("startup", "resume"):
+        house.hook("session.started", session=source, source=source, pid=22)
+        assert house.run("sessions.link", session=source) == []

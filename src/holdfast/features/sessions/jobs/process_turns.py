@@ -17,9 +17,8 @@ from holdfast.core.feature import JobCall
 from holdfast.core.ids import native_session_id
 from holdfast.core.kinds.session_events import TurnFacts, TurnProcessed
 from holdfast.core.ports import Reader
-from holdfast.features.sessions.events import session_event
 from holdfast.features.sessions.settings import DEFAULTS
-from holdfast.features.sessions.state.documents import SESSION, TURN, Session, Turn, turn_key
+from holdfast.features.sessions.state.documents import SESSION, TURN, Session, Turn, session_event, turn_key
 from holdfast.features.sessions.state.reducer import Turns, growth_of, local_day, turns_from_log
 from holdfast.usage.events import usage_event
 from holdfast.usage.model import UsageRecord

@@ -32,7 +32,6 @@ from holdfast.core.kinds.session_events import (
 )
 from holdfast.core.ports import Reader
 from holdfast.features.sessions import liveness
-from holdfast.features.sessions.events import session_event
 from holdfast.features.sessions.jobs.process_turns import turn_events
 from holdfast.features.sessions.settings import DEFAULTS, SessionsSettings
 from holdfast.features.sessions.state.documents import (
@@ -43,6 +42,7 @@ from holdfast.features.sessions.state.documents import (
     WATCHED,
     Session,
     Turn,
+    session_event,
 )
 from holdfast.features.sessions.state.reducer import live_sessions, sessions_by_status
 from holdfast.paths import open_regular

@@ -14,9 +14,8 @@ from holdfast.core.kinds.engine_events import DecisionMade
 from holdfast.core.kinds.session_events import CommandRun, CommitMade, SessionSummarised
 from holdfast.core.ports import Reader
 from holdfast.core.times import format_duration
-from holdfast.features.sessions.events import session_event
 from holdfast.features.sessions.figures import Figures, figures_of, format_counted, format_work
-from holdfast.features.sessions.state.documents import COMPLETED, SESSION, SUMMARY, Session, one_line
+from holdfast.features.sessions.state.documents import COMPLETED, SESSION, SUMMARY, Session, one_line, session_event
 from holdfast.features.sessions.state.lifecycle import about_call, is_synthetic, prompt_text
 from holdfast.features.sessions.timeline import CallPairing
 from holdfast.handover.summary import SessionEvent, build_summary

@@ -3,6 +3,8 @@
 import msgspec
 
 from holdfast.core.document import DocumentType
+from holdfast.core.event import Event, own_event
+from holdfast.core.kinds import HOOK_KINDS, SESSION_KINDS, Payload
 from holdfast.core.kinds.agent_events import AgentProcess
 from holdfast.core.kinds.session_events import SessionSummarised
 
@@ -248,3 +250,17 @@ def one_line(text: object, limit: int = TEXT_LENGTH) -> str:
     # Cut before it is split: the text may be megabytes.
     line = " ".join(str(text)[: limit * 4].split())
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+# The events this feature subscribes to, and how it makes events of its own.
+
+SUBSCRIBED_KINDS = frozenset((*HOOK_KINDS, *SESSION_KINDS, "decision.made", "gates.satisfied", "gates.approved")) - {
+    "unknown",
+    "message.displayed",
+    "model.requested",
+}
+
+
+def session_event(session: Session, payload: Payload, at: int, once: object) -> Event:
+    """An event of ours about a session. The same thing found twice (`once`) is one event."""
+    return own_event(payload, at, session=session.id, project=session.project, once=once)

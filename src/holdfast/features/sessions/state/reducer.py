@@ -16,7 +16,6 @@ from holdfast.core.kinds import HOOK_KINDS, HookPayload
 from holdfast.core.kinds.agent_events import ModelAnswered
 from holdfast.core.kinds.session_events import TurnAnswerRead, TurnFacts, TurnProcessed
 from holdfast.core.ports import Reader, Ref
-from holdfast.features.sessions.events import SUBSCRIBED_KINDS
 from holdfast.features.sessions.state import event_handlers
 from holdfast.features.sessions.state.documents import (  # fmt: skip
     ACTIVE,
@@ -27,6 +26,7 @@ from holdfast.features.sessions.state.documents import (  # fmt: skip
     MAX_RECENT_SESSIONS,
     RECENT_SESSIONS,
     SESSION,
+    SUBSCRIBED_KINDS,
     SUMMARY,
     TURN,
     WAITING,

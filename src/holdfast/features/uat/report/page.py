@@ -16,7 +16,7 @@ from holdfast.core.kinds.uat_events import CallEnded
 from holdfast.features.uat import files
 from holdfast.features.uat.files import Record, is_inside_folders
 from holdfast.features.uat.report import markdown
-from holdfast.features.uat.report.timeline import render_timeline_svg
+from holdfast.features.uat.report.markdown import render_timeline_svg
 from holdfast.features.uat.results import LISTING, SILENT, is_crash
 from holdfast.features.uat.settings import FAILED, INTERRUPTED, SKIPPED
 
