@@ -362,6 +362,16 @@ def test_the_n_of_a_line_break_is_not_taken():
     json.loads(redact(body)[0])
 
 
+@pytest.mark.parametrize(
+    "more", [{"api_password": RANDOM}, {"note": f"token={RANDOM}"}, {"more": {"tokens": {"password": RANDOM}}}]
+)
+def test_a_count_of_tokens_hides_no_secret_beside_it(more):
+    counts = {"tokens": {"input": 12, "cache_read": 3400}}
+    cleaned, found = redact(json.dumps(counts | more, separators=(",", ":")).encode())
+    assert (RANDOM.encode() in cleaned, found) == (False, 1)
+    assert redact(b'{"tokens":{"input":12,"output":7}}') == (b'{"tokens":{"input":12,"output":7}}', 0)
+
+
 def test_names_of_your_own():
     own = Redactor(names=["badge_number"])
     assert own.redact(b'{"badge_number": "12-AB"}') == (b'{"badge_number": "[redacted:named]"}', 1)

@@ -14,7 +14,7 @@ from holdfast.core.engine import Committed, Engine, Outcome
 from holdfast.core.errors import StoreDamaged, StoreUnavailable
 from holdfast.core.event import Event
 from holdfast.core.ports import Store
-from holdfast.core.transaction import Transaction
+from holdfast.core.transaction import Arrival, Transaction
 from holdfast.ingest.journal import AckLedger, Journal, JournalEntry
 from holdfast.ingest.store_guard import StoreGuard
 
@@ -125,7 +125,11 @@ class IngestPipeline:
         return outcomes
 
     def commit_events(
-        self, events: Sequence[Delivery | Event], also: Callable[[Store], None] | None = None, *, past: bool = False
+        self,
+        events: Sequence[Delivery | Event | Arrival],
+        also: Callable[[Store], None] | None = None,
+        *,
+        past: bool = False,
     ) -> list[Outcome]:
         """What commands, jobs and importers add to the log, behind all that was answered before."""
         self._clear_way()
