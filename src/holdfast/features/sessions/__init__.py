@@ -4,7 +4,7 @@ from holdfast.core.feature import Feature
 from holdfast.core.job import READ_USAGE
 from holdfast.core.lazy import lazy_function
 from holdfast.features.sessions import commands, events, policy, views
-from holdfast.features.sessions.jobs import process_turns, read_answers, read_exits, recovery
+from holdfast.features.sessions.jobs import process_turns, read_answers, read_exits, read_failures, recovery
 from holdfast.features.sessions.settings import SessionsSettings
 from holdfast.features.sessions.state import reducer
 from holdfast.features.sessions.state.documents import DOCUMENTS
@@ -55,9 +55,10 @@ FEATURE = Feature(
         policy.ADOPT: recovery.adopt_turn,
         read_exits.READ: read_exits.read_exit,
         read_answers.READ: read_answers.read_answer,
+        read_failures.READ: read_failures.read_failures,
         **{f"sessions.{name}": recovery.as_job(name) for name in recovery.FINDERS},
     },
     schedule={WATCH: WATCH_SECONDS},
-    quick=frozenset((read_exits.READ, read_answers.READ)),
+    quick=frozenset((read_exits.READ, read_answers.READ, read_failures.READ)),
     settings=SessionsSettings,
 )
