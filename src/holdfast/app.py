@@ -124,6 +124,7 @@ def build_app(
         clock=now_ms,
         report=report,
         scrub=intake.scrub,
+        scrub_fields=intake.scrub_fields,
     )
     return App(paths, settings, tuple(features), agents, store, Engine(store, features, ports), redact)
 

@@ -102,9 +102,13 @@ class Intake:
         """The same for an event of our own making: its text may quote a person, a file or a program."""
         if not event.data:
             return event
-        data, _ = self._redact(self._private.clean_own(_encode_body(event.data)))
+        data = self.scrub_fields(_encode_body(event.data))
         # Read back always: reducers must see now what they will see in a replay (lists for tuples, null for NaN).
         return msgspec.structs.replace(event, data=decode_payload(event.kind, event.version, data))
+
+    def scrub_fields(self, fields: bytes) -> bytes:
+        """The fields of an event, as JSON, without what must not be on disk. Any thread may ask."""
+        return self._redact(self._private.clean_own(fields))[0]
 
     def _understood(self, delivery: Delivery, body: bytes) -> Event:
         try:

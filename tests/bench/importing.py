@@ -8,6 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from tests.bench.figures import fact, figure, heading
 from tests.kit import World
 
@@ -23,15 +25,22 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         world = World(Path(folder))
         size = write(world.home / ".claude" / "projects" / "-p", MEGABYTES << 20)
-        world.start()
+        daemon = psutil.Process(world.start())
         try:
-            began = time.perf_counter()
+            began, busy = time.perf_counter(), processor_seconds(daemon)
             told = world.json("import", "claude-code")
-            seconds = time.perf_counter() - began
+            seconds, busy = time.perf_counter() - began, processor_seconds(daemon) - busy
             fact("events, seconds", f"{told['taken']:,}  {seconds:.1f} s")
-            figure("megabytes per second", size / seconds / 1e6, 20, more_is_better=True, unit="MB/s")
+            figure("of the daemon's processor time", size / busy / 1e6, 20, more_is_better=True, unit="MB/s")
+            fact("megabytes per second on the clock", f"{size / seconds / 1e6:.1f} MB/s")
         finally:
             world.close()
+
+
+def processor_seconds(process: psutil.Process) -> float:
+    """What others run meanwhile counts less in it than on the clock."""
+    times = process.cpu_times()
+    return float(times.user + times.system)
 
 
 def write(folder: Path, wanted: int) -> int:

@@ -23,6 +23,8 @@ from tests.usage.kit import EXPECTED, sample_home
 
 EVERY = pytest.mark.parametrize("agent", EXPECTED)
 SECOND_RUN = {"claude-code", "codex", "gemini", "copilot", "qwen", "opencode"}
+IN_BACKGROUND = {"claude-code", "qwen", "droid"}
+"""There a turn may end before the subagents that it began."""
 WITH_LANES = set(EXPECTED) - {"continue"}
 
 
@@ -76,16 +78,16 @@ def test_a_subagent_is_a_lane_of_its_session(agent, tmp_path):
     assert kinds["turn.ended"] == kinds["session.started"] == 0
 
 
-@pytest.mark.parametrize("agent", ["claude-code", "gemini", "copilot", "qwen", "opencode", "kimi"])
+@pytest.mark.parametrize("agent", sorted(WITH_LANES))
 def test_a_subagent_is_told_while_its_session_goes_on(agent, tmp_path):
     """In the order of their times: a turn that no prompt began would come of the subagent's calls otherwise."""
     events, _ = told(sample_home(tmp_path, agent), agent)
     kinds = [e.kind for e in events]
     assert kinds[0] == "session.started"
     assert kinds.index("prompt.submitted") < kinds.index("subagent.started") < kinds.index("session.ended")
-    inside = [n for n, e in enumerate(events) if e.kind == "tool.finished" and e.data.get("lane")]
-    ends = [n for n, e in enumerate(events) if e.kind == "turn.ended"]
-    assert max(inside) < max(ends)
+    inside = [n for n, e in enumerate(events) if e.data.get("lane")]
+    first_answer = [n for n, e in enumerate(events) if e.kind == "turn.ended" and e.data.get("message")][0]
+    assert inside and max(inside) < (len(events) if agent in IN_BACKGROUND else first_answer)
 
 
 @EVERY
@@ -237,3 +239,38 @@ def test_a_clock_that_is_wrong_makes_no_figure_negative(wrong, tmp_path):
         session = reduce_session(session, event)
     shown = build_figures(session, Spending(), session.at)
     assert shown.duration_ms >= 0 and (shown.prompts, shown.calls) == (2, 3)
+
+
+def test_a_call_that_gemini_was_refused_never_ran(tmp_path):
+    """As 0.61.0 writes it down: a call that failed, with the reason of the hook."""
+    home = sample_home(tmp_path, "gemini")
+    (chat,) = IMPORTERS["gemini"].find(Place(home, home))
+    response = {"functionResponse": {"response": {"error": "Tool execution blocked: not today."}}}
+    made = {
+        "id": "c9",
+        "name": "run_shell_command",
+        "args": {"command": "rm x"},
+        "status": "error",
+        "result": [response],
+    }
+    line = {"id": "m9", "type": "gemini", "timestamp": "2026-11-15T21:14:00Z", "content": "", "toolCalls": [made]}
+    chat.write_text(chat.read_text() + json.dumps(line) + "\n")
+    events, _ = told(home, "gemini")
+    ended = [e for e in events if e.data.get("call") == "c9" and e.kind != "tool.started"]
+    assert [(e.kind, e.data["reason"]) for e in ended] == [("permission.denied", "not today.")]
+
+
+@pytest.mark.parametrize(("agent", "kind"), [("codex", "default"), ("copilot", "general-purpose")])
+def test_a_subagent_is_named_and_asked_as_its_hooks_tell(agent, kind, tmp_path):
+    events, _ = told(sample_home(tmp_path, agent), agent)
+    inside = [e for e in events if e.data.get("lane") and e.kind in HOOK_KINDS and e.kind != "model.answered"]
+    assert {e.data["lane_type"] for e in inside} == {kind}
+    (asked,) = [e for e in inside if e.kind == "prompt.submitted"]
+    assert (asked.data["prompt"], asked.data.get("synthetic")) == ("MARK please look", None)
+
+
+def test_a_turn_ends_with_its_last_words(tmp_path):
+    """Not with the last thing that it did before them: its model may have thought long."""
+    events, _ = told(sample_home(tmp_path, "copilot"), "copilot")
+    end = main(events, "turn.ended")[0]
+    assert end.at > max(e.at for e in main(events, "tool.finished") if e.at < end.at)

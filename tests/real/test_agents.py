@@ -240,15 +240,19 @@ def test_opencode_goes_on_in_its_terminal(scene: Scene) -> None:
 
 @pytest.mark.parametrize("name", ["droid"])
 def test_droid_is_on_record_and_a_gate_holds(scene: Scene) -> None:
-    """`droid exec` does not tell of its prompt; everything else of the session is there."""
+    """`droid exec` does not tell of its prompt, and no hook of a command that failed: its file does."""
     scene.install("--user")
     risk = {"summary": "scripted", "riskLevel": "low", "riskLevelReason": "scripted", "timeout": 60}
-    echo, forbidden = (call("Execute", {"command": c, **risk}) for c in ("echo from-main", "touch forbidden.txt"))
+    commands = ("echo from-main", "sh -c 'echo broken; exit 3'", "touch forbidden.txt")
+    echo, broken, forbidden = (call("Execute", {"command": command, **risk}) for command in commands)
     note = scene.agent.project / "note.txt"
-    scene.play(echo, scene.kind.file(note), forbidden, text("done"), text("done"))
+    scene.play(echo, broken, scene.kind.file(note), forbidden, text("done"), text("done"))
     wait_until(lambda: "session.ended" in scene.kinds(), "the session has ended")
-    kinds = [kind for kind in scene.kinds() if kind != "notification"]
-    tools = ["tool.started", "tool.finished"] * 2 + ["tool.started"]
+    wait_until(lambda: "tool.failed" in scene.kinds(), "the command that failed was read from droid's file")
+    (failed,) = scene.world.hooks_seen(kinds=("tool.failed",))
+    assert (failed.data["command"], failed.data["exit_code"]) == (commands[1], 3)
+    kinds = [kind for kind in scene.kinds() if kind not in ("notification", "tool.failed")]
+    tools = ["tool.started", "tool.finished", "tool.started", "tool.started", "tool.finished", "tool.started"]
     assert kinds == ["session.started", *tools, "turn.ended", "turn.ended", "session.ended"]
     finished = scene.world.hooks_seen(kinds=("tool.finished",))
     assert [(e.data["action"], e.data["ok"]) for e in finished] == [("shell", True), ("edit", True)]

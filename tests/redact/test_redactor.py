@@ -362,6 +362,27 @@ def test_the_n_of_a_line_break_is_not_taken():
     json.loads(redact(body)[0])
 
 
+@pytest.mark.parametrize(
+    "more", [{"api_password": RANDOM}, {"note": f"token={RANDOM}"}, {"more": {"tokens": {"password": RANDOM}}}]
+)
+def test_a_count_of_tokens_hides_no_secret_beside_it(more):
+    counts = {"tokens": {"input": 12, "cache_read": 3400}}
+    cleaned, found = redact(json.dumps(counts | more, separators=(",", ":")).encode())
+    assert (RANDOM.encode() in cleaned, found) == (False, 1)
+    assert redact(b'{"tokens":{"input":12,"output":7}}') == (b'{"tokens":{"input":12,"output":7}}', 0)
+
+
+@pytest.mark.parametrize("between", [", ", ",\n  ", " ,\t"])
+def test_every_row_of_an_insert_goes(between):
+    words = ["Xk9#mP2vQ8zL", "Yt7!nR4wS1bM", "Zq5&hJ3cV6xN"]
+    rows = between.join(f"('user{n}', '{word}', {n})" for n, word in enumerate(words))
+    statement = f"INSERT INTO users (name, password, age) VALUES {rows};"
+    for body in (statement.encode(), json.dumps({"command": statement}).encode()):
+        cleaned, found = redact(body)
+        assert (found, [word for word in words if word.encode() in cleaned]) == (3, [])
+        assert all(f"user{n}".encode() in cleaned for n in range(3))
+
+
 def test_names_of_your_own():
     own = Redactor(names=["badge_number"])
     assert own.redact(b'{"badge_number": "12-AB"}') == (b'{"badge_number": "[redacted:named]"}', 1)

@@ -42,6 +42,18 @@ def test_history_comes_in_once_and_its_sources_stay_as_they_are(world):
     assert world.json("rebuild")["differences"] == []
 
 
+def test_no_secret_of_a_transcript_comes_in(world):
+    secret = "gh" + "p_" + "aB3dE5gH7jK9mN1pQ3sT5vW7xY9zA2cD4fG6"
+    transcript = world.home / ".claude" / "projects" / "-home-dev-project" / "claude.jsonl"
+    text = transcript.read_text()
+    assert "echo from-main" in text
+    transcript.write_text(text.replace("echo from-main", f"echo {secret}"))
+    imported = _imported(world, "claude-code")
+    assert any("[redacted:" in e.data.get("command", "") for e in imported)
+    world.ask(op="settle")
+    assert all(secret.encode() not in file.read_bytes() for file in world.paths.state.rglob("*") if file.is_file())
+
+
 def test_a_dry_run_takes_nothing(world):
     assert world.json("import", "--dry-run")["taken"] > 20
     assert [e for e in world.events() if e.data.get("imported")] == []

@@ -51,7 +51,7 @@ ENFORCES: dict[str, Enforcement] = {
 
 
 def _add_result(data: Data, payload: Payload) -> None:
-    """A command that failed has no end at all: droid runs no hook then."""
+    """Of a call that failed droid tells nothing: `sessions.jobs.read_failures` reads it from its file."""
     response = payload.get("tool_response")
     data["ok"] = True
     payload_reader.add_output(data, response)

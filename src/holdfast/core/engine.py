@@ -57,6 +57,8 @@ class Ports(msgspec.Struct, frozen=True):
     """The project that a folder belongs to."""
     scrub: Callable[[Event], Event] = lambda event: event
     """Redacts what comes from commands and jobs; `read` has done it for hooks."""
+    scrub_fields: Callable[[bytes], bytes] = lambda fields: fields
+    """The same for fields that are JSON still, as importers send them."""
 
 
 class Engine:
@@ -81,7 +83,7 @@ class Engine:
 
     def handle(
         self,
-        items: Sequence[Delivery | Event],
+        items: Sequence[Delivery | Event | Arrival],
         also: Callable[[Store], None] | None = None,
         *,
         past: bool = False,
@@ -157,7 +159,9 @@ class Engine:
         settings = self.ports.settings(self.ports.project(folder))
         return any(feature.can_decide(kind, settings.get(feature.name)) for feature, _ in deciders)
 
-    def _arrive(self, item: Delivery | Event) -> Arrival:
+    def _arrive(self, item: Delivery | Event | Arrival) -> Arrival:
+        if isinstance(item, Arrival):
+            return item
         if isinstance(item, Event):
             return Arrival(self.ports.scrub(item))
         return Arrival(self._enriched(self.ports.read(item)), item.mode != "tell", item.missed, item.told)

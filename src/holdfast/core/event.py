@@ -15,6 +15,8 @@ BODY_LIMIT = 256 * 1024
 EventData = Any
 """Always a `Payload` once the event is made: a decoder cannot know the kind beforehand, so `__post_init__` reads it."""
 
+PAYLOADS = (Payload, UntypedPayload)
+
 
 class Event(msgspec.Struct, kw_only=True, frozen=True):
     """`data` holds the small normalised fields that reducers read and that are kept for ever; `body` expires."""
@@ -35,7 +37,7 @@ class Event(msgspec.Struct, kw_only=True, frozen=True):
     def __post_init__(self) -> None:
         """Plain fields, as adapters, importers and decoders bring them, become the payload of the kind."""
         data = self.data
-        if not isinstance(data, Payload | UntypedPayload):
+        if not isinstance(data, PAYLOADS):
             typed = build_payload(self.kind, data) if isinstance(data, Mapping) else _empty_payload(self.kind)
             msgspec.structs.force_setattr(self, "data", typed)
 

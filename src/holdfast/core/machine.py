@@ -1,5 +1,6 @@
 """Which machine, boot and process this is, by what the kernel says; and the one daemon of a state folder."""
 
+import contextlib
 import fcntl
 import functools
 import os
@@ -158,17 +159,36 @@ def is_here(machine: str, host_name: str) -> bool:
 
 
 def _read_or_make(path: Path) -> str:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # EXCL: of two processes that start together one makes the id, the other reads it.
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(secrets.token_hex(16))
-    except OSError:
-        pass  # It is there already, or the folder cannot be written: then reading says which.
+    known_id = _read_id(path)
+    if not known_id:
+        with contextlib.suppress(OSError):  # A folder that cannot be written: then there is no id.
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            _put_whole(path, secrets.token_hex(16))
+            known_id = _read_id(path)
+    return known_id
+
+
+def _read_id(path: Path) -> str:
     try:
         return path.read_text(encoding="ascii").strip()
     except (OSError, ValueError):
         return ""
+
+
+def _put_whole(path: Path, text: str) -> None:
+    """Of two processes that start together one makes the file, and the other never sees it half written."""
+    own = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+    try:
+        with os.fdopen(os.open(own, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(text)
+        try:
+            os.link(own, path)
+        except OSError:
+            # An empty file of a process that died, or a file system without links.
+            if not _read_id(path):
+                own.replace(path)
+    finally:
+        own.unlink(missing_ok=True)
 
 
 # At most one daemon per state directory (P6): a flock held for life, never an age or a pid file.

@@ -329,7 +329,8 @@ class PrivateWords:
 
     def clean_own(self, content: bytes) -> bytes:
         """The same for JSON of our own making, whatever its fields."""
-        for written in self._known.values():
+        # A copy: another thread may learn more meanwhile.
+        for written in tuple(self._known.values()):
             content = content.replace(written, INSTEAD.encode())
         return content
 

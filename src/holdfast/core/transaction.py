@@ -28,6 +28,8 @@ T = TypeVar("T")
 
 
 class Arrival(NamedTuple):
+    """An event without secrets, and who waits for what follows from it."""
+
     event: Event
     waits: bool = False
     """Whether somebody waits for an answer."""

@@ -174,7 +174,10 @@ class Control:
 
     def _ingest(self, request: Request) -> Iterator[dict[str, Any]]:
         """Events that somebody else recorded, in batches of his making; what is there already stays one event."""
-        events = imported.accept_imported_events(request.get("events"), self._daemon.app.features)
+        app = self._daemon.app
+        self._daemon.background.history.postpone()
+        # Read and cleaned in this thread: hooks wait for the writer only while it writes.
+        events = imported.accept_imported_events(request.get("events"), app.features, app.engine.ports.scrub_fields)
         outcomes = self._daemon.call(lambda: self._daemon.pipeline.commit_events(events, past=True)) if events else []
         self._daemon.call(self._daemon.pipeline.publish)
         yield {"done": {"taken": sum(1 for o in outcomes if o.seq), "known": sum(1 for o in outcomes if not o.seq)}}

@@ -116,15 +116,25 @@ PORTION = 32
 """Events that the writer takes at once: a hook that comes meanwhile waits for no more than these."""
 COLLECT_S, PAUSE_S, LOOK_AGAIN_S = 0.5, 0.005, 5.0
 """Collected for a while: an index that is brought up after every event would take the processor from the next hook."""
+AFTER_IMPORT_S = 1.0
 
 
 class HistoryIndexer:
     def __init__(self, daemon: "Daemon", stopping: threading.Event) -> None:
         self._daemon, self._stopping = daemon, stopping
         self._committed = threading.Event()
+        self._not_before = 0.0
 
     def wake(self) -> None:
         self._committed.set()
+
+    def postpone(self) -> None:
+        """An import is under way: what it brings is indexed when no more comes, so that it has the processor."""
+        self._not_before = time.monotonic() + AFTER_IMPORT_S
+
+    @property
+    def _is_postponed(self) -> bool:
+        return time.monotonic() < self._not_before
 
     def run(self) -> None:
         """Until the daemon stops. Events of one moment are collected and indexed together."""
@@ -133,6 +143,8 @@ class HistoryIndexer:
             self._committed.wait(LOOK_AGAIN_S)
             self._committed.clear()
             self._stopping.wait(COLLECT_S)
+            while self._is_postponed and not self._stopping.is_set():
+                self._stopping.wait(COLLECT_S)
 
     def _catch_up(self) -> None:
         try:
@@ -141,6 +153,10 @@ class HistoryIndexer:
                 while not self._stopping.is_set() and (page := next_page(reader, PORTION)):
                     self._daemon.calls.call_when_idle(partial(self._write, page))
                     self._stopping.wait(PAUSE_S)
+                    if self._is_postponed:
+                        # What is left must not wait for the next commit, which may be long in coming.
+                        self.wake()
+                        return
             finally:
                 reader.close()
         except StoreDamaged:

@@ -94,7 +94,7 @@ def _read_exchange(history: History, exchange: Exchange, at: int, ident: str) ->
         result = request.tool_result_node
         if result and result.tool_use_id:
             yield history.result(at, result.tool_use_id, result.content, failed=result.is_error)
-    history.answer = exchange.response_text or history.answer
+    history.answered(at, exchange.response_text or "")
     for response in exchange.response_nodes:
         use = response.tool_use
         if use and use.tool_use_id:

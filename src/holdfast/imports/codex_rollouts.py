@@ -12,12 +12,15 @@ from holdfast.agents.codex import PATCHED, TABLES
 from holdfast.core.event import Event
 from holdfast.core.ids import bounded_name
 from holdfast.imports.source import (
+    LONGEST_LINE,
     PARSE_ERRORS,
     Found,
     Importer,
     Place,
     Skipped,
+    group_by_session,
     key_of,
+    merge_by_time,
     numbered_lines,
     parse_milliseconds,
     session_name,
@@ -45,10 +48,32 @@ decode = msgspec.json.Decoder(Record).decode
 
 
 def find_rollouts(location: Place) -> Iterable[Path]:
-    return sorted((location.home / ".codex").rglob("rollout-*.jsonl"))
+    """A subagent's rollout is read with that of its session; alone only where that is not beside it."""
+    folders = {path.parent for path in (location.home / ".codex").rglob("rollout-*.jsonl")}
+    return [path for folder in sorted(folders) for path in _rollouts_in(folder)]
 
 
 def read_rollout(path: Path, _place: Place) -> Iterator[Found]:
+    return merge_by_time(map(_read_file, (path, *_rollouts_in(path.parent).get(path, ()))))
+
+
+def _rollouts_in(folder: Path) -> Mapping[Path, list[Path]]:
+    """Of one day: Codex writes a subagent's beside that of its session."""
+    return group_by_session(folder, folder.stat().st_mtime_ns, "rollout-*.jsonl", _ids_of)
+
+
+def _ids_of(path: Path) -> tuple[str, str]:
+    """Ids of the session and of the rollout itself, from the first line."""
+    try:
+        with path.open("rb") as file:
+            payload = normal.mapping_or_empty(decode(file.readline(LONGEST_LINE)).payload)
+    except (OSError, *PARSE_ERRORS):
+        return "", ""
+    own = session_name(payload.get("id"))
+    return session_name(payload.get("session_id")) or own, own
+
+
+def _read_file(path: Path) -> Iterator[Found]:
     rollout = _Rollout(path)
     for number, line in numbered_lines(path):
         try:
@@ -66,6 +91,7 @@ class _Rollout:
     path: Path
     session: str = ""
     lane: str = ""
+    lane_type: str = ""
     cwd: str = ""
     branch: str = ""
     model: str = ""
@@ -114,6 +140,8 @@ class _Rollout:
         # A subagent's rollout has an id of its own and names the session it belongs to.
         self.session = whole or mine
         self.lane = mine if mine != self.session else ""
+        # As its hooks name a subagent that has no role.
+        self.lane_type = str(payload.get("agent_role") or "default") if self.lane else ""
         self.cwd = normal.one_path(payload.get("cwd")) or ""
         self.branch = str(normal.mapping_or_empty(payload.get("git")).get("branch") or "")
         if self.session:
@@ -166,8 +194,8 @@ class _Rollout:
 
     def _event(self, kind: str, at: int, number: int, tool: str = "", **data: Any) -> Event:
         more = {
-            "turn": self.turn, "lane": self.lane, "branch": self.branch, "cwd": self.cwd, "model": self.model,
-            "transcript": "" if self.lane else str(self.path),
+            "turn": self.turn, "lane": self.lane, "lane_type": self.lane_type, "branch": self.branch, "cwd": self.cwd,
+            "model": self.model, "transcript": "" if self.lane else str(self.path),
         }  # fmt: skip
         return Event(
             key=key_of(NAME, self.session, self.lane, kind, number),

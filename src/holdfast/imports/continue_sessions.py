@@ -52,7 +52,7 @@ def _read_item(history: History, item: Mapping[str, Any], at: int, number: int) 
         yield from history.prompt(at, str(number), text_of(message.get("content")))
         return
     history.model = str(normal.mapping_or_empty(message.get("usage")).get("model") or history.model)
-    history.answer = text_of(message.get("content")) or history.answer
+    history.answered(at, text_of(message.get("content")))
     states = item.get("toolCallStates")
     for state in map(normal.mapping_or_empty, states if isinstance(states, list) else ()):
         call = str(state.get("toolCallId") or number)

@@ -56,20 +56,20 @@ class _Events:
         )
         self.main.project, self.main.branch = context.project, context.branch
         yield from self.main.begin(at)
-        history = self._history(record.agent or "")
+        history = self._history(record.agent or "", str(data.get("agentName") or ""))
         yield from history.begin(at)
         handle = HANDLERS.get(record.type)
         if handle:
             yield from handle(history, data, at, record.id)
         yield from self.side.event(statement, history)
 
-    def _history(self, lane: str) -> History:
+    def _history(self, lane: str, lane_type: str) -> History:
         if not lane:
             return self.main
         if lane not in self.lanes:
             # A subagent has calls and an answer of its own; session,
             # project and branch are those of the main one.
-            self.lanes[lane] = replace(self.main, lane=lane, begun=False, answer="", calls={})
+            self.lanes[lane] = replace(self.main, lane=lane, lane_type=lane_type, begun=False, answer="", calls={})
         return self.lanes[lane]
 
     def close(self) -> Iterator[Event]:
@@ -79,16 +79,23 @@ class _Events:
 
 def _read_prompt(history: History, data: Mapping[str, Any], at: int, ident: str) -> Iterator[Event]:
     # Copilot's own messages name another source.
-    typed = not history.lane and data.get("source") in (None, "user")
+    typed = data.get("source") in (None, "user")
+    # A subagent's prompt is what the main agent asked of it.
     yield from history.prompt(
-        at, str(data.get("messageId") or ident), str(data.get("content") or ""), synthetic=not typed
+        at, str(data.get("messageId") or ident), str(data.get("content") or ""), synthetic=not (typed or history.lane)
     )
 
 
-def _read_answer(history: History, data: Mapping[str, Any], _at: int, _ident: str) -> Iterator[Event]:
+def _read_answer(history: History, data: Mapping[str, Any], at: int, _ident: str) -> Iterator[Event]:
     history.model = str(data.get("model") or history.model)
-    history.answer = str(data.get("content") or history.answer)
+    history.answered(at, str(data.get("content") or ""))
     yield from ()
+
+
+def _read_subagent_end(history: History, _data: Mapping[str, Any], at: int, _ident: str) -> Iterator[Event]:
+    if history.lane:
+        history.last = max(history.last, at)
+        yield from history.close()
 
 
 def _read_tool_start(history: History, data: Mapping[str, Any], at: int, ident: str) -> Iterator[Event]:
@@ -118,6 +125,7 @@ HANDLERS = {
     "tool.execution_start": _read_tool_start,
     "tool.execution_complete": _read_tool_end,
     "session.compaction_complete": _read_compaction,
+    **dict.fromkeys(("subagent.completed", "subagent.failed"), _read_subagent_end),
 }
 
 IMPORTER = Importer(NAME, "GitHub Copilot CLI sessions", find_event_files, read_event_file, whole_sessions=True)

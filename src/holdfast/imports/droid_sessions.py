@@ -1,6 +1,6 @@
 """Factory droid's sessions: `~/.factory/sessions/PROJECT/SESSION.jsonl`, with the sums of tokens beside them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,16 @@ from holdfast.agents import normal
 from holdfast.agents.droid import LAST_LINE, TABLES
 from holdfast.core.event import Event
 from holdfast.imports.history import History, read_lines, text_of
-from holdfast.imports.source import Found, Importer, Place, parse_milliseconds
+from holdfast.imports.source import (
+    LONGEST_LINE,
+    PARSE_ERRORS,
+    Found,
+    Importer,
+    Place,
+    group_by_session,
+    merge_by_time,
+    parse_milliseconds,
+)
 from holdfast.usage.events import usage_event
 from holdfast.usage.readers import droid as usage
 from holdfast.usage.scan import records_of
@@ -39,10 +48,29 @@ decode = msgspec.json.Decoder(Line).decode
 
 
 def find_sessions(location: Place) -> Iterable[Path]:
-    return sorted((location.home / ".factory" / "sessions").glob("**/*.jsonl"))
+    """A subagent's file is read with that of its session; alone only where that is gone."""
+    folders = {path.parent for path in (location.home / ".factory" / "sessions").glob("**/*.jsonl")}
+    return [path for folder in sorted(folders) for path in _sessions_in(folder)]
 
 
 def read_session(path: Path, _place: Place) -> Iterator[Found]:
+    return merge_by_time(map(_read_file, (path, *_sessions_in(path.parent).get(path, ()))))
+
+
+def _sessions_in(folder: Path) -> Mapping[Path, list[Path]]:
+    return group_by_session(folder, folder.stat().st_mtime_ns, "*.jsonl", _ids_of)
+
+
+def _ids_of(path: Path) -> tuple[str, str]:
+    try:
+        with path.open("rb") as file:
+            record = decode(file.readline(LONGEST_LINE))
+    except (OSError, *PARSE_ERRORS):
+        return "", ""
+    return record.caller or record.id, record.id
+
+
+def _read_file(path: Path) -> Iterator[Found]:
     session = _Session(path)
     yield from read_lines(path, session.take, session.close)
 
@@ -70,7 +98,7 @@ class _Session:
 
     def _answer(self, message: Message, at: int) -> Iterator[Event]:
         self.history.model = (message.model or "").removeprefix("custom:") or self.history.model
-        self.history.answer = text_of(message.content) or self.history.answer
+        self.history.answered(at, text_of(message.content))
         for part in map(normal.mapping_or_empty, message.content if isinstance(message.content, list) else ()):
             if part.get("type") == "tool_use":
                 yield from self.history.call(at, str(part.get("id")), str(part.get("name") or ""), part.get("input"))

@@ -16,6 +16,7 @@ from holdfast.usage.reader import Position
 from holdfast.usage.readers import gemini as usage
 
 NAME = "gemini"
+REFUSED = "Tool execution blocked:"
 SET_UP = "<session_context>"
 """How the first message begins, which nobody typed."""
 
@@ -79,7 +80,7 @@ class _Chat:
             yield from self.history.prompt(at, record.id, text, synthetic=bool(self.history.lane))
 
     def _answer(self, record: Line, at: int) -> Iterator[Event]:
-        self.history.answer = text_of(record.content) or self.history.answer
+        self.history.answered(at, text_of(record.content))
         for made in map(normal.mapping_or_empty, record.tool_calls):
             call, tool = str(made.get("id") or ""), str(made.get("name") or "")
             if call and call not in self.seen:
@@ -89,12 +90,12 @@ class _Chat:
 
     def _result(self, made: Any, call: str, at: int) -> Event:
         parts = [normal.mapping_or_empty(part).get("functionResponse") for part in made.get("result") or ()]
-        output = "\n".join(
-            str(normal.mapping_or_empty(normal.mapping_or_empty(one).get("response")).get("output") or "")
-            for one in parts
-        )
-        plain = plain_output(output)
-        return self.history.result(at, call, plain, failed=made.get("status") == "error", code=exit_code_in(output))
+        responses = [normal.mapping_or_empty(normal.mapping_or_empty(one).get("response")) for one in parts]
+        output = "\n".join(str(one.get("output") or one.get("error") or "") for one in responses)
+        failed = made.get("status") == "error"
+        if failed and output.startswith(REFUSED):
+            return self.history.denied(at, call, output.removeprefix(REFUSED).strip())
+        return self.history.result(at, call, plain_output(output), failed=failed, code=exit_code_in(output))
 
 
 IMPORTER = Importer(NAME, "Gemini CLI chats", find_chats, read_chat, whole_sessions=True)

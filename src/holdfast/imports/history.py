@@ -38,6 +38,7 @@ class History:
     turns: int = 0
     begun: bool = False
     open_turn: bool = False
+    closed: bool = False
     last: int = 0
     calls: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
 
@@ -50,7 +51,7 @@ class History:
         """A prompt opens a turn, and ends the one before it."""
         text = without_contexts(text)
         yield from self.end_turn(at)
-        self.turn, self.open_turn = ident, True
+        self.turn, self.open_turn, self.closed = ident, True, False
         self.turns += 1
         data: dict[str, Any] = {"prompt": normal.cap_text(text, normal.PROMPT)}
         if synthetic or not text.strip() or text.startswith(VOICE):
@@ -94,10 +95,16 @@ class History:
             self.answer = ""
         self.open_turn = False
 
+    def answered(self, at: int, text: str) -> None:
+        """The last words of a turn are its answer, and its end is not before them."""
+        self.answer = text or self.answer
+        self.last = max(self.last, at)
+
     def close(self) -> Iterator[Event]:
         """A transcript goes on when its session does: then the next import tells the rest."""
-        if not self.begun:
+        if not self.begun or self.closed:
             return
+        self.closed = True
         if self.lane:
             message_data = {"message": normal.cap_text(self.answer, normal.MESSAGE)} if self.answer else {}
             # The time is part of the key: a transcript that has grown gets another end.

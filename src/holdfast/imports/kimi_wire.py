@@ -79,7 +79,7 @@ class _Wire:
     def _loop(self, event: Any, at: int) -> Iterator[Event]:
         kind, history, call = event.get("type"), self.history, str(event.get("toolCallId") or "")
         if kind == "content.part":
-            history.answer = text_of([event.get("part")]) or history.answer
+            history.answered(at, text_of([event.get("part")]))
         elif kind == "tool.call" and call:
             yield from history.call(at, call, str(event.get("name") or ""), event.get("args"))
         elif kind == "tool.result" and call:

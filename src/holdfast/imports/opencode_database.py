@@ -86,7 +86,7 @@ class _Session:
 
     def _part(self, part: Mapping[str, Any], at: int) -> Iterator[Event]:
         if part.get("type") == "text":
-            self.history.answer = str(part.get("text") or "")
+            self.history.answered(at, str(part.get("text") or ""))
         elif part.get("type") == "tool" and part.get("callID"):
             yield from self._call(
                 str(part["callID"]), str(part.get("tool") or ""), normal.mapping_or_empty(part.get("state")), at

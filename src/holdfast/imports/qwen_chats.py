@@ -86,7 +86,7 @@ class _Chat:
             yield from self.side.event(usage.parse_qwen_usage(line, self.side.position), history)
 
     def _answer(self, record: Line, parts: Any, at: int) -> Iterator[Event]:
-        self.history.answer = text_of(parts) or self.history.answer
+        self.history.answered(at, text_of(parts))
         for n, part in enumerate(parts if isinstance(parts, list) else ()):
             made = normal.mapping_or_empty(normal.mapping_or_empty(part).get("functionCall"))
             if made:

@@ -2,8 +2,9 @@
 
 import hashlib
 import heapq
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -13,11 +14,13 @@ from holdfast.usage.model import parse_milliseconds
 from holdfast.usage.reader import PARSE_ERRORS
 
 __all__ = [
+    "LONGEST_LINE",
     "PARSE_ERRORS",
     "Found",
     "Importer",
     "Place",
     "Skipped",
+    "group_by_session",
     "key_of",
     "load_session",
     "merge_by_time",
@@ -68,6 +71,25 @@ def merge_by_time(sources: Iterable[Iterator[Found]]) -> Iterator[Found]:
     """A session and its subagents in the order of their times, as hooks would have told them."""
     timed = heapq.merge(*map(_with_times, sources), key=lambda pair: pair[0])
     return (record for _, record in timed)
+
+
+IdsOf = Callable[[Path], tuple[str, str]]
+"""The session that a file belongs to, and its own id: another one where it is a subagent's."""
+
+
+@lru_cache(16)
+def group_by_session(folder: Path, _mtime_ns: int, pattern: str, ids_of: IdsOf) -> Mapping[Path, list[Path]]:
+    """The sessions of a folder, each with the files of its subagents. A subagent whose session lies elsewhere stands
+    alone. Remembered while no file comes or goes: every file of the folder asks."""
+    ids = {path: ids_of(path) for path in sorted(folder.glob(pattern))}
+    sessions = {own: path for path, (session, own) in ids.items() if session == own}
+    groups: dict[Path, list[Path]] = {}
+    for path, (session, own) in ids.items():
+        if session != own and session in sessions:
+            groups.setdefault(sessions[session], []).append(path)
+        else:
+            groups.setdefault(path, [])
+    return groups
 
 
 def _with_times(source: Iterator[Found]) -> Iterator[tuple[int, Found]]:

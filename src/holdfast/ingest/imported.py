@@ -1,6 +1,6 @@
 """Events from outside, as importers bring them: which are taken, and which sessions need none."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -11,6 +11,9 @@ from holdfast.core.feature import Feature
 from holdfast.core.ids import shared_session_key
 from holdfast.core.kinds import ENGINE_KINDS, KINDS, current_version, decode_payload
 from holdfast.core.ports import EventQuery, Reader
+from holdfast.core.transaction import Arrival
+
+ScrubFields = Callable[[bytes], bytes]
 
 MOST_EVENTS = 5_000
 LONGEST_KEY = 64
@@ -28,14 +31,15 @@ class ReceivedEvent(msgspec.Struct, kw_only=True):
     tool: str = ""
     data: msgspec.Raw = msgspec.Raw(b"{}")
 
-    def as_event(self) -> Event:
+    def as_event(self, scrub_fields: ScrubFields) -> Event:
         return Event(
             key=self.key, kind=self.kind, at=self.at, session=self.session, project=self.project, agent=self.agent,
-            tool=self.tool, data=self._payload(),
+            tool=self.tool, data=self._payload(scrub_fields),
         )  # fmt: skip
 
-    def _payload(self) -> Any:
-        raw = bytes(self.data)
+    def _payload(self, scrub_fields: ScrubFields) -> Any:
+        # Before it is decoded: afterwards it would have to be encoded and decoded once more.
+        raw = scrub_fields(bytes(self.data))
         # Anything but an object has no fields; the payload is then the empty one of its kind.
         return decode_payload(self.kind, current_version(self.kind), raw) if raw.startswith(b"{") else None
 
@@ -43,10 +47,10 @@ class ReceivedEvent(msgspec.Struct, kw_only=True):
 decode_received = msgspec.json.Decoder(list[ReceivedEvent]).decode
 
 
-def accept_imported_events(raw_events: Any, features: Sequence[Feature]) -> list[Event]:
+def accept_imported_events(raw_events: Any, features: Sequence[Feature], scrub_fields: ScrubFields) -> list[Arrival]:
     """All or none: a batch with anything strange in it is a mistake of whoever made it."""
     try:
-        events = [one.as_event() for one in decode_received(raw_events)]
+        events = [one.as_event(scrub_fields) for one in decode_received(raw_events)]
     except (msgspec.DecodeError, msgspec.ValidationError, TypeError) as error:
         raise CommandRefused(f"these are no events: {error}") from error
     if len(events) > MOST_EVENTS:
@@ -59,7 +63,7 @@ def accept_imported_events(raw_events: Any, features: Sequence[Feature]) -> list
         # Keys of derived events contain `/`: an import cannot take the place of one.
         if not (event.key.isalnum() and event.key.isascii() and len(event.key) <= LONGEST_KEY):
             raise CommandRefused("a key is up to 64 letters and digits")
-    return events
+    return [Arrival(event) for event in events]
 
 
 def told_by_hooks(reader: Reader, agent: str, session: str) -> bool:

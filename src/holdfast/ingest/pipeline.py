@@ -14,7 +14,7 @@ from holdfast.core.engine import Committed, Engine, Outcome
 from holdfast.core.errors import StoreDamaged, StoreUnavailable
 from holdfast.core.event import Event
 from holdfast.core.ports import Store
-from holdfast.core.transaction import Transaction
+from holdfast.core.transaction import Arrival, Transaction
 from holdfast.ingest.journal import AckLedger, Journal, JournalEntry
 from holdfast.ingest.store_guard import StoreGuard
 
@@ -126,7 +126,7 @@ class IngestPipeline:
 
     def commit_events(
         self,
-        events: Sequence[Delivery | Event],
+        events: Sequence[Delivery | Event | Arrival],
         also: Callable[[Store], None] | None = None,
         *,
         past: bool = False,

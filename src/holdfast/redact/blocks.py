@@ -184,10 +184,12 @@ def _line_indent(line: bytes) -> int:
 
 
 INSERT_ANCHORS = ("VALUES", "values", "Values")
-# The list of columns and the first list of values.
+# The list of columns and the first list of values; others follow it, behind commas.
 _INSERT = lazy_pattern(
     rb"\((?P<columns>[^()]{1,600})\)\s{0,4}VALUES\s{0,4}\((?P<values>[^()]{1,4000})\)", re.IGNORECASE
 )
+_NEXT_ROW = lazy_pattern(rb"(?:\s|\\[nrt]){0,40},(?:\s|\\[nrt]){0,40}\((?P<values>[^()]{1,4000})\)")
+_MOST_ROWS = 500
 _SECRET_COLUMN = lazy_pattern(rb"passw|passwd|secret|api_?key|token|pwd|private_?key", re.IGNORECASE)
 _ITEM = lazy_pattern(rb"\s*(?:N?'(?P<value>[^']{0,2000})'|[^,']{0,200})\s*(?:,|$)")
 
@@ -199,14 +201,24 @@ def find_inserted(text: bytes, start: int, end: int, _raw: bool) -> list[Span]:
         return []
     for insert in _INSERT.finditer(text, max(0, start - 620), min(len(text), end + 4010)):
         if insert.start() < start < insert.end():
-            return _inserted_passwords(text, insert)
+            return _inserted_rows(text, insert)
     return []
 
 
-def _inserted_passwords(text: bytes, insert: re.Match[bytes]) -> list[Span]:
-    at, last = insert.span("values")
+def _inserted_rows(text: bytes, insert: re.Match[bytes]) -> list[Span]:
+    columns, spans = insert["columns"].split(b","), list[Span]()
+    row: re.Match[bytes] | None = insert
+    for _ in range(_MOST_ROWS if _SECRET_COLUMN.search(insert["columns"]) else 0):
+        if row is None:
+            break
+        spans += _inserted_passwords(text, columns, *row.span("values"))
+        row = _NEXT_ROW.match(text, row.end())
+    return spans
+
+
+def _inserted_passwords(text: bytes, columns: list[bytes], at: int, last: int) -> list[Span]:
     spans: list[Span] = []
-    for column in insert["columns"].split(b","):
+    for column in columns:
         item = _ITEM.match(text, at, last)
         if not item or item.end() == at:
             break

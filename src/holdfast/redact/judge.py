@@ -464,3 +464,11 @@ def _fill_piece(piece: _Piece) -> str:
         alphabet = ALPHABETS[piece[0]]
         return next((c for c in "xX0" if c in alphabet), alphabet[0]) * int(piece[1])
     return (piece[4].split("|")[0] if piece[4] is not None else piece[5]) or piece[6] or ""
+
+
+_TOKEN_COUNTS = re.compile(rb's":\{(?:"[a-z_0-9]{1,24}":\d{1,18},?){0,12}\}')
+
+
+def is_token_count(body: bytes, start: int, end: int) -> bool:
+    """`"tokens":{"input":12}`: every answer of a model says how many it used. A name within it is a hit of its own."""
+    return body[start:end] == b"token" and _TOKEN_COUNTS.match(body, end) is not None

@@ -124,7 +124,8 @@ class Scanner:
         """Whether it is worth decoding. A body of up to `sure` bytes is by any candidate."""
         if len(body) > sure:
             return bool(self.find(body, raw=True, work=Work(0, _WORK_UNDECODED)))
-        return bool(self._search.find(body, once=True).hits)
+        got = self._search.find(body, once=True)
+        return got.left_out or got.rest is not None or any(not judge.is_token_count(body, *hit[1:]) for hit in got.hits)
 
     def _find_plain(self, text: bytes, raw: bool, work: Work) -> tuple[list[Span], list[Hit]]:
         """What is repeated very often is looked at once; only where that is a secret are all of its places searched."""

@@ -41,10 +41,7 @@ class CostCell(msgspec.Struct, omit_defaults=True):
     first: int = 0
     last: int = 0
 
-    def same_group(self, other: "CostCell") -> bool:
-        return self._group() == other._group()
-
-    def _group(self) -> tuple[object, ...]:
+    def group(self) -> tuple[object, ...]:
         # Calls with and without a reported price are kept apart: the two are compared later.
         return (
             self.slot, self.turn, self.model, self.longer_than, self.commit, self.reported is None, self.agent,
@@ -105,7 +102,10 @@ def add_cell(cells: list[CostCell], new: CostCell) -> list[CostCell]:
 
 def _find_cell(cells: list[CostCell], new: CostCell) -> int | None:
     """The cell it belongs to, sought from the latest on. None: it needs one of its own."""
-    same = next((n for n in range(len(cells) - 1, -1, -1) if cells[n].same_group(new)), None)
+    group = new.group()
+    same = next(
+        (n for n in range(len(cells) - 1, -1, -1) if cells[n].slot == new.slot and cells[n].group() == group), None
+    )
     if same is not None or len(cells) < MOST_CELLS:
         return same
     return next((n for n, cell in enumerate(cells) if cell.model in (new.model, OTHER_MODELS)), None)

@@ -9,7 +9,7 @@ import pytest
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
 from holdfast.core.feature import Call
-from holdfast.core.history import next_page
+from holdfast.core.history import LONGEST_WORD, next_page, split_words
 from holdfast.core.ports import Store
 from holdfast.features.log import FEATURE
 from holdfast.stores.sqlite import SqliteStore
@@ -132,3 +132,19 @@ def test_what_is_not_indexed_yet_is_told(store: Store):
 def test_control_characters_do_not_reach_a_terminal(store: Store):
     record(store, an_event(kind="prompt.submitted", data={"prompt": "red \x1b[31malarm\x1b[0m\x07 bell"}))
     assert ask(store, "alarm")["hits"][0]["snippet"] == "red alarm bell"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Parse_URL(2)\x00x", ["parse", "url", "2", "x"]),
+        ("naïve Café … ﬁn", ["naive", "cafe", "fin"]),
+        ("e\u0301te\u0301", ["ete"]),
+        ("ℋ and ℻", ["h", "and", "fax"]),
+        ("Straße 한글 日本", ["strasse", "한", "글", "日", "本"]),
+        ("a" * (LONGEST_WORD + 5), ["a" * LONGEST_WORD]),
+        ("", []),
+    ],
+)
+def test_words_are_small_letters_without_accents(text: str, words: list[str]):
+    assert split_words(text) == words

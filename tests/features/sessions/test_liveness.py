@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import psutil
 import pytest
@@ -290,3 +291,22 @@ def test_recovery_keeps_its_own_pace():
     assert [pace.is_due(60), pace.is_due(60)] == [True, False]
     clocks.pass_(61)
     assert pace.is_due(60)
+
+
+def test_two_processes_that_start_together_are_on_one_machine(tmp_path: Path) -> None:
+    """Neither reads the id half written, nor lives on with one that it did not keep."""
+    words = "import sys, pathlib; from holdfast.core import machine; sys.stdin.read(1)\n"
+    words += "machine.use_state_folder(pathlib.Path(sys.argv[1])); print(machine.machine_id())"
+    command = [sys.executable, "-c", words, str(tmp_path / "state")]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    started = [subprocess.Popen(command, text=True, **pipes) for _ in range(6)]
+    told = {process.communicate("x", timeout=60)[0].strip() for process in started}
+    assert told == {(tmp_path / "state" / "machine-id").read_text()} and len(told.pop()) == 32
+    assert [file.name for file in (tmp_path / "state").iterdir()] == ["machine-id"]
+
+
+def test_an_empty_id_of_a_process_that_died_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine._Identity, "value", "")
+    (tmp_path / "machine-id").write_text("")
+    machine.use_state_folder(tmp_path)
+    assert machine.machine_id() == (tmp_path / "machine-id").read_text() != ""

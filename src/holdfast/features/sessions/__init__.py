@@ -4,7 +4,7 @@ from holdfast.core.feature import Feature
 from holdfast.core.job import READ_USAGE
 from holdfast.core.lazy import lazy_function
 from holdfast.features.sessions import commands, policy, views
-from holdfast.features.sessions.jobs import process_turns, read_transcripts, recovery
+from holdfast.features.sessions.jobs import process_turns, read_failures, read_transcripts, recovery
 from holdfast.features.sessions.settings import SessionsSettings
 from holdfast.features.sessions.state import documents, reducer
 from holdfast.features.sessions.state.documents import DOCUMENTS
@@ -55,9 +55,10 @@ FEATURE = Feature(
         policy.ADOPT: recovery.adopt_turn,
         read_transcripts.READ_EXIT: read_transcripts.read_exit,
         read_transcripts.READ_ANSWER: read_transcripts.read_answer,
+        read_failures.READ: read_failures.read_failures,
         **{f"sessions.{name}": recovery.as_job(name) for name in recovery.FINDERS},
     },
     schedule={WATCH: WATCH_SECONDS},
-    quick=frozenset((read_transcripts.READ_EXIT, read_transcripts.READ_ANSWER)),
+    quick=frozenset((read_transcripts.READ_EXIT, read_transcripts.READ_ANSWER, read_failures.READ)),
     settings=SessionsSettings,
 )

@@ -14,7 +14,7 @@ from holdfast.core.kinds import HOOK_KINDS, SESSION_ENDS, TOOL_ENDS, TURN_ENDS, 
 from holdfast.core.kinds.agent_events import SessionStarted
 from holdfast.core.kinds.session_events import TurnAnswerRead
 from holdfast.core.times import format_duration
-from holdfast.features.sessions.jobs import read_transcripts
+from holdfast.features.sessions.jobs import read_failures, read_transcripts
 from holdfast.features.sessions.jobs.recovery import LINKED_SOURCES, same_process
 from holdfast.features.sessions.liveness import NAMES_PROCESS, ProcessLookup
 from holdfast.features.sessions.settings import DEFAULTS
@@ -142,6 +142,7 @@ def enqueue(state: State, event: Event, _settings: Settings) -> Iterator[Job]:
     yield from _find_process(session, event)
     yield from read_transcripts.exit_jobs(event)
     yield from read_transcripts.answer_jobs(event)
+    yield from read_failures.failure_jobs(event)
     yield from _end_work(session, event)
     # By the count of calls, so that no state is needed.
     if event.kind in TOOL_ENDS and session.tools % CALLS_BETWEEN_LOOKS == 0:

@@ -69,3 +69,13 @@ def test_reports_are_only_looked_for_below_the_project(tmp_path: Path) -> None:
     inside = tmp_path / "inside"
     inside.mkdir()
     assert refresh.read_reports(str(inside), ["../r.xml", str(tmp_path / "r.xml")], {}) == []
+
+
+def test_an_added_line_that_looks_like_a_header_is_none(repo: Path, run: Runner) -> None:
+    """As git writes it: `++ x` added is `+++ x`, and a name with a space ends in a tab."""
+    file = repo / "my notes.txt"
+    file.write_text("one\n")
+    git(repo, "add", ".")
+    git(repo, "commit", "-qm", "notes")
+    file.write_text("one\n++ b/other.txt\n++ counted\n# TODO here\n")
+    assert todos(repo, run) == ["my notes.txt:4"]

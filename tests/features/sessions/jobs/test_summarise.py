@@ -43,6 +43,22 @@ def test_title_files_commands_tests_and_commits():
     assert "2 files edited" in found.text and "1a2b3c4 Fix login" in found.text
 
 
+def test_a_command_ended_as_the_transcript_tells_it_later():
+    """Codex's hook says nothing of it; a second run of the same command counts by its own end."""
+    story = Story().start().prompt("Build it").tool("t", command="make")
+    failed = {"of": len(story.events), "call": "t", "action": "shell", "command": "make", "ok": False, "exit_code": 2}
+    story.tell("tool.exit_read", **failed)
+    assert [(c.ok, c.exit_code) for c in summary_of(story).commands] == [(False, 2)]
+    story.tool("u", command="make").tell("tool.exit_read", **failed)
+    assert [(c.ok, c.exit_code) for c in summary_of(story).commands] == [(True, None)]
+
+
+def test_a_commit_of_a_repository_with_long_names():
+    sha = "1a2b3c4d" * 8
+    story = Story().start().prompt("x").tool("g", command="git commit -m y", output=f"[main {sha}] y")
+    assert [commit.sha for commit in summary_of(story).commits] == [sha]
+
+
 def test_what_was_left_open():
     story = Story().start().prompt("Build it").tool("t", command="make test", ok=False, exit_code=2)
     story.tell("check.finished", **SUITE | {"command": "make test"}, verdict="failed", failed=1)

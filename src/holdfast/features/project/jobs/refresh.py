@@ -256,17 +256,18 @@ def _main_branches(common: Path) -> list[str]:
 
 def added_marks(difference: str) -> Iterator[str]:
     """`path:line` of each added line that has a mark."""
-    path, line = "", 0
+    path, line, added = "", 0, 0
     for text in difference.split("\n"):
-        if text.startswith("+++ "):
-            # `+++ /dev/null` is a deleted file.
-            path = text[6:] if text.startswith("+++ b/") else ""
-        elif match := re.match(r"@@ -\S+ \+(\d+)", text):
-            line = int(match[1])
-        elif text.startswith("+"):
+        if added and text.startswith("+"):
             if path and MARKS.search(text):
                 yield f"{path}:{line}"
-            line += 1
+            line, added = line + 1, added - 1
+        # Only between two parts: an added line may itself begin with `++ `.
+        elif text.startswith("+++ "):
+            # `+++ /dev/null` is a deleted file; git ends a name that has a space with a tab.
+            path = text[6:].rstrip("\t") if text.startswith("+++ b/") else ""
+        elif match := re.match(r"@@ -\S+ \+(\d+)(?:,(\d+))?", text):
+            line, added = int(match[1]), int(match[2] or 1)
 
 
 def find_in_new_files(root: str, git_facts: GitFacts) -> Iterator[str]:

@@ -11,7 +11,7 @@ from holdfast.core.feature import JobCall
 from holdfast.core.kinds import SESSION_ENDS, ToolEndPayload, agent_events
 from holdfast.core.kinds.check_events import CheckFinished
 from holdfast.core.kinds.engine_events import DecisionMade
-from holdfast.core.kinds.session_events import CommandRun, CommitMade, SessionSummarised
+from holdfast.core.kinds.session_events import CommandRun, CommitMade, SessionSummarised, ToolExitRead
 from holdfast.core.ports import Reader
 from holdfast.core.times import format_duration
 from holdfast.features.sessions.figures import Figures, figures_of, format_counted, format_work
@@ -29,7 +29,7 @@ LINE = 120
 # `git … commit` within one command of a pipeline or chain.
 _COMMIT = re.compile(r"\bgit\b[^|;&\n]*\bcommit\b")
 # What git prints: [branch (root-commit) 1a2b3c4] subject.
-_COMMITTED = re.compile(r"^\[(?P<branch>\S+)(?: \([^)]*\))? (?P<sha>[0-9a-f]{7,40})\] (?P<subject>.*)$", re.MULTILINE)
+_COMMITTED = re.compile(r"^\[(?P<branch>\S+)(?: \([^)]*\))? (?P<sha>[0-9a-f]{7,64})\] (?P<subject>.*)$", re.MULTILINE)
 
 
 class SummaryBuilder:
@@ -39,6 +39,8 @@ class SummaryBuilder:
         self.title = ""
         self.files: dict[str, int] = {}
         self.commands: dict[str, CommandRun] = {}
+        self._last_runs: dict[str, int] = {}
+        """The event of the last end of each."""
         self.tests: dict[tuple[str, ...], CommandRun] = {}
         self.commits: list[CommitMade] = []
         self.calls = CallPairing()
@@ -105,20 +107,29 @@ class SummaryBuilder:
             for path in data.paths:
                 self.files[path] = self.files.get(path, 0) + 1
         elif data.action == "shell" and data.command:
-            self._add_command(data, ok)
+            self._add_command(data, ok, event.seq)
         elif data.action == "todo":
             self._read_todos(data)
 
-    def _add_command(self, data: ToolEndPayload, ok: bool) -> None:
+    def _add_command(self, data: ToolEndPayload, ok: bool, seq: int) -> None:
         """The same command again replaces its last outcome: what counts is how it ended."""
         command = one_line(data.command, 160)
         # Put in again at the end: the latest commands are kept.
         earlier = self.commands.pop(command, None)
         times = (earlier.times if earlier else 0) + 1
         self.commands[command] = CommandRun(command=command, ok=ok, exit_code=data.exit_code, times=times)
+        self._last_runs[command] = seq
         if ok and _COMMIT.search(data.command):
             for match in _COMMITTED.finditer(data.output):
                 self.commits.append(CommitMade(**{k: one_line(v, LINE) for k, v in match.groupdict().items()}))
+
+    def _exit_read(self, event: Event) -> None:
+        """Some hooks do not tell how a command ended; the agent's own file did, a moment later."""
+        data: ToolExitRead = event.data
+        command = one_line(data.command, 160)
+        if command in self.commands and self._last_runs.get(command) == data.of:
+            run = self.commands[command]
+            self.commands[command] = msgspec.structs.replace(run, ok=data.ok is not False, exit_code=data.exit_code)
 
     def _check_finished(self, event: Event) -> None:
         """The latest run of each suite and part; one of the whole suite that passed makes its parts good."""
@@ -174,6 +185,7 @@ _HANDLERS: dict[str, Callable[[SummaryBuilder, Event], None]] = {
     "prompt.submitted": SummaryBuilder._prompt_submitted,
     "tool.finished": SummaryBuilder._tool_ended,
     "tool.failed": SummaryBuilder._tool_ended,
+    "tool.exit_read": SummaryBuilder._exit_read,
     "turn.ended": SummaryBuilder._turn_over,
     "turn.interrupted": SummaryBuilder._turn_over,
     "turn.escaped": SummaryBuilder._turn_over,
