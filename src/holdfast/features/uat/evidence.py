@@ -11,9 +11,10 @@ import msgspec
 from holdfast.core.event import Event
 from holdfast.core.feature import ContentParts
 from holdfast.core.kinds import TOOL_ENDS, ToolEndPayload, ToolPayload
+from holdfast.features.uat.driver_answers import without_fields, without_typed_code
 from holdfast.features.uat.drivers import hide_typed, recognise_tool_use
 from holdfast.features.uat.files import is_inside_folders
-from holdfast.features.uat.results import SHORTEST_VALUE, response_of, text_of, without_fields, without_typed_code
+from holdfast.features.uat.results import SHORTEST_VALUE, response_of, text_of
 from holdfast.features.uat.settings import DEFAULTS, UatSettings
 from holdfast.features.uat.shell_drivers import HIDDEN, PROGRAMS
 from holdfast.features.uat.steps import call_of_event
