@@ -1,5 +1,6 @@
 """An answer leaves when what led to it is on disk; the store has it a moment later, whatever happens in between."""
 
+import dataclasses
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -138,6 +139,23 @@ def test_an_answer_is_on_disk_before_it_is_in_the_store(harness: Harness, event:
     assert harness.pipeline.has_pending
     harness.check(1)
     assert not harness.pipeline.has_pending
+
+
+@pytest.mark.parametrize("body", [b"a private payload", b"a payload"])
+def test_what_a_feature_takes_out_of_a_payload_is_never_journaled(harness: Harness, body: bytes) -> None:
+    """Such a delivery is applied first, and its events are journaled; any other is journaled as it came."""
+    takes_out = {"enriches": frozenset(("tool.finished",)), "enrich": lambda *_: False, "takes_out": is_private}
+    harness.engine.features = (dataclasses.replace(harness.feature, **takes_out),)
+    harness.again([a_delivery(event=QUIET, mode="ask", body=body)])
+    (entry,) = Journal(harness.paths.journal).pending_entries()
+    assert (entry.delivery is None, bool(entry.events)) == (is_private(body), is_private(body))
+    assert (body in harness.paths.journal.read_bytes()) != is_private(body)
+    harness.crash()
+    harness.check(1)
+
+
+def is_private(body: bytes, _settings: object = None) -> bool:
+    return b"private" in body
 
 
 @pytest.mark.parametrize("event", [QUIET, ASKED])

@@ -159,6 +159,14 @@ class Engine:
         settings = self.ports.settings(self.ports.project(folder))
         return any(feature.can_decide(kind, settings.get(feature.name)) for feature, _ in deciders)
 
+    def takes_out(self, kind: str, folder: str, body: bytes) -> bool:
+        """Whether somebody takes something out of such a payload before it may lie on disk."""
+        takers = [(f, f.takes_out) for f, _ in self.subscribers_of(kind).enrichers if f.takes_out]
+        if not takers:
+            return False
+        settings = self.ports.settings(self.ports.project(folder))
+        return any(takes_out(body, settings.get(feature.name)) for feature, takes_out in takers)
+
     def _arrive(self, item: Delivery | Event | Arrival) -> Arrival:
         if isinstance(item, Arrival):
             return item

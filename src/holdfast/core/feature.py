@@ -156,6 +156,9 @@ class Feature:
     What it saw is on record with the event, so `derive`, `reduce` and `decide` stay pure and replay is exact."""
     enriches: frozenset[str] = frozenset()
     """The kinds that `enrich` wants."""
+    takes_out: Callable[[bytes, Settings], bool] | None = None
+    """Whether `enrich` may take something out of this payload. Such a delivery is never on disk as it came: it is applied
+    first, and only its events are journaled. Asked for every payload of these kinds, so it must be quick."""
     content_parts: Callable[[Settings], Iterable[Sequence[str]]] | None = None
     """Parts of a worktree's content whose fingerprints it compares, each a list of globs. Where a fingerprint is taken,
     `HookPayload.content` has it for each part too, under `core.fingerprint.content_key(globs)`."""

@@ -1,7 +1,8 @@
 """The one owner of what comes in: each batch of deliveries goes through the stages below, and nobody else moves it.
 
 Who waits is answered as soon as that is honest: when the batch is on disk in the journal. Where no feature could have
-anything to say, that is before it is applied; where one could, it is applied first. Everything runs in the writer thread.
+anything to say, that is before it is applied; where one could, or takes something out of it, it is applied first.
+Everything runs in the writer thread.
 """
 
 import enum
@@ -40,7 +41,7 @@ class Stage(enum.Enum):
 TRANSITIONS: dict[Stage, dict[Stage, str]] = {
     Stage.ACCEPTED: {
         Stage.JOURNALED: "no feature could decide: on disk, and answered at once",
-        Stage.APPLIED: "a feature may decide",
+        Stage.APPLIED: "a feature may decide, or takes something out of it",
         Stage.STORED: "no journal, or a store that others write to: one transaction, then answered",
         Stage.HELD: "the store takes nothing: not answered, the hook spools it too",
         Stage.REFUSED: "the store owes an earlier answer: not answered, the hook spools it",
@@ -116,7 +117,9 @@ class IngestPipeline:
             if self._blocked or (may_decide and self._batches):
                 batch.advance(Stage.REFUSED)
                 return None
-        if not may_decide and self._journal_unapplied(batch):
+        # Redaction cannot know what a feature takes out: such a payload is journaled only as the events it became.
+        as_it_came = not may_decide and not any(self._takes_out(delivery) for delivery in deliveries)
+        if as_it_came and self._journal_unapplied(batch):
             self._note_answered(deliveries)
             return [NOTHING_TO_SAY] * len(deliveries)
         self.flush()
@@ -165,6 +168,11 @@ class IngestPipeline:
         # A hook that no adapter knows may turn out to be anything once it is read.
         kind = self._kinds.get((agent, event))
         return kind is None or self._engine().can_decide(kind, folder)
+
+    def _takes_out(self, delivery: Delivery) -> bool:
+        agent, event, folder = _hook_and_folder(delivery)
+        kind = self._kinds.get((agent, event))
+        return kind is not None and self._engine().takes_out(kind, folder, delivery.body)
 
     # ── before the answer ──────────────────────────────────────────────────────────────────────────────────────────
 

@@ -34,6 +34,7 @@ FEATURE = Feature(
     can_decide=policy.can_decide,
     enrich=evidence.enrich,
     enriches=evidence.OBSERVED_KINDS,
+    takes_out=evidence.takes_out,
     enqueue=policy.enqueue,
     derive=derive.derive,
     commands=_table("commands", "COMMANDS", COMMANDS),

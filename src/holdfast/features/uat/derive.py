@@ -7,11 +7,11 @@ from holdfast.core.event import Event
 from holdfast.core.feature import State
 from holdfast.core.kinds.uat_events import Plan
 from holdfast.features.uat import detect, results, run, steps
-from holdfast.features.uat.driver_answers import page_text
+from holdfast.features.uat.driver_answers import page_text, without_fields
 from holdfast.features.uat.drivers import hide_typed, is_unknown_driver
 from holdfast.features.uat.evidence import WholeCall, clean_value, whole_call
 from holdfast.features.uat.files import root_of
-from holdfast.features.uat.results import Result, bound_value, is_crash, result_of, without_fields, without_values
+from holdfast.features.uat.results import Result, bound_value, is_crash, result_of, without_values
 from holdfast.features.uat.settings import (
     ACTIVE,
     CUTS_OFF,

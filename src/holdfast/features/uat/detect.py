@@ -12,8 +12,10 @@ from holdfast.features.uat.steps import Called, matches_step
 
 _FOREIGN_VERBS = (
     *("teste", "testen", "prüfe", "prüfen", "überprüfe", "führe", "ausführen", "starte", "starten", "durchspielen"),
+    *("führ", "prüf", "überprüf", "testest", "prüfst", "überprüfst", "ausführst", "durchspielst", "durchlaufen"),
     *("tester", "testez", "lance", "lancer", "lancez", "exécute", "exécuter", "exécutez", "vérifie", "vérifiez"),
     *("prueba", "probar", "pruebe", "ejecuta", "ejecutar", "ejecute", "lanza", "verifica", "comprueba"),
+    *("pruebes", "ejecutes", "compruebes", "corre", "correr", "corras"),
     *("prova", "provare", "testa", "testare", "esegui", "eseguire", "lancia", "avvia", "verificare"),
     *("testar", "execute", "executa", "executar", "rode", "rodar", "verifique"),
     *("voer", "uitvoeren", "controleer", "draai"),
@@ -22,15 +24,17 @@ _FOREIGN_VERBS = (
     *("протестуй", "перевір", "виконай", "kör", "kjør", "kør", "testaa", "suorita", "çalıştır", "dene"),
 )
 _UNSPACED = lazy_pattern(
-    r"测试|測試|执行|執行|运行|運行|跑一?下|テスト(?:して|を実行|し)|実行(?:して|し)|確認して|테스트|실행"
+    r"测试|測試|执行|執行|运行|運行|跑一?下|テスト(?:して|し|を?(?:実行|行|お願い))|(?:実行|検証|確認)(?:して|し|を?お願い)|走らせ|"
+    r"테스트|실행|\blass(?:e|t)?\b.{1,60}\blaufen\b"
 )
+"""Also words that only together are an order."""
 _NOT_AN_ORDER = lazy_pattern(
     r"\b(?:nicht|kein|keine|ohne|niemals|später|ne|pas|jamais|sans|no|nunca|sin|non|mai|senza|não|nunca|sem|niet|geen|"
     r"nie|nigdy|не|никогда|без|ikke|inte|älä|warum|wieso|wie|pourquoi|comment|cómo|por qué|perché|come|como|hoe|"
-    r"waarom|jak|dlaczego|как|почему|nasıl|unit|pytest|jest|"
+    r"waarom|jak|dlaczego|как|почему|nasıl|unit|pytest|jest|server|servidor|serveur|servidores|сервер|"
     r"schreib|schreibe|schreiben|behebe|repariere|erkläre|écris|écrire|corrige|corriger|explique|escribe|escribir|"
     r"arregla|explica|scrivi|correggi|spiega|escreva|corrija|schrijf|repareer|napisz|napraw|напиши|исправь|объясни)\b|"
-    r"不要|别|別|不用|怎么|怎麼|如何|为什么|編寫|编写|修复|修復|しないで|書いて|修正|方法|하지 ?마|작성|고쳐|어떻게"
+    r"不要|别|別|不用|怎么|怎麼|如何|为什么|編寫|编写|修复|修復|しないで|書いて|修正|方法|하지 ?마|작성|고쳐|어떻게|サーバ|服务器|서버"
 )
 _SPEAKER = lazy_pattern(
     r"^(?:ich|wir|je|j'|nous|yo|io|eu|nós|ik|wij|ja|my|я|мы)\b(?!.{0,20}\b(?:dass|que|che|чтобы)\b)"
@@ -164,7 +168,8 @@ def _split_clauses(prompt: str) -> list[str]:
     """Without quoted code and text, whose orders are not ours; a question keeps its mark."""
     text = _QUOTED.sub(" ", prompt[:LONGEST_READ])
     text = text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").lower().replace("?", f" {_ASKS}. ")
-    parts = (part.strip(" \t\"'*->") for part in _CLAUSE.split(text))
+    # Spanish opens a question with the mark that stands for its end here.
+    parts = (part.strip(" \t\"'*->").lstrip(f"{_ASKS}¡ ") for part in _CLAUSE.split(text))
     return [part for part in parts if part][:MOST_CLAUSES]
 
 

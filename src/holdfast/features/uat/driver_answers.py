@@ -76,6 +76,19 @@ def returned_text(text: str) -> str:
     return (found[1] or found[2] or "").strip() if found else text.strip()
 
 
+_SECTION_ERROR = re.compile(r"^### Error$", re.MULTILINE)
+_ERROR_PAGES = ("chrome-error://", "about:neterror", "about:certerror")
+"""What a browser shows instead of a page that it could not load."""
+
+
+def hidden_error(response: Any, text: str, url: str) -> str:
+    """Why a call failed whose driver says that it succeeded; empty where nothing speaks against it."""
+    flagged = isinstance(response, Mapping) and (response.get("isError") is True or response.get("is_error") is True)
+    if flagged or _SECTION_ERROR.search(text):
+        return own_error(text) or clean_line(text, 400) or "the driver says that it is an error"
+    return f"the browser shows its own error page ({url})" if url.startswith(_ERROR_PAGES) else ""
+
+
 def own_error(text: str) -> str:
     """The line in which a program says what went wrong; empty where it has no such line."""
     found = _OWN_ERROR.search(text)
@@ -98,3 +111,38 @@ def images_in(response: Any) -> Iterator[str]:
             data = source.get("data") if isinstance(source, Mapping) else part.get("data")
             if isinstance(data, str):
                 yield data
+
+
+# ── what stands in a page's fields ─────────────────────────────────────────────────────────────────────────────────
+
+_QUOTED = r"(?:'(?:[^'\\\n]|\\.){0,2000}'|\"(?:[^\"\\\n]|\\.){0,2000}\"|`[^`\n]{0,2000}`)"
+_TYPED = re.compile(rf"(\.(?:fill|type|pressSequentially))\(\s*{_QUOTED}(?:\s*,\s*{_QUOTED})?")
+"""Playwright repeats as code what it typed, passwords too (P10); the arguments of the call say it, redacted."""
+_FIELD_ROLE = r"(?:textbox|searchbox|spinbutton|combobox)"
+_FIELD = re.compile(rf"^(\s*- {_FIELD_ROLE}\b[^\n]*?): [^\n]+$", re.MULTILINE)
+"""A snapshot repeats what stands in a field, a password too."""
+_FIELD_LINES = re.compile(rf"^( *)- {_FIELD_ROLE}\b[^\n]*:\n(?:\1 +- [^\n]*(?:\n|\Z))+", re.MULTILINE)
+"""Where the field has a placeholder as well, Playwright says in lines below it what stands in it."""
+_FIELD_CONTENT = re.compile(r"^( *- (?!/)[^\n:]*): [^\n]+$", re.MULTILINE)
+_UID_FIELD = re.compile(
+    rf"^( *)uid=\S+ {_FIELD_ROLE}\b[^\n]*(?:\n(?! *uid=)[^\n]*)*(?:\n\1 +uid=[^\n]*)*", re.MULTILINE
+)
+"""chrome-devtools-mcp: the value may have several lines, and come again as the texts below the field."""
+_UID_CONTENT = re.compile(r"(\bvalue(?:text)?=)\".*?\"(?=\s|\Z)|(\n +uid=\S+ )\"[^\n]*", re.DOTALL)
+
+
+_ASSIGNED = re.compile(
+    rf"(\.value\s{{0,3}}=(?!=)|set(?:ter)?\.call\([^,()\n]{{1,200}},)\s{{0,3}}{_QUOTED}", re.IGNORECASE
+)
+"""A script that puts a value into a field by itself types it too."""
+
+
+def without_typed_code(text: str) -> str:
+    return _ASSIGNED.sub(r"\1 …", _TYPED.sub(r"\1(…", text))
+
+
+def without_fields(text: str) -> str:
+    """A snapshot without what stands in its fields: nobody knows which of it is secret."""
+    text = _FIELD_LINES.sub(lambda m: _FIELD_CONTENT.sub(r"\1: …", m[0]), text)
+    text = _FIELD.sub(r"\1: …", text)
+    return _UID_FIELD.sub(lambda m: _UID_CONTENT.sub(r'\1\2"…"', m[0]), text)

@@ -11,11 +11,12 @@ import msgspec
 from holdfast.core.event import Event
 from holdfast.core.feature import ContentParts
 from holdfast.core.kinds import TOOL_ENDS, ToolEndPayload, ToolPayload
-from holdfast.features.uat.drivers import hide_typed
+from holdfast.features.uat.driver_answers import without_fields, without_typed_code
+from holdfast.features.uat.drivers import hide_typed, recognise_tool_use
 from holdfast.features.uat.files import is_inside_folders
-from holdfast.features.uat.results import SHORTEST_VALUE, response_of, text_of, without_fields, without_typed_code
+from holdfast.features.uat.results import SHORTEST_VALUE, response_of, text_of
 from holdfast.features.uat.settings import DEFAULTS, UatSettings
-from holdfast.features.uat.shell_drivers import HIDDEN
+from holdfast.features.uat.shell_drivers import HIDDEN, PROGRAMS
 from holdfast.features.uat.steps import call_of_event
 from holdfast.paths import open_unlinked
 
@@ -27,6 +28,11 @@ LARGEST_PAGE = 200_000
 MOST_WAITING = 256
 # A link such as `- [Snapshot](page.yml)` in an answer of Playwright's MCP server.
 _PAGE_FILE = re.compile(r"^(?:- )?\[Snapshot\]\(([^()\n]{1,1000}\.(?:yml|yaml|md|txt))\)", re.MULTILINE)
+
+
+# The tool's name, as the agents call it in their payloads.
+_TOOL_NAME = re.compile(rb'"(?:tool_name|toolName|tool)"\s{0,9}:\s{0,9}"([^"\\]{1,300})"')
+_PROGRAMS = tuple(program.partition("/")[0].encode() for program in PROGRAMS)
 
 
 class WholeCall(NamedTuple):
@@ -59,6 +65,14 @@ def enrich(event: Event, settings: UatSettings | None, _parts: ContentParts) -> 
     data.command = _clean_text(str(cleaned.get("command", "")), typed) if data.command else ""
     _hide_in_texts(event, typed)
     return True
+
+
+def takes_out(body: bytes, settings: UatSettings | None) -> bool:
+    """By the look of the payload, before it is read: one too many costs a moment, one too few leaves what was typed in
+    the journal."""
+    extra = (settings or DEFAULTS).drivers
+    names = {found.decode("utf-8", "replace") for found in _TOOL_NAME.findall(body)}
+    return any(recognise_tool_use(name, {}, extra).known for name in names) or any(one in body for one in _PROGRAMS)
 
 
 def _remember_call(event: Event) -> WholeCall:

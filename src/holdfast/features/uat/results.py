@@ -13,12 +13,15 @@ from holdfast.core.kinds import ToolEndPayload
 from holdfast.core.kinds.uat_events import Conditions, Plan, PlannedAssertion
 from holdfast.features.uat.driver_answers import (
     broke_off_at,
+    hidden_error,
     images_in,
     own_error,
     requests_in,
     returned_text,
     shown_page,
+    without_fields,
     without_notes,
+    without_typed_code,
 )
 from holdfast.features.uat.drivers import ToolUse
 from holdfast.features.uat.settings import MOST_PROBLEMS, clean_line
@@ -61,16 +64,7 @@ _CRASH = re.compile(
     re.IGNORECASE,
 )
 """The browser is gone. A context that a navigation destroyed is none: the page only went on."""
-_FIELD = re.compile(
-    r"^(\s*- (?:textbox|searchbox|spinbutton)\b[^\n]*?): [^\n]+$|(\buid=\S+ (?:textbox|searchbox|spinbutton)\b[^\n]*?"
-    r"\bvalue=)\"[^\"\n]*\"",
-    re.MULTILINE,
-)
-"""A snapshot repeats what stands in a field, a password too."""
 SHORTEST_VALUE = 3
-_QUOTED = r"(?:'(?:[^'\\\n]|\\.){0,2000}'|\"(?:[^\"\\\n]|\\.){0,2000}\"|`[^`\n]{0,2000}`)"
-_TYPED = re.compile(rf"(\.(?:fill|type|pressSequentially))\(\s*{_QUOTED}(?:\s*,\s*{_QUOTED})?")
-"""Playwright repeats as code what it typed, passwords too (P10); the arguments of the call say it, redacted."""
 
 
 IMPACTS = ("minor", "moderate", "serious", "critical")
@@ -116,16 +110,17 @@ def result_of(event: Event, body: bytes, use: ToolUse, page: str = "") -> Result
     ok = event.kind == "tool.finished" and event.data.ok is not False and facts.get("success") is not False
     # The text decides only for known drivers: other tools may quote the word "Error" from anywhere.
     ok = bool(ok and not (use.known and _FAILED.match(without_notes(text))))
-    unproved = _unproved_check(event) if ok else ""
+    page_title, page_url = shown_page(use, text)
+    url = _first_text(facts, "url", "currentUrl") or _first_match(_URL, text) or page_url
+    unproved = _unproved_check(event) or (hidden_error(response, text, url) if use.known else "") if ok else ""
     ok = ok and not unproved
     problems = tuple(_find_problems(text))
-    page_title, page_url = shown_page(use, text)
     return Result(
         value=bound_value(value),
         text=text,
         ok=ok,
         error="" if ok else unproved or _error_text(event, facts, text),
-        url=_first_text(facts, "url", "currentUrl") or _first_match(_URL, text) or page_url,
+        url=url,
         title=_first_text(facts, "title", "pageTitle") or _first_match(_TITLE, text) or page_title,
         status=_first_number(facts, "statusCode", "status") or int(_first_match(_STATUS, text) or 0),
         errors=max(int(_first_match(_COUNT, text) or 0), sum(p["level"] == "error" for p in problems)),
@@ -163,14 +158,6 @@ def _with_asked(result: Result, use: ToolUse) -> Result:
 def is_crash(error: str) -> bool:
     """Whether the browser is gone, and not only one call of it failed."""
     return bool(_CRASH.search(error))
-
-
-def without_typed_code(text: str) -> str:
-    return _TYPED.sub(r"\1(…", text)
-
-
-def without_fields(text: str) -> str:
-    return _FIELD.sub(lambda m: f"{m[1]}: …" if m[1] else f'{m[2]}"…"', text)
 
 
 Judged = list[dict[str, Any]]
@@ -468,7 +455,7 @@ def actual_values(criteria: Conditions, result: Result, ms: int, exit_code: int 
         listed = found_violations(result.value, criteria.impact) or []
         parts.append(f"{len(listed)} violations: {'; '.join(listed)}")
     if result.error or not parts or "contains" in asked or "not_contains" in asked:
-        parts.append(result.error or readable_page(result.text))
+        parts.append(result.error or readable_page(without_fields(result.text)))
     return clean_line(", ".join(parts), 300)
 
 
