@@ -24,6 +24,8 @@ _ARGUMENTS = ("tool_input", "toolArgs", "toolInput", "args", "input", "arguments
 """What agents call the arguments of a tool in their payloads."""
 OBSERVED_KINDS = frozenset(("tool.started", *TOOL_ENDS))
 LARGEST_PAGE = 200_000
+# In bytes, of a payload: so far a command is looked for.
+FAR_ENOUGH = 32_768
 # Calls remembered at once; those that nobody asked for are dropped, oldest first.
 MOST_WAITING = 256
 # A link such as `- [Snapshot](page.yml)` in an answer of Playwright's MCP server.
@@ -31,6 +33,7 @@ _PAGE_FILE = re.compile(r"^(?:- )?\[Snapshot\]\(([^()\n]{1,1000}\.(?:yml|yaml|md
 
 
 # The tool's name, as the agents call it in their payloads.
+_TOOL = b'"tool'
 _TOOL_NAME = re.compile(rb'"(?:tool_name|toolName|tool)"\s{0,9}:\s{0,9}"([^"\\]{1,300})"')
 _PROGRAMS = tuple(program.partition("/")[0].encode() for program in PROGRAMS)
 
@@ -71,8 +74,18 @@ def takes_out(body: bytes, settings: UatSettings | None) -> bool:
     """By the look of the payload, before it is read: one too many costs a moment, one too few leaves what was typed in
     the journal."""
     extra = (settings or DEFAULTS).drivers
-    names = {found.decode("utf-8", "replace") for found in _TOOL_NAME.findall(body)}
-    return any(recognise_tool_use(name, {}, extra).known for name in names) or any(one in body for one in _PROGRAMS)
+    named = any(recognise_tool_use(name, {}, extra).known for name in _tool_names(body))
+    # A shell command stands before its output, which may be long.
+    return named or any(body.find(one, 0, FAR_ENOUGH) >= 0 for one in _PROGRAMS)
+
+
+def _tool_names(body: bytes) -> set[str]:
+    names, at = set(), body.find(_TOOL)
+    while at >= 0:
+        if match := _TOOL_NAME.match(body, at):
+            names.add(match[1].decode("utf-8", "replace"))
+        at = body.find(_TOOL, at + 1)
+    return names
 
 
 def _remember_call(event: Event) -> WholeCall:
