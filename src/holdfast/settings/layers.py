@@ -137,6 +137,8 @@ def _put_leaf(node: Node, names: list[str], leaf: Node) -> None:
 
 # From the lowest to the highest.
 FILES = ("user", "project", "local")
+MOST_GONE = 2000
+"""Files that are not there, whose time is remembered."""
 MOST_LOADS = 3
 """Files that somebody keeps changing are taken as they are."""
 
@@ -156,6 +158,7 @@ class Settings:
         self.config_dir = config_dir or default_config_dir()
         self.environ = os.environ if environ is None else environ
         self.elsewhere = elsewhere or {}
+        self._gone: dict[Path, int] = {}
 
     def file(self, layer: str, project: str | Path = "") -> Path:
         if layer == "user":
@@ -185,7 +188,31 @@ class Settings:
         return resolved
 
     def _change_times(self, project: str | Path) -> list[int]:
-        return [_changed_at(path) for _, path in self.all_files(project)]
+        return [self._changed_at(path) for _, path in self.all_files(project)]
+
+    def _changed_at(self, path: Path) -> int:
+        """In ms, by the inode's time, which no program can set back; of a file that is gone, by its folder's."""
+        try:
+            # The time of modification can be set by any program; the inode's cannot.
+            changed = path.lstat().st_ctime_ns // 1_000_000
+        except OSError:
+            return self._gone_since(path)
+        self._gone.pop(path, None)
+        return changed
+
+    def _gone_since(self, path: Path) -> int:
+        """As it was when the file was first missed: what others write into that folder later says nothing of it.
+
+        The agents and the daemon keep files of their own beside ~/.claude/requirements.yaml.
+        """
+        if path not in self._gone:
+            if len(self._gone) >= MOST_GONE:
+                self._gone.clear()
+            try:
+                self._gone[path] = path.parent.lstat().st_ctime_ns // 1_000_000
+            except OSError:
+                self._gone[path] = 0
+        return self._gone[path]
 
     def _load_once(self, project: str | Path) -> Resolved:
         notices = Notices()
@@ -253,17 +280,6 @@ class Settings:
         for notice in problems:
             notices.add(notice)
         return root
-
-
-def _changed_at(path: Path) -> int:
-    """In ms, by the inode's time, which no program can set back; of its folder where the file is gone."""
-    for one in (path, path.parent):
-        try:
-            # The time of modification can be set by any program; the inode's cannot.
-            return one.lstat().st_ctime_ns // 1_000_000
-        except OSError:
-            continue
-    return 0
 
 
 def _parse_yaml(content: bytes, source: Source) -> tuple[Node, list[Notice]]:

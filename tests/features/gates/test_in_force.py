@@ -1,9 +1,12 @@
 """What is stricter, what is looser, and what stays in force meanwhile."""
 
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from holdfast.app import open_settings
 from holdfast.core.kinds.gates_events import GatesRulesAccepted
 from holdfast.features.gates.in_force import keep_strict
 from holdfast.features.gates.settings import GateSettings
@@ -113,3 +116,29 @@ def test_a_person_accepts_looser_rules() -> None:
         accepted = GatesRulesAccepted(scope=scope, digest=loose.digest, rules=loose.plain(), by="person")
         stage.take(accepted.KIND, "s-1", **accepted.as_dict())
     assert rules_that(stage.later(9), loose, stage.now) == "none"
+
+
+def test_what_others_write_beside_a_missing_file_is_no_change_of_the_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The daemon and the agents keep files of their own in ~/.claude, where a requirements.yaml may lie or not."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    claude = tmp_path / ".claude"
+    claude.mkdir()
+    files = open_settings().settings
+
+    def changed_at() -> int:
+        return files.load()["gates"].changed_at
+
+    before = changed_at()
+    time.sleep(0.02)
+    (claude / "sessions.json").write_text("{}")
+    assert changed_at() == before > 0
+    time.sleep(0.02)
+    (claude / "requirements.yaml").write_text("requirements: {}")
+    written = changed_at()
+    assert written > before
+    time.sleep(0.02)
+    (claude / "requirements.yaml").unlink()
+    assert changed_at() > written
