@@ -43,11 +43,6 @@ _LAUNCHERS = frozenset(
     "linux32 ld-linux-x86-64.so.2 toybox chpst s6-setuidgid daemonize start-stop-daemon dtach abduco fish tcsh csh pwsh powershell xonsh elvish nu rlwrap just "
     "gnome-terminal konsole kitty alacritty wezterm foot zellij open osascript".split()
 )
-_LOOKED_UP = re.compile(
-    r"""\$\((?:which|command -v|type -P|type -p)\s+([\w.-]+)\s*\)|`(?:which|command -v)\s+([\w.-]+)\s*`"""
-)
-"""`$(which git)` is git."""
-_COPROC = re.compile(r"(?:^|(?<=[;&|\n]))\s*coproc\s+(?=[\w./])")
 _TELLS_ONLY = frozenset("echo printf gh glab git".split())
 _RUNS_VALUE = re.compile(r"exec|command|cmd|filter|program|pager|editor|action|rsh|shell|hook|run|call|init")
 _TAKES_TEXT = re.compile(r"^-[a-zA-Z]*[mFCct]$|^--(?:message|file|author|date|trailer|template|reuse-message)$")
@@ -119,7 +114,6 @@ class _Reader:
         self._links: dict[str, str] = {}
 
     def read(self, text: str, cwd: str, depth: int) -> None:
-        text = _COPROC.sub(" ", _LOOKED_UP.sub(lambda match: match[1] or match[2], text))
         if depth > MAX_DEPTH or len(self.readings) > MAX_READINGS:
             self.hidden.append("too many commands inside one another")
             return
