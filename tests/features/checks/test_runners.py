@@ -184,3 +184,39 @@ def test_output_that_was_not_reported_is_not_missing() -> None:
 def test_the_folder_is_relative_to_the_repository() -> None:
     judged = judge_command("cd /r/services/a && pytest -q", "/r", 0, "3 passed in 0.1s\n", "", root="/r")
     assert [c.dir for c in judged.checks] == ["services/a"]
+
+
+@pytest.mark.parametrize(
+    ("command", "files"),
+    [
+        ("PYTHONPATH=lib python -m pytest -q", ["lib/pytest.py"]), ("cd sub && python -m pytest -q", ["sub/pytest/__init__.py"]),
+        ("python3 -m unittest", ["unittest.py"]),
+    ],
+)  # fmt: skip
+def test_a_module_of_the_project_that_is_run_in_place_of_the_tool(command: str, files: list[str]) -> None:
+    out = "3 passed in 0.1s\n" if "pytest" in command else "Ran 3 tests in 0.1s\n\nOK\n"
+
+    def read(path: str) -> str | None:
+        return "print('3 passed')" if path.removeprefix("./") in files else None
+
+    assert not judge_command(command, ".", 0, out, "", read_file=read).proves_tests_pass
+    assert judge_command(command, ".", 0, out, "", read_file=lambda _: None).proves_tests_pass
+
+
+def test_a_log_that_is_read_before_its_run_can_have_written_it() -> None:
+    out = "3 passed in 0.1s\n"
+    assert not judge_command("pytest -q > x.log & cat x.log", ".", 0, out, "").proves_tests_pass
+    assert judge_command("pytest -q > x.log & sleep 5; cat x.log", ".", 0, out, "").proves_tests_pass
+    assert judge_command("pytest -q > x.log & wait; cat x.log", ".", 0, out, "").proves_tests_pass
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "(trap 'exit 0' EXIT; pytest -q >/dev/null)", "x=$(trap 'exit 0' EXIT; pytest -q)", "bash --rcfile own.sh -ic 'pytest -q'",
+        "make -f - test <<< 'test: ; @echo 3 passed in 0.1s'", "make --eval='test: ; @echo 3 passed in 0.1s' test",
+        'PATH="$(pwd)/bin:$PATH"; pytest -q', "make SHELL=/bin/true test",
+    ],
+)  # fmt: skip
+def test_what_gives_another_status_or_runs_something_else_is_no_proof(command: str) -> None:
+    assert not judge_command(command, ".", 0, "3 passed in 0.1s\n", "").proves_tests_pass

@@ -15,6 +15,7 @@ import msgspec
 
 from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand, analyse_command
 from holdfast.core.shell.flow import NULL, STDERR, STDOUT, TERMINAL, Pieces
+from holdfast.core.shell.git_programs import hook_files, made_setting, settings_of_variables, started_programs
 from holdfast.core.shell.program_code import CODE_FLAGS, INTERPRETER, read_commands, sed_acts, shorten_command
 from holdfast.core.shell.programs import SHELLS
 from holdfast.core.shell.recipes import RUNNERS, find_meaning, is_source_of, make_recipe, parse_make
@@ -43,21 +44,11 @@ _LAUNCHERS = frozenset(
     "linux32 ld-linux-x86-64.so.2 toybox chpst s6-setuidgid daemonize start-stop-daemon dtach abduco fish tcsh csh pwsh powershell xonsh elvish nu rlwrap just "
     "gnome-terminal konsole kitty alacritty wezterm foot zellij open osascript".split()
 )
-_LOOKED_UP = re.compile(
-    r"""\$\((?:which|command -v|type -P|type -p)\s+([\w.-]+)\s*\)|`(?:which|command -v)\s+([\w.-]+)\s*`"""
-)
-"""`$(which git)` is git."""
-_COPROC = re.compile(r"(?:^|(?<=[;&|\n]))\s*coproc\s+(?=[\w./])")
+_EDITORS = frozenset(("vi", "vim", "nvim", "ex", "ed", "m4"))
+"""They run what stands behind `!`: `vim -c ':!make deploy'`."""
 _TELLS_ONLY = frozenset("echo printf gh glab git".split())
 _RUNS_VALUE = re.compile(r"exec|command|cmd|filter|program|pager|editor|action|rsh|shell|hook|run|call|init")
 _TAKES_TEXT = re.compile(r"^-[a-zA-Z]*[mFCct]$|^--(?:message|file|author|date|trailer|template|reuse-message)$")
-_GIT_PROGRAMS = re.compile(
-    r"^core\.(?:pager|editor|sshcommand|fsmonitor|askpass|alternaterefscommand)$|^sequence\.editor$|^(?:diff|merge)\..*(?:external|command|driver|textconv|cmd)$|^pager\.|^credential\.helper$|^gpg\.program$|^filter\..*\.(?:clean|smudge|process)$"
-)
-"""Settings whose value git starts as a command."""
-_GIT_PROGRAM_VARIABLES = (
-    "GIT_PAGER", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_EXTERNAL_DIFF", "GIT_SSH_COMMAND", "GIT_ASKPASS", "PAGER", "EDITOR", "VISUAL",
-)  # fmt: skip
 _RECIPE_NOTHING = frozenset(
     "--list -l --list-all --summary --show --dump --evaluate --dry-run -n --dry --version --help -h -T --tasks --choose".split()
 )
@@ -117,9 +108,9 @@ class _Reader:
         self._texts: dict[str, str] = {}
         self._used: set[str] = set()
         self._links: dict[str, str] = {}
+        self._configured: dict[str, str] = {}
 
     def read(self, text: str, cwd: str, depth: int) -> None:
-        text = _COPROC.sub(" ", _LOOKED_UP.sub(lambda match: match[1] or match[2], text))
         if depth > MAX_DEPTH or len(self.readings) > MAX_READINGS:
             self.hidden.append("too many commands inside one another")
             return
@@ -166,7 +157,7 @@ class _Reader:
             }
             self._add(name, words[1:])
         elif name == "git":
-            inner += self._git(words, command.invocation.environment)
+            inner += self._git(words, command.invocation.environment, cwd)
         elif name in ("make", "gmake"):
             inner += self._make(words, command.invocation.stdin)
         elif name in SHELLS:
@@ -179,6 +170,8 @@ class _Reader:
             inner += _option_commands(words)
         if INTERPRETER.match(name):
             inner += self._code(name, code_of(command) or _awk_text(name, words))
+        if name in _EDITORS:
+            inner += [word.partition("!")[2] for word in words[1:] if "!" in word]
         if name in ("sed", "gsed"):
             inner += sed_acts(words[1:])[0]
         inner += _decoded_input(name, words, command.invocation.stdin)
@@ -203,8 +196,8 @@ class _Reader:
                 if at + 1 < len(arguments) and arguments[at + 1].startswith("-"):
                     at += 1
 
-    def _git(self, words: list[str], environment: Mapping[str, str]) -> list[str]:
-        at, configured = 1, _git_settings(environment)
+    def _git(self, words: list[str], environment: Mapping[str, str], cwd: str) -> list[str]:
+        at, configured = 1, settings_of_variables(environment)
         while at < len(words) and words[at].startswith("-"):
             if words[at] == "-c" and at + 1 < len(words):
                 key, _, value = words[at + 1].partition("=")
@@ -214,10 +207,11 @@ class _Reader:
             return []
         verb, rest = words[at], words[at + 1 :]
         aliases = {key[6:]: value for key, value in configured.items() if key.startswith("alias.")}
-        started = [value.removeprefix("!") for key, value in configured.items() if _GIT_PROGRAMS.search(key)]
-        started += [environment[name] for name in _GIT_PROGRAM_VARIABLES if environment.get(name)]
-        if verb == "config" and (set_ := _alias_set(rest)):
-            self._meanings[f"git {set_[0]}"] = _alias_command(set_[1], [])
+        if verb == "config" and (made := made_setting(rest)):
+            configured[made[0]] = self._configured[made[0]] = made[1]
+            if made[0].startswith("alias."):
+                self._meanings[f"git {made[0][6:]}"] = _alias_command(made[1], [])
+        started = started_programs(configured, environment)
         if verb in aliases:
             return [_alias_command(aliases[verb], rest)]
         flags = _without_values(rest) if verb in ("commit", "tag", "merge") else rest
@@ -226,7 +220,8 @@ class _Reader:
         if UNKNOWN in verb:
             self.hidden.append("git with a verb that is not known")
         self.readings.append(_join_command("git", [verb, *rest]))
-        return [*started, *_run_by_git(verb, rest)]
+        hooks = [f"file {join_path(cwd, file)}" for file in hook_files(verb, self._configured | configured)]
+        return [*started, *_run_by_git(verb, rest), *self._known_meanings(hooks)]
 
     def _make(self, words: list[str], stdin: Pieces | None) -> list[str]:
         call = parse_make(words)
@@ -314,17 +309,6 @@ def _written_texts(analysis: Analysis) -> dict[str, str]:
     return {sink: text.replace(UNKNOWN, "") for sink, text in texts.items() if text.strip(f"{UNKNOWN} \n")}
 
 
-def _git_settings(environment: Mapping[str, str]) -> dict[str, str]:
-    """Settings that git is given by variables, by their names in small letters."""
-    settings = {
-        value.lower(): environment.get(f"GIT_CONFIG_VALUE_{name[15:]}", "")
-        for name, value in environment.items()
-        if name.startswith("GIT_CONFIG_KEY_")
-    }
-    parameters = environment.get("GIT_CONFIG_PARAMETERS", "")
-    return settings | {key.lower(): value for key, value in re.findall(r"'([^'=]+)'?='?([^']*)'", parameters)}
-
-
 def _without_values(rest: list[str]) -> list[str]:
     """Options without what follows them: the message of a commit may be `--help`."""
     return [word for at, word in enumerate(rest) if not at or not _TAKES_TEXT.match(rest[at - 1])]
@@ -367,12 +351,6 @@ def _join_command(name: str, arguments: Iterable[str]) -> str:
     return " ".join([name, *("".join(BLANK if c.isspace() else c for c in word) for word in arguments)])
 
 
-def _alias_set(rest: list[str]) -> tuple[str, str] | None:
-    operands = [word for word in rest if not word.startswith("--") and word != "set"]
-    named = len(operands) >= 2 and operands[0].lower().startswith("alias.")
-    return (operands[0][6:], operands[1]) if named else None
-
-
 def _alias_command(value: str, rest: list[str]) -> str:
     """What git makes of an alias: a shell text behind `!`, else a verb with arguments."""
     tail = " ".join(_quote_word(word) for word in rest)
@@ -396,8 +374,6 @@ def _launched_commands(arguments: list[str], stdin: Pieces | None) -> list[str]:
 
 
 def _awk_text(name: str, words: list[str]) -> str:
-    if name in ("vi", "vim", "nvim", "ex", "ed", "m4"):
-        return "system '" + " ".join(words[1:]).replace(":!", "' '") + "'"
     return " ".join(words[1:]) if name.endswith("awk") else ""
 
 

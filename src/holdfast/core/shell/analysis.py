@@ -230,7 +230,7 @@ def _fits_exit(path: Path, status: Status, code: int | None) -> bool:
         return code in (0, 1) and _assume_code(path, status.invocation, FAILED if code == 0 else 0)
     if status.kind == "all":
         return _fits_all(path, status.members, code)
-    return True
+    return status.kind != "failed" or code != 0
 
 
 def _fits_all(path: Path, members: tuple[Status, ...], code: int) -> bool:

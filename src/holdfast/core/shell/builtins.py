@@ -62,6 +62,10 @@ def _append_value(old: Value | None, value: Value) -> Value:
     return Value(f"{old.text}{value.text}" if old and not value.pieces else UNKNOWN)
 
 
+def is_harmless_source(name: str) -> bool:
+    return bool(_HARMLESS_SOURCE.search(name))
+
+
 def tampering_reason(name: str, value: str) -> str:
     """Why an assignment makes program names unreliable; empty when it does not."""
     if name == "PATH":
@@ -175,6 +179,12 @@ def _run_cd(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     else:
         path.cwd = join_path(path.cwd, target) if UNKNOWN not in target else UNKNOWN
     path.directories = (*path.directories, before)
+    return [path]
+
+
+def _run_pwd(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+    path.write(call.streams.stdout, (Piece(text=f"{path.cwd}\n"),))
+    path.status = SUCCESS
     return [path]
 
 
@@ -314,12 +324,19 @@ def _parse_or_unknown(executor: "Executor", path: Path, text: str) -> Node | Non
 
 def _run_wait(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     path.pending = frozenset()
+    path.mark_finished()
     arguments = [word for word in call.words[1:] if not word.startswith("-")]
     if not arguments:
         path.status = SUCCESS
     else:
         # `$!` is the last job; another operand names it only where there was a single one.
         path.status = path.job if path.jobs == 1 or call.raw_last == "!" else UNKNOWN_STATUS
+    return [path]
+
+
+def _run_sleep(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+    path.mark_finished()
+    path.status = SUCCESS
     return [path]
 
 
@@ -384,7 +401,7 @@ def _run_source(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     else:
         executor.note_sourced(path, name)
         written = path.outputs.get(join_path(path.cwd, name))
-    if UNKNOWN not in name and not _HARMLESS_SOURCE.search(name):
+    if UNKNOWN not in name and not is_harmless_source(name):
         text = _plain_text(written) if written is not None else executor.read_file(join_path(path.cwd, name))
         if text is not None:
             return executor.run(executor.parse(text), path, call.streams, True)
@@ -427,18 +444,12 @@ def _run_shift(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     return [path]
 
 
-def _run_coproc(executor: "Executor", call: "Call", path: Path) -> list[Path]:
-    path.tampered = path.tampered or "a coprocess is not followed"
-    path.status = UNKNOWN_STATUS
-    return [path]
-
-
 BUILTINS: dict[str, Callable[["Executor", "Call", Path], list[Path]]] = {
     "true": _run_succeeding, ":": _run_succeeding, "false": _run_failing, "echo": _run_echo, "printf": _run_printf, "cd": _run_cd, "pushd": _run_cd,
-    "popd": _run_popd, "exit": _run_exit, "return": _run_exit, "break": _run_jump, "continue": _run_jump, "set": _run_set, "export": _run_declare,
+    "popd": _run_popd, "pwd": _run_pwd, "exit": _run_exit, "return": _run_exit, "break": _run_jump, "continue": _run_jump, "set": _run_set, "export": _run_declare,
     "local": _run_declare, "declare": _run_declare, "readonly": _run_declare, "typeset": _run_declare, "unset": _run_unset,
     "alias": _run_alias, "unalias": _run_unalias, "shopt": _run_shopt, "trap": _run_trap, "wait": _run_wait, "kill": _run_kill, "read": _run_read,
     "mapfile": _run_read, "readarray": _run_read, "eval": _run_eval, "source": _run_source, ".": _run_source, "hash": _run_hash,
-    "enable": _run_enable, "coproc": _run_coproc, "let": _run_unknown, "shift": _run_shift, "umask": _run_succeeding, "ulimit": _run_unknown,
-    "disown": _run_succeeding, "bg": _run_unknown, "fg": _run_unknown, "getopts": _run_unknown, "sleep": _run_succeeding, "}": _run_unknown,
+    "enable": _run_enable, "let": _run_unknown, "shift": _run_shift, "umask": _run_succeeding, "ulimit": _run_unknown,
+    "disown": _run_succeeding, "bg": _run_unknown, "fg": _run_unknown, "getopts": _run_unknown, "sleep": _run_sleep, "}": _run_unknown,
 }  # fmt: skip

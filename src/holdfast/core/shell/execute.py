@@ -14,6 +14,7 @@ from holdfast.core.shell.flow import (
     Status,
     Streams,
     Value,
+    merge_all,
     merge_paths,
     split_path,
 )
@@ -68,7 +69,6 @@ class Executor:
         self.context: tuple[int, ...] = ()
         self.background = 0
         self.looping = 0
-        self.functions_mentioned: list[str] = []
         self.run_later: list[str] = []
         """Shell texts that the command hands over for a moment that is not followed: traps of signals, aliases."""
         self.redirected: list[tuple[int, str]] = []
@@ -93,9 +93,7 @@ class Executor:
         # `set -n`: the shell reads on and runs nothing.
         if "noexec" in path.options:
             return [path]
-        handler = _HANDLERS[type(node)]
-        paths = handler(self, node, path, streams, checked)
-        return merge_paths(paths, MAX_PATHS)
+        return merge_paths(_HANDLERS[type(node)](self, node, path, streams, checked), MAX_PATHS)
 
     def run_all(self, node: Node, paths: list[Path], streams: Streams, checked: bool = False) -> list[Path]:
         return [done for path in paths for done in self.run(node, path, streams, checked)]
@@ -165,14 +163,18 @@ class Executor:
         return paths
 
     def background_job(self, node: Background, path: Path, streams: Streams, checked: bool) -> list[Path]:
+        return self.run_job(path, lambda: self.run(node.body, path, streams, True))
+
+    def run_job(self, path: Path, run: Callable[[], list[Path]]) -> list[Path]:
         # A job runs in a subshell, and `&` itself always succeeds.
         before = path.clone()
         self.background += 1
-        paths = self.run(node.body, path, streams, True)
+        paths = run()
         self.background -= 1
         for one in paths:
             one.restore_shell(before)
             one.pending |= one.ran.keys() - before.ran.keys()
+            one.mark_unfinished(before)
             one.job, one.jobs, one.status = one.status, one.jobs + 1, SUCCESS
         return paths
 
@@ -221,12 +223,16 @@ class Executor:
         streams = self.redirect(path, node.redirects, streams)
         if not node.subshell:
             return self.run(node.body, path, streams, checked)
-        before = path.clone()
-        done: list[Path] = []
-        for one in self.run(node.body, path, streams, checked):
+        before, done = path.clone(), list[Path]()
+        for one in self._run_subshell(node.body, path, streams, checked):
             one.restore_shell(before)
             done += self.after(one, checked)
         return done
+
+    def _run_subshell(self, body: Node, path: Path, streams: Streams, checked: bool) -> list[Path]:
+        """Its own EXIT trap may give it another status; that of the shell around it is not its own."""
+        path.trap = None
+        return [end for one in self.run(body, path, streams, checked) for end in programs.finish_shell(self, one)]
 
     def if_(self, node: If, path: Path, streams: Streams, checked: bool) -> list[Path]:
         streams = self.redirect(path, node.redirects, streams)
@@ -411,7 +417,7 @@ class Executor:
         assert part.body is not None
         if part.text == ">(":
             return self._run_beside(part.body, path, before)
-        paths = self.run(part.body, path, Streams((), target), True)
+        paths = self._run_subshell(part.body, path, Streams((), target), True)
         for one in paths:
             one.restore_shell(before)
             pieces = one.outputs.pop(target, ())
@@ -455,20 +461,6 @@ class Executor:
         return existing
 
 
-def merge_all(paths: list[Path]) -> Path:
-    """All ways as one, which is only used where nothing is concluded from their differences."""
-    first = paths[0]
-    for other in paths[1:]:
-        first.ran = {
-            k: first.ran.get(k, False) and other.ran.get(k, False) for k in first.ran.keys() | other.ran.keys()
-        }
-        for sink, pieces in other.outputs.items():
-            mine = first.outputs.get(sink, ())
-            first.outputs[sink] = mine + tuple(piece for piece in pieces if piece not in mine)
-        first.pending |= other.pending
-    return first
-
-
 def _negate_status(path: Path, status: Status) -> Status:
     if status.kind == "code":
         return Status("code", 0 if status.code else 1)
@@ -477,9 +469,7 @@ def _negate_status(path: Path, status: Status) -> Status:
         if assumed is not None:
             return Status("code", 0 if assumed else 1)
         return Status("not", invocation=status.invocation)
-    if status.kind == "not":
-        return UNKNOWN_STATUS
-    return UNKNOWN_STATUS
+    return SUCCESS if status.kind == "failed" else UNKNOWN_STATUS
 
 
 _HANDLERS: dict[type, Callable[..., list[Path]]] = {

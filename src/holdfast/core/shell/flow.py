@@ -18,7 +18,7 @@ class Status(msgspec.Struct, frozen=True):
     """How the last command ended: a known code, or that of an invocation."""
 
     kind: str
-    """`code`, `of`, `not`, `all` (of a pipeline under pipefail) or `unknown`."""
+    """`code`, `of`, `not`, `all` (of a pipeline under pipefail), `failed` (any but 0) or `unknown`."""
     code: int = 0
     invocation: int = -1
     members: tuple["Status", ...] = ()
@@ -26,10 +26,14 @@ class Status(msgspec.Struct, frozen=True):
 
 SUCCESS = Status("code", 0)
 UNKNOWN_STATUS = Status("unknown")
+FAILED_STATUS = Status("failed")
 
 
 def known_status(code: int) -> Status:
     return Status("code", code)
+
+
+UNFINISHED = "unfinished"
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -39,11 +43,15 @@ class Piece(msgspec.Struct, frozen=True):
     text: str = ""
     status: Status | None = None
     filters: tuple[str, ...] = ()
-    """How it was changed on its way: `tail`, `lines` (a choice of whole lines) or `rewritten`."""
+    """How it was changed on its way: `tail`, `lines` (a choice of whole lines), `rewritten`, or `unfinished`."""
     stderr: bool = False
 
     def through(self, how: str) -> "Piece":
         return msgspec.structs.replace(self, filters=(*self.filters, how)) if how else self
+
+
+def _finished_piece(piece: Piece) -> Piece:
+    return msgspec.structs.replace(piece, filters=tuple(how for how in piece.filters if how != UNFINISHED))
 
 
 Pieces: TypeAlias = tuple[Piece, ...]
@@ -129,6 +137,18 @@ class Path(msgspec.Struct):
             pieces = tuple(msgspec.structs.replace(piece, stderr=True) for piece in pieces)
         self.outputs[target] = self.outputs.get(target, ()) + pieces
 
+    def mark_unfinished(self, before: "Path") -> None:
+        """What a job writes into files while others read them: at first they hold what they held before."""
+        for sink, pieces in self.outputs.items():
+            if sink != TERMINAL and not sink.startswith("&") and pieces != before.outputs.get(sink):
+                self.outputs[sink] = tuple(piece.through(UNFINISHED) for piece in pieces)
+
+    def mark_finished(self) -> None:
+        """Time went by: what a job wrote can be read."""
+        for sink, pieces in self.outputs.items():
+            if sink != TERMINAL and any(UNFINISHED in piece.filters for piece in pieces):
+                self.outputs[sink] = tuple(_finished_piece(piece) for piece in pieces)
+
     def restore_shell(self, before: "Path") -> None:
         """The end of a subshell: what it changed in the shell itself is gone, what it did in the world stays."""
         self.cwd, self.control = before.cwd, ""
@@ -164,8 +184,13 @@ def split_path(path: Path, status: Status) -> tuple[list[Path], list[Path]]:
         path.assumed[status.invocation] = 0
         other.assumed[status.invocation] = FAILED
         return [path], [other]
+    if status.kind == "failed":
+        return [], [path]
     # Both ways are possible, and neither tells anything about a program.
-    return [path], [path.clone()]
+    other = path.clone()
+    if path.status == status:
+        path.status, other.status = SUCCESS, FAILED_STATUS
+    return [path], [other]
 
 
 def _split_all(path: Path, members: tuple[Status, ...]) -> tuple[list[Path], list[Path]]:
@@ -207,3 +232,17 @@ def _join_paths(path: Path, other: Path) -> None:
     for sink, pieces in other.outputs.items():
         mine = path.outputs.get(sink, ())
         path.outputs[sink] = mine + tuple(piece for piece in pieces if piece not in mine)
+
+
+def merge_all(paths: list[Path]) -> Path:
+    """All ways as one, which is only used where nothing is concluded from their differences."""
+    first = paths[0]
+    for other in paths[1:]:
+        first.ran = {
+            k: first.ran.get(k, False) and other.ran.get(k, False) for k in first.ran.keys() | other.ran.keys()
+        }
+        for sink, pieces in other.outputs.items():
+            mine = first.outputs.get(sink, ())
+            first.outputs[sink] = mine + tuple(piece for piece in pieces if piece not in mine)
+        first.pending |= other.pending
+    return first

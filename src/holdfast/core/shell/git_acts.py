@@ -63,7 +63,9 @@ class _Parsed(msgspec.Struct):
 
 def git_acts(commands: list[ShellCommand], output: str) -> list[GitAct]:
     acts: list[GitAct] = []
-    parsed = [(command, git_call) for command in commands if (git_call := _parse_git(command))]
+    # Aliases that the command itself makes count for what comes behind.
+    aliases: dict[str, str] = {}
+    parsed = [(command, git_call) for command in commands if (git_call := _parse_git(command, aliases))]
     counts: dict[str, int] = {}
     for _command, git_call in parsed:
         counts[git_call.verb] = counts.get(git_call.verb, 0) + 1
@@ -74,24 +76,38 @@ def git_acts(commands: list[ShellCommand], output: str) -> list[GitAct]:
     return acts
 
 
-def _parse_git(command: ShellCommand) -> _Parsed | None:
+def _parse_git(command: ShellCommand, made: dict[str, str]) -> _Parsed | None:
+    """`made`: aliases of earlier commands; those that this one makes are added."""
     words = command.words
     if words[0].rpartition("/")[2] != "git" or command.invocation.shadowed:
         return None
-    aliases, at = {}, 1
+    aliases, at = made | _environment_aliases(command.invocation.environment), 1
     while at < len(words) and words[at].startswith("-"):
         if words[at] == "-c" and at + 1 < len(words) and words[at + 1].startswith("alias."):
             name, _, value = words[at + 1][6:].partition("=")
-            aliases[name] = value.split()
+            aliases[name] = value
         at += 2 if words[at] in _VALUES else 1
     if at >= len(words):
         return None
     verb, arguments = words[at], words[at + 1 :]
+    if verb == "config" and len(arguments) >= 2 and arguments[-2].startswith("alias."):
+        made[arguments[-2][6:]] = arguments[-1]
     if verb in READS | CHANGES:
         return _Parsed(verb, arguments)
-    if verb in aliases and aliases[verb] and not aliases[verb][0].startswith("!"):
-        return _Parsed(aliases[verb][0], [*aliases[verb][1:], *arguments])
+    # `!git commit` is git as well; what else a `!` starts is no act of git.
+    meaning = aliases.get(verb, "").removeprefix("!git ").split()
+    if meaning and not meaning[0].startswith("!"):
+        return _Parsed(meaning[0], [*meaning[1:], *arguments])
     return _Parsed(_USUAL_ALIASES.get(verb, verb.replace(UNKNOWN, "?")), arguments, guessed=True)
+
+
+def _environment_aliases(environment: dict[str, str]) -> dict[str, str]:
+    """`GIT_CONFIG_KEY_0=alias.z GIT_CONFIG_VALUE_0=commit` makes an alias like `git -c`."""
+    return {
+        key[6:]: environment.get(name.replace("_KEY_", "_VALUE_"), "")
+        for name, key in environment.items()
+        if name.startswith("GIT_CONFIG_KEY_") and key.startswith("alias.")
+    }
 
 
 def _took_effect(command: ShellCommand, git_call: _Parsed, output: str) -> bool | None:

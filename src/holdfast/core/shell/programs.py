@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from holdfast.core.shell import conditions
-from holdfast.core.shell.builtins import BUILTINS, set_options, set_positional, tampering_reason
+from holdfast.core.shell.builtins import BUILTINS, is_harmless_source, set_options, set_positional, tampering_reason
 from holdfast.core.shell.filters import always_succeeds, classify_filter, filter_operands
 from holdfast.core.shell.flow import (
     SUCCESS,
@@ -63,21 +63,38 @@ def run_call(executor: "Executor", call: Call, path: Path) -> list[Path]:
     if name == "!" and len(call.words) > 1:
         path.tampered = path.tampered or "a negation that is not followed"
     # Behind any other wrapper the name is looked up on disk, never as an alias or a function.
-    if not call.wrappers or call.wrappers[-1] == "time":
+    if not call.wrappers or call.wrappers[-1] in ("time", "coproc"):
         if (text := _alias_text(path, name, call.node.line)) is not None:
             return _run_alias(executor, call, path, text)
         if name in path.functions:
             return _run_function(executor, call, path)
     # `sudo echo` starts a program, `command echo` the builtin.
-    of_the_shell = set(call.wrappers) <= {"command", "builtin", "time"}
+    of_the_shell = set(call.wrappers) <= {"command", "builtin", "time", "coproc"}
     builtin = BUILTINS.get(name)
     if builtin is not None and of_the_shell:
         return builtin(executor, call, path)
+    if name == "coproc" and not call.wrappers:
+        return _run_coprocess(executor, call, path)
     if name in ("test", "[") and of_the_shell:
         words = call.node.words[call.offset + 1 :]
         path.status = conditions.evaluate_test(path, words[:-1] if name == "[" else words)
         return [path]
     return _run_program(executor, call, path)
+
+
+def _run_coprocess(executor: "Executor", call: Call, path: Path) -> list[Path]:
+    """`coproc CMD`: a job whose output goes into a pipe of the shell. What is read from that pipe is not followed."""
+    words = call.words[1:]
+    # The parser ends a block behind its first command: the rest of it is met as commands of their own.
+    if "{" in words[:2]:
+        words = words[words.index("{") + 1 :]
+        path.tampered = path.tampered or "a block as a coprocess is not followed"
+    if not words:
+        path.status = UNKNOWN_STATUS
+        return [path]
+    streams = msgspec.structs.replace(call.streams, stdin=None, stdout=executor.sink())
+    inner = msgspec.structs.replace(call, words=words, streams=streams, wrappers=("coproc",))
+    return executor.run_job(path, lambda: run_call(executor, inner, path))
 
 
 # ── names that the command itself gave a meaning ─────────────────────────────────────────────────────────────────────
@@ -198,10 +215,20 @@ def _run_plain(executor: "Executor", call: Call, path: Path) -> list[Path]:
         return [path]
     _spoil_files(executor, call, path)
     mine = Piece(invocation.index)
-    path.write(streams.stdout, (mine,))
+    located = _located_program(call.words)
+    path.write(streams.stdout, (Piece(text=f"{located}\n"),) if located else (mine,))
     path.write(streams.stderr, (mine,))
     path.status = _invocation_status(invocation)
     return [path]
+
+
+def _located_program(words: list[str]) -> str:
+    """`$(which git)` is git: where a program lies is printed by those that look it up on the search path."""
+    if words[:2] == ["command", "-v"] or (words[0] == "type" and words[1:2] in (["-p"], ["-P"])):
+        words = words[1:]
+    elif words[0].rpartition("/")[2] != "which":
+        return ""
+    return words[1] if len(words) == 2 and not words[1].startswith("-") else ""
 
 
 def _invocation_status(invocation: Invocation) -> Status:
@@ -291,7 +318,11 @@ def _run_shell(executor: "Executor", call: Call, path: Path) -> list[Path]:
                 flags.append(call.words[at])
         elif word in ("--rcfile", "--init-file"):
             at += 1
-            executor.note_sourced(path, call.words[at] if at < len(call.words) else "")
+            name = call.words[at] if at < len(call.words) else ""
+            executor.note_sourced(path, name)
+            # Its functions stand before every program that the text names.
+            if not is_harmless_source(name):
+                path.tampered = path.tampered or f"{name} is read first and may define other commands"
         at += 1
     rest = call.words[at:]
     # Files that a new shell may read before its own text.

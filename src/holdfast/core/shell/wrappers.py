@@ -96,6 +96,32 @@ SIMPLE: dict[str, _Spec] = {
     "runuser": _wrapper_spec("-u --user -g --group"),
     "valgrind": _wrapper_spec(),
     "rlwrap": _wrapper_spec("-H -f -p"),
+    "unshare": _wrapper_spec("-S -G -R -w --setuid --setgid --root --wd --propagation --map-users --map-groups"),
+    "nsenter": _wrapper_spec("-t --target -S -G", nothing="-V"),
+    "ltrace": _wrapper_spec("-o -e -p -s -n -u", nothing="-p"),
+    "perf stat": _wrapper_spec("-e --event -o --output -r --repeat -p -x", nothing="-p --pid"),
+    "perf record": _wrapper_spec("-e --event -o --output -F -p", nothing="-p --pid"),
+    "cgexec": _wrapper_spec("-g"),
+    "retry": _wrapper_spec("-t --times -d --delay -s --sleep -m --max -n"),
+    "kcov": _wrapper_spec(operands=1),
+    "su": _wrapper_spec("-s --shell -g --group -G --supp-group -w", 2, texts="-c --command"),
+    "kubectl exec": _wrapper_spec("-n --namespace -c --container --context -f --filename", 1),
+    "oc exec": _wrapper_spec("-n --namespace -c --container --context", 1),
+    "lando ssh": _wrapper_spec("-s --service -u --user", texts="-c --command"),
+    "distrobox enter": _wrapper_spec("-n --name", any_operands=True),
+    "distrobox-enter": _wrapper_spec("-n --name", any_operands=True),
+    "guix shell": _wrapper_spec(any_operands=True),
+    "wsl": _wrapper_spec("-d --distribution -u --user --cd", nothing="-l --list --shutdown"),
+    "py-spy record": _wrapper_spec("-o --output -r --rate -d --duration -f --format -p --pid", nothing="-p --pid"),
+    "corepack": _wrapper_spec(nothing="enable disable prepare pack install use up cache hydrate"),
+    "lerna exec": _wrapper_spec("--scope --ignore --concurrency", any_operands=True),
+    "cProfile": _wrapper_spec("-o -s"),
+    "profile": _wrapper_spec("-o -s"),
+    "trace": _wrapper_spec("-C -f --coverdir --file --ignore-module --ignore-dir"),
+    "slipcover": _wrapper_spec("--source --omit --out --fail-under"),
+    "memray run": _wrapper_spec("-o --output"),
+    "pyinstrument": _wrapper_spec("-o --outfile -r --renderer -t --timeline"),
+    "scalene": _wrapper_spec("--outfile --profile-interval"),
     "systemd-run": _wrapper_spec("-p --property -u --unit --slice -E --setenv --uid --gid --nice --working-directory --description",
                          waits="--scope --wait"),
     "nix-shell": _wrapper_spec("-p -I -A --attr --arg --argstr", texts="--run --command"),
@@ -179,8 +205,19 @@ SIMPLE: dict[str, _Spec] = {
     "env": _wrapper_spec("-u --unset -S --split-string", directory="-C --chdir"),
     "xargs": _wrapper_spec("-n -P -I -d -L -s -a -E --max-args --max-procs --replace --delimiter --max-lines --arg-file"),
 }  # fmt: skip
-_MODULES = frozenset(("coverage", "poetry", "pipenv", "pdm", "hatch", "uv", "pipx"))
+_PROFILERS = frozenset(("cProfile", "profile", "trace", "slipcover", "memray run", "pyinstrument", "scalene"))
+"""They run a module of Python inside of themselves; some end with 0 whatever the module did."""
+_MODULES = frozenset(
+    ("coverage", "poetry", "pipenv", "pdm", "hatch", "uv", "pipx", *(name.split()[0] for name in _PROFILERS))
+)
 """Wrappers that are also called as `python -m NAME`."""
+_FETCHERS = frozenset(
+    ("npx", "npm exec", "pnpm dlx", "yarn dlx", "bunx", "bun x", "uvx", "uv tool run", "pipx run", "pnpm exec")
+)
+"""They take a package with its version: `npx jest@29`, `uvx pytest==8.3`."""
+# Behind the name, so that the scope of `@vitest/cli` stays.
+_VERSION = re.compile(r"(?<=\w)(?:@|==)[\w.^~*-]+$")
+_BEGINS_AT_FLAG = frozenset(("nix develop", "nix shell", "gdb"))
 # In words: `docker compose run`.
 _LONGEST = 3
 _PREFIXES = frozenset(name.split()[0] for name in SIMPLE)
@@ -257,10 +294,12 @@ def _take_options(name: str, spec: _Spec, rest: list[str]) -> Unwrapped | None:
             break
         if flag in spec.runs_nothing:
             return None
-        # Here the flag marks where the command begins.
-        if name in ("nix develop", "nix shell", "gdb") and word in spec.waits_with:
+        # Here the flag marks where the command begins, whatever stands before it.
+        if name in _BEGINS_AT_FLAG:
             at += 1
-            break
+            if word in spec.waits_with:
+                break
+            continue
         if word in spec.text_flags:
             return Unwrapped(words=["sh", "-c", *rest[at + 1 : at + 2]], name=name)
         if name == "env" and flag in ("-S", "--split-string"):
@@ -268,7 +307,7 @@ def _take_options(name: str, spec: _Spec, rest: list[str]) -> Unwrapped | None:
             # What `-S` splits may hold options and assignments again: all is read from the beginning.
             rest, at = split + rest[at + (1 if equals else 2) :], 0
             continue
-        if word in ("-m", "--module") and name in ("uv run", "coverage run", "pdm run"):
+        if word in ("-m", "--module") and (name in _PROFILERS or name in ("uv run", "coverage run", "pdm run")):
             module = True
             at += 1
             break
@@ -298,9 +337,11 @@ def _take_options(name: str, spec: _Spec, rest: list[str]) -> Unwrapped | None:
         inner = inner[1:]
     if not inner:
         return None
+    if name in _FETCHERS:
+        inner = [_VERSION.sub("", inner[0]), *inner[1:]]
     if module:
         inner = ["python", "-m", *inner]
-    elif name == "coverage run":
+    elif name == "coverage run" or name in _PROFILERS:
         inner = ["python", *inner]
     elif name == "hatch run":
         # `hatch run ENV:COMMAND`.
@@ -308,7 +349,7 @@ def _take_options(name: str, spec: _Spec, rest: list[str]) -> Unwrapped | None:
     many = name == "xargs" and any(re.match(r"-[nPIL]|--max|--replace", word) for word in rest[:at])
     return Unwrapped(
         words=inner, name=name, environment=environment, directory=directory, repeated=many, code_hidden=name == "xargs",
-        uncertain=uncertain,
+        uncertain=uncertain or name in _PROFILERS,
     )  # fmt: skip
 
 

@@ -80,6 +80,20 @@ def written_files(analysis: Analysis, text: str) -> list[str]:
     return [name for name in files if _is_file(name)][:MAX_FILES]
 
 
+WHOLE_TREE = "**"
+"""Stands for every file: git put another content in place."""
+
+
+def _replaces_tree(words: list[str]) -> bool:
+    """`git stash` and `git reset --hard`: what was tried before is not what lies there afterwards."""
+    if words[0].rpartition("/")[2] != "git":
+        return False
+    named = [word for word in words[1:] if not word.startswith("-")]
+    if named[:1] == ["stash"]:
+        return named[1:2] in ([], ["push"], ["save"], ["pop"], ["apply"], ["branch"])
+    return named[:1] == ["reset"] and any(word in ("--hard", "--merge", "--keep") for word in words)
+
+
 def written_after(analysis: Analysis, index: int) -> list[str]:
     """Files that the command writes after one of its programs was started."""
     return _written_where(analysis, lambda at: at > index)
@@ -96,6 +110,7 @@ def _written_where(analysis: Analysis, counts: Callable[[int], bool]) -> list[st
     found = [name for before, name in analysis.redirected if counts(before)]
     for command in analysis.commands:
         if command.ran is not Ran.NO and counts(command.invocation.index):
+            found += [WHOLE_TREE] if _replaces_tree(command.words) else []
             found += [join_path(command.invocation.cwd, name) for name in _program_writes(command)]
     return [name for name in dict.fromkeys(found) if _is_file(name)][:MAX_FILES]
 
@@ -220,6 +235,9 @@ def _flag_values(words: list[str], flags: tuple[str, ...]) -> list[str]:
     return match + [word.partition("=")[2] for word in words if "=" in word and word.partition("=")[0] in flags]
 
 
+_FILE_ENDING = re.compile(r"(?<=\w)\.[A-Za-z]\w{0,4}$")
+
+
 def _git_writes(words: list[str], stdin: Pieces | None) -> list[str]:
     at = 1
     while at < len(words) and words[at].startswith("-"):
@@ -236,8 +254,8 @@ def _git_writes(words: list[str], stdin: Pieces | None) -> list[str]:
     if verb not in _GIT_WRITES:
         return []
     if verb == "checkout":
-        # Without `--` an operand may be a branch.
-        return rest[rest.index("--") + 1 :] if "--" in rest else []
+        # Without `--` an operand may be a branch, unless its name ends as files do.
+        return rest[rest.index("--") + 1 :] if "--" in rest else [w for w in rest[1:] if _FILE_ENDING.search(w)]
     # `--staged` alone changes the index and no file.
     if verb == "restore" and "--staged" in rest and "--worktree" not in rest:
         return []

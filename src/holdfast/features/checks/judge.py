@@ -77,6 +77,7 @@ def judge_command(
     if _narrow_analysis(candidates, analysis):
         attribute_reports(candidates, analysis, output)
     if read_file is not None:
+        _distrust_modules(candidates, read_file)
         _read_entries(candidates, read_file)
     checks = [check for candidate in candidates for check in _judge_candidate(candidate, root)]
     proves, why = _conclude_tests(checks)
@@ -123,6 +124,19 @@ def _distrust_written(candidates: list[Candidate], writes: list[str]) -> None:
             match.foreign = f"the command itself writes a file named {sorted(names)[0]}"
         if any(_CONFIGURATION.search(path) for path in writes):
             match.lenient = match.lenient or "settings written by the command"
+
+
+def _distrust_modules(candidates: list[Candidate], read_file: ReadFile) -> None:
+    """`python -m pytest` takes a `pytest.py` in its folder, or on PYTHONPATH, before the installed tool."""
+    for candidate in candidates:
+        match, invocation = candidate.match, candidate.command.invocation
+        if match is None or not match.runner.modules or not any(w.startswith("-m") for w in invocation.words[1:]):
+            continue
+        folders = ["", *invocation.environment.get("PYTHONPATH", "").split(":")]
+        for module in match.runner.modules:
+            for name in (f"{module}.py", f"{module}/__init__.py"):
+                if any(read_file(posixpath.join(invocation.cwd, one, name)) is not None for one in folders):
+                    match.foreign = f"the project has a {name} of its own, which is run in place of the tool"
 
 
 def _read_entries(candidates: list[Candidate], read_file: ReadFile) -> None:

@@ -18,7 +18,7 @@ from holdfast.core.kinds.gates_events import GatesLooked, GatesMeasured
 from holdfast.core.kinds.session_events import ToolExitRead
 from holdfast.core.shell.acts import BLANK
 from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand, analyse_command, remember_by_text
-from holdfast.core.shell.written_files import put_back_after, written_after
+from holdfast.core.shell.written_files import WHOLE_TREE, put_back_after, written_after
 from holdfast.features.gates.events import UAT
 from holdfast.features.gates.triggers import Rule
 
@@ -362,12 +362,8 @@ class Asked:
         return f"proven by session {', '.join(theirs)}" if theirs else "proven"
 
     def proved_other_content(self) -> bool:
-        runs = [
-            fact
-            for one in self.rule.spec.evidence
-            for fact in self._candidates(one)
-            if not self._is_same_content(one, fact)
-        ]
+        every = ((one, fact) for one in self.rule.spec.evidence for fact in self._candidates(one))
+        runs = [fact for one, fact in every if not self._is_same_content(one, fact)]
         return any(fact.passed and fact.session == self.asking and fact.content for fact in runs)
 
     def changed_tests(self) -> list[str]:
@@ -431,6 +427,8 @@ class Asked:
 
     def _undone(self, one: "Evidence", fact: RunFact) -> str:
         """A file it covers that the very command changed after the run: `echo fix >> f; pytest; git checkout f`."""
+        if WHOLE_TREE in fact.changed_after:
+            return "the worktree"
         root = f"{self.project}/"
         full = {name: name if name.startswith("/") else root + name.removeprefix("./") for name in fact.changed_after}
         inside = [(name, path) for name, path in full.items() if path.startswith(root)]

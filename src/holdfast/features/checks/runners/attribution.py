@@ -6,7 +6,7 @@ import msgspec
 
 from holdfast.core.checks import CheckKind
 from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand
-from holdfast.core.shell.flow import Piece
+from holdfast.core.shell.flow import UNFINISHED, Piece
 from holdfast.core.shell.syntax import UNKNOWN
 from holdfast.features.checks.runners.entries import Entry
 from holdfast.features.checks.runners.recognise import TEST_RUNNERS, Match
@@ -24,7 +24,7 @@ _OVERWRITTEN = re.compile(r"^[^\n]*\r(?=[^\n])", re.MULTILINE)
 _TAME = frozenset(
     "ls mkdir rmdir rm cp mv touch chmod chown ln pwd date sleep whoami hostname uname id which type true false test wc stat "
     "basename dirname realpath readlink du df kill pkill tree find pip pip3 uv poetry cargo-add sync clear tput stty "
-    "seq nproc git cd sed ps uptime free".split()
+    "seq nproc git cd sed ps uptime free go".split()
 )
 """Programs whose output cannot be taken for the summary of a test runner."""
 # They print what others hand to them, and nothing of their own.
@@ -58,6 +58,8 @@ def prints_anything(command: ShellCommand) -> bool:
         verb = next((word for word in words[1:] if not word.startswith("-")), "")
         oneline = "--oneline" in words or "--stat" in words
         return verb in _LOUD_GIT and not (verb in ("log", "diff", "show") and oneline)
+    if name == "go":
+        return words[1:2] not in (["list"], ["env"], ["version"], ["mod"], ["vet"], ["build"], ["fmt"])
     if name == "sed":
         return not any(word.startswith(("-i", "--in-place")) for word in words[1:])
     if name == "coverage":
@@ -159,7 +161,7 @@ def _best_form(pieces: list[Piece]) -> str:
 
 
 def _piece_form(piece: Piece) -> str:
-    if "rewritten" in piece.filters:
+    if "rewritten" in piece.filters or UNFINISHED in piece.filters:
         return "rewritten"
     if "lines" in piece.filters:
         return "lines"

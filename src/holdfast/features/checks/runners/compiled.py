@@ -54,8 +54,13 @@ def read_go(text: str) -> list[Report]:
             return [Report(nothing="the packages do not build", broken=True, position=failure.start())]
         # Without `-v` single tests are not listed; then packages are counted.
         return [Report(passed=len(_GO_PASS.findall(text)) or len(ok), failed=max(1, failed), position=failure.start())]
+    # One for each package, so that several runs can be told apart; those of one run are summed up.
     if ok:
-        return [Report(passed=len(_GO_PASS.findall(text)) or len(ok), position=ok[-1].start())]
+        begins = [0, *(match.end() for match in ok[:-1])]
+        return [
+            Report(passed=len(_GO_PASS.findall(text, begin, match.end())) or 1, position=match.start())
+            for begin, match in zip(begins, ok, strict=True)
+        ]
     if _GO_OK.search(text) or "[no test files]" in text:
         return [Report(nothing="no tests to run")]
     return []
@@ -192,7 +197,8 @@ GO = Runner(
 )  # fmt: skip
 CARGO = Runner(
     name="cargo test",
-    programs=("cargo test", "cargo t", "cargo llvm-cov test", "cargo llvm-cov", "cargo tarpaulin", "cargo careful test", "cargo hack test"),
+    programs=("cargo test", "cargo t", "cargo llvm-cov test", "cargo llvm-cov", "cargo tarpaulin", "cargo careful test", "cargo hack test",
+              "cross test", "cross t"),
     runs_nothing=flag_set("--no-run --help -h --list --version"),
     takes_value=flag_set("-p --package --test --bin --example --bench --features -F --target --manifest-path --profile -j --jobs --exclude --test-threads --skip --target-dir --color"),
     selects=flag_set("-p --package --test --bin --lib --doc --bins --example --exclude --skip --ignored --exact --bench"),

@@ -33,7 +33,10 @@ _DRIVER = re.compile(
 )
 # Text that prints a summary itself, or changes one, is no proof of a run.
 _SUMMARY_LIKE = re.compile(r"\d+ (?:passed|passing|tests?,)|passed in|Tests: |test result", re.I)
-_CHANGES_TEXT = re.compile(r"\breplace\(|\.sub\(|translate\(|\.split\(|\bgsub|exitcode *=")
+_CHANGES_TEXT = re.compile(r"\bsys\.path\b|\breplace\(|\.sub\(|translate\(|\.split\(|\bgsub|exitcode *=")
+_USUAL_SHELL = re.compile(r"^SHELL=(?:(?:/usr(?:/local)?)?/bin/)?(?:ba|da|z|k)?sh$")
+# Standard input, a substitution, a home or a folder for everybody.
+_FOREIGN_RULES = re.compile(r"[-&~]|/(?:dev|proc|tmp|var)/")
 _VERSION = frozenset(("--version", "-v", "-V", "--help", "-h", "help"))
 _JUST_NOTHING = frozenset(
     (
@@ -114,6 +117,10 @@ def recognise_entry(command: ShellCommand) -> Entry | None:
         "nx",
         "lerna",
         "moon",
+        "poe",
+        "doit",
+        "rush",
+        "wsrun",
         "bazel",
         "bazelisk",
     ):
@@ -122,8 +129,10 @@ def recognise_entry(command: ShellCommand) -> Entry | None:
         return _task_entry(name, [name, *words[2:]]) if len(words) > 2 else None
     if name in ("pre-commit", "prek"):
         return Entry(name, CheckKind.TEST, target=" ".join(words[2:]))
-    if name == "rye" and words[1:2] == ["test"]:
-        return Entry("rye", CheckKind.TEST)
+    if name in ("rye", "pdm") and words[1:2] == ["test"]:
+        return Entry(name, CheckKind.TEST)
+    if name == "manage.py" and "test" in words:
+        return Entry(name, CheckKind.TEST, target="test")
     if name in ("tox", "nox", "hatch") or (
         re.match(r"python[\d.]*$", name) and words[1:3] and words[1] == "-m" and words[2] in ("tox", "nox", "hatch")
     ):
@@ -177,9 +186,12 @@ def _make_entry(words: list[str], environment: dict[str, str]) -> Entry:
     if re.match(r"^[a-zA-Z]*n", environment.get("MAKEFLAGS", "").replace("--no-print-directory", "").lstrip("-")):
         nothing = "MAKEFLAGS makes it a dry run"
     # Another shell may do anything with the recipe.
-    tampered = any(word.startswith("SHELL=") for word in words)
+    tampered = any(word.startswith("SHELL=") and not _USUAL_SHELL.match(word) for word in words)
     entry = Entry("make", main_kind(call.targets), call.folder, nothing, " ".join(call.targets))
     entry.nothing = entry.nothing or ("SHELL is replaced" if tampered else "")
+    # Rules that come with the command, or from outside of the project, are not the project's.
+    if call.rules or _FOREIGN_RULES.match(call.makefile):
+        entry.nothing = entry.nothing or "its rules are not those of the project"
     return entry
 
 
@@ -214,8 +226,10 @@ def _package_entry(name: str, rest: list[str], directory: str, several: bool) ->
     if verb in ("test", "t", "tst", "run-script", "run", "rum", "urn", "workspaces", "workspace"):
         script = "test" if verb in ("test", "t", "tst") else (rest[1] if len(rest) > 1 else "")
         several = several or verb == "workspaces"
-        if verb == "workspace":
-            script = rest[-1]
+        # `yarn workspace NAME [run] SCRIPT …`, `yarn workspaces run SCRIPT`.
+        if verb in ("workspace", "workspaces"):
+            named = [word for word in rest[2 if verb == "workspace" else 1 :] if word != "run"]
+            script = named[0] if named else ""
     # Only these two run a script without `run`.
     elif name in ("yarn", "pnpm") and verb and verb not in _YARN_COMMANDS:
         script = verb
@@ -244,7 +258,7 @@ def _task_entry(name: str, words: list[str]) -> Entry | None:
         if name not in ("nx", "lerna")
         else [*_flag_values(words), *_recipe_targets(words[1:])]
     )
-    several = name in ("turbo", "nx", "lerna", "moon")
+    several = name in ("turbo", "nx", "lerna", "moon", "rush", "wsrun")
     # Without a target the default recipe runs, which may hold the tests.
     kind = main_kind(targets) if targets else CheckKind.TEST
     return Entry(name, kind, nothing=nothing, target=targets[0] if targets else "default", several=several)
@@ -332,7 +346,9 @@ def _driver_entry(words: list[str], stdin: Pieces | None) -> Entry | None:
             return Entry("driver", CheckKind.TEST)
         return None
     script = next((word for word in words[1:] if not word.startswith("-")), "")
-    stem = script.rpartition("/")[2].partition(".")[0]
+    # `a.test.js` as well as `test_a.py`.
+    file = script.rpartition("/")[2]
+    stem = file.rpartition(".")[0] or file
     # `-m` is for the runners known by name; `bash -n` only checks the syntax.
     if not script or "-m" in words[1:] or "-n" in words[1:2]:
         return None

@@ -23,6 +23,8 @@ _NODE_PART = {
     name: re.compile(rf"^(?:#|ℹ) {name} (\d+)\s*$", re.MULTILINE)
     for name in ("pass", "fail", "cancelled", "skipped", "todo")
 }
+# The two counts alone, as `grep` leaves them.
+_NODE_COUNTS = re.compile(r"^(?:#|ℹ) pass (\d+)\s*\n(?:#|ℹ) fail (\d+)\s*$", re.MULTILINE)
 # A file that ended with an error of its own is reported like a failed test.
 _NODE_BROKEN_FILE = re.compile(
     r"^not ok \d+ - \S+\.[cm]?[jt]sx?\n(?:[ \t]+.*\n)*?\s+exitCode: \d+|^✖ \S+\.[cm]?[jt]sx? \([\d.]+ms\)\n\s+'test failed'",
@@ -139,6 +141,8 @@ def read_node(text: str) -> list[Report]:
                 position=match.start(),
             )
         )
+    if not matches:
+        reports = [Report(passed=int(m[1]), failed=int(m[2]), position=m.start()) for m in _NODE_COUNTS.finditer(text)]
     if not reports and (sign := _NODE_FAILURE.search(text)):
         return [Report(failed=1, position=sign.start(), partial=True)]
     return reports
@@ -193,7 +197,7 @@ def read_ava(text: str) -> list[Report]:
 
 JEST = Runner(
     name="jest",
-    programs=("jest",),
+    programs=("jest", "react-scripts test"),
     runs_nothing=flag_set("--version -v --help -h --showConfig --listTests --init --clearCache"),
     takes_value=flag_set("-c --config -t --testNamePattern --maxWorkers -w --reporters --coverageDirectory --rootDir --selectProjects --shard --testTimeout --env --roots"),
     selects=flag_set("-t --testNamePattern -o --onlyChanged --changedSince --lastCommit -f --onlyFailures --testPathPattern --testPathPatterns --findRelatedTests --selectProjects --shard --testPathIgnorePatterns"),

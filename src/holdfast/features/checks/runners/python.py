@@ -89,7 +89,7 @@ def _unittest_report(match: re.Match[str]) -> Report:
 
 PYTEST = Runner(
     name="pytest",
-    programs=("pytest", "py.test"),
+    programs=("pytest", "py.test", "pytest-3"),
     modules=("pytest",),
     runs_nothing=flag_set(
         "--version -V -VV --help -h --collect-only --co --collectonly --fixtures --funcargs --fixtures-per-test --markers "

@@ -7,10 +7,10 @@ import msgspec
 from holdfast.core.checks import CheckKind, Selection
 from holdfast.core.shell.programs import SHELLS
 from holdfast.core.shell.syntax import UNKNOWN
-from holdfast.features.checks.runners import compiled, javascript, linters, python, scripting
+from holdfast.features.checks.runners import compiled, javascript, linters, others, python, scripting
 from holdfast.features.checks.runners.spec import Runner
 
-TEST_RUNNERS: tuple[Runner, ...] = (*python.TESTS, *javascript.TESTS, *compiled.TESTS, *scripting.TESTS)
+TEST_RUNNERS: tuple[Runner, ...] = (*python.TESTS, *javascript.TESTS, *compiled.TESTS, *scripting.TESTS, *others.TESTS)
 RUNNERS: tuple[Runner, ...] = (*TEST_RUNNERS, *linters.CHECKS)
 
 # `python3.12`, `pypy`, and the launcher `py` of Windows.
@@ -82,8 +82,8 @@ def _normalise_program(words: list[str]) -> tuple[list[str], str]:
     # For Python only `-m` names a tool; scripts are entry points.
     if _PYTHON.match(name):
         return _python_module(rest), ""
-    if name == "node" and rest and (match := _NODE_MODULE.search(rest[0])):
-        return [match[1], *rest[1:]], ""
+    if name == "node" and (script := _node_script(rest)) and (match := _NODE_MODULE.search(script[0])):
+        return [match[1], *script[1:]], ""
     if name in SHELLS and rest and rest[0].rpartition("/")[2] in _PROJECT_TOOLS:
         return [rest[0].rpartition("/")[2], *rest[1:]], ""
     if name == "php" and rest and rest[0].rpartition("/")[2] in ("phpunit", "pest", "artisan"):
@@ -94,10 +94,24 @@ def _normalise_program(words: list[str]) -> tuple[list[str], str]:
         foreign = f"{words[0]} is a file of the project, not the installed tool"
     if name == "ruff" and rest and rest[0] not in ("check", "format") and not rest[0].startswith("-"):
         return [name, *rest], foreign
+    # `go -C folder test` is run in that folder.
+    if name == "go" and rest[:1] == ["-C"]:
+        rest = rest[2:]
     # `cargo +nightly test` names a toolchain.
     if name == "cargo" and rest and rest[0].startswith("+"):
         rest = rest[1:]
     return [name, *rest], foreign
+
+
+_NODE_VALUES = frozenset(("--import", "--require", "-r", "--loader", "--experimental-loader", "-C", "--conditions"))
+
+
+def _node_script(arguments: list[str]) -> list[str]:
+    """The script that node runs, with its arguments: flags of node itself stand before it."""
+    at = 0
+    while at < len(arguments) and arguments[at].startswith("-"):
+        at += 2 if arguments[at] in _NODE_VALUES else 1
+    return arguments[at:]
 
 
 def _python_module(arguments: list[str]) -> list[str]:
