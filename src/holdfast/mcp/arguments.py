@@ -7,8 +7,10 @@ from msgspec import Meta
 
 Text = Annotated[str, Meta(max_length=1000)]
 LongText = Annotated[str, Meta(min_length=1, max_length=500)]
-Name = Annotated[str, Meta(min_length=1, max_length=200)]
-Cursor = Annotated[str, Meta(pattern=r"^\d{0,6}$")]
+Name = Annotated[
+    str, Meta(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+\Z", description="without line breaks")
+]
+Cursor = Annotated[str, Meta(pattern=r"^\d{0,6}$", description="the nextCursor of the last answer")]
 Limit = Annotated[int, Meta(ge=1, le=50)]
 TOLD = ("type", "items")
 """All that the list of tools says of a field: every agent reads the list at every start. What breaks a limit is
@@ -89,6 +91,27 @@ def input_schema(arguments: type[Arguments], hidden: frozenset[str]) -> dict[str
     fields = {name: _short_schema(one) for name, one in schema["properties"].items() if name not in hidden}
     required = {"required": schema["required"]} if schema.get("required") else {}
     return {"type": "object", "properties": fields, **required}
+
+
+def explain_field(arguments: type[Arguments], name: str) -> str:
+    """What a field takes, in words: "limit takes an integer from 1 to 50"."""
+    _, components = msgspec.json.schema_components([arguments])
+    one = components[arguments.__name__]["properties"].get(name)
+    if one is None:
+        return ""
+    lowest = f"above {one['exclusiveMinimum']}" if "exclusiveMinimum" in one else f"from {one.get('minimum', 0)}"
+    bounds = (
+        f" {lowest} to {one['maximum']}" if "maximum" in one else "",
+        f" of {one.get('minLength', 0)} to {one['maxLength']} characters" if "maxLength" in one else "",
+        f" of at most {one['maxItems']} entries" if "maxItems" in one else "",
+        f", {one['description']}" if "description" in one else "",
+    )
+    return f"{name} takes {_KINDS[one['type']]}{''.join(bounds)}"
+
+
+_KINDS = {
+    "string": "text", "array": "a list", "boolean": "true or false", "integer": "an integer", "number": "a number",
+}  # fmt: skip
 
 
 def _short_schema(schema: dict[str, Any]) -> dict[str, Any]:
