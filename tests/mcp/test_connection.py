@@ -70,23 +70,26 @@ def test_every_tool_answers(connect: Connect, world: World) -> None:
     ("name", "arguments", "why"),
     [
         ("memory_search", {}, "query"),
-        ("memory_search", {"query": ""}, "length >= 1"),
-        ("memory_search", {"query": "x" * 1001}, "length <= 1000"),
-        ("memory_search", {"query": "x", "limit": 51}, "<= 50"),
-        ("memory_search", {"query": "x", "limit": "many"}, "Expected `int`"),
-        ("memory_search", {"query": "x", "cursor": "abc"}, "cursor"),
+        ("memory_search", {"query": ""}, "query takes text of 1 to 1000 characters"),
+        ("memory_search", {"query": "x" * 1001}, "query takes text of 1 to 1000 characters"),
+        ("memory_search", {"query": "x", "limit": 51}, "limit takes an integer from 1 to 50"),
+        ("memory_search", {"query": "x", "limit": "many"}, "limit takes an integer from 1 to 50"),
+        ("memory_search", {"query": "x", "cursor": "abc"}, "cursor takes text, the nextCursor of the last answer"),
         ("memory_search", {"query": "x", "unknown": 1}, "unknown"),
+        ("memory_search", {"query": "x", "type": "decisoin"}, "there is no type 'decisoin'. One of: decision, rule"),
+        ("memory_search", {"query": "x", "project": "/no/such/folder"}, "no project of that path is known"),
+        ("lease_acquire", {"name": "two\n", "pid": 1}, "name takes text of 1 to 200 characters, without line breaks"),
         (
             "memory_details",
             {"id": "m-unknown"},
             "there is no memory 'm-unknown'. Look for it with: the tool memory_search",
         ),
-        ("memory_add", {"text": "x" * 501}, "length <= 500"),
+        ("memory_add", {"text": "x" * 501}, "text takes text of 1 to 500 characters"),
         ("memory_add", {"text": "x", "type": "poem"}, "there is no type"),
-        ("lease_acquire", {"name": "a", "wait_seconds": -1, "pid": 1}, ">= 0"),
-        ("lease_release", {"name": "nothing-held", "pid": 1}, "nobody holds it"),
+        ("lease_acquire", {"name": "a", "wait_seconds": -1, "pid": 1}, "wait_seconds takes a number from 0 to 600"),
+        ("lease_release", {"name": "nothing-held", "pid": 1}, "nothing-held is not yours to release: nobody holds it."),
         ("uat_show", {"run": "no-such-run"}, "run"),
-        ("code_search", {"query": ""}, "length >= 1"),
+        ("code_search", {"query": ""}, "query takes text of 1 to 1000 characters"),
         ("tasks", {"project": "no-such-project"}, "no-such-project"),
     ],
 )
@@ -95,6 +98,14 @@ def test_bad_arguments_are_answered_with_the_reason(
 ) -> None:
     [answer] = call_tools(over_stdio(world), (name, arguments))
     assert answer.is_error and why in text_of(answer)
+    assert "--" not in text_of(answer), "an option of the command line is nothing a tool has"
+
+
+def test_behind_the_last_page_there_is_nothing_more(connect: Connect) -> None:
+    past, none = call_tools(
+        connect(), ("memory_search", {"query": "event store", "cursor": "900"}), ("memory_search", {"query": "qqqq"})
+    )
+    assert (text_of(past), text_of(none)) == ("Nothing more.", "Nothing found. Try other words.")
 
 
 def test_an_unknown_tool_is_a_protocol_error(connect: Connect) -> None:

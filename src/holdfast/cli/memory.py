@@ -43,6 +43,10 @@ def search(
         _print_memory(hit["id"], hit["type"] or hit["kind"], hit["at"], hit["text"], hit["status"])
     if not answer["hits"]:
         render.out.print(f"Nothing found in {answer['texts']} texts.")
+    if answer["left"]:
+        render.out.print(
+            f"The index is being made, {answer['left']:,} events are not in it yet: ask again in a minute."
+        )
 
 
 @app.command("list")
@@ -62,13 +66,17 @@ def list_memories(
         render.json_line(answer)
         return
     for doc in answer["observations"]:
-        _print_memory(doc["id"], doc["type"], doc["at"], doc["text"], "pinned" if doc["pinned"] else doc["status"])
+        _print_memory(doc["id"], doc["type"], doc["at"], doc["text"], _shown_status(doc))
     if not answer["observations"]:
         render.out.print(
             "No candidates."
             if wanted_status == "candidate"
             else "Nothing yet. Memories come by themselves, or by: holdfast memory add TEXT"
         )
+
+
+def _shown_status(doc: dict[str, Any]) -> str:
+    return "expired" if doc["expired"] else "pinned" if doc["pinned"] else str(doc["status"])
 
 
 @app.command()

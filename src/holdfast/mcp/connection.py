@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import sys
 import threading
 import time
@@ -14,7 +15,7 @@ from holdfast import __version__, client
 from holdfast.core.errors import HoldfastError
 from holdfast.mcp.context import Answer, CallCancelled, Caller, Context, resolve_project
 from holdfast.mcp.resources import PROMPTS, TEMPLATE, list_resources, read_resource, render_prompt
-from holdfast.mcp.tools import TOOLS, Arguments, Tool
+from holdfast.mcp.tools import TOOLS, Arguments, Tool, explain_field
 
 # Versions of the protocol that it speaks, newest first.
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
@@ -173,7 +174,7 @@ class Connection:
         except RpcError as error:
             return error_reply(id_, error.code, error.message)
         except HoldfastError as error:
-            return error_reply(id_, BAD_PARAMS, error.message)
+            return error_reply(id_, BAD_PARAMS, _name_tools(error.message))
         except CallCancelled:
             raise
         except Exception as error:
@@ -259,6 +260,9 @@ COMMANDS_AS_TOOLS = {
     "holdfast memory list --candidates": "the tool memory_search",
     "holdfast uat list": "the tool uat_runs",
     "holdfast lease list": "the tool leases",
+    "holdfast session list --all": "resources/list",
+    "Name one that does with --pid.": "Give `pid`, a process that runs.",
+    " With --force it is taken away.": "",
 }
 
 
@@ -269,9 +273,14 @@ def _name_tools(text: str) -> str:
     return text
 
 
+_FIELD = re.compile(r"`\$\.(\w+)")
+
+
 def _explain_invalid(error: msgspec.ValidationError, tool: Tool) -> str:
     takes = ", ".join(one.encode_name for one in msgspec.structs.fields(tool.takes))
-    return f"{tool.name} was not run: {error}. It takes: {takes}."
+    named = _FIELD.search(str(error))
+    reason = explain_field(tool.takes, named[1]) if named else ""
+    return f"{tool.name} was not run: {reason or error}. It takes: {takes}."
 
 
 def _sanitise_values(value: Any) -> Any:

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -50,11 +51,14 @@ class Context(msgspec.Struct):
 
 def resolve_project(named: str, context: Context) -> str:
     """The root folder of a project that is named by its path or its name."""
+    projects = context.view("project.list")["projects"]
     if named.startswith("/"):
         from holdfast.git_context import locate
 
-        return locate(named).get("root", named)
-    projects = context.view("project.list")["projects"]
+        root = locate(named).get("root", named)
+        if not Path(root).is_dir() and root not in (one["root"] for one in projects):
+            raise CommandRefused(f"there is no folder {named!r}, and no project of that path is known")
+        return root
     roots = [one["root"] for one in projects if named in (one["name"], one["root"].rpartition("/")[2])]
     if len(roots) != 1:
         names = ", ".join(one["root"] for one in projects[:20]) or "none yet"

@@ -131,11 +131,12 @@ def _recent_changes(since: int, context: Context) -> Iterator[str]:
         if one["at"] >= since and one["id"] != context.caller.session:
             yield format_row(Row(one["id"], date_of(one["at"]), one["status"], f"{one['agent']} session", one["title"]))
     for doc in context.view("memory.listed", limit=100)["observations"]:
-        if doc["at"] >= since:
+        if doc["at"] >= since and not doc["expired"]:
             yield format_row(Row(doc["id"], date_of(doc["at"]), doc["status"], doc["type"], doc["text"]))
     for moment in context.view("project.moments", project=context.caller.project)["moments"]:
         if moment["at"] >= since:
-            yield format_row(Row(f"e{moment['seq']}", date_of(moment["at"]), moment["kind"], "project", moment["what"]))
+            status = moment["kind"] if moment["kind"] in ("passed", "failed", "commit") else ""
+            yield format_row(Row(f"e{moment['seq']}", date_of(moment["at"]), status, "project", moment["what"]))
 
 
 def _figures_line(session: dict[str, Any]) -> str:

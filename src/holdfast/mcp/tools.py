@@ -14,8 +14,10 @@ from holdfast.mcp.context import Answer, CallCancelled, Context, Row, date_of, f
 
 Text = Annotated[str, Meta(max_length=1000)]
 LongText = Annotated[str, Meta(min_length=1, max_length=500)]
-Name = Annotated[str, Meta(min_length=1, max_length=200)]
-Cursor = Annotated[str, Meta(pattern=r"^\d{0,6}$")]
+Name = Annotated[
+    str, Meta(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+\Z", description="without line breaks")
+]
+Cursor = Annotated[str, Meta(pattern=r"^\d{0,6}$", description="the nextCursor of the last answer")]
 Limit = Annotated[int, Meta(ge=1, le=50)]
 TOLD = ("type", "items")
 """All that the list of tools says of a field: every agent reads the list at every start. What breaks a limit is
@@ -98,6 +100,27 @@ def input_schema(arguments: type[Arguments], hidden: frozenset[str]) -> dict[str
     return {"type": "object", "properties": fields, **required}
 
 
+def explain_field(arguments: type[Arguments], name: str) -> str:
+    """What a field takes, in words: "limit takes an integer from 1 to 50"."""
+    _, components = msgspec.json.schema_components([arguments])
+    one = components[arguments.__name__]["properties"].get(name)
+    if one is None:
+        return ""
+    lowest = f"above {one['exclusiveMinimum']}" if "exclusiveMinimum" in one else f"from {one.get('minimum', 0)}"
+    bounds = (
+        f" {lowest} to {one['maximum']}" if "maximum" in one else "",
+        f" of {one.get('minLength', 0)} to {one['maxLength']} characters" if "maxLength" in one else "",
+        f" of at most {one['maxItems']} entries" if "maxItems" in one else "",
+        f", {one['description']}" if "description" in one else "",
+    )
+    return f"{name} takes {_KINDS[one['type']]}{''.join(bounds)}"
+
+
+_KINDS = {
+    "string": "text", "array": "a list", "boolean": "true or false", "integer": "an integer", "number": "a number",
+}  # fmt: skip
+
+
 def _short_schema(schema: dict[str, Any]) -> dict[str, Any]:
     short = {key: value for key, value in schema.items() if key in TOLD}
     return {**short, "items": {"type": "string"}} if "items" in short else short
@@ -174,7 +197,10 @@ def _state_lines(document: dict[str, Any]) -> Iterator[str]:
     git, tests = now["git"], now["tests"]
     yield f"project: {document['PROJECT']} | as of {document['LAST_UPDATED'] or 'unknown'}"
     changed = git["uncommitted_files"]["count"]
-    yield f"git: {git['branch'] or 'unknown branch'} | {git['status']} | {changed} files not committed"
+    if git["branch"] or git["status"] != "unknown":
+        yield f"git: {git['branch'] or 'unknown branch'} | {git['status']} | {changed} files not committed"
+    else:
+        yield "git: unknown (no repository here, or nobody has looked yet)"
     last = git["last_commit"]
     if isinstance(last, dict):
         yield f"last commit: {last.get('hash') or ''} | {last.get('date') or last.get('at') or ''} | {last.get('message')}"
@@ -187,6 +213,7 @@ def _state_lines(document: dict[str, Any]) -> Iterator[str]:
 
 OBJECT = {"type": "object"}
 """What every tool returns; its fields are left out of the list, which every agent reads at every start."""
+NO_MORE = "Nothing more."
 READS = {"readOnlyHint": True}
 ADDS = {"readOnlyHint": False, "destructiveHint": False}
 
@@ -194,7 +221,8 @@ ADDS = {"readOnlyHint": False, "destructiveHint": False}
 def search_memory(args: SearchMemory, context: Context) -> Answer:
     # One more than asked for: it tells whether there is another page.
     criteria = {"query": args.query, "type": args.type, "limit": args.limit + 1, "offset": args.offset}
-    hits = context.view("memory.search", **criteria)["hits"]
+    answer = context.view("memory.search", **criteria)
+    hits = answer["hits"]
     rows = [
         Row(
             hit["id"],
@@ -207,22 +235,34 @@ def search_memory(args: SearchMemory, context: Context) -> Answer:
         for hit in hits[: args.limit]
     ]
     cursor = next_cursor(args.offset, len(rows), len(hits) > args.limit)
-    return page_answer(rows, cursor, "Nothing found. Try other words.")
+    found = page_answer(rows, cursor, NO_MORE if args.offset else "Nothing found. Try other words.")
+    if answer["left"]:
+        found.text += f"\n({answer['left']} events are not in the index yet: search again in a minute.)"
+    return found
 
 
 def show_timeline(args: MemoryTimeline, context: Context) -> Answer:
     statements = context.view("memory.around", id=args.id, limit=args.limit)["said"]
-    return page_answer(Row(e["id"], date_of(e["at"]), "said", e["kind"], e["text"]) for e in statements)
+    return page_answer(Row(e["id"], date_of(e["at"]), "said", _kind_name(e["kind"]), e["text"]) for e in statements)
+
+
+def _kind_name(kind: str) -> str:
+    """As `memory_search` calls it."""
+    names = {"prompt.submitted": "prompt", "turn.ended": "answer", "turn.answer_read": "answer"}
+    return names.get(kind, "memory" if kind.startswith("memory.") else kind)
 
 
 def show_memory(args: MemoryId, context: Context) -> Answer:
     doc = context.view("memory.show", id=args.id)
     status, type_ = doc.get("status") or "said", doc.get("type") or doc["kind"]
-    evidence = [Row(f"e{e['seq']}", date_of(e["at"]), "said", e["kind"], e["text"]) for e in doc["evidence"]]
+    evidence = [
+        Row(f"e{e['seq']}", date_of(e["at"]), "said", _kind_name(e["kind"]), e["text"]) for e in doc["evidence"]
+    ]
     row = Row(doc["id"], date_of(doc["at"]), status, type_, doc["text"], doc["session"])
     data = {**msgspec.to_builtins(row), "by": doc.get("origin", ""), "files": doc.get("files", [])}
     data |= {"supersededBy": doc.get("superseded_by", ""), "evidence": msgspec.to_builtins(evidence)}
     by = f"\nby: {doc['origin']}" if doc.get("origin") else ""
+    by += f"\nno longer holds, see: {doc['superseded_by']}" if doc.get("superseded_by") else ""
     lines = [f"{row.id} | {row.at} | {type_}, {status}{by}\n{doc['text']}", *map(format_row, evidence)]
     return Answer("\n".join(lines), data)
 
@@ -379,7 +419,7 @@ def _short_date(at: Any) -> str:
 
 def _slice_rows(rows: list[Row], args: Paged, empty: str) -> Answer:
     end = args.offset + args.limit
-    return page_answer(rows[args.offset : end], next_cursor(end, 0, len(rows) > end), empty)
+    return page_answer(rows[args.offset : end], next_cursor(end, 0, len(rows) > end), NO_MORE if rows else empty)
 
 
 class Tool(msgspec.Struct, frozen=True):
@@ -403,7 +443,7 @@ TOOLS = {
              SearchMemory, search_memory),
         Tool("memory_timeline", "What was said around an id.", MemoryTimeline, show_timeline),
         Tool("memory_details", "One memory whole, with its evidence.", MemoryId, show_memory),
-        Tool("memory_add", "Keep what later sessions must know (500 characters); others are told once a person keeps it.",
+        Tool("memory_add", "Note what later sessions must know. The user's exact words count at once, yours once a person agrees.",
              AddMemory, add_memory, ADDS),
         Tool("gates", "What must be done before which action, and how.", Paged, list_gates),
         Tool("tasks", "Open tasks of this project, most urgent first.", Paged, list_tasks),

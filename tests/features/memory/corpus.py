@@ -9,6 +9,8 @@ from tests.corpus.memory import score
 
 FOLDER = Path(score.__file__).parent
 _MARK = re.compile(r"\[\[(\w+)\|(.+?)\]\]", re.DOTALL)
+DOUBTFUL = "candidate"
+"""Marks words about which sensible people may differ: found or not, they count for nothing."""
 _CONTEXT = re.compile(r"^\{\{(.*?)\}\}")
 
 
@@ -25,14 +27,15 @@ def read_own_statements(name: str = "own_statements") -> list[dict[str, Any]]:
 def _statement(line: str, number: int) -> dict[str, Any]:
     line = line.replace("\\n", "\n")
     context, words = _CONTEXT.match(line), _CONTEXT.sub("", line)
-    expect = [{"type": kind, "quote": quote} for kind, quote in _MARK.findall(words)]
+    marked = _MARK.findall(words)
+    expect = [{"type": kind, "quote": quote} for kind, quote in marked if kind != DOUBTFUL]
     prompt = _MARK.sub(r"\2", words)
     return {
         "id": f"h{number}",
         "prompt": prompt,
         "context": context[1] if context else "",
         "expect": expect,
-        "neutral": [],
+        "neutral": [quote for kind, quote in marked if kind == DOUBTFUL],
     }
 
 

@@ -107,6 +107,48 @@ def test_a_file_of_another_log_is_not_believed(tmp_path: Path) -> None:
     other.close()
 
 
+@pytest.fixture
+def far_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No time for catching up, and a log that counts as long."""
+    for name, value in {"SPEND_S": -1.0, "BEHIND": 20, "PAGE": 10, "NEWEST": 10}.items():
+        monkeypatch.setattr(module, name, value)
+
+
+@pytest.mark.usefixtures("far_behind")
+def test_a_search_far_behind_says_what_it_left_out(house: MemoryHarness) -> None:
+    house.turn("The marmalade is in the cellar")
+    talk(house, 30)
+    house.turn("The zebra is in the garden")
+    house.restarted()
+    first = house.view("search", query="zebra marmalade")
+    assert first["left"] > 20
+    said = {hit["text"] for hit in first["hits"]}
+    assert {"The zebra is in the garden", "The marmalade is in the cellar"} <= said
+    left = [first["left"], *(house.view("search", query="zebra")["left"] for _ in range(20))]
+    assert left == sorted(left, reverse=True)
+    assert left[-1] == 0
+
+
+@pytest.mark.usefixtures("far_behind")
+def test_a_file_written_meanwhile_is_taken_up(house: MemoryHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    talk(house, 30)
+    house.restarted()
+    assert house.view("search", query="parser")["left"]
+    house.keep_index()
+    read = no_reading(monkeypatch)
+    assert house.view("search", query="parser")["left"] == 0
+    assert read == []
+
+
+@pytest.mark.usefixtures("far_behind")
+def test_a_damaged_file_written_meanwhile_is_tried_once(house: MemoryHarness) -> None:
+    talk(house, 30)
+    house.restarted()
+    assert house.view("search", query="parser")["left"]
+    house.keep_index().write_bytes(b"PK")
+    assert [house.view("search", query="parser")["left"] for _ in range(20)][-1] == 0
+
+
 def test_what_was_forgotten_leaves_the_file(house: MemoryHarness) -> None:
     """The daemon empties the folder; here the index itself does, as soon as it hears that the log was rewritten."""
     talk(house)

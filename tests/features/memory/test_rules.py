@@ -106,6 +106,8 @@ def test_a_candidate_is_kept_in_other_words(house: MemoryHarness) -> None:
     house.command("keep", id=doc["id"], text="The gateway speaks HTTP/2 only.", type="rule")
     assert [(d["text"], d["type"]) for d in house.memories()] == [("The gateway speaks HTTP/2 only.", "rule")]
     assert house.memories(status="candidate") == []
+    [hit] = house.view("search", query="gateway speaks", type="rule")["hits"]
+    assert hit["text"] == "The gateway speaks HTTP/2 only."
     assert house.replayed() == []
 
 

@@ -139,3 +139,31 @@ def test_an_unknown_word_is_like_nothing() -> None:
     from holdfast.features.memory.index.catalogue import similar_words
 
     assert similar_words("zxqwv") == ()
+
+
+def test_an_unknown_type_is_refused(house: MemoryHarness) -> None:
+    with pytest.raises(CommandRefused, match="there is no type 'decisoin'"):
+        house.view("search", query="gateway", type="decisoin")
+
+
+def test_what_named_its_own_end_is_shown_as_expired(house: MemoryHarness) -> None:
+    doc = house.command("add", text="Until 2020 all merges to main need an approval", type="rule")
+    [hit] = house.view("search", query="merges main approval", type="rule")["hits"]
+    assert hit["status"] == house.view("show", id=doc["id"])["status"] == "expired"
+    assert [one["expired"] for one in house.view("listed")["observations"]] == [True]
+
+
+def test_of_several_memories_of_a_moment_the_one_that_holds_is_shown(house: MemoryHarness) -> None:
+    house.turn("The gateway timeout is 30 seconds. Commits to main are signed.")
+    house.turn("The gateway timeout is 60 seconds now.")
+    first = next(hit for hit in house.view("search", query="commits signed main")["hits"] if hit["seq"] == 1)
+    assert first["status"] == "active"
+    assert house.view("show", id=first["memory"])["text"] == "Commits to main are signed."
+
+
+def test_an_ok_is_no_answer(house: MemoryHarness) -> None:
+    house.turn("Which port does the gateway listen on?", "ok")
+    assert [hit["text"] for hit in house.view("search", query="gateway port")["hits"]] == [
+        "Which port does the gateway listen on?"
+    ]
+    assert [hit["text"] for hit in house.view("search", query="ok")["hits"]][0] == "ok"

@@ -169,10 +169,10 @@ def _injectable_items(state: State, event: Event) -> list[ProjectItem]:
         return []
     shown = _shown_memories(state, event.session)
     today = day_of(event.at)
-    return [item for item in items if item.id not in shown and is_injectable(item) and not _is_over(item, today)]
+    return [item for item in items if item.id not in shown and is_injectable(item) and not has_expired(item, today)]
 
 
-def _is_over(item: ProjectItem, today: date) -> bool:
+def has_expired(item: ProjectItem | Observation, today: date) -> bool:
     """It named its own end, and that has come."""
     from holdfast.features.memory.validity.expiry import end_of
 

@@ -19,13 +19,16 @@ from holdfast.features.memory.documents import (
     DROPPED,
     FORGOTTEN,
     OBSERVATION,
+    TYPES,
     Observation,
+    day_of,
     observation_ref,
     one_line,
     text_of,
 )
 from holdfast.features.memory.index.catalogue import Hit, open_catalogue
 from holdfast.features.memory.llm.state import METER, METER_REF, QUEUE, WAITING, meter_view
+from holdfast.features.memory.policy import has_expired
 from holdfast.features.memory.session_state import memory_contexts
 from holdfast.features.memory.settings import settings_or_default
 
@@ -38,6 +41,9 @@ SPARE = 20
 """More are fetched than shown: some may be forgotten or superseded."""
 LOOKED_THROUGH = 2_000
 HIDDEN = (FORGOTTEN, CANDIDATE, DROPPED)
+EXPIRED = "expired"
+"""Shown instead of `active` where the words named their own end and it has come."""
+FEW_WORDS = 2
 
 
 def _bounded_number(call: Call, name: str, default: int, least: int, most: int) -> int:
@@ -48,18 +54,24 @@ def search(call: Call) -> dict[str, Any]:
     question = str(call.args.get("query") or "").strip()
     if not question:
         raise CommandRefused("a search needs words")
+    type_ = str(call.args.get("type") or "")
+    if type_ and type_ not in TYPES:
+        raise CommandRefused(f"there is no type {type_!r}", fix=f"One of: {', '.join(TYPES)}")
     limit, offset = _bounded_number(call, "limit", 10, 1, MOST), _bounded_number(call, "offset", 0, 0, FARTHEST)
     index, since = open_catalogue(call.state_dir), int(call.args.get("since") or 0)
-    hits = index.find(
+    found = index.find(
         call.reader, question, places=documents.memory_places(call), since=since, limit=offset + limit + SPARE
     )
-    rows = (row for hit in hits if (row := _hit_row(call, hit, str(call.args.get("type") or ""))))
-    return {"hits": list(itertools.islice(rows, offset, offset + limit)), "texts": len(index)}
+    rows = (row for hit in found.hits if (row := _hit_row(call, hit, type_)) and not _is_empty_talk(row, question))
+    page = list(itertools.islice(rows, offset, offset + limit))
+    return {"hits": page, "texts": len(index), "left": found.left}
 
 
 def _hit_row(call: Call, hit: Hit, type_: str) -> dict[str, Any] | None:
     entry = hit.entry
-    doc = next((d for d in _hit_observations(call, hit) if d.status not in HIDDEN and type_ in ("", d.type)), None)
+    docs = [d for d in _hit_observations(call, hit) if d.status not in HIDDEN and type_ in ("", d.type)]
+    # Of several memories of one moment the one that holds: a moment counts as replaced once all of them are.
+    doc = min(docs, key=lambda d: _status_now(call, d) != ACTIVE, default=None)
     # With a type only memories count; a moment of the conversation has none.
     if (type_ and not doc) or (entry.id and not doc):
         return None
@@ -67,12 +79,27 @@ def _hit_row(call: Call, hit: Hit, type_: str) -> dict[str, Any] | None:
     text = doc.text if entry.id and doc else text_of(event) if event else ""
     return {
         "id": entry.id or f"e{entry.seq}", "kind": entry.kind, "type": doc.type if doc else "",
-        "memory": doc.id if doc else "", "status": doc.status if doc else "",
+        "memory": doc.id if doc else "", "status": _status_now(call, doc) if doc else "",
         "text": one_line(text, SHORT), "session": entry.session, "at": entry.at,
         "project": event.project if event else doc.project if doc else entry.project,
         "seq": entry.seq, "evidence": doc.evidence if entry.id and doc else [entry.seq],
         "score": round(hit.score, 3),
     }  # fmt: skip
+
+
+def _status_now(call: Call, doc: Observation) -> str:
+    return EXPIRED if doc.status == ACTIVE and has_expired(doc, day_of(call.now)) else doc.status
+
+
+def _is_empty_talk(row: dict[str, Any], question: str) -> bool:
+    """An "ok" beside what fits says nothing, unless somebody looks for just that."""
+    words = set(row["text"].lower().split())
+    return (
+        not row["memory"]
+        and len(words) <= FEW_WORDS
+        and words.isdisjoint(question.lower().split())
+        and row["text"].isascii()
+    )
 
 
 def _hit_observations(call: Call, hit: Hit) -> Iterator[Observation]:
@@ -92,7 +119,7 @@ def around(call: Call) -> dict[str, Any]:
     if not session:
         return {"session": "", "said": []}
     most = _bounded_number(call, "limit", AROUND, 1, 50)
-    kinds = (*documents.SAID, "memory.observed")
+    kinds = (*documents.SAID, "memory.observed", "memory.kept")
     # One more than asked for: the moment itself is among them.
     before = call.reader.events(EventQuery(session=session, kinds=kinds, before=seq + 1, limit=most + 1, newest=True))
     after = call.reader.events(EventQuery(session=session, kinds=kinds, after=seq, limit=most))
@@ -115,6 +142,7 @@ def show(call: Call) -> dict[str, Any]:
     evidence = [event for seq in item.evidence if (event := call.reader.event(seq))]
     return {
         **msgspec.to_builtins(item),
+        "status": _status_now(call, item),
         "kind": "observation",
         "evidence": [_evidence_fields(event) for event in evidence],
     }
@@ -136,7 +164,9 @@ def listed(call: Call) -> dict[str, Any]:
         for _, doc in OBSERVATION.list(call.reader, project=project, status=status, limit=limit)
     ]
     newest = sorted(observations, key=lambda doc: -doc.at)[:limit]
-    return {"observations": [msgspec.to_builtins(doc) for doc in newest]}
+    return {
+        "observations": [{**msgspec.to_builtins(doc), "expired": _status_now(call, doc) == EXPIRED} for doc in newest]
+    }
 
 
 def injected(call: Call) -> dict[str, Any]:

@@ -5,6 +5,7 @@ beginning; that file is made from the log alone, and goes when something is forg
 
 import io
 import threading
+import time
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping
@@ -17,7 +18,7 @@ import msgspec
 
 from holdfast.core.event import Event
 from holdfast.core.kinds.agent_events import PromptSubmitted, TurnEnded
-from holdfast.core.kinds.memory_events import RememberedPayload
+from holdfast.core.kinds.memory_events import MemoryKept, RememberedPayload
 from holdfast.core.kinds.session_events import TurnAnswerRead
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.features.memory.documents import MODEL, place_of, stem_word
@@ -27,11 +28,11 @@ from holdfast.search.embedder import NoEmbedder
 
 # The index as a file: arrays as they are, everything else as JSON. Whatever is wrong with it, it is as if there were none.
 
-TEXTS = ("prompt.submitted", "turn.ended", "turn.answer_read", "memory.observed")
+TEXTS = ("prompt.submitted", "turn.ended", "turn.answer_read", "memory.observed", "memory.kept")
 """The events whose words are in it."""
 FOLDER = "derived"
 """Of the state directory: what can be made again from the log. It is emptied when something is forgotten."""
-FORMAT = 1
+FORMAT = 2
 """Raise it when the index, or how texts are cut into words, changes."""
 
 
@@ -120,6 +121,9 @@ CHANGED = "state.rebuilt"
 """Words may have been taken out of the log behind the last number read."""
 KINDS = (*TEXTS, CHANGED)
 PAGE = 500
+SPEND_S, BEHIND, NEWEST = 0.3, 4_000, 3_000
+"""A search spends so much processor time on catching up, unless no more than so many events are left. Where more are left, it
+looks through the newest texts and through what is in the index by then: the whole of it is the job's work."""
 LONGEST = 2_000
 QUIET_MS = 30 * 60_000
 """What a person adds outside any session belongs together if no longer pause lies between."""
@@ -146,10 +150,18 @@ class Hit(msgspec.Struct, frozen=True):
     observations: tuple[str, ...]
 
 
+class Found(msgspec.Struct, frozen=True):
+    hits: list[Hit]
+    left: int = 0
+    """Events that were not looked through yet; 0 where the answer is whole."""
+
+
 class Catalogue:
     def __init__(self, path: Path | None = None) -> None:
         self._lock = threading.Lock()
         self._file = path
+        self._offered = 0
+        """How far the file went that was last taken up on the way: a damaged one is not tried again."""
         self._begin()
 
     def _begin(self) -> None:
@@ -170,19 +182,28 @@ class Catalogue:
 
     # ── finding ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def find(self, reader: Reader, question: str, *, places: Collection[str], since: int, limit: int) -> list[Hit]:
+    def find(self, reader: Reader, question: str, *, places: Collection[str], since: int, limit: int) -> Found:
         """Only of these places; of all of them where none is named."""
         with self._lock:
-            self._catch_up(reader)
-            scores = self._allowed(self._ranking.scores(question), places, since)
-            hits: list[Hit] = []
-            for number in self._ranking.best(scores):
-                score = float(scores[number])
-                if score <= 0 or len(hits) == limit:
-                    break
-                entry = self._entry(number)
-                hits.append(Hit(entry, score, tuple(self._attached.get(entry.seq, ()))))
-            return hits
+            left = self._catch_up_for(reader, SPEND_S)
+            hits = self._best_hits(question, places, since, limit)
+            if left:
+                newest = _newest_texts(reader)._best_hits(question, places, since, limit)
+                # Where both have a text, the whole index knows more of what lies around it.
+                every = {hit.entry.seq: hit for hit in (*newest, *hits)}
+                hits = sorted(every.values(), key=lambda hit: (-hit.score, hit.entry.seq))[:limit]
+            return Found(hits, left)
+
+    def _best_hits(self, question: str, places: Collection[str], since: int, limit: int) -> list[Hit]:
+        scores = self._allowed(self._ranking.scores(question), places, since)
+        hits: list[Hit] = []
+        for number in self._ranking.best(scores):
+            score = float(scores[number])
+            if score <= 0 or len(hits) == limit:
+                break
+            entry = self._entry(number)
+            hits.append(Hit(entry, score, tuple(self._attached.get(entry.seq, ()))))
+        return hits
 
     def _allowed(self, scores: Any, locations: Collection[str], since: int) -> Any:
         import numpy as np
@@ -211,9 +232,24 @@ class Catalogue:
             if not pause():
                 return False
 
-    def _catch_up(self, reader: Reader) -> None:
+    def _catch_up_for(self, reader: Reader, seconds: float) -> int:
+        """How many events are left."""
+        began = time.thread_time()
+        self._take_up_file(reader.head())
         while self._catch_up_a_page(reader):
-            pass
+            left = reader.head() - self._seq
+            if left > BEHIND and time.thread_time() - began > seconds:
+                return left
+        return 0
+
+    def _take_up_file(self, head: int) -> None:
+        """The job may have written a file since this index fell behind."""
+        if not self._file or not self._looked or head - self._seq <= BEHIND:
+            return
+        reached = indexed_until(self._file)
+        if reached > max(self._seq, self._offered):
+            self._offered = reached
+            self._begin()
 
     def _catch_up_a_page(self, reader: Reader) -> bool:
         """Whether there may be more."""
@@ -258,10 +294,13 @@ class Catalogue:
 
     def _observed(self, event: Event, data: RememberedPayload) -> None:
         """What somebody said is found by the moment he said it; what was done, or summed up, has words of its own."""
-        # A model's words are not those of the moment they rest on, so they are indexed by themselves.
-        moments = [] if data.origin == MODEL else [n for n in data.evidence if self._is_moment(n)]
+        # Words of a model, or those a person chose instead of what was said, are not those of the moment they rest on.
+        other_words = data.origin == MODEL or (isinstance(data, MemoryKept) and data.was != data.id)
+        moments = [] if other_words else [n for n in data.evidence if self._is_moment(n)]
         for seq in moments[:1]:
-            self._attached.setdefault(seq, []).append(data.id)
+            attached = self._attached.setdefault(seq, [])
+            if data.id not in attached:
+                attached.append(data.id)
         if moments or data.id in self._known:
             return
         self._known.add(data.id)
@@ -335,6 +374,14 @@ class Catalogue:
         if {len(getattr(self, f"_{name}")) for name in COLUMNS} != {len(self._ranking)}:
             raise ValueError("the columns do not fit one another")
         self._seq, self._key, self._fresh = about["seq"], about["key"], about["fresh"]
+
+
+def _newest_texts(reader: Reader) -> Catalogue:
+    """Of the newest texts alone."""
+    catalogue = Catalogue()
+    for event in reader.events(EventQuery(kinds=TEXTS, limit=NEWEST, newest=True)):
+        catalogue._take(event)
+    return catalogue
 
 
 @lru_cache(maxsize=4)
