@@ -44,3 +44,13 @@ def test_the_board_never_scrolls() -> None:
     assert drawn.count("\n") < 24
     assert "line 0" in drawn and "line 59" in drawn and "more lines" in drawn
     assert board.fit_screen("one\ntwo\n", 24).count("\n") == 2
+
+
+def test_columns_that_stay_are_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    console = render.VisibleConsole(width=60, markup=False, highlight=False)
+    table = render.plain_table("requirement", "type", "scope", "resolved by")
+    table.add_row("review_before_commit", "blocking", "single_use", "a long text that has to be cut somewhere")
+    console.print(table)
+    lines = capsys.readouterr().out.splitlines()
+    assert all(len(line) <= 60 for line in lines)
+    assert lines[1].split()[:3] == ["review_before_commit", "blocking", "single_use"]

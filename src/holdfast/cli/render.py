@@ -140,12 +140,16 @@ class FittingTable(Table):
         columns = list(self.columns)
         # The first column with a title; columns before it hold marks.
         identity = next((column for column in columns if str(column.header)), columns[0])
-        identity.min_width = _column_width(identity)
         while len(columns) > 2 and self._needed(columns) > width:
             inner = [column for column in columns[:-1] if column is not identity]
             if not inner:
                 break
             columns.remove(inner[-1])
+        # What stays is whole; only the last column is cut.
+        widths = [_column_width(column) for column in columns]
+        rest = width - sum(widths[:-1]) - GAP * (len(columns) - 1)
+        for column, own in zip(columns, [*widths[:-1], max(1, min(widths[-1], rest))], strict=True):
+            column.width = own
         return columns
 
     @staticmethod

@@ -14,6 +14,7 @@ from holdfast.cli.options import Json
 from holdfast.cli.uat_runner import HEADLESS
 from holdfast.core.errors import CommandRefused
 from holdfast.core.text import strip_controls
+from holdfast.core.times import format_duration
 
 app = typer.Typer(help="UAT: begin, watch, report and compare runs of a scenario.", no_args_is_help=True)
 
@@ -482,7 +483,7 @@ def _status_mark(status: str) -> Text:
 def _format_ms(ms: int | None) -> str:
     if ms is None:
         return "–"
-    return f"{ms} ms" if ms < 1000 else f"{ms / 1000:.1f} s"
+    return f"{ms} ms" if ms < 1000 else f"{ms / 1000:.1f} s" if ms < 120_000 else format_duration(ms)
 
 
 def _run_duration(run: dict[str, Any]) -> str:

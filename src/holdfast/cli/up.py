@@ -10,6 +10,7 @@ from rich.text import Text
 
 from holdfast import __version__, client
 from holdfast.agents import AGENTS
+from holdfast.agents.plain import PLAIN
 from holdfast.cli import installing, render
 from holdfast.cli.options import AtProject, Json
 from holdfast.core.errors import HoldfastError, InstallRefused
@@ -103,8 +104,9 @@ def show_agents(agents_here: list[Readiness]) -> None:
 
 def _show_next(agents_here: list[Readiness], todo: list[str], history: dict[str, Any]) -> None:
     if not agents_here:
-        titles = ", ".join(agent.title for agent in AGENTS.values())
+        titles = ", ".join(agent.title for agent in AGENTS.values() if agent is not PLAIN)
         render.out.print(f"No coding agent was found (known: {titles}). When you have one: holdfast up")
+        todo = ["holdfast demo          (a recorded day, in a throw-away folder)", *todo]
     if reason := temporary_environment():
         render.out.print(Text(f"! {reason}: the hooks stop working when that is emptied.", style="yellow"))
     if history["files"]:
