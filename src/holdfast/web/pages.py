@@ -8,6 +8,7 @@ import jinja2
 
 from holdfast import __version__
 from holdfast.core.ids import session_alias
+from holdfast.core.text import without_fences
 from holdfast.usage.report import format_dollars
 from holdfast.web import text
 
@@ -16,6 +17,7 @@ FILTERS = {
     "cut": text.cut_line, "long": text.cut_long_text, "span": text.format_span, "ago": text.format_ago, "since": text.format_since,
     "count": text.format_count, "size": text.format_size, "folder": text.folder_name, "exact": text.format_exact_time,
     "clock": text.format_clock, "part": text.quote_part, "alias": session_alias, "dollars": format_dollars,
+    "unfenced": without_fences, "fact": text.format_fact,
 }  # fmt: skip
 
 

@@ -100,6 +100,23 @@ def format_count(value: Any) -> str:
     return f"{number / 1000:.1f} G"
 
 
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+_WORDS = re.compile(r"[a-z]+(_[a-z]+)+")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+def format_fact(value: Any) -> str:
+    """A value of the state document as people write it; the document itself is on the same page."""
+    if isinstance(value, int | float):
+        return f"{value:,}"
+    text = str(value)
+    if _MOMENT.fullmatch(text):
+        return datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    if _WORDS.fullmatch(text):
+        return text.replace("_", " ")
+    return text[:12] if _COMMIT.fullmatch(text) else cut_line(text, 300)
+
+
 def format_size(value: Any) -> str:
     number = float(value or 0)
     for unit in ("B", "KB", "MB"):
