@@ -112,7 +112,11 @@ def list_sessions(
         render.json_line(answer)
         return
     if not answer["sessions"]:
-        render.out.print("No sessions yet." if all_ else "No live sessions. Ended ones: holdfast session list --all")
+        render.out.print(
+            "No sessions yet. Is everything set up? holdfast doctor"
+            if all_
+            else "No live sessions. Ended ones: holdfast session list --all"
+        )
         return
     table = render.plain_table("session", "project", "state", "last", "turns", "tools", "tokens", "cost", "title")
     for row in answer["sessions"]:
