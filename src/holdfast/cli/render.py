@@ -175,6 +175,7 @@ def event_line(event: dict[str, Any]) -> Text:
     line.append(f"{kind:<20} ", style=STYLES.get(kind.partition(".")[0], ""))
     line.append(f"{clean_line(session_alias(event['session'])):<8}  ", style="dim")
     line.append(clean_line(event_headline(event), 100))
+    line.rstrip()
     return line
 
 

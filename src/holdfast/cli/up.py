@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import msgspec
 import typer
+from rich.cells import cell_len
 from rich.text import Text
 
 from holdfast import __version__, client
@@ -98,8 +99,14 @@ def show_agents(agents_here: list[Readiness]) -> None:
             line = Text(f"  {mark} ", style=style) + Text(f"{step.name:<10}", style="dim")
             line.append(render.clean_line(step.text, 300))
             if step.next and not step.done:
-                line.append(f"  → {render.clean_line(step.next, 200)}", style="cyan")
+                line = with_next(line, f"→ {render.clean_line(step.next, 200)}")
             render.out.print(line)
+
+
+def with_next(line: Text, command: str) -> Text:
+    """Beside it where the terminal has room, else below it: a command that is torn in two is hard to read."""
+    fits = not render.out.is_terminal or line.cell_len + 2 + cell_len(command) <= render.out.width
+    return line.append("  " if fits else "\n" + " " * 14).append(command, style="cyan")
 
 
 def _show_next(agents_here: list[Readiness], todo: list[str], history: dict[str, Any]) -> None:
