@@ -104,6 +104,10 @@ def print_text(text: str) -> None:
     print(strip_controls(text), end="", flush=True)
 
 
+def counted(n: int, one: str, many: str) -> str:
+    return f"{n} {one if n == 1 else many}"
+
+
 def clock_time(at_ms: int) -> str:
     return time.strftime("%H:%M:%S", time.localtime(at_ms / 1000))
 

@@ -305,7 +305,7 @@ def _session_facts(answer: dict[str, Any]) -> list[tuple[str, str]]:
         ("state", f"{answer['state']}{ended}, since {render.time_ago(answer['since'], answer['now'])}"),
         ("started", f"{render.time_ago(answer['started_at'], answer['now'])} ({answer['origin'] or 'unseen'})"),
         ("process", f"{process['name']} {process['pid']}" if process else "not known"),
-        ("work", ", ".join(_counted(answer[name], one, many) for name, one, many in WORK if answer[name])),
+        ("work", ", ".join(render.counted(answer[name], one, many) for name, one, many in WORK if answer[name])),
         ("duration", format_duration(answer["duration_ms"])),
         ("tokens", spent),
         ("cost", _cost_text(answer)),
@@ -349,10 +349,6 @@ WORK = (
     ("prompts", "prompt", "prompts"), ("tools", "tool call", "tool calls"), ("failed", "failed", "failed"),
     ("denied", "denied", "denied"), ("edits", "edit", "edits"), ("compactions", "compaction", "compactions"),
 )  # fmt: skip
-
-
-def _counted(n: int, one: str, many: str) -> str:
-    return f"{n} {one if n == 1 else many}"
 
 
 def _count_text(n: int | None) -> str:

@@ -128,9 +128,9 @@ def _show_head(answer: dict[str, Any]) -> None:
     outcome = answer["outcome"] or answer["status"]
     head = _status_mark(outcome) + Text(f" {render.clean_line(answer['scenario'], 80)}  {outcome}  {answer['id']}")
     render.out.print(head)
-    counts = (
-        f"{answer['completed']} of {answer['steps']} steps, {answer['calls']} calls, {answer['screenshots']} pictures"
-    )
+    calls = render.counted(answer["calls"], "call", "calls")
+    pictures = render.counted(answer["screenshots"], "picture", "pictures")
+    counts = f"{answer['completed']} of {answer['steps']} steps, {calls}, {pictures}"
     render.out.print(
         Text(f"  {counts}, began {render.time_ago(answer['start'])}, took {_run_duration(answer)}", style="dim")
     )
@@ -357,7 +357,9 @@ def validate(
         for one in answer["mistakes"]:
             where = f"{one['file']}:{one['line']}" if one["line"] else one["file"]
             render.out.print(Text(f"{render.clean_line(where, 300)}: {render.clean_line(one['text'], 300)}"))
-        render.out.print(f"{answer['files']} files, {len(answer['good'])} good, {len(answer['mistakes'])} mistakes.")
+        looked_at = render.counted(answer["files"], "file", "files")
+        mistakes = render.counted(len(answer["mistakes"]), "mistake", "mistakes")
+        render.out.print(f"{looked_at}, {len(answer['good'])} good, {mistakes}.")
     raise typer.Exit(1 if answer["mistakes"] else 0)
 
 
