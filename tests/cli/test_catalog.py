@@ -24,3 +24,12 @@ def test_older_spellings_lead_to_the_same_command() -> None:
     for old, name in OLDER_SPELLINGS.items():
         assert group.resolve_command(None, [old, "list"])[1] is group.commands[name]
     assert set(OLDER_SPELLINGS.values()) <= set(MODULES)
+
+
+def test_no_line_of_help_is_cut() -> None:
+    """Whoever reads `--help` on a narrow terminal must not open another page for the end of a sentence."""
+    group = build_command()
+    for name, command in [("", group), *group.commands.items()]:
+        context = command.make_context(name, [], resilient_parsing=True, terminal_width=60)
+        lines = command.get_help(context).splitlines()[1:]
+        assert not [line for line in lines if line.endswith(("…", "..."))], name

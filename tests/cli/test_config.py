@@ -24,3 +24,8 @@ def test_the_schema_is_for_editors(world: World) -> None:
     told = json.loads(world.cli("config", "schema"))
     assert told["properties"]["context"]
     assert told["additionalProperties"] is False
+
+
+def test_a_narrow_terminal_still_shows_the_values(world: World) -> None:
+    told = world.cli("config", "show", COLUMNS="60")
+    assert "90" in next(line for line in told.splitlines() if line.startswith("store.body_days"))

@@ -1,8 +1,9 @@
 """Text from events is shown as text: no markup, no control characters, no surprises."""
 
 import pytest
+from rich.text import Text
 
-from holdfast.cli import render, status
+from holdfast.cli import doctor, render, status
 
 
 @pytest.mark.parametrize("text", ["[redacted:key]", "[bold]not bold[/bold]", "a [link=x]y[/link]"])
@@ -44,3 +45,26 @@ def test_the_board_never_scrolls() -> None:
     assert drawn.count("\n") < 24
     assert "line 0" in drawn and "line 59" in drawn and "more lines" in drawn
     assert status.fit_screen("one\ntwo\n", 24).count("\n") == 2
+
+
+def test_columns_that_stay_are_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    console = render.VisibleConsole(width=60, markup=False, highlight=False)
+    table = render.plain_table("requirement", "type", "scope", "resolved by")
+    table.add_row("review_before_commit", "blocking", "single_use", "a long text that has to be cut somewhere")
+    console.print(table)
+    lines = capsys.readouterr().out.splitlines()
+    assert all(len(line) <= 60 for line in lines)
+    assert lines[1].split()[:3] == ["review_before_commit", "blocking", "single_use"]
+
+
+def test_a_line_that_says_nothing_more_ends_there() -> None:
+    event = {"seq": 7, "at": 0, "kind": "project.look_asked", "session": "", "tool": "", "data": {}}
+    assert render.event_line(event).plain.endswith("project.look_asked")
+
+
+def test_the_next_command_is_whole_on_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(render, "out", render.VisibleConsole(width=60, force_terminal=True))
+    line = Text("  x trust     Codex skips the hooks until they are reviewed")
+    assert doctor.with_next(line.copy(), "→ start codex").plain.splitlines()[1].strip() == "→ start codex"
+    monkeypatch.setattr(render, "out", render.VisibleConsole(width=90, force_terminal=True))
+    assert "\n" not in doctor.with_next(line.copy(), "→ start codex").plain

@@ -18,6 +18,7 @@ from holdfast.core.text import (
     shorten_line,
     strip_controls,
     within_budget,
+    without_fences,
     wrap_context,
     wrap_untrusted,
 )
@@ -53,6 +54,11 @@ HOSTILE = st.lists(st.one_of(st.text(max_size=8), disguised()), max_size=6).map(
 @given(HOSTILE)
 def test_no_mark_keeps_its_power(text: str) -> None:
     assert not POWER.search(fold_lookalikes(sanitise(text))), sanitise(text)
+
+
+def test_people_read_no_fence() -> None:
+    told = "Edit has to wait.\n" + wrap_untrusted("- plan: not satisfied", "settings")
+    assert without_fences(told) == "Edit has to wait.\n- plan: not satisfied"
 
 
 @settings(max_examples=300, deadline=None)

@@ -352,3 +352,9 @@ def test_questions_while_runs_change_everything(tree: Tree) -> None:
     over.set()
     asking.join()
     assert failures == []
+
+
+def test_no_file_of_an_index_can_be_read_by_others(tree: Tree) -> None:
+    tree.write({"a.py": BODIES[0]}).index()
+    files = [file for file in tree.state.rglob("*") if file.is_file()]
+    assert files and [file for file in files if file.stat().st_mode & 0o077] == []

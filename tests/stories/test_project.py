@@ -540,6 +540,7 @@ def test_blame_names_the_session_turn_prompt_and_reason(repo: World) -> None:
     assert "made the commit" in repo.cli("blame", "HEAD")
     assert not (repo.root / "ran").exists()
     assert "no such file" in repo.cli("blame", "gone.py:1", code=1)
+    assert "holdfast blame app.py:1" in repo.cli("blame", "app.py", code=1)
 
 
 def test_a_killed_lease_run_ends_its_command_and_the_lease_waits_for_it(repo: World) -> None:

@@ -71,6 +71,9 @@ def test_a_row_is_called_what_it_is():
         "40 tokens: memory",
     )
     assert session_rows.row_text(row(kind="decision.made", verdict="ask", text="ask: ")) == "ask"
+    notice = row(kind="decision.made", verdict="none", text="Allowed to stop. Still open: plan")
+    assert session_rows.row_label(notice) == "Notice"
+    assert session_rows.row_text(notice) == "Allowed to stop. Still open: plan"
     assert session_rows.row_text(row(kind="subagent.started", text="", lane="l-1")) == "l-1"
     assert session_rows.row_label(row(kind="gates.paused")) == "Gates paused"
 
@@ -153,3 +156,13 @@ def test_times_counts_and_sizes():
     assert [pages.format_size(n) for n in (0, 2048, 5 << 20, 3 << 30)] == ["0 B", "2.0 KB", "5.0 MB", "3.0 GB"]
     assert pages.build_link("/a b", q="x&y", empty="") == "/a%20b?q=x%26y"
     assert pages.quote_part("a/b?c") == "a%2Fb%3Fc"
+
+
+def test_values_of_the_state_read_as_people_write_them():
+    assert pages.format_fact(12000000) == "12,000,000"
+    assert pages.format_fact("fixing_tests") == "fixing tests"
+    assert pages.format_fact("0123456789abcdef0123456789abcdef01234567") == "0123456789ab"
+    assert pages.format_fact("2026-11-15T23:15:33Z")[:5] == "2026-" and "T" not in pages.format_fact(
+        "2026-11-15T23:15:33Z"
+    )
+    assert pages.format_fact("tests/test_vat.py::test_it") == "tests/test_vat.py::test_it"

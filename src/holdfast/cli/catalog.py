@@ -138,7 +138,7 @@ class RootGroup(TyperGroup):
         width = max(map(len, MODULES)) + 4
         for title, names in SECTIONS.items():
             with formatter.section(title):
-                rows = [(name, _one_line(self.get_command(ctx, name), formatter.width - width)) for name in names]
+                rows = [(name, _first_sentence(self.get_command(ctx, name))) for name in names]
                 formatter.write_dl(rows, col_max=width)
 
     def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
@@ -169,11 +169,18 @@ def _load_command(name: str) -> Command:
     command = commands.get(name) or commands[MODULES[name]]
     command.name = name
     offer_values(name, command)
+    _show_whole_sentences(command)
     return command
 
 
-def _one_line(command: Command | None, width: int) -> str:
-    """The first sentence, as far as it fits."""
+def _first_sentence(command: Command | None) -> str:
+    """Whole: a line of help that ends in … makes people open another page to read its end."""
     text = (command.help or "").strip().partition("\n\n")[0] if command else ""
-    sentence = " ".join(text.split()).partition(". ")[0].rstrip(".")
-    return sentence if len(sentence) <= width else f"{sentence[: max(10, width - 1)].rsplit(' ', 1)[0]}…"
+    return " ".join(text.split()).partition(". ")[0].rstrip(".")
+
+
+def _show_whole_sentences(command: Command) -> None:
+    """Click cuts what stands in the help of a group, unless it is named a short help."""
+    for inner in getattr(command, "commands", {}).values():
+        inner.short_help = _first_sentence(inner)
+        _show_whole_sentences(inner)

@@ -81,7 +81,8 @@ def _run_line(run: dict[str, Any]) -> str:
     where = "" if run["here"] else f" on {run['branch'] or 'no branch'} in {run['worktree']}"
     who = "this session" if run["own"] else session_alias(run["session"])
     counts = f" ({run['counts']})" if run["counts"] else ""
-    what = f"{run['kind']} {run['runner']} in {run['dir']}{where}: {run['verdict']}{counts}{state}"
+    folder = "" if run["dir"] in ("", ".") else f" in {run['dir']}"
+    what = f"{run['runner']}{folder}{where}: {run['verdict']}{counts}{state}"
     command = render.clean_line(run["command"], 60)
     return f"{run['seq']:>6}  {render.clock_time(run['at'])}  {render.clean_line(what, 200)}  [{who}]  {command}"
 

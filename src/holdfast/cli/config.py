@@ -21,6 +21,7 @@ from holdfast.settings.yaml_document import set_value
 
 app = typer.Typer(help="Settings and where each comes from.", no_args_is_help=True)
 
+DEFAULT = "default"
 Layer = Annotated[str, typer.Option("--layer", help="user, project or local")]
 
 
@@ -34,12 +35,21 @@ def show(section: Annotated[str, typer.Argument(help="Only this section.")] = ""
         values = [{"name": name, "value": value, "origin": origin} for name, value, origin in rows]
         render.json_line({"settings": values, "notices": [str(n) for n in resolved.notices]})
         return
-    table = render.plain_table("setting", "value", "origin")
-    for name, value, origin in rows:
-        table.add_row(name, render.clean_line(_format_value(value), 60), Text(origin, style="dim"))
+    shown = rows if section else [row for row in rows if not _is_quiet(row)]
+    table = render.plain_table("setting", "value")
+    for name, value, origin in shown:
+        line = Text(render.clean_line(_format_value(value), 60) or '""')
+        table.add_row(name, line if origin == DEFAULT else line.append(f"  {origin}", style="dim"))
     render.out.print(table)
+    if left_out := len(rows) - len(shown):
+        render.out.print(Text(f"and {left_out} defaults of requirements: holdfast config show gates", style="dim"))
     for notice in resolved.notices:
         render.out.print(Text(f"! {notice}", style="yellow"))
+
+
+def _is_quiet(row: tuple[str, Any, str]) -> bool:
+    """Each requirement has some thirty fields; what nobody set would bury the rest."""
+    return row[0].startswith("gates.requirements.") and row[2] == DEFAULT
 
 
 @app.command("set")

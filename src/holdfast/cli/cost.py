@@ -64,7 +64,7 @@ def cost(
         render.json_line(answer)
         return
     if not answer["groups"]:
-        render.out.print("No token use is on record. Past sessions: holdfast import --help")
+        render.out.print("No token use is on record. Bring earlier sessions in: holdfast import")
         return
     _print_report(answer)
 

@@ -55,7 +55,7 @@ def demo(
                 line.update("The dashboard opens …")
                 link = _open_dashboard(player)
                 line.stop()
-                _show_demo(player, played, link, json)
+                _show_demo(player, played, link, keep=keep, json=json)
                 if open_ and has_screen():
                     subprocess.Popen([sys.executable, "-m", "webbrowser", link], env=mine, stdout=subprocess.DEVNULL)
                 _keep_running(player, still)
@@ -90,7 +90,7 @@ def _run_holdfast(player: "Player", *words: str) -> "subprocess.CompletedProcess
     )
 
 
-def _show_demo(player: "Player", played: Any, link: str, json: bool) -> None:
+def _show_demo(player: "Player", played: Any, link: str, *, keep: bool, json: bool) -> None:
     if json:
         payload = {"link": link, "root": str(player.root), "env": player.env, "seconds": round(played.seconds, 2),
                 "hooks": played.hooks, "refused": played.refused, "surprises": played.surprises}  # fmt: skip
@@ -103,7 +103,7 @@ def _show_demo(player: "Player", played: Any, link: str, json: bool) -> None:
     )
     print(link)
     render.out.print(LOOK_AT)
-    render.out.print("Ctrl-C ends it and removes the folder.")
+    render.out.print("Ctrl-C ends it." if keep else "Ctrl-C ends it and removes the folder.")
 
 
 def _keep_running(player: "Player", still: bool) -> None:

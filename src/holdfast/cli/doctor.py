@@ -6,10 +6,12 @@ from typing import Annotated, Any
 
 import msgspec
 import typer
+from rich.cells import cell_len
 from rich.text import Text
 
 from holdfast import __version__, client
 from holdfast.agents import AGENTS
+from holdfast.agents.plain import PLAIN
 from holdfast.cli import installing, render
 from holdfast.cli.options import AtProject, Json
 from holdfast.core.errors import HoldfastError, InstallRefused
@@ -95,14 +97,21 @@ def show_agents(agents_here: list[Readiness]) -> None:
             line = Text(f"  {mark} ", style=style) + Text(f"{step.name:<10}", style="dim")
             line.append(render.clean_line(step.text, 300))
             if step.next and not step.done:
-                line.append(f"  → {render.clean_line(step.next, 200)}", style="cyan")
+                line = with_next(line, f"→ {render.clean_line(step.next, 200)}")
             render.out.print(line)
+
+
+def with_next(line: Text, command: str) -> Text:
+    """Beside it where the terminal has room, else below it: a command that is torn in two is hard to read."""
+    fits = not render.out.is_terminal or line.cell_len + 2 + cell_len(command) <= render.out.width
+    return line.append("  " if fits else "\n" + " " * 14).append(command, style="cyan")
 
 
 def _show_next(agents_here: list[Readiness], todo: list[str], history: dict[str, Any]) -> None:
     if not agents_here:
-        titles = ", ".join(agent.title for agent in AGENTS.values())
+        titles = ", ".join(agent.title for agent in AGENTS.values() if agent is not PLAIN)
         render.out.print(f"No coding agent was found (known: {titles}). When you have one: holdfast up")
+        todo = ["holdfast demo          (a recorded day, in a throw-away folder)", *todo]
     if reason := temporary_environment():
         render.out.print(Text(f"! {reason}: the hooks stop working when that is emptied.", style="yellow"))
     if history["files"]:

@@ -82,13 +82,22 @@ def agent_enforcement(agent: str) -> dict[str, str]:
     return {moment: entry.enforces.get(kind, "observe") if entry else "observe" for moment, kind in at.items()}
 
 
+REFUSED_CALLS = {"prevent": "refused calls do not run", "retry": "refused calls run, and the agent is told"}
+REFUSED_STOPS = {"prevent": "a refused stop does not happen", "retry": "a refused stop makes it go on"}
+
+
+def _enforcement_text(held: dict[str, str]) -> str:
+    calls = REFUSED_CALLS.get(held["tool"], "calls are only watched")
+    return f"{calls}, {REFUSED_STOPS.get(held['stop'], 'stops are only watched')}"
+
+
 def _status_headline(answer: dict[str, Any]) -> Text:
     where = f"branch {answer['branch']}" if answer["branch"] else answer["project"]
     line = Text(render.clean_line(where), style="bold")
     if answer["session"]:
         held = answer["enforcement"]
         line.append(f"  session {render.clean_line(answer['session'][:8])}", style="cyan")
-        line.append(f"  {answer['agent'] or 'agent unknown'}: tools {held['tool']}, stop {held['stop']}", style="dim")
+        line.append(f"  {answer['agent'] or 'agent unknown'}: {_enforcement_text(held)}", style="dim")
     if answer["paused"]:
         line.append("  PAUSED (holdfast gate resume)", style="bold yellow")
     return line

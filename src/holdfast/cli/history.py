@@ -283,6 +283,8 @@ def _blame_line(file: str, line: int) -> BlamedLine:
 
 
 def _blame_commit(name: str) -> BlamedLine:
+    if Path(name).is_file():
+        raise CommandRefused(f"{name} is a file", fix=f"Name the line, too: holdfast blame {name}:1")
     # A name that begins with a dash would be an option of git.
     if name.startswith("-"):
         raise CommandRefused(f"{name!r} is no commit", fix="holdfast blame FILE:LINE, or a commit's id.")

@@ -265,6 +265,9 @@ def _progress_bar(quiet: bool) -> Progress:
 
 
 def _show_totals(total: Totals, dry_run: bool) -> None:
+    if not (total.files or total.unchanged or total.skipped):
+        render.out.print("Nothing to import: no files of earlier sessions were found. See: holdfast import --help")
+        return
     verb = "would be taken" if dry_run else "taken"
     render.out.print(f"{total.files} files: {total.taken} events {verb}, {total.known} were there already.")
     if total.unchanged:

@@ -104,6 +104,10 @@ def print_text(text: str) -> None:
     print(strip_controls(text), end="", flush=True)
 
 
+def counted(n: int, one: str, many: str) -> str:
+    return f"{n} {one if n == 1 else many}"
+
+
 def clock_time(at_ms: int) -> str:
     return time.strftime("%H:%M:%S", time.localtime(at_ms / 1000))
 
@@ -140,12 +144,16 @@ class FittingTable(Table):
         columns = list(self.columns)
         # The first column with a title; columns before it hold marks.
         identity = next((column for column in columns if str(column.header)), columns[0])
-        identity.min_width = _column_width(identity)
         while len(columns) > 2 and self._needed(columns) > width:
             inner = [column for column in columns[:-1] if column is not identity]
             if not inner:
                 break
             columns.remove(inner[-1])
+        # What stays is whole; only the last column is cut.
+        widths = [_column_width(column) for column in columns]
+        rest = width - sum(widths[:-1]) - GAP * (len(columns) - 1)
+        for column, own in zip(columns, [*widths[:-1], max(1, min(widths[-1], rest))], strict=True):
+            column.width = own
         return columns
 
     @staticmethod
@@ -171,6 +179,7 @@ def event_line(event: dict[str, Any]) -> Text:
     line.append(f"{kind:<20} ", style=STYLES.get(kind.partition(".")[0], ""))
     line.append(f"{clean_line(session_alias(event['session'])):<8}  ", style="dim")
     line.append(clean_line(event_headline(event), 100))
+    line.rstrip()
     return line
 
 

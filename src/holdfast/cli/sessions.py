@@ -112,7 +112,11 @@ def list_sessions(
         render.json_line(answer)
         return
     if not answer["sessions"]:
-        render.out.print("No sessions yet." if all_ else "No live sessions. Ended ones: holdfast session list --all")
+        render.out.print(
+            "No sessions yet. Is everything set up? holdfast doctor"
+            if all_
+            else "No live sessions. Ended ones: holdfast session list --all"
+        )
         return
     table = render.plain_table("session", "project", "state", "last", "turns", "tools", "tokens", "cost", "title")
     for row in answer["sessions"]:
@@ -171,11 +175,13 @@ def timeline(
         return
     if answer["next"]:
         render.out.print(Text(f"earlier: holdfast session timeline --before {answer['next']} …", style="dim"))
-    turn = -1
+    turn, folder = -1, f"{client.current_project()}/"
     for entry in answer["entries"]:
         if entry["turn"] != turn:
             turn = entry["turn"]
             render.out.print(Text(f"turn {turn}" if turn else "before the first prompt", style="bold"))
+        # Below the folder one is in, as one would type it.
+        entry["text"] = entry["text"].removeprefix(folder)
         render.out.print(timeline_line(entry))
 
 
@@ -299,7 +305,7 @@ def _session_facts(answer: dict[str, Any]) -> list[tuple[str, str]]:
         ("state", f"{answer['state']}{ended}, since {render.time_ago(answer['since'], answer['now'])}"),
         ("started", f"{render.time_ago(answer['started_at'], answer['now'])} ({answer['origin'] or 'unseen'})"),
         ("process", f"{process['name']} {process['pid']}" if process else "not known"),
-        ("work", ", ".join(_counted(answer[name], one, many) for name, one, many in WORK if answer[name])),
+        ("work", ", ".join(render.counted(answer[name], one, many) for name, one, many in WORK if answer[name])),
         ("duration", format_duration(answer["duration_ms"])),
         ("tokens", spent),
         ("cost", _cost_text(answer)),
@@ -343,10 +349,6 @@ WORK = (
     ("prompts", "prompt", "prompts"), ("tools", "tool call", "tool calls"), ("failed", "failed", "failed"),
     ("denied", "denied", "denied"), ("edits", "edit", "edits"), ("compactions", "compaction", "compactions"),
 )  # fmt: skip
-
-
-def _counted(n: int, one: str, many: str) -> str:
-    return f"{n} {one if n == 1 else many}"
 
 
 def _count_text(n: int | None) -> str:

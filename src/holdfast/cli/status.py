@@ -42,7 +42,7 @@ def status(json: Json = False) -> None:
     if answer:
         render.out.print(_log_line(answer))
     render.out.print(_hooks_line(installed))
-    if meter:
+    if meter and (meter["use"] != "off" or meter["used"] or meter["waiting"]):
         render.out.print(f"model    {memory.meter_line(meter)}")
     for warning in [
         *status_warnings(answer),

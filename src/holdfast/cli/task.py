@@ -65,7 +65,7 @@ def _show_task(task: dict[str, Any]) -> None:
     render.out.print(f"  why        {render.clean_line(task['why'], 400)}")
     for n, text in enumerate(task["resolution_criteria"]):
         render.out.print(f"  {'done when' if n == 0 else '':<10} {render.clean_line(text, 200)}")
-    for label, name in (("blocks", "blocking"), ("needs", "required_resources"), ("takes", "required_capabilities")):
+    for label, name in (("blocks", "blocking"), ("touches", "required_resources"), ("work", "required_capabilities")):
         if task[name]:
             render.out.print(f"  {label:<10} {render.clean_line(', '.join(task[name]), 200)}")
 

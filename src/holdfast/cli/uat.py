@@ -14,6 +14,7 @@ from holdfast.cli.options import Json
 from holdfast.cli.uat_runner import HEADLESS
 from holdfast.core.errors import CommandRefused
 from holdfast.core.text import strip_controls
+from holdfast.core.times import format_duration
 
 app = typer.Typer(help="UAT: begin, watch, report and compare runs of a scenario.", no_args_is_help=True)
 
@@ -127,9 +128,9 @@ def _show_head(answer: dict[str, Any]) -> None:
     outcome = answer["outcome"] or answer["status"]
     head = _status_mark(outcome) + Text(f" {render.clean_line(answer['scenario'], 80)}  {outcome}  {answer['id']}")
     render.out.print(head)
-    counts = (
-        f"{answer['completed']} of {answer['steps']} steps, {answer['calls']} calls, {answer['screenshots']} pictures"
-    )
+    calls = render.counted(answer["calls"], "call", "calls")
+    pictures = render.counted(answer["screenshots"], "picture", "pictures")
+    counts = f"{answer['completed']} of {answer['steps']} steps, {calls}, {pictures}"
     render.out.print(
         Text(f"  {counts}, began {render.time_ago(answer['start'])}, took {_run_duration(answer)}", style="dim")
     )
@@ -356,7 +357,9 @@ def validate(
         for one in answer["mistakes"]:
             where = f"{one['file']}:{one['line']}" if one["line"] else one["file"]
             render.out.print(Text(f"{render.clean_line(where, 300)}: {render.clean_line(one['text'], 300)}"))
-        render.out.print(f"{answer['files']} files, {len(answer['good'])} good, {len(answer['mistakes'])} mistakes.")
+        looked_at = render.counted(answer["files"], "file", "files")
+        mistakes = render.counted(len(answer["mistakes"]), "mistake", "mistakes")
+        render.out.print(f"{looked_at}, {len(answer['good'])} good, {mistakes}.")
     raise typer.Exit(1 if answer["mistakes"] else 0)
 
 
@@ -482,7 +485,7 @@ def _status_mark(status: str) -> Text:
 def _format_ms(ms: int | None) -> str:
     if ms is None:
         return "–"
-    return f"{ms} ms" if ms < 1000 else f"{ms / 1000:.1f} s"
+    return f"{ms} ms" if ms < 1000 else f"{ms / 1000:.1f} s" if ms < 120_000 else format_duration(ms)
 
 
 def _run_duration(run: dict[str, Any]) -> str:

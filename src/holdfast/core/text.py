@@ -221,6 +221,7 @@ CHARS_PER_TOKEN = 4
 _HOOK_CONTEXT = lazy_pattern(r"\s*<hook_context>.*?</hook_context>\s*", re.DOTALL)
 _LEADING_FENCE = lazy_pattern(rf"\s*<{FENCE_TAG} [^>]*>.*?</{FENCE_TAG}>\s*", re.DOTALL)
 # Groups: the opening tag, what is inside, the closing tag.
+_FENCE_MARK = lazy_pattern(rf"</?{FENCE_TAG}[^>]{{0,200}}>\n?")
 _OWN_FENCE = lazy_pattern(rf'(<{FENCE_TAG} source="[\w.:/-]*">\n)(.*?)(\n</{FENCE_TAG}>)', re.DOTALL)
 VOICE = "[Holdfast] "
 """Before the reason of a refused stop, where the agent sends that reason to its hooks as if somebody had typed it."""
@@ -241,6 +242,11 @@ def without_contexts(prompt: str) -> str:
     while match := _HOOK_CONTEXT.match(prompt) or _LEADING_FENCE.match(prompt):
         prompt = prompt[match.end() :]
     return prompt
+
+
+def without_fences(text: str) -> str:
+    """For people: the marks tell an agent whose words these are, and only get in a reader's way."""
+    return _FENCE_MARK.sub("", text).rstrip()
 
 
 def sanitise_around_fences(text: str) -> str:

@@ -121,6 +121,11 @@ def _read_json(file: Path) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
+def short_path(path: Path) -> str:
+    home = Path.home()
+    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
+
+
 def _codex_trust_problem(file: Path, level: str, project: Path) -> str:
     """Codex remembers in its own settings which hooks its user has reviewed, and runs no others."""
     try:
@@ -133,7 +138,7 @@ def _codex_trust_problem(file: Path, level: str, project: Path) -> str:
     reviewed = _inner_table(_inner_table(config, "hooks"), "state")
     # Codex keys its reviews by a name that holds the file's path.
     if not any(str(file) in name and _inner_table(reviewed, name).get("trusted_hash") for name in reviewed):
-        return f"Codex skips the hooks in {file} until they are reviewed"
+        return f"Codex skips the hooks in {short_path(file)} until they are reviewed"
     return ""
 
 

@@ -21,7 +21,7 @@ from holdfast import client
 from holdfast.agents import AGENTS
 from holdfast.core.agent import Agent
 from holdfast.core.errors import HoldfastError, InstallRefused
-from holdfast.doctor.checks import VERSION, missing_git, plugin_is_on, trust_problem
+from holdfast.doctor.checks import VERSION, missing_git, plugin_is_on, short_path, trust_problem
 from holdfast.install import hooks
 from holdfast.install.hooks_text import client_command, state_words, words_of
 from holdfast.install.locations import install_levels, is_present
@@ -81,7 +81,7 @@ def _hooks_step(agent: Agent, project: Path) -> tuple[list[hooks.Installed], Ste
             if entries := hooks.installed_hooks(agent, level, project):
                 wrong = hooks.verify_installation(agent, level, project)
                 again = f"holdfast install --agent {agent.name} --{level}"
-                text = wrong[0] if wrong else f"in {_short_path(entries[0].path)}"
+                text = wrong[0] if wrong else f"in {short_path(entries[0].path)}"
                 return entries, Step("hooks", not wrong, text, again if wrong else "")
     except InstallRefused as refusal:
         return [], Step("hooks", False, refusal.problem, refusal.fix)
@@ -228,11 +228,6 @@ def next_commands(agents: Iterable[Readiness]) -> list[str]:
     # What is wrong goes before what is only not known yet.
     ordered = [step.next for step in steps if step.done is False] + [step.next for step in steps if step.done is None]
     return list(dict.fromkeys([*keep, *ordered]))
-
-
-def _short_path(path: Path) -> str:
-    home = Path.home()
-    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
 
 
 def _time_ago(at_ms: int) -> str:

@@ -13,7 +13,7 @@ from markupsafe import Markup, escape
 
 from holdfast import __version__
 from holdfast.core.ids import session_alias
-from holdfast.core.text import name_invisible, shorten_line
+from holdfast.core.text import name_invisible, shorten_line, without_fences
 from holdfast.usage.report import format_dollars
 
 # How things read on a page. Whatever an agent sent is text: what would hide or turn other text around is named
@@ -109,6 +109,23 @@ def format_count(value: Any) -> str:
     return f"{number / 1000:.1f} G"
 
 
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+_WORDS = re.compile(r"[a-z]+(_[a-z]+)+")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+def format_fact(value: Any) -> str:
+    """A value of the state document as people write it; the document itself is on the same page."""
+    if isinstance(value, int | float):
+        return f"{value:,}"
+    text = str(value)
+    if _MOMENT.fullmatch(text):
+        return datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    if _WORDS.fullmatch(text):
+        return text.replace("_", " ")
+    return text[:12] if _COMMIT.fullmatch(text) else cut_line(text, 300)
+
+
 def format_size(value: Any) -> str:
     number = float(value or 0)
     for unit in ("B", "KB", "MB"):
@@ -151,6 +168,7 @@ FILTERS = {
     "cut": cut_line, "long": cut_long_text, "span": format_span, "ago": format_ago, "since": format_since,
     "count": format_count, "size": format_size, "folder": folder_name, "exact": format_exact_time,
     "clock": format_clock, "part": quote_part, "alias": session_alias, "dollars": format_dollars,
+    "unfenced": without_fences, "fact": format_fact,
 }  # fmt: skip
 
 

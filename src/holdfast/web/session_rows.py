@@ -2,7 +2,6 @@
 
 import bisect
 import itertools
-import re
 import zlib
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
@@ -35,13 +34,13 @@ LOOKS = {
 }  # fmt: skip
 # Colours in the style sheet.
 LANES = 5
-WRAPPER = re.compile(r"</?holdfast-context[^>]{0,200}>\s*")
-"""Tells an agent what is not to be trusted; a person sees where it comes from."""
 
 
 def row_label(row: Mapping[str, Any]) -> str:
     if row["kind"] == "decision.made":
-        return "Denied" if row["verdict"] == "deny" else "Injected context" if row["injected"] else "Decided"
+        if row["verdict"] == "deny":
+            return "Denied"
+        return "Injected context" if row["injected"] else "Notice" if row["verdict"] in ("", "none") else "Decided"
     if row["kind"].startswith("tool."):
         return str(row["tool"] or "Tool").rpartition("__")[2].removeprefix("browser_")  # mcp__SERVER__TOOL
     if row["kind"] == "turn.ended" and not row["text"]:
@@ -62,8 +61,8 @@ def row_style(row: Mapping[str, Any]) -> str:
 
 def row_text(row: Mapping[str, Any]) -> str:
     """The rest of the line, without what the label says already."""
-    text = WRAPPER.sub("", str(row["text"]))
-    if row["kind"] == "decision.made":
+    text = str(row["text"])
+    if row["kind"] == "decision.made" and (row["injected"] or row["verdict"] not in ("", "none")):
         verdict, _, text = text.partition(": ")
         return f"{row['injected']} tokens: {text}" if row["injected"] else text or verdict
     if row["kind"].startswith("subagent."):

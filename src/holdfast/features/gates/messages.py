@@ -70,7 +70,7 @@ def bypass_message(seen: Sequence[Bypass]) -> str:
 
 
 def let_go(findings: Sequence[Finding], times: int) -> str:
-    return f"Holdfast refused to stop {times} times without progress and lets go. Still open: {_requirement_names(findings)}."
+    return f"Allowed to stop after {times} refusals without progress. Still open: {_requirement_names(findings)}."
 
 
 def warning_message(finding: Finding) -> str:
@@ -102,7 +102,9 @@ def _requirement_names(findings: Sequence[Finding]) -> str:
     # The names of other people's rules are their words, too: they are only counted here.
     own = [one.rule.name for one in findings if not one.rule.foreign]
     more = len(findings) - len(own)
-    return ", ".join([*own, *([f"{more} of the project's"] if more else ())])
+    return ", ".join(
+        [*own, *([f"{more} {'requirement' if more == 1 else 'requirements'} of the project"] if more else ())]
+    )
 
 
 def _finding_lines(findings: Sequence[Finding], here: Here) -> list[str]:

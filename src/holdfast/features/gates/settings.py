@@ -253,7 +253,7 @@ class Stop(Open):
     verify_requirements: bool = True
     verify_scopes: tuple[Scope, ...] = ("session",)
     max_refusals: Annotated[
-        int, Meta(ge=1, le=8, description="Refusals in a row without progress; then it lets go.")
+        int, Meta(ge=1, le=8, description="Refusals in a row without progress; the next stop is allowed.")
     ] = 3
 
 

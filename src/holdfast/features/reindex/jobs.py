@@ -15,6 +15,7 @@ from holdfast.core.kinds.reindex_events import ChunksSuggested, RunFinished
 from holdfast.core.ports import EventQuery
 from holdfast.features.reindex.settings import Settings, settings_or_default
 from holdfast.features.reindex.state import FAILED, KILLED, NOT_READY, SKIPPED, TIMEOUT, UNCHANGED
+from holdfast.paths import write_atomically
 from holdfast.redact import rules_environment
 from holdfast.search.index import checkout, update
 from holdfast.search.index.build import Result, Task
@@ -115,7 +116,7 @@ def cancel(call: JobCall) -> list[Event]:
     root, _ = checkout_of(str(call.job.payload["project"]))
     index_dir = index_dir_of(call.state_dir, root)
     if index_dir.folder.is_dir():
-        index_dir.cancel.write_text(str(call.job.payload["run"]), "ascii", "replace")
+        write_atomically(index_dir.cancel, str(call.job.payload["run"]).encode("ascii", "replace"))
     return []
 
 

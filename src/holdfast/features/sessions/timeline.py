@@ -24,6 +24,7 @@ from holdfast.core.kinds.engine_events import AnswerUndelivered, DecisionMade
 from holdfast.core.kinds.gates_events import requirement_names
 from holdfast.core.kinds.session_events import ToolExitRead, TurnAnswerRead
 from holdfast.core.ports import EventQuery, Reader
+from holdfast.core.text import without_fences
 from holdfast.features.sessions.state.documents import Session
 from holdfast.features.sessions.state.lifecycle import about_call, is_synthetic, prompt_text
 from holdfast.features.sessions.state.reducer import Turns
@@ -67,6 +68,7 @@ LABELS = {
 
 
 ORDINARY_STARTS = ("startup", "new")
+VERDICTS = {"deny": "denied"}
 ENDS_IN_WORDS = {
     **dict.fromkeys(("other", "exit", "complete", "completed", "end_turn"), ""),
     **dict.fromkeys(("prompt_input_exit", "user_exit", "user_close", "window_close"), "by the user"),
@@ -130,7 +132,7 @@ class CallPairing:
             self._end(event)
         elif isinstance(data, DecisionMade):
             if data.verdict == "deny" and data.of_kind == "tool.started":
-                self._deny(data.of, "; ".join(data.reasons), event.seq)
+                self._deny(data.of, _reasons_text(data.reasons), event.seq)
         elif isinstance(data, AnswerUndelivered):
             if not data.instead:
                 self._let_through(data.of)
@@ -325,10 +327,10 @@ def _build_row(event: Event, turn: int, session: Session, pairing: CallPairing, 
     elif event.kind == "tool.started":
         _add_unended(row, event, session, pairing)
     elif isinstance(data, DecisionMade):
-        row.verdict, row.of_kind, row.reason = data.verdict, data.of_kind, "; ".join(data.reasons)
+        row.verdict, row.of_kind, row.reason = data.verdict, data.of_kind, _reasons_text(data.reasons)
         row.injected = sum(context.tokens for context in data.contexts)
     elif isinstance(data, AnswerUndelivered):
-        row.verdict, row.of_kind, row.reason = data.verdict, data.of_kind, "; ".join(data.reasons)
+        row.verdict, row.of_kind, row.reason = data.verdict, data.of_kind, _reasons_text(data.reasons)
     elif isinstance(data, PromptSubmitted):
         row.synthetic = is_synthetic(data)
     elif isinstance(later, TurnAnswerRead):
@@ -384,15 +386,19 @@ def text_of(event: Event) -> str:
         sources = ", ".join(context.source for context in data.contexts)
         if data.verdict in ("", "none"):
             return f"injected context: {sources}" if sources else "; ".join(data.notices)
-        return f"{data.verdict}: {'; '.join(data.reasons) or sources}"
+        return f"{VERDICTS.get(data.verdict, data.verdict)}: {_reasons_text(data.reasons) or sources}"
     if isinstance(data, AnswerUndelivered):
-        return f"{data.verdict}: {'; '.join(data.reasons)}" if data.verdict == "deny" else "refused by the hook alone"
+        return f"denied: {_reasons_text(data.reasons)}" if data.verdict == "deny" else "refused by the hook alone"
     if event.kind in RULE_KINDS:
         return _rule_text(event)
     if event.tool:
         return about_call(event)
     fields = (data.get(name) for name in ("source", "reason", "subject", "text", "new", "trigger", "parent", "child"))
     return str(next((field for field in fields if field), ""))
+
+
+def _reasons_text(reasons: Sequence[str]) -> str:
+    return "; ".join(without_fences(reason) for reason in reasons)
 
 
 def _rule_text(event: Event) -> str:

@@ -240,6 +240,7 @@ class _Progress:
             # Renamed into place, so that nobody reads half of it.
             partial = self._place.folder / ".progress.partial"
             partial.write_bytes(text)
+            partial.chmod(0o600)  # the folder is private; doctor looks at each file
             partial.replace(self._place.progress)
 
 

@@ -16,6 +16,7 @@ import msgspec
 import psutil
 
 from holdfast.core.errors import HoldfastError, UnsafePath
+from holdfast.paths import write_atomically
 from holdfast.search.index import checkout
 
 # Opening an index file for writing or for reading, and the disk space it leaves to others.
@@ -170,10 +171,7 @@ class IndexDir(msgspec.Struct, frozen=True):
         return int(text) if text.isdecimal() else 0
 
     def turn(self, generation: int) -> None:
-        partial = self.folder / ".current.partial"
-        partial.write_text(f"{generation}\n")
-        # Renaming is atomic: a reader sees the old number or the new one.
-        partial.replace(self.folder / "current")
+        write_atomically(self.folder / "current", f"{generation}\n".encode())
 
     def newest(self) -> int:
         return max(self.generations(), default=0)
@@ -203,9 +201,7 @@ class IndexDir(msgspec.Struct, frozen=True):
             if folder.is_symlink():
                 raise UnsafePath(f"{folder} is a symlink", fix="Move it away and try again.")
         if self.about() != about:
-            partial = self.folder / ".about.partial"
-            partial.write_bytes(msgspec.json.encode(about))
-            partial.replace(self.folder / "about.json")
+            write_atomically(self.folder / "about.json", msgspec.json.encode(about))
         return self
 
 

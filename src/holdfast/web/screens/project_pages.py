@@ -58,8 +58,8 @@ def _state_at_step(
 
 
 TITLES = {
-    "TASKS": "Tasks", "PROJECT_RESOLUTION": "Which project this is", "WORK_CONTEXT": "Work in progress",
-    "LEARNED_PATTERNS": "Learned patterns", "RESOURCE_LOCKS": "Leases", "STATE_HISTORY": "History",
+    "TASKS": "Tasks", "WORK_CONTEXT": "Work in progress", "RESOURCE_LOCKS": "Leases",
+    "LEARNED_PATTERNS": "Learned patterns", "STATE_HISTORY": "History", "PROJECT_RESOLUTION": "How the project was recognised",
 }  # fmt: skip
 CURRENT = "CURRENT_STATE"
 

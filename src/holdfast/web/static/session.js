@@ -21,7 +21,8 @@ async function begin() {
     const seq = Number(location.hash.match(/^#e(\d+)$/)?.[1] ?? 0);
     if (seq) await show(seq);
     else if (start) await tree.reveal(start);
-    else tree.toEnd();
+    // What is over is read from its beginning; of what goes on, and of a long session that begins folded, the end counts.
+    else if (!("ended" in scroller.dataset) || tree.folded) tree.toEnd();
     tree.fill();
   } else {
     const row = location.hash && document.getElementById(location.hash.slice(1));

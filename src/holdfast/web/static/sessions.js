@@ -7,6 +7,13 @@ const MOST_AT_ONCE = 500;
 const picked = new Set();
 const form = document.querySelector("[data-export]");
 
+// On a phone the filters would fill the first screen: all but the text wait behind a button, unless some are in use.
+const filters = document.querySelector("[data-filters]");
+const unfold = filters.querySelector("[data-more]");
+function shorten(short) { filters.classList.toggle("short", short); unfold.setAttribute("aria-expanded", String(!short)); }
+shorten(!location.search);
+unfold.addEventListener("click", () => shorten(!filters.classList.contains("short")));
+
 const saved = () => { try { return JSON.parse(localStorage.getItem(KEPT)) ?? {}; } catch { return {}; } };
 
 function showViews() {

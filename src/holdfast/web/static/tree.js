@@ -19,6 +19,7 @@ export class Tree extends EventTarget {
     this.nodes.className = "blocks";
     this.shown = new Map();
     this.waits = 0;
+    this.folded = false; // So long that it began folded.
     this.lastTop = 0;
     this.following = false; // At the end: what is new is scrolled to.
     this.chosen = 0; // The event whose row is chosen: it stays so when its row is drawn anew.
@@ -29,6 +30,7 @@ export class Tree extends EventTarget {
     if (!told?.rows) return false;
     this.take(told.turns);
     const few = told.rows <= OPEN_UP_TO;
+    this.folded = !few;
     this.turns.forEach((turn, n) => { turn.open = few || n === this.turns.length - 1; });
     this.layout();
     this.scroller.replaceChildren(this.nodes);

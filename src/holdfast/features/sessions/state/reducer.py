@@ -314,7 +314,7 @@ def wanted_session(call: Call) -> Session:
         latest = SESSION.list(call.reader, project=project, limit=1)
         if latest:
             return latest[0][1]
-    raise CommandRefused("there is no session yet")
+    raise CommandRefused("there is no session yet", fix="Start your agent in a project, then: holdfast who")
 
 
 def find_session(reader: Reader, session_id: str) -> Session:
