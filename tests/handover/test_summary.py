@@ -1,10 +1,11 @@
 """Summaries of labelled sessions contain what they must and nothing they must not."""
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.handover.summary import SessionEvent, build_summary
+from holdfast.handover.summary import CommandRun, SessionEvent, build_summary
 from tests.corpus.memory import score
 from tests.features.memory.corpus import read_cases
 
@@ -80,3 +81,21 @@ def test_the_next_step_is_told_in_the_words_it_was_said_in() -> None:
 )  # fmt: skip
 def test_any_events_are_summed_up(rows: list[SessionEvent]) -> None:
     assert len(build_summary(rows).as_text()) < 20_000
+
+
+@pytest.mark.parametrize(
+    ("output", "proves_nothing"),
+    [("3 skipped", True), ("2 passed, 1 skipped", False), ("2 passed", False), ("", False)],
+)
+def test_a_run_that_skipped_everything_proves_nothing(output: str, proves_nothing: bool) -> None:
+    assert CommandRun(at=0, command="pytest", ok=True, output=output).only_skipped is proves_nothing
+
+
+def test_what_was_left_open_is_done_only_when_it_is_spoken_of_again_and_work_follows() -> None:
+    left = {"kind": "answer", "text": "The parser works. Rounding in the printer is still missing."}
+    again = {"kind": "prompt", "text": "Now do the rounding in the printer module."}
+    work = {"kind": "edit", "path": "printer.py"}
+    begin = {"kind": "prompt", "text": "Write the parser."}
+    assert build_summary(events(begin, work, left)).open == ("Rounding in the printer is still missing.",)
+    assert build_summary(events(begin, left, again, work)).open == ()
+    assert build_summary(events(begin, work, left, again)).open == ("Rounding in the printer is still missing.",)

@@ -1,6 +1,11 @@
-"""What an agent is told of code: lines, why, what is around."""
+"""What an agent is told of code: lines, why, what is around; and whose a lease is."""
 
-from holdfast.mcp.tools import _code_rows, _outline_rows, _symbol_rows
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from holdfast.mcp.tools import _code_rows, _held_by, _outline_rows, _symbol_rows
 
 HIT = {
     "path": "src/wheel.py", "line": 7, "end": 9, "symbol": "Brake.press", "kind": "method",
@@ -24,3 +29,12 @@ def test_an_outline_and_a_name() -> None:
     assert [(row.id, row.status) for row in _symbol_rows(told)] == [
         ("a.py:1", "definition"), ("test_a.py:1", "test"), ("g", "similar name"),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "pid", "held"), [("port", 7, True), ("port", 8, False), ("db", 7, False), ("none", 7, False)]
+)
+def test_a_lease_is_held_by_the_process_that_is_named_as_its_holder(name: str, pid: int, held: bool) -> None:
+    leases = [{"name": "port", "holders": [{"pid": 6}, {"pid": 7}]}, {"name": "db", "holders": []}]
+    context: Any = SimpleNamespace(view=lambda _name: {"leases": leases})
+    assert _held_by(name, pid, context) is held

@@ -27,3 +27,12 @@ def test_names_with_underscores_survive(house: House) -> None:
     text = house.view("export", format="md")["text"]
     assert "> rename my\\_var\n> and \\[x\\]" in text and "> my\\_var is gone" in text
     assert "\\1" not in text
+
+
+def test_an_html_page_is_titled_by_the_session_or_else_by_its_id(house: House) -> None:
+    house.take(Story().start(session="s-7"))
+    assert "<title>s-7</title>" in house.view("export", format="html", id="s-7")["text"]
+    house.take(Story().prompt("Fix <the> parser", session="s-7"))
+    text = house.view("export", format="html", id="s-7")["text"]
+    assert "<h1>Fix &lt;the&gt; parser</h1>" in text
+    assert "<title>s-7</title>" not in text
