@@ -39,7 +39,7 @@ class ScenarioRow(msgspec.Struct, kw_only=True):
     latest: str
     latest_at: int
     change: str
-    """slower or faster, by the later half of the trend against the earlier."""
+    """slower or faster, by the later half of the trend's passed runs against the earlier."""
     trend: list[TrendPoint]
 
     @property
@@ -87,23 +87,28 @@ def build_suite(reader: Reader, project: str, now: int, tag: str = "") -> Suite:
 
 
 def _scenario_row(reader: Reader, name: str, runs: list[Run]) -> ScenarioRow:
-    took = sorted(_run_duration_ms(doc) for doc in runs)
+    # A run that broke off is quick and says nothing about the scenario's time; the same goes for `change`.
+    took = sorted(_run_duration_ms(doc) for doc in _passed(runs) or runs)
     plan = PLANS.load(reader, runs[-1].id) or NO_PLAN
     trend = [TrendPoint(doc.id, _shown_outcome(doc), _run_duration_ms(doc), doc.start) for doc in runs[-MOST_IN_TREND:]]
     return ScenarioRow(
         scenario=name,
         tags=plan.tags,
         runs=len(runs),
-        passed=sum(doc.outcome == PASSED for doc in runs),
+        passed=len(_passed(runs)),
         flaky=sum(doc.flaky for doc in runs),
         # The upper one of two in the middle; exact enough for a page.
         median_ms=took[len(took) // 2],
         slowest_ms=took[-1],
         latest=runs[-1].outcome,
         latest_at=runs[-1].start,
-        change=_describe_trend([point.ms for point in trend]),
+        change=_describe_trend([_run_duration_ms(doc) for doc in _passed(runs[-MOST_IN_TREND:])]),
         trend=trend,
     )
+
+
+def _passed(runs: list[Run]) -> list[Run]:
+    return [doc for doc in runs if doc.outcome == PASSED]
 
 
 def _shown_outcome(doc: Run) -> str:
