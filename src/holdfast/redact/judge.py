@@ -28,6 +28,7 @@ _PLACEHOLDER = lazy_pattern(
 _PLAIN = lazy_pattern(rb"[A-Za-z_]+$")
 # `settings.password`, `self->token`, `Vault::secret`, with or without a call.
 _DOTTED = lazy_pattern(rb"[A-Za-z_$@][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)+(?:\(\)?)?$")
+_PART = lazy_pattern(rb"[A-Za-z0-9]{16,}")
 _WORD = rb"(?:[A-Z]?[a-z]+|[A-Z]+|\d{1,4}(?!\d))?"
 # Words, abbreviations and short numbers joined by separators, as in names and in prose.
 _WORDS = lazy_pattern(_WORD + rb"(?:[-_.:/ ]{1,4}" + _WORD + rb"){0,40}\d{0,3}$")
@@ -78,7 +79,18 @@ def is_word(value: bytes) -> bool:
 
 def is_code(value: bytes) -> bool:
     """`settings.password`, `self->token`, `get_token(`: where the value comes from, not the value."""
-    return bool(_DOTTED.match(value)) or bool(_CALL.match(value))
+    return (bool(_DOTTED.match(value)) and not _has_random_part(value)) or bool(_CALL.match(value))
+
+
+def _has_random_part(value: bytes) -> bool:
+    """`jhRP0DJ5drlF….tkA7No.keJI7Qzk…`: parts of a token, which no name of a program looks like."""
+    return len(value) >= 24 and any(_is_random_part(part) for part in _PART.findall(value))
+
+
+def _is_random_part(part: bytes) -> bool:
+    """Digits among the letters, and a change of class in every fourth character."""
+    digits = sum(48 <= code <= 57 for code in part)
+    return digits >= 2 and len(_FLIP.findall(part)) * 4 >= len(part) and not _is_camel_case(part)
 
 
 def is_path(value: bytes) -> bool:
