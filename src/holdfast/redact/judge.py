@@ -360,6 +360,7 @@ ALPHABETS = {
     "Q": "023456789ACDEFGHJKLMNPQRSTUVWXYZ",
     "2": _UPPER + "234567",
 }
+_ENCODED_ALPHABETS = {name: letters.encode() for name, letters in ALPHABETS.items()}
 _SHAPE_UUID = "<h8>-<h4>-<h4>-<h4>-<h12>"
 # `<w20>`, `<w20-30>`, `<w20+>`: so many of an alphabet; `(a|b)`: a choice; `{text}`: the anchor; literals.
 _PIECE = lazy_pattern(r"<(\w)(\d+)(?:-(\d+)|(\+))?>|\(([^()]*)\)|\{([^{}]*)\}|([^<({]+)")
@@ -370,17 +371,23 @@ _MOST = 4096
 class Shape(msgspec.Struct, frozen=True):
     """A parsed form: `head` is how many bytes may stand before the anchor."""
 
-    pattern: bytes
+    source: str
     anchors: tuple[str, ...]
     head: int
     follow: bytes
     """What stands after the anchor, at least `follow_count` times."""
     follow_count: int
 
+    @property
+    def pattern(self) -> bytes:
+        """Made when asked for: of hundreds of forms few are ever compiled."""
+        pieces = _parse_pieces(self.source)
+        return _bound_pattern("".join(map(_piece_regex, pieces)), pieces)
+
 
 def parse_shape(source: str) -> Shape:
     """Read the notation. Raises ValueError where no literal of at least two characters can be searched for."""
-    pieces = [*_parse_pieces(source)]
+    pieces = _parse_pieces(source)
     marked = next((n for n, piece in enumerate(pieces) if piece[5] is not None), None)
     anchors, head = (
         (_leading_literals(pieces), 0)
@@ -389,8 +396,7 @@ def parse_shape(source: str) -> Shape:
     )
     if min(map(len, anchors)) < 2:
         raise ValueError(f"the shape {source!r} has no literal to search for")
-    pattern = "".join(map(_piece_regex, pieces))
-    return Shape(_bound_pattern(pattern, pieces), anchors, head, *_following_alphabet(pieces, marked))
+    return Shape(source, anchors, head, *_following_alphabet(pieces, marked))
 
 
 def make_example(source: str, seed: str) -> str:
@@ -426,7 +432,7 @@ def _following_alphabet(pieces: list[_Piece], marked: int | None) -> tuple[bytes
     first = next((n for n, piece in enumerate(pieces) if piece[0]), len(pieces)) if marked is None else marked + 1
     if first >= len(pieces) or not pieces[first][0]:
         return b"", 0
-    return ALPHABETS[pieces[first][0]].encode(), int(pieces[first][1])
+    return _ENCODED_ALPHABETS[pieces[first][0]], int(pieces[first][1])
 
 
 def _total_width(pieces: list[_Piece]) -> int:
