@@ -3,7 +3,9 @@
 import re
 from collections.abc import Callable, Iterable
 from importlib import import_module
-from typing import Any, AnyStr, cast
+from typing import Any, AnyStr, TypeVar, cast
+
+T = TypeVar("T")
 
 
 def lazy_function(package: str, module: str, name: str) -> Callable[..., Any]:
@@ -22,6 +24,18 @@ def lazy_table(package: str, module: str, table: str, names: Iterable[str]) -> d
         return lambda *given: getattr(import_module(f"{package}.{module}"), table)[name](*given)
 
     return {name: entry(name) for name in names}
+
+
+def lazy_value(make: Callable[[], T]) -> Callable[[], T]:
+    """`make`, called once. Unlike `functools.cache` it costs next to nothing to set up, which counts for hundreds of them."""
+    made: list[T] = []
+
+    def get() -> T:
+        if not made:
+            made.append(make())
+        return made[0]
+
+    return get
 
 
 class _LazyPattern:

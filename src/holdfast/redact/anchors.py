@@ -2,9 +2,12 @@
 
 import ctypes
 import re
+import struct
 import threading
+from array import array
 from collections.abc import Iterable
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 
 import msgspec
@@ -31,6 +34,8 @@ _COMMON_PARTS = frozenset(
 # For `translate`: each byte becomes its own weight, 0 for a rare one.
 _COMMONNESS = bytes(40 - _COMMON.index(code) if code in _COMMON else 0 for code in range(256))
 _LOAD = 3
+_PLACES = 12
+"""How many places of a long anchor are compared: among so many there is a rare one."""
 _LEFT = b" \"'`=:(,<>[{|&;/@\t\n\x1e\x1f\x9c\x98\xab\x9a\x88"
 """What may stand before a text that stands alone; the last five end the quotes and colons of other scripts."""
 
@@ -176,15 +181,11 @@ def _is_alone(text: bytes, start: int) -> bool:
 # ── The native library: native/anchors.c ─────────────────────────────────────────────────────────────────────────────
 
 
-# Field by field the struct of native/anchors.c.
-class _Anchor(ctypes.Structure):
-    _fields_ = (
-        ("text", ctypes.c_uint32), ("number", ctypes.c_uint32), ("hash", ctypes.c_uint32), ("length", ctypes.c_uint16),
-        ("key", ctypes.c_int16), ("follow", ctypes.c_uint16), ("class_", ctypes.c_uint16), ("left", ctypes.c_uint16),
-        ("guard", ctypes.c_uint16),
-    )  # fmt: skip
+# Field by field the struct of native/anchors.c: text, number, hash; length, key, follow, class, left, guard.
+_ENTRY = struct.Struct("=IIIHhHHHH")
 
 
+# Likewise.
 class _Tables(ctypes.Structure):
     _fields_ = (
         ("filter", ctypes.c_void_p), ("first", ctypes.c_void_p), ("anchors", ctypes.c_void_p),
@@ -225,8 +226,8 @@ class _NativeTables:
         self._call = library.holdfast_find_anchors
         keyed = _choose_keys(anchors)
         filter_bits = bytearray(1 << _HASH_BITS)
-        self._first = (ctypes.c_uint32 * ((1 << _BUCKET_BITS) + 1))()
-        self._entries = (_Anchor * len(keyed))()
+        sizes = [0] * ((1 << _BUCKET_BITS) + 1)
+        entries = bytearray()
         # The library expects the classes 0 to 2 in this order.
         classes: dict[bytes, int] = {b"": 0, _LEFT: 1, _WORD: 2}
         texts = bytearray()
@@ -235,20 +236,19 @@ class _NativeTables:
             text_offsets.append(len(texts))
             texts += anchor.text
         second = bytearray(2 * _SECOND)
-        for at, (hashed, n, key, bits, key_bytes) in enumerate(keyed):
+        for hashed, n, key, bits, key_bytes in keyed:
             anchor = anchors[n]
             filter_bits[hashed] |= bits
             _set_second(second, key_bytes)
-            # First the size of each bucket, then below the sums: where each bucket begins.
-            self._first[(hashed >> (_HASH_BITS - _BUCKET_BITS)) + 1] += 1
+            sizes[(hashed >> (_HASH_BITS - _BUCKET_BITS)) + 1] += 1
             number = classes.setdefault(anchor.follow if anchor.count else b"", len(classes))
-            self._entries[at] = _Anchor(
-                text_offsets[n], anchor.number, hashed, len(anchor.text), key, anchor.count, number, int(anchor.alone),
+            entries += _ENTRY.pack(
+                text_offsets[n], anchor.number, hashed, len(anchor.text), key, anchor.count, number, anchor.alone,
                 anchor.guard,
             )  # fmt: skip
-        for bucket in range(1 << _BUCKET_BITS):
-            self._first[bucket + 1] += self._first[bucket]
         # Kept as attributes: the library holds bare addresses, which do not keep the buffers alive.
+        self._first = ctypes.create_string_buffer(array("I", accumulate(sizes)).tobytes())
+        self._entries = ctypes.create_string_buffer(bytes(entries))
         self._filter = ctypes.create_string_buffer(bytes(filter_bits))
         self._texts = ctypes.create_string_buffer(bytes(texts))
         self._classes = ctypes.create_string_buffer(b"".join(map(_class_table, classes)))
@@ -318,25 +318,40 @@ def _choose_keys(anchors: list[Anchor]) -> list[Key]:
             lasts = anchor.follow if anchor.count else range(256)
             keyed += [(_hash_three(key_bytes := text + bytes([last])), n, 0, 0xFF, key_bytes) for last in lasts]
             continue
-        parts = [(text[at : at + 4], at) for at in range(max(1, len(text) - 3))]
-        part, key = min(parts, key=lambda part: _commonness_score(part[0]) + _LOAD * load.get(part[0][:3], 0))
+        key = _rarest_place(text, load)
+        part = text[key : key + 4]
         load[part[:3]] = load.get(part[:3], 0) + 1
         keyed.append((_hash_three(part[:3]), n, key, _fourth_bits(part, anchor), part))
     return sorted(keyed)
 
 
+def _rarest_place(text: bytes, load: dict[bytes, int]) -> int:
+    """Where the four bytes begin that are the rarest, those of other anchors counting as common."""
+    # One zero more: of an anchor of three bytes the fourth is unknown.
+    weights = text.translate(_COMMONNESS) + b"\0"
+    best, place = 1 << 30, 0
+    for at in range(min(max(1, len(text) - 3), _PLACES)):
+        three = text[at : at + 3]
+        score = sum(weights[at : at + 4])
+        if three in load:
+            score += _LOAD * load[three]
+        if three in _COMMON_PARTS:
+            score += 60
+        if score < best:
+            best, place = score, at
+    return place
+
+
 def _fourth_bits(part: bytes, anchor: Anchor) -> int:
     if len(part) == 4:
         return 1 << (part[3] & 7)
-    bits = 0
-    # Where nothing is asked of the next byte, every value of its lower three bits is allowed.
-    for code in anchor.follow if anchor.count else range(8):
-        bits |= 1 << (code & 7)
-    return bits
+    return _bits_of(anchor.follow) if anchor.count else 0xFF
 
 
-def _commonness_score(text: bytes) -> int:
-    return sum(text.translate(_COMMONNESS)) + (60 if text[:3] in _COMMON_PARTS else 0)
+@cache
+def _bits_of(follow: bytes) -> int:
+    """Which values the lower three bits of these bytes have."""
+    return sum(1 << low for low in {code & 7 for code in follow})
 
 
 # Multiplicative hashing, the same in native/anchors.c.
@@ -359,4 +374,7 @@ def _word_lists(guards: Guards) -> list[bytes]:
 
 
 def _class_table(members: bytes) -> bytes:
-    return bytes(code in members for code in range(256))
+    table = bytearray(256)
+    for code in members:
+        table[code] = 1
+    return bytes(table)

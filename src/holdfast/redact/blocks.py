@@ -364,7 +364,7 @@ def _find_cell(text: bytes, rule: NameRule, at: int, stop: int, column: int) -> 
 
 # One to four words joined by `_` or `-` right before the run.
 _PREFIX = lazy_pattern(
-    rb"(?:^|(?<=[^A-Za-z0-9_./+=%&-]))(?P<words>[A-Za-z][A-Za-z0-9]{1,14}(?:[_-][A-Za-z0-9]{1,10}){0,3})[_-]$"
+    rb"(?:^|(?<=[^A-Za-z0-9_./+=%&-])|(?<=[A-Za-z0-9]=))(?P<words>[A-Za-z][A-Za-z0-9]{1,14}(?:[_-][A-Za-z0-9]{1,10}){0,3})[_-]$"
 )
 _SAYS_SECRET = lazy_pattern(
     rb"(?:^|[_-]|[a-z])(?:tok|token|key|sec|secret|pat|sk|api|auth|apikey|priv|pass|pwd)$", re.IGNORECASE
@@ -374,7 +374,7 @@ _PUBLIC_PREFIXES = frozenset(
     b" user org proj project team item obj id ref commit rev sha sha1 sha256 sha384 sha512 md5 blake2 blake3 hash digest integrity etag cid"
     b" image img asset chunk main app index vendor bundle page static css js font icon svg svc srv host node pod job task trace span"
     b" build release version pk pub public pubkey publishable test example sample data blob cache tmp temp doc page layer rs fc conv"
-    b" message reasoning".split()
+    b" message reasoning phc ca acct seti client".split()
 )
 
 

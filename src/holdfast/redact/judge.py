@@ -28,6 +28,7 @@ _PLACEHOLDER = lazy_pattern(
 _PLAIN = lazy_pattern(rb"[A-Za-z_]+$")
 # `settings.password`, `self->token`, `Vault::secret`, with or without a call.
 _DOTTED = lazy_pattern(rb"[A-Za-z_$@][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)+(?:\(\)?)?$")
+_PART = lazy_pattern(rb"[A-Za-z0-9]{16,}")
 _WORD = rb"(?:[A-Z]?[a-z]+|[A-Z]+|\d{1,4}(?!\d))?"
 # Words, abbreviations and short numbers joined by separators, as in names and in prose.
 _WORDS = lazy_pattern(_WORD + rb"(?:[-_.:/ ]{1,4}" + _WORD + rb"){0,40}\d{0,3}$")
@@ -78,7 +79,18 @@ def is_word(value: bytes) -> bool:
 
 def is_code(value: bytes) -> bool:
     """`settings.password`, `self->token`, `get_token(`: where the value comes from, not the value."""
-    return bool(_DOTTED.match(value)) or bool(_CALL.match(value))
+    return (bool(_DOTTED.match(value)) and not _has_random_part(value)) or bool(_CALL.match(value))
+
+
+def _has_random_part(value: bytes) -> bool:
+    """`jhRP0DJ5drlF….tkA7No.keJI7Qzk…`: parts of a token, which no name of a program looks like."""
+    return len(value) >= 24 and any(_is_random_part(part) for part in _PART.findall(value))
+
+
+def _is_random_part(part: bytes) -> bool:
+    """Digits among the letters, and a change of class in every fourth character."""
+    digits = sum(48 <= code <= 57 for code in part)
+    return digits >= 2 and len(_FLIP.findall(part)) * 4 >= len(part) and not _is_camel_case(part)
 
 
 def is_path(value: bytes) -> bool:
@@ -348,6 +360,7 @@ ALPHABETS = {
     "Q": "023456789ACDEFGHJKLMNPQRSTUVWXYZ",
     "2": _UPPER + "234567",
 }
+_ENCODED_ALPHABETS = {name: letters.encode() for name, letters in ALPHABETS.items()}
 _SHAPE_UUID = "<h8>-<h4>-<h4>-<h4>-<h12>"
 # `<w20>`, `<w20-30>`, `<w20+>`: so many of an alphabet; `(a|b)`: a choice; `{text}`: the anchor; literals.
 _PIECE = lazy_pattern(r"<(\w)(\d+)(?:-(\d+)|(\+))?>|\(([^()]*)\)|\{([^{}]*)\}|([^<({]+)")
@@ -358,17 +371,23 @@ _MOST = 4096
 class Shape(msgspec.Struct, frozen=True):
     """A parsed form: `head` is how many bytes may stand before the anchor."""
 
-    pattern: bytes
+    source: str
     anchors: tuple[str, ...]
     head: int
     follow: bytes
     """What stands after the anchor, at least `follow_count` times."""
     follow_count: int
 
+    @property
+    def pattern(self) -> bytes:
+        """Made when asked for: of hundreds of forms few are ever compiled."""
+        pieces = _parse_pieces(self.source)
+        return _bound_pattern("".join(map(_piece_regex, pieces)), pieces)
+
 
 def parse_shape(source: str) -> Shape:
     """Read the notation. Raises ValueError where no literal of at least two characters can be searched for."""
-    pieces = [*_parse_pieces(source)]
+    pieces = _parse_pieces(source)
     marked = next((n for n, piece in enumerate(pieces) if piece[5] is not None), None)
     anchors, head = (
         (_leading_literals(pieces), 0)
@@ -377,8 +396,7 @@ def parse_shape(source: str) -> Shape:
     )
     if min(map(len, anchors)) < 2:
         raise ValueError(f"the shape {source!r} has no literal to search for")
-    pattern = "".join(map(_piece_regex, pieces))
-    return Shape(_bound_pattern(pattern, pieces), anchors, head, *_following_alphabet(pieces, marked))
+    return Shape(source, anchors, head, *_following_alphabet(pieces, marked))
 
 
 def make_example(source: str, seed: str) -> str:
@@ -414,7 +432,7 @@ def _following_alphabet(pieces: list[_Piece], marked: int | None) -> tuple[bytes
     first = next((n for n, piece in enumerate(pieces) if piece[0]), len(pieces)) if marked is None else marked + 1
     if first >= len(pieces) or not pieces[first][0]:
         return b"", 0
-    return ALPHABETS[pieces[first][0]].encode(), int(pieces[first][1])
+    return _ENCODED_ALPHABETS[pieces[first][0]], int(pieces[first][1])
 
 
 def _total_width(pieces: list[_Piece]) -> int:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 
+from holdfast.core.lazy import lazy_value
 from holdfast.redact import assignment, blocks, judge, notation, views
 from holdfast.redact.anchors import (
     GUARD_CODE,
@@ -402,9 +403,7 @@ def token_finder(rule: TokenRule, shape: Shape, alone: bool) -> Finder:
     strict = rule.left == "strict"
     public_prefix = rule.left == "private"
 
-    @cache
-    def pattern() -> re.Pattern[bytes]:
-        return re.compile(shape.pattern)
+    pattern = lazy_value(lambda: re.compile(shape.pattern))
 
     def find(text: bytes, start: int, _end: int, raw: bool) -> Span | None:
         if not open_left and not shape.head and not raw and not _may_begin_token(text, start, strict):
@@ -455,9 +454,8 @@ def place_finder(rule: PlaceRule) -> Finder:
     accept = judge.JUDGES[rule.judge]
     needs = rule.needs.encode()
 
-    @cache
-    def pattern() -> re.Pattern[bytes]:
-        return re.compile(rule.pattern.replace("[^", "[^\x1e\x1f").encode())  # a value ends with its string
+    # A value ends with its string.
+    pattern = lazy_value(lambda: re.compile(rule.pattern.replace("[^", "[^\x1e\x1f").encode()))
 
     def find(text: bytes, start: int, end: int, raw: bool) -> Span | None:
         if needs and text.find(needs, end, end + _NEAR) < 0:

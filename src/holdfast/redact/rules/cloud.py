@@ -12,7 +12,7 @@ CLOUD_TOKENS = (
     TokenRule("amazon-login-token", "Atz(a|r)|<t60+>"),
     TokenRule("aws-session-token", "(IQoJb3JpZ2luX2Vj|FwoGZXIvYXdz|FQoGZXIvYXdz)<B40+>"),
     TokenRule("google-key", "AIza<t35+>"),
-    TokenRule("google-oauth-token", "ya29.<t30+>"),
+    TokenRule("google-oauth-token", "ya29.<t20+>"),
     TokenRule("google-refresh-token", "1//0<t40+>", left="strict"),
     TokenRule("google-client-secret", "GOCSPX-<t20+>"),
     TokenRule("google-hmac-key", "GOOG1E<u30+>"),
@@ -30,6 +30,8 @@ CLOUD_TOKENS = (
     TokenRule("azure-service-bus-key", "<b30-36>{+ASb}<b4+>"),
     TokenRule("azure-event-hub-key", "<b30-36>{+AEh}<b4+>"),
     TokenRule("azure-iot-key", "<b30-36>{AIoT}<b4+>"),
+    TokenRule("azure-relay-key", "<b30-36>{+ARm}<b4+>"),
+    TokenRule("azure-learning-key", "<b74-78>{+AMC}<b4+>"),
     TokenRule("azure-registry-key", "<b38-44>{+ACR}<b4+>"),
     TokenRule("azure-cache-key", "<w30-36>{AzCa}<w4+>"),
     TokenRule("azure-devops-token", "<w70-78>{AZDO}<w4>"),
@@ -53,7 +55,7 @@ CLOUD_TOKENS = (
     TokenRule("vercel-blob-token", "vercel_blob_rw_<s30+>"),
     TokenRule("netlify-token", "nf(p|c|o|u|b)_<w30+>"),
     TokenRule("cloudflare-token", "cf(k|at|ut)_<w36+>"),
-    TokenRule("cloudflare-origin-key", "v1.0-<h24>-<h100+>"),
+    TokenRule("cloudflare-origin-key", "v1.0-<h24+>-<h100+>"),
     TokenRule("scalingo-token", "tk-us-<t40+>"),
     TokenRule("supabase-token", "sbp_<s36+>"),
     TokenRule("supabase-secret-key", "sb_secret_<t20+>"),
@@ -71,7 +73,7 @@ CLOUD_TOKENS = (
     TokenRule("terraform-cloud-token", "<w14>{.atlasv1.}<t40+>"),
     TokenRule("hashicorp-vault-token", "hv(s|b|r).<t24+>"),
     TokenRule("hashicorp-vault-old-token", "s.<w24>", check="random", left="strict"),
-    TokenRule("pulumi-token", "pul-<h40>"),
+    TokenRule("pulumi-token", "pul-<l40>"),
     TokenRule("doppler-token", "dp.(pt|st|ct|sa|scim|audit).<p36+>"),
     TokenRule("infisical-token", "st.<h24>.<h32>.<h32>", left="strict"),
     TokenRule("onepassword-service-token", "ops_eyJ<j60+>"),
@@ -103,7 +105,7 @@ CLOUD_TOKENS = (
 
 # Where a wallet's key has a checksum it is verified: a prefix of two letters is too common by itself.
 KEY_TOKENS = (
-    TokenRule("age-key", "AGE-SECRET-KEY-1<Q40+>"),
+    TokenRule("age-key", "AGE-SECRET-KEY-1<u50+>"),
     TokenRule("age-plugin-key", "AGE-PLUGIN-<t2+>-1<Q40+>"),
     TokenRule("nostr-key", "nsec1<q50+>"),
     TokenRule("bitcoin-wif", "(5H|5J|5K)<k49>", check="base58", left="strict"),
@@ -116,6 +118,9 @@ KEY_TOKENS = (
     TokenRule("cosmos-key", "(edsk|spsk|p2sk)<k50+>", left="strict"),
     # `eyJ` is `{"` in base64.
     TokenRule("jwt", "eyJ<t8+>.eyJ<t8+>.<t8+>"),
+    # Its header may be written with line breaks, and what it carries need not be an object.
+    TokenRule("jwt", "(ewogIC|ewoid|ewoJ)<t8+>.ey<t8+>.<t8+>"),
+    TokenRule("jwt", "(eyJhbGciOi|eyJ0eXAiOi|eyJraWQiOi)<t8+>.<t16+>.<t20+>"),
     TokenRule("jwe", "eyJ<t16+>..<t8+>.<t8+>.<t8+>"),
     TokenRule("unsigned-jwt", "eyJ<t8+>.eyJ<t8+>"),
     TokenRule("paseto-token", "v(1|2|3|4).(local|public).<t30+>", left="strict"),
