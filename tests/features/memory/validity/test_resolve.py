@@ -22,13 +22,14 @@ def is_right(row: dict, got: set[int]) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("name", "least"),
+    ("name", "least", "least_whole"),
     [
-        ("corpus", 0.95), ("own_chains", 0.95), ("unseen_chains", 0.95), ("more_chains", 0.95), ("domain_chains", 0.9),
-        ("field_chains", 0.9), ("sealed_chains", 0.85), ("sealed_domain_chains", 0.75),
+        ("corpus", 0.95, 0.65), ("own_chains", 0.95, 0.65), ("unseen_chains", 0.95, 0.65), ("more_chains", 0.95, 0.65),
+        ("domain_chains", 0.9, 0.65), ("field_chains", 0.9, 0.65), ("sealed_chains", 0.85, 0.65),
+        ("sealed_domain_chains", 0.75, 0.65), ("sealed_field_chains", 0.8, 0.55),
     ],
 )  # fmt: skip
-def test_chains_end_as_labelled(name: str, least: float) -> None:
+def test_chains_end_as_labelled(name: str, least: float, least_whole: float) -> None:
     """The rules were mended, and the trees trained, with all but the sealed chains in view."""
     rows = read_cases("chains") if name == "corpus" else read_own_chains(name)
     right = whole = 0
@@ -38,7 +39,7 @@ def test_chains_end_as_labelled(name: str, least: float) -> None:
         whole += is_right(row, _valid_of_kept(chain, row["asked_at"]))
     print(f"{name}: {right} of {len(rows)} chains exactly right, with observing {whole}")
     assert right / len(rows) >= least
-    assert whole / len(rows) >= 0.65
+    assert whole / len(rows) >= least_whole
 
 
 def _valid_of_kept(chain: list[Statement], asked_at: str) -> set[int]:
