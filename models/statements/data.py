@@ -8,6 +8,8 @@ from typing import Any
 FOLDER = Path(__file__).parent
 CORPUS = FOLDER.parents[1] / "tests" / "corpus" / "memory"
 _MARK = re.compile(r"\[\[(\w+)\|(.+?)\]\]", re.DOTALL)
+DOUBTFUL = "candidate"
+"""Marks words about which sensible people may differ: trained on neither way."""
 _CONTEXT = re.compile(r"^\{\{(.*?)\}\}")
 
 
@@ -25,7 +27,8 @@ def _row(line: str, identity: str, tag: str) -> dict[str, Any]:
     line = line.replace("\\n", "\n")
     context = _CONTEXT.match(line)
     line = _CONTEXT.sub("", line)
-    expect = [{"type": kind, "quote": words} for kind, words in _MARK.findall(line)]
+    marked = _MARK.findall(line)
+    expect = [{"type": kind, "quote": words} for kind, words in marked if kind != DOUBTFUL]
     row = {
         "id": identity,
         "lang": "",
@@ -33,7 +36,7 @@ def _row(line: str, identity: str, tag: str) -> dict[str, Any]:
         "prompt": _MARK.sub(r"\2", line),
         "expect": expect,
         "not": [],
-        "neutral": [],
+        "neutral": [words for kind, words in marked if kind == DOUBTFUL],
     }
     return {**row, "context": context.group(1)} if context else row
 
@@ -71,7 +74,7 @@ def chain_rows() -> list[dict[str, Any]]:
 def own_chain_rows() -> list[dict[str, Any]]:
     """The same from our own chains: what holds at the end is lasting; what changes nothing never was."""
     rows: list[dict[str, Any]] = []
-    for name in ("own_chains", "unseen_chains", "more_chains", "domain_chains"):
+    for name in ("own_chains", "unseen_chains", "more_chains", "domain_chains", "field_chains"):
         kind, valid, number = "", set(), -1
         for at, line in enumerate((CORPUS / f"{name}.txt").read_text("utf-8").splitlines()):
             if line.startswith("# "):

@@ -14,9 +14,10 @@ def events(*rows: dict) -> list[SessionEvent]:
     return [msgspec.convert(row, SessionEvent) for row in rows]
 
 
-def test_summaries_of_the_corpus() -> None:
+def test_summaries_of_stories() -> None:
+    """Of the corpus, and our own."""
     must = met = wrong = 0
-    for row in read_cases("sessions"):
+    for row in (*read_cases("sessions"), *read_cases("own_sessions")):
         text = " ".join(build_summary(events(*row["events"])).as_text().lower().split())
         must += len(row["summary"]["must"])
         met += sum(any(score._has(text, keys) for keys in item["any"]) for item in row["summary"]["must"])
@@ -36,6 +37,32 @@ def test_a_claim_that_the_last_run_contradicts_is_left_out() -> None:
     )
     assert found.failing == ("`make test`: 1 failed, 3 passed",)
     assert "green" not in found.as_text()
+
+
+def test_a_claim_that_the_user_denies_is_left_out() -> None:
+    found = build_summary(
+        events(
+            {"kind": "prompt", "text": "each order is mailed twice, find out why"},
+            {"kind": "answer", "text": "Fixed: the queue was read by two workers. Orders are mailed once now."},
+            {"kind": "prompt", "text": "no, still two mails for one order"},
+            {"kind": "answer", "text": "Then the relay repeats them."},
+        )
+    )
+    assert found.outcome == ("Then the relay repeats them.",)
+    assert found.decided == ()
+
+
+def test_a_step_of_the_plan_is_no_decision() -> None:
+    found = build_summary(
+        events(
+            {"kind": "prompt", "text": "warum fehlen die Werte?"},
+            {"kind": "answer", "text": "Das Komma stört den Parser."},
+            {"kind": "prompt", "text": "ok, als nächstes beide Formate annehmen, dann die Lücke nachladen"},
+            {"kind": "answer", "text": "OK."},
+        )
+    )
+    assert found.decided == ()
+    assert "beide Formate annehmen" in found.next[0]
 
 
 def test_what_went_wrong_and_passes_since_is_said() -> None:

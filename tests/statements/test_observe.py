@@ -32,6 +32,16 @@ def test_precision_recall_and_clean_prompts(name: str) -> None:
     assert both["recall"] >= 0.9
 
 
+def test_prompts_of_other_fields() -> None:
+    """62 prompts, half of them traps; labelled before the first run, their errors never looked at."""
+    rows = read_own_statements("sealed_field_statements")
+    kept = figures(rows, ("kept",))
+    print(f"sealed_field_statements: kept {kept}")
+    assert kept["precision"] >= 0.9
+    assert kept["recall"] >= 0.7
+    assert kept["clean"] >= 0.9
+
+
 @pytest.mark.parametrize(
     "prompt",
     [

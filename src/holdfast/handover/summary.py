@@ -173,6 +173,8 @@ _NEXT = re.compile(
     r"próximo|primeiro|amanhã|дальше|сначала|завтра)\b|下一步|明天|次は|明日",
     re.IGNORECASE,
 )
+# A prompt, or a part of it, that begins with the next step.
+_STEP = re.compile(rf"^\W*(?:ok(?:ay)?[,.]? |and |und |y |et )?{_NEXT.pattern}", re.IGNORECASE)
 # Words with which an agent claims success: dropped where a run still fails.
 _CLAIM = re.compile(
     r"\b(?:fixed|green|pass(?:es|ed|ing)?|works?|working|done|all good|complete[d]?|resolved|finished|solved|"
@@ -189,6 +191,14 @@ _EMPTY_ANSWER = re.compile(r"^(?:ok(?:ay)?|done|sure|hello!?.*\?|alright|underst
 _TAKES_BACK = re.compile(
     r"\b(?:put .* back|back!|undo|revert|restore|take .* back|throw (?:it|that) away|wrong|not what|don'?t|"
     r"not passing|no,|stop|zurück|deshaz|annule|desfaz|верни)\b|!$|还原|戻して",
+    re.IGNORECASE,
+)
+# A prompt that says the last answer is not true: it did not work.
+_DENIES = re.compile(
+    r"^\W*(?:no+|nope|nein|nee|non|não|нет)\b[,.!: ]|\b(?:still (?:the same|not|fails?|broken|crash\w*|happen\w*|there|wrong|get\w*|see\w*|"
+    r"two|three|double|nothing)|same (?:error|problem|thing)|(?:doesn'?t|does not|didn'?t) (?:work|help)|not fixed|isn'?t fixed|immer noch|"
+    r"geht nicht|sigue (?:igual|sin|fallando)|"
+    r"no funciona|toujours pas|marche pas|continua (?:igual|sem)|não funciona|всё ещё|не работает)\b|还是|没用|まだ",
     re.IGNORECASE,
 )
 # A prompt that picks an option by its number.
@@ -351,7 +361,11 @@ def _outcome_lines(events: Sequence[SessionEvent], failing: bool) -> Iterator[st
     for n in answers[-4:]:
         later = [e.text for e in events[n + 1 :] if e.kind == "prompt"]
         last = n == answers[-1]
+        denied = bool(later) and bool(_DENIES.search(later[0]))
         for sentence in _answer_sentences(events[n].text):
+            # "no, still two of them": the user has tried it, and his word counts.
+            if denied and (_CLAIM.search(sentence) or _shares_stems(sentence, later[0])):
+                continue
             # Kept where the same sentence admits what is open.
             if failing and last and _CLAIM.search(sentence) and not _OPEN.search(sentence):
                 continue
@@ -392,6 +406,11 @@ def _shares_words(sentence: str, later: Sequence[str]) -> bool:
     return any(words & set(_WORD.findall(text.lower())) for text in later)
 
 
+def _shares_stems(sentence: str, other: str) -> bool:
+    one, two = ({word[:5] for word in _WORD.findall(text.lower())} for text in (sentence, other))
+    return bool(one & two)
+
+
 def _next_steps(events: Sequence[SessionEvent], prompts: Sequence[tuple[int, str]]) -> Iterator[str]:
     """Said in the last prompt, after which nothing was done any more."""
     if not prompts:
@@ -422,7 +441,8 @@ def _named_options(sentence: str, before: Sequence[SessionEvent]) -> Iterator[st
 
 
 def _decision_lines(events: Sequence[SessionEvent]) -> Iterator[str]:
-    """What the user settled on the way: an option that was picked, and what memory would keep of his words."""
+    """What the user settled on the way: an option that was picked, and what memory would keep of his words. A step of the plan
+    or a fault is neither."""
     agent_message = ""
     for event in events:
         if event.kind == "answer":
@@ -435,7 +455,10 @@ def _decision_lines(events: Sequence[SessionEvent]) -> Iterator[str]:
             _shorten_line(o.text)
             for o in observe_prompt(event.text, agent_message)
             # After words of the agent an answer counts with less certainty: it settles a question.
-            if o.outcome == KEPT or (agent_message and o.probability > 0.4)
+            if (o.outcome == KEPT or (agent_message and o.probability > 0.4))
+            and not _LATER.search(o.text)
+            and not _STEP.match(o.text)
+            and not (agent_message and _DENIES.search(event.text))
         )
 
 

@@ -213,8 +213,14 @@ OUTRIGHT_CUES = frozenset(("careful", "remember", "from_now"))
 FLEETING_TIME = re.compile(
     r"\b(?:right now|for now|today|tonight|tomorrow|yesterday|this (?:morning|week|afternoon|sprint)|at the moment|"
     r"for the (?:moment|next)|heute|gestern|morgen|hoy|ayer|mañana|aujourd'hui|hier|demain|hoje|ontem|сегодня|вчера|завтра)\b"
-    r"|今天|昨天|今日|昨日"
+    r"|^(?:(?:ok|gut|vale|bon|так)[,.]? )?(?:als nächstes|nächster schritt|next(?: up| step)?\b|"
+    r"ensuite|luego|a continuación|depois|далее|затем)"
+    r"|\b(?:since|seit|depuis|desde|с) (?:(?:the|dem|el|le|last) )?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|montag|dienstag|mittwoch|"
+    r"donnerstag|freitag|samstag|sonntag|lunes|martes|miércoles|jueves|viernes|sábado|domingo|lundi|mardi|mercredi|jeudi|vendredi|"
+    r"samedi|dimanche|segunda|terça|quarta|quinta|sexta|понедельника|вторника|среды|четверга|пятницы)\b"
+    r"|今天|昨天|今日|昨日|下一步|次は"
 )
+"""Of these days, or a step of a plan: a fault "since monday", "next, take both formats"."""
 
 CASED = frozenset(("names_code",))
 """Looked for in the text as it was written; all others in its lower case, which is twice as fast as ignoring the case."""

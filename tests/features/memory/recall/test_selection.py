@@ -9,9 +9,10 @@ from tests.features.memory.corpus import read_cases
 TODAY = Next(at="2026-04-21", prompt="add a filter to the orders list")
 
 
-def test_stories_of_the_corpus() -> None:
+def test_stories() -> None:
+    """Of the corpus, and our own."""
     right = told = wanted = harmful = 0
-    for row in read_cases("sessions"):
+    for row in (*read_cases("sessions"), *read_cases("own_sessions")):
         summary = build_summary([msgspec.convert(e, SessionEvent) for e in row["events"]])
         memories = [msgspec.convert(m, Memory) for m in row["memories"]]
         got = set(select_memories(memories, msgspec.convert(row["next"], Next), summary))

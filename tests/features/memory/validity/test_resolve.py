@@ -5,6 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.features.memory.validity import Statement, valid_statements
+from holdfast.features.memory.validity.parse import parse_statement
+from holdfast.features.memory.validity.relations import any_rule, replacement_strength
 from holdfast.statements.observe import observe_prompt
 from tests.features.memory.corpus import read_cases, read_own_chains
 
@@ -20,13 +22,14 @@ def is_right(row: dict, got: set[int]) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("name", "least"),
+    ("name", "least", "least_whole"),
     [
-        ("corpus", 0.95), ("own_chains", 0.95), ("unseen_chains", 0.95), ("more_chains", 0.95), ("domain_chains", 0.9),
-        ("sealed_chains", 0.85), ("sealed_domain_chains", 0.75),
+        ("corpus", 0.95, 0.65), ("own_chains", 0.95, 0.65), ("unseen_chains", 0.95, 0.65), ("more_chains", 0.95, 0.65),
+        ("domain_chains", 0.9, 0.65), ("field_chains", 0.9, 0.65), ("sealed_chains", 0.85, 0.65),
+        ("sealed_domain_chains", 0.75, 0.65), ("sealed_field_chains", 0.8, 0.55),
     ],
 )  # fmt: skip
-def test_chains_end_as_labelled(name: str, least: float) -> None:
+def test_chains_end_as_labelled(name: str, least: float, least_whole: float) -> None:
     """The rules were mended, and the trees trained, with all but the sealed chains in view."""
     rows = read_cases("chains") if name == "corpus" else read_own_chains(name)
     right = whole = 0
@@ -36,7 +39,7 @@ def test_chains_end_as_labelled(name: str, least: float) -> None:
         whole += is_right(row, _valid_of_kept(chain, row["asked_at"]))
     print(f"{name}: {right} of {len(rows)} chains exactly right, with observing {whole}")
     assert right / len(rows) >= least
-    assert whole / len(rows) >= 0.65
+    assert whole / len(rows) >= least_whole
 
 
 def _valid_of_kept(chain: list[Statement], asked_at: str) -> set[int]:
@@ -58,6 +61,35 @@ def test_a_named_end_is_an_end() -> None:
     chain = said("until march 20 all deploys need Tom's ok")
     assert valid_statements(chain, "2026-03-20") == [0]
     assert valid_statements(chain, "2026-03-21") == []
+
+
+def test_news_bring_the_end_that_was_waited_for() -> None:
+    chain = said("no refactoring till the 3.2 release", "3.2 went out this morning")
+    assert 0 not in valid_statements(chain, "2026-03-20")
+
+
+def test_sharing_a_word_seldom_replaces_anything() -> None:
+    """Statements of different chains, as memories of one project lie beside each other; the trees have seen none of these."""
+    said_in = [
+        (n, parse_statement(one["text"]))
+        for n, chain in enumerate(read_own_chains("sealed_chains"))
+        for one in chain["statements"]
+        if one["by"] == "user"
+    ]
+    judged = [
+        replacement_strength(new, old)
+        for here, new in said_in
+        for there, old in said_in
+        if here != there and not new.words.isdisjoint(old.words) and not any_rule(new, old)
+    ]
+    wrong = sum(strength > 0 for strength in judged)
+    print(f"{wrong} of {len(judged)} pairs of different chains that share a word, no rule firing, would be replaced")
+    assert wrong / len(judged) <= 0.08
+
+
+def test_what_is_deleted_is_not_kept() -> None:
+    chain = said("recordings are kept for a month", "we delete recordings right after the talk")
+    assert valid_statements(chain, "2026-03-20") == [1]
 
 
 def test_the_agent_supersedes_nobody() -> None:

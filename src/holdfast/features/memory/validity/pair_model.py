@@ -219,6 +219,9 @@ def _said_of_itself(new: Parsed, old: Parsed) -> Iterator[tuple[str, float]]:
         yield f"new_{name}", float(getattr(new, name))
         yield f"old_{name}", float(getattr(old, name))
     yield "polarity_differs", float(new.negative != old.negative)
+    yield "permits", float(new.permits)
+    yield "permits_what_is_barred", float(new.permits and (old.negative or old.universal))
+    yield "narrows", float(new.only and old.universal and not old.only)
     for name in ("as_well", "strong", "now", "general", "others", "done", "not_yet"):
         yield f"new_{name}", float(getattr(new, name))
     yield "taken_back", float(min(3, len(new.taken_back & (old.words | old.numbers))))

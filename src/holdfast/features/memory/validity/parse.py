@@ -7,7 +7,7 @@ from itertools import pairwise
 import msgspec
 
 from holdfast.features.memory.documents import stem_word
-from holdfast.features.memory.validity.tools import GROUP_OF, MULTIWORD, tools_in
+from holdfast.features.memory.validity.tools import GROUP_OF, MULTIWORD, SAME_WORD, tools_in
 
 # One CJK character, a word with its apostrophe part, or a name joined by _ . + / - (`src/app.py`, `c++17`).
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|#?[^\W_]+(?:['’][a-z]+)?(?:[_.+/-]+[^\W_]+)*/?")
@@ -68,7 +68,7 @@ _STOP = frozenset(
 _CLAUSE_END = re.compile(r"[,;:(]| (?:because|since|so that|so|to keep|as|weil|porque|parce que)\b", re.IGNORECASE)
 # Wording that exempts a part of a rule ("except …", "is fine in …", "may keep …").
 _EXCEPTION = re.compile(
-    r"\b(?:except|exempt|exception|is (?:ok|fine|allowed) (?:in|for|on)|are (?:ok|fine|allowed) (?:in|for|on)|"
+    r"\b(?:except|exempt|exception|(?:is|are) (?:ok|okay|fine|allowed) (?:in|for|on|with|without)|"
     r"(?:comments|names|it) are fine|still|noch immer|todavía|encore|ainda|need no|needs no|(?:doesn't|"
     r"don't) (?:need|count)|may (?:keep|return|use|deploy|skip|stay)|can go in without|sauf|außer|"
     r"ausgenommen|excepto|salvo|exceto|кроме|без исключения|at any hour|are open|is open|is public)\b|除了|以外",
@@ -106,9 +106,21 @@ _NOW = re.compile(
     re.IGNORECASE,
 )
 _UNIVERSAL = re.compile(
-    r"\b(?:every|all|always|whole|any|anything|everything|each|alle|immer|siempre|toujours)\b", re.IGNORECASE
+    r"\b(?:every|all|always|whole|any|anything|everything|each|nobody|no one|alle|jede\w?|sämtliche\w?|immer|niemand|siempre|tod[oa]s?|"
+    r"cada|nadie|toujours|tou[st]|toutes?|chaque|personne|sempre|qualquer|ninguém|все|всё|вся|каждый|каждая|никто)\b|所有|每|全部|すべて|全て",
+    re.IGNORECASE,
 )
-_ONLY = re.compile(r"\bonly\b|\bnur\b|\bsolo\b|\bseulement\b", re.IGNORECASE)
+_ONLY = re.compile(
+    r"\b(?:only|solely|exclusively|just (?:the|for|on|when|in|those|what)|nothing else|nur|ausschließlich|lediglich|s[oó]lo|solamente|"
+    r"únicamente|seul(?:ement|e?s?)|uniquement|só|somente|apenas|только|лишь)\b|只有?|仅|だけ|のみ",
+    re.IGNORECASE,
+)
+_PERMITS = re.compile(
+    r"\b(?:may (?!be\b|take\b|have\b|last\b)|(?:is|are) (?:fine|ok|okay) (?:with|without|as)|goes? without|go out without|has to have|"
+    r"darf|dürfen|pueden?|peut|peuvent|podem?|может|могут|можно)|可以|てもよい|ても良い",
+    re.IGNORECASE,
+)
+"""Allows what a ban or a rule for all would forbid."""
 _GENERAL_SCOPE = re.compile(
     r"\b(?:for (?:everybody(?: else)?|everyone|all)|everywhere|anywhere|the whole|whole (?:repo|monorepo)|for "
     r"the rest)\b",
@@ -127,6 +139,8 @@ _NOT_YET = re.compile(
 )
 # An event that has happened: auxiliary, up to 25 characters, participle, in several languages.
 _DONE = re.compile(
+    r"\b(?:went|came|just|finally) (?:out|live|through|in)\b|\b(?:landed|shipped|arrived)\b|"
+    r"\b(?:was|were|got|has been|have been) (?:\w+ )?(?!need|delay|postpon|plan|announc|promis|schedul|reject|refus|miss|fail)\w{3,}ed\b|"
     r"\b(?:is|are|was|were|has been|have been|have|has|got|we|now)\b.{0,25}\b(?:out|released|done|live|lifted|"
     r"over|finished|complete[d]?|deleted|gone|shipped|upgraded|merged|closed|ended|supported|supports?|moved|"
     r"migrated|ready|here|off|through|passed|signed off|approved)\b|\b(?:support|upgraded everything)\b"
@@ -248,6 +262,7 @@ class Parsed(msgspec.Struct, frozen=True):
     until: frozenset[str]
     negative: bool
     exception: bool
+    permits: bool
     as_well: bool
     strong: bool
     now: bool
@@ -280,7 +295,8 @@ def parse_statement(text: str) -> Parsed:
         dead=frozenset(_gone_words(plain)),
         negated=frozenset(form for word in _NEGATED.findall(plain) for form in (word.lower(), normal_word(word))),
         until=frozenset(_awaited_words(until)) if until else frozenset(),
-        negative=bool(_NEGATION.search(plain)), exception=bool(_EXCEPTION.search(plain)), as_well=bool(_AS_WELL.search(plain)),
+        negative=bool(_NEGATION.search(plain)), exception=bool(_EXCEPTION.search(plain)),
+        permits=bool(_PERMITS.search(plain)), as_well=bool(_AS_WELL.search(plain)),
         strong=bool(_STRONG_CHANGE.search(plain)), now=bool(_NOW.search(plain)), only=bool(_ONLY.search(plain)),
         universal=bool(_UNIVERSAL.search(plain)), general=bool(_GENERAL_SCOPE.search(plain)),
         others=bool(_OTHERS.search(plain)), done=bool(_DONE.search(plain)), not_yet=bool(_NOT_YET.search(plain)),
@@ -308,7 +324,12 @@ _SHORT_PLURALS = {
 def normal_word(token: str) -> str:
     word = token.lower().replace("’", "'").removesuffix("'s").rstrip("./")
     if not (word.isascii() and word.isalpha()):
-        return word
+        return _SAME_STEMS.get(word, word)
+    bare = _bare_stem(word)
+    return _SAME_STEMS.get(bare, bare)
+
+
+def _bare_stem(word: str) -> str:
     bare = stem_word(_SHORT_PLURALS.get(word, word))
     # A plural hides these endings from `stem_word`, which takes off only one: "buildings" → "build".
     bare = bare[:-3] if bare.endswith("ing") and len(bare) > 6 else bare
@@ -316,6 +337,12 @@ def normal_word(token: str) -> str:
     bare = bare[:-3] if bare.endswith("ion") and len(bare) > 6 else bare
     # "linter" and "lint", "scheduler" and "schedules" speak of one thing; "order" and "user" are no doers.
     return bare[:-2] if bare.endswith(("er", "or")) and len(bare) > 5 else bare
+
+
+_SAME_STEMS = {
+    (_bare_stem(name) if name.isascii() and name.isalpha() else name): _bare_stem(first)
+    for name, first in SAME_WORD.items()
+}
 
 
 def _is_content(token: str) -> bool:

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import TypeVar
 
 from holdfast.features.memory.validity.pair_model import load_pair_model, shared_share
+from holdfast.features.memory.validity.pair_words import says_opposite, speak_of_two_things
 from holdfast.features.memory.validity.parse import BOUND_WORDS, Parsed, content_words, normal_word, parse_statement
 from holdfast.statements.observe import load_classifier, spans_of
 
@@ -49,7 +50,7 @@ def replacement_strength(new: Parsed, old: Parsed) -> float:
 @lru_cache(maxsize=4_000)
 def _strength(newer: str, older: str) -> float:
     """At the end of a turn each pair is asked for twice."""
-    if _speak_of_two_things(newer, older):
+    if speak_of_two_things(newer, older):
         return 0.0
     new, old = parse_statement(newer), parse_statement(older)
     fired = fired_rules(new, old)
@@ -59,34 +60,6 @@ def _strength(newer: str, older: str) -> float:
         return 0.0
     chance = load_pair_model().replaced(new, old, fired, lasting_chance(new.text))
     return weigh_replacement(new, old, chance, fired[-1])
-
-
-_DEFINITE = frozenset("the our each every this that".split())
-_BEFORE_VALUES = frozenset("in on from to with at by for into onto via over under".split())
-_AFTER_SUBJECTS = frozenset(
-    "of is are was were has have had belongs belong lives live runs run uses use needs need must should may can will does stays goes "
-    "comes gets takes keeps gives sends reads writes depends requires expects returns".split()
-)
-
-
-def _speak_of_two_things(newer: str, older: str) -> bool:
-    """`the parser belongs to …`, `the mailer belongs to …`: the same is said of two things, and neither replaces the other.
-
-    Only where the one word that differs names what the sentence is about: `lives in the cache` has a value there.
-    """
-    new, old = ([word.strip(".,;:!?\"'()") for word in text.lower().split()] for text in (newer, older))
-    if len(new) != len(old):
-        return False
-    differing = [at for at, pair in enumerate(zip(new, old, strict=True)) if pair[0] != pair[1]]
-    if len(differing) != 1 or not 0 < (at := differing[0]) < len(new) - 1:
-        return False
-    return (
-        new[at - 1] in _DEFINITE
-        and new[at + 1] in _AFTER_SUBJECTS
-        and (at < 2 or new[at - 2] not in _BEFORE_VALUES)
-        and new[at].isalpha()
-        and old[at].isalpha()
-    )
 
 
 def weigh_replacement(new: Parsed, old: Parsed, chance: float, by_rule: bool) -> float:
@@ -130,10 +103,14 @@ def _is_of_less(new: Parsed, old: Parsed) -> bool:
     if len(content) < 2 or normal_word(content[0]) in old.words or normal_word(content[1]) not in old.subject[:1]:
         return False
     at = new.tokens.index(content[0])
+    # "we delete logs …" is no narrower than "logs …" either: behind a pronoun stands a verb.
+    if at and new.tokens[at - 1] in _PRONOUNS:
+        return False
     # "all logs …" is no narrower than "logs …": a quantifier before the subject does not count.
     return new.tokens[at + 1] == content[1] and content[0] not in _QUANTIFIERS
 
 
+_PRONOUNS = frozenset("we you i they wir ihr ich on nous je".split())
 _QUANTIFIERS = frozenset("all every each any new entire whole alle jede todos todas tous toutes todo".split())
 
 
@@ -174,9 +151,12 @@ def _is_lifted(new: Parsed, old: Parsed) -> bool:
     )
 
 
+_AWAITED = re.compile(r"\b(?:until|till|bis|hasta|jusqu'à|até|до|пока)\b.*", re.IGNORECASE)
+
+
 def _until_number(new: Parsed, old: Parsed) -> bool:
-    tail = old.text.lower().partition(" until ")[2]
-    return bool(tail) and any(number in tail.split() for number in new.numbers)
+    awaited = _AWAITED.search(old.text)
+    return awaited is not None and any(number in awaited[0].split() for number in new.numbers)
 
 
 def _withdraws_exception(new: Parsed, old: Parsed) -> bool:
@@ -203,6 +183,10 @@ def _is_reversed(new: Parsed, old: Parsed) -> bool:
     """ "comments are welcome", then "no comments": nothing but the older one's subject, once with a "no" and once without."""
     # One word more in the older one is let pass: "comments are welcome" has "welcome" beside its subject.
     return bool(new.main) and new.main <= old.words and new.negative != old.negative and len(old.main - new.words) <= 1
+
+
+def _is_turned_round(new: Parsed, old: Parsed) -> bool:
+    return says_opposite(new, old) and not _is_of_less(new, old)
 
 
 _DONE_BY = re.compile(r"\bby (?:the )?([\w-]+)", re.IGNORECASE)
@@ -456,6 +440,7 @@ _RULES = (
     _says_it_changed,
     _is_narrowed,
     _plan_is_off,
+    _is_turned_round,
 )
 
 

@@ -74,16 +74,16 @@ def valid_statements(statements: Sequence[Statement], asked_at: str, judge: Judg
 
 def superseded_by(statements: Sequence[Statement], judge: Judge = replacement_strength) -> dict[int, int]:
     """Older → the newer one that made it void; in the order they were said."""
-    parsed = {n: parse_statement(one.text) for n, one in enumerate(statements) if one.by == USER and _is_said(one.text)}
+    parsed = {
+        n: parse_statement(one.text) for n, one in enumerate(statements) if one.by == USER and _may_be_news(one.text)
+    }
     lasting = {n for n in parsed if _is_lasting(statements[n].text)}
     ended: dict[int, int] = {}
     for newer, newer_parsed in parsed.items():
-        if not _may_replace(statements[newer]):
-            continue
         # What is void already is not replaced again: each statement ends once, by the first that ended it.
         older = [n for n in sorted(lasting - set(ended)) if n < newer]
         # News ("the audit is through") outlasts nothing itself, but brings the end that an older rule named.
-        if newer in lasting:
+        if newer in lasting and _may_replace(statements[newer]):
             gone = choose_replaced({n: judge(newer_parsed, parsed[n]) for n in older})
         else:
             gone = [n for n in older if lifts_end(newer_parsed, parsed[n])]
@@ -111,17 +111,17 @@ _WISH_OF_OTHERS = re.compile(
 )
 
 
-def _is_said(text: str) -> bool:
-    """A statement about the present: no question, no memory, nothing that is done just once."""
+def _may_be_news(text: str) -> bool:
+    """Said of here and of now: no question, no memory, nothing that is done just once."""
     # People leave out the question mark, so the first word is looked at as well.
     is_question = _QUESTION.search(text) or QUESTION_START.match(text)
-    if (
-        is_question
-        or _PAST.search(text)
-        or _ONCE.search(text)
-        or _ELSEWHERE.search(text)
-        or _WISH_OF_OTHERS.search(text)
-    ):
+    others = (_PAST, _ONCE, _ELSEWHERE, _WISH_OF_OTHERS)
+    return not is_question and not any(pattern.search(text) for pattern in others)
+
+
+def _is_said(text: str) -> bool:
+    """News that is more than an incident: "the server was down yesterday" says nothing about today."""
+    if not _may_be_news(text):
         return False
     # "yesterday we decided …" is past tense too, but what was decided still holds.
     return not _INCIDENT.search(text) or bool(find_cues(text) & {"we_decide", "we_move", "from_now", "deontic"})

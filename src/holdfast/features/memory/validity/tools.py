@@ -51,6 +51,18 @@ GROUPS: dict[str, str] = {
         "deutsch französisch spanisch inglés alemán francés español anglais allemand français inglês português "
         "espanhol английском русском немецком"
     ),
+    "image format": "png jpg jpeg webp avif gif bmp tiff",
+    "table format": "csv tsv parquet avro xlsx xls orc",
+    "field bus": "modbus profibus profinet canopen ethercat bacnet opc-ua mqtt coap",
+    "radio": "ble bluetooth zigbee lora lorawan wifi zwave",
+    "log store": "loki kibana splunk graylog papertrail",
+    "maps": "leaflet maplibre openlayers mapbox cesium",
+    "charts": "d3 echarts chartjs chart.js plotly highcharts recharts",
+    "sites": "hugo jekyll gatsby wordpress astro eleventy typo3 drupal",
+    "desktop": "electron tauri qt gtk wxwidgets",
+    "warehouse": "snowflake bigquery redshift databricks duckdb spark",
+    "workflow": "airflow dagster prefect luigi",
+    "notes": "wiki confluence notion",
     "mail": "ses sendgrid mailgun postmark mailchimp",
 }
 GROUP_OF = {name: group for group, names in GROUPS.items() for name in names.split()}
@@ -61,7 +73,25 @@ MULTIWORD = {
     "react native": "react-native",
     "skip locked": "skip-locked",
     "github issues": "github-issues",
+    "opc ua": "opc-ua",
+    "pull request": "pr",
+    "merge request": "pr",
 }
+
+_SAME = (
+    "image picture photo img bild bilder imagen imágenes foto fotos",
+    "error fault failure fehler fehlermeldung fehlermeldungen errores erreur erreurs erro erros",
+    "config configuration setting konfiguration configuración configuração",
+    "docs doc documentation dokumentation documentación documentação",
+    "repo repository", "db database datenbank", "dev development", "prod production produktion producción", "app application",
+    "pr prs mr mrs", "comment kommentar kommentare comentario comentarios commentaire commentaires",
+    "password passwort passwörter contraseña contraseñas senha senhas", "mail email e-mail correo courriel",
+    "answer reply antwort antworten respuesta respuestas réponse réponses resposta respostas",
+    "folder directory dir ordner carpeta dossier pasta", "library lib", "store save persist write",
+    "delete remove purge erase wipe", "deploy rollout deployment",
+)  # fmt: skip
+SAME_WORD = {name: words.split()[0] for words in _SAME for name in words.split()[1:]}
+"""Two names for one thing, as people who work together use them: the first stands for all."""
 
 
 def tools_in(words: set[str]) -> dict[str, set[str]]:
