@@ -603,6 +603,15 @@ static pid_t start_daemon(void) {
     return child;
 }
 
+/* Somebody is starting the daemon at this moment: who asks then is answered as soon as it is there. */
+static int is_coming(void) {
+    if (!enter(join(state, "/run", ""))) return 0;
+    int fd = open("start.lock", O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    int held = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (fd >= 0) close(fd);
+    return held;
+}
+
 static enum outcome wait_for_daemon(void) {
     pid_t child = start_daemon();
     enum outcome so_far = REFUSED;
@@ -622,6 +631,7 @@ static void hook(const char *mode, const char *agent, const char *event, long lo
     int whole = read_body();
     seal_frame();
     enum outcome end = whole ? ask_daemon(wait_of(mode)) : BROKEN;
+    if (end == REFUSED && !may_wait) may_wait = !strcmp(mode, "ask") && is_coming();
     if (end == REFUSED && may_wait) end = wait_for_daemon();
     if (end == ANSWERED) { pass_on(); return; }
     if (!strcmp(mode, "show")) return; /* a line for the screen: nothing is lost without it */

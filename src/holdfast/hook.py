@@ -530,8 +530,29 @@ def may_wait(mode, state):
     try:
         posix.stat(state + b"/gates-in-force")
     except OSError:
-        return False
+        return is_coming(state)
     return True
+
+
+def is_coming(state):
+    """Somebody is starting the daemon at this moment: who asks then is answered as soon as it is there."""
+    import fcntl
+
+    try:
+        fd = posix.open(
+            state + b"/run/start.lock", posix.O_RDWR | posix.O_NOFOLLOW | posix.O_CLOEXEC | posix.O_NONBLOCK
+        )
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        posix.close(fd)
+    return False
 
 
 def ask_daemon(mode, state, frame):

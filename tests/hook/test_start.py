@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hook.world import ASK, START, TELL, Daemon, age, until
+from tests.hook.world import ASK, START, TELL, Daemon, age, answer, until
 
 # Writes down how it was started, then does what FAKE says. It ends by itself, should a test forget it.
 FAKE = r"""
@@ -184,6 +184,22 @@ def test_ask_does_not_wait_for_a_cold_daemon(world, fake):
     assert world.run(*ASK, env={"FAKE": "serve"}).quiet().seconds < 5
     assert world.only()
     assert started(world)
+
+
+def test_ask_waits_for_a_daemon_that_is_being_started(world, fake):
+    """A session's first call comes while its daemon starts: it is asked for, so it is waited for."""
+    world.prepare()
+    with open(world.run_folder / "start.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        process = world.open(*ASK)
+        process.stdin.close()
+        time.sleep(0.3)
+        assert process.poll() is None
+        with Daemon(world, answer(b"hello")):
+            assert process.stdout.read() == b"hello"
+            assert process.wait(20) == 0
+    assert not world.log.exists()
+    assert not starts(world)
 
 
 @pytest.mark.parametrize("what", ["die", "fail"])

@@ -154,8 +154,29 @@ def test_what_a_command_undoes_after_its_own_run_is_not_proven() -> None:
     stage.edit()
     stage.run("echo fix >> src/a.py; pytest -q && git checkout -- src/a.py")
     assert "src/a.py was changed after" in stage.stop().reasons[0]
+    stage.run("git stash -q && echo fix >> src/a.py && pytest -q && git reset -q --hard && git stash pop -q")
+    assert "the worktree was changed after" in stage.stop().reasons[0]
     stage.run("sed -i s/a/b/ src/a.py && pytest -q > out.txt && echo done >> out.txt")
     assert stage.stop().silent
+
+
+@pytest.mark.parametrize(
+    ("command", "verb", "seen"),
+    [
+        ("git stash -q && git branch x stash@{0} && git reset -q --hard x", "reset", True),
+        ("git stash -q && git merge -q refs/stash", "merge", True),
+        ("git stash -q; git pull -q; git stash pop -q", "pull", False),
+        ("git reset -q --hard HEAD~1", "reset", False),
+    ],
+)  # fmt: skip
+def test_a_branch_that_is_put_onto_a_stash_was_committed_to(command: str, verb: str, seen: bool) -> None:
+    stage = Stage(**COMMIT)
+    at = {"HEAD": "a" * 40, "HEAD branch": stage.branch, "HEAD verb": "commit"}
+    given = {"action": "shell", "command": command, "call": "c1"}
+    assert stage.take("tool.started", tool="Bash", refs=at, **given).silent
+    moved = {**at, "HEAD": "b" * 40, "HEAD verb": verb}
+    stage.take("tool.finished", tool="Bash", ok=True, exit_code=0, refs=moved, **given)
+    assert any("was done without it" in one.text for one in attention(stage)) is seen
 
 
 def test_a_hook_that_the_agent_calls_itself_is_kept_as_a_claim_and_said() -> None:

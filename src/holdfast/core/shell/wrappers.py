@@ -231,7 +231,9 @@ _GLOBAL_VALUES = {
     "hatch": frozenset(("-e", "--env", "-p", "--project", "--config")),
     "bundle": frozenset(),
     "pnpm": frozenset(("-C", "--dir", "-F", "--filter")),
+    "kubectl": frozenset(("-n", "--namespace", "--context", "--kubeconfig")),
 }
+_GLOBAL_VALUES["oc"] = _GLOBAL_VALUES["kubectl"]
 _GLOBAL_VALUES["docker-compose"] = _GLOBAL_VALUES["docker"]
 _DIRECTORY_GLOBALS = frozenset(("--directory", "-C", "--dir"))
 
@@ -346,7 +348,9 @@ def _take_options(name: str, spec: _Spec, rest: list[str]) -> Unwrapped | None:
     elif name == "hatch run":
         # `hatch run ENV:COMMAND`.
         inner = [inner[0].rpartition(":")[2], *inner[1:]]
-    many = name == "xargs" and any(re.match(r"-[nPIL]|--max|--replace", word) for word in rest[:at])
+    many = name == "retry" or (
+        name == "xargs" and any(re.match(r"-[nPIL]|--max|--replace", word) for word in rest[:at])
+    )
     return Unwrapped(
         words=inner, name=name, environment=environment, directory=directory, repeated=many, code_hidden=name == "xargs",
         uncertain=uncertain or name in _PROFILERS,

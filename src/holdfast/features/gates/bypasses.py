@@ -26,6 +26,8 @@ replace = msgspec.structs.replace
 _FETCHES = re.compile(r"^(?:git (?:pull|fetch|clone)|gh (?:pr|repo) )")
 # Verbs of the reflog that move HEAD to a commit that exists already.
 _MOVES_BACK = re.compile(r"^(?:reset|checkout|pull|rebase|merge|clone|fetch|branch)")
+# A stash is a commit: a branch that is put onto one was committed to.
+_FROM_STASH = re.compile(r"^git (?:reset|branch|merge|checkout|switch|update-ref) .*(?:stash@|refs/stash)")
 
 
 def find_bypasses(state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:
@@ -89,7 +91,11 @@ def _unseen(checker: Checker, rule: Rule, event: Event, data: ToolPayload) -> st
             return f"the branch {moved[0]} was moved without approval"
         return _changed(before, data, "", rule) if data.branch in rule.spec.protected_branches else ""
     if data.action in ("shell", "mcp") and rule.patterns and rule.at_tool:
-        return _acted(before, data, rule) or _disclosed(before, rule, event, data) or _hidden(before, rule, event, data)
+        return (
+            _acted(before, data, rule, event)
+            or _disclosed(before, rule, event, data)
+            or _hidden(before, rule, event, data)
+        )
     return _changed(before, data, content_key(rule.spec.paths), rule) if rule.spec.paths and rule.at_tool else ""
 
 
@@ -99,14 +105,15 @@ def _has_moved(before: GateSession, data: ToolPayload, name: str) -> bool:
     return bool(was and data.refs and was != now)
 
 
-def _acted(before: GateSession, data: ToolPayload, rule: Rule) -> str:
+def _acted(before: GateSession, data: ToolPayload, rule: Rule, event: Event) -> str:
     """A commit that no command showed: git's own record tells."""
     # On another branch HEAD differs without a commit.
     if data.branch != before.refs.get(HEAD_BRANCH, data.branch) or not _has_moved(before, data, HEAD):
         return ""
     # Plumbing such as `git commit-tree` and `update-ref` leaves no verb in the reflog.
     verb = data.refs.get(HEAD_VERB, "") or "commit"
-    if rule.is_about(f"git {verb}") or (not _MOVES_BACK.match(verb) and rule.is_about("git commit")):
+    moves_back = _MOVES_BACK.match(verb) and not any(_FROM_STASH.match(one) for one in acts_of(event).readings)
+    if rule.is_about(f"git {verb}") or (not moves_back and rule.is_about("git commit")):
         return f"git {verb} was done without it, by a command that does not show it"
     return ""
 

@@ -45,7 +45,7 @@ def _runner(
 TESTS = (
     # Umbrella projects print one line for each application.
     msgspec.structs.replace(
-        _runner("mix", "mix test", r"^(?:\d+ doctests?, )?(?:\d+ properties, )?(?P<total>\d+) tests?, (?P<failed>\d+) failures?(?:, (?P<skipped>\d+) (?:skipped|excluded))?",
+        _runner("mix", "mix test", r"^(?:\d+ doctests?, )?(?:\d+ properties, )?(?P<total>\d+) tests?, (?P<failed>\d+) failures?(?:, \d+ excluded)?(?:, (?P<skipped>\d+) skipped)?",
                 selects="--only --exclude --failed --stale"), sums=True),
     # The outermost suite comes last; swift-testing prints a line of its own.
     _runner("swift", "swift test", r"^\s*Executed (?P<total>\d+) tests?, with (?:(?P<skipped>\d+) tests? skipped and )?(?P<failed>\d+) failures?|Test run with (?P<passed>\d+) tests? passed",
