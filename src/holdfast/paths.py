@@ -179,8 +179,9 @@ def overwrite_file(path: Path) -> None:
         os.close(fd)
 
 
-def sync_folder(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+def sync_path(path: Path) -> None:
+    """A file's content, or the names in a folder: a rename is on disk only once its folder is."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(fd)
     finally:

@@ -125,4 +125,5 @@ def test_what_was_left_open_is_done_only_when_it_is_spoken_of_again_and_work_fol
     begin = {"kind": "prompt", "text": "Write the parser."}
     assert build_summary(events(begin, work, left)).open == ("Rounding in the printer is still missing.",)
     assert build_summary(events(begin, left, again, work)).open == ()
+    assert build_summary(events(begin, left, work, again)).open == ()
     assert build_summary(events(begin, work, left, again)).open == ("Rounding in the printer is still missing.",)

@@ -11,7 +11,7 @@ from rich.text import Text
 from holdfast import client
 from holdfast.app import now_ms
 from holdfast.cli import render
-from holdfast.cli.options import DryRun, Json
+from holdfast.cli.options import DryRun, Json, OfAgent, OfProject, OfThisProject
 from holdfast.core.errors import CommandRefused
 from holdfast.core.ids import session_alias
 from holdfast.core.times import parse_moment
@@ -45,9 +45,9 @@ def cost(
     by: Annotated[str, typer.Argument(help=GROUPS_HELP)] = "day",
     since: Annotated[str, typer.Option("--since", help="From then on: 2026-11-01, 10:45, 2h, 3d.")] = "",
     until: Annotated[str, typer.Option("--until", help="Up to then.")] = "",
-    project: Annotated[str, typer.Option("--project", "-p", help="Only of this project (its folder).")] = "",
-    here: Annotated[bool, typer.Option("--here", help="Only of this project.")] = False,
-    agent: Annotated[str, typer.Option("--agent", help="Only of this agent, e.g. codex.")] = "",
+    project: OfProject = "",
+    here: OfThisProject = False,
+    agent: OfAgent = "",
     session: Annotated[str, typer.Option("--session", help="Only of this session: how its id begins.")] = "",
     model: Annotated[str, typer.Option("--model", help="Only of models with this in their name.")] = "",
     branch: Annotated[str, typer.Option("--branch", help="Only on this branch.")] = "",

@@ -14,7 +14,7 @@ from rich.text import Text
 from holdfast import client
 from holdfast.app import now_ms
 from holdfast.cli import render
-from holdfast.cli.options import Json
+from holdfast.cli.options import Json, OfAgent, OfProject, OfThisProject
 from holdfast.core import git
 from holdfast.core.errors import CommandRefused
 from holdfast.core.ids import session_alias
@@ -34,9 +34,9 @@ def register(app: typer.Typer) -> None:
 
 def history(
     query: Annotated[list[str] | None, typer.Argument(help='Words, a name, a path; "in quotes" one phrase.')] = None,
-    project: Annotated[str, typer.Option("--project", "-p", help="Only of this project (its folder).")] = "",
-    here: Annotated[bool, typer.Option("--here", help="Only of this project.")] = False,
-    agent: Annotated[str, typer.Option("--agent", help="Only of this agent, e.g. codex.")] = "",
+    project: OfProject = "",
+    here: OfThisProject = False,
+    agent: OfAgent = "",
     session: Annotated[str, typer.Option("--session", help="Only of this session: its id, or how it begins.")] = "",
     tool: Annotated[str, typer.Option("--tool", help="Only calls of this tool, e.g. Bash.")] = "",
     file: Annotated[str, typer.Option("--file", help="Only what touched this file: a path or its end.")] = "",

@@ -18,6 +18,9 @@ WithMcp = Annotated[
 WithStatusline = Annotated[
     bool, typer.Option("--statusline", help="Also a status line where the agent shows one and none is set.")
 ]
+OfProject = Annotated[str, typer.Option("--project", "-p", help="Only of this project (its folder).")]
+OfThisProject = Annotated[bool, typer.Option("--here", help="Only of this project.")]
+OfAgent = Annotated[str, typer.Option("--agent", help="Only of this agent, e.g. codex.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would change and stop.")]
 
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from holdfast import client
 from holdfast.cli import render
-from holdfast.cli.options import Json
+from holdfast.cli.options import Json, OfThisProject
 from holdfast.core.text import escape_invisible, strip_controls
 from holdfast.core.times import format_duration
 from holdfast.usage.report import UNTOLD, format_cost_facts, format_count, format_dollars
@@ -98,7 +98,7 @@ def _part_of(payload: dict[str, Any], *names: str) -> Any:
 @app.command("list")
 def list_sessions(
     all_: Annotated[bool, typer.Option("--all", "-a", help="Also those that ended.")] = False,
-    here: Annotated[bool, typer.Option("--here", help="Only of this project.")] = False,
+    here: OfThisProject = False,
     limit: Limit = 50,
     before: Annotated[str, typer.Option("--before", help="Go on after a page: the cursor that it printed.")] = "",
     json: Json = False,

@@ -13,6 +13,7 @@ from holdfast.core.job import Run
 MAX_LOG_BYTES = 200_000
 # The hash before, the hash after, (who and when), and behind a tab the message.
 _REFLOG = re.compile(rb"^([0-9a-f]+) ([0-9a-f]+) [^\t\n]*\t([^\n]*)$", re.MULTILINE)
+# The first that is there: during a rebase there may be a CHERRY_PICK_HEAD too.
 _OPERATIONS = {
     "rebase-merge": "rebase",
     "rebase-apply": "rebase",

@@ -41,7 +41,7 @@ def _latest_clock_time(clock: str, now: int) -> int:
 # Quantities as people read them.
 
 
-def format_bytes(count: int) -> str:
+def format_bytes(count: float) -> str:
     number = float(count)
     for unit in ("B", "KB", "MB"):
         if number < 1024:

@@ -26,7 +26,7 @@ from holdfast.paths import (
     overwrite_file,
     plain_files,
     remove_partials,
-    sync_folder,
+    sync_path,
     write_atomically,
 )
 from holdfast.stores import backup, sqlite_path
@@ -173,7 +173,7 @@ def path_of(paths: Paths, intent: EraseIntent) -> Path:
 def save_intent(paths: Paths, intent: EraseIntent) -> None:
     write_atomically(path_of(paths, intent), _encode(intent))
     # The new name survives a power cut only when its folder is synced too.
-    sync_folder(paths.run)
+    sync_path(paths.run)
 
 
 def open_intents(paths: Paths) -> list[EraseIntent]:
@@ -193,7 +193,7 @@ def remove_intent(paths: Paths, intent: EraseIntent) -> None:
         # The intent quotes the text itself, so its bytes are overwritten before it is unlinked.
         overwrite_file(path)
         path.unlink()
-    sync_folder(paths.run)
+    sync_path(paths.run)
 
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from pathlib import Path
 from holdfast.core.decision import Delivery
 from holdfast.core.errors import HoldfastError
 from holdfast.ingest.frames import BadFrame, as_delivery, split_spool_records
-from holdfast.paths import WIPE_MARK, Paths, emergency_spools, private_folder, sync_folder, write_atomically
+from holdfast.paths import WIPE_MARK, Paths, emergency_spools, private_folder, sync_path, write_atomically
 from holdfast.stores import sqlite_path
 
 
@@ -20,7 +20,7 @@ def begin_wipe(paths: Paths) -> None:
     private_folder(paths.state)
     private_folder(paths.run)
     write_atomically(mark_of(paths), b"")
-    sync_folder(paths.run)
+    sync_path(paths.run)
 
 
 def finish_wipe(paths: Paths, url: str) -> None:
@@ -36,9 +36,9 @@ def finish_wipe(paths: Paths, url: str) -> None:
         if path not in still_needed:
             _remove_path(path)
     # The removals are on disk before the mark goes: a power cut cannot leave files without a mark.
-    sync_folder(paths.state)
+    sync_path(paths.state)
     mark_of(paths).unlink(missing_ok=True)
-    sync_folder(paths.run)
+    sync_path(paths.run)
 
 
 def remove_state(paths: Paths) -> None:

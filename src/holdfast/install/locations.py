@@ -14,7 +14,7 @@ import msgspec
 
 from holdfast.core.agent import Agent
 from holdfast.core.errors import InstallRefused
-from holdfast.paths import private_folder, write_atomically
+from holdfast.paths import private_folder, sync_path, write_atomically
 
 
 def settings_file(agent: Agent, level: str, project: Path) -> Path:
@@ -105,7 +105,7 @@ def replace_file(path: Path, new: bytes | None) -> None:
         else:
             _write_partial(path, new)
             partial_of(path).replace(path)
-        _sync_folder(path.parent)
+        sync_path(path.parent)
 
 
 def _write_partial(path: Path, new: bytes) -> None:
@@ -138,15 +138,6 @@ def refuse_on_os_error(path: Path) -> Iterator[None]:
         raise InstallRefused(
             f"{error.strerror or error}", where=str(path), fix="Check disk and permissions."
         ) from error
-
-
-def _sync_folder(folder: Path) -> None:
-    # A rename is on disk only once its folder is.
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 WRITTEN_BY_US = frozenset(("GLOBAL_STATE.md", "sessions"))

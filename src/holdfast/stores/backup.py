@@ -10,6 +10,7 @@ from typing import Any
 import apsw
 
 from holdfast.core.errors import StoreDamaged, StoreUnavailable
+from holdfast.paths import sync_path
 from holdfast.stores.sqlite_connection import for_reading, translate_sqlite_errors
 
 KEEP = 7
@@ -31,10 +32,10 @@ def write_backup(source: Path, folder: Path, reason: str = "daily", keep: int = 
         _copy_database(source, partial)
     # Checked before it counts: a backup that cannot be read is found today, not when it is needed.
     check_database(partial)
-    _sync_path(partial)
+    sync_path(partial)
     partial.replace(target)
     # The rename is durable only when the folder is synced too.
-    _sync_path(folder)
+    sync_path(folder)
     prune_backups(folder, keep, never=target)
     return target
 
@@ -59,14 +60,6 @@ def _copy_database(source: Path, target: Path) -> None:
     finally:
         writing.close()
         reading.close()
-
-
-def _sync_path(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def prune_backups(folder: Path, keep: int = KEEP, never: Path | None = None) -> None:
@@ -152,16 +145,16 @@ def complete_replacement(fresh: Path, target: Path) -> None:
         # SQLite says nothing when it cannot fold the log into the file as it closes; without its log it is half a file.
         raise StoreUnavailable("it could not be written whole", where=str(fresh))
     check_database(fresh)
-    _sync_path(fresh)
+    sync_path(fresh)
     fresh.replace(_completed_path(target))
-    _sync_path(target.parent)
+    sync_path(target.parent)
 
 
 def swap_in_replacement(target: Path, target_folder: Path) -> None:
     # The old files go first; between the two steps only the completed name exists, and `finish_swap` goes on.
     _move_database(target, target_folder)
     _completed_path(target).replace(target)
-    _sync_path(target.parent)
+    sync_path(target.parent)
 
 
 def finish_swap(target: Path, folder: Path) -> bool:
@@ -200,9 +193,9 @@ def put_back(chosen: Path, target: Path) -> None:
     partial = target.with_suffix(".restoring")
     shutil.copyfile(chosen, partial)
     partial.chmod(0o600)
-    _sync_path(partial)
+    sync_path(partial)
     partial.replace(target)
-    _sync_path(target.parent)
+    sync_path(target.parent)
 
 
 def salvage_events(damaged: Path, after: int) -> Iterator[tuple[Any, ...]]:

@@ -12,6 +12,7 @@ from holdfast.core.erase import Change
 from holdfast.core.errors import StoreUnavailable
 from holdfast.core.history import MARK, HistoryMark, history_entry
 from holdfast.core.ports import HistoryEntry
+from holdfast.paths import sync_path
 from holdfast.stores.rows import EVENT, FROM, as_event, facet_words
 from holdfast.stores.sql import load_queries
 from holdfast.stores.sqlite_connection import BUSY_MS, translate_sqlite_errors
@@ -201,9 +202,9 @@ def rewrite_copy(path: Path, work: Callable[[apsw.Connection], int]) -> int:
             db.execute("vacuum")
         finally:
             db.close()
-        _sync_path(partial)
+        sync_path(partial)
         partial.replace(path)
-        _sync_path(path.parent)
+        sync_path(path.parent)
     return changed
 
 
@@ -221,11 +222,3 @@ def _copy_private(path: Path, partial: Path) -> None:
     finally:
         target.close()
         source.close()
-
-
-def _sync_path(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

@@ -14,6 +14,7 @@ from markupsafe import Markup, escape
 from holdfast import __version__
 from holdfast.core.ids import session_alias
 from holdfast.core.text import name_invisible, shorten_line, without_fences
+from holdfast.core.times import format_bytes
 from holdfast.usage.report import format_dollars
 
 # How things read on a page. Whatever an agent sent is text: what would hide or turn other text around is named
@@ -127,12 +128,7 @@ def format_fact(value: Any) -> str:
 
 
 def format_size(value: Any) -> str:
-    number = float(value or 0)
-    for unit in ("B", "KB", "MB"):
-        if number < 1024:
-            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
-        number /= 1024
-    return f"{number:.1f} GB"
+    return format_bytes(value or 0)
 
 
 def folder_name(path: Any) -> str:

@@ -19,7 +19,7 @@ from holdfast.stores import hide_password
 from holdfast.team import protocol
 from holdfast.team.protocol import MOST_BYTES, MOST_COMPRESSED, OLDEST_VERSION, VERSION, Problem, Role, role_allows
 from holdfast.team.server import acts, pages, reports, tenancy
-from holdfast.team.server.database import LOST, TeamDatabase, now_ms
+from holdfast.team.server.database import LOST, TeamDatabase, TenantTransaction, now_ms
 from holdfast.team.server.sign_on import SignOn, issue_own_code, open_page
 from holdfast.team.server.tenancy import Limits, Member, Metrics, Refused, hash_secret, log_line, new_secret
 
@@ -41,6 +41,9 @@ class Ask(NamedTuple):
     request: Request
     who: Member
     team: "TeamServer"
+
+    def transaction(self) -> contextlib.AbstractAsyncContextManager[TenantTransaction]:
+        return self.team.database.transaction(self.who.tenant)
 
 
 Handler = Callable[[Ask], Awaitable[Any]]
@@ -115,8 +118,7 @@ class TeamServer:
     async def _member(self, request: Request, page: bool) -> Member:
         rows: list[dict[str, Any]] = []
         word, _, token = request.headers.get("authorization", "").partition(" ")
-        # Pages take the cookie only, the API the token only:
-        # another site's page cannot act with a browser's cookie.
+        # Pages take the cookie only, the API the token only: another site's page cannot act with a browser's cookie.
         if page and (cookie := request.cookies.get(COOKIE)):
             rows = await self.database.call_function("find_cookie", hash_secret(cookie), now_ms())
         elif not page and word.lower() == "bearer" and token:
@@ -190,7 +192,7 @@ async def post_batch(ask: Ask) -> Response:
     batch = msgspec.json.decode(inflate_body(body, MOST_BYTES), type=protocol.Batch)
     ask.team.limits.take_events(ask.who, len(batch.events))
     with ask.team.metrics.timing("batch"):
-        async with ask.team.database.transaction(ask.who.tenant) as tx:
+        async with ask.transaction() as tx:
             channel = ask.team.database.channel
             answer, taken = await acts.store_batch(tx, channel, ask.who, batch, now_ms())
     ask.team.metrics.add("events_taken", taken)
@@ -199,7 +201,7 @@ async def post_batch(ask: Ask) -> Response:
 
 
 async def get_cursor(ask: Ask) -> protocol.BatchAnswer:
-    async with ask.team.database.transaction(ask.who.tenant) as tx:
+    async with ask.transaction() as tx:
         row = await tx.one(acts.READ_MACHINE, {"machine": ask.who.machine})
     if row is None:
         raise Refused(401, "this machine is not known here")
@@ -221,7 +223,7 @@ async def get_feed(ask: Ask) -> protocol.FeedPage:
 
 
 async def _feed_page(ask: Ask, after: int) -> protocol.FeedPage:
-    async with ask.team.database.transaction(ask.who.tenant) as tx:
+    async with ask.transaction() as tx:
         return await tenancy.read_feed(tx, ask.who, after)
 
 
@@ -236,12 +238,12 @@ def number_of(request: Request, name: str) -> int:
 async def post_rotation(ask: Ask) -> protocol.RotateAnswer:
     body = await read_body(ask.request)
     asked = msgspec.json.decode(body, type=protocol.RotateRequest) if body else protocol.RotateRequest()
-    async with ask.team.database.transaction(ask.who.tenant) as tx:
+    async with ask.transaction() as tx:
         return protocol.RotateAnswer(token=await acts.rotate_token(tx, ask.who, asked.token_hash, now_ms()))
 
 
 async def post_leave(ask: Ask) -> dict[str, int]:
-    async with ask.team.database.transaction(ask.who.tenant) as tx:
+    async with ask.transaction() as tx:
         request = protocol.RevokeRequest(machine=ask.who.machine)
         return {"revoked": await acts.revoke_machines(tx, ask.team.database.channel, ask.who, request, now_ms())}
 
@@ -251,46 +253,46 @@ async def post_leave(ask: Ask) -> dict[str, int]:
 
 async def post_lease(ask: Ask) -> protocol.LeaseAnswer:
     request = await read_message(ask.request, protocol.LeaseRequest)
-    async with ask.team.database.transaction(ask.who.tenant) as tx:
+    async with ask.transaction() as tx:
         return await acts.change_lease(tx, ask.team.database.channel, ask.who, request, now_ms())
 
 
 async def post_memory(ask: Ask) -> dict[str, str]:
     memory = await read_message(ask.request, protocol.MemoryProposal)
-    async with ask.team.database.transaction(ask.who.tenant) as tx:
+    async with ask.transaction() as tx:
         await acts.propose_memory(tx, ask.who, memory, now_ms())
     return {"id": memory.id}
 
 
 async def promote_memory(ask: Ask) -> dict[str, str]:
     name = str(ask.request.path_params["id"])
-    async with ask.team.database.transaction(ask.who.tenant) as tx:
+    async with ask.transaction() as tx:
         await acts.promote_memory(tx, ask.team.database.channel, ask.who, name, now_ms())
     return {"id": name}
 
 
 async def post_handover(ask: Ask) -> dict[str, str]:
     request = await read_message(ask.request, protocol.HandoverRequest)
-    async with ask.team.database.transaction(ask.who.tenant) as tx:
+    async with ask.transaction() as tx:
         await acts.hand_over(tx, ask.team.database.channel, ask.who, request, now_ms())
     return {"to": request.to}
 
 
 async def post_forget(ask: Ask) -> protocol.ForgetReceipt:
     request = await read_message(ask.request, protocol.ForgetRequest)
-    async with ask.team.database.transaction(ask.who.tenant) as tx:
+    async with ask.transaction() as tx:
         return await acts.erase_shared_data(tx, ask.who, request, now_ms())
 
 
 async def post_code(ask: Ask) -> protocol.CodeIssued:
     request = await read_message(ask.request, protocol.CodeRequest)
-    async with ask.team.database.transaction(ask.who.tenant) as tx:
+    async with ask.transaction() as tx:
         return await acts.issue_code(tx, ask.who, request, now_ms())
 
 
 async def post_revoke(ask: Ask) -> dict[str, int]:
     request = await read_message(ask.request, protocol.RevokeRequest)
-    async with ask.team.database.transaction(ask.who.tenant) as tx:
+    async with ask.transaction() as tx:
         return {"revoked": await acts.revoke_machines(tx, ask.team.database.channel, ask.who, request, now_ms())}
 
 
@@ -298,7 +300,7 @@ async def post_rule(ask: Ask) -> dict[str, str]:
     rule = await read_message(ask.request, protocol.RuleRequest)
     if problem_found := check_requirement(rule):
         raise Refused(422, problem_found, "A rule is written as in .claude/requirements.yaml.")
-    async with ask.team.database.transaction(ask.who.tenant) as tx:
+    async with ask.transaction() as tx:
         await acts.set_rule(tx, ask.team.database.channel, ask.who, rule, now_ms())
     return {"name": rule.name}
 
@@ -317,7 +319,7 @@ def check_requirement(rule: protocol.RuleRequest) -> str:
 
 async def delete_rule(ask: Ask) -> dict[str, str]:
     name = str(ask.request.path_params["name"])
-    async with ask.team.database.transaction(ask.who.tenant) as tx:
+    async with ask.transaction() as tx:
         await acts.withdraw_rule(tx, ask.team.database.channel, ask.who, name, now_ms())
     return {"name": name}
 
@@ -326,51 +328,51 @@ async def delete_rule(ask: Ask) -> dict[str, str]:
 
 
 async def get_board(ask: Ask) -> Any:
-    async with ask.team.database.transaction(ask.who.tenant) as tx:
+    async with ask.transaction() as tx:
         return await reports.read_board(tx, now_ms())
 
 
 async def get_cost(ask: Ask) -> Any:
-    async with ask.team.database.transaction(ask.who.tenant) as tx:
+    async with ask.transaction() as tx:
         return await reports.read_cost(tx)
 
 
 async def get_budgets(ask: Ask) -> Any:
-    async with ask.team.database.transaction(ask.who.tenant) as tx:
+    async with ask.transaction() as tx:
         return await reports.list_budgets(tx, now_ms())
 
 
 async def post_budget(ask: Ask) -> dict[str, str]:
     budget = await read_message(ask.request, protocol.BudgetRequest)
-    async with ask.team.database.transaction(ask.who.tenant) as tx:
+    async with ask.transaction() as tx:
         await reports.set_budget(tx, ask.who, budget, now_ms())
     return {"name": budget.name}
 
 
 async def delete_budget(ask: Ask) -> dict[str, str]:
     name = str(ask.request.path_params["name"])
-    async with ask.team.database.transaction(ask.who.tenant) as tx:
+    async with ask.transaction() as tx:
         await reports.remove_budget(tx, ask.who, name, now_ms())
     return {"name": name}
 
 
 async def get_people(ask: Ask) -> Any:
-    async with ask.team.database.transaction(ask.who.tenant) as tx:
+    async with ask.transaction() as tx:
         return await reports.list_people(tx)
 
 
 async def get_rules(ask: Ask) -> Any:
-    async with ask.team.database.transaction(ask.who.tenant) as tx:
+    async with ask.transaction() as tx:
         return await reports.list_rules(tx)
 
 
 async def get_memories(ask: Ask) -> Any:
-    async with ask.team.database.transaction(ask.who.tenant) as tx:
+    async with ask.transaction() as tx:
         return await reports.list_memories(tx)
 
 
 async def get_audit(ask: Ask) -> Any:
-    async with ask.team.database.transaction(ask.who.tenant) as tx:
+    async with ask.transaction() as tx:
         return await reports.read_audit(tx, number_of(ask.request, "before"))
 
 
@@ -380,7 +382,7 @@ async def get_audit(ask: Ask) -> Any:
 async def post_link(ask: Ask) -> Mapping[str, str]:
     """A word that opens the page once, within a minute, for the person of this machine."""
     secret = new_secret("link")
-    async with ask.team.database.transaction(ask.who.tenant) as tx:
+    async with ask.transaction() as tx:
         await tx.execute(
             "insert into browser_sessions (tenant, hash, machine, kind, until)"
             " values (%(tenant)s, %(hash)s, %(machine)s, 'link', %(until)s)",

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from holdfast.core import git
+from holdfast.core.git_state import operation_in
 from holdfast.core.job import Ran, Run
 from holdfast.core.kinds.project_events import ChangedFile, CommitFacts, GitFacts
 from holdfast.features.project.state import MAX_LISTED_FILES
@@ -17,15 +18,6 @@ MAX_SOURCES = 30
 TIMEOUT_S = 120.0
 _BEING_WRITTEN = re.compile(r"(?:^|/)\.[^/]+\.\d+\.partial(?:-\d+)?$")
 """A file that we are about to put in its place (`holdfast.paths.write_atomically`): nobody's change."""
-# A file or folder in the git folder → what is in progress.
-DOING = {
-    "rebase-merge": "rebase",
-    "rebase-apply": "rebase",
-    "MERGE_HEAD": "merge",
-    "CHERRY_PICK_HEAD": "cherry-pick",
-    "REVERT_HEAD": "revert",
-    "BISECT_LOG": "bisect",
-}
 SOURCES = frozenset(
     ".py .pyi .js .jsx .ts .tsx .mjs .cjs .go .rs .java .kt .kts .scala .c .h .cc .cpp .hpp .cs .rb .php .swift .sh .bash "
     ".zsh .sql .vue .svelte .ex .exs .erl .hs .ml .clj .lua .pl .r .jl .zig .dart .proto .graphql .css .scss .html".split()
@@ -65,8 +57,7 @@ def _git_facts(
         behind=status.behind,
         cut=status.cut,
         stashes=status.stashes,
-        # The first that is there: during a rebase there may be a CHERRY_PICK_HEAD too.
-        doing=next((what for name, what in DOING.items() if (own / name).exists()), ""),
+        doing=operation_in(str(own)),
         last=last,
         unpushed_since=unpushed_since,
         worktree=own != common,
