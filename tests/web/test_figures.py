@@ -11,6 +11,7 @@ import pytest
 from holdfast.agents import AGENTS
 from holdfast.core.decision import Delivery
 from holdfast.core.event import Event
+from holdfast.core.kinds import TOOL_ENDS
 from holdfast.core.times import format_duration
 from holdfast.git_context import CachedGitContext
 from holdfast.intake import Intake
@@ -81,6 +82,30 @@ def test_every_door_says_the_same(door: Door, agent: str, monkeypatch: pytest.Mo
     markdown = door.world.view("sessions.export", id=name, format="md")["text"].replace("\\", "")
     assert f"**cost**: {format_dollars(shown['cost'])}" in markdown and f"**state**: {shown['state']}" in markdown
     assert f"**duration**: {format_duration(shown['duration_ms'])}" in markdown
+    check_rows(door.world.view("sessions.timeline", id=name, limit=500)["entries"], shown)
+    check_lines(door.world, name, shown)
+
+
+def check_rows(rows: list[dict[str, Any]], shown: dict[str, Any]) -> None:
+    """The figures are what the rows add up to."""
+    ended = [row["outcome"] for row in rows if row["kind"] in TOOL_ENDS]
+    assert (len(ended), ended.count("failed")) == (shown["tools"], shown["failed"])
+    assert sum(row["kind"] == "permission.denied" or row["outcome"] == "denied" for row in rows) == shown["denied"]
+    typed = [row for row in rows if row["kind"] == "prompt.submitted" and not row["synthetic"] and not row["lane"]]
+    assert len(typed) == shown["prompts"]
+
+
+def check_lines(world: World, name: str, shown: dict[str, Any]) -> None:
+    """What is said in a line: the status line, the summary, the sums of cost."""
+    money, tokens = format_dollars(shown["cost"]), shown["total_tokens"]
+    assert world.cli("statusline", name).strip() == f"{money} · {tokens} tokens"
+    summary = world.view("sessions.show", id=name)["summary"]
+    assert [summary[figure] for figure in ("prompts", "tools", "failed", "denied", "edits", "ms")] == [
+        shown[figure] for figure in ("prompts", "tools", "failed", "denied", "edits", "duration_ms")
+    ]
+    assert f"{shown['prompts']} prompts, {shown['tools']} tool calls" in summary["text"]
+    (spent,) = world.json("cost", "session", "--session", name)["groups"]
+    assert (spent["tokens"]["total"], spent["cost_micro_dollars"]) == (tokens, shown["cost"])
 
 
 def check_page(page: str, shown: dict[str, Any]) -> None:
