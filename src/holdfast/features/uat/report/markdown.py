@@ -218,6 +218,7 @@ def _report_lines(record: Record) -> Iterable[str]:
     yield f"# UAT: {escape_line(record.doc.scenario)}: {outcome}"
     yield ""
     yield from (f"- **{name}**: {escape_line(value)}" for name, value in run_facts(record))
+    yield from (f"- **{escape_line(remark)}**" for remark in files.run_remarks(record))
     yield from _failure_lines(record)
     yield from ("", "## Steps", "", "| | step | action | took | expected |", "|---|---|---|---|---|")
     for step in report_steps(record):

@@ -104,6 +104,7 @@ class ReportPage(msgspec.Struct, kw_only=True):
     outcome: str
     flaky: bool
     tiles: list[tuple[str, str, str]]
+    remarks: list[str]
     facts: list[tuple[str, str]]
     environment: list[tuple[str, str]]
     failures: list[StepView]
@@ -132,6 +133,7 @@ def build_page(record: Record) -> ReportPage:
         outcome=markdown.run_outcome(record),
         flaky=doc.flaky,
         tiles=_summary_tiles(record),
+        remarks=files.run_remarks(record),
         facts=markdown.run_facts(record),
         environment=_environment_facts(record),
         failures=[step for step in steps if step.verdict in (FAILED, INTERRUPTED)],
