@@ -137,6 +137,8 @@ def test_a_report_puts_the_failure_first_and_its_figures_are_true(lab: Lab, name
     finish(lab, WRONG)
     text = render_report(lab.record, name).decode()
     assert "Wrong password" in text
+    (page,) = [call.data for call in lab.record.calls if call.data.tool == SNAPSHOT]
+    assert f"tool-call-{page.n:03d}" in text, "the call that the assertion failed on, not the picture taken after it"
     if name == "junit":
         suite = Xml.fromstring(text).find("testsuite")
         assert suite is not None

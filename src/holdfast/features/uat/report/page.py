@@ -17,7 +17,7 @@ from holdfast.features.uat import files
 from holdfast.features.uat.files import Record, is_inside_folders
 from holdfast.features.uat.report import markdown
 from holdfast.features.uat.report.timeline import render_timeline_svg
-from holdfast.features.uat.results import LISTING, SILENT, is_crash
+from holdfast.features.uat.results import is_crash
 from holdfast.features.uat.settings import FAILED, INTERRUPTED, SKIPPED
 
 # Bytes of one picture, and of all in one report, which carries them along.
@@ -245,7 +245,7 @@ def _attempt_view(
         error=attempt["error"],
         expected=attempt["expected"],
         received=attempt["received"],
-        call=_call_view((failed or _calls_about_page(calls))[-1]) if bad and calls else None,
+        call=_call_view((failed or markdown.calls_about_page(calls))[-1]) if bad and calls else None,
         pictures=shown,
         problems=[
             _problem_view(p)
@@ -256,16 +256,6 @@ def _attempt_view(
         address=next((call.data.url for call in reversed(calls) if call.data.url), ""),
         no_picture=_why_no_picture(shown, attempt) if bad else "",
     )
-
-
-def _calls_about_page(calls: list[Event]) -> list[Event]:
-    """Those whose answer told something of the page, where there are any: an assertion failed on the last of them."""
-    return [call for call in calls if not _is_beside_page(call.data)] or calls
-
-
-def _is_beside_page(call: CallEnded) -> bool:
-    # Runs recorded before meanings were kept have only the tool's name.
-    return call.meaning in (*SILENT, *LISTING) or (not call.meaning and "screenshot" in call.tool.lower())
 
 
 def _is_within_span(at: int, begin: int, until: int | None) -> bool:
