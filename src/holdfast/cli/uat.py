@@ -134,6 +134,8 @@ def _show_head(answer: dict[str, Any]) -> None:
     render.out.print(
         Text(f"  {counts}, began {render.time_ago(answer['start'])}, took {_run_duration(answer)}", style="dim")
     )
+    for remark in answer["remarks"]:
+        render.out.print(Text(f"  {render.clean_line(remark, 300)}", style="yellow"))
     for name, value in (("file", answer["file"]), *((r["format"], r["path"]) for r in answer["reports"])):
         if value:
             render.out.print(Text(f"  {name}: {render.clean_line(value, 300)}", style="dim"))

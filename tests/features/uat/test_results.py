@@ -119,6 +119,8 @@ def test_a_run_marked_by_hand_says_its_outcome(lab: Lab) -> None:
     (ended,) = [e for e in lab.app.store.reader().replay() if e.kind == "uat.ended"]
     assert (ended.get("scenario"), ended.get("outcome")) == ("login-flow", "passed")
     assert lab.run["assertions"][0]["by_hand"]
+    for form in ("html", "markdown"):
+        assert "Marked by hand: step 1, 2, 3, 4, 5" in render_report(lab.record, form).decode()
 
 
 def test_an_assertion_judged_by_hand_fails_its_step(lab: Lab) -> None:
@@ -135,6 +137,8 @@ def test_a_report_puts_the_failure_first_and_its_figures_are_true(lab: Lab, name
     finish(lab, WRONG)
     text = render_report(lab.record, name).decode()
     assert "Wrong password" in text
+    (page,) = [call.data for call in lab.record.calls if call.data.tool == SNAPSHOT]
+    assert f"tool-call-{page.n:03d}" in text, "the call that the assertion failed on, not the picture taken after it"
     if name == "junit":
         suite = Xml.fromstring(text).find("testsuite")
         assert suite is not None
@@ -256,7 +260,11 @@ def test_a_precondition_that_does_not_hold_leaves_the_run_incomplete(lab: Lab) -
     lab.work()
     lab.tool(NAVIGATE, url="https://shop.example/")
     lab.tool(SNAPSHOT, "fine")
-    assert lab.view("show")["outcome"] == "incomplete"
+    shown = lab.view("show")
+    assert shown["outcome"] == "incomplete"
+    (remark,) = shown["remarks"]
+    assert "A precondition did not hold: It runs (https://shop.example/health:" in remark
+    assert "A precondition did not hold: It runs" in render_report(lab.record, "html").decode()
 
 
 def test_after_a_failed_call_the_agent_is_asked_for_a_picture(lab: Lab) -> None:

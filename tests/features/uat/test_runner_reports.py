@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast.core.errors import CommandRefused
+from holdfast.features.uat.runner_reports import failed_attempt
 from tests.features.uat.kit import Lab
 from tests.features.uat.pictures import png
 
@@ -82,6 +83,29 @@ def test_cypress_and_mochawesome(lab: Lab) -> None:
     inner = {"tests": [{"fullTitle": "Login works", "state": "passed", "duration": 5, "err": {}}], "suites": []}
     run = taken(lab, "mocha.json", json.dumps({"results": [{"file": "a.cy.js", "tests": [], "suites": [inner]}]}))
     assert (run["outcome"], run["source"]) == ("passed", "mochawesome")
+
+
+def test_an_error_of_each_attempt_as_cypress_12_has_it(lab: Lab) -> None:
+    attempt = {"state": "failed", "error": {"name": "AssertionError", "message": "expected 1 to equal 2", "stack": "x"}}
+    tests = [{"title": ["Login", "fails"], "state": "failed", "displayError": "other", "attempts": [attempt, attempt]}]
+    run = taken(lab, "cypress.json", json.dumps({"runs": [{"spec": {"relative": "login.cy.js"}, "tests": tests}]}))
+    assert [a["error"] for a in run["plan"][0]["attempts"]] == ["AssertionError: expected 1 to equal 2"] * 2
+
+
+@pytest.mark.parametrize(
+    ("message", "expected", "received"),
+    [
+        ("Timed out retrying: expected 'Hello' to include 'Welcome'", "to include 'Welcome'", "'Hello'"),
+        ("AssertionError: expected '<p>' not to be visible", "not to be visible", "'<p>'"),
+        ("expected: <3> but was: <4>", "<3>", "<4>"),
+        ("java.lang.AssertionError: expected 3 but was 4", "3", "4"),
+        ("Error: the page is gone", "", ""),
+        ("Expected: 5\nReceived: 6", "5", "6"),
+    ],
+)
+def test_what_was_expected_and_received_by_the_words_of_the_runner(message: str, expected: str, received: str) -> None:
+    attempt = failed_attempt("failed", 5, message)
+    assert (attempt.expected, attempt.received) == (expected, received)
 
 
 @pytest.mark.parametrize(

@@ -198,7 +198,9 @@ def test_shared_steps_data_and_variables_become_one_plan(tmp_path: Path) -> None
     assert plan.assertions[4].contains == "Welcome Eve"
     assert [name for _, name in judged[5:]][0] == "The console stays clean"
     assert plan.tags == ["smoke", "account"]
-    assert plan.health_checks == [PlannedCheck(type="http", precondition=True, path="/health", contains="fine")]
+    assert plan.health_checks == [
+        PlannedCheck(type="http", precondition=True, path="/health", contains="fine", description="The shop runs")
+    ]
 
 
 @pytest.mark.parametrize(

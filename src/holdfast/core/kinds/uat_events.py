@@ -97,6 +97,7 @@ class PlannedCheck(Conditions):
     step: int | None = None
     path: str | None = None
     precondition: bool = False
+    description: str = ""
 
 
 class Plan(Record, kw_only=True):

@@ -299,6 +299,22 @@ def judged_steps(record: Record) -> list[dict[str, Any]]:
     ]
 
 
+def run_remarks(record: Record) -> list[str]:
+    """What has to be known before the steps: why green ones prove nothing, and which of them a person vouches for."""
+    unmet = [c for _, c in record.checks if isinstance(c, HealthChecked) and c.precondition and c.result != "success"]
+    remarks = [f"A precondition did not hold: {_describe_precondition(record, check)}" for check in unmet]
+    marked = [str(n) for n, step in enumerate(record.doc.steps, 1) if step.attempts and step.attempts[-1].by_hand]
+    return [*remarks, *([f"Marked by hand: step {', '.join(marked)}"] if marked else [])]
+
+
+def _describe_precondition(record: Record, check: HealthChecked) -> str:
+    planned = record.plan.health_checks[check.index or 0 : (check.index or 0) + 1]
+    title = planned[0].description or planned[0].path if planned else check.type
+    facts = check.data if isinstance(check.data, dict) else {}
+    found = facts.get("error") or f"status {facts.get('statusCode')}"
+    return f"{title} ({facts.get('url')}: {found})"
+
+
 STATUS_IN_FILE = {INTERRUPTED: IN_PROGRESS}
 """The file's format knows pending, in_progress, completed, failed and skipped."""
 

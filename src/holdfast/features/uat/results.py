@@ -473,7 +473,8 @@ def found_violations(value: Any, impact: str) -> list[str] | None:
 def readable_page(text: str) -> str:
     """What a person sees first of a page: of an accessibility snapshot the headings and messages, then the rest."""
     plain = _HEADER.sub(" ", text)
-    lines = [_MARKS.sub("", one).strip(" -:") for one in plain.splitlines() if not _NOT_SEEN.match(one)]
+    seen = [_MARKS.sub("", one).strip(" -:") for one in plain.splitlines() if not _NOT_SEEN.match(one)]
+    lines = [one.removeprefix("generic: ").removeprefix("text: ") for one in seen]
     telling = [one for one in lines if _TELLING.match(one)]
     rest = [one for one in lines if one not in ("", "generic", "main", "document") and not _TELLING.match(one)]
     return "; ".join(telling + rest) if telling else " ".join(rest)

@@ -24,6 +24,12 @@ _EXPECTED = re.compile(
 _RECEIVED = re.compile(
     r"^\s*(?:Received(?: \w+){0,3}|received|Actual(?: \w+){0,2}|actual):\s*(.{1,300})$", re.MULTILINE
 )
+_IN_A_SENTENCE = re.compile(
+    r"\bexpected:? (?P<wanted>.{1,300}?) but was:? (?P<was>.{1,300})$|"
+    r"\bexpected (?P<given>.{1,300}?) (?P<to>(?:not )?to .{1,300})$",
+    re.MULTILINE,
+)
+"""As JUnit says it, and as Chai does for Cypress and Mocha: there the received value comes first."""
 # Colours of a terminal.
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _WORDS = {
@@ -94,16 +100,23 @@ def failed_attempt(
 ) -> TestAttempt:
     """With what was expected and received, where the message says so in the usual words."""
     text = _COLOURS.sub("", str(message or ""))[:20_000] if status in (FAILED, INTERRUPTED) else ""
-    expected_match, seen = _EXPECTED.search(text), _RECEIVED.search(text)
+    expected, received = _expected_and_received(text)
     return TestAttempt(
         status=status,
         ms=max(0, int(ms)) if isinstance(ms, int | float) else 0,
         error=clean_line(text.strip().partition("\n")[0], 300),
-        expected=clean_line(expected_match["value"] or expected_match["words"], 200) if expected_match else "",
-        received=clean_line(seen[1], 200) if seen else "",
+        expected=clean_line(expected, 200),
+        received=clean_line(received, 200),
         pictures=pictures,
         traces=traces,
     )
+
+
+def _expected_and_received(text: str) -> tuple[str, str]:
+    sentence, wanted, seen = _IN_A_SENTENCE.search(text), _EXPECTED.search(text), _RECEIVED.search(text)
+    if sentence is not None and (sentence["wanted"] or (wanted is None and seen is None)):
+        return sentence["wanted"] or sentence["to"], sentence["was"] or sentence["given"]
+    return (wanted["value"] or wanted["words"]) if wanted else "", seen[1] if seen else ""
 
 
 # ── pictures and traces beside a report that does not name them ────────────────────────────────────────────────────
@@ -279,11 +292,21 @@ def _cypress_cases(run: Any) -> Iterator[TestCase]:
         test_error = test.get("displayError")
         tries = _only_mappings(test.get("attempts")) or [test]
         attempts = [
-            failed_attempt(_WORDS.get(str(t.get("state")), FAILED), _cypress_ms(t, test), t.get("error") or test_error)
+            failed_attempt(
+                _WORDS.get(str(t.get("state")), FAILED), _cypress_ms(t, test), _cypress_error(t) or test_error
+            )
             for t in tries
         ]
         spec = run.get("spec")
         yield TestCase(name, str(spec.get("relative", "")) if isinstance(spec, Mapping) else "", tuple(attempts))
+
+
+def _cypress_error(attempt: Mapping[str, Any]) -> str:
+    """Before Cypress 13 each attempt has an error of its own, an object."""
+    error = attempt.get("error")
+    if not isinstance(error, Mapping):
+        return str(error or "")
+    return ": ".join(str(error[name]) for name in ("name", "message") if error.get(name))
 
 
 def _cypress_ms(attempt: Mapping[str, Any], test: Mapping[str, Any]) -> Any:

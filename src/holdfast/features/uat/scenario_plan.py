@@ -174,7 +174,8 @@ def _precondition_checks(scenario: Scenario, names: "_Names") -> Iterator[Planne
     for one in scenario.preconditions:
         if one.path is not None:
             path, contains = names.put_in(one.path), names.put_in(one.contains)
-            yield PlannedCheck(type="http", precondition=True, path=path, status=one.status, contains=contains)
+            asked = {"path": path, "status": one.status, "contains": contains}
+            yield PlannedCheck(type="http", precondition=True, description=names.put_in(one.description), **asked)
 
 
 class _Names:

@@ -84,6 +84,7 @@ def show_run(call: Call) -> dict[str, Any]:
         "message": record.doc.message,
         "reasons": record.doc.reasons,
         "base_url": record.doc.base_url,
+        "remarks": files.run_remarks(record),
         "plan": files.judged_steps(record),
         "judged": files.assertion_entries(record),
         "checks": [files.health_check(*check) for check in record.checks],

@@ -10,9 +10,10 @@ from xml.etree import ElementTree as Xml
 import msgspec
 
 from holdfast.core.event import Event
-from holdfast.core.kinds.uat_events import PlannedStep
+from holdfast.core.kinds.uat_events import CallEnded, PlannedStep
 from holdfast.features.uat import files
 from holdfast.features.uat.files import Record
+from holdfast.features.uat.results import LISTING, SILENT
 from holdfast.features.uat.settings import (
     FAILED,
     INTERRUPTED,
@@ -177,12 +178,22 @@ def _failure_of_step(record: Record, step: dict[str, Any]) -> Failure:
     last = step["attempts"][-1] if step["attempts"] else {}
     mine = [one for one in files.assertion_entries(record) if one["stepNumber"] == number and one["result"] == FAILED]
     calls = [call for call in record.calls if call.data.step == number]
-    bad = [call for call in calls if not call.data.ok] or calls
+    bad = [call for call in calls if not call.data.ok] or calls_about_page(calls)
     expected = "; ".join(str(one["expected"] or one["description"]) for one in mine) or last.get("expected", "")
     received = "; ".join(str(one["actual"]) for one in mine if one["actual"]) or last.get("received", "")
     title = f"{number}. {step['description'] or step['action']}"
     call = f"{files.call_id(bad[-1].get('n'))} {bad[-1].get('tool')}" if bad else ""
     return Failure(number, title, step["verdict"], expected, received, last.get("error", ""), call)
+
+
+def calls_about_page(calls: list[Event]) -> list[Event]:
+    """Those whose answer told something of the page, where there are any: an assertion failed on the last of them."""
+    return [call for call in calls if not _is_beside_page(call.data)] or calls
+
+
+def _is_beside_page(call: CallEnded) -> bool:
+    # Runs recorded before meanings were kept have only the tool's name.
+    return call.meaning in (*SILENT, *LISTING) or (not call.meaning and "screenshot" in call.tool.lower())
 
 
 def report_steps(record: Record) -> list[dict[str, Any]]:
@@ -219,6 +230,7 @@ def _report_lines(record: Record) -> Iterable[str]:
     yield f"# UAT: {escape_line(record.doc.scenario)}: {outcome}"
     yield ""
     yield from (f"- **{name}**: {escape_line(value)}" for name, value in run_facts(record))
+    yield from (f"- **{escape_line(remark)}**" for remark in files.run_remarks(record))
     yield from _failure_lines(record)
     yield from ("", "## Steps", "", "| | step | action | took | expected |", "|---|---|---|---|---|")
     for step in report_steps(record):

@@ -17,7 +17,7 @@ from holdfast.features.uat import files
 from holdfast.features.uat.files import Record, is_inside_folders
 from holdfast.features.uat.report import markdown
 from holdfast.features.uat.report.markdown import render_timeline_svg
-from holdfast.features.uat.results import LISTING, SILENT, is_crash
+from holdfast.features.uat.results import is_crash
 from holdfast.features.uat.settings import FAILED, INTERRUPTED, SKIPPED
 
 # Bytes of one picture, and of all in one report, which carries them along.
@@ -104,6 +104,7 @@ class ReportPage(msgspec.Struct, kw_only=True):
     outcome: str
     flaky: bool
     tiles: list[tuple[str, str, str]]
+    remarks: list[str]
     facts: list[tuple[str, str]]
     environment: list[tuple[str, str]]
     failures: list[StepView]
@@ -132,6 +133,7 @@ def build_page(record: Record) -> ReportPage:
         outcome=markdown.run_outcome(record),
         flaky=doc.flaky,
         tiles=_summary_tiles(record),
+        remarks=files.run_remarks(record),
         facts=markdown.run_facts(record),
         environment=_environment_facts(record),
         failures=[step for step in steps if step.verdict in (FAILED, INTERRUPTED)],
@@ -243,7 +245,7 @@ def _attempt_view(
         error=attempt["error"],
         expected=attempt["expected"],
         received=attempt["received"],
-        call=_call_view((failed or _calls_about_page(calls))[-1]) if bad and calls else None,
+        call=_call_view((failed or markdown.calls_about_page(calls))[-1]) if bad and calls else None,
         pictures=shown,
         problems=[
             _problem_view(p)
@@ -254,16 +256,6 @@ def _attempt_view(
         address=next((call.data.url for call in reversed(calls) if call.data.url), ""),
         no_picture=_why_no_picture(shown, attempt) if bad else "",
     )
-
-
-def _calls_about_page(calls: list[Event]) -> list[Event]:
-    """Those whose answer told something of the page, where there are any: an assertion failed on the last of them."""
-    return [call for call in calls if not _is_beside_page(call.data)] or calls
-
-
-def _is_beside_page(call: CallEnded) -> bool:
-    # Runs recorded before meanings were kept have only the tool's name.
-    return call.meaning in (*SILENT, *LISTING) or (not call.meaning and "screenshot" in call.tool.lower())
 
 
 def _is_within_span(at: int, begin: int, until: int | None) -> bool:
