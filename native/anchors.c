@@ -5,7 +5,7 @@
  * is called, so the same file runs under glibc, musl and macOS. */
 #include "bytes.h"
 
-enum { HASH_BITS = 16, BUCKET_BITS = 13, SEEN_BITS = 13, SEEN = 1 << SEEN_BITS, FREE_HITS = 64, BEFORE = 48, AFTER = 64, FAR = 512, SORTS = 4 };
+enum { HASH_BITS = 16, BUCKET_BITS = 13, SEEN_BITS = 13, SEEN = 1 << SEEN_BITS, FREE_HITS = 64, BEFORE = 48, AFTER = 64, FAR = 512, SORTS = 4, RUNS = 8 };
 
 struct anchor {
     uint32_t text;    /* where it lies in `texts` */
@@ -62,6 +62,8 @@ struct search {
     size_t *rest;
     size_t clear_from, clear_to;
     size_t next[SORTS];             /* for GUARD_FAR: where the next one may begin */
+    size_t open_from, open_to;      /* between them nothing ends a login */
+    struct run { size_t class, from, to; } runs[RUNS]; /* between them all is of the class: each byte is read once */
 };
 
 static void report(struct search *s, uint32_t number, size_t start, size_t end) {
@@ -303,13 +305,23 @@ static int has_cookie_name(const struct search *s, size_t end) {
 }
 
 /* `user:password@` or `token@`: neither begins with a path. */
-static int has_login(const struct search *s, size_t end) {
+static int has_login(struct search *s, size_t end) {
     const uint8_t *text = s->text;
     size_t stop = end + 404 < s->length ? end + 404 : s->length;
     while (end < stop && !is_one_of(text[end], " \t\n\r\f\v\"'\\<>@/?#:")) end++;
-    if (end < stop && text[end] == ':')
-        while (end < stop && !is_one_of(text[end], " \t\n\r\f\v\"'\\<>@")) end++;
-    return end < stop && text[end] == '@';
+    if (end >= stop || text[end] != ':') return end < stop && text[end] == '@';
+    if (end < s->open_from || end > s->open_to) s->open_from = s->open_to = end;
+    while (s->open_to < stop && !is_one_of(text[s->open_to], " \t\n\r\f\v\"'\\<>@")) s->open_to++;
+    return s->open_to < stop && text[s->open_to] == '@';
+}
+
+/* Whether as many bytes of its class follow as the anchor asks for. */
+static int is_followed(struct search *s, const struct anchor *a, size_t end) {
+    const uint8_t *allowed = s->tables->classes + 256 * (size_t)a->class;
+    struct run *run = &s->runs[a->class % RUNS];
+    if (run->class != a->class || end < run->from || end > run->to) *run = (struct run){a->class, end, end};
+    while (run->to < end + a->follow && allowed[s->text[run->to]]) run->to++;
+    return run->to >= end + a->follow;
 }
 
 /* Whether a rule could find something here. Never false where it would: the rules themselves decide. */
@@ -348,11 +360,8 @@ static void check(struct search *s, size_t at, uint32_t hashed) {
         if (a->hash != hashed || (a->key > 0 && at < (size_t)a->key)) continue;
         size_t start = at - (size_t)(ptrdiff_t)a->key, end = start + a->length;
         if (end + a->follow > s->length || !same(s->text + start, t->texts + a->text, a->length)) continue;
-        const uint8_t *allowed = t->classes + 256 * (size_t)a->class;
         if (a->left && !may_begin(s->text, start, t->classes + 256 * (size_t)a->left)) continue;
-        size_t follow = 0;
-        while (follow < a->follow && allowed[s->text[end + follow]]) follow++;
-        if (follow < a->follow || (a->guard && !is_plausible(s, a, start, end))) continue;
+        if ((a->follow && !is_followed(s, a, end)) || (a->guard && !is_plausible(s, a, start, end))) continue;
         if (repeats(s, a->number, start, end)) {
             s->dropped++;
             continue;
@@ -397,7 +406,7 @@ static void find_runs(struct search *s) {
  * the search ends when `out` is full. */
 size_t holdfast_find_anchors(const struct tables *tables, const uint8_t *text, size_t length, struct found *out,
                              size_t room, uint64_t *seen, size_t *dropped, size_t *rest) {
-    struct search s = {tables, text, length, 0, room, 0, out, seen, 0, rest, 0, 0, {0}};
+    struct search s = {tables, text, length, 0, room, 0, out, seen, 0, rest, 0, 0, {0}, 0, 0, {{0, 0, 0}}};
     if (rest) rest[0] = rest[1] = 0;
     const uint8_t *filter = tables->filter;
     size_t at = 0;

@@ -4,6 +4,10 @@ What stands between « and » must go; values are made at random when the test r
 mended by it, is in SECURITY.md."""
 
 SELF_NAMING = (
+    "VALUE=«acme_<w34>»",
+    "https://api.example.org/v1?v=«shltm_<w40>»&page=2",
+    "EZ: «EZAK<w54>»",
+    "«glsa_<w32>_<x8>»",
     "LIGHTFUNNELS=«lfk_live_<w40>»",
     "key «wz_prod_<w32>» was used",
     "zuora «zrk-<w36>»",
@@ -47,6 +51,8 @@ SELF_NAMING = (
 )
 
 NAMED = (
+    "BOT_API_KEY=«<w24>.<w6>.<w27>»",
+    '{"apiKey": "«<w17>.<w24>»"}',
     "MATOMO_AUTH_TOKEN=«<h32>»",
     "mapboxAccessToken: '«<w60>»'",
     '<add key="SmtpPassword" value="«<w14>»"/>',
@@ -246,6 +252,11 @@ PROSE = (
 )
 
 ORDINARY = (
+    "CHECKSUM=sha256-<h64>",
+    "BUILD_ID=build_<w32>",
+    "api_key = settings.services.payments.default_api_key2",
+    "account-management-service-v2",
+    "server_side_rendering_enabled",
     "commit <h40>",
     "sha256:<h64>",
     "sha512-<b86>==",

@@ -143,6 +143,9 @@ def find_secret_values(text: bytes, start: int, end: int, raw: bool) -> list[Spa
         if not data:
             break
         entries = _secret_entries(text, data.end(), last)
+        # Where none follows at all there is none under a later `data` either, and each look reads to the end.
+        if not entries and not _ENTRY.search(text, data.end(), last):
+            break
         spans += entries
         at = entries[-1][1] if entries else data.end()
     return spans

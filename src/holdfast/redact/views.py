@@ -285,7 +285,7 @@ class Document:
                 continue
             for number in touched:
                 cuts.setdefault(number, []).append(span)
-        alone = (range(number, number + 1) for number in cuts if not any(number in many for many in unjudged))
+        alone = (range(number, number + 1) for number in cuts if not _is_within(number, unjudged))
         parts: list[bytes] = []
         at = 0
         for numbers in sorted([*alone, *unjudged], key=lambda numbers: numbers[0]):
@@ -312,6 +312,12 @@ class Document:
         begins, ends = self._begins, self._ends
         gaps = (self._body[ends[n] : begins[n + 1]] for n in range(first, last))
         return b"".join(label + gap for gap in gaps) + label
+
+
+def _is_within(number: int, ranges: list[range]) -> bool:
+    """Whether one of these ranges, which are in order, holds the number."""
+    at = bisect_right(ranges, number, key=lambda one: one.start) - 1
+    return at >= 0 and number in ranges[at]
 
 
 Flat = tuple[bytes, Sequence[int], Sequence[int], Sequence[int]]
