@@ -61,6 +61,9 @@ def test_a_declaration_is_worth_more_than_a_use() -> None:
     declared, used = name_in_line("LIMIT", "const LIMIT = 3"), name_in_line("LIMIT", "if size > LIMIT {")
     assert declared > name_in_line("LIMIT", 'os.getenv("LIMIT")') > used > name_in_line("LIMIT", "limit(2)") > 0
     assert name_in_line("LIMIT", "LIMITS = 3") == 0
+    created = '<createTable tableName="tc_users">', 'await knex.schema.createTable("tc_users", (table) => {'
+    assert {name_in_line("tc_users", line) for line in created} == {declared}
+    assert name_in_line("tc_users", '<addColumn tableName="tc_users">') < declared
 
 
 def test_a_message_is_recognised_with_its_values_filled_in() -> None:

@@ -8,8 +8,9 @@ from functools import lru_cache
 import apsw
 import msgspec
 
-from holdfast.search import languages, lexical
+from holdfast.search import languages, lexical, references
 from holdfast.search.query import MOST_WORDS_OF_A_NAME, Query, dotted_name, find_identifiers, identifier_parts, in_order
+from holdfast.search.references import ChunkReader, ChunkRow, TextOf
 
 # What the text of a chunk itself says for it: words of the question in the same order, a name where it is declared. Pure.
 
@@ -88,6 +89,8 @@ def _name_patterns(name: str) -> tuple[re.Pattern[str], ...]:
         re.compile(
             r"(?i)(?:\b(?:const|let|var|def|func|function|fn|class|struct|interface|trait|enum|static|final|type|val|module|define|"
             rf"table|table if not exists|export|readonly|property|env|arg)\b[^=(;]{{0,60}}?[\"'`]?{escaped})"
+            # The tables of migrations: createTable('users'), <createTable tableName="users">.
+            rf"|\bcreate_?table\b[^;]{{0,30}}?[\"'`]{escaped}[\"'`]"
         ),
         re.compile(
             rf"(?i)^\s*(?:[-*|] +)?[\"'`]?[-.$#/]{{0,2}}{escaped}[\"'`]?\s*(?:\([^)]*\)\s*)?(?::|=(?!=)|=>|\{{)"
@@ -193,11 +196,15 @@ class Weights(msgspec.Struct, frozen=True):
     likeness: float = 0.9
     registry: float = 0.4
     uniform: float = 0.4
+    listing: float = 0.6
+    tested: float = 0.4
     test: float = 0.6
     translation: float = 0.25
     changelog: float = 0.45
     document: float = 0.85
     asked_for: float = 1.25
+    class_head: float = 0.85
+    short: float = 0.85
 
 
 WEIGHTS = Weights()
@@ -211,6 +218,14 @@ def mix_rankings(meaning: Scored, text: Scored, share: float = MEANING) -> dict[
         for chunk, score in _scale_scores(scored[:DEPTH]):
             mixed[chunk] = mixed.get(chunk, 0.0) + weight * score
     return mixed
+
+
+FAR = 0.23
+"""What shares no word with the question and is no nearer to it than this has nothing to do with it."""
+
+
+def is_related(chunk: int, near: dict[int, float], worded: set[int]) -> bool:
+    return chunk in worded or near.get(chunk, 0.0) >= FAR
 
 
 def file_scores(text: Scored, file_of: Callable[[int], int]) -> dict[int, float]:
@@ -250,6 +265,15 @@ def role_factor(query: Query, path: str, symbol: str = "", weights: Weights = WE
     return 1.0
 
 
+SHORT_LINES = 10
+
+
+def shape_factor(row: ChunkRow, weights: Weights = WEIGHTS) -> float:
+    """How something is done is seldom said by a few lines, or by the head of a class with its fields."""
+    short = max(0, SHORT_LINES - (row.stop - row.start + 1)) / SHORT_LINES
+    return (weights.class_head if row.kind == "class" else 1.0) * (1 - (1 - weights.short) * short)
+
+
 class Ranked(msgspec.Struct):
     chunk: int
     score: float
@@ -261,19 +285,13 @@ class Ranked(msgspec.Struct):
     """The lines meant, counted from the chunk's first; -1: the whole chunk."""
 
 
-class ChunkRow(msgspec.Struct, frozen=True):
-    file: int
-    path: str
-    start: int
-    stop: int
-    symbol: str
-
-
-TextOf = Callable[[apsw.Connection, int], list[str]]
 EXAMINED = 50
 """Chunks whose text is read, of those that full text finds."""
 EXAMINED_USES = 120
-EXAMINED_REGISTRIES = 60
+FITTING = 60
+"""Chunks by whose names others are found."""
+LISTING, TESTED = "listing", "tested"
+"""Why a chunk was found by reference: it names many that fit, or a test that fits names it."""
 SHORT_NAME = 0.75
 LONG_WORD = 8
 VERY_LIKE = 0.75
@@ -295,29 +313,38 @@ class Ranking:
         allowed: set[int] | None,
         kind: str = "",
     ) -> None:
-        self._db, self._query, self._text_of, self._allowed = db, query, text_of, allowed
+        self._db, self._query, self._allowed = db, query, allowed
+        self._chunks = ChunkReader(db, text_of)
         self._words, self._rarity = words, words.rarity
         self._kind = kind
         self._found: dict[int, Ranked] = {}
-        self._rows: dict[int, ChunkRow] = {}
 
     def ranked(self, meaning: Scored, text: Scored) -> list[Ranked]:
         one_word = self._query.is_name or len(self._query.text.split()) == 1
         mixed = mix_rankings(meaning, text, MEANING_OF_A_NAME if one_word else MEANING)
         uses = self._uses()
-        self._load([*mixed, *uses, *(chunk for chunk, _ in text)])
+        self._chunks.load([*mixed, *uses, *(chunk for chunk, _ in text)])
         for chunk, score in mixed.items():
             self._one(chunk).score = score
         self._weigh_subject(text, meaning)
+        near, worded = dict(meaning), {chunk for chunk, _ in text}
+        best = sorted(mixed, key=lambda chunk: -mixed[chunk])[:FITTING]
+        fitting = [chunk for chunk in best if is_related(chunk, near, worded)]
         if self._query.is_task:
-            self._weigh_registries(sorted(mixed, key=lambda chunk: -mixed[chunk])[:EXAMINED_REGISTRIES])
+            self._weigh_registries(fitting)
+        else:
+            self._weigh_tested(mixed, fitting)
         # Reading texts is the costly part: only the best by full text, and chunks with the name itself.
         self._weigh_evidence([*dict.fromkeys([*(c for c, _ in text[:EXAMINED]), *uses])])
         self._weigh_definitions()
+        # A task may well mean a list or the head of a class, a name what it names.
+        explained = not self._query.is_task and not self._query.names
         for chunk, one in self._found.items():
-            row = self._rows[chunk]
+            row = self._chunks[chunk]
             # After all additions, so that evidence in a test counts less, too.
             one.score *= role_factor(self._query, row.path, one.symbol or row.symbol)
+            if explained and one.why in ([], [TESTED]):
+                one.score *= shape_factor(row)
         # Last, because a path that was typed sets the score instead of adding to it.
         self._weigh_paths()
         return sorted(self._found.values(), key=lambda one: (-one.score, one.chunk))
@@ -342,33 +369,19 @@ class Ranking:
         if not share:
             return
         share *= ASKED_DOCUMENT if self._query.about_documents else 1.0
-        worded = file_scores(text, lambda chunk: self._rows[chunk].file)
-        near = file_scores(meaning, lambda chunk: self._rows[chunk].file)
+        worded = file_scores(text, lambda chunk: self._chunks[chunk].file)
+        near = file_scores(meaning, lambda chunk: self._chunks[chunk].file)
         covered = self._words.coverage(self._query.telling_words, self._found)
         for chunk, one in self._found.items():
-            file = self._rows[chunk].file
+            file = self._chunks[chunk].file
             file_score = FILE_SHARE * worded.get(file, 0.0) + NEAR_FILE_SHARE * near.get(file, 0.0)
             one.score += share * (file_score + covered[chunk])
-
-    def _load(self, chunks: Sequence[int]) -> None:
-        missing = [chunk for chunk in dict.fromkeys(chunks) if chunk not in self._rows]
-        # SQLite bounds the number of parameters in a statement.
-        for at in range(0, len(missing), 500):
-            batch = missing[at : at + 500]
-            marks = ",".join("?" * len(batch))
-            for id_, *row in self._db.execute(
-                "select c.id, c.file, f.path, c.start, c.stop, c.symbol from chunks c join files f on f.id = c.file"
-                f" where c.id in ({marks})", tuple(batch),
-            ):  # fmt: skip
-                self._rows[id_] = ChunkRow(*row)
 
     def _weigh_evidence(self, chunks: Sequence[int]) -> None:
         names = self._query.names
         share = self._share_of_names()
         for chunk in chunks:
-            row = self._rows[chunk]
-            lines = self._text_of(self._db, row.file)[row.start - 1 : row.stop]
-            evidence = examine_lines(self._query, names, lines, self._rarity)
+            evidence = examine_lines(self._query, names, self._chunks.lines(chunk), self._rarity)
             one = self._one(chunk)
             if evidence.phrase:
                 # Less than half of the question word for word counts less than in proportion.
@@ -385,10 +398,25 @@ class Ranking:
     def _weigh_registries(self, chunks: Sequence[int]) -> None:
         """Who adds one more of a kind looks for the place where the others are listed."""
         for chunk in chunks:
-            row = self._rows[chunk]
-            lines = self._text_of(self._db, row.file)[row.start - 1 : row.stop]
+            lines = self._chunks.lines(chunk)
             names, alike = listed_names(self._query.telling_words, lines), alike_lines(lines)
             self._found[chunk].score *= 1 + WEIGHTS.registry * names + WEIGHTS.uniform * alike
+        best = max((one.score for one in self._found.values()), default=0.0)
+        listings = references.weigh_listings(self._db, self._chunks, {c: self._found[c].score for c in chunks})
+        self._add_scores(listings, WEIGHTS.listing * best, LISTING)
+
+    def _weigh_tested(self, mixed: dict[int, float], chunks: Sequence[int]) -> None:
+        """Where nothing is asked for by name, what tests say of the code counts for the code."""
+        if not self._query.names:
+            tested = references.weigh_tested(self._db, self._chunks, {c: mixed[c] for c in chunks})
+            self._add_scores(tested, WEIGHTS.tested, TESTED)
+
+    def _add_scores(self, scores: dict[int, float], weight: float, why: str) -> None:
+        for chunk, score in scores.items():
+            if self._allowed is None or chunk in self._allowed:
+                one = self._one(chunk)
+                one.score += weight * score
+                one.why = [*one.why, why]
 
     def _share_of_names(self) -> float:
         """How much of what the question says is said by its names."""
@@ -434,7 +462,7 @@ class Ranking:
     def _take_definition(self, named: lexical.NamedChunk, worth: float, why: str) -> None:
         if self._kind not in ("", named.kind) or (self._allowed is not None and named.chunk not in self._allowed):
             return
-        self._load([named.chunk])
+        self._chunks.load([named.chunk])
         one = self._one(named.chunk)
         if why in one.why:
             return
@@ -445,7 +473,7 @@ class Ranking:
     def _weigh_paths(self) -> None:
         for number, chunk in enumerate(lexical.chunks_of_path(self._db, self._query.text)):
             if self._allowed is None or chunk in self._allowed:
-                self._load([chunk])
+                self._chunks.load([chunk])
                 one = self._one(chunk)
                 # Far above the other weights; the closest paths first.
                 one.score, one.why = 10.0 - number / 100, ["path", *one.why]

@@ -7,7 +7,8 @@ import msgspec
 
 from holdfast.search.index import database
 from holdfast.search.query import Query
-from holdfast.search.ranking import Ranked, TextOf
+from holdfast.search.ranking import Ranked
+from holdfast.search.references import TextOf
 
 # What a search gives back.
 

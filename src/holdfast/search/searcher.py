@@ -14,7 +14,7 @@ from holdfast.search.index import database
 from holdfast.search.index.database import IndexDir
 from holdfast.search.index.file_entry import unpack_text
 from holdfast.search.query import parse_query
-from holdfast.search.ranking import DEPTH, TEXT_DEPTH, Ranked, Ranking
+from holdfast.search.ranking import DEPTH, TEXT_DEPTH, Ranked, Ranking, is_related
 from holdfast.search.results import Answer, Found, Question, build_hits
 from holdfast.search.settings import IndexSettings
 
@@ -25,8 +25,6 @@ RELATED_SPARE = 40
 """More than are shown: windows of the same text are left out, and code comes before documents that only speak of it."""
 # With a filter more are fetched, because most will be sorted out.
 FILTERED_DEPTH = 2_000
-FAR = 0.23
-"""What shares no word with the question and is no nearer to it than this has nothing to do with it."""
 
 
 class NoIndex(Exception):
@@ -126,7 +124,7 @@ class Searcher:
         text = text if allowed_chunks is None else [one for one in text if one[0] in allowed_chunks]
         near, worded = dict(meaning), {chunk for chunk, _ in text}
         ranked = Ranking(db, query, word_chunks, self._text_of, allowed_chunks, question.kind).ranked(meaning, text)
-        ranked = [one for one in ranked if one.why or one.chunk in worded or near.get(one.chunk, 0.0) >= FAR]
+        ranked = [one for one in ranked if one.why or is_related(one.chunk, near, worded)]
         hits = build_hits(db, query, ranked, Found(near, worded, rarity), self._text_of, question)
         symbols.name_neighbours(db, hits, self._text_of)
         return Answer(hits=hits, note=note, **sizes)

@@ -9,7 +9,8 @@ from holdfast.search import languages, lexical
 from holdfast.search.index.database import fetch_required_row
 from holdfast.search.index.file_entry import unpack_text
 from holdfast.search.query import dotted_name
-from holdfast.search.ranking import TextOf, name_in_lines
+from holdfast.search.ranking import name_in_lines
+from holdfast.search.references import TextOf
 from holdfast.search.results import Hit, Neighbour
 
 MOST_USES = 50
