@@ -13,7 +13,7 @@ from tests.kit import wait_until
 SAYS = {
     "now": ("Waiting for you", "Fill tags for the old notes", "psql notes -f build/backfill.sql"),
     "sessions": ("Fill tags for the old notes",),
-    "session": ("The receipt page shows no VAT", "Committed."),
+    "session": ("The receipt page shows no VAT", "Read the failed UAT run"),
     "moment": ("State after this event", "Open gates"),
     "event": ("denied", "requirement is open"),
     "gates": ("tests_green", "Refused lately", "paused until"),
