@@ -239,7 +239,9 @@ def test_a_run_over_its_budget_has_failed(lab: Lab) -> None:
 
 @pytest.mark.parametrize(("page", "outcome"), [("- Console: 2 errors, 0 warnings", "failed"), ("fine", "passed")])
 def test_a_console_that_must_stay_clean(lab: Lab, page: str, outcome: str) -> None:
-    assert judged(lab, "console: clean", page=page)["outcome"] == outcome
+    run = judged(lab, "console: clean", page=page)
+    assert run["outcome"] == outcome
+    assert outcome == "passed" or run["judged"][0]["actual"] == "2 console errors"
 
 
 AXE = '### Result\n{"violations": [{"id": "color-contrast", "impact": "serious"}, {"id": "region", "impact": "moderate"}]}'
