@@ -221,6 +221,12 @@ def test_an_ad_hoc_run_has_no_steps_and_records_browser_and_shell(lab: Lab) -> N
     assert lab.run["outcome"] == "incomplete", "without a step or an assertion nothing is proven"
 
 
+def test_an_ad_hoc_run_cannot_stand_for_a_scenario(lab: Lab) -> None:
+    """Its outcome would satisfy the scenario's gate without one of its steps."""
+    lab.scenario()
+    assert "is a scenario" in refused(lab, "start", scenario="login-flow", ad_hoc=True)
+
+
 def test_a_run_is_found_by_parts_of_its_name(started: Lab) -> None:
     run = started.run["id"]
     for name in (run, run[-8:], "uat-20250705", ""):

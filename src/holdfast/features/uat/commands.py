@@ -48,7 +48,7 @@ def start_run(call: Call) -> CommandResult:
     """S3-15. The scenario is read from disk now, so that a file saved a moment ago counts."""
     session, settings = scenario_plan.session_of_call(call), scenario_plan.settings_of_call(call)
     name = str(call.args.get("scenario") or "")
-    plan = _ad_hoc(name) if call.args.get("ad_hoc") else _find_scenario_plan(call, name)
+    plan = _ad_hoc_plan(call, name) if call.args.get("ad_hoc") else _find_scenario_plan(call, name)
     # The run's id is made from the event's key, so both are needed before the event.
     key = delivery_key(call.now)
     confidence = call.args.get("confidence")
@@ -77,9 +77,12 @@ def _find_scenario_plan(call: Call, name: str) -> Plan:
     raise CommandRefused(f"there is no scenario {clean_line(name, 80)!r}", where=str(folder), fix=hint)
 
 
-def _ad_hoc(name: str) -> Plan:
+def _ad_hoc_plan(call: Call, name: str) -> Plan:
     if not name:
         raise CommandRefused("a run needs a name")
+    # Its outcome would count for the scenario, and for the gate that asks for it, without one of its steps.
+    if name in load_catalogue(scenario_plan.places_of_call(call).scenarios)[0]:
+        raise CommandRefused(f"{name!r} is a scenario", fix="Leave --ad-hoc away, or give the run another name.")
     return Plan(name=clean_line(name, LONGEST_NAME))
 
 
