@@ -86,7 +86,9 @@ def mixed_pairs(chains: list[dict[str, Any]], seed: int = 5) -> Iterator[tuple[s
             old = parse_statement(older)
             if other == number or taken == MOST_MIXED or not relations._have_common_ground(new, old):
                 continue
-            if relations.LEAST_SHARED <= pair_model.shared_share(new, old) < ONE_SUBJECT and not relations.any_rule(new, old):
+            if relations.LEAST_SHARED <= pair_model.shared_share(new, old) < ONE_SUBJECT and not relations.any_rule(
+                new, old
+            ):
                 taken += 1
                 yield older, text, 0
 

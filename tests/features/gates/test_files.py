@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from holdfast.core.ports import Ref
 from holdfast.daemon.files import FileWriter
-from holdfast.features.gates.events import BRANCH, LIVE
+from holdfast.features.gates.events import BRANCH, LIVE, RULES
 from holdfast.features.gates.files import file_name, files
 from holdfast.features.gates.settings import GateSettings
+from holdfast.features.gates.state.attention import AcceptedRules
 from holdfast.features.gates.state.branches import BranchState, Entry, LiveSessions, RequirementEntries
 from holdfast.ingest.log import Log
 from holdfast.paths import private_folder
@@ -93,3 +94,9 @@ def test_files_can_be_switched_off(repo: Path) -> None:
     off = GateSettings(files=False)
     assert list(files(Ref(BRANCH, "x"), branch_doc(repo, "main"), off)) == []
     assert list(files(Ref(LIVE, "sessions"), LiveSessions(), off)) == []
+
+
+def test_the_mark_of_rules_in_force_is_written_whatever_the_settings_say() -> None:
+    """The hook clients and a daemon that begins look for it."""
+    [marker] = files(Ref(RULES, "user"), AcceptedRules(), GateSettings(files=False))
+    assert marker.path.name == "gates-in-force"

@@ -24,11 +24,11 @@ _UNSAFE = re.compile(r"[^\w-]")
 
 
 def files(ref: Ref, doc: Doc, settings: "GateSettings | None") -> Iterable[File]:
-    if settings is not None and not settings.files:
-        return ()
-    # `any_in_force` looks for this file once, when a daemon begins.
+    # `any_in_force` and the hook clients look for this one: it is ours, and no setting keeps it from being written.
     if ref.kind == RULES:
         return (File(marker_path(), b"Requirements are in force.\n"),)
+    if settings is not None and not settings.files:
+        return ()
     if isinstance(doc, LiveSessions):
         return _json_file(Path.home() / ".claude" / "sessions.json", registry_file(doc))
     return _branch_file(doc) if isinstance(doc, BranchState) and doc.repo else ()

@@ -320,6 +320,8 @@ def list_stand_ins(reader: Reader) -> list[StandIn]:
     pauses = [_pause_stand_in(pause) for _, pause in PAUSES.list(reader, limit=MOST_SCOPES) if pause.status]
     stand_ins = []
     for _, doc in RULES_OF.list(reader, limit=MOST_SCOPES):
+        # Asked when a daemon starts: rules are in force whatever became of the marker file.
+        note_in_force()
         denying = tuple(rule for rule in _rules_of(doc) if rule.spec.when_unsure == "deny")
         if denying:
             stand_ins.append(StandIn("" if doc.scope == TEAM else doc.scope, denying))
