@@ -27,6 +27,9 @@ class Nowhere:
     def of(self, _cwd: str) -> Mapping[str, str]:
         return {}
 
+    def root_of(self, _cwd: str) -> str:
+        return ""
+
 
 INTAKE = Intake(AGENTS, Nowhere(), lambda body: (body, 0))
 
