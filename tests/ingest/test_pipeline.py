@@ -250,6 +250,24 @@ def test_a_store_that_takes_nothing_now_gets_it_later(
     assert kinds[:2] == [{QUIET: "tool.finished", ASKED: "tool.started"}[event], "test.followed"]
 
 
+@pytest.mark.parametrize("event", [QUIET, ASKED])
+def test_a_daemon_that_begins_while_the_store_takes_nothing_replays_the_journal_later(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch, event: str
+) -> None:
+    harness.take(event)
+
+    def refuse(*_args: object) -> None:
+        raise StoreUnavailable("no space")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SqliteStore, "append", refuse)
+        harness.crash()
+        harness.pipeline.retry_held()
+    assert not harness.store.reader().head()
+    harness.pipeline.retry_held()
+    harness.check(1)
+
+
 def test_a_burst_is_written_in_portions(harness: Harness) -> None:
     for _ in range(MOST_UNAPPLIED + 2):
         harness.take(QUIET)

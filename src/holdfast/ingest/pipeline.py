@@ -90,6 +90,8 @@ class IngestPipeline:
         self._kinds = {(agent.name, hook.event): hook.kind for agent in agents.values() for hook in agent.hooks}
         self._batches: list[Batch] = []
         """Answered and not stored yet, in their order: at most one that is READY, then those that are JOURNALED."""
+        self._replayed = True
+        """Whether all that the last daemon answered is in the log."""
         self.subscribers: list[Callable[[Committed], None]] = []
         """They are told what became true, after the agents were answered."""
 
@@ -161,8 +163,12 @@ class IngestPipeline:
 
     def retry_held(self) -> None:
         self.flush()
-        if not self._blocked:
-            self._guard.retry_buffered()
+        if self._blocked:
+            return
+        # It began while the store took nothing; the journal still has what the last daemon answered.
+        if not self._replayed:
+            self.replay_journal()
+        self._guard.retry_buffered()
 
     def _can_decide(self, agent: str, event: str, folder: str) -> bool:
         # A hook that no adapter knows may turn out to be anything once it is read.
@@ -291,6 +297,7 @@ class IngestPipeline:
             replayed = self._replay_all(entries)
         except StoreDamaged as error:
             replayed = self._guard.repair(error) and self._replay_all(entries)
+        self._replayed = replayed
         if replayed:
             # Opening begins to write over the old entries: only when all of them are in the log.
             self._journal.open()
