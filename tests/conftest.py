@@ -1,5 +1,6 @@
 """What every test may use. HOME is a temporary folder in all of them."""
 
+import itertools
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,31 @@ from tests.kit import World
 hypothesis.settings.register_profile("steady", derandomize=True, deadline=None)
 hypothesis.settings.register_profile("exploring", deadline=None)
 hypothesis.settings.load_profile("exploring" if os.environ.get("HOLDFAST_EXPLORE") else "steady")
+
+
+LONG = ("tests/real/", "tests/browser/", "tests/faults/", "tests/team/", "tests/stories/", "tests/docs/")
+"""Folders whose tests start programs, and wait for them."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Each worker begins with its share of the long tests: at the end nobody waits for the last of them. (xdist gives
+    every worker one run of the list, in its order.)"""
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    # In a browser's module one page stands for all its tests, so that they stay together.
+    groups = itertools.groupby(
+        (item for item in items if item.nodeid.startswith(LONG)),
+        key=lambda item: item.nodeid.partition("::")[0] if "browser" in item.nodeid else item.nodeid,
+    )
+    long_tests = [list(group) for _, group in groups]
+    short_tests = [item for item in items if not item.nodeid.startswith(LONG)]
+    shares = [list(itertools.chain(*long_tests[n::workers])) for n in range(workers)]
+    ordered: list[pytest.Item] = []
+    for n, share in enumerate(shares):
+        # As `xdist` cuts it: what is left, divided by the workers that are left.
+        room = max(0, (len(items) - len(ordered)) // (workers - n) - len(share))
+        ordered += [*share, *short_tests[:room]]
+        del short_tests[:room]
+    items[:] = [*ordered, *short_tests]
 
 
 @pytest.fixture(autouse=True)
