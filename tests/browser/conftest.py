@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.harness import CHROMIUM, FLAGS, Demo, missing, shared_demo
+from tests.browser.harness import Demo, missing, shared_demo
 
 WIDE = {"width": 1280, "height": 800}
 LIMIT_MS = 15_000
@@ -25,16 +25,6 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
     base = tmp_path_factory.getbasetemp()
     with shared_demo(base if alone else base.parent) as played:
         yield played
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield started
-        started.close()
 
 
 @pytest.fixture(scope="session")

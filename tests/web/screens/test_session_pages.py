@@ -4,10 +4,11 @@ import io
 import re
 import zipfile
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from tests.browser.harness import CHROMIUM, FLAGS, missing
+from tests.browser.harness import missing
 from tests.kit import World, wait_until
 from tests.web.conftest import Door, serving
 
@@ -96,22 +97,18 @@ def test_several_are_exported_as_one_archive(many: Door) -> None:
 
 
 @pytest.mark.skipif(bool(missing()), reason=missing())
-def test_a_browser_scrolls_through_thousands(many: Door) -> None:
+def test_a_browser_scrolls_through_thousands(many: Door, browser: Any) -> None:
     """The next page joins when the end comes near; what is far away is not laid out."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        context = browser.new_context(viewport={"width": 1280, "height": 800}, base_url=f"http://127.0.0.1:{many.port}")
-        context.add_cookies(
-            [{"name": many.keys.cookie_name, "value": many.keys.cookie, "url": f"http://127.0.0.1:{many.port}"}]
-        )
-        page = context.new_page()
-        page.goto("/sessions")
-        page.locator(".all-sessions [data-row]").first.wait_for()
-        wait_until(lambda: page.evaluate(SCROLL_AND_COUNT) >= 500, "five pages are there")
-        drawn = page.eval_on_selector_all("[data-row]", "all => all.map((row) => row.id.slice(2, 10))")
-        assert drawn == [f"{n:08d}" for n in range(COUNT - 1, COUNT - 1 - len(drawn), -1)]
-        page.locator("[data-pick]").nth(3).check()
-        assert page.locator("[data-picked]").inner_text() == "1 selected"
-        browser.close()
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, base_url=f"http://127.0.0.1:{many.port}")
+    context.add_cookies(
+        [{"name": many.keys.cookie_name, "value": many.keys.cookie, "url": f"http://127.0.0.1:{many.port}"}]
+    )
+    page = context.new_page()
+    page.goto("/sessions")
+    page.locator(".all-sessions [data-row]").first.wait_for()
+    wait_until(lambda: page.evaluate(SCROLL_AND_COUNT) >= 500, "five pages are there")
+    drawn = page.eval_on_selector_all("[data-row]", "all => all.map((row) => row.id.slice(2, 10))")
+    assert drawn == [f"{n:08d}" for n in range(COUNT - 1, COUNT - 1 - len(drawn), -1)]
+    page.locator("[data-pick]").nth(3).check()
+    assert page.locator("[data-picked]").inner_text() == "1 selected"
+    context.close()
