@@ -10,6 +10,8 @@ from holdfast.core.file_stamps import read_small_file
 FRESH_S = 1.0
 REMEMBERED = 500
 NOWHERE: Mapping[str, str] = {}
+Located = tuple[float, Mapping[str, str], str]
+"""When it was looked up, what was found, and the worktree's own git folder."""
 
 
 class CachedGitContext:
@@ -18,20 +20,20 @@ class CachedGitContext:
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
-        # When it was looked up, what was found, and the worktree's own git folder.
-        self._seen: OrderedDict[str, tuple[float, Mapping[str, str], str]] = OrderedDict()
+        self._seen: OrderedDict[str, Located] = OrderedDict()
 
     def of(self, cwd: str) -> Mapping[str, str]:
-        seen = self._seen.get(cwd)
-        if seen and self._now() - seen[0] < FRESH_S:
-            return _with_branch(seen[1], seen[2])
-        return self._look_up(cwd)
+        seen = self._fresh(cwd)
+        return _with_branch(seen[1], seen[2]) if seen else self._look_up(cwd)
 
     def root_of(self, cwd: str) -> str:
         """Only where the repository lies: asked several times for each hook, and no file is read for it."""
+        seen = self._fresh(cwd)
+        return (seen[1] if seen else self._look_up(cwd)).get("root", "")
+
+    def _fresh(self, cwd: str) -> Located | None:
         seen = self._seen.get(cwd)
-        context = seen[1] if seen and self._now() - seen[0] < FRESH_S else self._look_up(cwd)
-        return context.get("root", "")
+        return seen if seen and self._now() - seen[0] < FRESH_S else None
 
     def _look_up(self, cwd: str) -> Mapping[str, str]:
         context = locate(cwd) if cwd.startswith("/") else NOWHERE

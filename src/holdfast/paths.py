@@ -251,6 +251,6 @@ def open_regular(path: str, flags: int) -> int:
     raise NotRegular(f"not a plain file: {path}")
 
 
-def open_unlinked(path: str, flags: int) -> int:
+def open_regular_itself(path: str, flags: int) -> int:
     """The same, and never through a link that stands in the file's place."""
     return open_regular(path, flags | os.O_NOFOLLOW)

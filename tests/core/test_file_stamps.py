@@ -15,7 +15,7 @@ from holdfast.core import file_stamps
 from holdfast.core.file_stamps import MISSING, FileStamps
 from holdfast.core.fingerprint import Fingerprinter
 from holdfast.core.job import Ran
-from tests.core.test_fingerprint import git, root, run
+from tests.core.test_fingerprint import diverge, git, root, run
 
 __all__ = ["root"]
 
@@ -123,12 +123,7 @@ def rewrite_quietly(file: Path, text: str) -> None:
 
 
 def conflict(root: Path) -> None:
-    git(root, "checkout", "-qb", "other")
-    (root / "README.md").write_text("theirs\n")
-    git(root, "commit", "-qam", "theirs")
-    git(root, "checkout", "-q", "main")
-    (root / "README.md").write_text("ours\n")
-    git(root, "commit", "-qam", "ours")
+    diverge(root)
     subprocess.run(["git", "merge", "-q", "other"], cwd=root, check=False, capture_output=True)
 
 

@@ -161,13 +161,18 @@ def test_too_many_new_files_are_unknown(root: Path, monkeypatch: pytest.MonkeyPa
     assert not found.known and "too many" in found.why_unknown
 
 
-def test_mid_rebase_and_conflicts(root: Path) -> None:
+def diverge(root: Path) -> None:
+    """Two branches that change the same file."""
     git(root, "checkout", "-qb", "other")
     (root / "README.md").write_text("theirs\n")
     git(root, "commit", "-qam", "theirs")
     git(root, "checkout", "-q", "main")
     (root / "README.md").write_text("ours\n")
     git(root, "commit", "-qam", "ours")
+
+
+def test_mid_rebase_and_conflicts(root: Path) -> None:
+    diverge(root)
     with pytest.raises(subprocess.CalledProcessError):
         git(root, "rebase", "other")
     first = take(root)

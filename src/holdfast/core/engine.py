@@ -13,7 +13,7 @@ import msgspec
 from holdfast.core.decision import Decision, Delivery
 from holdfast.core.errors import StoreMoved
 from holdfast.core.event import REMEMBERED, Deduplicator, Event, SessionOwners
-from holdfast.core.feature import Decide, Derive, Enqueue, Enrich, Feature
+from holdfast.core.feature import Decide, Derive, Enqueue, Enrich, Feature, TakesOut
 from holdfast.core.ports import Clock, Doc, EventQuery, Ref, Store
 from holdfast.core.state import HotDocuments
 from holdfast.core.transaction import PROMPT_TOKENS, START_TOKENS, Arrival, Outcome, Transaction
@@ -31,6 +31,7 @@ class Subscribers(NamedTuple):
     """Who has to do with one kind of event, and by which of their functions."""
 
     enrichers: tuple[tuple[Feature, Enrich], ...]
+    takers: tuple[tuple[Feature, TakesOut], ...]
     reducers: tuple[Feature, ...]
     deciders: tuple[tuple[Feature, Decide], ...]
     derivers: tuple[tuple[Feature, Derive], ...]
@@ -161,7 +162,7 @@ class Engine:
 
     def takes_out(self, kind: str, folder: str, body: bytes) -> bool:
         """Whether somebody takes something out of such a payload before it may lie on disk."""
-        takers = [(f, f.takes_out) for f, _ in self.subscribers_of(kind).enrichers if f.takes_out]
+        takers = self.subscribers_of(kind).takers
         if not takers:
             return False
         settings = self.ports.settings(self.ports.project(folder))
@@ -270,6 +271,7 @@ def _build_subscribers(kind: str, features: Iterable[Feature]) -> Subscribers:
     listening = tuple(features)
     return Subscribers(
         enrichers=tuple((f, f.enrich) for f in listening if f.enrich and kind in f.enriches),
+        takers=tuple((f, f.takes_out) for f in listening if f.takes_out and kind in f.enriches),
         reducers=tuple(f for f in listening if f.keeps_documents),
         deciders=tuple((f, f.decide) for f in listening if f.decide),
         derivers=tuple((f, f.derive) for f in listening if f.derive),

@@ -100,6 +100,7 @@ ContentParts = Callable[[], Iterable[Sequence[str]]]
 """Asks for the parts of a worktree's content that features compare, each as globs (`Feature.content_parts`)."""
 Enrich = Callable[[Event, Settings, ContentParts], bool]
 """Says whether it wrote text of the world into the payload: names and paths are redacted like all that comes."""
+TakesOut = Callable[[bytes, Settings], bool]
 Derive = Callable[[State, Event, Settings], Iterable[Event]]
 Command = Callable[[Call], CommandResult]
 View = Callable[[Call], Any]
@@ -156,7 +157,7 @@ class Feature:
     What it saw is on record with the event, so `derive`, `reduce` and `decide` stay pure and replay is exact."""
     enriches: frozenset[str] = frozenset()
     """The kinds that `enrich` wants."""
-    takes_out: Callable[[bytes, Settings], bool] | None = None
+    takes_out: TakesOut | None = None
     """Whether `enrich` may take something out of this payload. Such a delivery is never on disk as it came: it is applied
     first, and only its events are journaled. Asked for every payload of these kinds, so it must be quick."""
     content_parts: Callable[[Settings], Iterable[Sequence[str]]] | None = None

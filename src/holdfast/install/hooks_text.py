@@ -19,6 +19,7 @@ from holdfast.install.json_edit import (
     append_items,
     apply_edits,
     parse_json,
+    parse_json_object,
     remove_item,
     style_of,
 )
@@ -140,9 +141,7 @@ def ensure_json_object(text: str) -> str:
 
 def parse_checked(text: str, expected: Wanted | None = None) -> Node:
     """The parsed text, refused where an agent would not understand it either."""
-    root = parse_json(text)
-    if not root.is_object:
-        raise BrokenJson("the file does not hold an object", root.start)
+    root = parse_json_object(text)
     _only_once(root, HOOKS)
     if hooks := root.member(HOOKS):
         _check_hooks(hooks, expected or {})

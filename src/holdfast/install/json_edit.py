@@ -61,6 +61,14 @@ def parse_json(text: str) -> Node:
     return node
 
 
+def parse_json_object(text: str) -> Node:
+    """The root of a settings file: anything but an object is refused."""
+    root = parse_json(text)
+    if not root.is_object:
+        raise BrokenJson("the file does not hold an object", root.start)
+    return root
+
+
 def line_of(text: str, at: int) -> int:
     return len(NEWLINE.findall(text, 0, at)) + 1
 

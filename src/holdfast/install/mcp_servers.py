@@ -20,6 +20,7 @@ from holdfast.install.json_edit import (
     apply_edits,
     line_of,
     parse_json,
+    parse_json_object,
     remove_item,
     style_of,
 )
@@ -120,9 +121,7 @@ class Servers:
         return ""
 
     def _checked(self, text: str) -> tuple[Node, Node | None]:
-        root = parse_json(text)
-        if not root.is_object:
-            raise BrokenJson("the file does not hold an object", root.start)
+        root = parse_json_object(text)
         servers = root.member(self.section)
         for node, key in ((root, self.section), (servers, NAME)):
             if node and len(nodes := node.named(key)) > 1:
@@ -281,9 +280,7 @@ class StatusLine:
         return ""
 
     def _checked(self, text: str) -> tuple[Node, Node | None]:
-        root = parse_json(text)
-        if not root.is_object:
-            raise BrokenJson("the file does not hold an object", root.start)
+        root = parse_json_object(text)
         if len(nodes := root.named(self.name)) > 1:
             raise BrokenJson(f'"{self.name}" is there twice', nodes[1].begin)
         return root, root.member(self.name)

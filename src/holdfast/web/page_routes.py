@@ -16,7 +16,7 @@ from holdfast.core.agent import Agent
 from holdfast.core.errors import HoldfastError
 from holdfast.core.ids import session_alias
 from holdfast.core.text import escape_invisible, strip_controls
-from holdfast.paths import open_unlinked
+from holdfast.paths import open_regular_itself
 from holdfast.web.api.requests import UNAVAILABLE
 from holdfast.web.guard import Permission, Routes
 from holdfast.web.pages import Pages
@@ -60,7 +60,7 @@ def _read_shot(web_context: "WebContext", run: str, number: str) -> tuple[str, b
 
 def read_picture(path: Path) -> tuple[str, bytes] | None:
     try:
-        with open(path, "rb", opener=open_unlinked) as file:
+        with open(path, "rb", opener=open_regular_itself) as file:
             if os.fstat(file.fileno()).st_size > LARGEST_PICTURE:
                 return None
             content = file.read(LARGEST_PICTURE)

@@ -23,6 +23,12 @@ def test_a_push_is_seen(command: str) -> None:
     assert PUSH in read_acts(command).readings
 
 
+def test_make_that_only_marks_targets_is_read_as_one_that_makes_them() -> None:
+    """Lines behind `+` run all the same."""
+    assert "make deploy" in read_acts("make -t deploy").readings
+    assert not read_acts("make -n deploy").readings
+
+
 def test_what_is_behind_the_limit_is_said_to_be_hidden() -> None:
     assert read_acts(":" + " " * 30_000 + "; git push").hidden
     text = "cat > notes <<'EOF'\n" + "a line of notes\n" * 4_000 + "EOF\n"

@@ -23,8 +23,9 @@ RECIPE_FILES = (
 MAX_INCLUDES = 5
 # Options of make whose value is the next word.
 _MAKE_VALUES = frozenset("-C -f -I -j -l -o -W --directory --file --makefile --include-dir --eval -E".split())
-# Among the letters of a flag: dry run, question, touch, version, help. Not behind a letter that takes a value: `-Ctests`.
-_MAKE_NOTHING = lazy_pattern(r"^-[BbdeikLmprRsSw]*[nqtvh]|^--(?:dry-run|just-print|recon|question|touch|version|help)$")
+# Among the letters of a flag: dry run, question, version, help. Not behind a letter that takes a value: `-Ctests`.
+_MAKE_NOTHING = lazy_pattern(r"^-[BbdeikLmprRsStw]*[nqvh]|^--(?:dry-run|just-print|recon|question|version|help)$")
+_MAKE_TOUCHES = lazy_pattern(r"^-[BbdeikLmprRsSw]*t|^--touch$")
 _SCRIPTS_OF_PACKAGE = frozenset(("npm", "pnpm", "yarn", "bun", "node"))
 # `a b: c d`, but neither `a := b` nor `a:: b`. Groups: the targets, what they need.
 _TARGET = lazy_pattern(r"^([^\s:#=][^:=#]*):(?![=:])([^#\n]*)$")
@@ -140,6 +141,8 @@ class MakeCall(msgspec.Struct):
     """Of `--eval`."""
     runs_nothing: str = ""
     """The flag by which it runs no recipe."""
+    touches: str = ""
+    """The flag by which it marks targets as made: no check runs, but files change."""
 
 
 def parse_make(words: list[str], cwd: str = "") -> MakeCall:
@@ -155,6 +158,8 @@ def _take_make_word(call: MakeCall, word: str, following: str) -> None:
     _, equals, value = word.partition("=")
     if _MAKE_NOTHING.match(word):
         call.runs_nothing = word
+    elif _MAKE_TOUCHES.match(word):
+        call.touches = word
     elif word in ("-C", "--directory") or word.startswith("--directory="):
         call.folder = join_path(call.folder, value if equals else following)
     elif word.startswith("-C"):

@@ -18,7 +18,7 @@ from holdfast.features.uat.results import SHORTEST_VALUE, response_of, text_of
 from holdfast.features.uat.settings import DEFAULTS, UatSettings
 from holdfast.features.uat.shell_drivers import HIDDEN, PROGRAMS
 from holdfast.features.uat.steps import call_of_event
-from holdfast.paths import open_unlinked
+from holdfast.paths import open_regular_itself
 
 _ARGUMENTS = ("tool_input", "toolArgs", "toolInput", "args", "input", "arguments")
 """What agents call the arguments of a tool in their payloads."""
@@ -166,7 +166,7 @@ def read_page(event: Event) -> str:
 
 def _read_text(path: Path) -> str:
     try:
-        with open(path, "rb", opener=open_unlinked) as file:
+        with open(path, "rb", opener=open_regular_itself) as file:
             return file.read(LARGEST_PAGE).decode("utf-8", "replace")
     except OSError:
         return ""

@@ -22,7 +22,7 @@ from holdfast.features.uat.settings import (
     MOST_STEPS,
     clean_line,
 )
-from holdfast.paths import NotRegular, open_unlinked
+from holdfast.paths import NotRegular, open_regular_itself
 
 SCHEMA_TITLE = "A UAT scenario of Holdfast"
 LONGEST_WAIT_MS = 86_400_000
@@ -258,7 +258,7 @@ def scenario_files(folder: Path) -> list[Path]:
 
 def _read_plain_file(path: Path) -> bytes:
     try:
-        with open(path, "rb", opener=open_unlinked) as file:
+        with open(path, "rb", opener=open_regular_itself) as file:
             content = file.read(LARGEST_FILE + 1)
     except NotRegular:
         raise _Refused("not a plain file") from None

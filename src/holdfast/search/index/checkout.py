@@ -14,7 +14,7 @@ import msgspec
 
 from holdfast.core import git
 from holdfast.core.errors import HoldfastError
-from holdfast.paths import open_unlinked
+from holdfast.paths import open_regular_itself
 from holdfast.redact import redact
 from holdfast.search import languages
 from holdfast.search.settings import IndexSettings
@@ -204,7 +204,7 @@ def _matches_any_glob(name: str, globs: tuple[str, ...]) -> bool:
 
 def read_file(root: str, one: Found, largest: int) -> bytes:
     """The file itself, never what a link put in its place, or in place of its folder, points at. Raises OSError."""
-    with open(os.path.join(root, one.path), "rb", opener=open_unlinked) as file:
+    with open(os.path.join(root, one.path), "rb", opener=open_regular_itself) as file:
         # Only the last part of the path is no link for certain; a folder on the way may have become one.
         if _path_of_open_file(file.fileno(), root, one.path) != f"{_real_root(root)}/{one.path}":
             raise OSError("not a plain file of the checkout")

@@ -178,7 +178,8 @@ def _asks_version(words: list[str]) -> str:
 
 def _make_entry(words: list[str], environment: dict[str, str]) -> Entry:
     call = parse_make(words)
-    nothing = f"make {call.runs_nothing} runs no recipe" if call.runs_nothing else ""
+    flag = call.runs_nothing or call.touches
+    nothing = f"make {flag} runs no recipe" if flag else ""
     # It prints all rules beside what it runs, so that its output is no summary.
     if "-p" in words:
         nothing = "make -p prints its rules"

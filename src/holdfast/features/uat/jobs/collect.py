@@ -42,7 +42,7 @@ from holdfast.features.uat.settings import DAY_MS, DEFAULTS, LARGEST_CATALOGUE, 
 from holdfast.features.uat.shell_drivers import DRIVER_FOLDERS
 from holdfast.features.uat.state import CATALOGUES, NO_PLAN, PLANS, RUNS, Catalogue, Run
 from holdfast.features.uat.trace_report import MEMBER
-from holdfast.paths import NotRegular, open_unlinked
+from holdfast.paths import NotRegular, open_regular_itself
 
 # Bytes.
 LARGEST_IMAGE = 20 << 20
@@ -136,7 +136,7 @@ def read_inside(path: Path, doc: Run, settings: UatSettings, limit: int) -> byte
     # Opened by its real path without following links: a link put there meanwhile is refused.
     real = os.path.realpath(path)
     try:
-        with open(real, "rb", opener=open_unlinked) as file:
+        with open(real, "rb", opener=open_regular_itself) as file:
             if not os.path.samestat(os.fstat(file.fileno()), Path(real).stat()):
                 raise _Unusable("it is not a plain file")
             content = file.read(limit + 1)
@@ -179,7 +179,7 @@ def _images_in_transcript(source: Event) -> Iterator[str]:
 
 def _end_of_file(path: Path) -> bytes:
     try:
-        with open(path, "rb", opener=open_unlinked) as file:
+        with open(path, "rb", opener=open_regular_itself) as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - LARGEST_TAIL))
             return file.read(LARGEST_TAIL)
     except OSError:
