@@ -21,7 +21,7 @@ def run(folder: Path, size: int) -> str:
     runtime = folder / "runtime"
     runtime.mkdir(mode=0o700)
     promised: set[str] = set()
-    with small_disk(folder / "disk") as disk:
+    with small_disk(folder / "disk", DISK_KB) as disk:
         world = World(disk, XDG_RUNTIME_DIR=str(runtime))
         try:
             for time_ in range(size):
@@ -59,10 +59,10 @@ def _fill(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def small_disk(mount: Path) -> Iterator[Path]:
+def small_disk(mount: Path, kilobytes: int) -> Iterator[Path]:
     mount.mkdir()
     made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={DISK_KB}k,mode=0700", "none", str(mount)], capture_output=True
+        ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k,mode=0700", "none", str(mount)], capture_output=True
     )
     if made.returncode:
         raise NotImplementedError(f"cannot mount a tmpfs here: {made.stderr!r}")

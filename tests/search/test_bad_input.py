@@ -328,7 +328,7 @@ def test_a_disk_that_is_really_full(tree: Tree) -> None:
     """In the middle of a change and on a rebuild; when there is room again the next run makes it whole."""
     with contextlib.ExitStack() as stack:
         try:
-            stack.enter_context(small_disk(tree.state))
+            stack.enter_context(small_disk(tree.state, 12_000))
         except NotImplementedError as error:
             pytest.skip(str(error))
         tree.write({"a.py": WHEEL})
