@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.search.chunks.syntax import GRAMMARS, parser
+from holdfast.search.chunks.syntax import GRAMMARS, load_parser
 
 SHORTEST_BODY = 3
 """Lines."""
@@ -33,7 +33,7 @@ def functions(text: str, language: str, path: str) -> Iterator[Function]:
     if language in ("kotlin", "swift"):
         yield from braced_functions(text, path)
         return
-    parse = parser(language)
+    parse = load_parser(language)
     if parse is None:
         return
     content = text.encode("utf-8", "replace")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from holdfast.features.memory.documents import STOPWORDS, stem
+from holdfast.features.memory.documents import STOPWORDS, stem_word
 
 STEMS, DIMS, FITTED, BATCH = 8_000, 128, 6_000, 256
 LAYERS, HEADS, SIZE, EPS = 6, 12, 384, 1e-12
@@ -101,7 +101,7 @@ def by_stem(words: list[str], whole: np.ndarray) -> tuple[list[str], np.ndarray]
     """All forms of a word are one: the index knows stems only."""
     forms: dict[str, list[int]] = {}
     for number, word in enumerate(words):
-        forms.setdefault(stem(word), []).append(number)
+        forms.setdefault(stem_word(word), []).append(number)
     stems = list(forms)[:STEMS]
     rows = np.stack([whole[forms[one]].mean(0) for one in stems])
     return stems, rows / np.linalg.norm(rows, axis=1, keepdims=True)

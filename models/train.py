@@ -25,8 +25,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from holdfast.search.embedder import FIELDS, pieces
-from holdfast.search.query import counted
+from holdfast.search.embedder import FIELDS, split_word_pieces
+from holdfast.search.query import count_words
 
 PARTS = ("q", "b", "n", "p")
 MOST_WORDS = 300
@@ -54,9 +54,9 @@ def vocabulary(pairs: Iterable[Pair], size: int) -> list[str]:
     """By the number of pairs a word is in; a word of a question counts more than one of code."""
     found: Counter[str] = Counter()
     for one in pairs:
-        found.update(counted(one["b"]).keys())
+        found.update(count_words(one["b"]).keys())
         for part, weight in (("q", 3), ("n", 1)):
-            for word in counted(one[part]):
+            for word in count_words(one[part]):
                 found[word] += weight
     letters = [*"abcdefghijklmnopqrstuvwxyz0123456789"]
     common = [
@@ -71,9 +71,9 @@ def encode_one(
     text: str, known: dict[str, int], longest: int, cache: dict[str, list[int]]
 ) -> tuple[list[int], list[int]]:
     counts: dict[int, int] = {}
-    for word, times in counted(text).items():
+    for word, times in count_words(text).items():
         if (ids := cache.get(word)) is None:
-            ids = cache[word] = pieces(word, known, longest)
+            ids = cache[word] = split_word_pieces(word, known, longest)
         for number in ids:
             counts[number] = counts.get(number, 0) + times
     kept = list(counts.items())[:MOST_WORDS]
