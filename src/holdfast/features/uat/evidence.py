@@ -3,6 +3,7 @@
 import re
 from collections import OrderedDict
 from collections.abc import Mapping
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,6 +36,8 @@ _PAGE_FILE = re.compile(r"^(?:- )?\[Snapshot\]\(([^()\n]{1,1000}\.(?:yml|yaml|md
 # The tool's name, as the agents call it in their payloads.
 _TOOL = b'"tool'
 _TOOL_NAME = re.compile(rb'"(?:tool_name|toolName|tool)"\s{0,9}:\s{0,9}"([^"\\]{1,300})"')
+# The arguments and the answer of a call, as Claude Code and those like it name them.
+_INPUT, _ANSWER = b'"tool_input"', b'"tool_response"'
 _PROGRAMS = tuple(program.partition("/")[0].encode() for program in PROGRAMS)
 
 
@@ -74,16 +77,35 @@ def takes_out(body: bytes, settings: UatSettings | None) -> bool:
     """By the look of the payload, before it is read: one too many costs a moment, one too few leaves what was typed in
     the journal."""
     extra = (settings or DEFAULTS).drivers
-    named = any(recognise_tool_use(name, {}, extra).known for name in _tool_names(body))
-    # A shell command stands before its output, which may be long.
-    return named or any(body.find(one, 0, FAR_ENOUGH) >= 0 for one in _PROGRAMS)
+    is_driver = partial(_is_driver_of, extra) if extra else _is_driver
+    if any(is_driver(name) for name in _tool_names(body)):
+        return True
+    far = _end_of_arguments(body)
+    return any(body.find(one, 0, far) >= 0 for one in _PROGRAMS)
 
 
-def _tool_names(body: bytes) -> set[str]:
+def _end_of_arguments(body: bytes) -> int:
+    """A shell command stands before its output, which may be long. (Inside of a command the quotes of such a name are
+    escaped.)"""
+    answer = body.find(_ANSWER, 0, FAR_ENOUGH)
+    return answer if answer >= 0 and body.find(_INPUT, 0, answer) >= 0 else FAR_ENOUGH
+
+
+@lru_cache(1024)
+def _is_driver(name: bytes) -> bool:
+    """Asked before each answer: the same few tools come again and again."""
+    return _is_driver_of({}, name)
+
+
+def _is_driver_of(extra: Mapping[str, str], name: bytes) -> bool:
+    return recognise_tool_use(name.decode("utf-8", "replace"), {}, extra).known
+
+
+def _tool_names(body: bytes) -> set[bytes]:
     names, at = set(), body.find(_TOOL)
     while at >= 0:
         if match := _TOOL_NAME.match(body, at):
-            names.add(match[1].decode("utf-8", "replace"))
+            names.add(match[1])
         at = body.find(_TOOL, at + 1)
     return names
 
