@@ -229,7 +229,7 @@ VOICE = "[Holdfast] "
 
 def estimate_tokens(text: str) -> int:
     """A careful estimate: four ASCII characters, or one of any other script, are a token."""
-    narrow = sum(1 for c in text if c < "\x80")
+    narrow = len(text) if text.isascii() else sum(1 for c in text if c < "\x80")
     return -(-narrow // CHARS_PER_TOKEN) + (len(text) - narrow)
 
 
