@@ -357,7 +357,8 @@ static void check(struct search *s, size_t at, uint32_t hashed) {
     uint32_t bucket = hashed >> (HASH_BITS - BUCKET_BITS);
     for (uint32_t n = t->first[bucket]; n < t->first[bucket + 1]; n++) {
         const struct anchor *a = &t->anchors[n];
-        if (a->hash != hashed || (a->key > 0 && at < (size_t)a->key)) continue;
+        /* Before the start of the text, too, where only a key that is borrowed may lie. */
+        if (a->hash != hashed || (ptrdiff_t)at < a->key) continue;
         size_t start = at - (size_t)(ptrdiff_t)a->key, end = start + a->length;
         if (end + a->follow > s->length || !same(s->text + start, t->texts + a->text, a->length)) continue;
         if (a->left && !may_begin(s->text, start, t->classes + 256 * (size_t)a->left)) continue;

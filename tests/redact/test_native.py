@@ -2,6 +2,8 @@
 
 import json
 import random
+import subprocess
+import sys
 from itertools import islice
 
 import pytest
@@ -80,3 +82,10 @@ def test_both_read_json_alike(value: object, ascii_only: bool) -> None:
     body = json.dumps(value, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
     text, *places = views._flatten_natively(body)
     assert (text, *map(list, places)) == views._flatten_json(body)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="pages are protected as Linux does it")
+def test_no_byte_outside_of_a_text_is_read() -> None:
+    run = subprocess.run([sys.executable, "-m", "tests.redact.guarded_memory"], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.endswith("texts\n")
