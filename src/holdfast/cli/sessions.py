@@ -175,13 +175,11 @@ def timeline(
         return
     if answer["next"]:
         render.out.print(Text(f"earlier: holdfast session timeline --before {answer['next']} …", style="dim"))
-    turn, folder = -1, f"{client.current_project()}/"
+    turn = -1
     for entry in answer["entries"]:
         if entry["turn"] != turn:
             turn = entry["turn"]
             render.out.print(Text(f"turn {turn}" if turn else "before the first prompt", style="bold"))
-        # Below the folder one is in, as one would type it.
-        entry["text"] = entry["text"].removeprefix(folder)
         render.out.print(timeline_line(entry))
 
 

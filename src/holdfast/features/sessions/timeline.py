@@ -25,8 +25,9 @@ from holdfast.core.kinds.gates_events import requirement_names
 from holdfast.core.kinds.session_events import ToolExitRead, TurnAnswerRead
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.core.text import without_fences
+from holdfast.features.sessions.state.call_text import about_call
 from holdfast.features.sessions.state.documents import Session
-from holdfast.features.sessions.state.lifecycle import about_call, is_synthetic, prompt_text
+from holdfast.features.sessions.state.lifecycle import is_synthetic, prompt_text
 from holdfast.features.sessions.state.reducer import Turns
 
 HIDDEN_KINDS = frozenset((
