@@ -270,6 +270,8 @@ def _is_shown(event: Event, turn: int, turns: Turns) -> bool:
         return data.end_untold
     if isinstance(data, PromptSubmitted):
         return bool(prompt_text(data)) and (not is_synthetic(data) or turns.first_event(turn) == event.seq)
+    if isinstance(data, TurnEnded) and data.lane_untold:
+        return not data.lane  # A subagent's: its own end follows.
     return not (isinstance(data, SubagentEnded) and data.compaction)
 
 
