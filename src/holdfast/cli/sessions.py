@@ -70,7 +70,7 @@ def statusline(
     """One line for a status bar: cost, tokens, context, open gates, who waits. Agents' own JSON is taken from stdin."""
     payload = json_from_stdin() if not session else {}
     shown = client.ask_view(
-        "sessions.statusline", id=session or payload.get("session_id") or "",
+        "sessions.statusline", id=session or payload.get("session_id") or "", latest=not payload,
         context=_part_of(payload, "context_window", "used_percentage"), reported=_part_of(payload, "cost", "total_cost_usd"),
     )  # fmt: skip
     render.json_line(shown) if json else print(shown["text"])
