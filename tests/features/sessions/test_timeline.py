@@ -68,7 +68,8 @@ def test_denied_without_ids_and_told_to_have_ended_it_is_one_row(house: House) -
     story.tell("decision.made", tool="bash", verdict="deny", of=3, of_kind="tool.started", reasons=["No."])
     house.take(finish(story, "rm x", ok=False))
     assert calls_of(house) == [("rm x", "denied")]
-    assert [row["kind"] for row in house.view("rows", id="s-1", only="decisions")["rows"]] == ["decision.made"]
+    (denial,) = house.view("rows", id="s-1", only="decisions")["rows"]
+    assert (denial["kind"], denial["text"]) == ("decision.made", "denied: rm x — No."), "it says what it denied"
 
 
 def test_what_nobody_typed_is_no_row_and_no_turn(house: House) -> None:

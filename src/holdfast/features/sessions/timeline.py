@@ -120,6 +120,8 @@ class CallPairing:
         self.reasons: dict[int, str] = {}
         self.start_of: dict[int, Event] = {}
         """By the number of the end."""
+        self.refused_by: dict[int, Event] = {}
+        """Starts, by the number of the denial."""
         self.folded: set[int] = set()
         """Events that are shown in the row of another: starts with an end, denials of a call, ends after a denial."""
         self._left: dict[int, Event] = {}
@@ -182,6 +184,7 @@ class CallPairing:
         if event:
             self._left[start] = event
             self.outcomes[start], self.reasons[start] = "denied", reason
+            self.refused_by[by] = event
             self.folded.add(by)
 
     def _let_through(self, start: int) -> None:
@@ -332,6 +335,9 @@ def _build_row(event: Event, turn: int, session: Session, pairing: CallPairing, 
     elif isinstance(data, DecisionMade):
         row.verdict, row.of_kind, row.reason = data.verdict, data.of_kind, _reasons_text(data.reasons)
         row.injected = sum(context.tokens for context in data.contexts)
+        # In a row of its own a denial says what it denied.
+        if refused := pairing.refused_by.get(event.seq):
+            row.text = f"denied: {about_call(refused) or refused.tool} — {row.reason}"
     elif isinstance(data, AnswerUndelivered):
         row.verdict, row.of_kind, row.reason = data.verdict, data.of_kind, _reasons_text(data.reasons)
     elif isinstance(data, PromptSubmitted):
