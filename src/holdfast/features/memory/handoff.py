@@ -86,7 +86,7 @@ def _packet_lines(
         yield OPEN_GATES + ", ".join(gates)
     yield from (f"- refused by a gate, not done since: {one}" for one in summary.refused)
     if files := [path for path in doc.edited if exists(path)]:
-        yield f"- files changed: {', '.join(files[-MOST:])}"
+        yield f"- files changed: {', '.join(path.removeprefix(f'{doc.project}/') for path in files[-MOST:])}"
     yield from (f"- failed last: {one}" for one in _failing_commands(doc, summary))
     yield from (f"- commit: {one}" for one in summary.commits)
     yield from (f"- exact command: `{command}`" for command in list(doc.commands)[-5:])
