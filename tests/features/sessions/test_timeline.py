@@ -157,6 +157,7 @@ def test_a_search_says_what_and_where() -> None:
 def test_an_edit_of_several_files_says_so() -> None:
     assert about("edit", paths=("/p/a.py", "/p/b.py", "/p/c.py")) == "a.py and 2 more"
     assert about("edit", paths=("/elsewhere/a.py",)) == "/elsewhere/a.py"
+    assert about_call(an("tool.finished", action="edit", path="/elsewhere/b.py")) == "/elsewhere/b.py", "as Cursor may"
 
 
 def test_lists_questions_and_subagents_say_what_they_hold() -> None:

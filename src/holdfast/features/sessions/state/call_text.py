@@ -30,7 +30,8 @@ def about_call(event: Event) -> str:
     if not isinstance(data, ToolPayload):
         return one_line(data.get("message"))
     given: Mapping[str, Any] = data.input if isinstance(data.input, Mapping) else {}
-    files = _first_of([_short_path(path, event.project) for path in data.paths])
+    named = data.paths or ([data.path] if data.path else [])
+    files = _first_of([_short_path(path, event.project) for path in named])
     if data.command:
         return one_line(data.command)
     if data.action == "search":
