@@ -91,7 +91,8 @@ def test_the_next_step_is_told_in_the_words_it_was_said_in() -> None:
             {"kind": "answer", "text": "OK."},
         )
     )
-    assert found.next == ("next step: compare net amounts",)
+    assert found.next == ("compare net amounts",), "the line is called `next step` already"
+    assert found.goals == ("find the cause",), "and the goal is what was asked before it"
 
 
 @settings(max_examples=60, deadline=None)
@@ -127,3 +128,47 @@ def test_what_was_left_open_is_done_only_when_it_is_spoken_of_again_and_work_fol
     assert build_summary(events(begin, left, again, work)).open == ()
     assert build_summary(events(begin, left, work, again)).open == ()
     assert build_summary(events(begin, work, left, again)).open == ("Rounding in the printer is still missing.",)
+
+
+def test_what_is_open_is_not_named_twice() -> None:
+    found = build_summary(
+        events(
+            {"kind": "prompt", "text": "fix add in calc.py"},
+            {"kind": "edit", "path": "calc.py"},
+            {"kind": "answer", "text": "Fixed it. Left open: test_slow.py still fails."},
+            {"kind": "answer", "text": "Noch offen: die Doku fehlt."},
+        )
+    )
+    assert found.open == ("test_slow.py still fails.", "die Doku fehlt.")
+    assert found.as_line().count("pen:") == 1
+
+
+def test_a_word_at_the_end_of_a_sentence_is_the_same_word() -> None:
+    """What a later prompt speaks of, with work after it, is taken for done."""
+    found = build_summary(
+        events(
+            {"kind": "prompt", "text": "fix both files"},
+            {"kind": "answer", "text": "I have not started with calc.py."},
+            {"kind": "prompt", "text": "now do calc.py please"},
+            {"kind": "edit", "path": "calc.py"},
+            {"kind": "answer", "text": "Did that."},
+        )
+    )
+    assert found.open == ()
+
+
+def test_what_a_gate_refused_is_told_until_it_was_done() -> None:
+    refused = [
+        {"kind": "prompt", "text": "fix add and commit"},
+        {"kind": "refused", "command": 'git commit -am "Fix add"'},
+        {"kind": "refused", "path": "deploy.yaml"},
+    ]
+    assert build_summary(events(*refused)).refused == ('`git commit -am "Fix add"`', "an edit of deploy.yaml")
+    other = {"kind": "command", "command": "git status", "exit": 0}
+    failed = {"kind": "command", "command": "git commit -m x", "exit": 1}
+    assert len(build_summary(events(*refused, other, failed)).refused) == 2
+    done = (
+        {"kind": "command", "command": "git commit -m 'Fix add'", "exit": 0},
+        {"kind": "edit", "path": "deploy.yaml"},
+    )
+    assert build_summary(events(*refused, *done)).refused == ()

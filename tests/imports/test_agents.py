@@ -14,7 +14,7 @@ from holdfast.core.kinds import HOOK_KINDS
 from holdfast.features.sessions.figures import build_figures
 from holdfast.features.sessions.state.reducer import reduce_session
 from holdfast.imports import IMPORTERS, source
-from holdfast.imports.history import number_turns
+from holdfast.imports.history import believable_times, number_turns
 from holdfast.imports.source import Place, Skipped
 from holdfast.usage.model import KINDS, Usage, total_of
 from holdfast.usage.scan import Ledger, scan_usage
@@ -239,6 +239,19 @@ def test_a_clock_that_is_wrong_makes_no_figure_negative(wrong, tmp_path):
         session = reduce_session(session, event)
     shown = build_figures(session, Spending(), session.at)
     assert shown.duration_ms >= 0 and (shown.prompts, shown.calls) == (2, 3)
+
+
+def test_a_time_of_the_future_is_that_of_the_record_before(tmp_path):
+    home = sample_home(tmp_path, "claude-code")
+    (file, *_) = IMPORTERS["claude-code"].find(Place(home, home))
+    records = [json.loads(line) for line in file.read_text().splitlines()]
+    for record in records[len(records) // 2 :: 3]:
+        record["timestamp"] = "9999-12-31T23:59:59.000Z"
+    file.write_text("".join(json.dumps(record) + "\n" for record in records))
+    events, _ = told(home, "claude-code")
+    latest = max(event.at for event in events if event.at < 250_000_000_000_000)
+    assert max(event.at for event in events) > latest
+    assert max(event.at for event in believable_times(events, latest)) == latest
 
 
 def test_a_call_that_gemini_was_refused_never_ran(tmp_path):

@@ -101,6 +101,45 @@ def test_a_subagents_transcript_is_a_lane(place):
     assert {(e.session, e.data["lane"]) for e in events} == {("s", "a1")}
 
 
+def message(uuid, text, session="s", at=1e9, kind="user", **more):
+    return {"type": kind, "uuid": uuid, "sessionId": session, "timestamp": at, "message": {"content": text}, **more}
+
+
+def transcript(place, session, *lines):
+    put(place.home, f".claude/projects/-p/{session}.jsonl", "\n".join(map(json.dumps, lines)))
+
+
+def prompts(place):
+    return [(e.session, e.data["prompt"]) for e in told("claude-code", place)[0] if e.kind == "prompt.submitted"]
+
+
+@pytest.mark.parametrize("names", [("a", "b", "c"), ("c", "b", "a")])
+def test_a_fork_tells_only_what_came_after_it(place, names):
+    """As Claude Code 2.1 writes it: the copy keeps the ids of the records, and has nothing between them. Whatever the names."""
+    old, fork, again = names
+    shared = [("1", "one"), ("2", "two")]
+    gap = {"type": "last-prompt"}
+    transcript(place, old, message("1", "one", old), gap, message("2", "two", old), gap, message("9", "went on", old))
+    copied = [message(uuid, text, fork) for uuid, text in shared]
+    transcript(place, fork, gap, *copied, message("3", "forked", fork), gap)
+    copied = [message(uuid, text, again) for uuid, text in (*shared, ("3", "forked"))]
+    transcript(place, again, gap, *copied, message("4", "forked again", again), gap)
+    assert sorted(prompts(place)) == sorted(
+        [(old, "one"), (old, "two"), (old, "went on"), (fork, "forked"), (again, "forked again")]
+    )
+
+
+def test_a_command_of_claude_code_itself_is_no_prompt_and_one_of_your_own_is_as_it_was_typed(place):
+    tags = "<command-name>/{0}</command-name>\n<command-message>{0}</command-message>\n<command-args>{1}</command-args>"
+    transcript(
+        place, "s", message("1", "do it"),
+        message("2", "<local-command-caveat>The command below was run directly", isMeta=True),
+        message("3", tags.format("compact", "")), message("4", "<local-command-stdout>Compacted</local-command-stdout>"),
+        message("5", tags.format("review", "the diff")), message("6", "what the command says", isMeta=True),
+    )  # fmt: skip
+    assert prompts(place) == [("s", "do it"), ("s", "/review the diff")]
+
+
 def test_broken_lines_are_told_one_by_one(place):
     put(place.home, ".claude/projects/-p/s.jsonl", '{"type": "user"\n[1]\n{"type": "user"}\n{"type": "summary"}\n')
     events, skipped = told("claude-code", place)

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from holdfast.agents import AGENTS
+from holdfast.agents.kimi import KIMI
 from holdfast.core.event import Event
 from holdfast.imports import IMPORTERS
 from holdfast.imports.history import number_turns
 from holdfast.imports.source import Place as ImportPlace
 from tests.features.sessions.story import House
-from tests.kit import World, wait_until
+from tests.kit import NATIVE_HOOK, World, wait_until
 
 from .agent import Agent, Result
 from .claude import ClaudeCode
@@ -24,7 +25,8 @@ from .conftest import Place
 from .copilot import Copilot
 from .droid import Droid
 from .gemini import Gemini
-from .model_server import ModelServer, Turn, call, slow, text
+from .kimi import Kimi
+from .model_server import ModelServer, Script, Turn, call, slow, text
 from .opencode import OpenCode
 from .programs import program
 from .qwen import Qwen
@@ -73,7 +75,7 @@ KINDS = {
     "opencode": Kind("opencode-ai", OpenCode, "bash", write="write", path="filePath", goes_on=False),
 }
 EVERY = pytest.mark.parametrize("name", KINDS)
-MORE = {"droid": Kind("droid", Droid, "Execute", write="Create")}
+MORE = {"droid": Kind("droid", Droid, "Execute", write="Create"), "kimi": Kind("kimi-code", Kimi, "Bash")}
 """Programs that tell less of a session than the others."""
 
 
@@ -112,6 +114,15 @@ class Scene:
         """Without the answers of the model, which are read from the agent's files beside the hooks."""
         return [e.kind for e in self.world.hooks_seen() if e.kind not in ("decision.made", "model.answered")]
 
+    def as_it_happened(self, kind: str) -> list[Event]:
+        """A hook that a busy daemon did not answer in time is spooled: its event is in the log later, with the time it had."""
+        return sorted(self.world.hooks_seen(kinds=(kind,)), key=lambda event: event.at)
+
+    def all_taken_in(self) -> bool:
+        """The last end of a turn may be in the log while an earlier hook is still in the spool."""
+        kinds = self.kinds()
+        return (kinds.count("tool.started"), kinds.count("tool.finished")) == (7, 5)
+
     def check_events(self, note: Path) -> None:
         seen, kinds = self.world.hooks_seen(), self.kinds()
         assert ({e.agent for e in seen}, len({e.session for e in seen})) == ({self.name}, 1)
@@ -121,7 +132,7 @@ class Scene:
             e.data.get("prompt", "") for e in seen if e.kind == "prompt.submitted" and not e.data.get("synthetic")
         ]
         assert len([prompt for prompt in prompts if "NOT-YET" not in prompt]) == 1, "a refusal may come back as one"
-        begun, finished = (self.world.hooks_seen(kinds=(kind,)) for kind in ("tool.started", "tool.finished"))
+        begun, finished = (self.as_it_happened(kind) for kind in ("tool.started", "tool.finished"))
         assert [e.data["action"] for e in begun] == ["shell", "shell", "edit", *["shell"] * 4]
         assert [e.data["action"] for e in finished] == ["shell", "shell", "edit", "shell", "shell"]
         assert all(e.data["ok"] for e in finished)
@@ -219,6 +230,7 @@ def test_a_session_is_on_record_once_and_a_gate_holds(scene: Scene, tmp_path: Pa
     wait_until(lambda: scene.kinds().count("turn.ended") == ends, "the end that was refused, and the one that was not")
     if scene.kind.says_when_over:
         wait_until(lambda: "session.ended" in scene.kinds(), "the session has ended")
+    wait_until(scene.all_taken_in, "all calls are in the log, also those that were spooled")
     scene.check_events(note)
     scene.check_release()
     scene.check_answer()
@@ -260,6 +272,33 @@ def test_droid_is_on_record_and_a_gate_holds(scene: Scene) -> None:
     scene.check_refusal("tool.started")
     scene.world.cli("uninstall")
     assert scene.holding_us() == []
+
+
+@pytest.mark.parametrize("name", ["kimi"])
+def test_kimis_subagent_ends_for_itself(scene: Scene) -> None:
+    """Its hooks do not name their subagent: the turn goes on after the subagent's Stop, and the calls are in its lane."""
+    hook = f"{NATIVE_HOOK} --state {scene.world.paths.state}"
+    entries = [
+        f'[[hooks]]\nevent = "{one.event}"\ncommand = "{hook} {one.mode} kimi {one.event}"\n' for one in KIMI.hooks
+    ]
+    config = scene.agent.home / ".kimi-code" / "config.toml"
+    config.write_text(config.read_text() + "\n".join(entries))
+    spawn = call("Agent", description="look", prompt="MARK please look", subagent_type="coder")
+    inside = [scene.kind.run("echo from-sub"), text("looked")]
+    scene.model.script(Script(main=[scene.kind.run("echo one"), spawn, slow(text("all done"), 1)], subagent=inside))
+    assert scene.agent.run("please do it").returncode == 0
+    wait_until(lambda: scene.kinds().count("turn.ended") >= 2, "the end of the subagent's turn and of the session's")
+    wait_until(lambda: scene.kinds().count("tool.finished") == 3, "all calls have ended")
+    ends = scene.as_it_happened("turn.ended")
+    assert [end.get("lane", "") for end in ends] == ["coder", *[""] * (len(ends) - 1)]
+    rows = scene.world.view("sessions.timeline", id=ends[-1].session)["entries"]
+    calls = [(row["tool"], row["text"], row["lane"], row["outcome"]) for row in rows if row["tool"]]
+    assert sorted(calls) == [
+        ("Agent", "coder: look", "", "ok"),
+        ("Bash", "echo from-sub", "coder", "ok"),
+        ("Bash", "echo one", "", "ok"),
+    ]
+    assert {row["lane"] for row in rows if row["kind"] == "turn.ended"} == {""}, "the subagent's is no row"
 
 
 @pytest.mark.parametrize("name", ["copilot"])

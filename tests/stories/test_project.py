@@ -543,6 +543,26 @@ def test_blame_names_the_session_turn_prompt_and_reason(repo: World) -> None:
     assert "holdfast blame app.py:1" in repo.cli("blame", "app.py", code=1)
 
 
+def test_blame_goes_on_after_a_rename_and_a_rewrite_by_somebody_else(repo: World) -> None:
+    """Issue 17.11: the line keeps its edit under the new name, an amended commit the session that made it first."""
+    agent = repo.session("s1")
+    agent.start()
+    agent.prompt("count in floats")
+    edit(repo, agent, "app.py", "total = float(count)\n")
+    agent.before("Bash", "c1", command="git commit -qam floats")
+    git(repo.project, "commit", "-qam", "floats")
+    agent.after("Bash", "c1", ran("1 file changed"), command="git commit -qam floats")
+    agent.stop()
+    made = git(repo.project, "rev-parse", "HEAD").strip()
+    git(repo.project, "commit", "-q", "--amend", "-m", "Count in floats")
+    assert f"made it as {made[:12]}; rewritten outside of a session" in repo.cli("blame", "HEAD")
+    git(repo.project, "mv", "app.py", "count.py")
+    git(repo.project, "commit", "-qm", "rename")
+    told = repo.json("blame", "count.py:1")
+    assert (told["origin"]["how"], told["origin"]["turn"]["prompt"]) == ("edit", "count in floats")
+    assert repo.json("blame", "HEAD")["origin"]["turn"] is None, "the rename itself is nobody's"
+
+
 def test_a_killed_lease_run_ends_its_command_and_the_lease_waits_for_it(repo: World) -> None:
     """`kill -9` of the wrapper: what it started, however deep, is ended, and nobody gets the lease before."""
     began, ended = repo.root / "began", repo.root / "ended"

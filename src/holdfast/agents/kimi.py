@@ -1,7 +1,7 @@
 """Kimi Code, as version 2.1.0 behaves (docs/agents.md says how we know).
 
 Its hooks stand in `config.toml`, which a person edits: nothing is installed there. Hooks of a subagent carry the id of
-the session and no mark of their own.
+the session and no mark of their own: the feature `sessions` finds out whose they are, where that can be known.
 """
 
 from functools import partial
@@ -82,6 +82,8 @@ def _add_failure(data: Data, _payload: Payload) -> None:
 TOOL = (("call", "tool_call_id", name),)
 # A subagent has a name only; it stands for both.
 LANE = (("lane", "agent_name", name), ("lane_type", "agent_name", name))
+WITH_TOOL = frozenset({"PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest"})
+WITHOUT_LANE = WITH_TOOL | {"Stop", "StopFailure"}
 TABLES = payload_reader.Tables(
     agent="kimi",
     kinds=KINDS,
@@ -102,8 +104,9 @@ TABLES = payload_reader.Tables(
         "PostCompact": COMPACT,
         "Notification": NOTE,
     },
-    with_tool=frozenset({"PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest"}),
+    with_tool=WITH_TOOL,
     tools=TOOLS,
+    lane_untold=WITHOUT_LANE,
     extras={"PostToolUse": _add_result, "PostToolUseFailure": _add_failure},
 )
 

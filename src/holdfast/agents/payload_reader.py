@@ -125,6 +125,8 @@ class Tables:
     process: Callable[[Delivery], Mapping[str, int]] = lambda delivery: parent_process(delivery)
     extras: Mapping[str, Callable[[Data, Payload], None]] = field(default_factory=dict)
     """Event → what the tables cannot say, as a change to the data."""
+    lane_untold: frozenset[str] = frozenset()
+    """Events that come from subagents too, without a word of it."""
     kind_of: Callable[[str, Data], str] | None = None
     """Where the same event can mean two things."""
 
@@ -138,6 +140,8 @@ def read_agent_event(tables: Tables, delivery: Delivery, payload: Payload) -> Ev
     data.update(normal.pick_fields(fields, tables.fields.get(native, ())))
     if native in tables.with_tool:
         add_tool(tables, data, fields)
+    if native in tables.lane_untold:
+        data["lane_untold"] = True
     if extra := tables.extras.get(native):
         extra(data, fields)
     session, tool = tables.session(fields), fields.get(tables.tool_name)

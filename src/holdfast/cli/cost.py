@@ -64,7 +64,10 @@ def cost(
         render.json_line(answer)
         return
     if not answer["groups"]:
-        render.out.print("No token use is on record. Bring earlier sessions in: holdfast import")
+        if any((root, agent, session, model, branch, since, until)):
+            render.out.print("No token use on record fits that. All of it: holdfast cost")
+        else:
+            render.out.print("No token use is on record. Bring earlier sessions in: holdfast import")
         return
     _print_report(answer)
 

@@ -196,6 +196,8 @@ PATIENCE_S = 30.0
 # FILE:LINE; a commit has no colon.
 _LINE = re.compile(r"^(?P<file>.+):(?P<line>\d{1,9})$", re.DOTALL)
 _COMMIT = re.compile(r"^[0-9a-f]{40,64}$")
+# Commits with the same author and time that are asked about.
+MOST_REWRITTEN = 5
 
 
 class BlamedLine(msgspec.Struct):
@@ -203,6 +205,8 @@ class BlamedLine(msgspec.Struct):
 
     commit: str = ""
     path: str = ""
+    was: str = ""
+    """The file's name in that commit, where it was renamed since."""
     text: str = ""
     subject: str = ""
     author: str = ""
@@ -215,11 +219,29 @@ def blame(
     """Which session wrote this line or made this commit, on which prompt, and why."""
     match = _LINE.match(what)
     blamed = _blame_line(match["file"], int(match["line"])) if match else _blame_commit(what)
-    answer = client.ask_view("project.origin", commit=blamed.commit, path=blamed.path, text=blamed.text)
+    answer = _origin_of(blamed, blamed.commit)
+    if not answer["turn"] and blamed.commit:
+        answer = _earlier_origin(blamed) or answer
     if json:
         render.json_line({"line": blamed, "origin": answer})
         return
     _show_blame(what, blamed, answer)
+
+
+def _origin_of(blamed: BlamedLine, commit: str) -> dict[str, Any]:
+    answer: dict[str, Any] = client.ask_view(
+        "project.origin", commit=commit, path=blamed.path, was=blamed.was, text=blamed.text
+    )
+    return answer
+
+
+def _earlier_origin(blamed: BlamedLine) -> dict[str, Any] | None:
+    """Somebody amended, rebased or picked a session's commit outside of it: then that one is told."""
+    for commit in _rewritten_from(blamed)[:MOST_REWRITTEN]:
+        answer = _origin_of(blamed, commit)
+        if answer["turn"]:
+            return {**answer, "rewritten_from": commit}
+    return None
 
 
 def _show_blame(what: str, blamed: BlamedLine, answer: dict[str, Any]) -> None:
@@ -232,6 +254,8 @@ def _show_blame(what: str, blamed: BlamedLine, answer: dict[str, Any]) -> None:
         _print_row("session", f"unknown: {answer['why_unknown']}" if answer["why_unknown"] else "unknown")
         return
     how = "wrote this line" if answer["how"] == "edit" else "made the commit"
+    if answer.get("rewritten_from") and answer["how"] != "edit":
+        how = f"made it as {answer['rewritten_from'][:12]}; rewritten outside of a session since"
     when = render.time_ago(turn["at"]) if turn["at"] else "at an unknown time"
     _print_row(
         "session",
@@ -277,8 +301,8 @@ def _blame_line(file: str, line: int) -> BlamedLine:
         name, _, value = row.partition(" ")
         if row.startswith("\t"):
             blamed.text = row[1:]
-        elif name in ("author", "summary"):
-            setattr(blamed, {"summary": "subject"}.get(name, name), value)
+        elif name in ("author", "summary", "filename"):
+            setattr(blamed, {"summary": "subject", "filename": "was"}.get(name, name), value)
     return blamed
 
 
@@ -292,6 +316,21 @@ def _blame_commit(name: str) -> BlamedLine:
     if len(fields) != 3:
         raise CommandRefused(f"there is no commit {name!r}", fix="holdfast blame FILE:LINE, or a commit's id.")
     return BlamedLine(commit=fields[0], subject=fields[1], author=fields[2])
+
+
+def _rewritten_from(blamed: BlamedLine) -> list[str]:
+    """Commits git still has with the same author and the same time of authorship, which a rewrite keeps; the oldest first.
+    Several of one second are told apart by their subject."""
+    about = _run_git(Path(), "log", "-1", "--format=%at %ae", blamed.commit, "--").strip()
+    # A commit is never committed before it was authored; a minute for clocks.
+    since = int(about.partition(" ")[0] or 0) - 60
+    listed = _run_git(
+        Path(), "log", "--all", "--reflog", f"--since={since}", "--reverse", "--format=%H%x00%at %ae%x00%s"
+    )
+    rows = [row.split("\0") for row in listed.splitlines() if row.count("\0") == 2]
+    alike = {sha: subject for sha, whose, subject in rows if whose == about and sha != blamed.commit}
+    named = [sha for sha, subject in alike.items() if subject == blamed.subject]
+    return named or (list(alike) if len(alike) == 1 else [])
 
 
 def _git_filters(root: str) -> list[str]:

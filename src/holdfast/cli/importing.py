@@ -15,12 +15,13 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, Trans
 from rich.text import Text
 
 from holdfast import client
+from holdfast.app import now_ms
 from holdfast.cli import render
 from holdfast.cli.options import DryRun, Json
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
 from holdfast.imports import IMPORTERS
-from holdfast.imports.history import number_turns
+from holdfast.imports.history import AHEAD_MS, believable_times, number_turns
 from holdfast.imports.source import Found, Importer, Place, Skipped
 from holdfast.paths import private_folder, write_atomically
 
@@ -99,7 +100,8 @@ def _import_file(importer: Importer, file: Path, location: Place, sender: "Batch
     # As it was before reading: a file that grows meanwhile is read again the next time.
     total, stamp = sender.total, file_stamp(file)
     try:
-        for event in number_turns(_events_noting_skips(importer.read(file, location), total)):
+        found = _events_noting_skips(importer.read(file, location), total)
+        for event in number_turns(believable_times(found, now_ms() + AHEAD_MS)):
             sender.add(event, whole_session=importer.whole_sessions)
     except OSError as error:
         total.skipped.append(Skipped(str(file), error.strerror or str(error)))

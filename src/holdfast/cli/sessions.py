@@ -70,7 +70,7 @@ def statusline(
     """One line for a status bar: cost, tokens, context, open gates, who waits. Agents' own JSON is taken from stdin."""
     payload = json_from_stdin() if not session else {}
     shown = client.ask_view(
-        "sessions.statusline", id=session or payload.get("session_id") or "",
+        "sessions.statusline", id=session or payload.get("session_id") or "", latest=not payload,
         context=_part_of(payload, "context_window", "used_percentage"), reported=_part_of(payload, "cost", "total_cost_usd"),
     )  # fmt: skip
     render.json_line(shown) if json else print(shown["text"])
@@ -175,13 +175,11 @@ def timeline(
         return
     if answer["next"]:
         render.out.print(Text(f"earlier: holdfast session timeline --before {answer['next']} …", style="dim"))
-    turn, folder = -1, f"{client.current_project()}/"
+    turn = -1
     for entry in answer["entries"]:
         if entry["turn"] != turn:
             turn = entry["turn"]
             render.out.print(Text(f"turn {turn}" if turn else "before the first prompt", style="bold"))
-        # Below the folder one is in, as one would type it.
-        entry["text"] = entry["text"].removeprefix(folder)
         render.out.print(timeline_line(entry))
 
 

@@ -2,16 +2,13 @@
 
 Nothing is claimed that the runs contradict: an agent's "all green" after a failed check is left out."""
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import msgspec
 
-from holdfast.core.checks import Verdict
-from holdfast.core.event import Event
-from holdfast.core.kinds import ToolEndPayload
-from holdfast.core.kinds.check_events import CheckFinished
 from holdfast.statements.cues import IMPERATIVE_START
 from holdfast.statements.observe import KEPT, observe_prompt
 from holdfast.statements.segments import split_prompt, split_sentences
@@ -140,6 +137,17 @@ def working_runs(runs: Sequence[CommandRun]) -> list[CommandRun]:
     return [run for run in last.values() if run.ok and not run.only_skipped and not _DULL.match(run.command)]
 
 
+def _named_act(command: str) -> list[str]:
+    """What a command does, without its options: `git commit`, `npm run deploy`."""
+    return list(itertools.takewhile(lambda word: not word.startswith("-"), _command_words(command)))[:3]
+
+
+def _is_same_act(one: str, other: str) -> bool:
+    first, second = _named_act(one), _named_act(other)
+    shorter = min(len(first), len(second))
+    return shorter > 0 and first[:shorter] == second[:shorter]
+
+
 def reverted_paths(runs: Sequence[CommandRun]) -> list[str]:
     paths: list[str] = []
     for run in runs:
@@ -148,8 +156,8 @@ def reverted_paths(runs: Sequence[CommandRun]) -> list[str]:
     return paths
 
 
-# Prompts, lines of one kind, characters of a line, characters of an event.
-MOST_GOALS, MOST_LINES, LONGEST_LINE, LONGEST_EVENT = 5, 6, 220, 4_000
+# Prompts, lines of one kind, characters of a line.
+MOST_GOALS, MOST_LINES, LONGEST_LINE = 5, 6, 220
 # Words of an answer that say something is not done.
 _OPEN = re.compile(
     r"\b(?:left|still|remain\w*|not (?:started|done|yet|included|covered|tested)|haven'?t|hasn'?t|isn'?t "
@@ -205,11 +213,19 @@ _DENIES = re.compile(
 _CHOICE = re.compile(r"^\s*(?:option |number |nr\.? ?|#)?(\d)\b[.,:)]?\s*(.*)$", re.IGNORECASE | re.DOTALL)
 # The options of a list in an answer: number, then the text up to the next number.
 _OPTION = re.compile(r"(?:^|[\s,;:])\(?(\d)[).:]\s*([^0-9\n].*?)(?=(?:[,;]?\s+\(?\d[).:]\s)|\n|$)", re.DOTALL)
-_WORD = re.compile(r"[\w.-]{4,}")
+# A full stop behind a word is not part of it; one inside of it is ("calc.py").
+_WORD = re.compile(r"\w[\w.-]{2,}\w")
+# What an answer or a prompt puts before its list; the line has a name of its own.
+_LABEL = re.compile(
+    r"^\W*(?:(?:left|still) open|open(?: points?)?|remaining|to-?do|to do|next(?: steps?| up)?|noch offen|offen|"
+    r"(?:als )?nächste[rs]?(?: schritte?)?|pendiente|siguiente(?: paso)?|reste à faire|prochaine(?: étape)?|"
+    r"pendente|próximo(?: passo)?|осталось|дальше|下一步|次は?)\s*[:：]\s*",
+    re.IGNORECASE,
+)
 
 
 class SessionEvent(msgspec.Struct, frozen=True):
-    """`kind`: prompt, answer, command, edit, note, check (a judged run), commit."""
+    """`kind`: prompt, answer, command, edit, note, check (a judged run), commit, refused (by a gate)."""
 
     kind: str
     text: str = ""
@@ -226,6 +242,8 @@ class Summary(msgspec.Struct, frozen=True):
     outcome: tuple[str, ...] = ()
     proven: tuple[str, ...] = ()
     failing: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+    """By a gate, and not done since."""
     open: tuple[str, ...] = ()
     next: tuple[str, ...] = ()
     decided: tuple[str, ...] = ()
@@ -236,9 +254,9 @@ class Summary(msgspec.Struct, frozen=True):
     def as_text(self) -> str:
         named = (
             ("Goal", self.goals, "; then: "), ("Outcome", self.outcome, " "), ("Proven by", self.proven, "; "),
-            ("Failing", self.failing, "; "), ("Open", self.open, "; "), ("Next", self.next, "; "),
-            ("Decided", self.decided, "; "), ("Commands that work", self.commands, ", "), ("Files", self.files, ", "),
-            ("Commits", self.commits, ", "),
+            ("Failing", self.failing, "; "), ("Refused by a gate, not done since", self.refused, "; "), ("Open", self.open, "; "),
+            ("Next", self.next, "; "), ("Decided", self.decided, "; "), ("Commands that work", self.commands, ", "),
+            ("Files", self.files, ", "), ("Commits", self.commits, ", "),
         )  # fmt: skip
         return "\n".join(f"{name}: {glue.join(values)}" for name, values, glue in named if values)
 
@@ -246,50 +264,7 @@ class Summary(msgspec.Struct, frozen=True):
         """The part that matters for going on, on one line: what comes next before what was."""
         named = (("Goal", self.goals[:2], 110), ("Next", self.next, 130), ("Open", self.open, 130),
                  ("Failing", self.failing, 120), ("Outcome", self.outcome, 160))  # fmt: skip
-        return " ".join(f"{name}: {_shorten_line('; '.join(values), most)}" for name, values, most in named if values)
-
-
-def session_event(event: Event) -> SessionEvent | None:
-    """An event of the log, as far as a summary is made of it. Commands that are checks count by their verdicts."""
-    if event.get("lane"):
-        return None
-    if event.kind == "prompt.submitted" and not event.get("synthetic"):
-        return SessionEvent("prompt", text=str(event.get("prompt") or "")[:LONGEST_EVENT])
-    if event.kind in ("turn.ended", "turn.answer_read"):
-        return SessionEvent("answer", text=str(event.get("message") or "")[:LONGEST_EVENT])
-    if event.kind == "turn.interrupted":
-        return SessionEvent("note", text="interrupted")
-    if isinstance(event.data, CheckFinished):
-        return _check_event(event.data)
-    if event.kind in ("tool.finished", "tool.failed"):
-        return _tool_event(event)
-    return None
-
-
-def _check_event(check: CheckFinished) -> SessionEvent:
-    counted = ((check.failed, "failed"), (check.passed, "passed"), (check.skipped, "skipped"))
-    counts = ", ".join(f"{number} {word}" for number, word in counted if number)
-    names = "\n".join(f"FAILED {name}" for name in check.failures[:5])
-    # Neither passed nor failed has no exit: `command_runs` leaves it out.
-    code = {Verdict.PASSED.value: 0, Verdict.FAILED.value: 1}.get(check.verdict)
-    return SessionEvent(
-        "check", command=check.command[:300], exit=code, output=f"{counts}\n{names}".strip(), of=check.of
-    )
-
-
-def _tool_event(event: Event) -> SessionEvent | None:
-    """A command whose exit code nobody told counts by whether the agent's tool said it failed."""
-    if event.get("action") == "edit" and event.kind == "tool.finished":
-        return SessionEvent("edit", path=str(next(iter(event.get("paths") or ()), ""))[:300])
-    if event.get("action") != "shell" or not event.get("command"):
-        return None
-    if isinstance(event.data, ToolEndPayload) and event.data.judgement and event.data.judgement.checks:
-        return None  # Its checks follow as events of their own.
-    failed = event.kind == "tool.failed" or event.get("ok") is False
-    code = event.get("exit_code") if isinstance(event.get("exit_code"), int) else int(failed)
-    # The end of an output: results stand last.
-    output = str(event.get("error") or event.get("output") or "")[-LONGEST_EVENT:]
-    return SessionEvent("command", command=str(event.get("command"))[:300], exit=code, output=output)
+        return " ".join(f"{name}: {_shorten_line(_as_list(values), most)}" for name, values, most in named if values)
 
 
 def build_summary(events: Sequence[SessionEvent]) -> Summary:
@@ -297,7 +272,7 @@ def build_summary(events: Sequence[SessionEvent]) -> Summary:
     prompts = [(n, e.text) for n, e in enumerate(events) if e.kind == "prompt" and not _CHAT.match(e.text.strip())]
     runs = command_runs(events)
     failing = failing_runs(runs)
-    open_, next_ = _left_open(events, prompts), _next_steps(events, prompts)
+    open_, next_ = _left_open(events, prompts), tuple(dict.fromkeys(_next_steps(events, prompts)))
     gone = reverted_paths(runs)
     edited = dict.fromkeys(
         # What was reverted is not reported as edited.
@@ -308,12 +283,13 @@ def build_summary(events: Sequence[SessionEvent]) -> Summary:
     # A session in which nothing happened has no goal worth handing over.
     worked = any(e.kind in ("answer", "command", "edit", "check") for e in events)
     return Summary(
-        goals=tuple(_goal_lines(prompts)) if worked else (),
+        goals=tuple(_goal_lines(prompts, next_)) if worked else (),
         outcome=tuple(_outcome_lines(events, bool(failing)))[:MOST_LINES],
         proven=tuple(_shorten_line(_describe_proof(run, runs)) for run in working_runs(runs) if run.is_check)[-3:],
         failing=tuple(_shorten_line(run.result()) for run in failing)[-3:],
+        refused=tuple(dict.fromkeys(_refused_lines(events)))[-3:],
         open=tuple(dict.fromkeys(open_))[:MOST_LINES],
-        next=tuple(dict.fromkeys(next_))[:3],
+        next=next_[:3],
         decided=tuple(dict.fromkeys(_decision_lines(events)))[:MOST_LINES],
         commands=tuple(f"`{_shorten_line(run.command, 120)}`" for run in working_runs(runs))[-5:],
         files=tuple(list(edited)[:10]),
@@ -327,14 +303,16 @@ def _describe_proof(run: CommandRun, runs: Sequence[CommandRun]) -> str:
     return f"{run.result()} (went wrong before, passes since)" if mended else run.result()
 
 
-def _goal_lines(prompts: Sequence[tuple[int, str]]) -> Iterator[str]:
-    """The first prompt whole; of later ones the task alone."""
+def _goal_lines(prompts: Sequence[tuple[int, str]], next_steps: Sequence[str]) -> Iterator[str]:
+    """The first prompt whole; of later ones the task alone, without what is told as the next step."""
     for number, (_, text) in enumerate([*prompts[:1], *prompts[1:][-MOST_GOALS + 1 :]]):
         if number == 0:
             yield _shorten_line(" ".join(text.split()))
             continue
         sentences = [
-            s.text for s in split_prompt(text).segments if not _CHAT.match(s.text) and not _LATER.search(s.text)
+            s.text
+            for s in split_prompt(text).segments
+            if not _CHAT.match(s.text) and not _LATER.search(s.text) and _without_label(s.text) not in next_steps
         ]
         tasks = [_task_clause(s) for s in sentences if IMPERATIVE_START.match(s) or "?" in s or _looks_like_task(s)]
         if tasks:
@@ -394,11 +372,26 @@ def _left_open(events: Sequence[SessionEvent], prompts: Sequence[tuple[int, str]
         for sentence in _answer_sentences(text):
             # Spoken of again later, with work after it: taken for done.
             if _OPEN.search(sentence) and not (later and worked_on and _shares_words(sentence, later)):
-                yield _shorten_line(sentence)
+                yield _shorten_line(_without_label(sentence))
     if prompts:
         for sentence in _answer_sentences(prompts[-1][1]):
             if _LATER.search(sentence) and not any(e.kind == "edit" for e in events[prompts[-1][0] :]):
                 yield _shorten_line(sentence)
+
+
+def _refused_lines(events: Sequence[SessionEvent]) -> Iterator[str]:
+    """What a gate refused, as far as it was not done later."""
+    for n, event in enumerate(events):
+        if event.kind != "refused":
+            continue
+        later = events[n + 1 :]
+        if event.path:
+            if not any(e.kind == "edit" and e.path == event.path for e in later):
+                yield _shorten_line(f"an edit of {event.path}", 160)
+        elif not any(
+            e.kind in ("command", "check") and e.exit == 0 and _is_same_act(e.command, event.command) for e in later
+        ):
+            yield f"`{_shorten_line(event.command, 160)}`"
 
 
 def _shares_words(sentence: str, later: Sequence[str]) -> bool:
@@ -428,7 +421,7 @@ def _next_steps(events: Sequence[SessionEvent], prompts: Sequence[tuple[int, str
                 if number and len(sentence.split()) < 7 and not _CHAT.match(sentences[number - 1])
                 else ""
             )
-            yield _shorten_line(f"{about} {sentence}".strip())
+            yield _shorten_line(_without_label(f"{about} {sentence}".strip()))
             yield from _named_options(sentence, events[:at])
 
 
@@ -464,6 +457,15 @@ def _decision_lines(events: Sequence[SessionEvent]) -> Iterator[str]:
 
 def _answer_sentences(text: str) -> list[str]:
     return split_sentences(text)
+
+
+def _as_list(values: Sequence[str]) -> str:
+    """A sentence's own full stop does not stand before a semicolon."""
+    return "; ".join([*(value.removesuffix(".") for value in values[:-1]), *values[-1:]])
+
+
+def _without_label(text: str) -> str:
+    return _LABEL.sub("", text, count=1) or text
 
 
 def _shorten_line(text: str, most: int = LONGEST_LINE) -> str:

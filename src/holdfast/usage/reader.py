@@ -252,6 +252,8 @@ def _lines_from(fd: int, reading: Reading) -> Iterator[bytes]:
             yield from _split_lines(pending + whole, position)
             position.offset += len(pending) + len(whole) + 1
             pending, position.skipping = rest, False
+        elif position.skipping:
+            position.offset += len(chunk)  # Not kept: the rest of such a line may be gigabytes.
         else:
             pending += chunk
         if len(chunk) < CHUNK:

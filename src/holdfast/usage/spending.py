@@ -18,8 +18,8 @@ SLOT = 15 * MINUTE
 """Every time zone's day and every block begins with a full one of these."""
 MOST_CELLS = 1_000
 OTHER_MODELS = "(other models)"
-LATEST = 253_402_300_799_000
-"""The end of the calendar. An agent whose clock is beyond it told no time."""
+LATEST = 253_402_300_799_000 - 48 * 60 * MINUTE
+"""Two days before the end of the calendar: zones and blocks reach beyond a time. An agent whose clock is beyond it told no time."""
 
 
 class CostCell(msgspec.Struct, omit_defaults=True):

@@ -61,6 +61,13 @@ def figures(group: dict[str, Any]) -> tuple[Any, ...]:
     return group["group"], group["tokens"], group["calls"], group["first"], group["last"], group["models"]
 
 
+@pytest.mark.parametrize("by", ["block", "day", "month"])
+def test_a_clock_at_the_end_of_the_calendar_breaks_no_report(store: Store, by: str):
+    """Agents' clocks are wrong at times; 9999-12-31T23:59:59 is a time that can be written."""
+    record(store, [call(1), call(2, at=253_402_300_799_000)])
+    assert report(store, by)["total"]["tokens"]["input"] == 2000
+
+
 def test_a_turn_and_a_commit_cost_what_was_spent_in_them(store: Store):
     """Work belongs to the commit after it, also where calls are told after the commit, or the commit on another day."""
 

@@ -125,13 +125,16 @@ def test_a_handover_is_told_once(house: MemoryHarness) -> None:
     house.edited("/home/ada/engine/importer.py")
     house.ran("pytest tests/test_importer.py", ok=False, output="boom")
     house.stop("Halfway there.")
+    house.hook("session.summarised", title="the importer", text="the importer: 1 prompt.", files=[])
     packet = house.command("handoff", session="s-1")["text"]
     for piece in ("Rewrite the importer", "streaming", "importer.py", "pytest tests/test_importer.py", "next step"):
         assert piece in packet
     first = told(house.ask("session.started", session="c-1", source="startup"))
     assert "Handed over from claude-code" in first
     assert first.count("decision: We decided to use streaming") == 1
-    assert "Handed over" not in told(house.ask("session.started", session="c-2", source="startup"))
+    assert "session_summary" not in first, "the packet is the summary"
+    second = told(house.ask("session.started", session="c-2", source="startup"))
+    assert "Handed over" not in second and "session_summary" in second
 
 
 def test_a_handover_tells_the_next_step_as_it_was_said_and_no_file_that_is_gone(house: MemoryHarness, tmp_path) -> None:

@@ -19,10 +19,10 @@ def write(stage: Stage, path: str, session: str = "s-1", **given: Any) -> None:
     stage.engine.handle([replace(event, body=body)])
 
 
-def origin(stage: Stage, sha: str = "", path: str = "", text: str = "") -> Origin:
+def origin(stage: Stage, sha: str = "", path: str = "", text: str = "", was: str = "") -> Origin:
     reader = stage.store.reader()
     try:
-        return find_origin(reader, ROOT, sha, path, text)
+        return find_origin(reader, ROOT, sha, [name for name in (path, was) if name], text)
     finally:
         reader.close()
 
@@ -54,6 +54,11 @@ def test_a_commit_has_the_turn_that_made_it_and_the_work_that_went_in(told: Stag
     assert [turn.prompt for turn in found.work] == ["handle floats"]
     told.commit("d" * 40)
     assert origin(told, "d" * 40).work == [], "what was committed before is not its work"
+
+
+def test_a_renamed_file_has_the_edits_of_its_old_name(told: Stage) -> None:
+    assert origin(told, "c" * 40, "renamed.py", "y = float(text)").how == "commit"
+    assert origin(told, "c" * 40, "renamed.py", "y = float(text)", was="a.py").how == "edit"
 
 
 def test_what_was_there_before_an_edit_is_not_its_work(told: Stage) -> None:

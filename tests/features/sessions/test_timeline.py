@@ -2,12 +2,14 @@
 
 from typing import Any
 
+import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.core.event import Event
 from holdfast.core.kinds.agent_events import PromptSubmitted
-from holdfast.features.sessions.state.lifecycle import about_call, prompt_text
+from holdfast.features.sessions.state.call_text import about_call
+from holdfast.features.sessions.state.lifecycle import prompt_text
 from holdfast.features.sessions.timeline import pair_calls
 
 from .story import House, Story, an
@@ -66,7 +68,8 @@ def test_denied_without_ids_and_told_to_have_ended_it_is_one_row(house: House) -
     story.tell("decision.made", tool="bash", verdict="deny", of=3, of_kind="tool.started", reasons=["No."])
     house.take(finish(story, "rm x", ok=False))
     assert calls_of(house) == [("rm x", "denied")]
-    assert [row["kind"] for row in house.view("rows", id="s-1", only="decisions")["rows"]] == ["decision.made"]
+    (denial,) = house.view("rows", id="s-1", only="decisions")["rows"]
+    assert (denial["kind"], denial["text"]) == ("decision.made", "denied: rm x — No."), "it says what it denied"
 
 
 def test_what_nobody_typed_is_no_row_and_no_turn(house: House) -> None:
@@ -130,10 +133,45 @@ def test_no_start_has_two_ends_and_none_is_both_open_and_over(script: list[tuple
         assert not (ended.data.call and start.data.call) or ended.data.call == start.data.call
 
 
+def about(action: str = "other", *, paths: tuple[str, ...] = (), **given: Any) -> str:
+    event = an("tool.started", tool="T", action=action, paths=list(paths), input=given)
+    return about_call(msgspec.structs.replace(event, project="/p"))
+
+
 def test_a_call_says_what_it_is_about_by_its_input_where_it_names_no_file() -> None:
-    about = lambda **given: about_call(an("tool.started", tool="T", input=given))  # noqa: E731
     assert about(prompt="MARK please look", description="look around") == "look around"
-    assert (about(agent_name="x", prompt="MARK"), about(dir_path="/src"), about(n=1)) == ("MARK", "/src", "")
+    assert (about(dir_path="/src"), about(n=1), about()) == ("/src", "n: 1", "")
+    assert about(owner="acme", repo="shop", number=7, deep={"x": 1}) == "owner: acme, repo: shop, number: 7"
+
+
+def test_a_search_says_what_and_where() -> None:
+    """As Claude, Gemini, droid and auggie name them."""
+    assert about("search", paths=("/p/src",), pattern="def add", path="/p/src") == "def add in src"
+    assert about("search", pattern="**/*.py") == "**/*.py"
+    assert about("search", pattern="def add", dir_path="/p/tests") == "def add in tests"
+    assert about("search", patterns=["*.py", "*.md"], folder="/elsewhere") == "*.py, *.md in /elsewhere"
+    assert about("search", information_request="where is add?") == "where is add?"
+    assert about("search", dir_path="/p/src") == "src"
+
+
+def test_an_edit_of_several_files_says_so() -> None:
+    assert about("edit", paths=("/p/a.py", "/p/b.py", "/p/c.py")) == "a.py and 2 more"
+    assert about("edit", paths=("/elsewhere/a.py",)) == "/elsewhere/a.py"
+    assert about_call(an("tool.finished", action="edit", path="/elsewhere/b.py")) == "/elsewhere/b.py", "as Cursor may"
+
+
+def test_lists_questions_and_subagents_say_what_they_hold() -> None:
+    todos = [
+        {"content": "read", "status": "completed"},
+        {"content": "write", "status": "in_progress"},
+        {"content": "test", "status": "pending"},
+    ]
+    assert about("todo", todos=todos) == "1 of 3 done: write"
+    assert about("todo", plan=[{"step": "read", "status": "completed"}]) == "1 of 1 done"
+    assert about("ask", questions=[{"question": "Which one?"}, {"question": "And when?"}]) == "Which one? and 1 more"
+    assert about("agent", agent_name="investigator", prompt="look around") == "investigator: look around"
+    assert about("agent", ids=["a1", "a2"]) == "ids: a1, a2"
+    assert about("plan", plan="Move it over") == "Move it over"
 
 
 def test_news_of_a_background_task_reads_as_its_sentence() -> None:

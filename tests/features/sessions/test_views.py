@@ -310,3 +310,9 @@ def test_a_long_turn_is_looked_at_in_the_middle(house: House) -> None:
         story.tool(f"c{n}")
     house.take(story)
     assert house.waiting().count("sessions.read_usage") == 1
+
+
+def test_a_person_who_names_no_session_sees_the_latest_an_agent_none(house: House) -> None:
+    house.take(Story().start().prompt())
+    assert house.view("statusline", latest=True) == {"text": "– tokens", "id": "s-1"}
+    assert house.view("statusline") == {"text": "", "id": ""}, "its own screen never shows another session"

@@ -36,6 +36,8 @@ class HookPayload(Payload):
     lane: str = ""
     """The subagent it happened in; empty for the session itself."""
     lane_type: str = ""
+    lane_untold: bool = False
+    """The agent does not say in which subagent it happened: `lane` is what followed from the hooks before it."""
     turn: str = ""
     transcript: str = ""
     mode: str = ""

@@ -386,9 +386,9 @@ class Asked:
         if newest is None or newest.seq <= self.used:
             return f"no {what} is on record"
         if newest.outcome == 0:
-            return f"the last {what} failed"
+            return f"the last {_describe_evidence(one, '')} failed"
         if newest.outcome < 0:
-            return f"the last {what} proves nothing: {newest.why or 'how it ended is not known'}"
+            return f"the last {_describe_evidence(one, '')} proves nothing: {newest.why or 'how it ended is not known'}"
         if changed := self._undone(one, newest):
             return f"{changed} was changed after the last {what}, in the same command"
         if self._is_too_old(one, newest):
@@ -481,9 +481,9 @@ def _evidence_key(one: "Evidence") -> str:
     return "" if one.after_edit == EVERYTHING else content_key(one.after_edit)
 
 
-def _describe_evidence(one: "Evidence") -> str:
+def _describe_evidence(one: "Evidence", how: str = " that passed") -> str:
     if one.command:
-        return f"`{' or '.join(one.command)}` that passed"
+        return f"`{' or '.join(one.command)}`{how}"
     if one.skill:
         return "run of " + " or ".join(f"/{name.lstrip('/')}" for name in one.skill)
     return "commit" if one.commit else f"UAT run of {one.uat}"

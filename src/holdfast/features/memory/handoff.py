@@ -17,26 +17,22 @@ from holdfast.features.memory.documents import (
     one_line,
     search_terms,
 )
-from holdfast.handover.summary import SessionEvent, Summary, build_summary, session_event
+from holdfast.handover.course import Course
+from holdfast.handover.summary import SessionEvent, Summary, build_summary
 
 # Lines of one kind in a packet.
 MOST = 10
 OPEN_TASK, OPEN_GATES, NEXT_STEP = "- open task: ", "- gates still open: ", "- next step: "
 NOTHING_LEFT = "ask the user what is left"
-MOST_STEPS = 2_000
 Exists = Callable[[str], bool]
 
 
 def summarise_session(events: Iterable[Event]) -> Summary:
-    """From its own events; of a very long session the first prompt, which is the goal, and the last steps."""
-    course: list[SessionEvent] = []
+    """From its own events."""
+    course = Course()
     for event in events:
-        if (step := session_event(event)) is not None:
-            course.append(step)
-            # Cut at twice the size, so that the list is not copied with every further event.
-            if len(course) > 2 * MOST_STEPS:
-                course = [course[0], *course[-MOST_STEPS:]]
-    return build_summary(course)
+        course.add(event)
+    return course.summary()
 
 
 def summarise_turn(doc: MemorySession) -> Summary:
@@ -88,8 +84,9 @@ def _packet_lines(
     yield from (f"- still open: {one}" for one in summary.open)
     if gates:
         yield OPEN_GATES + ", ".join(gates)
+    yield from (f"- refused by a gate, not done since: {one}" for one in summary.refused)
     if files := [path for path in doc.edited if exists(path)]:
-        yield f"- files changed: {', '.join(files[-MOST:])}"
+        yield f"- files changed: {', '.join(path.removeprefix(f'{doc.project}/') for path in files[-MOST:])}"
     yield from (f"- failed last: {one}" for one in _failing_commands(doc, summary))
     yield from (f"- commit: {one}" for one in summary.commits)
     yield from (f"- exact command: `{command}`" for command in list(doc.commands)[-5:])

@@ -127,8 +127,8 @@ def _at_start(state: State, event: Event, settings: MemorySettings) -> Iterator[
     if data.source not in ("resume", "fork", "compact"):
         for context in _handed_over(state, event):
             yield context
-            # A hand-over names memories by their id; those are left out of the general list.
-            items = [item for item in items if item.id not in context.text]
+            # A hand-over names memories by their id, and is itself the summary of its session: told once.
+            items = [item for item in items if not _is_handed_over(item, context.text)]
     # The agent still has the earlier conversation: only what others learned since it left is new to it.
     if data.source in ("resume", "fork"):
         items = [i for i in items if i.session != event.session and doc and i.at > doc.left_at][-RESUME_ITEMS:]
@@ -137,6 +137,10 @@ def _at_start(state: State, event: Event, settings: MemorySettings) -> Iterator[
         if settings.agent_proposes:
             yield Context(PROPOSE, ASKED_TO_PROPOSE, WEIGHT)
     yield from _memory_context(items, settings.start_tokens)
+
+
+def _is_handed_over(item: ProjectItem, packet: str) -> bool:
+    return item.id in packet or (item.type == SUMMARY and bool(item.session) and f"session {item.session}," in packet)
 
 
 def _with_prompt(state: State, event: Event, settings: MemorySettings) -> Iterator[Context]:

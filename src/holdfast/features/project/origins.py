@@ -1,7 +1,7 @@
 """Which session and turn made a commit or a line: by what git showed when it was made, and by what edits wrote."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -62,17 +62,19 @@ class Origin(msgspec.Struct, kw_only=True):
 
 
 def show_origin(call: Call) -> dict[str, Any]:
-    """Of a commit (`commit`: its whole id), and of a line of it or of the work at hand (`path`, `text`)."""
-    sha, path, text = (str(call.args.get(name) or "") for name in ("commit", "path", "text"))
+    """Of a commit (`commit`: its whole id), and of a line of it or of the work at hand (`path`, its name in the commit
+    as `was`, `text`)."""
+    sha, path, was, text = (str(call.args.get(name) or "") for name in ("commit", "path", "was", "text"))
     if not (sha or path):
         raise CommandRefused("there is neither a commit nor a file", fix="holdfast blame FILE:LINE")
-    origin: dict[str, Any] = msgspec.to_builtins(find_origin(call.reader, call.project, sha, path, text))
+    paths = [name for name in dict.fromkeys((path, was)) if name]
+    origin: dict[str, Any] = msgspec.to_builtins(find_origin(call.reader, call.project, sha, paths, text))
     return origin
 
 
-def find_origin(reader: Reader, project: str, sha: str, path: str, text: str) -> Origin:
+def find_origin(reader: Reader, project: str, sha: str, paths: Sequence[str], text: str) -> Origin:
     commit = COMMIT.load(reader, sha) if sha else None
-    edit = _edit_of(reader, project, path, text, commit) if path and len(text.strip()) >= SHORTEST_LINE else None
+    edit = _edit_of(reader, project, paths, text, commit) if paths and len(text.strip()) >= SHORTEST_LINE else None
     if edit:
         return Origin(how="edit", turn=turn_at(reader, edit), commit=commit)
     if commit and commit.session:
@@ -133,10 +135,12 @@ def _end_message(reader: Reader, event: Event) -> str:
 # ── which edit wrote a line ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _edit_of(reader: Reader, project: str, path: str, text: str, commit: CommitOrigin | None) -> Event | None:
+def _edit_of(
+    reader: Reader, project: str, paths: Sequence[str], text: str, commit: CommitOrigin | None
+) -> Event | None:
     """The newest edit that added the line; where files were only ever written whole, the oldest that has it."""
     whole = None
-    for event in _edits_of_file(reader, project, path, commit.seq + 1 if commit else 0):
+    for event in _edits_of_file(reader, project, paths, commit.seq + 1 if commit else 0):
         added, replaced = written_texts(event.body)
         if not any(text.strip() in one for one in added):
             continue
@@ -148,20 +152,20 @@ def _edit_of(reader: Reader, project: str, path: str, text: str, commit: CommitO
     return whole
 
 
-def _edits_of_file(reader: Reader, project: str, path: str, before: int) -> Iterator[Event]:
+def _edits_of_file(reader: Reader, project: str, paths: Sequence[str], before: int) -> Iterator[Event]:
     for _ in range(MAX_PAGES):
         query = EventQuery(
             project=project, kinds=("tool.finished",), before=before, newest=True, limit=PAGE, bodies=True
         )
         page = sorted(reader.events(query), key=lambda event: -event.seq)
-        yield from (e for e in page if e.data.action == "edit" and _concerns_file(e, project, path))
+        yield from (e for e in page if e.data.action == "edit" and _concerns_file(e, project, paths))
         if len(page) < PAGE:
             return
         before = page[-1].seq
 
 
-def _concerns_file(event: Event, project: str, path: str) -> bool:
-    names = {path, f"{project.rstrip('/')}/{path}"}
+def _concerns_file(event: Event, project: str, paths: Sequence[str]) -> bool:
+    names = {name for path in paths for name in (path, f"{project.rstrip('/')}/{path}")}
     return not names.isdisjoint(event.data.paths)
 
 

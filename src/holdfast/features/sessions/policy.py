@@ -19,6 +19,7 @@ from holdfast.features.sessions.jobs.recovery import LINKED_SOURCES, same_proces
 from holdfast.features.sessions.liveness import NAMES_PROCESS, ProcessLookup
 from holdfast.features.sessions.settings import DEFAULTS
 from holdfast.features.sessions.state.documents import COMPLETED, RECENT_SESSIONS, SESSION, SUMMARY, Session
+from holdfast.features.sessions.subagent_watch import SubagentWatch
 
 SOURCE = "holdfast/sessions"
 # Live sessions that are named to an agent.
@@ -38,14 +39,17 @@ WRITTEN_LATE_MS = 1500
 
 ENRICHED_KINDS = frozenset(HOOK_KINDS) - {"unknown", "message.displayed", "model.requested"}
 _PROCESSES = ProcessLookup()
+_SUBAGENTS = SubagentWatch()
 
 
 def enrich(event: Event, _settings: Settings, _parts: ContentParts) -> bool:
-    """The process is looked for before the answer leaves: an agent killed right after it is known all the same."""
+    """The process is looked for before the answer leaves: an agent killed right after it is known all the same. So is the
+    subagent, where the agent does not name it: what is decided depends on it."""
     data = event.data
     # The process of an imported event is long gone.
     if not isinstance(data, HookPayload) or not event.session or data.imported:
         return False
+    _SUBAGENTS.place(event)
     data.process = _PROCESSES.identify((event.agent, event.session), event.kind, data, event.at)
     return False
 

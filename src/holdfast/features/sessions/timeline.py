@@ -25,8 +25,9 @@ from holdfast.core.kinds.gates_events import requirement_names
 from holdfast.core.kinds.session_events import ToolExitRead, TurnAnswerRead
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.core.text import without_fences
+from holdfast.features.sessions.state.call_text import about_call
 from holdfast.features.sessions.state.documents import Session
-from holdfast.features.sessions.state.lifecycle import about_call, is_synthetic, prompt_text
+from holdfast.features.sessions.state.lifecycle import is_synthetic, prompt_text
 from holdfast.features.sessions.state.reducer import Turns
 
 HIDDEN_KINDS = frozenset((
@@ -119,6 +120,8 @@ class CallPairing:
         self.reasons: dict[int, str] = {}
         self.start_of: dict[int, Event] = {}
         """By the number of the end."""
+        self.refused_by: dict[int, Event] = {}
+        """Starts, by the number of the denial."""
         self.folded: set[int] = set()
         """Events that are shown in the row of another: starts with an end, denials of a call, ends after a denial."""
         self._left: dict[int, Event] = {}
@@ -181,6 +184,7 @@ class CallPairing:
         if event:
             self._left[start] = event
             self.outcomes[start], self.reasons[start] = "denied", reason
+            self.refused_by[by] = event
             self.folded.add(by)
 
     def _let_through(self, start: int) -> None:
@@ -269,6 +273,8 @@ def _is_shown(event: Event, turn: int, turns: Turns) -> bool:
         return data.end_untold
     if isinstance(data, PromptSubmitted):
         return bool(prompt_text(data)) and (not is_synthetic(data) or turns.first_event(turn) == event.seq)
+    if isinstance(data, TurnEnded) and data.lane_untold:
+        return not data.lane  # A subagent's: its own end follows.
     return not (isinstance(data, SubagentEnded) and data.compaction)
 
 
@@ -329,6 +335,9 @@ def _build_row(event: Event, turn: int, session: Session, pairing: CallPairing, 
     elif isinstance(data, DecisionMade):
         row.verdict, row.of_kind, row.reason = data.verdict, data.of_kind, _reasons_text(data.reasons)
         row.injected = sum(context.tokens for context in data.contexts)
+        # In a row of its own a denial says what it denied.
+        if refused := pairing.refused_by.get(event.seq):
+            row.text = f"denied: {about_call(refused) or refused.tool} — {row.reason}"
     elif isinstance(data, AnswerUndelivered):
         row.verdict, row.of_kind, row.reason = data.verdict, data.of_kind, _reasons_text(data.reasons)
     elif isinstance(data, PromptSubmitted):

@@ -425,7 +425,8 @@ MAX_OTHERS = 50
 
 
 def statusline(call: Call) -> dict[str, Any]:
-    """`context` is how full the agent says its window is, in percent; `reported` what it says the session cost."""
+    """`context` is how full the agent says its window is, in percent; `reported` what it says the session cost. Without an
+    id the `latest` session here is shown, if a person asks: an agent's own screen never shows another session."""
     session = _find_call_session(call)
     others = _waiting_others(session, call)
     if session is None:
@@ -439,6 +440,8 @@ def statusline(call: Call) -> dict[str, Any]:
 def _find_call_session(call: Call) -> Session | None:
     session_id = str(call.args.get("id") or call.session)
     try:
+        if not session_id and call.args.get("latest"):
+            return wanted_session(call)
         return find_session(call.reader, session_id) if session_id else None
     except CommandRefused:
         return None

@@ -264,6 +264,15 @@ def test_a_version_3_document_comes_in_whole() -> None:
     assert found.left == ["MOOD (an unknown section)"]
 
 
+def test_before_a_markdown_text_it_is_the_same() -> None:
+    """S1-16, S1-1: as front matter, which a file that ends with .md may well have. No task may name an agent."""
+    plain, front = read_adoption(V3.encode()), read_adoption(f"---{V3}---\n# Notes\nas told\n".encode())
+    assert (front.tasks, front.history, front.focus) == (plain.tasks, plain.history, plain.focus)
+    assert front.left == [*plain.left, "what stands beside its YAML"]
+    assert read_adoption(f"---{V3}---\n".encode()) == plain
+    assert read_adoption(f"---{V3}".encode()) == plain, "the start of a YAML document alone"
+
+
 def test_it_becomes_part_of_the_project_and_a_line_says_what_was_taken() -> None:
     doc: Project | None = None
     for n, event in enumerate(adopt_document(Project(project="/p"), PATH, V3.encode(), NOON), 1):

@@ -138,6 +138,31 @@ def test_a_call_of_long_ago_is_in_its_turn(house: House, file: Path) -> None:
     assert {e.data.answer: e.data.turn_n for e in events} == {"old:": 2, "before:": 0, "last:": 12}
 
 
+def test_a_clock_far_ahead_is_not_believed(house: House, file: Path) -> None:
+    house.hook("prompt.submitted", prompt="one", transcript=str(file))
+    file.write_text(line("far", at=250_000_000_000_000) + line("zone", at=house.clock() + 3_600_000))
+    house.hook("turn.ended", message="ok")
+    house.run("sessions.process", session="s-1")
+    session = SESSION.load(house.reader, "s-1")
+    events: list[Any] = [e for e in house.reader.replay(session="s-1") if e.kind == "model.answered"]
+    assert session and {e.data.answer: e.at - session.at for e in events} == {"far:": 0, "zone:": 3_600_000 - 1000}
+
+
+def test_a_file_of_many_portions_is_read_to_its_end_at_one_look(
+    house: House, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of it would be shown as all of it. One line is longer than any that is kept."""
+    monkeypatch.setattr("holdfast.usage.reader.CHUNK", 1 << 10)
+    monkeypatch.setattr("holdfast.usage.reader.MOST_PER_READ", 1 << 11)
+    monkeypatch.setattr("holdfast.usage.reader.LONGEST_LINE", 1 << 12)
+    house.hook("prompt.submitted", prompt="one", transcript=str(file))
+    file.write_text(line("first") + '{"usage": "' + "x" * (60 << 10) + '"}\n' + line("last"))
+    house.hook("turn.ended", message="ok")
+    house.run("sessions.process", session="s-1")
+    events: list[Any] = [e for e in house.reader.replay(session="s-1") if e.kind == "model.answered"]
+    assert [e.data.answer for e in events] == ["first:", "last:"]
+
+
 # ---- into the session
 
 

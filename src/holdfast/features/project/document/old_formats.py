@@ -36,7 +36,7 @@ _NOT_WINDOWS = lazy_pattern(rb"[\x81\x8d\x8f\x90\x9d]")
 # `Delegated: …`, `assigned - …` and the like at the beginning.
 _DELEGATION = lazy_pattern(r"^(?:delegated?|assign(?:ed)?|hand(?:ed)? over)\s*[:,\u2013-]\s*", re.IGNORECASE)
 # A fenced block of YAML in Markdown, with its content.
-_FENCE = lazy_pattern(r"^```ya?ml[ \t]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
+_FENCE = lazy_pattern(r"(?:\A---[ \t]*\n(.*?)^---|^```ya?ml[ \t]*\n(.*?)^```)[ \t]*$", re.MULTILINE | re.DOTALL)
 GAP_WORDS = (
     ("broken_tests", ("failing test", "fix test", "broken test", "test fail")),
     ("unvalidated_changes", ("validat", "verify", "check uncommitted")),
@@ -96,13 +96,13 @@ def as_v4(state: State, where: str = "") -> State:
 
 
 def parsed(text: str, where: str = "") -> State:
-    """YAML, plain or inside a Markdown fence. Aliases are refused: a few bytes of them can become gigabytes."""
+    """YAML, plain, before a Markdown text or in a block of it. Aliases are refused: a few bytes of them can become gigabytes."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
     from ruamel.yaml.events import AliasEvent
 
     fenced = _FENCE.search(text)
-    body = fenced[1] if fenced else text
+    body = fenced[1] or fenced[2] or "" if fenced else text
     if _bracket_depth(body) > DEEPEST:
         raise BadState("it is nested too deeply", where=where, fix="The file was left as it is.")
     try:
@@ -380,8 +380,10 @@ def read_adoption(content: bytes, doc: Project | None = None) -> Adoption:
     except UnicodeDecodeError:
         return Adoption(left=["the whole file (it is no text)"])
     try:
-        state = parsed(text)
-        return _read_state(state, doc if HEAD_MARK in text else None)
+        adoption = _read_state(parsed(text), doc if HEAD_MARK in text else None)
+        if _FENCE.sub("", text, count=1).strip() and _FENCE.search(text):
+            adoption.left.append("what stands beside its YAML")
+        return adoption
     except BadState as error:
         return _read_lines(text, doc, error)
 

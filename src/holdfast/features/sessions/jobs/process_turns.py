@@ -27,10 +27,12 @@ from holdfast.usage.readers import files_of
 
 # Token use of every agent that writes it down, call by call, as `model.answered` events: what tokens and costs are made of.
 
-MAX_READS = 8
-"""Portions of one file at a time; the rest comes with the next turn."""
+MAX_READS, MAX_RECORDS = 128, 20_000
+"""Of one file at one look: 4 GB, or so many calls of a model. Half of a file would be shown as all of it until the next turn."""
 MAX_POSITIONS = 500
 KEYS_AT_ONCE = 500
+AHEAD_MS = 86_400_000
+"""How far an agent's clock may be ahead of ours and still be believed: a zone that was forgotten is."""
 WRITTEN_BEFORE_MS = 60_000
 """An agent may write something down a little before its first hook."""
 
@@ -89,7 +91,7 @@ def _new_records(
         reader,
         max(0, live.began - WRITTEN_BEFORE_MS) if source.shared else 0,
     )
-    last_key = ""
+    last_key, told = "", 0
     for _ in range(MAX_READS):
         reading = source.read(position)
         position = reading.position
@@ -101,7 +103,8 @@ def _new_records(
             fresh = [record for record in part if record.key not in known_keys]
             last_key = fresh[-1].key if fresh else last_key
             yield from fresh
-        if not reading.more:
+        told += len(own_records)
+        if not reading.more or told >= MAX_RECORDS:
             break
     positions.advance(live.id, before, position, last_key)
 
@@ -116,9 +119,14 @@ def _session_usage_event(session: Session, record: UsageRecord, turns: "TurnNumb
     # `lane`: some agents name the session itself as the lane.
     own = msgspec.structs.replace(
         record, session=session.id, project=session.project, branch=record.branch or session.branch,
-        lane="" if record.lane == native else record.lane, at=record.at or session.at, turn_n=turns.of(record),
+        lane="" if record.lane == native else record.lane, at=_time_of(session, record), turn_n=turns.of(record),
     )  # fmt: skip
     return usage_event(own, day=local_day(own.at))
+
+
+def _time_of(session: Session, record: UsageRecord) -> int:
+    """By the agent's clock, unless that is absent or runs far ahead of ours: then by the last we heard of the session."""
+    return record.at if 0 < record.at <= session.at + AHEAD_MS else session.at
 
 
 class TurnNumbers:

@@ -15,11 +15,11 @@ from holdfast.core.kinds.session_events import CommandRun, CommitMade, SessionSu
 from holdfast.core.ports import Reader
 from holdfast.core.times import format_duration
 from holdfast.features.sessions.figures import Figures, figures_of, format_counted, format_work
+from holdfast.features.sessions.state.call_text import about_call
 from holdfast.features.sessions.state.documents import COMPLETED, SESSION, SUMMARY, Session, one_line, session_event
-from holdfast.features.sessions.state.lifecycle import about_call, is_synthetic, prompt_text
+from holdfast.features.sessions.state.lifecycle import is_synthetic, prompt_text
 from holdfast.features.sessions.timeline import CallPairing
-from holdfast.handover.summary import SessionEvent, build_summary
-from holdfast.handover.summary import session_event as course_step
+from holdfast.handover.course import Course
 
 MAX_STEPS = 300
 # Entries of each list in a summary.
@@ -48,14 +48,10 @@ class SummaryBuilder:
         self.todos: list[str] = []
         self.open_prompt = self._last_prompt = ""
         self.end = ""
-        self.course: list[SessionEvent] = []
+        self.course = Course(MAX_STEPS)
 
     def add(self, event: Event) -> None:
-        if (step := course_step(event)) is not None:
-            self.course.append(step)
-            if len(self.course) > 2 * MAX_STEPS:
-                # The first prompt stays: it is the goal.
-                self.course = [self.course[0], *self.course[-MAX_STEPS:]]
+        self.course.add(event)
         if event.kind not in SESSION_ENDS:  # What runs when a session ends is left open by it.
             self.calls.add(event)
         handle = _HANDLERS.get(event.kind)
@@ -64,6 +60,7 @@ class SummaryBuilder:
 
     def result(self, figures: Figures) -> SessionSummarised:
         by_edits = sorted(self.files, key=lambda path: -self.files[path])
+        course = self.course.summary()
         summary = SessionSummarised(
             title=self.title,
             files=by_edits[:MAX_FILES],
@@ -72,18 +69,19 @@ class SummaryBuilder:
             commands_seen=len(self.commands),
             tests=list(self.tests.values())[-MAX_TESTS:],
             commits=self.commits[-MAX_COMMITS:],
-            open=self._left_open()[:MAX_OPEN],
+            open=self._left_open(course.refused)[:MAX_OPEN],
             end=self.end,
-            outcome=build_summary(self.course).as_line(),
+            outcome=course.as_line(),
         )
         return with_figures(summary, figures)
 
-    def _left_open(self) -> list[str]:
+    def _left_open(self, refused: Iterable[str]) -> list[str]:
         failing = [run for run in self.tests.values() if run.verdict == Verdict.FAILED]
         return [
             *([f"the last prompt was not finished: {self.open_prompt}"] if self.open_prompt else []),
             *(f"a tool call did not end: {_describe_call(start)}" for start in self.calls.open.values()),
             *(f"a test run failed last: {run.command}" for run in failing),
+            *(f"refused by a gate and not done since: {act}" for act in refused),
             *(f"a task is open: {subject}" for subject in self.tasks.values()),
             *(f"a to-do is open: {todo}" for todo in self.todos),
         ]
@@ -220,7 +218,8 @@ def as_text(summary: SessionSummarised, figures: Figures) -> str:
     """A few lines a person or an agent reads in a second."""
     files = f"{format_counted(summary.files_seen, 'file')} edited"
     work = ", ".join((format_work(figures), files, format_duration(figures.duration_ms)))
-    lines = [f"{summary.title or 'no prompt'}: {work}."]
+    # A title may be a sentence.
+    lines = [f"{summary.title.rstrip('.:') or 'no prompt'}: {work}."]
     for name, values in (
         ("files", [_file_name(path) for path in summary.files[:8]]),
         ("tests", [f"{run.command} {_run_outcome(run)}" for run in summary.tests[-5:]]),

@@ -160,7 +160,9 @@ def _turn_interrupted(session: Session, event: Event) -> None:
 def _end_turn(session: Session, event: Event, how: str, answer: str) -> None:
     data: agent_events.HookPayload = event.data
     if data.lane:
-        end_lane(session, event)
+        # Where it was concluded, the agent tells the end of the subagent by its own hook.
+        if not data.lane_untold:
+            end_lane(session, event)
         return
     turn = session.turn
     if data.turn and (turn is None or (turn.id and turn.id != data.turn and not turn.is_open)):

@@ -3,18 +3,17 @@ and agent id, never sessions of their own), what runs and what is asked, which g
 a person typed."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from holdfast.core.event import Event
-from holdfast.core.kinds import ToolPayload
 from holdfast.core.kinds.agent_events import PromptSubmitted, SessionStarted, SubagentEnded
 from holdfast.core.kinds.engine_events import DecisionMade
 from holdfast.core.kinds.gates_events import SatisfiedPayload, requirement_names
 from holdfast.core.kinds.session_events import TurnAnswerRead
 from holdfast.core.text import VOICE, without_contexts
+from holdfast.features.sessions.state.call_text import about_call
 from holdfast.features.sessions.state.documents import (  # fmt: skip  # fmt: skip
     ACTIVE,
     COMPLETED,
@@ -215,24 +214,6 @@ def _cap_lanes(lanes: dict[str, Lane]) -> dict[str, Lane]:
 
 
 # What runs now and what the user is asked, each in its lane.
-
-
-ABOUT_FIELDS = ("description", "query", "pattern", "url", "prompt", "message", "dir_path", "path", "name", "task_name")
-"""Of a call that names neither a command nor a file: which of its inputs says what it does, the best first."""
-
-
-def about_call(event: Event) -> str:
-    """What a tool call is about: its command, its first file, its skill, its task or question."""
-    data = event.data
-    if not isinstance(data, ToolPayload):
-        return one_line(data.get("message"))
-    named = data.command or (data.paths[0] if data.paths else "") or data.skill or data.get("message")
-    return one_line(named or _told_input(data.input))
-
-
-def _told_input(given: Any) -> str:
-    told = (given.get(name) for name in ABOUT_FIELDS) if isinstance(given, Mapping) else ()
-    return next((text for text in told if isinstance(text, str) and text), "")
 
 
 def start_call(session: Session, event: Event, call: str) -> None:
