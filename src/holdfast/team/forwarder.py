@@ -21,7 +21,7 @@ from holdfast.app import open_settings, store_url
 from holdfast.client import DaemonClient
 from holdfast.core.errors import HoldfastError
 from holdfast.core.event import Event
-from holdfast.core.machine import look_up_process
+from holdfast.core.machine import collect_garbage_rarely, look_up_process
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.paths import Paths
 from holdfast.redact import redact
@@ -489,6 +489,7 @@ def main() -> None:
     words = sys.argv[1:]
     state = Path(words[words.index("--state") + 1])
     os.nice(5)
+    collect_garbage_rarely()
     sys.exit(ForwarderProcess(Paths(state.absolute())).run())
 
 
