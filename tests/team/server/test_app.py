@@ -22,6 +22,7 @@ from holdfast.team.server.database import (
 )
 from holdfast.team.server.run import set_quota
 from holdfast.team.server.tenancy import hash_secret
+from tests.kit import wait_until
 from tests.team.conftest import PROJECT, Joined, an_event
 
 NewTeam = Callable[[], Joined]
@@ -148,6 +149,8 @@ def test_a_revoked_machine_that_waits_for_news_hears_of_it_and_a_revoked_person_
     ben.client.get(link, follow_redirects=False)
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(ben.ask, "GET", f"/v1/feed?after={ben.enrolled.get('feed', 0)}&wait=20")
+        # Revoked before it waits, it would be refused instead of told.
+        wait_until(lambda: "holdfast_team_feeds_waiting 1" in ben.client.get("/metrics").text, "ben waits for news")
         ann.ask("POST", "/v1/revoke", json={"person": "ben"})
         assert [item["kind"] for item in waiting.result(10)["items"]] == ["revoked"]
     ben.ask("POST", "/v1/rotate", status=401)

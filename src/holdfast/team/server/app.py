@@ -460,7 +460,7 @@ async def get_readiness(team: TeamServer, _request: Request) -> Response:
 
 
 async def get_metrics(team: TeamServer, _request: Request) -> Response:
-    return Response(team.metrics.text(team.database.pool_figures()), media_type="text/plain; version=0.0.4")
+    return Response(team.metrics.text(team.database.current_figures()), media_type="text/plain; version=0.0.4")
 
 
 ADDRESSES = (

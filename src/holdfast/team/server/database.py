@@ -325,8 +325,10 @@ class TeamDatabase:
             return "row-level security is not in force"
         return "" if not row["read_only"] else "the database is read-only"
 
-    def pool_figures(self) -> dict[str, int]:
-        return {name: int(value) for name, value in self._pool.get_stats().items()}
+    def current_figures(self) -> dict[str, int]:
+        """Of the pool, and how many requests wait for news."""
+        waiting = sum(map(len, self._listeners.values()))
+        return {**{name: int(value) for name, value in self._pool.get_stats().items()}, "feeds_waiting": waiting}
 
     # ── LISTEN / NOTIFY ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -343,6 +345,9 @@ class TeamDatabase:
             yield event
         finally:
             self._listeners[tenant].discard(event)
+            # Not kept for a tenant of whom nobody waits: they are as many as ever asked.
+            if not self._listeners[tenant]:
+                del self._listeners[tenant]
 
     async def _listen(self) -> None:
         while True:
