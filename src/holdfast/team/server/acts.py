@@ -9,6 +9,7 @@ import msgspec
 
 from holdfast.team import core
 from holdfast.team.protocol import (
+    LEVELS,
     Batch,
     BatchAnswer,
     CodeIssued,
@@ -121,6 +122,8 @@ def _rows_of(who: Member, batch: Batch, fresh: Sequence[SharedEvent], now: int) 
     edited = [(s.project, path, s.session) for s in sessions if s.project for path in s.edited]
     projects, paths, of = (list(column) for column in zip(*sorted(edited), strict=True)) if edited else ([], [], [])
     return {
+        # A level that nobody knows would never be too old.
+        "levels": list(LEVELS),
         "person": who.person, "today": _day_of(now), "count": len(fresh), "batch_stream": batch.stream, "events": json_rows(fresh),
         # In order, so that two machines never wait for each other.
         "projects": json_rows(sorted(batch.projects, key=lambda one: one.id)),
@@ -139,8 +142,8 @@ projects_added as (
 events_added as (
   insert into events (tenant, received_at, machine, stream, seq, key, at, kind, session, project, agent, tool, level, data)
   select %(tenant)s, %(now)s, %(machine)s, %(batch_stream)s, r.seq, r.key, r.at, r.kind, coalesce(r.session, ''),
-    coalesce(r.project, ''), coalesce(r.agent, ''), coalesce(r.tool, ''), coalesce(nullif(r.level, ''), %(level)s),
-    coalesce(r.data, '{{}}')
+    coalesce(r.project, ''), coalesce(r.agent, ''), coalesce(r.tool, ''),
+    case when r.level = any(%(levels)s) then r.level else %(level)s end, coalesce(r.data, '{{}}')
   from json_to_recordset(%(events)s::json)
     as r(seq bigint, key text, at bigint, kind text, session text, project text, agent text, tool text, level text, data jsonb)
 ),

@@ -19,7 +19,7 @@ from holdfast.stores import hide_password
 from holdfast.team import protocol
 from holdfast.team.protocol import MOST_BYTES, MOST_COMPRESSED, OLDEST_VERSION, VERSION, Problem, Role, role_allows
 from holdfast.team.server import acts, pages, reports, tenancy
-from holdfast.team.server.database import LOST, TeamDatabase, TenantTransaction, now_ms
+from holdfast.team.server.database import LOST, TOO_LARGE, TeamDatabase, TenantTransaction, now_ms
 from holdfast.team.server.sign_on import SignOn, issue_own_code, open_page
 from holdfast.team.server.tenancy import Limits, Member, Metrics, Refused, hash_secret, log_line, new_secret
 
@@ -83,7 +83,7 @@ class TeamServer:
                 response = await self._answer(address, request)
             except Refused as refused:
                 response = problem_response(refused.status, refused.error, refused.fix)
-            except (msgspec.DecodeError, psycopg.DataError, UnicodeError) as error:
+            except (msgspec.DecodeError, psycopg.DataError, UnicodeError, RecursionError, *TOO_LARGE) as error:
                 response = problem_response(400, f"the request cannot be read: {str(error).splitlines()[0][:200]}")
             except (*LOST, psycopg_pool.PoolTimeout) as error:
                 response = problem_response(503, "the database does not answer", "Try again; nothing was lost.")
@@ -224,7 +224,7 @@ async def get_feed(ask: Ask) -> protocol.FeedPage:
 
 async def _feed_page(ask: Ask, after: int) -> protocol.FeedPage:
     async with ask.transaction() as tx:
-        return await tenancy.read_feed(tx, ask.who, after)
+        return await tenancy.read_feed(tx, ask.who, after, now_ms())
 
 
 def number_of(request: Request, name: str) -> int:

@@ -30,6 +30,9 @@ STATEMENT_MS = 30_000
 STEP_WAIT_MS, STEP_ATTEMPTS, STEP_PAUSE_S = 2_000, 30, 1.0
 LOST = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.ReadOnlySqlTransaction)
 """A connection that ended, or whose server became a replica: another one may lead to the new primary."""
+TOO_LARGE = (psycopg.errors.ProgramLimitExceeded, psycopg.errors.StatementTooComplex)
+"""What PostgreSQL cannot keep however often it is tried: a name too long for an index, nesting too deep. The driver counts
+them among lost connections; answered so, a machine would send the same batch for ever."""
 
 AsyncConnection = psycopg.AsyncConnection[dict[str, Any]]
 

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 from psycopg.types.json import Jsonb
 
+from holdfast.team import core
 from holdfast.team.protocol import LONGEST_NAME, FeedItem, FeedPage
 from holdfast.team.server.database import TenantTransaction
 
@@ -91,13 +92,16 @@ values (%(tenant)s, %(id)s, %(kind)s, %(now)s, %(by)s, %(project)s, %(person)s, 
 """
 
 
-async def read_feed(tx: TenantTransaction, who: Member, after: int) -> FeedPage:
+async def read_feed(tx: TenantTransaction, who: Member, after: int, now: int) -> FeedPage:
     head = await tx.one("select feed_head from tenants where tenant = %(tenant)s")
     rows = await tx.all(READ_FEED, {"after": after, "person": who.person, "machine": who.machine, "most": FEED_PAGE})
     items = tuple(
-        FeedItem(id=r["id"], kind=r["kind"], at=r["at"], by=r["by_person"], project=r["project"], payload=r["payload"])
+        FeedItem(
+            id=r["id"], kind=r["kind"], at=r["at"], by=r["by_person"], project=r["project"],
+            payload=core.payload_as_of(r["kind"], r["payload"], now - r["at"]),
+        )
         for r in rows
-    )
+    )  # fmt: skip
     # There may be more after a full page: it reaches only to its last item.
     upto = (
         items[-1].id
