@@ -36,6 +36,7 @@ from holdfast.team.membership import (
     TeamRefused,
     TeamUnreachable,
     connect_team,
+    error_from_answer,
     rotate_token,
 )
 from holdfast.team.privacy import ProjectIdentity, SentLog, digest_of, identify_project, level_named, share_event
@@ -146,6 +147,10 @@ class Forwarder:
         return False
 
     def _send_next(self) -> bool:
+        if self.membership.role == "viewer":
+            # The server would refuse every batch: a viewer looks, and shares nothing.
+            self._note_viewing()
+            return False
         with self.reading() as reader:
             self._check_log(reader)
             head = reader.head()
@@ -164,6 +169,12 @@ class Forwarder:
         if head == self.state.cursor:
             self._rotate_if_due()
         return self.state.cursor < head
+
+    def _note_viewing(self) -> None:
+        self._rotate_if_due()
+        if time.monotonic() - self._last_contact >= BEAT_S:
+            self._last_contact = time.monotonic()
+            self._note_status("viewing", "")
 
     def _page_after(self, after: int) -> "Page":
         """What follows in the log; where it was read while the page before it was under way, that one."""
@@ -325,14 +336,6 @@ class Forwarder:
 def _first_half(batch: Batch) -> Batch:
     some = batch.events[: len(batch.events) // 2]
     return msgspec.structs.replace(batch, events=some, upto=some[-1].seq)
-
-
-def error_from_answer(status: int, answer: bytes) -> HoldfastError:
-    """A server that is busy or down is no refusal: it is tried again."""
-    text = answer[:300].decode("utf-8", "replace")
-    if status in (408, 425, 429) or status >= 500:
-        return TeamUnreachable(f"it answered {status}: {text}")
-    return TeamRefused(status, f"the server answered {status}: {text}")
 
 
 # ── what was erased here is forgotten there ──────────────────────────────────────────────────────────────────────────

@@ -77,7 +77,7 @@ class ForwarderStatus(msgspec.Struct, kw_only=True, omit_defaults=True):
     """For people: how forwarding goes."""
 
     state: str = ""
-    """current, sending, offline, refused or revoked."""
+    """current, sending, viewing, offline, refused or revoked."""
     error: str = ""
     at: int = 0
     pid: int = 0
@@ -107,6 +107,10 @@ class TeamFiles:
     @property
     def index_file(self) -> Path:
         return self.folder / "sent.index"
+
+    @property
+    def words_file(self) -> Path:
+        return self.folder / "sent-words.jsonl"
 
     def membership(self) -> Membership | None:
         return self._load("membership.json", Membership)
@@ -259,6 +263,14 @@ def _refusal_from_answer(status: int, answer: bytes) -> TeamRefused:
     except msgspec.DecodeError:
         problem = Problem(error=f"the server answered {status}")
     return TeamRefused(status, problem.error, problem.fix)
+
+
+def error_from_answer(status: int, answer: bytes) -> HoldfastError:
+    """A server that is busy or down is no refusal: it is tried again."""
+    refused = _refusal_from_answer(status, answer)
+    if status in (408, 425, 429) or status >= 500:
+        return TeamUnreachable(refused.detail, fix=refused.fix)
+    return refused
 
 
 def rotate_token(paths: Paths, now: int) -> Membership:

@@ -8,7 +8,7 @@ import re
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -17,8 +17,11 @@ from holdfast.core.event import Event
 from holdfast.core.kinds import HOOK_KINDS, SESSION_ENDS, TEAM_KINDS, TURN_ENDS
 from holdfast.git_context import locate
 from holdfast.paths import private_folder, write_atomically
-from holdfast.team.membership import TeamFiles
+from holdfast.redact import redact
+from holdfast.team.membership import TeamConnection, TeamFiles
 from holdfast.team.protocol import LEVELS, Batch, Level, SharedEvent, SharedProject
+
+T = TypeVar("T")
 
 # What a project is to a team: its remote address in normal form and its first commit, the same in every clone.
 
@@ -303,6 +306,38 @@ class SentLog:
             if path.exists():
                 remaining = [line for line in path.read_bytes().splitlines() if _row_key(line) not in gone]
                 write_atomically(path, b"".join(line + b"\n" for line in remaining))
+
+
+class SentWords(msgspec.Struct, frozen=True):
+    """What somebody told the team by a command: a hand-over, a memory, a lease."""
+
+    at: int
+    path: str
+    """The server's address that it went to."""
+    body: dict[str, Any]
+
+
+def send_words(files: TeamFiles, connection: TeamConnection, path: str, answer: type[T], body: Any, now: int) -> T:
+    """Redacted and on record before it leaves, as events are: it leaves whatever the level is."""
+    clean, _ = redact(msgspec.json.encode(body))
+    private_folder(files.folder)
+    words = SentWords(now, path, msgspec.json.decode(clean))
+    _append_durably(files.words_file, msgspec.json.encode(words) + b"\n")
+    return connection.ask("POST", path, answer, words.body)
+
+
+def list_words(files: TeamFiles) -> list[SentWords]:
+    """From the oldest."""
+    found = []
+    for line in _complete_lines(files.words_file):
+        with contextlib.suppress(msgspec.DecodeError):
+            found.append(msgspec.json.decode(line, type=SentWords))
+    return found
+
+
+def describe_level(level: Level) -> str:
+    """What leaves at a level, as a whole: each adds to those before it."""
+    return "; ".join(LEVEL_TEXT[one] for one in LEVELS[: LEVELS.index(level) + 1])
 
 
 def _row_key(line: bytes) -> tuple[int, int]:
