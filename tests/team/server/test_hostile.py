@@ -141,3 +141,20 @@ def test_a_machine_that_was_away_hears_of_a_lease_with_what_is_left_of_it(team_u
     rows(team_url, "update feed set at = at - 3600000 where tenant = %s returning 1", tenant)
     [stale] = ben.ask("GET", "/v1/feed?after=0")["items"]
     assert stale["payload"]["left_ms"] == 0
+
+
+def test_nobody_joins_as_the_machine_of_somebody_else_unless_it_left(ann: Joined) -> None:
+    """The ids of machines are no secret within a team."""
+    ben, code = ann.invite("ben"), ann.ask("POST", "/v1/codes", json={"person": "mallory"})["code"]
+    taken = ann.client.post("/v1/enrol", json={"code": code, "machine": ben.machine})
+    assert taken.status_code == 401 and "somebody else's" in taken.json()["error"]
+    ben.ask("GET", "/v1/cursor")
+    ben.ask("POST", "/v1/leave")
+    assert Joined(ann.client, code, ben.machine).enrolled["person"] == "mallory"
+
+
+def test_a_code_from_before_does_not_let_a_revoked_person_in_again(ann: Joined) -> None:
+    ann.invite("ben")
+    code = ann.ask("POST", "/v1/codes", json={"person": "ben"})["code"]
+    ann.ask("POST", "/v1/revoke", json={"person": "ben"})
+    assert ann.client.post("/v1/enrol", json={"code": code, "machine": "another-machine"}).status_code == 401

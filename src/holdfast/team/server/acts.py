@@ -307,6 +307,7 @@ async def revoke_machines(tx: TenantTransaction, channel: str, who: Member, requ
     named = {"machine": request.machine, "person": request.person, "now": now}
     if request.person:
         await tx.send(BLOCK_PERSON, named)
+        await tx.send(DROP_CODES, named)
     rows = await tx.all(REVOKE, named)
     for row in rows:
         await add_item(tx, channel, who.person, "revoked", {}, now, machine=row["machine"])
@@ -317,6 +318,8 @@ async def revoke_machines(tx: TenantTransaction, channel: str, who: Member, requ
 
 BLOCK_PERSON = "update people set blocked_at = %(now)s where tenant = %(tenant)s and person = %(person)s"
 """Nor may they sign on again, until an admin invites them anew."""
+DROP_CODES = "delete from codes where tenant = %(tenant)s and person = %(person)s and used_at = 0"
+"""A code that they still have from before would let them in again."""
 REVOKE = """
 update machines set revoked_at = %(now)s where tenant = %(tenant)s and revoked_at = 0
 and (machine = %(machine)s or (%(person)s <> '' and person = %(person)s)) returning machine

@@ -148,7 +148,10 @@ async def post_enrolment(team: TeamServer, request: Request) -> protocol.Enrolle
         enrol_request.cursor, now_ms(),
     )  # fmt: skip
     if not rows:
-        raise Refused(401, "this code is not known, was used, or is too old", "Ask for a new one.")
+        what = "this code is not known, was used, or is too old, or this machine is somebody else's in the team"
+        raise Refused(
+            401, what, "Ask for a new code. On a machine that changes hands its person leaves the team first."
+        )
     return protocol.Enrolled(token=token, **rows[0])
 
 
