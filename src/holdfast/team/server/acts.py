@@ -70,10 +70,12 @@ async def store_batch(
         }  # fmt: skip
         # Nothing to store: only the cursor moves.
         if not taken.fresh:
-            await tx.send(MOVE_CURSOR, place)
+            await tx.execute(MOVE_CURSOR, place)
         else:
             spent = reports.sum_rows(core.list_spending(taken.fresh), now)
-            await tx.send(STORE_BATCH, {**place, **_rows_of(who, batch, taken.fresh, now), "spent": json_rows(spent)})
+            await tx.execute(
+                STORE_BATCH, {**place, **_rows_of(who, batch, taken.fresh, now), "spent": json_rows(spent)}
+            )
             # Without budgets the question is spared.
             if spent and row["has_budgets"]:
                 await reports.tell_budgets(tx, channel, now)
@@ -306,8 +308,8 @@ async def revoke_machines(tx: TenantTransaction, channel: str, who: Member, requ
         raise Refused(422, "nothing was named that is to be revoked")
     named = {"machine": request.machine, "person": request.person, "now": now}
     if request.person:
-        await tx.send(BLOCK_PERSON, named)
-        await tx.send(DROP_CODES, named)
+        await tx.execute(BLOCK_PERSON, named)
+        await tx.execute(DROP_CODES, named)
     rows = await tx.all(REVOKE, named)
     for row in rows:
         await add_item(tx, channel, who.person, "revoked", {}, now, machine=row["machine"])
@@ -331,7 +333,7 @@ async def rotate_token(tx: TenantTransaction, who: Member, given: str, now: int)
     the answer may be lost, and a machine must never be locked out by that."""
     token = "" if given else new_secret("hft")
     hashed = parse_hash(given) if given else hash_secret(token)
-    await tx.send(
+    await tx.execute(
         "update machines set next_hash = %(hash)s, rotated_at = %(now)s"
         " where tenant = %(tenant)s and machine = %(machine)s",
         {"hash": hashed, "machine": who.machine, "now": now},

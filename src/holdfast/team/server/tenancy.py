@@ -78,11 +78,11 @@ async def add_item(
     row = await tx.one("update tenants set feed_head = feed_head + 1 where tenant = %(tenant)s returning feed_head")
     number = int(row["feed_head"]) if row else 0
     values = {"project": "", "person": "", "machine": "", **where}
-    await tx.send(ADD_ITEM, {
+    await tx.execute(ADD_ITEM, {
         "id": number, "kind": kind, "now": now, "by": by, "payload": json_value(dict(payload)), **values,
     })  # fmt: skip
     # PostgreSQL delivers it at the commit, when the item can be read.
-    await tx.send("select pg_notify(%(channel)s, %(tenant)s)", {"channel": channel})
+    await tx.execute("select pg_notify(%(channel)s, %(tenant)s)", {"channel": channel})
     return number
 
 
@@ -122,7 +122,7 @@ order by id limit %(most)s
 
 
 async def write_audit(tx: TenantTransaction, who: Member, act: str, about: Mapping[str, Any], now: int) -> None:
-    await tx.send(
+    await tx.execute(
         "insert into audit (tenant, at, by_person, act, about) values (%(tenant)s, %(now)s, %(by)s, %(act)s, %(about)s)",
         {"now": now, "by": who.person, "act": act, "about": json_value(dict(about))},
     )
