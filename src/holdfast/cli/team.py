@@ -33,6 +33,7 @@ from holdfast.team.membership import (
     TeamFiles,
     TeamRefused,
     TeamUnreachable,
+    check_server,
     check_url,
     need_membership,
     rotate_token,
@@ -158,7 +159,9 @@ def _enrol_machine(paths: Paths, url: str, code: str, level: Level, history: boo
     # Without --history the stream begins at the present end of the log.
     head = 0 if history else int(client.ask_daemon("status")["counts"]["events"])
     request = EnrolRequest(code=code, machine=machine_id(), label=socket.gethostname()[:100], cursor=head)
-    enrolled = TeamConnection(url, certificate=certificate).ask("POST", "/v1/enrol", Enrolled, request)
+    connection = TeamConnection(url, certificate=certificate)
+    check_server(connection)
+    enrolled = connection.ask("POST", "/v1/enrol", Enrolled, request)
     files = TeamFiles(paths)
     # Before the membership: with that file the daemon starts the forwarder, which reads this one.
     files.save_upstream(Upstream(stream=enrolled.stream, cursor=enrolled.cursor, feed=enrolled.feed))

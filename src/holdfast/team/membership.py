@@ -17,7 +17,17 @@ import msgspec
 from holdfast.core.errors import CommandRefused, HoldfastError
 from holdfast.paths import Paths, private_folder, write_atomically
 from holdfast.team.core import Upstream
-from holdfast.team.protocol import Level, Problem, Role, RotateAnswer, RotateRequest
+from holdfast.team.protocol import (
+    OLDEST_VERSION,
+    VERSION,
+    VERSION_HEADER,
+    Health,
+    Level,
+    Problem,
+    Role,
+    RotateAnswer,
+    RotateRequest,
+)
 
 LOOPBACK = frozenset(("localhost", "127.0.0.1", "::1"))
 TIMEOUT_S = 15.0
@@ -232,7 +242,7 @@ class TeamConnection:
         self._http.timeout = timeout
         if self._http.sock:
             self._http.sock.settimeout(timeout)
-        headers = {"content-type": "application/json", "user-agent": "holdfast"}
+        headers = {"content-type": "application/json", "user-agent": "holdfast", VERSION_HEADER: str(VERSION)}
         if self._token:
             headers["authorization"] = f"Bearer {self._token}"
         self._http.request(method, self._parts.path + path, content or None, headers)
@@ -255,6 +265,16 @@ class TeamConnection:
 
 def connect_team(membership: Membership, timeout: float = TIMEOUT_S) -> TeamConnection:
     return TeamConnection(membership.url, membership.token, membership.certificate, timeout)
+
+
+def check_server(connection: TeamConnection) -> None:
+    """Before a code is shown to it: whether it is a team server, and one that this version can speak with."""
+    health = connection.ask("GET", "/health", Health)
+    if health.version < OLDEST_VERSION:
+        raise CommandRefused(
+            f"the server speaks version {health.version}, this machine {OLDEST_VERSION} or newer",
+            fix="Update Holdfast on the server.",
+        )
 
 
 def _refusal_from_answer(status: int, answer: bytes) -> TeamRefused:

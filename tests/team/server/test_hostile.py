@@ -6,6 +6,8 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
+from holdfast.core.errors import HoldfastError
+from holdfast.team.membership import TeamConnection, check_server
 from holdfast.team.server import app
 from holdfast.team.server.database import now_ms, owner_connection
 from tests.team.conftest import PROJECT, Joined, an_event
@@ -129,6 +131,25 @@ def test_a_machine_or_server_of_another_version_is_understood(team_url: str, ann
     assert answer.json()["taken"] == 1
     asked = ann.ask("POST", "/v1/lease", json={"act": "acquire", "project": "p", "name": "n", "mood": "new"})
     assert asked["granted"]
+
+
+def test_a_machine_that_became_too_old_is_told_so_and_keeps_its_events(ann: Joined) -> None:
+    ann.headers["holdfast-version"] = "0"
+    assert ann.send(0, 1, an_event(1), status=426)["fix"] == "Update Holdfast on this machine."
+    ann.headers["holdfast-version"] = "7"
+    assert ann.send(0, 1, an_event(1))["taken"] == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"), [({"ok": True, "version": 0}, "speaks version 0"), ({"hello": 1}, "Is it a team server")]
+)
+def test_a_machine_shows_its_code_to_no_server_that_it_cannot_speak_with(
+    monkeypatch: pytest.MonkeyPatch, answer: dict[str, object], said: str
+) -> None:
+    monkeypatch.setattr(TeamConnection, "send", lambda *_: (200, msgspec.json.encode(answer)))
+    with pytest.raises(HoldfastError) as refused:
+        check_server(TeamConnection("http://localhost"))
+    assert said in refused.value.message
 
 
 def test_a_machine_that_was_away_hears_of_a_lease_with_what_is_left_of_it(team_url: str, ann: Joined) -> None:

@@ -18,7 +18,14 @@ from holdfast.stores import hide_password
 from holdfast.team import protocol
 from holdfast.team.protocol import MOST_BYTES, MOST_COMPRESSED, OLDEST_VERSION, VERSION, Role, role_allows
 from holdfast.team.server import acts, pages, reports, tenancy
-from holdfast.team.server.bodies import as_response, inflate_body, problem_response, read_body, read_message
+from holdfast.team.server.bodies import (
+    as_response,
+    inflate_body,
+    need_version,
+    problem_response,
+    read_body,
+    read_message,
+)
 from holdfast.team.server.database import LOST, TOO_LARGE, TeamDatabase, TenantTransaction, now_ms
 from holdfast.team.server.sign_on import SignOn, issue_own_code, open_page
 from holdfast.team.server.tenancy import Limits, Member, Metrics, Refused, hash_secret, log_line, new_secret
@@ -107,6 +114,7 @@ class TeamServer:
         needed: Role = "viewer" if address.access == "page" else address.access
         if not role_allows(who.role, needed):
             raise Refused(403, f"this needs the role {needed}; you are {who.role}", "Ask an admin of your team.")
+        need_version(request)
         # After the token was checked: a stranger cannot use up a machine's share.
         self.limits.take_request(who)
         return as_response(await address.handler(Ask(request, who, self)))
@@ -138,8 +146,7 @@ class TeamServer:
 async def post_enrolment(team: TeamServer, request: Request) -> protocol.Enrolled:
     team.limits.take_enrolment(request.client.host if request.client else "")
     enrol_request = await read_message(request, protocol.EnrolRequest)
-    if enrol_request.version < OLDEST_VERSION:
-        raise Refused(426, f"this server speaks version {VERSION}", "Update Holdfast on this machine.")
+    need_version(request, enrol_request.version)
     if not 8 <= len(enrol_request.machine) <= 64 or not 0 <= enrol_request.cursor < protocol.LARGEST_NUMBER:
         raise Refused(422, "a machine has an id of 8 to 64 characters")
     token = new_secret("hft")
@@ -418,8 +425,8 @@ async def board_page(ask: Ask) -> Response:
 # ── operations ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def get_health(_team: TeamServer, _request: Request) -> Mapping[str, Any]:
-    return {"ok": True, "version": VERSION, "oldest": OLDEST_VERSION}
+async def get_health(_team: TeamServer, _request: Request) -> protocol.Health:
+    return protocol.Health(ok=True, version=VERSION, oldest=OLDEST_VERSION)
 
 
 async def get_readiness(team: TeamServer, request: Request) -> Response:

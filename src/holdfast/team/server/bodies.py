@@ -7,13 +7,20 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from holdfast.team.protocol import Problem
+from holdfast.team.protocol import OLDEST_VERSION, VERSION, VERSION_HEADER, Problem
 from holdfast.team.server import pages
 from holdfast.team.server.tenancy import Refused
 
 # Bytes; only batches may be larger.
 SMALL_BODY = 256 << 10
 T = TypeVar("T")
+
+
+def need_version(request: Request, enrolling: int = VERSION) -> None:
+    """A machine that joined long ago may be older than this server still understands; what it has stays in its log."""
+    said = request.headers.get(VERSION_HEADER, "1")
+    if min(int(said) if said.isdecimal() and len(said) < 9 else 0, enrolling) < OLDEST_VERSION:
+        raise Refused(426, f"this server speaks version {OLDEST_VERSION} or newer", "Update Holdfast on this machine.")
 
 
 async def read_body(request: Request, most: int = SMALL_BODY) -> bytes:
