@@ -274,3 +274,16 @@ def test_a_refusal_is_said_in_the_servers_words(machine: Machine, ann: Joined) -
     assert machine.forward() == "refused"
     assert "needs the role member; you are viewer" in machine.forwarder.status.error
     assert "{" not in machine.forwarder.status.error
+
+
+def test_a_crash_in_the_middle_of_catching_up_sends_nothing_twice_into_the_team(
+    team_url: str, machine: Machine
+) -> None:
+    """While more follows, the answer is not on disk yet: the server says again how much it has."""
+    machine.add(*keys("a", 1200))
+    assert machine.forwarder.step()
+    acknowledged = machine.forwarder.state.cursor
+    machine.begin()
+    assert machine.forwarder.state.cursor < acknowledged
+    assert machine.forward() == "current"
+    assert machine.stored(team_url) == keys("a", 1200)

@@ -258,7 +258,7 @@ class Forwarder:
             raise error_from_answer(status, answer)
         batch_answer = msgspec.json.decode(answer, type=BatchAnswer)
         self._last_contact = time.monotonic()
-        self._note_answer(batch_answer, len(batch.events))
+        self._note_answer(batch_answer, len(batch.events), more=full)
 
     def _deliver_less(self, batch: Batch, keys: dict[int, str]) -> None:
         """The server will not have something in it: half of it, until it is one event, which is left out."""
@@ -269,15 +269,18 @@ class Forwarder:
         # An empty batch moves the server's cursor past the event that is left out.
         self._deliver(msgspec.structs.replace(batch, events=()), keys)
 
-    def _save(self, state: core.Upstream) -> None:
+    def _save(self, state: core.Upstream, on_disk: bool = True) -> None:
         """Of the feed's place the other thread knows more."""
         with self.lock:
             self.state = msgspec.structs.replace(state, feed=self.state.feed)
-            self.files.save_upstream(self.state)
+            if on_disk:
+                self.files.save_upstream(self.state)
 
-    def _note_answer(self, batch_answer: BatchAnswer, count: int) -> None:
+    def _note_answer(self, batch_answer: BatchAnswer, count: int, more: bool) -> None:
         before = self.state.cursor
-        self._save(core.after_answer(self.state, batch_answer.stream, batch_answer.cursor, batch_answer.gap))
+        after = core.after_answer(self.state, batch_answer.stream, batch_answer.cursor, batch_answer.gap)
+        # Where more follows at once, it is on disk with the next batch; lost before that, the server says it again.
+        self._save(after, on_disk=not more)
         self.status.sent += count if self.state.cursor > before else 0
         self._note_status("current", "")
 
@@ -313,12 +316,8 @@ class Forwarder:
         if sending and self.status.state == "sending" and now_ms() - self.status.at < STATUS_S * 1000:
             return  # While it catches up nobody needs to read every step.
         self.status.state = "sending" if sending else state
-        self.status.error, self.status.at, self.status.cursor, self.status.head = (
-            error,
-            now_ms(),
-            self.state.cursor,
-            head,
-        )
+        self.status.error, self.status.at = error, now_ms()
+        self.status.cursor, self.status.head = self.state.cursor, head
         self.status.not_shared = self.projects.problems()
         self.files.save_status(self.status)
 
