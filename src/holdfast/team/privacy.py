@@ -267,18 +267,14 @@ class SentLog:
         if which == self._last or not batch.events:
             return
         private_folder(self._files.folder)
-        self._rotate()
+        for path in (self._files.sent_file, self._files.index_file):
+            _rotate_file(path)
         _append_durably(self._files.sent_file, encoded + b"\n")
         rows = (
             SentEvent(batch.stream, e.seq, e.key, e.level or batch.level, digest_of(e), e.session) for e in batch.events
         )
         _append_durably(self._files.index_file, b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
         self._last = which
-
-    def _rotate(self) -> None:
-        for path in (self._files.sent_file, self._files.index_file):
-            if path.exists() and path.stat().st_size > MOST_BYTES:
-                path.replace(_rotated_path(path))
 
     def batches(self) -> Iterator[Batch]:
         """From the oldest that is kept."""
@@ -321,6 +317,7 @@ def send_words(files: TeamFiles, connection: TeamConnection, path: str, answer: 
     """Redacted and on record before it leaves, as events are: it leaves whatever the level is."""
     clean, _ = redact(msgspec.json.encode(body))
     private_folder(files.folder)
+    _rotate_file(files.words_file)
     words = SentWords(now, path, msgspec.json.decode(clean))
     _append_durably(files.words_file, msgspec.json.encode(words) + b"\n")
     return connection.ask("POST", path, answer, words.body)
@@ -357,6 +354,11 @@ def _remove_events(line: bytes, gone: frozenset[tuple[int, int]]) -> bytes:
         return b""
     remaining = tuple(event for event in batch.events if (batch.stream, event.seq) not in gone)
     return msgspec.json.encode(msgspec.structs.replace(batch, events=remaining)) + b"\n" if remaining else b""
+
+
+def _rotate_file(path: Path) -> None:
+    if path.exists() and path.stat().st_size > MOST_BYTES:
+        path.replace(_rotated_path(path))
 
 
 def _rotated_path(path: Path) -> Path:

@@ -179,3 +179,14 @@ def test_a_code_from_before_does_not_let_a_revoked_person_in_again(ann: Joined) 
     code = ann.ask("POST", "/v1/codes", json={"person": "ben"})["code"]
     ann.ask("POST", "/v1/revoke", json={"person": "ben"})
     assert ann.client.post("/v1/enrol", json={"code": code, "machine": "another-machine"}).status_code == 401
+
+
+def test_what_happened_while_a_machine_was_in_no_team_is_not_asked_for_when_it_joins_again(ann: Joined) -> None:
+    ben = ann.invite("ben")
+    ben.send(0, 9, an_event(4))
+    ben.ask("POST", "/v1/leave")
+    again = Joined(ann.client, ann.ask("POST", "/v1/codes", json={"person": "ben"})["code"], ben.machine, cursor=50)
+    assert again.enrolled["cursor"] == 50 and again.send(50, 60, an_event(55))["taken"] == 1
+    again.ask("POST", "/v1/leave")
+    wants_all = Joined(ann.client, ann.ask("POST", "/v1/codes", json={"person": "ben"})["code"], ben.machine, cursor=0)
+    assert wants_all.enrolled["cursor"] == 60

@@ -22,7 +22,9 @@ begin
   values (used.tenant, new_machine, used.person, new_label, new_hash, new_cursor, now_ms, now_ms, now_ms)
   on conflict (tenant, machine) do update
   set person = excluded.person, label = excluded.label, token_hash = excluded.token_hash, next_hash = null, revoked_at = 0,
-      joined_at = now_ms, rotated_at = now_ms;
+      joined_at = now_ms, rotated_at = now_ms,
+      -- What happened between leaving and joining again is not the team's: sharing begins where the log stands now.
+      cursor = greatest(m.cursor, excluded.cursor);
   insert into audit (tenant, at, by_person, act, about)
   values (used.tenant, now_ms, used.person, 'machine.enrolled', jsonb_build_object('machine', new_machine, 'label', new_label));
   return query select m.tenant, m.person, used.role, m.stream, m.cursor from machines m
