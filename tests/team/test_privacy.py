@@ -11,7 +11,7 @@ import pytest
 from holdfast.core.event import Event
 from holdfast.core.kinds import KINDS, TEAM_KINDS
 from holdfast.paths import Paths
-from holdfast.team.membership import TeamFiles
+from holdfast.team.membership import Membership, TeamFiles
 from holdfast.team.privacy import (
     BY_LEVEL,
     FULL_KINDS,
@@ -195,3 +195,29 @@ def test_words_are_redacted_and_on_record_before_they_leave(tmp_path: Path) -> N
 def test_a_level_is_described_as_a_whole() -> None:
     for lower, higher in itertools.pairwise(LEVELS):
         assert describe_level(higher).startswith(f"{describe_level(lower)}; also ")
+
+
+# Worktrees of one repository.
+
+
+def test_a_file_in_a_worktree_has_the_name_it_has_in_the_project_and_another_repository_leaves_nothing() -> None:
+    inside, beside = f"{ROOT}/.trees/x/src/a.py", "/elsewhere/x/src/a.py"
+    for worktree, path in ((f"{ROOT}/.trees/x", inside), ("/elsewhere/x", beside)):
+        same = an_event("tool.finished", paths=[path, f"{ROOT}/b.py"], worktree=worktree, repo=f"{ROOT}/.git")
+        found = share_event(same, "facts", "p", ROOT)
+        assert found and found.data["paths"] == ["src/a.py", "b.py"]
+    other = an_event("tool.finished", paths=[beside], worktree="/elsewhere/x", repo="/elsewhere/x/.git")
+    found = share_event(other, "facts", "p", ROOT)
+    assert found and found.data["paths"] == []
+
+
+def test_what_is_chosen_for_a_repository_holds_in_its_worktrees(tmp_path: Path) -> None:
+    main = a_repository(tmp_path / "main", "git@example.org:a/b.git")
+    run_git(main, "worktree", "add", str(tmp_path / "tree"))
+    identity = identify_project(str(tmp_path / "tree"))
+    assert (identity.root, identity.home) == (str(tmp_path / "tree"), str(main))
+    assert identity.shared == identify_project(str(main)).shared
+    membership = Membership(
+        url="", token="", tenant="", person="", role="member", machine="", levels={str(main): "none"}
+    )
+    assert membership.level_for(identity.root, identity.home) == "none"

@@ -209,8 +209,8 @@ def level(
     membership = need_membership(client.state_paths())
     folder = ""
     if project:
-        # Events name the top of their repository, wherever in it somebody stands.
-        folder = identify_project(str(Path(project).resolve())).root or str(Path(project).resolve())
+        # The whole repository, wherever in it or in which worktree of it somebody stands.
+        folder = identify_project(str(Path(project).resolve())).home or str(Path(project).resolve())
         chosen = name if name == "none" else _parse_level(name)
         membership = msgspec.structs.replace(membership, levels={**membership.levels, folder: chosen})
     else:

@@ -56,21 +56,24 @@ def show_lines(value: Any, json: bool, lines: list[str]) -> None:
 
 def project_here() -> str:
     """The identity of the project in the current folder."""
-    folder = client.current_project()
-    identity = identify_project(folder)
+    identity = identify_project(client.current_project())
     if identity.shared is None:
         raise CommandRefused(f"this folder is shared with no team: {identity.problem}")
-    if need_membership(client.state_paths()).level_for(folder) == "none":
+    if level_here() == "none":
         fix = "Share it first: holdfast team level facts --project ."
         raise CommandRefused("nothing of this project is shared with the team", fix=fix)
     return identity.shared.id
 
 
+def level_here() -> str:
+    folder = client.current_project()
+    return need_membership(client.state_paths()).level_for(folder, identify_project(folder).home)
+
+
 def project_of_words(act: str) -> str:
     """The same, for text that leaves. Below `summaries` no text does, unless a person says so: an agent may not."""
     project = project_here()
-    level = need_membership(client.state_paths()).level_for(client.current_project())
-    if level not in ("summaries", "full"):
+    if level_here() not in ("summaries", "full"):
         client.run_command("team.authorise", act=act)
     return project
 

@@ -214,7 +214,7 @@ class Forwarder:
 
     def _share(self, event: Event) -> SharedEvent | None:
         identity = self.projects.of(event.project)
-        level = level_named(self.membership.level_for(event.project)) if identity.shared else None
+        level = level_named(self.membership.level_for(event.project, identity.home)) if identity.shared else None
         shared = self.share_at(event, level) if level else None
         # The batch names the membership's level; an event carries its own only where it differs.
         return msgspec.structs.replace(shared, level=level) if shared and level != self.membership.level else shared

@@ -66,8 +66,9 @@ class Membership(msgspec.Struct, kw_only=True, omit_defaults=True):
     certificate: str = ""
     """A file with the certificate authority of the server, where it is not a public one."""
 
-    def level_for(self, folder: str) -> str:
-        return self.levels.get(folder, self.level)
+    def level_for(self, folder: str, home: str = "") -> str:
+        """`home` is the main checkout of the folder's repository: what is chosen for it holds in its worktrees."""
+        return self.levels.get(folder) or self.levels.get(home) or self.level
 
 
 class OwnLease(msgspec.Struct, kw_only=True):

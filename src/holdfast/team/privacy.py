@@ -43,6 +43,8 @@ class ProjectIdentity(msgspec.Struct, frozen=True):
     root: str = ""
     shared: SharedProject | None = None
     problem: str = ""
+    home: str = ""
+    """The main checkout of its repository; `root` itself, where it is no worktree."""
 
 
 def normalise_remote(address: str) -> str:
@@ -67,17 +69,18 @@ def identify_project(folder: str) -> ProjectIdentity:
     git_context = locate(folder)
     if not git_context:
         return ProjectIdentity(problem="it is not in a git repository")
-    root, common = git_context["root"], git_context["repo"]
-    remote = normalise_remote(_remote_of(Path(common) / "config"))
+    root, common = git_context["root"], Path(git_context["repo"])
+    here = ProjectIdentity(root, home=str(common.parent) if common.name == ".git" else root)
+    remote = normalise_remote(_remote_of(common / "config"))
     if not remote:
-        return ProjectIdentity(root, problem="it has no remote address that others could know")
-    if (Path(common) / "shallow").exists():
-        return ProjectIdentity(root, problem="it is a shallow clone: its first commit is not known")
+        return msgspec.structs.replace(here, problem="it has no remote address that others could know")
+    if (common / "shallow").exists():
+        return msgspec.structs.replace(here, problem="it is a shallow clone: its first commit is not known")
     first = _first_commit(root)
     if not first:
-        return ProjectIdentity(root, problem="it has no commit yet")
+        return msgspec.structs.replace(here, problem="it has no commit yet")
     digest = hashlib.sha256(f"{remote}\n{first}".encode()).hexdigest()[:32]
-    return ProjectIdentity(root, SharedProject(id=digest, remote=remote, root=first))
+    return msgspec.structs.replace(here, shared=SharedProject(id=digest, remote=remote, root=first))
 
 
 def _remote_of(config: Path) -> str:
@@ -182,13 +185,12 @@ def share_event(event: Event, level: Level, project: str, root: str) -> SharedEv
     # Events of the team came from the server: they are not sent back.
     if allowed is None or event.kind in TEAM_KINDS or not event.session:
         return None
-    data = {
-        name: value
-        for name, value in event.data.as_dict().items()
-        if name not in NEVER and (level == "full" or name in allowed)
-    }
+    whole = event.data.as_dict()
+    data = {name: value for name, value in whole.items() if name not in NEVER and (level == "full" or name in allowed)}
+    # A worktree of the same repository: a file has the same name in each of them.
+    tree = whole.get("worktree") if whole.get("repo") == f"{root}/.git" else ""
     for name in PATH_FIELDS & data.keys():
-        data[name] = inside_paths(data[name], root)
+        data[name] = inside_paths(data[name], root, tree or root)
     return SharedEvent(
         seq=event.seq, key=event.key, at=event.at, kind=event.kind, session=event.session, project=project,
         agent=event.agent, tool=event.tool if level != "presence" else "", data=clean_text(data),
@@ -202,11 +204,12 @@ def _allowed_fields(kind: str, level: Level) -> frozenset[str] | None:
     return BY_LEVEL[level].get(kind)
 
 
-def inside_paths(paths: Any, root: str) -> list[str]:
-    """Relative to the project; what lies outside of it does not leave."""
+def inside_paths(paths: Any, root: str, tree: str) -> list[str]:
+    """Relative to the worktree or else to the project; what lies outside of both does not leave."""
     texts = [path for path in paths if isinstance(path, str)] if isinstance(paths, list) else []
     # Made normal before the test: `src/../../secret` lies outside.
-    relative = (posixpath.normpath(path[len(root) + 1 :] if path.startswith(f"{root}/") else path) for path in texts)
+    within = (path.removeprefix(f"{tree}/" if path.startswith(f"{tree}/") else f"{root}/") for path in texts)
+    relative = (posixpath.normpath(path) for path in within)
     return [path for path in relative if not path.startswith(("/", "../", "~")) and path not in (".", "..")]
 
 
