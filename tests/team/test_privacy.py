@@ -194,7 +194,8 @@ def test_words_are_redacted_and_on_record_before_they_leave(tmp_path: Path) -> N
 
 def test_a_level_is_described_as_a_whole() -> None:
     for lower, higher in itertools.pairwise(LEVELS):
-        assert describe_level(higher).startswith(f"{describe_level(lower)}; also ")
+        assert describe_level(higher).startswith(f"{describe_level(lower).removesuffix('; no text')}; also ")
+    assert [level for level in LEVELS if "no text" in describe_level(level)] == ["presence", "facts"]
 
 
 # Worktrees of one repository.

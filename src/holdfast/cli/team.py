@@ -242,7 +242,7 @@ def status(json: Json = False) -> None:
     }  # fmt: skip
     lines = [
         f"{membership.person} ({membership.role}) in {membership.tenant}, {membership.url}",
-        f"Shares at level {membership.level}: {describe_level(membership.level)}",
+        *([] if how.state == "viewing" else [f"Shares at level {membership.level}: {describe_level(membership.level)}"]),
         *(f"Shares of {folder}: {level}" for folder, level in sorted(membership.levels.items())),
         _forwarding_line(how),
         *([f"Skipped {how.skipped} events that the server would not take."] if how.skipped else []),

@@ -173,7 +173,7 @@ NEVER = frozenset(
 PATH_FIELDS = frozenset(("paths", "files"))
 LEVEL_TEXT: Mapping[Level, str] = {
     "presence": "that you work, in which project and branch, and whether an agent waits for you",
-    "facts": "also which tools ran, which files they wrote (names only), verdicts of checks and gates, tokens and models; no text",
+    "facts": "also which tools ran, which files they wrote (names only), verdicts of checks and gates, tokens and models",
     "summaries": "also what each session came to in words, names of failed tests, reasons of refusals",
     "full": "also prompts, answers, commands and their output, after redaction",
 }
@@ -337,7 +337,8 @@ def list_words(files: TeamFiles) -> list[SentWords]:
 
 def describe_level(level: Level) -> str:
     """What leaves at a level, as a whole: each adds to those before it."""
-    return "; ".join(LEVEL_TEXT[one] for one in LEVELS[: LEVELS.index(level) + 1])
+    shared = "; ".join(LEVEL_TEXT[one] for one in LEVELS[: LEVELS.index(level) + 1])
+    return f"{shared}; no text" if level in ("presence", "facts") else shared
 
 
 def _row_key(line: bytes) -> tuple[int, int]:
