@@ -27,6 +27,8 @@ from tests.team.processes import TeamHost, TeamMachine, code_for
 
 ROUNDS = int(os.environ.get("HOLDFAST_BENCH_ROUNDS", "300"))
 MACHINES, BATCHES, SENDERS = 100, 4, 8
+# Batches of one event for each sender: fewer than a machine may ask at once.
+LIVE = 150
 SLOW_S = 0.1
 CATCH_UP = 20_000
 SEEN = 40
@@ -41,6 +43,7 @@ def main() -> None:
             host.start()
             try:
                 _ingest(host)
+                _live(host)
                 _hooks(host, folder)
                 _visible(host, folder)
                 _catch_up(host, folder)
@@ -59,11 +62,7 @@ def _ingest(host: TeamHost) -> None:
     work = [(token, body) for n in range(MACHINES) for token, body in _batches(host, n)]
     queues = [[one for m, one in enumerate(work) if m // BATCHES % SENDERS == n] for n in range(SENDERS)]
     began, spent = time.perf_counter(), _cpu_times(host)
-    senders = [threading.Thread(target=_send_all, args=(host.port, queue)) for queue in queues]
-    for sender in senders:
-        sender.start()
-    for sender in senders:
-        sender.join()
+    _send_together(host, queues)
     took = time.perf_counter() - began
     [row] = host.rows("select count(*) as n from events")
     assert row["n"] == len(work) * 500
@@ -72,6 +71,20 @@ def _ingest(host: TeamHost) -> None:
     for name, seconds in _cpu_times(host).items():
         fact(f"processor time of {name}", f"{(seconds - spent[name]) / row['n'] * 1e6:.1f} µs an event")
     fact("load of the machine", f"{os.getloadavg()[0]:.1f}")
+
+
+def _live(host: TeamHost) -> None:
+    """What machines send while people work: an event or two at a time. Here a request costs more than an event."""
+    heading(f"Live: {SENDERS} machines, {LIVE} batches of one event each; then as many questions for news")
+    machines = [_batches(host, 1_000 + n, LIVE, 1) for n in range(SENDERS)]
+    for name, work in (
+        ("a batch of one event", machines),
+        ("a question for news", [[(token, b"") for token, _ in machine] for machine in machines]),
+    ):
+        spent = _cpu_times(host)
+        _send_together(host, work)
+        for who, seconds in _cpu_times(host).items():
+            fact(f"processor time of {who}", f"{(seconds - spent[who]) / (SENDERS * LIVE) * 1e3:.2f} ms for {name}")
 
 
 def _cpu_times(host: TeamHost) -> dict[str, float]:
@@ -89,16 +102,16 @@ def _cpu_of(process: psutil.Process) -> float:
     return 0.0
 
 
-def _batches(host: TeamHost, number: int) -> list[tuple[str, bytes]]:
+def _batches(host: TeamHost, number: int, count: int = BATCHES, size: int = MOST_EVENTS) -> list[tuple[str, bytes]]:
     code = add_tenant(host.database, f"bench-{number % 5}", f"person-{number}").code
     connection = http.client.HTTPConnection("127.0.0.1", host.port)
     body = {"code": code, "machine": f"machine-{number:08}"}
     connection.request("POST", "/v1/enrol", msgspec.json.encode(body))
     token = msgspec.json.decode(connection.getresponse().read())["token"]
     found = []
-    for n in range(BATCHES):
-        events = tuple(_an_event(number, n * 500 + k + 1) for k in range(500))
-        batch = Batch(stream=1, after=n * 500, upto=n * 500 + 500, projects=(PROJECT,), events=events)
+    for n in range(count):
+        events = tuple(_an_event(number, n * size + k + 1) for k in range(size))
+        batch = Batch(stream=1, after=n * size, upto=n * size + size, projects=(PROJECT,), events=events)
         found.append((token, zlib.compress(msgspec.json.encode(batch), 1)))
     return found
 
@@ -124,10 +137,20 @@ def _an_event(machine: int, seq: int) -> SharedEvent:
     )  # fmt: skip
 
 
+def _send_together(host: TeamHost, queues: list[list[tuple[str, bytes]]]) -> None:
+    senders = [threading.Thread(target=_send_all, args=(host.port, queue)) for queue in queues]
+    for sender in senders:
+        sender.start()
+    for sender in senders:
+        sender.join()
+
+
 def _send_all(port: int, work: list[tuple[str, bytes]]) -> None:
+    """Batches; where there is no body, questions for news."""
     connection = http.client.HTTPConnection("127.0.0.1", port)
     for token, body in work:
-        connection.request("POST", "/v1/batch", body, {"authorization": f"Bearer {token}"})
+        what = ("POST", "/v1/batch", body) if body else ("GET", "/v1/feed?after=0", None)
+        connection.request(*what, {"authorization": f"Bearer {token}"})
         answer = connection.getresponse()
         text = answer.read()
         assert answer.status == 200, text

@@ -43,11 +43,15 @@ def test_the_board_shows_everybody_and_runs_nothing_of_what_they_wrote(
         page.goto(link)
         page.wait_for_selector("h1")
         text = page.inner_text("body")
-        assert page.url == f"{host.url}/board" and "Signed in as ann, admin" in text
-        assert "ann's laptop" in text and "ben's laptop" in text and text.count("waiting") == 2
+        assert page.url == f"{host.url}/board" and "You are ann, admin" in text
+        assert "ann's laptop" in text and "ben's laptop" in text and text.count("waits for a person") == 2
         assert HOSTILE in text and page.title() == "Team board"
+        for width in (400, 1280):
+            page.set_viewport_size({"width": width, "height": 800})
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, "the page is wider than the screen"
         context.close()
         stranger = browser.new_context().new_page()
         assert stranger.goto(link).status == 401 and stranger.goto(f"{host.url}/board").status == 401
+        assert "You are not signed in here" in stranger.inner_text("body")
     finally:
         host.kill()

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from holdfast.core.event import Event
@@ -258,3 +259,31 @@ def test_what_is_erased_while_the_server_is_gone_is_forgotten_when_it_is_back(
     assert machine.stored(team_url) == ["kept"]
     left = [event.key for batch in machine.forwarder.sent_log.batches() for event in batch.events]
     assert left == ["kept"] and (machine.paths.state / "team" / "receipts.jsonl").exists()
+
+
+def test_a_viewer_shares_nothing_and_is_not_refused_again_and_again(machine: Machine) -> None:
+    machine.forwarder.membership = msgspec.structs.replace(machine.forwarder.membership, role="viewer")
+    machine.wire.down = True
+    machine.add(*keys("a", 3))
+    assert machine.forward() == "viewing" and machine.forwarder.state.failures == 0
+
+
+def test_a_refusal_is_said_in_the_servers_words(machine: Machine, ann: Joined) -> None:
+    machine.joined.headers = ann.invite("low", "viewer").headers
+    machine.add(*keys("a", 1))
+    assert machine.forward() == "refused"
+    assert "needs the role member; you are viewer" in machine.forwarder.status.error
+    assert "{" not in machine.forwarder.status.error
+
+
+def test_a_crash_in_the_middle_of_catching_up_sends_nothing_twice_into_the_team(
+    team_url: str, machine: Machine
+) -> None:
+    """While more follows, the answer is not on disk yet: the server says again how much it has."""
+    machine.add(*keys("a", 1200))
+    assert machine.forwarder.step()
+    acknowledged = machine.forwarder.state.cursor
+    machine.begin()
+    assert machine.forwarder.state.cursor < acknowledged
+    assert machine.forward() == "current"
+    assert machine.stored(team_url) == keys("a", 1200)

@@ -10,7 +10,18 @@ import pytest
 
 from holdfast.core.event import Event
 from holdfast.core.kinds import KINDS, TEAM_KINDS
-from holdfast.team.privacy import BY_LEVEL, FULL_KINDS, identify_project, normalise_remote, share_event
+from holdfast.paths import Paths
+from holdfast.team.membership import Membership, TeamFiles
+from holdfast.team.privacy import (
+    BY_LEVEL,
+    FULL_KINDS,
+    describe_level,
+    identify_project,
+    list_words,
+    normalise_remote,
+    send_words,
+    share_event,
+)
 from holdfast.team.protocol import LEVELS
 
 # A project is the same in every clone, and two repositories are never one.
@@ -156,3 +167,58 @@ def test_what_came_from_the_team_does_not_go_back_to_it(level: str) -> None:
 
 def test_half_a_surrogate_does_not_stop_a_batch() -> None:
     assert shared_text("prompt.submitted", "full", prompt="a\ud800b") == '{"prompt":"a?b"}'
+
+
+# Words that somebody sends by a command.
+
+
+class Heard:
+    """A server that takes everything."""
+
+    def __init__(self) -> None:
+        self.bodies: list[Any] = []
+
+    def ask(self, _method: str, _path: str, _answer: Any, body: Any) -> dict[str, str]:
+        self.bodies.append(body)
+        return {}
+
+
+def test_words_are_redacted_and_on_record_before_they_leave(tmp_path: Path) -> None:
+    files, heard = TeamFiles(Paths(tmp_path / "state").prepare()), Heard()
+    secret = "ghp_" + "a1B2c3D4e5" * 4
+    send_words(files, heard, "/v1/memory", dict, {"text": f"use {secret} here"}, 7)  # type: ignore[arg-type]
+    [words] = list_words(files)
+    assert [words.body] == heard.bodies and (words.at, words.path) == (7, "/v1/memory")
+    assert secret not in str(heard.bodies) and "use [redacted:" in words.body["text"]
+
+
+def test_a_level_is_described_as_a_whole() -> None:
+    for lower, higher in itertools.pairwise(LEVELS):
+        assert describe_level(higher).startswith(f"{describe_level(lower).removesuffix('; no text')}; also ")
+    assert [level for level in LEVELS if "no text" in describe_level(level)] == ["presence", "facts"]
+
+
+# Worktrees of one repository.
+
+
+def test_a_file_in_a_worktree_has_the_name_it_has_in_the_project_and_another_repository_leaves_nothing() -> None:
+    inside, beside = f"{ROOT}/.trees/x/src/a.py", "/elsewhere/x/src/a.py"
+    for worktree, path in ((f"{ROOT}/.trees/x", inside), ("/elsewhere/x", beside)):
+        same = an_event("tool.finished", paths=[path, f"{ROOT}/b.py"], worktree=worktree, repo=f"{ROOT}/.git")
+        found = share_event(same, "facts", "p", ROOT)
+        assert found and found.data["paths"] == ["src/a.py", "b.py"]
+    other = an_event("tool.finished", paths=[beside], worktree="/elsewhere/x", repo="/elsewhere/x/.git")
+    found = share_event(other, "facts", "p", ROOT)
+    assert found and found.data["paths"] == []
+
+
+def test_what_is_chosen_for_a_repository_holds_in_its_worktrees(tmp_path: Path) -> None:
+    main = a_repository(tmp_path / "main", "git@example.org:a/b.git")
+    run_git(main, "worktree", "add", str(tmp_path / "tree"))
+    identity = identify_project(str(tmp_path / "tree"))
+    assert (identity.root, identity.home) == (str(tmp_path / "tree"), str(main))
+    assert identity.shared == identify_project(str(main)).shared
+    membership = Membership(
+        url="", token="", tenant="", person="", role="member", machine="", levels={str(main): "none"}
+    )
+    assert membership.level_for(identity.root, identity.home) == "none"

@@ -69,6 +69,7 @@ def _set_a_rule(ann: TeamMachine, ben: TeamMachine, folder: Path) -> None:
 
 def _hand_over(ann: TeamMachine, ben: TeamMachine) -> None:
     ann.cli("team", "handoff", "ben", "--session", ann.session_id, "--next", "finish the api")
+    assert "finish the api" in ann.cli("team", "sent", "-n", "0")
     wait_until(lambda: ben.view("team.status")["handovers"], "the hand-over arrived")
     ben.session_id = "session-ben-2"
     told = ben.fire("SessionStart", source="startup")["hookSpecificOutput"]["additionalContext"]
@@ -110,6 +111,9 @@ def _forget(host: TeamHost, ben: TeamMachine) -> None:
 
 
 def _leave(host: TeamHost, ben: TeamMachine) -> None:
+    (ben.project / "src").mkdir(exist_ok=True)
+    ben.cli("team", "level", "none", "--project", str(ben.project / "src"))
+    assert "nothing of this project is shared" in ben.cli("team", "lease", "acquire", "api", code=1)
     ben.cli("team", "leave", "--yes")
     wait_until(lambda: not ben.forwarder_pids(), "the forwarder ended")
     assert "Plan it first." not in str(ben.edit("src/free.py"))

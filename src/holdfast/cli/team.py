@@ -27,16 +27,18 @@ from holdfast.core.machine import machine_id, use_state_folder
 from holdfast.paths import Paths
 from holdfast.team.core import Upstream
 from holdfast.team.membership import (
+    ForwarderStatus,
     Membership,
     TeamConnection,
     TeamFiles,
     TeamRefused,
     TeamUnreachable,
+    check_server,
     check_url,
     need_membership,
     rotate_token,
 )
-from holdfast.team.privacy import LEVEL_TEXT, SentLog, identify_project, level_named, share_event
+from holdfast.team.privacy import SentLog, describe_level, identify_project, level_named, list_words, share_event
 from holdfast.team.protocol import (
     LEVELS,
     CodeIssued,
@@ -125,9 +127,11 @@ def _refuse_shared_store() -> None:
 
 
 def _show_what_leaves(paths: Paths, level: Level) -> None:
-    print(f"Level {level}: {LEVEL_TEXT[level]}.")
-    print("Only sessions in git repositories with a remote address are shared. For example, of your latest events:")
-    for event in _latest_shared(paths, level):
+    print(f"Level {level} shares {describe_level(level)}.")
+    latest = _latest_shared(paths, level)
+    example = "For example, of your latest events:" if latest else "None of your latest events would leave."
+    print(f"Only sessions in git repositories with a remote address are shared. {example}")
+    for event in latest:
         render.print_text(f"{msgspec.json.encode(event).decode()}\n")
 
 
@@ -155,7 +159,9 @@ def _enrol_machine(paths: Paths, url: str, code: str, level: Level, history: boo
     # Without --history the stream begins at the present end of the log.
     head = 0 if history else int(client.ask_daemon("status")["counts"]["events"])
     request = EnrolRequest(code=code, machine=machine_id(), label=socket.gethostname()[:100], cursor=head)
-    enrolled = TeamConnection(url, certificate=certificate).ask("POST", "/v1/enrol", Enrolled, request)
+    connection = TeamConnection(url, certificate=certificate)
+    check_server(connection)
+    enrolled = connection.ask("POST", "/v1/enrol", Enrolled, request)
     files = TeamFiles(paths)
     # Before the membership: with that file the daemon starts the forwarder, which reads this one.
     files.save_upstream(Upstream(stream=enrolled.stream, cursor=enrolled.cursor, feed=enrolled.feed))
@@ -201,14 +207,17 @@ def level(
     """Share more or less from now on; what was sent stays as it is."""
     client.run_command("team.authorise", act="changing what is shared")
     membership = need_membership(client.state_paths())
+    folder = ""
     if project:
-        folder = str(Path(project).resolve())
+        # The whole repository, wherever in it or in which worktree of it somebody stands.
+        folder = identify_project(str(Path(project).resolve())).home or str(Path(project).resolve())
         chosen = name if name == "none" else _parse_level(name)
         membership = msgspec.structs.replace(membership, levels={**membership.levels, folder: chosen})
     else:
         membership = msgspec.structs.replace(membership, level=_parse_level(name))
     TeamFiles(client.state_paths()).save_membership(membership)
-    print(f"{project or 'Every project'}: {name}" + (f", {LEVEL_TEXT[_parse_level(name)]}" if name != "none" else ""))
+    shares = "nothing" if name == "none" else describe_level(_parse_level(name))
+    print(f"{folder or 'Every project'}: {name}, from now on it shares {shares}.")
 
 
 # ── what goes and comes ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -233,14 +242,22 @@ def status(json: Json = False) -> None:
     }  # fmt: skip
     lines = [
         f"{membership.person} ({membership.role}) in {membership.tenant}, {membership.url}",
-        f"Shares: {membership.level}, {LEVEL_TEXT[membership.level]}",
-        f"Forwarding: {how.state or 'not started'}{f' ({how.error})' if how.error else ''}, "
-        f"{how.sent} events sent, {max(0, how.head - how.cursor)} not looked at yet",
+        *([] if how.state == "viewing" else [f"Shares at level {membership.level}: {describe_level(membership.level)}"]),
+        *(f"Shares of {folder}: {level}" for folder, level in sorted(membership.levels.items())),
+        _forwarding_line(how),
         *([f"Skipped {how.skipped} events that the server would not take."] if how.skipped else []),
         *(f"Not shared: {folder}: {why}" for folder, why in how.not_shared.items()),
         *(_rule_line(name, rule) for name, rule in local.get("rules", {}).items()),
     ]  # fmt: skip
     show_lines(payload, json, lines)
+
+
+def _forwarding_line(how: ForwarderStatus) -> str:
+    if how.state == "viewing":
+        return "Forwarding: nothing, a viewer looks and shares nothing"
+    error = f" ({how.error})" if how.error else ""
+    waiting = max(0, how.head - how.cursor)
+    return f"Forwarding: {how.state or 'not started'}{error}, {how.sent} events sent, {waiting} not looked at yet"
 
 
 def _rule_line(name: str, rule: dict[str, Any]) -> str:
@@ -253,15 +270,20 @@ def sent(
     json: Json = False,
 ) -> None:
     """What left this machine, word for word, the newest last."""
-    batches = list(SentLog(TeamFiles(client.state_paths())).batches())
-    events = [event for batch in batches for event in batch.events]
-    some = events[-count:] if count else events
+    files = TeamFiles(client.state_paths())
+    events = [event for batch in SentLog(files).batches() for event in batch.events]
+    words = list_words(files)
+    some, said = (events[-count:], words[-count:]) if count else (events, words)
     if json:
-        render.json_line({"events": [msgspec.to_builtins(event) for event in some], "kept": len(events)})
+        counts = {"kept": len(events), "words_kept": len(words)}
+        render.json_line({"events": msgspec.to_builtins(some), "words": msgspec.to_builtins(said), **counts})
         return
-    for event in some:
-        render.print_text(f"{msgspec.json.encode(event).decode()}\n")
-    render.err.print(f"{len(some)} of {len(events)} events that left and are still on record.")
+    for one in (*some, *said):
+        render.print_text(f"{msgspec.json.encode(one).decode()}\n")
+    render.err.print(
+        f"{len(some)} of {len(events)} events, and {len(said)} of {len(words)} hand-overs, memories and leases,"
+        " that left and are still on record."
+    )
 
 
 @app.command()
@@ -345,7 +367,7 @@ def revoke(
     answer = ask_as_person(
         "revoking a machine", "POST", "/v1/revoke", dict[str, int], {"person": person, "machine": machine}
     )
-    render.out.print(f"{answer['revoked']} machines were revoked.")
+    render.out.print(f"Revoked: {answer['revoked']} {'machine' if answer['revoked'] == 1 else 'machines'}.")
 
 
 @app.command()
@@ -353,6 +375,12 @@ def audit(json: Json = False) -> None:
     """Every administrative act (admins)."""
     rows = team_connection().ask("GET", "/v1/audit", list[dict[str, Any]])
     lines = [
-        f"{render.day_and_clock(one['at'])}  {one['by_person']:<12} {one['act']:<18} {one['about']}" for one in rows
+        f"{render.day_and_clock(one['at'])}  {one['by_person']:<12} {one['act']:<18} {_about_text(one['about'])}"
+        for one in rows
     ]
     show_lines({"audit": rows}, json, lines)
+
+
+def _about_text(about: dict[str, Any]) -> str:
+    """What is empty says nothing."""
+    return msgspec.json.encode({name: value for name, value in about.items() if value not in ("", 0, [])}).decode()

@@ -18,7 +18,7 @@ from holdfast.core.errors import CommandRefused
 from holdfast.core.machine import look_up_process
 from holdfast.team.core import rely_on_lease
 from holdfast.team.membership import OwnLease, TeamConnection, TeamFiles, connect_team, need_membership
-from holdfast.team.privacy import identify_project
+from holdfast.team.privacy import identify_project, send_words
 from holdfast.team.protocol import BudgetRequest, LeaseAnswer, LeaseRequest
 
 T = TypeVar("T")
@@ -59,7 +59,32 @@ def project_here() -> str:
     identity = identify_project(client.current_project())
     if identity.shared is None:
         raise CommandRefused(f"this folder is shared with no team: {identity.problem}")
+    if level_here() == "none":
+        fix = "Share it first: holdfast team level facts --project ."
+        raise CommandRefused("nothing of this project is shared with the team", fix=fix)
     return identity.shared.id
+
+
+def level_here() -> str:
+    folder = client.current_project()
+    return need_membership(client.state_paths()).level_for(folder, identify_project(folder).home)
+
+
+def project_of_words(act: str) -> str:
+    """The same, for text that leaves. Below `summaries` no text does, unless a person says so: an agent may not."""
+    project = project_here()
+    if level_here() not in ("summaries", "full"):
+        client.run_command("team.authorise", act=act)
+    return project
+
+
+def tell_team(path: str, answer: type[T], body: Any) -> T:
+    from holdfast.app import open_settings
+
+    # With the settings come the user's own rules of what is secret.
+    open_settings()
+    files = TeamFiles(client.state_paths())
+    return send_words(files, team_connection(), path, answer, body, time.time_ns() // 1_000_000)
 
 
 # ── rules ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -149,8 +174,8 @@ def _budget_line(one: dict[str, Any]) -> str:
 def share(text: str, kind: Annotated[str, typer.Option("--type", help="As in holdfast memory add.")] = "fact") -> None:
     """Propose words about this project to the team; a lead promotes them."""
     name = secrets.token_hex(6)
-    body = {"id": name, "project": project_here(), "text": text, "type": kind}
-    team_connection().ask("POST", "/v1/memory", dict[str, str], body)
+    body = {"id": name, "project": project_of_words("sharing words"), "text": text, "type": kind}
+    tell_team("/v1/memory", dict[str, str], body)
     render.out.print(f"Proposed as {name}. A lead promotes it: holdfast team memory promote {name}")
 
 
@@ -181,9 +206,10 @@ def handoff(
     note: Annotated[str, typer.Option("--next", help="The next step, in your words.")] = "",
 ) -> None:
     """Hand this project's work over: the next session of that person here is told it, once. Its text leaves this machine."""
+    project = project_of_words("handing text over")
     answer = client.run_command("memory.handoff", session=session, note=note, only_text=True)
-    body = {"project": project_here(), "to": to, "text": answer["text"], "session": answer["session"]}
-    team_connection().ask("POST", "/v1/handover", dict[str, str], body)
+    body = {"project": project, "to": to, "text": answer["text"], "session": answer["session"]}
+    tell_team("/v1/handover", dict[str, str], body)
     print(render.clean_line(answer["text"], 20_000))
     render.err.print(f"{to} gets this.")
 
@@ -207,7 +233,7 @@ def acquire(
         act="acquire", project=project_here(), name=name, session=client.current_session() or f"process-{owner}", ttl_s=ttl,
         paths=tuple(paths or ()), why=why,
     )  # fmt: skip
-    answer = team_connection().ask("POST", "/v1/lease", LeaseAnswer, request)
+    answer = tell_team("/v1/lease", LeaseAnswer, request)
     if answer.granted:
         _save_lease(request, answer, asked_at, owner)
     word = f"{name} is yours, token {answer.token}." if answer.granted else f"{name} is held by {answer.person}."

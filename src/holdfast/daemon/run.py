@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from holdfast.core.errors import HoldfastError
-from holdfast.core.machine import Lease
+from holdfast.core.machine import Lease, collect_garbage_rarely
 from holdfast.ingest.log import Log
 from holdfast.paths import WIPE_MARK, Paths, default_state_dir, private_folder, write_atomically
 
@@ -83,9 +83,8 @@ def _tune_interpreter() -> None:
     """Other threads must hand the interpreter back quickly when a hook arrives, and start-up objects never die."""
     # Seconds; the interpreter's own value is 0.005, which is longer than a hook should take.
     sys.setswitchinterval(0.0005)
-    gc.freeze()
-    # Rarer than by default: a collection stops the hook thread as well.
-    gc.set_threshold(20_000, 20, 50)
+    # A collection stops the hook thread as well.
+    collect_garbage_rarely()
     gc.enable()
 
 

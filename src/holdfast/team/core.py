@@ -4,8 +4,8 @@ The server on PostgreSQL, the forwarder and the simulation call these functions;
 Times are milliseconds of whatever clock the caller names; the server never uses a machine's clock.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Literal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
 
 import msgspec
 
@@ -209,6 +209,14 @@ def change_lease(lease: Lease, request: LeaseRequest, machine: str, person: str,
     return taken, "granted"
 
 
+def payload_as_of(kind: str, payload: Mapping[str, Any], age_ms: int) -> dict[str, Any]:
+    """An item of the feed as it is told now. A machine that was away hears of a lease late, and by its own clock it cannot
+    know how late: what is left of the lease is counted by the server, whose time it is."""
+    if kind != "lease":
+        return dict(payload)
+    return {**payload, "left_ms": max(0, int(payload.get("left_ms", 0)) - max(0, age_ms))}
+
+
 # ── leases: the holder ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -232,7 +240,8 @@ def rely_on_lease(token: int, ttl_s: int, asked_at: int, given_back: int = 0) ->
 # After these an agent waits for a person.
 WAITS = frozenset(("permission.requested", "notification", "elicitation.requested"))
 WORKS = frozenset(("prompt.submitted", "tool.started", "tool.finished", "tool.failed", "session.started"))
-MOST_FILES = 200
+# Of a session, and characters of a path: a longer one stands in the event and is not looked for in others.
+MOST_FILES, LONGEST_PATH = 200, 1000
 
 
 class Presence(msgspec.Struct, omit_defaults=True):
@@ -254,9 +263,12 @@ class Presence(msgspec.Struct, omit_defaults=True):
 def sum_up_sessions(events: Iterable[SharedEvent]) -> list[Presence]:
     by_session: dict[str, Presence] = {}
     for event in events:
-        if event.session:
-            presence = by_session.setdefault(event.session, Presence(event.session, first_at=event.at, edited={}))
-            _note_event(presence, event)
+        if not event.session:
+            continue
+        presence = by_session.get(event.session)
+        if presence is None:
+            presence = by_session[event.session] = Presence(event.session, first_at=event.at, edited={})
+        _note_event(presence, event)
     return list(by_session.values())
 
 
@@ -284,7 +296,9 @@ def _state_after(kind: str) -> str:
 
 
 def _text_items(value: object) -> list[str]:
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+    return (
+        [one for one in value if isinstance(one, str) and len(one) <= LONGEST_PATH] if isinstance(value, list) else []
+    )
 
 
 class Spending(msgspec.Struct, frozen=True):

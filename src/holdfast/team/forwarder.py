@@ -21,7 +21,7 @@ from holdfast.app import open_settings, store_url
 from holdfast.client import DaemonClient
 from holdfast.core.errors import HoldfastError
 from holdfast.core.event import Event
-from holdfast.core.machine import look_up_process
+from holdfast.core.machine import collect_garbage_rarely, look_up_process
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.paths import Paths
 from holdfast.redact import redact
@@ -36,6 +36,7 @@ from holdfast.team.membership import (
     TeamRefused,
     TeamUnreachable,
     connect_team,
+    error_from_answer,
     rotate_token,
 )
 from holdfast.team.privacy import ProjectIdentity, SentLog, digest_of, identify_project, level_named, share_event
@@ -146,6 +147,10 @@ class Forwarder:
         return False
 
     def _send_next(self) -> bool:
+        if self.membership.role == "viewer":
+            # The server would refuse every batch: a viewer looks, and shares nothing.
+            self._note_viewing()
+            return False
         with self.reading() as reader:
             self._check_log(reader)
             head = reader.head()
@@ -164,6 +169,12 @@ class Forwarder:
         if head == self.state.cursor:
             self._rotate_if_due()
         return self.state.cursor < head
+
+    def _note_viewing(self) -> None:
+        self._rotate_if_due()
+        if time.monotonic() - self._last_contact >= BEAT_S:
+            self._last_contact = time.monotonic()
+            self._note_status("viewing", "")
 
     def _page_after(self, after: int) -> "Page":
         """What follows in the log; where it was read while the page before it was under way, that one."""
@@ -203,7 +214,7 @@ class Forwarder:
 
     def _share(self, event: Event) -> SharedEvent | None:
         identity = self.projects.of(event.project)
-        level = level_named(self.membership.level_for(event.project)) if identity.shared else None
+        level = level_named(self.membership.level_for(event.project, identity.home)) if identity.shared else None
         shared = self.share_at(event, level) if level else None
         # The batch names the membership's level; an event carries its own only where it differs.
         return msgspec.structs.replace(shared, level=level) if shared and level != self.membership.level else shared
@@ -247,7 +258,7 @@ class Forwarder:
             raise error_from_answer(status, answer)
         batch_answer = msgspec.json.decode(answer, type=BatchAnswer)
         self._last_contact = time.monotonic()
-        self._note_answer(batch_answer, len(batch.events))
+        self._note_answer(batch_answer, len(batch.events), more=full)
 
     def _deliver_less(self, batch: Batch, keys: dict[int, str]) -> None:
         """The server will not have something in it: half of it, until it is one event, which is left out."""
@@ -258,15 +269,18 @@ class Forwarder:
         # An empty batch moves the server's cursor past the event that is left out.
         self._deliver(msgspec.structs.replace(batch, events=()), keys)
 
-    def _save(self, state: core.Upstream) -> None:
+    def _save(self, state: core.Upstream, on_disk: bool = True) -> None:
         """Of the feed's place the other thread knows more."""
         with self.lock:
             self.state = msgspec.structs.replace(state, feed=self.state.feed)
-            self.files.save_upstream(self.state)
+            if on_disk:
+                self.files.save_upstream(self.state)
 
-    def _note_answer(self, batch_answer: BatchAnswer, count: int) -> None:
+    def _note_answer(self, batch_answer: BatchAnswer, count: int, more: bool) -> None:
         before = self.state.cursor
-        self._save(core.after_answer(self.state, batch_answer.stream, batch_answer.cursor, batch_answer.gap))
+        after = core.after_answer(self.state, batch_answer.stream, batch_answer.cursor, batch_answer.gap)
+        # Where more follows at once, it is on disk with the next batch; lost before that, the server says it again.
+        self._save(after, on_disk=not more)
         self.status.sent += count if self.state.cursor > before else 0
         self._note_status("current", "")
 
@@ -302,12 +316,8 @@ class Forwarder:
         if sending and self.status.state == "sending" and now_ms() - self.status.at < STATUS_S * 1000:
             return  # While it catches up nobody needs to read every step.
         self.status.state = "sending" if sending else state
-        self.status.error, self.status.at, self.status.cursor, self.status.head = (
-            error,
-            now_ms(),
-            self.state.cursor,
-            head,
-        )
+        self.status.error, self.status.at = error, now_ms()
+        self.status.cursor, self.status.head = self.state.cursor, head
         self.status.not_shared = self.projects.problems()
         self.files.save_status(self.status)
 
@@ -325,14 +335,6 @@ class Forwarder:
 def _first_half(batch: Batch) -> Batch:
     some = batch.events[: len(batch.events) // 2]
     return msgspec.structs.replace(batch, events=some, upto=some[-1].seq)
-
-
-def error_from_answer(status: int, answer: bytes) -> HoldfastError:
-    """A server that is busy or down is no refusal: it is tried again."""
-    text = answer[:300].decode("utf-8", "replace")
-    if status in (408, 425, 429) or status >= 500:
-        return TeamUnreachable(f"it answered {status}: {text}")
-    return TeamRefused(status, f"the server answered {status}: {text}")
 
 
 # ── what was erased here is forgotten there ──────────────────────────────────────────────────────────────────────────
@@ -489,6 +491,7 @@ def main() -> None:
     words = sys.argv[1:]
     state = Path(words[words.index("--state") + 1])
     os.nice(5)
+    collect_garbage_rarely()
     sys.exit(ForwarderProcess(Paths(state.absolute())).run())
 
 

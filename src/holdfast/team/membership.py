@@ -17,7 +17,17 @@ import msgspec
 from holdfast.core.errors import CommandRefused, HoldfastError
 from holdfast.paths import Paths, private_folder, write_atomically
 from holdfast.team.core import Upstream
-from holdfast.team.protocol import Level, Problem, Role, RotateAnswer, RotateRequest
+from holdfast.team.protocol import (
+    OLDEST_VERSION,
+    VERSION,
+    VERSION_HEADER,
+    Health,
+    Level,
+    Problem,
+    Role,
+    RotateAnswer,
+    RotateRequest,
+)
 
 LOOPBACK = frozenset(("localhost", "127.0.0.1", "::1"))
 TIMEOUT_S = 15.0
@@ -56,8 +66,9 @@ class Membership(msgspec.Struct, kw_only=True, omit_defaults=True):
     certificate: str = ""
     """A file with the certificate authority of the server, where it is not a public one."""
 
-    def level_for(self, folder: str) -> str:
-        return self.levels.get(folder, self.level)
+    def level_for(self, folder: str, home: str = "") -> str:
+        """`home` is the main checkout of the folder's repository: what is chosen for it holds in its worktrees."""
+        return self.levels.get(folder) or self.levels.get(home) or self.level
 
 
 class OwnLease(msgspec.Struct, kw_only=True):
@@ -77,7 +88,7 @@ class ForwarderStatus(msgspec.Struct, kw_only=True, omit_defaults=True):
     """For people: how forwarding goes."""
 
     state: str = ""
-    """current, sending, offline, refused or revoked."""
+    """current, sending, viewing, offline, refused or revoked."""
     error: str = ""
     at: int = 0
     pid: int = 0
@@ -107,6 +118,10 @@ class TeamFiles:
     @property
     def index_file(self) -> Path:
         return self.folder / "sent.index"
+
+    @property
+    def words_file(self) -> Path:
+        return self.folder / "sent-words.jsonl"
 
     def membership(self) -> Membership | None:
         return self._load("membership.json", Membership)
@@ -228,7 +243,7 @@ class TeamConnection:
         self._http.timeout = timeout
         if self._http.sock:
             self._http.sock.settimeout(timeout)
-        headers = {"content-type": "application/json", "user-agent": "holdfast"}
+        headers = {"content-type": "application/json", "user-agent": "holdfast", VERSION_HEADER: str(VERSION)}
         if self._token:
             headers["authorization"] = f"Bearer {self._token}"
         self._http.request(method, self._parts.path + path, content or None, headers)
@@ -253,12 +268,30 @@ def connect_team(membership: Membership, timeout: float = TIMEOUT_S) -> TeamConn
     return TeamConnection(membership.url, membership.token, membership.certificate, timeout)
 
 
+def check_server(connection: TeamConnection) -> None:
+    """Before a code is shown to it: whether it is a team server, and one that this version can speak with."""
+    health = connection.ask("GET", "/health", Health)
+    if health.version < OLDEST_VERSION:
+        raise CommandRefused(
+            f"the server speaks version {health.version}, this machine {OLDEST_VERSION} or newer",
+            fix="Update Holdfast on the server.",
+        )
+
+
 def _refusal_from_answer(status: int, answer: bytes) -> TeamRefused:
     try:
         problem = msgspec.json.decode(answer, type=Problem)
     except msgspec.DecodeError:
         problem = Problem(error=f"the server answered {status}")
     return TeamRefused(status, problem.error, problem.fix)
+
+
+def error_from_answer(status: int, answer: bytes) -> HoldfastError:
+    """A server that is busy or down is no refusal: it is tried again."""
+    refused = _refusal_from_answer(status, answer)
+    if status in (408, 425, 429) or status >= 500:
+        return TeamUnreachable(refused.detail, fix=refused.fix)
+    return refused
 
 
 def rotate_token(paths: Paths, now: int) -> Membership:

@@ -8,7 +8,7 @@ import re
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -17,8 +17,11 @@ from holdfast.core.event import Event
 from holdfast.core.kinds import HOOK_KINDS, SESSION_ENDS, TEAM_KINDS, TURN_ENDS
 from holdfast.git_context import locate
 from holdfast.paths import private_folder, write_atomically
-from holdfast.team.membership import TeamFiles
+from holdfast.redact import redact
+from holdfast.team.membership import TeamConnection, TeamFiles
 from holdfast.team.protocol import LEVELS, Batch, Level, SharedEvent, SharedProject
+
+T = TypeVar("T")
 
 # What a project is to a team: its remote address in normal form and its first commit, the same in every clone.
 
@@ -40,6 +43,8 @@ class ProjectIdentity(msgspec.Struct, frozen=True):
     root: str = ""
     shared: SharedProject | None = None
     problem: str = ""
+    home: str = ""
+    """The main checkout of its repository; `root` itself, where it is no worktree."""
 
 
 def normalise_remote(address: str) -> str:
@@ -64,17 +69,18 @@ def identify_project(folder: str) -> ProjectIdentity:
     git_context = locate(folder)
     if not git_context:
         return ProjectIdentity(problem="it is not in a git repository")
-    root, common = git_context["root"], git_context["repo"]
-    remote = normalise_remote(_remote_of(Path(common) / "config"))
+    root, common = git_context["root"], Path(git_context["repo"])
+    here = ProjectIdentity(root, home=str(common.parent) if common.name == ".git" else root)
+    remote = normalise_remote(_remote_of(common / "config"))
     if not remote:
-        return ProjectIdentity(root, problem="it has no remote address that others could know")
-    if (Path(common) / "shallow").exists():
-        return ProjectIdentity(root, problem="it is a shallow clone: its first commit is not known")
+        return msgspec.structs.replace(here, problem="it has no remote address that others could know")
+    if (common / "shallow").exists():
+        return msgspec.structs.replace(here, problem="it is a shallow clone: its first commit is not known")
     first = _first_commit(root)
     if not first:
-        return ProjectIdentity(root, problem="it has no commit yet")
+        return msgspec.structs.replace(here, problem="it has no commit yet")
     digest = hashlib.sha256(f"{remote}\n{first}".encode()).hexdigest()[:32]
-    return ProjectIdentity(root, SharedProject(id=digest, remote=remote, root=first))
+    return msgspec.structs.replace(here, shared=SharedProject(id=digest, remote=remote, root=first))
 
 
 def _remote_of(config: Path) -> str:
@@ -167,7 +173,7 @@ NEVER = frozenset(
 PATH_FIELDS = frozenset(("paths", "files"))
 LEVEL_TEXT: Mapping[Level, str] = {
     "presence": "that you work, in which project and branch, and whether an agent waits for you",
-    "facts": "also which tools ran, which files they wrote (names only), verdicts of checks and gates, tokens and models; no text",
+    "facts": "also which tools ran, which files they wrote (names only), verdicts of checks and gates, tokens and models",
     "summaries": "also what each session came to in words, names of failed tests, reasons of refusals",
     "full": "also prompts, answers, commands and their output, after redaction",
 }
@@ -179,13 +185,12 @@ def share_event(event: Event, level: Level, project: str, root: str) -> SharedEv
     # Events of the team came from the server: they are not sent back.
     if allowed is None or event.kind in TEAM_KINDS or not event.session:
         return None
-    data = {
-        name: value
-        for name, value in event.data.as_dict().items()
-        if name not in NEVER and (level == "full" or name in allowed)
-    }
+    whole = event.data.as_dict()
+    data = {name: value for name, value in whole.items() if name not in NEVER and (level == "full" or name in allowed)}
+    # A worktree of the same repository: a file has the same name in each of them.
+    tree = whole.get("worktree") if whole.get("repo") == f"{root}/.git" else ""
     for name in PATH_FIELDS & data.keys():
-        data[name] = inside_paths(data[name], root)
+        data[name] = inside_paths(data[name], root, tree or root)
     return SharedEvent(
         seq=event.seq, key=event.key, at=event.at, kind=event.kind, session=event.session, project=project,
         agent=event.agent, tool=event.tool if level != "presence" else "", data=clean_text(data),
@@ -199,11 +204,12 @@ def _allowed_fields(kind: str, level: Level) -> frozenset[str] | None:
     return BY_LEVEL[level].get(kind)
 
 
-def inside_paths(paths: Any, root: str) -> list[str]:
-    """Relative to the project; what lies outside of it does not leave."""
+def inside_paths(paths: Any, root: str, tree: str) -> list[str]:
+    """Relative to the worktree or else to the project; what lies outside of both does not leave."""
     texts = [path for path in paths if isinstance(path, str)] if isinstance(paths, list) else []
     # Made normal before the test: `src/../../secret` lies outside.
-    relative = (posixpath.normpath(path[len(root) + 1 :] if path.startswith(f"{root}/") else path) for path in texts)
+    within = (path.removeprefix(f"{tree}/" if path.startswith(f"{tree}/") else f"{root}/") for path in texts)
+    relative = (posixpath.normpath(path) for path in within)
     return [path for path in relative if not path.startswith(("/", "../", "~")) and path not in (".", "..")]
 
 
@@ -264,18 +270,14 @@ class SentLog:
         if which == self._last or not batch.events:
             return
         private_folder(self._files.folder)
-        self._rotate()
+        for path in (self._files.sent_file, self._files.index_file):
+            _rotate_file(path)
         _append_durably(self._files.sent_file, encoded + b"\n")
         rows = (
             SentEvent(batch.stream, e.seq, e.key, e.level or batch.level, digest_of(e), e.session) for e in batch.events
         )
         _append_durably(self._files.index_file, b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
         self._last = which
-
-    def _rotate(self) -> None:
-        for path in (self._files.sent_file, self._files.index_file):
-            if path.exists() and path.stat().st_size > MOST_BYTES:
-                path.replace(_rotated_path(path))
 
     def batches(self) -> Iterator[Batch]:
         """From the oldest that is kept."""
@@ -305,6 +307,40 @@ class SentLog:
                 write_atomically(path, b"".join(line + b"\n" for line in remaining))
 
 
+class SentWords(msgspec.Struct, frozen=True):
+    """What somebody told the team by a command: a hand-over, a memory, a lease."""
+
+    at: int
+    path: str
+    """The server's address that it went to."""
+    body: dict[str, Any]
+
+
+def send_words(files: TeamFiles, connection: TeamConnection, path: str, answer: type[T], body: Any, now: int) -> T:
+    """Redacted and on record before it leaves, as events are: it leaves whatever the level is."""
+    clean, _ = redact(msgspec.json.encode(body))
+    private_folder(files.folder)
+    _rotate_file(files.words_file)
+    words = SentWords(now, path, msgspec.json.decode(clean))
+    _append_durably(files.words_file, msgspec.json.encode(words) + b"\n")
+    return connection.ask("POST", path, answer, words.body)
+
+
+def list_words(files: TeamFiles) -> list[SentWords]:
+    """From the oldest."""
+    found = []
+    for line in _complete_lines(files.words_file):
+        with contextlib.suppress(msgspec.DecodeError):
+            found.append(msgspec.json.decode(line, type=SentWords))
+    return found
+
+
+def describe_level(level: Level) -> str:
+    """What leaves at a level, as a whole: each adds to those before it."""
+    shared = "; ".join(LEVEL_TEXT[one] for one in LEVELS[: LEVELS.index(level) + 1])
+    return f"{shared}; no text" if level in ("presence", "facts") else shared
+
+
 def _row_key(line: bytes) -> tuple[int, int]:
     try:
         row = msgspec.json.decode(line, type=SentEvent)
@@ -322,6 +358,11 @@ def _remove_events(line: bytes, gone: frozenset[tuple[int, int]]) -> bytes:
         return b""
     remaining = tuple(event for event in batch.events if (batch.stream, event.seq) not in gone)
     return msgspec.json.encode(msgspec.structs.replace(batch, events=remaining)) + b"\n" if remaining else b""
+
+
+def _rotate_file(path: Path) -> None:
+    if path.exists() and path.stat().st_size > MOST_BYTES:
+        path.replace(_rotated_path(path))
 
 
 def _rotated_path(path: Path) -> Path:

@@ -6,6 +6,8 @@ import msgspec
 
 VERSION, OLDEST_VERSION = 1, 1
 """Of the protocol: a server refuses machines below the oldest it knows; a machine refuses such a server."""
+VERSION_HEADER = "holdfast-version"
+"""In every request of a machine. One that sends none speaks version 1."""
 # Events in one batch.
 MOST_EVENTS = 500
 # Bytes of a request's body, and of a batch after decompression.
@@ -75,6 +77,14 @@ class BatchAnswer(Message, frozen=True):
     gap: bool = False
     feed: int = 0
     """The number of the newest item that may wait for this machine."""
+
+
+class Health(Message, frozen=True):
+    """What a server says of itself to whoever asks."""
+
+    ok: bool
+    version: int
+    oldest: int = 1
 
 
 class EnrolRequest(Message, frozen=True):

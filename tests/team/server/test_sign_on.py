@@ -71,7 +71,7 @@ def test_a_person_of_the_domain_signs_on_sees_the_board_and_joins_a_machine(
     answer = come_back(client, tenant, subject)
     assert answer.status_code == 200, answer.text
     assert "You are zoe@example.org" in answer.text
-    assert "Signed in as zoe@example.org, member" in client.get("/board").text
+    assert "You are zoe@example.org, member" in client.get("/board").text
     client.cookies.clear()
     page = come_back(client, tenant, subject, "join").text
     code = next(line for line in page.replace("<", "\n").replace(">", "\n").split("\n") if line.startswith("join_"))

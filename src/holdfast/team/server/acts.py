@@ -9,6 +9,7 @@ import msgspec
 
 from holdfast.team import core
 from holdfast.team.protocol import (
+    LEVELS,
     Batch,
     BatchAnswer,
     CodeIssued,
@@ -69,10 +70,12 @@ async def store_batch(
         }  # fmt: skip
         # Nothing to store: only the cursor moves.
         if not taken.fresh:
-            await tx.send(MOVE_CURSOR, place)
+            await tx.execute(MOVE_CURSOR, place)
         else:
             spent = reports.sum_rows(core.list_spending(taken.fresh), now)
-            await tx.send(STORE_BATCH, {**place, **_rows_of(who, batch, taken.fresh, now), "spent": json_rows(spent)})
+            await tx.execute(
+                STORE_BATCH, {**place, **_rows_of(who, batch, taken.fresh, now), "spent": json_rows(spent)}
+            )
             # Without budgets the question is spared.
             if spent and row["has_budgets"]:
                 await reports.tell_budgets(tx, channel, now)
@@ -121,6 +124,8 @@ def _rows_of(who: Member, batch: Batch, fresh: Sequence[SharedEvent], now: int) 
     edited = [(s.project, path, s.session) for s in sessions if s.project for path in s.edited]
     projects, paths, of = (list(column) for column in zip(*sorted(edited), strict=True)) if edited else ([], [], [])
     return {
+        # A level that nobody knows would never be too old.
+        "levels": list(LEVELS),
         "person": who.person, "today": _day_of(now), "count": len(fresh), "batch_stream": batch.stream, "events": json_rows(fresh),
         # In order, so that two machines never wait for each other.
         "projects": json_rows(sorted(batch.projects, key=lambda one: one.id)),
@@ -139,8 +144,8 @@ projects_added as (
 events_added as (
   insert into events (tenant, received_at, machine, stream, seq, key, at, kind, session, project, agent, tool, level, data)
   select %(tenant)s, %(now)s, %(machine)s, %(batch_stream)s, r.seq, r.key, r.at, r.kind, coalesce(r.session, ''),
-    coalesce(r.project, ''), coalesce(r.agent, ''), coalesce(r.tool, ''), coalesce(nullif(r.level, ''), %(level)s),
-    coalesce(r.data, '{{}}')
+    coalesce(r.project, ''), coalesce(r.agent, ''), coalesce(r.tool, ''),
+    case when r.level = any(%(levels)s) then r.level else %(level)s end, coalesce(r.data, '{{}}')
   from json_to_recordset(%(events)s::json)
     as r(seq bigint, key text, at bigint, kind text, session text, project text, agent text, tool text, level text, data jsonb)
 ),
@@ -303,7 +308,8 @@ async def revoke_machines(tx: TenantTransaction, channel: str, who: Member, requ
         raise Refused(422, "nothing was named that is to be revoked")
     named = {"machine": request.machine, "person": request.person, "now": now}
     if request.person:
-        await tx.send(BLOCK_PERSON, named)
+        await tx.execute(BLOCK_PERSON, named)
+        await tx.execute(DROP_CODES, named)
     rows = await tx.all(REVOKE, named)
     for row in rows:
         await add_item(tx, channel, who.person, "revoked", {}, now, machine=row["machine"])
@@ -314,6 +320,8 @@ async def revoke_machines(tx: TenantTransaction, channel: str, who: Member, requ
 
 BLOCK_PERSON = "update people set blocked_at = %(now)s where tenant = %(tenant)s and person = %(person)s"
 """Nor may they sign on again, until an admin invites them anew."""
+DROP_CODES = "delete from codes where tenant = %(tenant)s and person = %(person)s and used_at = 0"
+"""A code that they still have from before would let them in again."""
 REVOKE = """
 update machines set revoked_at = %(now)s where tenant = %(tenant)s and revoked_at = 0
 and (machine = %(machine)s or (%(person)s <> '' and person = %(person)s)) returning machine
@@ -325,7 +333,7 @@ async def rotate_token(tx: TenantTransaction, who: Member, given: str, now: int)
     the answer may be lost, and a machine must never be locked out by that."""
     token = "" if given else new_secret("hft")
     hashed = parse_hash(given) if given else hash_secret(token)
-    await tx.send(
+    await tx.execute(
         "update machines set next_hash = %(hash)s, rotated_at = %(now)s"
         " where tenant = %(tenant)s and machine = %(machine)s",
         {"hash": hashed, "machine": who.machine, "now": now},

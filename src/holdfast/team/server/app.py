@@ -3,9 +3,8 @@
 import asyncio
 import contextlib
 import time
-import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import psycopg
@@ -17,22 +16,27 @@ from starlette.routing import Route
 
 from holdfast.stores import hide_password
 from holdfast.team import protocol
-from holdfast.team.protocol import MOST_BYTES, MOST_COMPRESSED, OLDEST_VERSION, VERSION, Problem, Role, role_allows
+from holdfast.team.protocol import MOST_BYTES, MOST_COMPRESSED, OLDEST_VERSION, VERSION, Role, role_allows
 from holdfast.team.server import acts, pages, reports, tenancy
-from holdfast.team.server.database import LOST, TeamDatabase, TenantTransaction, now_ms
+from holdfast.team.server.bodies import (
+    as_response,
+    inflate_body,
+    need_version,
+    problem_response,
+    read_body,
+    read_message,
+)
+from holdfast.team.server.database import LOST, TOO_LARGE, TeamDatabase, TenantTransaction, now_ms
 from holdfast.team.server.sign_on import SignOn, issue_own_code, open_page
 from holdfast.team.server.tenancy import Limits, Member, Metrics, Refused, hash_secret, log_line, new_secret
 
 # Seconds that a feed request is held open, whatever the machine asks for.
 LONGEST_WAIT_S = 25.0
 SLOW_S = 1.0
-# Bytes; only batches may be larger.
-SMALL_BODY = 256 << 10
 # Milliseconds: twelve hours for a browser, one minute until a link must be opened.
 COOKIE, COOKIE_MS, LINK_MS = "holdfast_team", 12 * 3_600_000, 60_000
 SIGN_ON_COOKIE = "holdfast_sign_on"
 Access = Literal["public", "page"] | Role
-T = TypeVar("T")
 
 
 class Ask(NamedTuple):
@@ -82,14 +86,17 @@ class TeamServer:
             try:
                 response = await self._answer(address, request)
             except Refused as refused:
-                response = problem_response(refused.status, refused.error, refused.fix)
-            except (msgspec.DecodeError, psycopg.DataError, UnicodeError) as error:
-                response = problem_response(400, f"the request cannot be read: {str(error).splitlines()[0][:200]}")
+                response = problem_response(request, refused.status, refused.error, refused.fix)
+            except (msgspec.DecodeError, psycopg.DataError, UnicodeError, RecursionError, *TOO_LARGE) as error:
+                said = str(error).splitlines()[0][:200]
+                response = problem_response(request, 400, f"the request cannot be read: {said}")
             except (*LOST, psycopg_pool.PoolTimeout) as error:
-                response = problem_response(503, "the database does not answer", "Try again; nothing was lost.")
+                response = problem_response(
+                    request, 503, "the database does not answer", "Try again; nothing was lost."
+                )
                 log_line("database.lost", path=address.path, error=hide_password(str(error))[:300])
             except Exception as error:
-                response = problem_response(500, "the server made a mistake; its log says which")
+                response = problem_response(request, 500, "the server made a mistake; its log says which")
                 log_line("request.failed", path=address.path, error=f"{type(error).__name__}: {error}"[:300])
             took = time.perf_counter() - began
             self.metrics.count_request(address.path, response.status_code)
@@ -107,6 +114,7 @@ class TeamServer:
         needed: Role = "viewer" if address.access == "page" else address.access
         if not role_allows(who.role, needed):
             raise Refused(403, f"this needs the role {needed}; you are {who.role}", "Ask an admin of your team.")
+        need_version(request)
         # After the token was checked: a stranger cannot use up a machine's share.
         self.limits.take_request(who)
         return as_response(await address.handler(Ask(request, who, self)))
@@ -123,48 +131,13 @@ class TeamServer:
             rows = await self.database.call_function("find_cookie", hash_secret(cookie), now_ms())
         elif not page and word.lower() == "bearer" and token:
             rows = await self.database.call_function("find_token", hash_secret(token))
+        if not rows and page:
+            raise Refused(
+                401, "you are not signed in here, or no longer", "For a new link run: holdfast team board --open"
+            )
         if not rows:
             raise Refused(401, "this machine is not known here, or was revoked", "Join again: holdfast team join")
         return Member(**rows[0])
-
-
-def as_response(value: Any) -> Response:
-    if isinstance(value, Response):
-        return value
-    return Response(msgspec.json.encode(value), media_type="application/json")
-
-
-def problem_response(status: int, error: str, fix: str = "") -> Response:
-    return Response(msgspec.json.encode(Problem(error=error, fix=fix)), status, media_type="application/json")
-
-
-# ── bodies ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-async def read_body(request: Request, most: int = SMALL_BODY) -> bytes:
-    body = bytearray()
-    async for piece in request.stream():
-        # Counted as it comes in: a content-length may be missing or wrong.
-        body += piece
-        if len(body) > most:
-            raise Refused(413, f"a request has at most {most} bytes")
-    return bytes(body)
-
-
-async def read_message(request: Request, type_: type[T]) -> T:
-    return msgspec.json.decode(await read_body(request), type=type_)
-
-
-def inflate_body(body: bytes, most: int) -> bytes:
-    """Never more than `most`, however small it was on the way."""
-    reader = zlib.decompressobj()
-    try:
-        plain = reader.decompress(body, most)
-    except zlib.error as error:
-        raise Refused(400, f"the batch is not compressed with zlib: {error}") from error
-    if reader.unconsumed_tail or not reader.eof:
-        raise Refused(413, f"a batch has at most {most} bytes, and ends")
-    return plain
 
 
 # ── machines ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -173,8 +146,7 @@ def inflate_body(body: bytes, most: int) -> bytes:
 async def post_enrolment(team: TeamServer, request: Request) -> protocol.Enrolled:
     team.limits.take_enrolment(request.client.host if request.client else "")
     enrol_request = await read_message(request, protocol.EnrolRequest)
-    if enrol_request.version < OLDEST_VERSION:
-        raise Refused(426, f"this server speaks version {VERSION}", "Update Holdfast on this machine.")
+    need_version(request, enrol_request.version)
     if not 8 <= len(enrol_request.machine) <= 64 or not 0 <= enrol_request.cursor < protocol.LARGEST_NUMBER:
         raise Refused(422, "a machine has an id of 8 to 64 characters")
     token = new_secret("hft")
@@ -183,7 +155,10 @@ async def post_enrolment(team: TeamServer, request: Request) -> protocol.Enrolle
         enrol_request.cursor, now_ms(),
     )  # fmt: skip
     if not rows:
-        raise Refused(401, "this code is not known, was used, or is too old", "Ask for a new one.")
+        what = "this code is not known, was used, or is too old, or this machine is somebody else's in the team"
+        raise Refused(
+            401, what, "Ask for a new code. On a machine that changes hands its person leaves the team first."
+        )
     return protocol.Enrolled(token=token, **rows[0])
 
 
@@ -224,7 +199,7 @@ async def get_feed(ask: Ask) -> protocol.FeedPage:
 
 async def _feed_page(ask: Ask, after: int) -> protocol.FeedPage:
     async with ask.transaction() as tx:
-        return await tenancy.read_feed(tx, ask.who, after)
+        return await tenancy.read_feed(tx, ask.who, after, now_ms())
 
 
 def number_of(request: Request, name: str) -> int:
@@ -450,17 +425,17 @@ async def board_page(ask: Ask) -> Response:
 # ── operations ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def get_health(_team: TeamServer, _request: Request) -> Mapping[str, Any]:
-    return {"ok": True, "version": VERSION, "oldest": OLDEST_VERSION}
+async def get_health(_team: TeamServer, _request: Request) -> protocol.Health:
+    return protocol.Health(ok=True, version=VERSION, oldest=OLDEST_VERSION)
 
 
-async def get_readiness(team: TeamServer, _request: Request) -> Response:
+async def get_readiness(team: TeamServer, request: Request) -> Response:
     reason = await team.database.check()
-    return problem_response(503, reason) if reason else as_response({"ok": True})
+    return problem_response(request, 503, reason) if reason else as_response({"ok": True})
 
 
 async def get_metrics(team: TeamServer, _request: Request) -> Response:
-    return Response(team.metrics.text(team.database.pool_figures()), media_type="text/plain; version=0.0.4")
+    return Response(team.metrics.text(team.database.current_figures()), media_type="text/plain; version=0.0.4")
 
 
 ADDRESSES = (

@@ -153,7 +153,7 @@ async def set_budget(tx: TenantTransaction, who: Member, budget: BudgetRequest, 
     # Exactly one of the two.
     if (budget.tokens > 0) == (budget.usd > 0):
         raise Refused(422, "a budget is a number of tokens or of dollars a week, above 0")
-    await tx.send(SAVE_BUDGET, {
+    await tx.execute(SAVE_BUDGET, {
         "name": budget.name, "person": budget.person, "project": budget.project, "model": budget.model,
         "tokens": budget.tokens, "micro_usd": round(budget.usd * 1_000_000), "by": who.person, "now": now,
     })  # fmt: skip

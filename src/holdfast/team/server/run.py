@@ -11,6 +11,7 @@ import msgspec
 import psycopg
 
 from holdfast.core.errors import BadSettings, CommandRefused
+from holdfast.core.machine import collect_garbage_rarely
 from holdfast.stores import hide_password
 from holdfast.team.protocol import CodeIssued
 from holdfast.team.server.database import migrate_database, now_ms, owner_connection, remove_old_events
@@ -50,6 +51,7 @@ def serve_team(
     migrate_database(url)
     stopping = threading.Event()
     threading.Thread(target=_keep_house, args=(url, stopping), name="housekeeping", daemon=True).start()
+    collect_garbage_rarely()
     with contextlib.ExitStack() as stack:
         stack.callback(stopping.set)
         team = TeamServer(url, connections, public_url, os.environ.get(OIDC_SECRET_VARIABLE, ""))

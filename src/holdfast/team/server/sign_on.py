@@ -169,7 +169,7 @@ class SignOn:
         secret, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
         async with self._database.transaction(tenant) as tx:
             settings = await self._settings(tx)
-            await tx.send(ADD_ATTEMPT, {
+            await tx.execute(ADD_ATTEMPT, {
                 "hash": hash_secret(secret), "nonce": nonce, "verifier": verifier, "purpose": purpose,
                 "until": now + ATTEMPT_MS,
             })  # fmt: skip
@@ -235,7 +235,7 @@ async def admit_person(tx: TenantTransaction, settings: SignOnSettings, signed: 
     if row is None:
         if not settings.domain or not signed.person.endswith(f"@{settings.domain.lower()}"):
             raise Refused(403, f"{signed.person} is not in this team", "Ask an admin of your team for a code.")
-        await tx.send(ADD_PERSON, named)
+        await tx.execute(ADD_PERSON, named)
         who = Member(tx.tenant, "", signed.person, settings.role)
         await write_audit(tx, who, "person.signed_on", {"person": signed.person, "role": settings.role}, now)
         return who
@@ -243,7 +243,7 @@ async def admit_person(tx: TenantTransaction, settings: SignOnSettings, signed: 
         raise Refused(403, f"{signed.person} was revoked", "Ask an admin of your team.")
     if row["subject"] not in ("", signed.subject):
         raise Refused(403, f"{signed.person} is somebody else at the provider", "Ask an admin of your team.")
-    await tx.send(BIND_PERSON, named)
+    await tx.execute(BIND_PERSON, named)
     return Member(tx.tenant, "", signed.person, row["role"])
 
 
@@ -260,7 +260,7 @@ async def open_page(database: TeamDatabase, who: Member, now: int) -> str:
     """What the browser keeps to see the board with."""
     cookie = new_secret("page")
     async with database.transaction(who.tenant) as tx:
-        await tx.send(
+        await tx.execute(
             "insert into browser_sessions (tenant, hash, machine, person, kind, until)"
             " values (%(tenant)s, %(hash)s, '', %(person)s, 'cookie', %(until)s)",
             {"hash": hash_secret(cookie), "person": who.person, "until": now + COOKIE_MS},
@@ -273,7 +273,7 @@ async def issue_own_code(database: TeamDatabase, who: Member, now: int) -> CodeI
     role: Role = next(one for one in ("admin", "lead", "member", "viewer") if role_allows(who.role, one))
     code, until = new_secret("join"), now + CODE_MS
     async with database.transaction(who.tenant) as tx:
-        await tx.send(
+        await tx.execute(
             "insert into codes (tenant, code_hash, person, role, until)"
             " values (%(tenant)s, %(hash)s, %(person)s, %(role)s, %(until)s)",
             {"hash": hash_secret(code), "person": who.person, "role": role, "until": until},

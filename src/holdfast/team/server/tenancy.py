@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 from psycopg.types.json import Jsonb
 
+from holdfast.team import core
 from holdfast.team.protocol import LONGEST_NAME, FeedItem, FeedPage
 from holdfast.team.server.database import TenantTransaction
 
@@ -77,11 +78,11 @@ async def add_item(
     row = await tx.one("update tenants set feed_head = feed_head + 1 where tenant = %(tenant)s returning feed_head")
     number = int(row["feed_head"]) if row else 0
     values = {"project": "", "person": "", "machine": "", **where}
-    await tx.send(ADD_ITEM, {
+    await tx.execute(ADD_ITEM, {
         "id": number, "kind": kind, "now": now, "by": by, "payload": json_value(dict(payload)), **values,
     })  # fmt: skip
     # PostgreSQL delivers it at the commit, when the item can be read.
-    await tx.send("select pg_notify(%(channel)s, %(tenant)s)", {"channel": channel})
+    await tx.execute("select pg_notify(%(channel)s, %(tenant)s)", {"channel": channel})
     return number
 
 
@@ -91,13 +92,16 @@ values (%(tenant)s, %(id)s, %(kind)s, %(now)s, %(by)s, %(project)s, %(person)s, 
 """
 
 
-async def read_feed(tx: TenantTransaction, who: Member, after: int) -> FeedPage:
+async def read_feed(tx: TenantTransaction, who: Member, after: int, now: int) -> FeedPage:
     head = await tx.one("select feed_head from tenants where tenant = %(tenant)s")
     rows = await tx.all(READ_FEED, {"after": after, "person": who.person, "machine": who.machine, "most": FEED_PAGE})
     items = tuple(
-        FeedItem(id=r["id"], kind=r["kind"], at=r["at"], by=r["by_person"], project=r["project"], payload=r["payload"])
+        FeedItem(
+            id=r["id"], kind=r["kind"], at=r["at"], by=r["by_person"], project=r["project"],
+            payload=core.payload_as_of(r["kind"], r["payload"], now - r["at"]),
+        )
         for r in rows
-    )
+    )  # fmt: skip
     # There may be more after a full page: it reaches only to its last item.
     upto = (
         items[-1].id
@@ -118,7 +122,7 @@ order by id limit %(most)s
 
 
 async def write_audit(tx: TenantTransaction, who: Member, act: str, about: Mapping[str, Any], now: int) -> None:
-    await tx.send(
+    await tx.execute(
         "insert into audit (tenant, at, by_person, act, about) values (%(tenant)s, %(now)s, %(by)s, %(act)s, %(about)s)",
         {"now": now, "by": who.person, "act": act, "about": json_value(dict(about))},
     )
