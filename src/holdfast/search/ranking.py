@@ -321,14 +321,15 @@ class Ranking:
 
     def ranked(self, meaning: Scored, text: Scored) -> list[Ranked]:
         one_word = self._query.is_name or len(self._query.text.split()) == 1
-        mixed = mix_rankings(meaning, text, MEANING_OF_A_NAME if one_word else MEANING)
         uses = self._uses()
-        self._chunks.load([*mixed, *uses, *(chunk for chunk, _ in text)])
+        self._chunks.load([*uses, *(chunk for chunk, _ in (*meaning, *text))])
+        meaning, text = self._by_place(meaning), self._by_place(text)
+        mixed = mix_rankings(meaning, text, MEANING_OF_A_NAME if one_word else MEANING)
         for chunk, score in mixed.items():
             self._one(chunk).score = score
         self._weigh_subject(text, meaning)
         near, worded = dict(meaning), {chunk for chunk, _ in text}
-        best = sorted(mixed, key=lambda chunk: -mixed[chunk])[:FITTING]
+        best = [chunk for chunk, _ in self._by_place([*mixed.items()])][:FITTING]
         fitting = [chunk for chunk in best if is_related(chunk, near, worded)]
         if self._query.is_task:
             self._weigh_registries(fitting)
@@ -347,7 +348,12 @@ class Ranking:
                 one.score *= shape_factor(row)
         # Last, because a path that was typed sets the score instead of adding to it.
         self._weigh_paths()
-        return sorted(self._found.values(), key=lambda one: (-one.score, one.chunk))
+        scores = self._by_place([(chunk, one.score) for chunk, one in self._found.items()])
+        return [self._found[chunk] for chunk, _ in scores]
+
+    def _by_place(self, scored: Scored) -> list[tuple[int, float]]:
+        """The best first, equals as they stand in the repository; scores that differ by less are made equal by rounding."""
+        return sorted(scored, key=lambda one: (-round(one[1], 6), self._chunks.place(one[0])))
 
     def _one(self, chunk: int) -> Ranked:
         return self._found.setdefault(chunk, Ranked(chunk, 0.0))
