@@ -19,7 +19,7 @@ MOST_TOKEN_CHUNKS = 300
 MOST_PATHS = 20
 MOST_SIMILAR = 40
 LEAST_SIMILAR = 0.5
-COVERED, NAMED = 0.3, 0.15
+COVERED, NAMED = 0.5, 0.15
 """What a chunk gains that holds all words of the question, and more where they are in its name."""
 COMMON = 2_000
 """A word in more chunks than this is as good as a word in all of them."""
@@ -57,6 +57,13 @@ class WordChunks:
             self.rarity[word] = math.log(1 + chunks / (0.5 + len(matching)))
             if len(matching) < COMMON:
                 self.chunks[word] = matching
+
+    def share_in(self, words: Sequence[str], text: str) -> float:
+        """The share of what the words say that a short text such as a path says, as far as their beginnings tell."""
+        low = text.lower()
+        telling = [word for word in words if self.chunks.get(word)]
+        said = sum(self.rarity[word] for word in telling if len(word) > 3 and word[: max(4, len(word) - 3)] in low)
+        return said / (sum(self.rarity[word] for word in telling) or 1.0)
 
     def coverage(self, words: Sequence[str], chunks: Iterable[int]) -> dict[int, float]:
         """For each chunk: the share of what the words say that is said there, and once more where its name says it."""
