@@ -1,5 +1,6 @@
 """The incremental index is what a full one would be, whatever happened to the files and to the run."""
 
+import itertools
 import os
 import random
 import shutil
@@ -358,3 +359,36 @@ def test_no_file_of_an_index_can_be_read_by_others(tree: Tree) -> None:
     tree.write({"a.py": BODIES[0]}).index()
     files = [file for file in tree.state.rglob("*") if file.is_file()]
     assert files and [file for file in files if file.stat().st_mode & 0o077] == []
+
+
+TWINS = {f"part{n}/gate.py": "def open_gate(gate):\n    gate.turn()\n    return gate.is_open\n" for n in range(8)}
+OTHERS = {
+    "app.py": "from part0 import gate\n\n\ndef run(parts):\n    for part in parts:\n        part.open_gate(part)\n",
+    "tests/test_gate.py": "def test_open_gate():\n    assert open_gate(gate_of(1))\n",
+    "docs.md": "# Gates\n\nA gate is opened by turning it.\n",
+}
+ASKED = (
+    "open_gate",
+    "how is a gate opened",
+    "add a gate: where are they listed",
+    "opne_gate",
+    "gate.turn()",
+    "gate.py",
+)
+
+
+def test_the_same_content_gives_the_same_answer_in_whichever_order_it_was_indexed(tree: Tree, tmp_path: Path) -> None:
+    """At once; file by file from the last to the first; and with one that was changed and changed back."""
+    files = OTHERS | TWINS
+    tree.write(files).index()
+    other = Tree(tmp_path / "other", tmp_path / "state2")
+    for name in sorted(files, reverse=True):
+        other.write({name: files[name]}).index()
+    other.write({"part0/gate.py": "x = 1\n"}).index()
+    other.write({"part0/gate.py": TWINS["part0/gate.py"]}).index()
+    for text, embedder in itertools.product(ASKED, ("builtin", "off")):
+        answers = [
+            [(h.path, h.line, h.symbol, h.why) for h in one.ask(text, embedder=embedder).hits] for one in (tree, other)
+        ]
+        assert answers[0] == answers[1], (text, embedder)
+        assert answers[0], text

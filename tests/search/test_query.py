@@ -18,6 +18,8 @@ from holdfast.search.ranking import flatten_words, name_in_line, phrase_share
         ("what does --no-audit do", ["--no-audit"]),
         ("route /api/users/:id", ["/api/users/:id"]),
         ("default of web.sessionTimeout", ["web.sessionTimeout"]),
+        ("css class entry-swipe", ["entry-swipe"]),
+        ("where are the built-in themes of it", []),
     ],
 )
 def test_what_counts_as_a_name(asked: str, names: list[str]) -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from holdfast.search import embedder, inspect, lexical, query, ranking
 from holdfast.search.embedder import Passage
+from holdfast.search.references import ChunkRow
 from holdfast.search.settings import IndexSettings
 from tests.search.tree import Tree
 
@@ -182,6 +183,39 @@ def test_a_file_counts_by_its_best_few_chunks() -> None:
     files = {1: 10, 2: 20, 3: 20, 4: 20, 5: 20, 6: 30}
     assert ranking.file_scores(text, files.__getitem__) == {10: 0.5, 20: 1.0, 30: 0.125}
     assert ranking.file_scores([], files.__getitem__) == {}
+
+
+def test_short_chunks_count_less_the_less_sure_the_answer_is() -> None:
+    def row(lines: int, kind: str = "function") -> ChunkRow:
+        return ChunkRow(1, "a.py", 1, lines, "a", kind)
+
+    explain, task = query.parse_query("how is a gate opened"), query.parse_query("add a gate: where are they listed")
+    factors = [ranking.shape_factor(explain, row(lines), 1.0) for lines in (1, 10, 80, 200)]
+    assert factors == sorted(factors)
+    assert factors[1] < factors[2] == factors[3] == 1.0
+    assert ranking.shape_factor(explain, row(1), 0.0) == 1.0
+    assert ranking.shape_factor(task, row(3), 1.0) < ranking.shape_factor(explain, row(3), 1.0)
+    assert (
+        ranking.shape_factor(explain, row(200, "class"), 1.0)
+        < 1.0
+        == ranking.shape_factor(task, row(200, "class"), 1.0)
+    )
+    assert [ranking.doubt_of([(1, near)]) for near in (ranking.UNSURE, ranking.SURE, 0.9)] == [1.0, 0.0, 0.0]
+    assert ranking.doubt_of([]) == 1.0
+
+
+def test_a_path_says_what_a_function_in_it_does_not(tmp_path: Path) -> None:
+    body = "def start(self, target):\n    self.target = target\n    return self.send()\n"
+    other = Tree(tmp_path / "project", tmp_path / "state").write({"a/first.py": body, "b/printing.py": body})
+    other.index()
+    assert other.ask("where is printing started", embedder="off").hits[0].path == "b/printing.py"
+
+
+def test_a_list_ends_before_equals_that_do_not_all_fit() -> None:
+    scored = [(1, 3.0), (2, 2.0), (3, 2.0), (4, 2.0)]
+    assert embedder.cut_before_tie(scored, 3) == [(1, 3.0)]
+    assert embedder.cut_before_tie(scored, 4) == scored
+    assert embedder.cut_before_tie(scored[1:], 2) == [(2, 2.0), (3, 2.0)]
 
 
 def test_words_of_a_question_are_never_syntax() -> None:

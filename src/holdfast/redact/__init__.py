@@ -37,6 +37,11 @@ def redact(body: bytes) -> tuple[bytes, int]:
     return current_redactor().redact(body)
 
 
+def redact_lines(body: bytes) -> bytes:
+    """The same for a file that is read in the background: every line stays where it is."""
+    return current_redactor().redact_lines(body)
+
+
 def rules_environment() -> Mapping[str, str]:
     """For a child process: it redacts as this one does."""
     return {RULES_VARIABLE: msgspec.json.encode(current_rules()).decode()}
@@ -57,4 +62,13 @@ def _rules_of(text: str) -> UserRules:
         return UserRules()
 
 
-__all__ = ["Finding", "Redactor", "UserRules", "current_redactor", "redact", "rules_environment", "use_rules"]
+__all__ = [
+    "Finding",
+    "Redactor",
+    "UserRules",
+    "current_redactor",
+    "redact",
+    "redact_lines",
+    "rules_environment",
+    "use_rules",
+]

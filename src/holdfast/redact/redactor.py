@@ -48,6 +48,8 @@ def is_json(body: bytes) -> bool:
 
 # A removal can bring together what is found in the next round; the number bounds what a text may cost.
 _MOST_ROUNDS = 4
+# In candidates: more than the longest sources have, and still bounded for a file that is nothing but names of secrets.
+_WORK_OF_FILE = 20_000
 # In bytes.
 _DECODE_AT_ONCE = 1 << 16
 _ECHO_LEAST, _ECHO_MOST, _ECHOED = 8, 200, 16
@@ -81,6 +83,13 @@ class Redactor:
         except RecursionError:
             return self._in_rounds(body, self._clean_text)
 
+    def redact_lines(self, body: bytes) -> bytes:
+        """A file without its secrets, line for line. Nobody waits for it, so many more candidates are judged."""
+        if not self._enabled or not self._may_hold_secret(body):
+            return body
+        clean = self._clean_document if is_json(body) else self._clean_lines
+        return self._in_rounds(body, clean, Work(len(body), _WORK_OF_FILE))[0]
+
     def redact_text(self, text: str) -> tuple[str, list[Finding]]:
         """The same for text that is not JSON, or that shall be read as text."""
         if not self._enabled:
@@ -103,9 +112,9 @@ class Redactor:
     def _scanner(self) -> Scanner:
         return _cached_scanner(self._names)
 
-    def _in_rounds(self, body: bytes, clean: Clean) -> tuple[bytes, list[Finding]]:
+    def _in_rounds(self, body: bytes, clean: Clean, work: Work | None = None) -> tuple[bytes, list[Finding]]:
         findings: list[Finding] = []
-        work = Work(len(body))
+        work = work or Work(len(body))
         for _ in range(_MOST_ROUNDS):
             body, spans = clean(body, work)
             if not spans:
@@ -125,11 +134,18 @@ class Redactor:
         return (document.without(spans), spans) if spans else (body, [])
 
     def _clean_text(self, body: bytes, work: Work) -> tuple[bytes, list[Span]]:
+        spans = self._find_in_text(body, work)
+        return (replace_spans(body, spans), spans) if spans else (body, [])
+
+    def _clean_lines(self, body: bytes, work: Work) -> tuple[bytes, list[Span]]:
+        spans = [part for span in self._find_in_text(body, work) for part in _split_span(body, span)]
+        return (replace_spans(body, spans), spans) if spans else (body, [])
+
+    def _find_in_text(self, body: bytes, work: Work) -> list[Span]:
         spans = self._scanner.find(body, work=work)
         if self._patterns:
             spans = _merge_spans(spans, self._find_patterns(body, [(0, len(body))]))
-        spans = self._without_kept(body, add_echoes(body, spans))
-        return (replace_spans(body, spans), spans) if spans else (body, [])
+        return self._without_kept(body, add_echoes(body, spans))
 
     def _find_patterns(self, text: bytes, pieces: list[tuple[int, int]]) -> list[Span]:
         # A pattern that matches a label of its own would replace it again in every round.
@@ -175,6 +191,15 @@ def _find_places(text: bytes, value: bytes) -> Iterator[int]:
         if not text[max(0, at - 1) : at].isalnum() and not text[end : end + 1].isalnum():
             yield at
         at = text.find(value, end)
+
+
+def _split_span(text: bytes, span: Span) -> Iterator[Span]:
+    """Line by line: the ends of lines are no part of a secret."""
+    at, end, kind = span
+    for line in text[at:end].split(b"\n"):
+        if line:
+            yield at, at + len(line), kind
+        at += len(line) + 1
 
 
 def _merge_spans(one: list[Span], other: list[Span]) -> list[Span]:

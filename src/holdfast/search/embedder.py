@@ -335,6 +335,15 @@ BLOCK = 1_024
 """Rows made floats at a time: small enough to stay in the processor's cache."""
 
 
+def cut_before_tie(scored: Sequence[tuple[int, float]], limit: int) -> list[tuple[int, float]]:
+    """At most so many. Equals that are not all among them are all left out: which of them comes first only says which
+    was indexed first, and an answer must not depend on that."""
+    best = list(scored[:limit])
+    if len(scored) > limit and (above := [one for one in best if one[1] > scored[limit][1]]):
+        return above
+    return best
+
+
 class Vectors:
     def __init__(self, model: str) -> None:
         import numpy as np
@@ -385,7 +394,9 @@ class Vectors:
         scores *= self._scales
         if allowed is not None:
             scores[~np.isin(self.ids, allowed)] = -np.inf
-        # Finds the best without sorting all; only those are sorted.
-        top = np.argpartition(-scores, min(limit, len(scores) - 1))[:limit]
+        # Finds the best without sorting all; only those are sorted. One more than asked for shows whether the last is one of equals.
+        top = np.argpartition(-scores, min(limit + 1, len(scores) - 1))[: limit + 1]
         top = top[np.argsort(-scores[top], kind="stable")]
-        return [(int(self.ids[n]), float(scores[n])) for n in top if np.isfinite(scores[n])]
+        # The last digits depend on where a row stands in memory.
+        best = [(int(self.ids[n]), round(float(scores[n]), 5)) for n in top if np.isfinite(scores[n])]
+        return cut_before_tie(best, limit)

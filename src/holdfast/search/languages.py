@@ -12,12 +12,12 @@ BY_SUFFIX = {
     "go": (".go",),
     "rust": (".rs",),
     "java": (".java",),
-    "c": (".c", ".h", ".m"),
+    "c": (".c", ".h", ".m", ".y", ".l"),
     "cpp": (".cc", ".cpp", ".cxx", ".hpp", ".hh", ".hxx", ".ipp", ".cu", ".ino", ".mm"),
     "c-sharp": (".cs",),
     "ruby": (".rb", ".rake", ".gemspec"),
     "php": (".php",),
-    "bash": (".sh", ".bash", ".zsh", ".fish", ".ksh", ".bats"),
+    "bash": (".sh", ".bash", ".zsh", ".fish", ".ksh", ".bats", ".nu", ".xsh", ".awk"),
     "kotlin": (".kt", ".kts"),
     "swift": (".swift",),
     "scala": (".scala", ".sc"),
@@ -58,11 +58,13 @@ BY_SUFFIX = {
         ".liquid",
         ".slim",
         ".haml",
+        ".vm",
     ),
-    "xml": (".xml", ".xsd", ".xslt"),
+    "xml": (".xml", ".xsd", ".xslt", ".csproj", ".fsproj", ".vbproj", ".props", ".targets", ".nuspec", ".config"),
     "markdown": (".md", ".mdx", ".markdown"),
     "rst": (".rst",),
-    "text": (".txt", ".adoc", ".org", ".tex"),
+    "prisma": (".prisma",),
+    "text": (".txt", ".adoc", ".org", ".tex", ".1", ".2", ".3", ".4", ".5", ".6", ".7", ".8"),
     "yaml": (".yaml", ".yml"),
     "toml": (".toml",),
     "json": (".json", ".jsonc", ".json5"),
@@ -76,9 +78,10 @@ BY_SUFFIX = {
         ".socket",
         ".timer",
         ".desktop",
-        ".editorconfig",
+        ".neon",
     ),
-    "make": (".mk", ".cmake"),
+    "make": (".mk", ".cmake", ".am", ".ac", ".m4"),
+    "docker": (".dockerfile",),
     "nix": (".nix",),
     "vim": (".vim",),
     "lisp": (".el", ".lisp", ".scm"),
@@ -90,6 +93,10 @@ BY_NAME = {
     "justfile": "make",
     "dockerfile": "docker",
     "containerfile": "docker",
+    "caddyfile": "ini",
+    "procfile": "ini",
+    ".editorconfig": "ini",
+    "codeowners": "text",
     "jenkinsfile": "groovy",
     "rakefile": "ruby",
     "gemfile": "ruby",
@@ -113,7 +120,9 @@ def language_of_path(path: str) -> str:
     # `config.yaml.example` is YAML, too.
     for ending in (".example", ".sample", ".dist", ".template", ".in"):
         name = name.removesuffix(ending)
-    return BY_NAME.get(name) or _SUFFIXES.get(posixpath.splitext(name)[1], "")
+    # `Dockerfile.alpine` is named the other way round.
+    first = name.partition(".")[0]
+    return BY_NAME.get(name) or _SUFFIXES.get(posixpath.splitext(name)[1], "") or BY_NAME.get(first, "")
 
 
 CODE, TEST, DOCUMENT, CONFIGURATION, TRANSLATION, CHANGELOG, DATA = (

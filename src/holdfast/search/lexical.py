@@ -9,7 +9,7 @@ from typing import Any
 
 import apsw
 
-from holdfast.search.embedder import NoEmbedder
+from holdfast.search.embedder import NoEmbedder, cut_before_tie
 from holdfast.search.query import Query, bare_token, dotted_name, name_trigrams
 
 NAME, PATH, BODY = 5.0, 3.0, 1.0
@@ -19,7 +19,7 @@ MOST_TOKEN_CHUNKS = 300
 MOST_PATHS = 20
 MOST_SIMILAR = 40
 LEAST_SIMILAR = 0.5
-COVERED, NAMED = 0.3, 0.15
+COVERED, NAMED = 0.5, 0.15
 """What a chunk gains that holds all words of the question, and more where they are in its name."""
 COMMON = 2_000
 """A word in more chunks than this is as good as a word in all of them."""
@@ -39,9 +39,9 @@ def best_by_words(db: apsw.Connection, words: tuple[str, ...], limit: int) -> Sc
     rows = db.execute(
         # SQLite's bm25 is smaller for a better match, hence the minus.
         f"select rowid, -bm25(words, {NAME}, {PATH}, {BODY}) s from words where words match ? order by s desc limit ?",
-        (any_of(words), limit),
+        (any_of(words), limit + 1),
     )
-    return [(row[0], row[1]) for row in rows]
+    return cut_before_tie([(row[0], row[1]) for row in rows], limit)
 
 
 class WordChunks:
@@ -57,6 +57,13 @@ class WordChunks:
             self.rarity[word] = math.log(1 + chunks / (0.5 + len(matching)))
             if len(matching) < COMMON:
                 self.chunks[word] = matching
+
+    def share_in(self, words: Sequence[str], text: str) -> float:
+        """The share of what the words say that a short text such as a path says, as far as their beginnings tell."""
+        low = text.lower()
+        telling = [word for word in words if self.chunks.get(word)]
+        said = sum(self.rarity[word] for word in telling if len(word) > 3 and word[: max(4, len(word) - 3)] in low)
+        return said / (sum(self.rarity[word] for word in telling) or 1.0)
 
     def coverage(self, words: Sequence[str], chunks: Iterable[int]) -> dict[int, float]:
         """For each chunk: the share of what the words say that is said there, and once more where its name says it."""
@@ -83,7 +90,10 @@ def chunks_with_token(db: apsw.Connection, token: str) -> list[int]:
     # What else a token may hold could end the quoted string of the full-text query.
     if len(bare) < 3 or not re.fullmatch(r"[\w$./:@#-]+", bare):
         return []
-    rows = db.execute("select rowid from tokens where tokens match ? limit ?", (f'"{bare}"', MOST_TOKEN_CHUNKS))
+    rows = db.execute(
+        "select t.rowid from tokens t join chunks c on c.id = t.rowid join files f on f.id = c.file where tokens match ?"
+        " order by f.path, c.start limit ?", (f'"{bare}"', MOST_TOKEN_CHUNKS),
+    )  # fmt: skip
     return [row[0] for row in rows]
 
 
@@ -107,7 +117,8 @@ def definitions_named(db: apsw.Connection, name: str) -> list[NamedChunk]:
     last = whole.rpartition(".")[2]
     rows = db.execute(
         # Headings are not definitions, though they stand in the same table.
-        "select chunk, name, symbol, kind, first, last from definitions where name = ? and kind <> 'section' limit 400",
+        "select d.chunk, d.name, d.symbol, d.kind, d.first, d.last from definitions d join chunks c on c.id = d.chunk"
+        " join files f on f.id = c.file where d.name = ? and d.kind <> 'section' order by f.path, c.start, d.first limit 400",
         (last,),
     )
     candidates = [NamedChunk(row) for row in rows]
@@ -124,7 +135,8 @@ def similar_names(db: apsw.Connection, name: str) -> list[NamedChunk]:
     expression = " OR ".join(f'"{gram}"' for gram in sorted(grams) if gram.isalnum())
     rows = db.execute(
         "select d.chunk, d.name, d.symbol, d.kind, d.first, d.last from names n join definitions d on d.id = n.rowid"
-        " where names match ? and d.kind <> 'section' order by bm25(names) limit 200", (expression,),
+        " join chunks c on c.id = d.chunk join files f on f.id = c.file where names match ? and d.kind <> 'section'"
+        " order by bm25(names), f.path, c.start, d.first limit 200", (expression,),
     )  # fmt: skip
     candidates = [NamedChunk(row, name_similarity(grams, row[1])) for row in rows]
     near = [one for one in candidates if one.likeness >= LEAST_SIMILAR]
@@ -189,7 +201,7 @@ def chunks_of_path(db: apsw.Connection, text: str) -> list[int]:
         return []
     rows = db.execute(
         # A backslash escapes % and _, which file names may have.
-        "select min(c.id) from files f join chunks c on c.file = f.id where f.path = ?1 or f.path like ?2 escape '\\'"
+        "select c.id, min(c.start) from files f join chunks c on c.file = f.id where f.path = ?1 or f.path like ?2 escape '\\'"
         " group by f.id order by f.path <> ?1, length(f.path), f.path limit ?3",
         (text, f"%/{_escape_like(text)}", MOST_PATHS),
     )

@@ -186,7 +186,10 @@ def names_in(text: str) -> list[str]:
         return [_trim_word(text)] if _trim_word(text) else []
     # A whole file may be pasted as a question.
     candidates = (_trim_word(word) for word in words[:400])
-    return list(dict.fromkeys(word for word in candidates if word and _only_a_name(word)))[:MOST_NAMES]
+    # In so few words a hyphen stands in a name (`css class entry-swipe`), in a sentence between any two words.
+    joined = len(words) <= MOST_WORDS_OF_A_NAME
+    names = (word for word in candidates if word and (_only_a_name(word) or (joined and "-" in word.strip("-"))))
+    return list(dict.fromkeys(names))[:MOST_NAMES]
 
 
 def dotted_name(name: str) -> str:

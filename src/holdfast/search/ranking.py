@@ -1,5 +1,6 @@
 """The order of an answer: what was asked for by name or word for word, then the mixture of meaning and full text. Pure."""
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -179,14 +180,16 @@ MEANING, MEANING_OF_A_NAME = 0.68, 0.5
 DEPTH = 100
 TEXT_DEPTH = 400
 """Chunks that full text finds, to see which files hold several of them."""
-UNSURE, SURE = 0.4, 0.65
-"""How near the nearest chunk is in meaning: below the first the question's words count fully, above the second not."""
+UNSURE, SURE = 0.5, 0.7
+"""How near the nearest chunk is in meaning: above the second one place says nearly what was asked."""
 ASKED_DOCUMENT = 0.5
 """A long document has every word somewhere: where documents are asked for, that says less."""
-FILE_SHARE, CHUNKS_OF_A_FILE = 0.15, 3
+FILE_SHARE, CHUNKS_OF_A_FILE = 0.3, 3
 """What a chunk gains in the file whose best few chunks full text finds best."""
-NEAR_FILE_SHARE = 0.15
+NEAR_FILE_SHARE = 0.45
 """The same for the file whose best few chunks are nearest in meaning."""
+PATH_SHARE = 0.2
+"""What it gains where its path says all that the question says."""
 
 
 class Weights(msgspec.Struct, frozen=True):
@@ -195,16 +198,17 @@ class Weights(msgspec.Struct, frozen=True):
     name: float = 1.2
     likeness: float = 0.9
     registry: float = 0.4
-    uniform: float = 0.4
-    listing: float = 0.6
-    tested: float = 0.4
+    uniform: float = 1.2
+    listing: float = 0.4
+    tested: float = 0.6
     test: float = 0.6
     translation: float = 0.25
     changelog: float = 0.45
-    document: float = 0.85
+    document: float = 0.7
     asked_for: float = 1.25
-    class_head: float = 0.85
-    short: float = 0.85
+    class_head: float = 0.7
+    brief: float = 0.4
+    brief_list: float = 0.8
 
 
 WEIGHTS = Weights()
@@ -218,6 +222,12 @@ def mix_rankings(meaning: Scored, text: Scored, share: float = MEANING) -> dict[
         for chunk, score in _scale_scores(scored[:DEPTH]):
             mixed[chunk] = mixed.get(chunk, 0.0) + weight * score
     return mixed
+
+
+def doubt_of(meaning: Scored) -> float:
+    """From 0, where one place is so near in meaning that nothing else need be asked, to 1."""
+    nearest = meaning[0][1] if meaning else 0.0
+    return min(1.0, max(0.0, (SURE - nearest) / (SURE - UNSURE)))
 
 
 FAR = 0.23
@@ -265,13 +275,17 @@ def role_factor(query: Query, path: str, symbol: str = "", weights: Weights = WE
     return 1.0
 
 
-SHORT_LINES = 10
+LONG_LINES = 80
+"""From here on a chunk is as long as any."""
 
 
-def shape_factor(row: ChunkRow, weights: Weights = WEIGHTS) -> float:
-    """How something is done is seldom said by a few lines, or by the head of a class with its fields."""
-    short = max(0, SHORT_LINES - (row.stop - row.start + 1)) / SHORT_LINES
-    return (weights.class_head if row.kind == "class" else 1.0) * (1 - (1 - weights.short) * short)
+def shape_factor(query: Query, row: ChunkRow, doubt: float, weights: Weights = WEIGHTS) -> float:
+    """How something is done, and still more where things are listed, is seldom said by a few lines; nor does the head of
+    a class with its fields say how."""
+    missing = 1 - min(1.0, math.log1p(row.stop - row.start + 1) / math.log1p(LONG_LINES))
+    if query.is_task:
+        return 1 - weights.brief_list * missing
+    return (weights.class_head if row.kind == "class" else 1.0) * (1 - weights.brief * missing * doubt)
 
 
 class Ranked(msgspec.Struct):
@@ -321,33 +335,38 @@ class Ranking:
 
     def ranked(self, meaning: Scored, text: Scored) -> list[Ranked]:
         one_word = self._query.is_name or len(self._query.text.split()) == 1
-        mixed = mix_rankings(meaning, text, MEANING_OF_A_NAME if one_word else MEANING)
         uses = self._uses()
-        self._chunks.load([*mixed, *uses, *(chunk for chunk, _ in text)])
+        self._chunks.load([*uses, *(chunk for chunk, _ in (*meaning, *text))])
+        meaning, text = self._by_place(meaning), self._by_place(text)
+        mixed = mix_rankings(meaning, text, MEANING_OF_A_NAME if one_word else MEANING)
         for chunk, score in mixed.items():
             self._one(chunk).score = score
         self._weigh_subject(text, meaning)
         near, worded = dict(meaning), {chunk for chunk, _ in text}
-        best = sorted(mixed, key=lambda chunk: -mixed[chunk])[:FITTING]
+        best = [chunk for chunk, _ in self._by_place([*mixed.items()])][:FITTING]
         fitting = [chunk for chunk in best if is_related(chunk, near, worded)]
         if self._query.is_task:
-            self._weigh_registries(fitting)
+            self._weigh_registries({chunk: mixed[chunk] for chunk in fitting})
         else:
             self._weigh_tested(mixed, fitting)
         # Reading texts is the costly part: only the best by full text, and chunks with the name itself.
         self._weigh_evidence([*dict.fromkeys([*(c for c, _ in text[:EXAMINED]), *uses])])
         self._weigh_definitions()
-        # A task may well mean a list or the head of a class, a name what it names.
-        explained = not self._query.is_task and not self._query.names
         for chunk, one in self._found.items():
             row = self._chunks[chunk]
             # After all additions, so that evidence in a test counts less, too.
             one.score *= role_factor(self._query, row.path, one.symbol or row.symbol)
-            if explained and one.why in ([], [TESTED]):
-                one.score *= shape_factor(row)
+            # What was named or stands there word for word is meant, however short it is.
+            if not self._query.names and not {*one.why} - {LISTING, TESTED}:
+                one.score *= shape_factor(self._query, row, doubt_of(meaning))
         # Last, because a path that was typed sets the score instead of adding to it.
         self._weigh_paths()
-        return sorted(self._found.values(), key=lambda one: (-one.score, one.chunk))
+        scores = self._by_place([(chunk, one.score) for chunk, one in self._found.items()])
+        return [self._found[chunk] for chunk, _ in scores]
+
+    def _by_place(self, scored: Scored) -> list[tuple[int, float]]:
+        """The best first, equals as they stand in the repository; scores that differ by less are made equal by rounding."""
+        return sorted(scored, key=lambda one: (-round(one[1], 6), self._chunks.place(one[0])))
 
     def _one(self, chunk: int) -> Ranked:
         return self._found.setdefault(chunk, Ranked(chunk, 0.0))
@@ -364,8 +383,7 @@ class Ranking:
     def _weigh_subject(self, text: Scored, meaning: Scored) -> None:
         """What a chunk alone does not show: its file is about the question, or it has all of the question's words.
         Where a name is typed, or one place is very near in meaning, that says enough."""
-        nearest = meaning[0][1] if meaning else 0.0
-        share = max(0.0, 1.0 - self._share_of_names()) * min(1.0, max(0.0, (SURE - nearest) / (SURE - UNSURE)))
+        share = max(0.0, 1.0 - self._share_of_names()) * doubt_of(meaning)
         if not share:
             return
         share *= ASKED_DOCUMENT if self._query.about_documents else 1.0
@@ -373,9 +391,10 @@ class Ranking:
         near = file_scores(meaning, lambda chunk: self._chunks[chunk].file)
         covered = self._words.coverage(self._query.telling_words, self._found)
         for chunk, one in self._found.items():
-            file = self._chunks[chunk].file
-            file_score = FILE_SHARE * worded.get(file, 0.0) + NEAR_FILE_SHARE * near.get(file, 0.0)
-            one.score += share * (file_score + covered[chunk])
+            row = self._chunks[chunk]
+            file_score = FILE_SHARE * worded.get(row.file, 0.0) + NEAR_FILE_SHARE * near.get(row.file, 0.0)
+            path_score = PATH_SHARE * self._words.share_in(self._query.telling_words, row.path)
+            one.score += share * (file_score + path_score + covered[chunk])
 
     def _weigh_evidence(self, chunks: Sequence[int]) -> None:
         names = self._query.names
@@ -395,14 +414,14 @@ class Ranking:
                 one.why = [*one.why, "name"]
                 one.first = one.last = evidence.line
 
-    def _weigh_registries(self, chunks: Sequence[int]) -> None:
+    def _weigh_registries(self, fitting: dict[int, float]) -> None:
         """Who adds one more of a kind looks for the place where the others are listed."""
-        for chunk in chunks:
+        for chunk, one in self._found.items():
             lines = self._chunks.lines(chunk)
             names, alike = listed_names(self._query.telling_words, lines), alike_lines(lines)
-            self._found[chunk].score *= 1 + WEIGHTS.registry * names + WEIGHTS.uniform * alike
+            one.score *= 1 + WEIGHTS.registry * names + WEIGHTS.uniform * alike
         best = max((one.score for one in self._found.values()), default=0.0)
-        listings = references.weigh_listings(self._db, self._chunks, {c: self._found[c].score for c in chunks})
+        listings = references.weigh_listings(self._db, self._chunks, fitting)
         self._add_scores(listings, WEIGHTS.listing * best, LISTING)
 
     def _weigh_tested(self, mixed: dict[int, float], chunks: Sequence[int]) -> None:

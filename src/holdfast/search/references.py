@@ -8,6 +8,7 @@ import apsw
 import msgspec
 
 from holdfast.search import languages
+from holdfast.search.embedder import cut_before_tie
 from holdfast.search.query import find_identifiers, is_compound
 
 TextOf = Callable[[apsw.Connection, int], list[str]]
@@ -44,6 +45,11 @@ class ChunkReader:
 
     def __getitem__(self, chunk: int) -> ChunkRow:
         return self._rows[chunk]
+
+    def place(self, chunk: int) -> tuple[str, int]:
+        """Where it stands: of equals the first one comes first, whichever was indexed first."""
+        row = self._rows[chunk]
+        return row.path, row.start
 
     def load(self, chunks: Iterable[int]) -> None:
         missing = [chunk for chunk in dict.fromkeys(chunks) if chunk not in self._rows]
@@ -99,18 +105,19 @@ def weigh_listings(db: apsw.Connection, reader: ChunkReader, fitting: Mapping[in
 
 def _chunks_naming(db: apsw.Connection, names: Sequence[str]) -> list[int]:
     """Those that hold most of the names."""
-    tokens = db.execute(
-        "select rowid from tokens where tokens match ? order by bm25(tokens) limit ?", (_any_of(names), MOST_BY_TOKEN)
+    found = _best_by(
+        db, "select rowid, -bm25(tokens) s from tokens where tokens match ?", _any_of(names), MOST_BY_TOKEN
     )
-    found = [row[0] for row in tokens]
     # A name of one plain word is not among the tokens, only among the words.
     if plain := [name for name in names if name.isalnum()]:
-        words = db.execute(
-            "select rowid from words where words match ? order by bm25(words, 0, 0, 1) limit ?",
-            (f"body: ({_any_of(plain)})", MOST_BY_WORD),
-        )
-        found += [row[0] for row in words]
+        words = "select rowid, -bm25(words, 0, 0, 1) s from words where words match ?"
+        found += _best_by(db, words, f"body: ({_any_of(plain)})", MOST_BY_WORD)
     return found
+
+
+def _best_by(db: apsw.Connection, select: str, expression: str, limit: int) -> list[int]:
+    scored = [(row[0], row[1]) for row in db.execute(f"{select} order by s desc limit ?", (expression, limit + 1))]
+    return [chunk for chunk, _ in cut_before_tie(scored, limit)]
 
 
 def _any_of(names: Sequence[str]) -> str:

@@ -105,6 +105,7 @@ def test_filters_alone_are_a_question_and_nothing_is_not(store: Store):
         store, an_event(kind="tool.failed", data={"command": "false"}), an_event(data={"command": "true", "ok": True})
     )
     assert seqs(ask(store, "", failed=True)) == [1]
+    assert seqs(ask(store, "", kinds=["tool.failed"])) == [1]
     with pytest.raises(CommandRefused, match="no word"):
         ask(store, " *** ")
 

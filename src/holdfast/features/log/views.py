@@ -109,7 +109,8 @@ def search_history(call: Call) -> dict[str, Any]:
     text = str(call.args.get("query") or "")
     filters = _parse_filters(call.args)
     search_phrases = split_phrases(text, MOST_WORDS)
-    if not search_phrases and not (filters.file or filters.failed or filters.session or filters.tool or filters.agent):
+    narrowed = filters.file or filters.failed or filters.session or filters.tool or filters.agent or filters.kinds
+    if not search_phrases and not narrowed:
         raise CommandRefused("there is no word in it to look for", fix='For example: holdfast history "npm test"')
     query = _build_query(search_phrases, filters, call)
     seqs, partly = _find_seqs(call.reader, query)

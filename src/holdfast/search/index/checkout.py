@@ -15,7 +15,7 @@ import msgspec
 from holdfast.core import git
 from holdfast.core.errors import HoldfastError
 from holdfast.paths import open_regular_itself
-from holdfast.redact import redact
+from holdfast.redact import redact_lines
 from holdfast.search import languages
 from holdfast.search.settings import IndexSettings
 
@@ -354,7 +354,12 @@ DATA_SUFFIXES = frozenset(
 LARGEST_DATA = 64 * 1024
 """JSON, YAML and the like are configuration when small, data when not."""
 CONFIGURATION = frozenset(("json", "yaml", "xml", "toml", "ini"))
-HEAD = 4096
+_DESCRIPTION = re.compile(r"schema|openapi|swagger")
+"""In a name: it says which settings, routes or tables there are, also where it is large or was generated."""
+_SETS_VALUES = frozenset(("bash", "powershell", "sql"))
+"""Languages of code that are often nothing but a list of values."""
+HEAD, MARKED = 4096, 1024
+"""Bytes in which a file shows that it is binary, and that it was generated: further down it may speak of other files."""
 LONGEST_AVERAGE, LONGEST_LINE = 300, 20_000
 
 _SECRET_NAME, _GENERATED_NAME = (
@@ -369,17 +374,19 @@ _GENERATED = re.compile(
 def by_name(path: str, size: int, largest: int) -> str:
     """Empty: the file must be read to know more."""
     name = posixpath.basename(path).lower()
+    language = languages.language_of_path(path)
     # Examples and templates of such files hold no secrets, and `secrets.py` is code.
-    if _SECRET_NAME.match(name) and not name.endswith((".example", ".sample", ".template", ".py")):
+    if _SECRET_NAME.match(name) and not (
+        name.endswith((".example", ".sample", ".template")) or _is_code(language, name)
+    ):
         return SECRET
     if _GENERATED_NAME.match(name):
         return GENERATED
     if posixpath.splitext(name)[1] in DATA_SUFFIXES:
         return DATA
-    language = languages.language_of_path(path)
     if size > largest:
         return LARGE
-    if language in CONFIGURATION and size > LARGEST_DATA:
+    if language in CONFIGURATION and size > LARGEST_DATA and not _DESCRIPTION.search(name):
         return DATA
     return "" if size else EMPTY
 
@@ -391,9 +398,13 @@ def by_content(content: bytes, path: str, largest: int) -> str:
         return BINARY
     if not languages.language_of_path(path) and not _is_script(content):
         return UNKNOWN
-    if _GENERATED.search(content[:HEAD]):
+    if _GENERATED.search(content[:MARKED]) and not _DESCRIPTION.search(posixpath.basename(path).lower()):
         return GENERATED
     return MINIFIED if _is_minified(content) else ""
+
+
+def _is_code(language: str, name: str) -> bool:
+    return bool(language) and language not in _SETS_VALUES and languages.role_of(name) == languages.CODE
 
 
 def _is_minified(content: bytes) -> bool:
@@ -426,8 +437,8 @@ def language_of_file(path: str, content: bytes) -> str:
 
 def text_of(content: bytes) -> tuple[str, str]:
     """(the text without secrets, line for line as the file has it; why there is none)"""
-    clean, _ = redact(content)
-    # Line numbers must stay those of the file; a secret over several lines changes them.
+    clean = redact_lines(content)
+    # Line numbers must stay those of the file.
     if clean.count(b"\n") != content.count(b"\n"):
         return "", SECRET
     try:
