@@ -222,6 +222,13 @@ FLEETING_TIME = re.compile(
 )
 """Of these days, or a step of a plan: a fault "since monday", "next, take both formats"."""
 
+LEANS_BACK = re.compile(
+    r"^(?:(?:and|but|so|also|then|und|aber|pero|et|mais|mas|и|но),? )*(?:it|they|this|that|these|those|he|she|its|their|both|"
+    r"first|second|third|step \d|es|er|das|dies|eso|esto|ça|cela|ils|elles|isso|eles|это|он|она|они)\b",
+    re.IGNORECASE,
+)
+"""Begins with a word for what the sentence before named, or with its number in a list."""
+
 CASED = frozenset(("names_code",))
 """Looked for in the text as it was written; all others in its lower case, which is twice as fast as ignoring the case."""
 
