@@ -28,7 +28,7 @@ TUNED, UNTUNED = 0.5, 1.0
 """On the chains the rules were written for they look better than they are: such pairs count less."""
 TUNED_SETS = ("own_chains", "unseen_chains", "more_chains")
 UNTUNED_SETS = ("domain_chains", "field_chains")
-SEALED_SETS = ("sealed_chains", "sealed_domain_chains", "sealed_field_chains")
+SEALED_SETS = ("sealed_chains", "sealed_voice_chains")
 MADE, OUT_OF_FOLD = 0.3, 5
 MIXED, LOOKED_AT, MOST_MIXED, ONE_SUBJECT = 0.1, 200, 2, 0.67
 WORDING_L2, WORDING_STEPS = 1e-3, 150

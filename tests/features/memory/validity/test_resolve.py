@@ -26,7 +26,7 @@ def is_right(row: dict, got: set[int]) -> bool:
     [
         ("corpus", 0.95, 0.65), ("own_chains", 0.95, 0.65), ("unseen_chains", 0.95, 0.65), ("more_chains", 0.95, 0.65),
         ("domain_chains", 0.9, 0.65), ("field_chains", 0.9, 0.65), ("sealed_chains", 0.85, 0.65),
-        ("sealed_domain_chains", 0.75, 0.65), ("sealed_field_chains", 0.8, 0.55),
+        ("sealed_voice_chains", 0.85, 0.65),
     ],
 )  # fmt: skip
 def test_chains_end_as_labelled(name: str, least: float, least_whole: float) -> None:
@@ -85,6 +85,18 @@ def test_sharing_a_word_seldom_replaces_anything() -> None:
     wrong = sum(strength > 0 for strength in judged)
     print(f"{wrong} of {len(judged)} pairs of different chains that share a word, no rule firing, would be replaced")
     assert wrong / len(judged) <= 0.08
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("parquet files are cut at 256 MB", "avro files are cut at 64 MB"),
+        ("Ravi owns the billing pipeline", "Noor owns the events pipeline"),
+    ],
+)
+def test_two_kinds_of_a_thing_are_two_subjects(older: str, newer: str) -> None:
+    assert valid_statements(said(older, newer), "2026-03-20") == [0, 1]
+    assert valid_statements(said(older, older.replace("256", "64").replace("Ravi", "Noor")), "2026-03-20") == [1]
 
 
 def test_what_is_deleted_is_not_kept() -> None:

@@ -372,7 +372,10 @@ _OWNER = re.compile(
 
 def _new_owner(new: Parsed, old: Parsed) -> bool:
     now, before = _area_owner(new.text), _area_owner(old.text)
-    return bool(now and before and now[0] != before[0] and now[1] & before[1]) and not new.as_well
+    if not now or not before or now[0] == before[0] or new.as_well:
+        return False
+    # "the events pipeline" is another area than "the billing pipeline"; "the pipeline" may be either.
+    return bool(now[1] & before[1]) and (now[1] <= before[1] or before[1] <= now[1])
 
 
 @lru_cache(maxsize=4_000)
