@@ -84,7 +84,7 @@ def mixed_pairs(chains: list[dict[str, Any]], seed: int = 5) -> Iterator[tuple[s
         new, taken = parse_statement(text), 0
         for other, older in chance.sample(said, min(LOOKED_AT, len(said))):
             old = parse_statement(older)
-            if other == number or taken == MOST_MIXED or not relations._have_common_ground(new, old):
+            if other == number or taken == MOST_MIXED or not relations.have_common_ground(new, old):
                 continue
             if relations.LEAST_SHARED <= pair_model.shared_share(new, old) < ONE_SUBJECT and not relations.any_rule(
                 new, old

@@ -6,7 +6,12 @@ from hypothesis import strategies as st
 
 from holdfast.features.memory.validity import Statement, valid_statements
 from holdfast.features.memory.validity.parse import parse_statement
-from holdfast.features.memory.validity.relations import any_rule, replacement_strength
+from holdfast.features.memory.validity.relations import (
+    any_rule,
+    have_common_ground,
+    may_contradict,
+    replacement_strength,
+)
 from holdfast.statements.observe import observe_prompt
 from tests.features.memory.corpus import read_cases, read_own_chains
 
@@ -85,6 +90,14 @@ def test_sharing_a_word_seldom_replaces_anything() -> None:
     wrong = sum(strength > 0 for strength in judged)
     print(f"{wrong} of {len(judged)} pairs of different chains that share a word, no rule firing, would be replaced")
     assert wrong / len(judged) <= 0.08
+
+
+def test_what_contradicts_has_a_subject_in_common() -> None:
+    """Memories without one are left out before any pair is judged."""
+    parsed = [parse_statement(one["text"]) for chain in read_cases("chains") for one in chain["statements"]]
+    against = [(new, old) for new in parsed for old in parsed if may_contradict(new, old)]
+    assert against
+    assert all(have_common_ground(new, old) for new, old in against)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ LEAST_SHARED = 0.2
 """Chosen by cross-validation (`models/relations/train.py`)."""
 
 
-def _have_common_ground(new: Parsed, old: Parsed) -> bool:
+def have_common_ground(new: Parsed, old: Parsed) -> bool:
     """Cheap, and false for nearly all pairs: at the end of a turn what was said is held against all that is remembered."""
     if not new.words.isdisjoint(old.words) or not new.tools.keys().isdisjoint(old.tools):
         return True
@@ -39,12 +39,12 @@ def fired_rules(new: Parsed, old: Parsed) -> list[bool]:
     # An exception or another scope blocks every rule but `lifts_end`.
     held_back = elsewhere or (exempts and not _withdraws_exception(new, old))
     verdict = lifts_end(new, old) if held_back else any(fired)
-    return [*fired, exempts, elsewhere, _is_of_less(new, old), verdict and _have_common_ground(new, old)]
+    return [*fired, exempts, elsewhere, _is_of_less(new, old), verdict and have_common_ground(new, old)]
 
 
 def replacement_strength(new: Parsed, old: Parsed) -> float:
     """0 where the newer one leaves the older in force; above 1 where a rule says so, too."""
-    return _strength(new.text, old.text) if _have_common_ground(new, old) else 0.0
+    return _strength(new.text, old.text) if have_common_ground(new, old) else 0.0
 
 
 @lru_cache(maxsize=4_000)
