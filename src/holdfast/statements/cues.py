@@ -222,6 +222,13 @@ FLEETING_TIME = re.compile(
 )
 """Of these days, or a step of a plan: a fault "since monday", "next, take both formats"."""
 
+SPEAKERS_DAY = re.compile(
+    r"\b(?:before i (?:go|leave|head)|while i'?m (?:away|out|in|at)|(?:till|until|when) i'?m back|bevor ich (?:gehe|heimgehe)|"
+    r"antes de irme|avant que je parte|antes de eu sair|пока меня нет|"
+    r"(?:it'?s|es ist|son las|il est) (?:already |schon |ya |déjà )?\d{1,2}[:.h]\d\d)\b",
+    re.IGNORECASE,
+)
+"""What hangs on when the speaker comes and goes is of that day, however much it sounds like a rule."""
 LEANS_BACK = re.compile(
     r"^(?:(?:and|but|so|also|then|und|aber|pero|et|mais|mas|и|но),? )*(?:it|they|this|that|these|those|he|she|its|their|both|"
     r"first|second|third|step \d|es|er|das|dies|eso|esto|ça|cela|ils|elles|isso|eles|это|он|она|они)\b",

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.statements.cues import FLEETING_CUES, FLEETING_TIME, LEANS_BACK, OUTRIGHT_CUES, find_cues
+from holdfast.statements.cues import FLEETING_CUES, FLEETING_TIME, LEANS_BACK, OUTRIGHT_CUES, SPEAKERS_DAY, find_cues
 from holdfast.statements.segments import (
     OwnText,
     Segment,
@@ -295,6 +295,8 @@ def spans_of(prompt: str, context: str = "") -> Iterator[Span]:
 
 
 def _kept_from(segment: Segment, cues: set[str]) -> float:
+    if SPEAKERS_DAY.search(segment.text):
+        return NEVER_KEPT
     fleeting = cues & FLEETING_CUES or FLEETING_TIME.search(segment.text.lower())
     if fleeting and not cues & OUTRIGHT_CUES:
         return KEPT_CUED

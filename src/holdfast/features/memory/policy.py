@@ -62,7 +62,7 @@ from holdfast.features.memory.documents import (
 )
 from holdfast.features.memory.llm.state import METER, METER_REF, QUEUE, WAITING, queue_ref
 from holdfast.features.memory.settings import OFF, MemorySettings, is_excluded, settings_or_default
-from holdfast.features.memory.state import is_injectable, item_worth
+from holdfast.features.memory.state import is_injectable, item_worth, without_settled
 from holdfast.features.memory.turn_rules import Candidate
 
 if TYPE_CHECKING:
@@ -168,9 +168,10 @@ MOMENTS = {"session.started": _at_start, "prompt.submitted": _with_prompt, "tool
 
 def _injectable_items(state: State, event: Event) -> list[ProjectItem]:
     """Of this project, vouched for, still holding, and not still in front of the agent."""
-    items = [item for location in _event_places(event) for item in _project_memory(state, location).items]
-    if not items:
+    known = [item for location in _event_places(event) for item in _project_memory(state, location).items]
+    if not known:
         return []
+    items = without_settled(known)
     shown = _shown_memories(state, event.session)
     today = day_of(event.at)
     return [item for item in items if item.id not in shown and is_injectable(item) and not has_expired(item, today)]

@@ -58,8 +58,9 @@ def _is_kept(text: str) -> bool:
 
 
 def test_another_subject_supersedes_nothing() -> None:
-    chain = said("never commit secrets to the api folder", "never commit generated files to the api folder")
-    assert valid_statements(chain, "2026-03-20") == [0, 1]
+    chain = ("never commit secrets to the api folder", "never commit generated files to the api folder")
+    assert valid_statements(said(*chain), "2026-03-20") == [0, 1]
+    assert valid_statements(said(*reversed(chain)), "2026-03-20") == [0, 1]
 
 
 def test_a_named_end_is_an_end() -> None:

@@ -54,12 +54,20 @@ def _strength(newer: str, older: str) -> float:
         return 0.0
     new, old = parse_statement(newer), parse_statement(older)
     fired = fired_rules(new, old)
+    if not fired[-1] and _both_forbid(new, old):
+        return 0.0
     # One word in common among many is no subject in common: nine of ten pairs end here.
     # A tool of the same group counts as common ground even where no other word is shared.
     if not fired[-1] and shared_share(new, old) < LEAST_SHARED and new.tools.keys().isdisjoint(old.tools):
         return 0.0
     chance = load_pair_model().replaced(new, old, fired, lasting_chance(new.text))
     return weigh_replacement(new, old, chance, fired[-1])
+
+
+def _both_forbid(new: Parsed, old: Parsed) -> bool:
+    """Two things that must not be done can both be left undone, unless the newer one says that something changed."""
+    changes = new.strong or new.now or new.only or new.taken_back or (new.numbers and old.numbers)
+    return new.negative and old.negative and not changes and not new.main <= old.words
 
 
 def weigh_replacement(new: Parsed, old: Parsed, chance: float, by_rule: bool) -> float:
