@@ -73,6 +73,7 @@ def test_what_a_program_printed_is_nobodys_rule(line: str) -> None:
         "I want to add pagination",
         "stop, wrong file",
         "the tests in ci must be green before I go home, it's 17:10",
+        "branches get deleted after the merge I think",
         "should we always validate on the server?",
         'the customer writes: "never call us again". answer politely',
         "```\n# never call this twice\n```\nwhat does it do",

@@ -229,6 +229,12 @@ SPEAKERS_DAY = re.compile(
     re.IGNORECASE,
 )
 """What hangs on when the speaker comes and goes is of that day, however much it sounds like a rule."""
+HEDGED = re.compile(
+    r"\b(?:i (?:think|guess|believe|suppose)|afaik|probably|if i remember|glaube ich|ich glaube|vermutlich|creo que|je crois|acho que|"
+    r"наверное|кажется)\b|たぶん|大概",
+    re.IGNORECASE,
+)
+"""Who says so is not sure himself: a person decides."""
 LEANS_BACK = re.compile(
     r"^(?:(?:and|but|so|also|then|und|aber|pero|et|mais|mas|и|но),? )*(?:it|they|this|that|these|those|he|she|its|their|both|"
     r"first|second|third|step \d|es|er|das|dies|eso|esto|ça|cela|ils|elles|isso|eles|это|он|она|они)\b",

@@ -12,7 +12,15 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.statements.cues import FLEETING_CUES, FLEETING_TIME, LEANS_BACK, OUTRIGHT_CUES, SPEAKERS_DAY, find_cues
+from holdfast.statements.cues import (
+    FLEETING_CUES,
+    FLEETING_TIME,
+    HEDGED,
+    LEANS_BACK,
+    OUTRIGHT_CUES,
+    SPEAKERS_DAY,
+    find_cues,
+)
 from holdfast.statements.segments import (
     OwnText,
     Segment,
@@ -295,7 +303,7 @@ def spans_of(prompt: str, context: str = "") -> Iterator[Span]:
 
 
 def _kept_from(segment: Segment, cues: set[str]) -> float:
-    if SPEAKERS_DAY.search(segment.text):
+    if SPEAKERS_DAY.search(segment.text) or HEDGED.search(segment.text):
         return NEVER_KEPT
     fleeting = cues & FLEETING_CUES or FLEETING_TIME.search(segment.text.lower())
     if fleeting and not cues & OUTRIGHT_CUES:

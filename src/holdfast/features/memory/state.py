@@ -5,6 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from holdfast.core.erase import INSTEAD
 from holdfast.core.event import Event
 from holdfast.core.kinds import MEMORY_KINDS
 from holdfast.core.kinds.memory_events import (
@@ -246,7 +247,8 @@ def without_settled(items: Sequence[ProjectItem]) -> list[ProjectItem]:
 
 def is_injectable(item: ProjectItem) -> bool:
     """What a tool, a file, a page or the agent itself said is told to nobody until a person vouched for it (P10)."""
-    return item.origin in TRUSTED or item.promoted
+    # Of words that were forgotten elsewhere and are quoted here nothing is left to tell.
+    return (item.origin in TRUSTED or item.promoted) and INSTEAD not in item.text
 
 
 def item_worth(item: ProjectItem, now: int) -> float:
