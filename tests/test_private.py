@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from holdfast.core.text import PrivateWords, without_private
+from holdfast.core.text import PrivateWords, telling_words, without_private
 
 
 @pytest.mark.parametrize(
@@ -60,3 +60,41 @@ def test_short_private_words_and_other_bodies_are_left_alone() -> None:
     body = b'{"last_assistant_message": "no, not now"}'
     assert words.clean(body) is body
     assert words.clean(b"not json private") == b"not json private"
+
+
+def answer_in(session: str, words: str) -> bytes:
+    return json.dumps({"session_id": session, "last_assistant_message": words}).encode()
+
+
+def test_a_name_out_of_it_is_taken_out_of_that_sessions_answers() -> None:
+    """An agent seldom repeats the whole stretch; elsewhere the word may be said for other reasons."""
+    words = PrivateWords()
+    words.clean(
+        b'{"session_id": "s1", "prompt": "<private>the customer is Kowalski-Brandt, contract KB4417x</private> go on"}'
+    )
+    answer = words.clean(
+        answer_in("s1", "I wrote to Kowalski-Brandt (KB4417x), the customer; not to Kowalski-Brandts.")
+    )
+    assert (
+        json.loads(answer)["last_assistant_message"]
+        == "I wrote to [private] ([private]), the customer; not to Kowalski-Brandts."
+    )
+    assert words.clean_answer("s1", "Kowalski-Brandt called") == "[private] called"
+    other = answer_in("s2", "Kowalski-Brandt is a street here")
+    assert words.clean(other) is other
+    prompt = b'{"session_id": "s1", "prompt": "ask Kowalski-Brandt"}'
+    assert words.clean(prompt) is prompt
+
+
+@pytest.mark.parametrize(
+    ("stretch", "telling"),
+    [
+        ("the customer is Kowalski from room 4417", ["Kowalski"]),
+        ("Please call anna@firm.example today", ["anna@firm.example"]),
+        ("the build is slow and nobody cares", []),
+        ("der Kunde ist nicht mit der Rechnung zufrieden", []),
+        ("Vertrag X7-99a und die Firma ACME", ["X7-99a", "ACME"]),
+    ],
+)
+def test_common_words_give_nothing_away(stretch: str, telling: list[str]) -> None:
+    assert list(telling_words(stretch)) == telling

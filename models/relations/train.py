@@ -28,7 +28,7 @@ TUNED, UNTUNED = 0.5, 1.0
 """On the chains the rules were written for they look better than they are: such pairs count less."""
 TUNED_SETS = ("own_chains", "unseen_chains", "more_chains")
 UNTUNED_SETS = ("domain_chains", "field_chains")
-SEALED_SETS = ("sealed_chains", "sealed_domain_chains", "sealed_field_chains")
+SEALED_SETS = ("sealed_chains", "sealed_voice_chains")
 MADE, OUT_OF_FOLD = 0.3, 5
 MIXED, LOOKED_AT, MOST_MIXED, ONE_SUBJECT = 0.1, 200, 2, 0.67
 WORDING_L2, WORDING_STEPS = 1e-3, 150
@@ -84,7 +84,7 @@ def mixed_pairs(chains: list[dict[str, Any]], seed: int = 5) -> Iterator[tuple[s
         new, taken = parse_statement(text), 0
         for other, older in chance.sample(said, min(LOOKED_AT, len(said))):
             old = parse_statement(older)
-            if other == number or taken == MOST_MIXED or not relations._have_common_ground(new, old):
+            if other == number or taken == MOST_MIXED or not relations.have_common_ground(new, old):
                 continue
             if relations.LEAST_SHARED <= pair_model.shared_share(new, old) < ONE_SUBJECT and not relations.any_rule(
                 new, old

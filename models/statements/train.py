@@ -165,6 +165,7 @@ def main() -> None:
     own += data.read_markup(data.CORPUS / "own_statements.txt", "o")
     own += data.read_markup(data.CORPUS / "domain_statements.txt", "d")
     own += data.read_markup(data.CORPUS / "field_statements.txt", "f")
+    own += data.read_markup(data.CORPUS / "voice_statements.txt", "v")
     made = generated(seed=11)
     own_part, made_part = Examples(own + data.own_chain_rows(), OWN_WEIGHT), Examples(made, MADE_WEIGHT)
     chain_part = Examples(data.chain_rows(), CHAIN_WEIGHT)

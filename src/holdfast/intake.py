@@ -14,6 +14,7 @@ from holdfast.core.caller import HookOrigins
 from holdfast.core.decision import Delivery
 from holdfast.core.event import AT_ONCE, BODY_LIMIT, Event
 from holdfast.core.kinds import TOOL_ENDS, TURN_ENDS, HookPayload, decode_payload
+from holdfast.core.kinds.session_events import TurnAnswerRead
 from holdfast.core.machine import boot_id, look_up_process, machine_id
 from holdfast.core.ports import GitContext
 from holdfast.core.text import CUT_MARK, PrivateWords
@@ -102,6 +103,8 @@ class Intake:
         """The same for an event of our own making: its text may quote a person, a file or a program."""
         if not event.data:
             return event
+        if isinstance(event.data, TurnAnswerRead):
+            event.data.message = self._private.clean_answer(event.session, event.data.message)
         data = self.scrub_fields(_encode_body(event.data))
         # Read back always: reducers must see now what they will see in a replay (lists for tuples, null for NaN).
         return msgspec.structs.replace(event, data=decode_payload(event.kind, event.version, data))

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.handover.summary import CommandRun, SessionEvent, build_summary
+from holdfast.handover.runs import CommandRun
+from holdfast.handover.summary import SessionEvent, build_summary, is_settled
 from tests.corpus.memory import score
 from tests.features.memory.corpus import read_cases
 
@@ -37,6 +38,53 @@ def test_a_claim_that_the_last_run_contradicts_is_left_out() -> None:
     )
     assert found.failing == ("`make test`: 1 failed, 3 passed",)
     assert "green" not in found.as_text()
+
+
+def test_goal_outcome_and_next_step_say_something_by_themselves() -> None:
+    """A rule is no goal, "stop" is none, an answer to a question is no outcome, and the agent's next step is the next one."""
+    found = build_summary(
+        events(
+            {"kind": "prompt", "text": "commits must be signed or the push gets refused"},
+            {"kind": "answer", "text": "ok"},
+            {"kind": "prompt", "text": "ok commit the proto"},
+            {"kind": "command", "command": "git commit -S -m proto", "exit": 0, "output": ""},
+            {"kind": "answer", "text": "Committed. Next step: generate the python stubs."},
+            {"kind": "prompt", "text": "stop, wrong file"},
+            {"kind": "answer", "text": "Sorry."},
+            {"kind": "prompt", "text": "are the tests green?"},
+            {"kind": "answer", "text": "They are."},
+        )
+    )
+    assert found.as_line() == (
+        "Goal: ok commit the proto; are the tests green? Next: generate the python stubs. Outcome: Committed."
+    )
+    assert found.decided == ("commits must be signed or the push gets refused",)
+
+
+def test_a_next_step_that_was_begun_is_none() -> None:
+    found = build_summary(
+        events(
+            {"kind": "prompt", "text": "commit the proto"},
+            {"kind": "answer", "text": "Committed. Next: generate the stubs."},
+            {"kind": "prompt", "text": "go on"},
+            {"kind": "edit", "path": "stubs.py"},
+            {"kind": "answer", "text": "The stubs are there."},
+        )
+    )
+    assert found.next == ()
+
+
+@pytest.mark.parametrize(
+    ("newer", "settled"),
+    [
+        ("Goal: fix the lint Outcome: buf lint passes.", True),
+        ("Goal: rename the package Outcome: the package has its final name.", True),
+        ("Goal: add paging to the orders Outcome: Paging is in.", False),
+    ],
+)
+def test_what_a_newer_session_took_up_is_open_no_more(newer: str, settled: bool) -> None:
+    older = "Goal: a proto for orders Open: the package has no name. Failing: `buf lint`: 3 errors Outcome: The proto is in."
+    assert is_settled(older, newer) is settled
 
 
 def test_a_claim_that_the_user_denies_is_left_out() -> None:

@@ -44,6 +44,10 @@ def test_the_list_is_small_and_every_tool_says_what_it_does(connect: Connect) ->
         assert tool.annotations and tool.annotations.read_only_hint is not None
         assert tool.annotations.read_only_hint or tool.annotations.destructive_hint is False
         assert tool.output_schema and tool.description
+        # What lists things promises a list, and takes a cursor.
+        assert (tool.output_schema.get("required") == ["items"]) == (
+            "cursor" in tool.input_schema["properties"] or tool.name == "memory_timeline"
+        )
     tools = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed.tools]
     assert estimate_tokens(json.dumps(tools, separators=(",", ":"))) <= 1000
 
@@ -90,6 +94,11 @@ def test_every_tool_answers(connect: Connect, world: World) -> None:
         ("lease_release", {"name": "nothing-held", "pid": 1}, "nothing-held is not yours to release: nobody holds it."),
         ("uat_show", {"run": "no-such-run"}, "run"),
         ("code_search", {"query": ""}, "query takes text of 1 to 1000 characters"),
+        (
+            "code_search",
+            {"query": "outline ../../etc/passwd"},
+            "is not in the index. Look for it with the tool code_search",
+        ),
         ("tasks", {"project": "no-such-project"}, "no-such-project"),
     ],
 )
@@ -99,6 +108,11 @@ def test_bad_arguments_are_answered_with_the_reason(
     [answer] = call_tools(over_stdio(world), (name, arguments))
     assert answer.is_error and why in text_of(answer)
     assert "--" not in text_of(answer), "an option of the command line is nothing a tool has"
+
+
+def test_a_line_that_no_file_has_finds_nothing(world: World) -> None:
+    [answer] = call_tools(over_stdio(world), ("code_search", {"query": "related a:99999999999999999999"}))
+    assert text_of(answer) == "Nothing found in the code." and not answer.is_error
 
 
 def test_behind_the_last_page_there_is_nothing_more(connect: Connect) -> None:

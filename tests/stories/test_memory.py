@@ -116,6 +116,19 @@ def test_forgotten_is_gone_from_database_index_and_backups(world: World) -> None
     assert world.json("memory", "search", "life", "goes", "on")["hits"]
 
 
+def test_what_quoted_forgotten_words_is_told_no_more(world: World) -> None:
+    """Forgetting takes the words out of everything that quotes them; what is left of a rule then is no rule."""
+    agent = world.session()
+    agent.start()
+    agent.prompt("The login page flickers, fix it. Releases are cut from main on Thursdays.")
+    agent.stop("Fixed the flicker.")
+    agent.end()
+    wait_until(lambda: len(world.json("memory", "list")["observations"]) == 2, "the rule and the summary are there")
+    summary = next(one for one in world.json("memory", "list")["observations"] if one["type"] == "session_summary")
+    world.cli("memory", "forget", summary["id"])
+    assert "forgotten" not in context(world.session("next").start())
+
+
 def test_kill_9_loses_no_turn_and_doubles_none(world: World) -> None:
     """Pain 4: the observations of a turn are made in the transaction that ends it."""
     agent = world.session()

@@ -320,18 +320,46 @@ LEAST_PRIVATE, MOST_PRIVATE = 6, 100
 _PRIVATE_WORDS = lazy_pattern(r"<\s*private\s*>(.*?)(?:<\s*/\s*private\s*>|\Z)", re.DOTALL | re.IGNORECASE)
 
 
+# A name, a code or an address: with a digit beside letters, a capital inside, or an @ in it.
+_TELLING = lazy_pattern(r"^(?=.*[^\W\d_])(?:.*\d|.+[A-ZÀ-Þ]|.*@)")
+_TOKEN = lazy_pattern(r"[^\s,;:!?()\"'<>]{4,80}")
+# There a capital makes no name: every noun has one.
+_GERMAN = lazy_pattern(r"\b(?:der|die|das|und|ist|ein|eine|nicht|mit|von|für)\b", re.IGNORECASE)
+_SENTENCE_ENDS = (".", "!", "?")
+ANSWERED = ("last_assistant_message", "prompt_response")
+SESSION_FIELDS = ("session_id", "sessionId", "conversation_id", "thread_id")
+
+
+def telling_words(stretch: str) -> Iterator[str]:
+    """Of words marked private those that give them away by themselves: names, codes, addresses. Common words do not."""
+    names_by_capital = not _GERMAN.search(stretch)
+    before = _SENTENCE_ENDS[0]
+    for token in _TOKEN.findall(stretch):
+        word = token.rstrip(".")
+        is_name = names_by_capital and word[:1].isupper() and not before.endswith(_SENTENCE_ENDS)
+        if len(word) >= 4 and (is_name or _TELLING.match(word)):
+            yield word
+        before = token
+
+
 class PrivateWords:
     """What was marked private since this process began, in its memory alone: an agent that repeats it in an answer, without the
-    mark, is not stored with it either."""
+    mark, is not stored with it either. Names and codes out of it are taken out of that session's answers only: elsewhere the same
+    word may be said for other reasons."""
 
     def __init__(self) -> None:
         self._known: dict[str, bytes] = {}
+        self._telling: dict[str, set[str]] = {}
 
     def clean(self, body: bytes) -> bytes:
         if not _mentions_private(body):
             return self._without_repeats(body) if self._known else body
         self._learn(body)
         return self._without_repeats(without_private(body))
+
+    def clean_answer(self, session: str, answer: str) -> str:
+        """An answer that was not told by a hook."""
+        return _blank_tokens(answer, self._telling.get(session, ()))
 
     def clean_own(self, content: bytes) -> bytes:
         """The same for JSON of our own making, whatever its fields."""
@@ -348,24 +376,31 @@ class PrivateWords:
         spoken = [payload[name] for name in SPOKEN if name in payload] if isinstance(payload, dict) else []
         for spoken_text in (text for text in spoken if isinstance(text, str)):
             for marked in _PRIVATE_WORDS.findall(spoken_text):
+                self._telling.setdefault(_session_of(payload), set()).update(telling_words(marked))
                 for words in {marked.strip(), *(line.strip() for line in marked.splitlines())}:
                     if len(words) >= LEAST_PRIVATE:
                         # As JSON writes it, so that a body is searched without being decoded.
                         self._known[words] = msgspec.json.encode(words)[1:-1]
-        for oldest in list(self._known)[:-MOST_PRIVATE]:
-            del self._known[oldest]
+        for known in (self._known, self._telling):
+            for oldest in list(known)[:-MOST_PRIVATE]:
+                del known[oldest]
 
     def _without_repeats(self, body: bytes) -> bytes:
         repeated = [words for words, written in self._known.items() if written in body]
-        if not repeated:
+        answered = self._telling and any(name.encode() in body for name in ANSWERED)
+        if not repeated and not answered:
             return body
         try:
             payload = msgspec.json.decode(body)
             if not isinstance(payload, dict):
                 return body
-            return msgspec.json.encode(
-                payload | {name: _blank_words(payload[name], repeated) for name in SPOKEN if name in payload}
-            )
+            spoken = {name: _blank_words(payload[name], repeated) for name in SPOKEN if name in payload}
+            telling = self._telling.get(_session_of(payload), ())
+            spoken |= {
+                name: _blank_tokens(spoken[name], telling) for name in ANSWERED if isinstance(spoken.get(name), str)
+            }
+            # What changed nothing keeps its bytes: a spool names a body by them.
+            return msgspec.json.encode(payload | spoken) if any(payload[n] != v for n, v in spoken.items()) else body
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             return self.clean_own(body)
 
@@ -377,3 +412,13 @@ def _blank_words(value: Any, words: list[str]) -> Any:
             value = value.replace(one, INSTEAD)
         return value
     return [_blank_words(one, words) for one in value] if isinstance(value, list) else value
+
+
+def _session_of(payload: dict[str, Any]) -> str:
+    return next((str(payload[name]) for name in SESSION_FIELDS if payload.get(name)), "")
+
+
+def _blank_tokens(answer: str, tokens: Iterable[str]) -> str:
+    """Only whole words: a name may be the beginning of another word."""
+    named = [re.escape(token) for token in sorted(tokens, key=len, reverse=True) if token in answer]
+    return re.sub(rf"(?<!\w)(?:{'|'.join(named)})(?!\w)", INSTEAD, answer) if named else answer

@@ -2,160 +2,26 @@
 
 Nothing is claimed that the runs contradict: an agent's "all green" after a failed check is left out."""
 
-import itertools
 import re
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from functools import lru_cache
 
 import msgspec
 
+from holdfast.handover.runs import (
+    CommandRun,
+    command_runs,
+    failing_runs,
+    is_same_act,
+    reverted_paths,
+    working_runs,
+)
 from holdfast.statements.cues import IMPERATIVE_START
-from holdfast.statements.observe import KEPT, observe_prompt
+from holdfast.statements.observe import FUNCTION_WORDS, KEPT, observe_prompt
 from holdfast.statements.segments import split_prompt, split_sentences
 
-# Which commands of a session worked and which still fail. A check counts by its verdict, whatever its exit status.
-
-# Commands whose outcome proves something, where the feature `checks` has given no verdict.
-CHECK = re.compile(
-    (
-        r"\b(?:test|tests|pytest|tox|nox|jest|vitest|mocha|rspec|phpunit|ctest|e2e|spec|axe|lint|check|typecheck|"
-        r"tsc|mypy|ruff|eslint|build|cargo|go vet|playwright|cypress|bench\w*|migrate|docs|verify|ci)\b"
-    ),
-    re.IGNORECASE,
-)
-# Commands that only look, or move git's state: their failure is no open work.
-_DULL = re.compile(
-    r"^\s*(?:cd|ls|cat|grep|rg|find|echo|pwd|which|head|tail|sed|awk|less|git (?:status|diff|log|show|branch|"
-    r"checkout|add|stash|restore|reset|rev-parse))\b"
-)
-_REVERT = re.compile(r"^\s*git (?:checkout|restore|reset|stash|revert)\b(?P<rest>.*)$")
-# Names of failed tests, as pytest and others print them.
-_NAMES = re.compile(r"\b(?:FAILED|FAIL|ERROR)\s+(\S+)")
-# Results in numbers: "3 failed", "p95 120 ms", "4.2 s".
-_COUNTS = re.compile(
-    r"\b\d+ (?:failed|passed|skipped|errors?|violations?|warnings?)\b|\bp\d\d \d+ ?ms|\b\d+(?:\.\d+)? ?(?:ms|s)\b",
-    re.IGNORECASE,
-)
-LONGEST_OUTPUT = 160
-
-
-class RunEvent(Protocol):
-    @property
-    def kind(self) -> str: ...
-    @property
-    def command(self) -> str: ...
-    @property
-    def exit(self) -> int | None: ...
-    @property
-    def output(self) -> str: ...
-    @property
-    def of(self) -> int: ...
-
-
-class CommandRun(msgspec.Struct, frozen=True):
-    at: int
-    command: str
-    ok: bool
-    output: str
-    judged: bool = False
-    """By the feature `checks`."""
-
-    @property
-    def is_check(self) -> bool:
-        return self.judged or (bool(CHECK.search(self.command)) and not _DULL.match(self.command))
-
-    @property
-    def only_skipped(self) -> bool:
-        # A run that skipped everything proves nothing.
-        return "skipped" in self.output and "passed" not in self.output
-
-    def result(self) -> str:
-        """The command with what it printed, as far as that says something."""
-        names = ", ".join(dict.fromkeys(_NAMES.findall(self.output)))
-        counts = ", ".join(dict.fromkeys(_COUNTS.findall(self.output)))
-        outcome = ", ".join(part for part in (counts, names) if part) or " ".join(self.output.split())[:LONGEST_OUTPUT]
-        return f"`{self.command}`: {outcome}" if outcome else f"`{self.command}`"
-
-
-def command_runs(events: Sequence[RunEvent]) -> list[CommandRun]:
-    """In order; a command whose exit is unknown is left out. Several checks of one call are one run."""
-    runs: dict[tuple[str, int], CommandRun] = {}
-    for number, event in enumerate(events):
-        if event.kind not in ("command", "check") or not event.command or event.exit is None:
-            continue
-        key = ("check", event.of) if event.of else ("", number)
-        # Taken out and put in again, so that the order is that of the last event.
-        before = runs.pop(key, None)
-        # One failed check among several of the same call fails the call.
-        ok = event.exit == 0 and (before is None or before.ok)
-        output = f"{before.output}\n{event.output}" if before and not before.ok else event.output
-        runs[key] = CommandRun(number, event.command, ok, output, event.kind == "check")
-    return list(runs.values())
-
-
-def failing_runs(runs: Sequence[CommandRun]) -> list[CommandRun]:
-    """The last run of each command that failed, and that no later run of the same kind made good."""
-    last = {run.command: run for run in runs}
-    return [
-        run
-        for run in last.values()
-        if not run.ok and not _DULL.match(run.command) and not any(_makes_good(later, run) for later in runs)
-    ]
-
-
-def _makes_good(later: CommandRun, failed: CommandRun) -> bool:
-    if later.at < failed.at or not later.ok or later.only_skipped:
-        return False
-    # The same command with more or fewer words, or another test run that names every path of the failed one.
-    one, other = set(_command_words(later.command)), set(_command_words(failed.command))
-    return (
-        one >= other
-        or other >= one
-        or (_is_test(later.command) and _is_test(failed.command) and not (other - one) & _target_paths(failed.command))
-    )
-
-
-def _is_test(command: str) -> bool:
-    return bool(re.search(r"\b(?:test|pytest|e2e|jest|vitest|playwright|cypress|spec)\b", command))
-
-
-def _command_words(command: str) -> list[str]:
-    # Variables set before a command do not make another command.
-    return [word for word in command.split() if "=" not in word or word.startswith("-")]
-
-
-def _target_paths(command: str) -> set[str]:
-    return {word for word in command.split() if "/" in word or "." in word}
-
-
-def working_runs(runs: Sequence[CommandRun]) -> list[CommandRun]:
-    """Commands whose last run worked, worth knowing again."""
-    last: dict[str, CommandRun] = {}
-    for run in runs:
-        last.pop(run.command, None)
-        last[run.command] = run
-    return [run for run in last.values() if run.ok and not run.only_skipped and not _DULL.match(run.command)]
-
-
-def _named_act(command: str) -> list[str]:
-    """What a command does, without its options: `git commit`, `npm run deploy`."""
-    return list(itertools.takewhile(lambda word: not word.startswith("-"), _command_words(command)))[:3]
-
-
-def _is_same_act(one: str, other: str) -> bool:
-    first, second = _named_act(one), _named_act(other)
-    shorter = min(len(first), len(second))
-    return shorter > 0 and first[:shorter] == second[:shorter]
-
-
-def reverted_paths(runs: Sequence[CommandRun]) -> list[str]:
-    paths: list[str] = []
-    for run in runs:
-        if run.ok and (match := _REVERT.match(run.command)):
-            paths += [part for part in match["rest"].split() if not part.startswith("-")]
-    return paths
-
-
+# Stems that two lines must share to speak of one thing.
+ONE_SUBJECT = 2
 # Prompts, lines of one kind, characters of a line.
 MOST_GOALS, MOST_LINES, LONGEST_LINE = 5, 6, 220
 # Words of an answer that say something is not done.
@@ -195,6 +61,8 @@ _CHAT = re.compile(
     r"continue|good plan|perfect|danke|gut|ja|nein)[\s.,!]*$",
     re.IGNORECASE,
 )
+# "stop, wrong file": steers what is being done, and is no goal of its own.
+_STEERS = re.compile(r"^(?:stop|wait|hold on|halt|warte|espera|attends|подожди)\b.{0,40}$", re.IGNORECASE)
 _EMPTY_ANSWER = re.compile(r"^(?:ok(?:ay)?|done|sure|hello!?.*\?|alright|understood|gut|fertig)[.!\s]*$", re.IGNORECASE)
 _TAKES_BACK = re.compile(
     r"\b(?:put .* back|back!|undo|revert|restore|take .* back|throw (?:it|that) away|wrong|not what|don'?t|"
@@ -220,6 +88,12 @@ _LABEL = re.compile(
     r"^\W*(?:(?:left|still) open|open(?: points?)?|remaining|to-?do|to do|next(?: steps?| up)?|noch offen|offen|"
     r"(?:als )?nächste[rs]?(?: schritte?)?|pendiente|siguiente(?: paso)?|reste à faire|prochaine(?: étape)?|"
     r"pendente|próximo(?: passo)?|осталось|дальше|下一步|次は?)\s*[:：]\s*",
+    re.IGNORECASE,
+)
+_POLITE_WORDS = frozenset("sorry sure okay right thanks noted understood could would well good great fine.".split())
+# How an agent names the next step, in its own words.
+_AGENTS_NEXT = re.compile(
+    r"^(?:next(?: steps?| up)?|nächster schritt|siguiente paso|prochaine étape|próximo passo|следующий шаг)\s*[:：]\s*",
     re.IGNORECASE,
 )
 
@@ -262,9 +136,29 @@ class Summary(msgspec.Struct, frozen=True):
 
     def as_line(self) -> str:
         """The part that matters for going on, on one line: what comes next before what was."""
+        outcome = tuple(line for line in self.outcome if line not in self.open)
         named = (("Goal", self.goals[:2], 110), ("Next", self.next, 130), ("Open", self.open, 130),
-                 ("Failing", self.failing, 120), ("Outcome", self.outcome, 160))  # fmt: skip
+                 ("Failing", self.failing, 120), ("Outcome", outcome, 160))  # fmt: skip
         return " ".join(f"{name}: {_shorten_line(_as_list(values), most)}" for name, values, most in named if values)
+
+
+_PART = re.compile(r"(?:^| )(Goal|Next|Open|Failing|Outcome): ")
+
+
+@lru_cache(maxsize=500)
+def is_settled(line: str, newer: str) -> bool:
+    """Whether a newer summary speaks of what an older one (both by `as_line`) left open or failing: then the older one is out of date."""
+    parts = _PART.split(line)[1:]
+    left = " ".join(
+        text for name, text in zip(parts[::2], parts[1::2], strict=False) if name in ("Next", "Open", "Failing")
+    )
+    commands = re.findall(r"`([^`]+)`", left)
+    stems, newer_stems = _stems(left), _stems(newer)
+    return any(command in newer for command in commands) or len(stems & newer_stems) >= ONE_SUBJECT
+
+
+def _stems(text: str) -> set[str]:
+    return {word[:5] for word in _WORD.findall(text.lower()) if word not in FUNCTION_WORDS}
 
 
 def build_summary(events: Sequence[SessionEvent]) -> Summary:
@@ -304,15 +198,31 @@ def _describe_proof(run: CommandRun, runs: Sequence[CommandRun]) -> str:
 
 
 def _goal_lines(prompts: Sequence[tuple[int, str]], next_steps: Sequence[str]) -> Iterator[str]:
-    """The first prompt whole; of later ones the task alone, without what is told as the next step."""
-    for number, (_, text) in enumerate([*prompts[:1], *prompts[1:][-MOST_GOALS + 1 :]]):
-        if number == 0:
-            yield _shorten_line(" ".join(text.split()))
-            continue
+    """The first prompt whole, unless it only says how things are done here; of later ones the task alone,
+    without what is told as the next step."""
+    later = list(_task_lines([text for _, text in prompts[1:][-MOST_GOALS + 1 :]], next_steps))
+    if prompts and not (later and _only_tells(prompts[0][1])):
+        yield _shorten_line(" ".join(prompts[0][1].split()))
+    yield from later
+
+
+def _only_tells(prompt: str) -> bool:
+    """Each of its sentences is remembered by itself."""
+    kept = [one for one in observe_prompt(prompt) if one.outcome == KEPT]
+    return bool(kept) and len(kept) == len(split_prompt(prompt).segments)
+
+
+def _task_lines(prompts: Sequence[str], next_steps: Sequence[str]) -> Iterator[str]:
+    for text in prompts:
+        kept = {one.text for one in observe_prompt(text) if one.outcome == KEPT}
         sentences = [
             s.text
             for s in split_prompt(text).segments
-            if not _CHAT.match(s.text) and not _LATER.search(s.text) and _without_label(s.text) not in next_steps
+            if not _CHAT.match(s.text)
+            and not _LATER.search(s.text)
+            and not _STEERS.match(s.text)
+            and s.text not in kept
+            and _without_label(s.text) not in next_steps
         ]
         tasks = [_task_clause(s) for s in sentences if IMPERATIVE_START.match(s) or "?" in s or _looks_like_task(s)]
         if tasks:
@@ -336,11 +246,15 @@ def _task_clause(text: str) -> str:
 def _outcome_lines(events: Sequence[SessionEvent], failing: bool) -> Iterator[str]:
     """What the agent reported, as far as nothing later took it back and no run contradicts it."""
     answers = [n for n, e in enumerate(events) if e.kind == "answer" and not _EMPTY_ANSWER.match(e.text.strip())]
+    # Where something was done, an answer to a mere question is no outcome.
+    answers = [n for n in answers if _follows_work(events, n)] or answers
     for n in answers[-4:]:
         later = [e.text for e in events[n + 1 :] if e.kind == "prompt"]
         last = n == answers[-1]
         denied = bool(later) and bool(_DENIES.search(later[0]))
         for sentence in _answer_sentences(events[n].text):
+            if _says_nothing(sentence) or _AGENTS_NEXT.match(sentence):
+                continue
             # "no, still two of them": the user has tried it, and his word counts.
             if denied and (_CLAIM.search(sentence) or _shares_stems(sentence, later[0])):
                 continue
@@ -351,6 +265,20 @@ def _outcome_lines(events: Sequence[SessionEvent], failing: bool) -> Iterator[st
             if not last and (_is_contradicted(sentence, later) or _OPEN.search(sentence)):
                 continue
             yield _shorten_line(sentence)
+
+
+def _follows_work(events: Sequence[SessionEvent], answer: int) -> bool:
+    for event in reversed(events[:answer]):
+        if event.kind == "prompt":
+            return False
+        if event.kind in ("edit", "command", "check", "commit"):
+            return True
+    return False
+
+
+def _says_nothing(sentence: str) -> bool:
+    """ "They are.", "Sorry!": nothing by themselves."""
+    return not set(_WORD.findall(sentence.lower())) - FUNCTION_WORDS - _POLITE_WORDS
 
 
 def _is_contradicted(sentence: str, later: Sequence[str]) -> bool:
@@ -389,7 +317,7 @@ def _refused_lines(events: Sequence[SessionEvent]) -> Iterator[str]:
             if not any(e.kind == "edit" and e.path == event.path for e in later):
                 yield _shorten_line(f"an edit of {event.path}", 160)
         elif not any(
-            e.kind in ("command", "check") and e.exit == 0 and _is_same_act(e.command, event.command) for e in later
+            e.kind in ("command", "check") and e.exit == 0 and is_same_act(e.command, event.command) for e in later
         ):
             yield f"`{_shorten_line(event.command, 160)}`"
 
@@ -405,7 +333,8 @@ def _shares_stems(sentence: str, other: str) -> bool:
 
 
 def _next_steps(events: Sequence[SessionEvent], prompts: Sequence[tuple[int, str]]) -> Iterator[str]:
-    """Said in the last prompt, after which nothing was done any more."""
+    """Said in the last prompt, or by the agent, and nothing was done any more since."""
+    yield from _agents_next(events)
     if not prompts:
         return
     at, text = prompts[-1]
@@ -423,6 +352,16 @@ def _next_steps(events: Sequence[SessionEvent], prompts: Sequence[tuple[int, str
             )
             yield _shorten_line(_without_label(f"{about} {sentence}".strip()))
             yield from _named_options(sentence, events[:at])
+
+
+def _agents_next(events: Sequence[SessionEvent]) -> Iterator[str]:
+    for event in reversed(events):
+        if event.kind in ("edit", "command"):
+            return
+        if event.kind == "answer":
+            for sentence in _answer_sentences(event.text):
+                if match := _AGENTS_NEXT.match(sentence):
+                    yield _shorten_line(sentence[match.end() :])
 
 
 def _named_options(sentence: str, before: Sequence[SessionEvent]) -> Iterator[str]:

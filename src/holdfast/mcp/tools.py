@@ -22,7 +22,7 @@ Limit = Annotated[int, Meta(ge=1, le=50)]
 TOLD = ("type", "items")
 """All that the list of tools says of a field: every agent reads the list at every start. What breaks a limit is
 answered with the limit."""
-RARE = frozenset(("limit", "files", "ttl_seconds", "why", "tool"))
+RARE = frozenset(("limit", "files", "ttl_seconds", "why", "tool", "shared", "path"))
 """Fields with a good default: they are taken, but not told."""
 
 
@@ -94,8 +94,7 @@ def input_schema(arguments: type[Arguments], hidden: frozenset[str]) -> dict[str
     """`hidden`: fields that this connection has no use for; they are accepted all the same."""
     _, components = msgspec.json.schema_components([arguments])
     schema = components[arguments.__name__]
-    hidden |= RARE if "pid" not in schema["properties"] else RARE | {"project"}  # A lease is for the whole machine.
-    fields = {name: _short_schema(one) for name, one in schema["properties"].items() if name not in hidden}
+    fields = {name: _short_schema(one) for name, one in schema["properties"].items() if name not in hidden | RARE}
     required = {"required": schema["required"]} if schema.get("required") else {}
     return {"type": "object", "properties": fields, **required}
 
@@ -212,8 +211,12 @@ def _state_lines(document: dict[str, Any]) -> Iterator[str]:
 
 
 OBJECT = {"type": "object"}
-"""What every tool returns; its fields are left out of the list, which every agent reads at every start."""
+"""What a tool returns; its fields are left out of the list, which every agent reads at every start."""
+PAGE = {**OBJECT, "required": ["items"]}
+"""What a tool returns that lists things; `nextCursor` is there where more follow."""
 NO_MORE = "Nothing more."
+# In digits: the index stores line numbers in 64 bits.
+LONGEST_LINE_NUMBER = 9
 READS = {"readOnlyHint": True}
 ADDS = {"readOnlyHint": False, "destructiveHint": False}
 
@@ -351,7 +354,8 @@ def search_code(args: SearchCode, context: Context) -> Answer:
             rows = _outline_rows(context.view("reindex.outline", file=path))
         case ["related", place]:
             path, _, line = place.rpartition(":")
-            where = {"file": path, "line": int(line)} if path and line.isdecimal() else {"file": place, "line": 1}
+            known = path and line.isdecimal() and len(line) <= LONGEST_LINE_NUMBER
+            where = {"file": path, "line": int(line)} if known else {"file": place, "line": 1}
             rows = _code_rows(context.view("reindex.related", **where, limit=args.offset + args.limit + 1))
         case ["symbol", name]:
             rows = _symbol_rows(context.view("reindex.symbol", symbol=name))
@@ -430,30 +434,32 @@ class Tool(msgspec.Struct, frozen=True):
     hints: dict[str, bool] = msgspec.field(default_factory=lambda: READS)
 
     def listed(self, hidden: frozenset[str]) -> dict[str, Any]:
+        # A lease is for the whole machine.
+        hidden |= {"project"} if self.name.startswith("lease") else frozenset()
         return {
             "name": self.name, "description": self.about, "inputSchema": input_schema(self.takes, hidden),
-            "outputSchema": OBJECT, "annotations": self.hints,
+            "outputSchema": PAGE if issubclass(self.takes, Paged | MemoryTimeline) else OBJECT, "annotations": self.hints,
         }  # fmt: skip
 
 
 TOOLS = {
     tool.name: tool
     for tool in (
-        Tool("memory_search", "What was said, decided, learned. Search before asking the user.",
+        Tool("memory_search", "What was said and decided. Search before you ask.",
              SearchMemory, search_memory),
         Tool("memory_timeline", "What was said around an id.", MemoryTimeline, show_timeline),
-        Tool("memory_details", "One memory whole, with its evidence.", MemoryId, show_memory),
-        Tool("memory_add", "Note what later sessions must know. The user's exact words count at once, yours once a person agrees.",
+        Tool("memory_details", "One memory with its evidence.", MemoryId, show_memory),
+        Tool("memory_add", "Note what later sessions must know. Your user's exact words count at once, yours once kept.",
              AddMemory, add_memory, ADDS),
-        Tool("gates", "What must be done before which action, and how.", Paged, list_gates),
-        Tool("tasks", "Open tasks of this project, most urgent first.", Paged, list_tasks),
-        Tool("state", "Branch, changes, tests and blockers now.", Arguments, show_state),
-        Tool("leases", "Shared things that sessions hold now.", Paged, list_leases),
-        Tool("lease_acquire", "Hold a shared thing (a port) while you use it.",
+        Tool("gates", "What must be done first, and how.", Paged, list_gates),
+        Tool("tasks", "Open tasks, most urgent first.", Paged, list_tasks),
+        Tool("state", "Branch, changes, tests, blockers now.", Arguments, show_state),
+        Tool("leases", "Who holds which shared thing.", Paged, list_leases),
+        Tool("lease_acquire", "Hold a shared thing (a port) for a while.",
              AcquireLease, acquire_lease_tool, ADDS),
         Tool("lease_release", "Give a lease back.", ReleaseLease, release_lease_tool, ADDS),
         Tool("uat_runs", "Newest UAT runs.", Paged, list_runs),
-        Tool("uat_show", "One UAT run: steps, assertions, problems.", ShowRun, show_run),
+        Tool("uat_show", "One UAT run: steps, problems.", ShowRun, show_run),
         Tool("code_search", "Code by meaning or name; or: outline PATH, related PATH:LINE, symbol NAME.",
              SearchCode, search_code),
         Tool("history", "What past sessions did.", SearchHistory, search_history),

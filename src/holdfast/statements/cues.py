@@ -222,6 +222,26 @@ FLEETING_TIME = re.compile(
 )
 """Of these days, or a step of a plan: a fault "since monday", "next, take both formats"."""
 
+SPEAKERS_DAY = re.compile(
+    r"\b(?:before i (?:go|leave|head)|while i'?m (?:away|out|in|at)|(?:till|until|when) i'?m back|bevor ich (?:gehe|heimgehe)|"
+    r"antes de irme|avant que je parte|antes de eu sair|пока меня нет|"
+    r"(?:it'?s|es ist|son las|il est) (?:already |schon |ya |déjà )?\d{1,2}[:.h]\d\d)\b",
+    re.IGNORECASE,
+)
+"""What hangs on when the speaker comes and goes is of that day, however much it sounds like a rule."""
+HEDGED = re.compile(
+    r"\b(?:i (?:think|guess|believe|suppose)|afaik|probably|if i remember|glaube ich|ich glaube|vermutlich|creo que|je crois|acho que|"
+    r"наверное|кажется)\b|たぶん|大概",
+    re.IGNORECASE,
+)
+"""Who says so is not sure himself: a person decides."""
+LEANS_BACK = re.compile(
+    r"^(?:(?:and|but|so|also|then|und|aber|pero|et|mais|mas|и|но),? )*(?:it|they|this|that|these|those|he|she|its|their|both|"
+    r"first|second|third|step \d|es|er|das|dies|eso|esto|ça|cela|ils|elles|isso|eles|это|он|она|они)\b",
+    re.IGNORECASE,
+)
+"""Begins with a word for what the sentence before named, or with its number in a list."""
+
 CASED = frozenset(("names_code",))
 """Looked for in the text as it was written; all others in its lower case, which is twice as fast as ignoring the case."""
 

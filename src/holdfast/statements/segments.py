@@ -34,6 +34,9 @@ _LOG_LINE = re.compile(
     r"|(?:[A-Za-z_.]*(?:Error|Exception|Warning))\b\s*(?::|in )|(?:error|warning|Error|ERROR|WARN|INFO|DEBUG|"
     r"WARNING)\b(?:\[|\(|:\s| in |\s+\d|\s+\[)"
     r"|[EWI] \(\d+\)|thread '|goroutine |\d{4}-\d\d-\d\d[T ]\d\d:|\d\d:\d\d:\d\d|\d+ (?:failed|passed|skipped)\b"
+    # A clock with seconds near the start; lines of glog, pytest, compose, nginx and compilers that number their errors.
+    r"|.{1,30}\b\d\d:\d\d:\d\d\b|[EWIF]\d{4} |E {2,}|[\w-]+ +\| |\d{1,3}(?:\.\d{1,3}){3} - |(?:error|warning) [A-Z]+\d+:"
+    r"|\[(?:error|warn(?:ing)?|info|debug|ERROR|WARN(?:ING)?|INFO|DEBUG)\]"
     r"|[-*] \[[ x]\]|[\w./-]+\.\w{1,5}:\d+(?::\d+)?:?\s|exit code \d|^\s{4,}\S)"
 )
 _ERROR_TEXT = re.compile(

@@ -45,6 +45,20 @@ def test_a_prompt_is_told_what_fits_it_and_only_once(house: MemoryHarness) -> No
     assert house.prompt("make the PostgreSQL event store faster still", session="s-2") == []
 
 
+def test_open_work_that_a_newer_session_took_up_is_told_no_more(house: MemoryHarness) -> None:
+    house.turn(DECISION)
+    for session, line in (
+        ("s-2", "Goal: a proto for orders Failing: `buf lint`: 3 errors Outcome: The proto is in."),
+        ("s-3", "Goal: fix the lint Outcome: buf lint passes."),
+    ):
+        house.turn("tidy up", session=session)
+        house.hook("session.summarised", session=session, title="proto", text=line, files=[])
+    started = told(house.ask("session.started", session="s-4", source="startup"))
+    assert "buf lint passes" in started
+    assert "Failing" not in started
+    assert "Failing" not in told(house.prompt("make the proto for orders pass buf lint", session="s-4"))
+
+
 def test_a_known_gotcha_is_told_before_the_file_is_edited(house: MemoryHarness) -> None:
     house.turn("Careful with src/store.py, it breaks if the lock is taken twice.")
     quiet = {"action": "edit", "paths": ["/home/ada/engine/src/other.py"], "session": "s-2"}

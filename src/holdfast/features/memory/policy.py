@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -61,8 +62,11 @@ from holdfast.features.memory.documents import (
 )
 from holdfast.features.memory.llm.state import METER, METER_REF, QUEUE, WAITING, queue_ref
 from holdfast.features.memory.settings import OFF, MemorySettings, is_excluded, settings_or_default
-from holdfast.features.memory.state import is_injectable, item_worth
+from holdfast.features.memory.state import is_injectable, item_worth, without_settled
 from holdfast.features.memory.turn_rules import Candidate
+
+if TYPE_CHECKING:
+    from holdfast.features.memory.validity.parse import Parsed
 
 # What reads words (`validity`, `statements`, `recall`) is imported where it is used: its patterns take a fifth of the daemon's
 # start to compile. The job LOAD_LANGUAGE does that soon after the start, beside the hooks.
@@ -168,9 +172,10 @@ MOMENTS = {"session.started": _at_start, "prompt.submitted": _with_prompt, "tool
 
 def _injectable_items(state: State, event: Event) -> list[ProjectItem]:
     """Of this project, vouched for, still holding, and not still in front of the agent."""
-    items = [item for location in _event_places(event) for item in _project_memory(state, location).items]
-    if not items:
+    known = [item for location in _event_places(event) for item in _project_memory(state, location).items]
+    if not known:
         return []
+    items = without_settled(known)
     shown = _shown_memories(state, event.session)
     today = day_of(event.at)
     return [item for item in items if item.id not in shown and is_injectable(item) and not has_expired(item, today)]
@@ -389,10 +394,7 @@ def with_contradiction(items: Iterable[ProjectItem], this: str, one: Candidate) 
     from holdfast.features.memory.validity.relations import may_contradict, replacement_strength
 
     new = parse_statement(one.text)
-    for item in items:
-        if item.origin != USER or item.id == this or item.type == SUMMARY:
-            continue
-        old = parse_statement(item.text)
+    for item, old in _older_statements(items, this, new):
         strength = replacement_strength(new, old)
         if strength > 0 and item.pinned:
             return replace(one, uncertain=True, detail=f"contradicts what you pinned: {item.text}")
@@ -407,10 +409,23 @@ def contradicted_ids(items: Iterable[ProjectItem], this: str, text: str) -> list
     from holdfast.features.memory.validity.relations import may_contradict, replaces_statement
 
     new = parse_statement(text)
-    older = ((i.id, parse_statement(i.text)) for i in items if i.id != this and i.origin == USER and i.type != SUMMARY)
-    return [identity for identity, old in older if replaces_statement(new, old) or may_contradict(new, old)][
+    older = _older_statements(items, this, new)
+    return [item.id for item, old in older if replaces_statement(new, old) or may_contradict(new, old)][
         :MOST_SUPERSEDED
     ]
+
+
+def _older_statements(items: Iterable[ProjectItem], this: str, new: "Parsed") -> Iterator[tuple[ProjectItem, "Parsed"]]:
+    """The user's, and only those with a subject in common: all others are neither replaced nor contradicted, and of a hundred
+    memories they are ninety."""
+    from holdfast.features.memory.validity.parse import parse_statement
+    from holdfast.features.memory.validity.relations import have_common_ground
+
+    for item in items:
+        if item.origin == USER and item.id != this and item.type != SUMMARY:
+            old = parse_statement(item.text)
+            if have_common_ground(new, old):
+                yield item, old
 
 
 def _event_repo(state: State, event: Event) -> str:
@@ -434,8 +449,8 @@ def superseded_ids(items: Iterable[ProjectItem], this: str, one: Candidate, sess
     if end_of(one.text, day_of(at)):
         return []
     new = parse_statement(one.text)
-    older = [i for i in items if i.id != this and i.origin == USER and not i.pinned and i.type != SUMMARY]
-    strengths = {item.id: replacement_strength(new, parse_statement(item.text)) for item in older}
+    older = _older_statements(items, this, new)
+    strengths = {item.id: replacement_strength(new, old) for item, old in older if not item.pinned}
     return choose_replaced(strengths)[:MOST_SUPERSEDED]
 
 

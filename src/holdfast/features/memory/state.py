@@ -1,10 +1,11 @@
 """Events → documents of memory. Pure. What a session did and was told is in `session_state`."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
+from holdfast.core.erase import INSTEAD
 from holdfast.core.event import Event
 from holdfast.core.kinds import MEMORY_KINDS
 from holdfast.core.kinds.memory_events import (
@@ -38,6 +39,7 @@ from holdfast.features.memory.documents import (
     PLACE,
     PROJECT,
     SESSION,
+    SUMMARY,
     SUPERSEDED,
     TRUSTED,
     Handoff,
@@ -57,6 +59,8 @@ from holdfast.features.memory.documents import (
 )
 from holdfast.features.memory.llm import state as model_state
 
+# Older summaries are found by searching; telling them beside the newer would cost more than it says.
+SUMMARIES_LOOKED_AT = 8
 # Milliseconds.
 DAY = 86_400_000
 MOST_TERMS = 60
@@ -223,9 +227,28 @@ def _reduce_project(doc: ProjectMemory | None, event: Event) -> ProjectMemory | 
     return doc if after is before and doc is not None else replace(after, at=event.at)
 
 
+def without_settled(items: Sequence[ProjectItem]) -> list[ProjectItem]:
+    """Of the summaries only the newest, and of those none whose open work a newer one speaks of: told beside it, it would say
+    that this is still open."""
+    summaries = sorted((item for item in items if item.type == SUMMARY), key=lambda item: -item.at)[
+        :SUMMARIES_LOOKED_AT
+    ]
+    if len(summaries) < 2:
+        return list(items)
+    from holdfast.handover.summary import is_settled
+
+    standing = {
+        item.id
+        for number, item in enumerate(summaries)
+        if not any(is_settled(item.text, newer.text) for newer in summaries[:number])
+    }
+    return [item for item in items if item.type != SUMMARY or item.id in standing]
+
+
 def is_injectable(item: ProjectItem) -> bool:
     """What a tool, a file, a page or the agent itself said is told to nobody until a person vouched for it (P10)."""
-    return item.origin in TRUSTED or item.promoted
+    # Of words that were forgotten elsewhere and are quoted here nothing is left to tell.
+    return (item.origin in TRUSTED or item.promoted) and INSTEAD not in item.text
 
 
 def item_worth(item: ProjectItem, now: int) -> float:

@@ -60,6 +60,12 @@ def test_an_end_is_understood(text: str, last_day: str) -> None:
         "no refactoring until the release",
         "from this week on all services log json",
         "today we moved to pnpm",
+        "we dropped moment this week",
+        "prod is on 3.13 as of tonight",
+        "effective today the api is v2 only",
+        "heute haben wir auf bun umgestellt",
+        "今天起用 pnpm",
+        "今日からpnpmを使う",
         "we wait until we may upgrade",
     ],
 )

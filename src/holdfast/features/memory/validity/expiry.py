@@ -131,13 +131,16 @@ _MONTH = re.compile(
 # These give a beginning, so "today" or "this week" beside them is not an end.
 _LASTING_FROM = re.compile(
     r"\b(?:(?:from|since) (?:this|today|now|tomorrow|yesterday)|seit (?:heute|gestern|dieser)|"
-    r"depuis|ab (?:heute|jetzt|sofort)|a partir de|desde|à partir|starting)\b|以后",
+    r"(?:as of|effective|beginning|starting) (?:this|today|tonight|now|tomorrow|next|immediately)|"
+    r"depuis|ab (?:heute|jetzt|sofort)|a partir de|desde|à partir|starting|dès)\b"
+    r"|以后|(?:今天|今日|明天|明日|本周|今週|今月)(?:起|开始|から)",
     re.IGNORECASE,
 )
 _HAPPENED = re.compile(
     (
-        r"\b(?:took|moved|switched|decided|released|merged|replaced|went|got|is (?:out|gone|live|over)|are (?:out|"
-        r"gone|live))\b"
+        r"\b(?:took|moved|switched|decided|dropped|migrated|released|merged|replaced|retired|went|got|"
+        r"is (?:out|gone|live|over)|are (?:out|gone|live)|umgestellt|gewechselt|umgezogen|abgeschaltet|beschlossen|entschieden|"
+        r"pasamos|cambiamos|decidimos|dejamos|migré|décidé|mudamos|trocamos|решили|перешли|перенесли)\b"
     ),
     re.IGNORECASE,
 )
@@ -253,10 +256,11 @@ def _end_of_stretch(name: str, stated_on: date) -> date:
 
 
 def _near_end(text: str, stated_on: date) -> date | None:
-    if _WEEK.search(text):
-        return _end_of_stretch("week", stated_on)
-    if _MONTH.search(text):
-        return _end_of_stretch("month", stated_on)
-    if _DAY.search(text) and not _HAPPENED.search(text):
-        return stated_on
+    if not _HAPPENED.search(text):
+        if _WEEK.search(text):
+            return _end_of_stretch("week", stated_on)
+        if _MONTH.search(text):
+            return _end_of_stretch("month", stated_on)
+        if _DAY.search(text):
+            return stated_on
     return stated_on + timedelta(days=1) if _TOMORROW.search(text) else None

@@ -3,6 +3,7 @@
 from functools import lru_cache
 
 from holdfast.features.memory.validity.parse import Parsed, normal_word
+from holdfast.statements.observe import FUNCTION_WORDS
 
 _OPPOSITES = tuple(
     tuple(frozenset(map(normal_word, side.split())) for side in pair)
@@ -60,6 +61,8 @@ def speak_of_two_things(newer: str, older: str) -> bool:
     if len(new) != len(old):
         return False
     differing = [at for at, pair in enumerate(zip(new, old, strict=True)) if pair[0] != pair[1]]
+    if _differ_in_kind(new, old, differing):
+        return True
     if len(differing) != 1 or not 0 < (at := differing[0]) < len(new) - 1:
         return False
     return (
@@ -68,4 +71,17 @@ def speak_of_two_things(newer: str, older: str) -> bool:
         and (at < 2 or new[at - 2] not in _BEFORE_VALUES)
         and new[at].isalpha()
         and old[at].isalpha()
+    )
+
+
+_SUBJECT_END = 3
+
+
+def _differ_in_kind(new: list[str], old: list[str], differing: list[int]) -> bool:
+    """`avro files are cut at 64 MB`, `parquet files are cut at 256 MB`: two kinds of one thing, each with a value of its own."""
+    if not 2 <= len(differing) <= len(new) // 2 or (at := differing[0]) >= _SUBJECT_END or at + 1 in differing:
+        return False
+    thing = new[at + 1]
+    return (
+        new[at].isalpha() and old[at].isalpha() and thing.isalpha() and not {new[at], old[at], thing} & FUNCTION_WORDS
     )

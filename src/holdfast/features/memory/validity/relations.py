@@ -20,7 +20,7 @@ LEAST_SHARED = 0.2
 """Chosen by cross-validation (`models/relations/train.py`)."""
 
 
-def _have_common_ground(new: Parsed, old: Parsed) -> bool:
+def have_common_ground(new: Parsed, old: Parsed) -> bool:
     """Cheap, and false for nearly all pairs: at the end of a turn what was said is held against all that is remembered."""
     if not new.words.isdisjoint(old.words) or not new.tools.keys().isdisjoint(old.tools):
         return True
@@ -39,12 +39,12 @@ def fired_rules(new: Parsed, old: Parsed) -> list[bool]:
     # An exception or another scope blocks every rule but `lifts_end`.
     held_back = elsewhere or (exempts and not _withdraws_exception(new, old))
     verdict = lifts_end(new, old) if held_back else any(fired)
-    return [*fired, exempts, elsewhere, _is_of_less(new, old), verdict and _have_common_ground(new, old)]
+    return [*fired, exempts, elsewhere, _is_of_less(new, old), verdict and have_common_ground(new, old)]
 
 
 def replacement_strength(new: Parsed, old: Parsed) -> float:
     """0 where the newer one leaves the older in force; above 1 where a rule says so, too."""
-    return _strength(new.text, old.text) if _have_common_ground(new, old) else 0.0
+    return _strength(new.text, old.text) if have_common_ground(new, old) else 0.0
 
 
 @lru_cache(maxsize=4_000)
@@ -54,12 +54,20 @@ def _strength(newer: str, older: str) -> float:
         return 0.0
     new, old = parse_statement(newer), parse_statement(older)
     fired = fired_rules(new, old)
+    if not fired[-1] and _both_forbid(new, old):
+        return 0.0
     # One word in common among many is no subject in common: nine of ten pairs end here.
     # A tool of the same group counts as common ground even where no other word is shared.
     if not fired[-1] and shared_share(new, old) < LEAST_SHARED and new.tools.keys().isdisjoint(old.tools):
         return 0.0
     chance = load_pair_model().replaced(new, old, fired, lasting_chance(new.text))
     return weigh_replacement(new, old, chance, fired[-1])
+
+
+def _both_forbid(new: Parsed, old: Parsed) -> bool:
+    """Two things that must not be done can both be left undone, unless the newer one says that something changed."""
+    changes = new.strong or new.now or new.only or new.taken_back or (new.numbers and old.numbers)
+    return new.negative and old.negative and not changes and not new.main <= old.words
 
 
 def weigh_replacement(new: Parsed, old: Parsed, chance: float, by_rule: bool) -> float:
@@ -372,7 +380,10 @@ _OWNER = re.compile(
 
 def _new_owner(new: Parsed, old: Parsed) -> bool:
     now, before = _area_owner(new.text), _area_owner(old.text)
-    return bool(now and before and now[0] != before[0] and now[1] & before[1]) and not new.as_well
+    if not now or not before or now[0] == before[0] or new.as_well:
+        return False
+    # "the events pipeline" is another area than "the billing pipeline"; "the pipeline" may be either.
+    return bool(now[1] & before[1]) and (now[1] <= before[1] or before[1] <= now[1])
 
 
 @lru_cache(maxsize=4_000)
