@@ -140,6 +140,15 @@ def test_lists_labelled_before_the_rules_ran(group: str, templates: tuple[str, .
     assert len(missed) <= (1 - least) * len(templates), (group, missed)
 
 
+def test_what_is_found_in_a_short_body_is_found_in_a_long_one() -> None:
+    filler = "y = 2  # a line of a program\n" * 2500
+    for template in itertools.chain.from_iterable(templates for _, templates, _ in (*WIDER, *UNSEEN)):
+        text = make_text(template, "1").replace("«", "").replace("»", "")
+        short, long = ({"session_id": "s-1", "text": before + text} for before in ("y = 2\n", filler))
+        if REDACTOR.redact_payload(short)[1]:
+            assert REDACTOR.redact_payload(long)[1], text
+
+
 def test_ordinary_strings_of_these_lists_stay() -> None:
     templates = (*unseen.ORDINARY, *vendor_corpus.ORDINARY)
     texts = [make_text(template, str(seed)) for template in templates for seed in range(2)]

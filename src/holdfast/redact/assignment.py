@@ -30,11 +30,9 @@ class Value(msgspec.Struct, frozen=True):
     sign: bytes
 
 
-def find_value(text: bytes, rule: NameRule, start: int, end: int, raw: bool) -> Span | None:
+def find_value(text: bytes, rule: NameRule, start: int, end: int) -> Span | None:
     """The secret after the name whose stem stands at `start:end`, if there is one."""
     before = text[start - 48 if start > 48 else 0 : start]
-    if raw and before[-2:] in (b"\\n", b"\\r", b"\\t"):
-        before = before[:-2] + b"\n"
     if before[-1:] == b"m" and _COLOUR.search(before):
         before += b" "
     if not _is_part(rule, before, text[start:end], text[end : end + 1]):
@@ -60,7 +58,7 @@ def find_value(text: bytes, rule: NameRule, start: int, end: int, raw: bool) -> 
         if value and rule.judge == "code":
             value = _whole_code(text, value)
         stem = text[start:end]
-        if value and (_is_cut(text, value, raw) or _accept_value(text, rule, value, before, stem)
+        if value and (_accept_value(text, rule, value, before, stem)
                       or _is_split(text, rule, value, before, stem)):  # fmt: skip
             return (
                 value.start,
@@ -174,20 +172,6 @@ def _whole_phrase(text: bytes, value: Value) -> Value:
     return value
 
 
-_ENDS_VALUE = (b"n", b"r", b"t", b'"')
-"""Escapes at which a value ends in decoded text too."""
-_LINE_BREAK = re.compile(rb"\\[nr]")
-
-
-def _is_cut(text: bytes, value: Value, raw: bool) -> bool:
-    """In raw JSON an escape may hide the rest of the value, or its end: only the decoded text can be judged."""
-    if not raw or judge.is_reference(text[value.start : value.end]):
-        return False
-    if value.quoted and _LINE_BREAK.search(text, value.start, value.end):
-        return True
-    return text[value.end : value.end + 1] == b"\\" and text[value.end + 1 : value.end + 2] not in _ENDS_VALUE
-
-
 def _read_value(text: bytes, name: int, match: re.Match[bytes]) -> Value | None:
     quote, start = match["open"], match.start("value")
     form = notation.notation_of(match)
@@ -270,20 +254,7 @@ _WORDS_WITH_PASS = (b"com", b"by", b"sur", b"tres", b"over", b"under", b"multi",
 
 
 _GLUED_KEY = ("api", "access", "secret", "private", "master", "auth", "account")
-_GLUED_TOKEN = (
-    *_GLUED_KEY,
-    "identity",
-    "registry",
-    "registrytoken",
-    "refresh",
-    "id",
-    "bearer",
-    "session",
-    "csrf",
-    "bot",
-    "deploy",
-    "oauth",
-)
+_GLUED_TOKEN = (*_GLUED_KEY, *"identity registry registrytoken refresh id bearer session csrf bot deploy oauth".split())
 GUARD_WORDS = Guards(
     tail=tuple(sorted({word.rstrip("0123456789") for word in notation.TAIL_WORDS})),
     said=tuple(sorted({word.lower() for word in notation.SAID_WORDS})),
@@ -291,6 +262,7 @@ GUARD_WORDS = Guards(
     glued_token=_GLUED_TOKEN,
     plain=tuple(sorted(PLAIN_QUALIFIERS)),
     cookie=("sid", "sess", "auth", "jwt"),
+    no_words=tuple(sorted(word.decode() for word in judge.NO_PASSWORDS)),
 )
 """What the native search refuses or lets through by."""
 # The last word before the stem, in capitals or in camel case, with at most one separator after it.
@@ -346,6 +318,8 @@ def _accept_value(text: bytes, rule: NameRule, value: Value, before: bytes, stem
 def _accept_bare_space(rule: NameRule, candidate: bytes, quoted: bool, before: bytes) -> bool:
     """`using deploy password gldt… for`: a name and a value with nothing between them."""
     if rule.judge not in ("password", "token", "phrase") or rule.part not in ("", "key", "word"):
+        return False
+    if rule.judge == "token" and b" " in candidate:
         return False
     if rule.part == "word":
         digits = sum(48 <= c <= 57 for c in candidate)
@@ -456,17 +430,11 @@ def _is_secret_key(candidate: bytes, before: bytes, stem: bytes) -> bool:
     return judge.looks_strong(candidate) or (stem.isupper() and len(candidate) >= 20)
 
 
+_PUT_TO_WORD = frozenset("assign index comma space orelse pair block prop".split())
+
+
 def _accept_strong(_text: bytes, rule: NameRule, value: Value, candidate: bytes, before: bytes, stem: bytes) -> bool:
-    if rule.part == "word" and value.notation not in (
-        "assign",
-        "index",
-        "comma",
-        "space",
-        "orelse",
-        "pair",
-        "block",
-        "prop",
-    ):
+    if rule.part == "word" and value.notation not in _PUT_TO_WORD:
         return False
     if value.notation == "space" and not notation.FLAG.search(before + stem):
         return False

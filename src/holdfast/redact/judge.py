@@ -377,6 +377,8 @@ class Shape(msgspec.Struct, frozen=True):
     follow: bytes
     """What stands after the anchor, at least `follow_count` times."""
     follow_count: int
+    then: str = ""
+    """The character after exactly so many, where the form has one."""
 
     @property
     def pattern(self) -> bytes:
@@ -428,11 +430,13 @@ def _leading_literals(pieces: list[_Piece]) -> tuple[str, ...]:
     return tuple("".join(parts) for parts in itertools.product(*choices))
 
 
-def _following_alphabet(pieces: list[_Piece], marked: int | None) -> tuple[bytes, int]:
+def _following_alphabet(pieces: list[_Piece], marked: int | None) -> tuple[bytes, int, str]:
     first = next((n for n, piece in enumerate(pieces) if piece[0]), len(pieces)) if marked is None else marked + 1
     if first >= len(pieces) or not pieces[first][0]:
-        return b"", 0
-    return _ENCODED_ALPHABETS[pieces[first][0]], int(pieces[first][1])
+        return b"", 0, ""
+    alphabet, low, high, more, *_ = pieces[first]
+    after = pieces[first + 1][6] if first + 1 < len(pieces) and not high and not more else None
+    return _ENCODED_ALPHABETS[alphabet], int(low), (after or "")[:1]
 
 
 def _total_width(pieces: list[_Piece]) -> int:
