@@ -67,7 +67,8 @@ static int is_random_piece(const uint8_t *text, size_t length, size_t least, int
         letter |= text[at] > 64;
         flips += at && is_upper(text[at]) && (is_lower(text[at - 1]) || (at + 1 < length && is_upper(text[at - 1]) && is_lower(text[at + 1])));
     }
-    if (digit) return letter && !(strict && is_in_words(text, length));
+    if (digit && !letter) return length >= 16; /* keys in digits */
+    if (digit) return !(strict && is_in_words(text, length));
     return flips >= 2 && flips * (length < 20 ? 4 : 12) >= length && !is_camel_case(text, length);
 }
 

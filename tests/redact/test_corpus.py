@@ -13,7 +13,7 @@ import pytest
 
 from holdfast.redact import Redactor
 from holdfast.redact.judge import make_example
-from tests.redact import held_out, unseen, vendor_corpus, wider
+from tests.redact import held_out, places, unseen, vendor_corpus, wider
 from tests.redact.corpus import Record, body_of, records, strings_of
 
 REDACTOR = Redactor()
@@ -131,6 +131,10 @@ UNSEEN = (
     ("further sentences", vendor_corpus.PROSE, 0.95),
     ("spellings", vendor_corpus.SPELLINGS, 1.0),
     ("configurations", vendor_corpus.CONFIGURATIONS, 0.98),
+    ("issuers", places.SELF_NAMING, 0.99),
+    ("names in files", places.NAMED, 0.99),
+    ("places", places.CONTEXT, 0.99),
+    ("commands", places.COMMANDS, 0.99),
 )
 
 
@@ -150,6 +154,6 @@ def test_what_is_found_in_a_short_body_is_found_in_a_long_one() -> None:
 
 
 def test_ordinary_strings_of_these_lists_stay() -> None:
-    templates = (*unseen.ORDINARY, *vendor_corpus.ORDINARY)
+    templates = (*unseen.ORDINARY, *vendor_corpus.ORDINARY, *places.ORDINARY)
     texts = [make_text(template, str(seed)) for template in templates for seed in range(2)]
     assert [text for text in texts if REDACTOR.redact_text(text)[1]] == []

@@ -35,7 +35,7 @@ def find_value(text: bytes, rule: NameRule, start: int, end: int) -> Span | None
     before = text[start - 48 if start > 48 else 0 : start]
     if before[-1:] == b"m" and _COLOUR.search(before):
         before += b" "
-    if not _is_part(rule, before, text[start:end], text[end : end + 1]):
+    if not _is_part(rule, before, text[start:end], text[end : end + 1]) or _IN_TYPE.search(before):
         return None
     # The cheap search comes first: the patterns below are costly, and most names stand in prose or code.
     if rule.judge in ("token", "strong") and not _RANDOM_NEARBY.search(text, end, end + _WINDOW):
@@ -108,6 +108,8 @@ def _find_after_other(text: bytes, rule: NameRule, start: int, end: int) -> Span
     return (value.start, value.end, rule.kind) if len(candidate) >= least and judge.looks_random(candidate) else None
 
 
+# `"AWS::IAM::AccessKey"`: the name of a type.
+_IN_TYPE = re.compile(rb"[\"'][\w.]{1,30}::[\w:]{0,40}$")
 _COLOUR = re.compile(rb"\[[0-9;]{0,12}m$")
 _RANDOM_NEARBY = re.compile(rb"[0-9]|[a-z][A-Z][A-Za-z]{0,4}[a-z][A-Z]|[A-Z]{2}[a-z]")
 """What every token has somewhere; where it is missing nothing further is looked at."""
@@ -410,7 +412,20 @@ def _accept_token(text: bytes, rule: NameRule, value: Value, candidate: bytes, b
         return False
     if not value.quoted and judge.is_code(_OPERATORS.split(candidate, maxsplit=1)[0]):
         return False
-    return judge.looks_random(candidate.strip())
+    return judge.looks_random(candidate.strip()) or _is_key_in_digits(rule, value, candidate, before)
+
+
+def _is_key_in_digits(rule: NameRule, value: Value, candidate: bytes, before: bytes) -> bool:
+    """Some issuers' keys are digits only; so are times, ids and counts, so the name must leave no doubt."""
+    named = rule.kind == "secret" or (rule.kind == "key" and _word_before_stem(before) in ("api", "secret", "private"))
+    return (
+        named
+        and value.notation == "assign"
+        and candidate.isdigit()
+        and 16 <= len(candidate) <= 64
+        and len(set(candidate)) > 5
+        and not judge.is_reference(candidate)
+    )
 
 
 _OPERATORS = re.compile(rb"[+,;?(:&|]")
@@ -419,7 +434,8 @@ _OPERATORS = re.compile(rb"[+,;?(:&|]")
 def _is_secret_key(candidate: bytes, before: bytes, stem: bytes) -> bool:
     """`api_key` is a secret, `cache_key` is not; an unknown word before it asks for a value that is clearly random."""
     word = _word_before_stem(before)
-    if word in PLAIN_QUALIFIERS:
+    # .NET's `publicKeyToken` is the hash of a public key.
+    if word in PLAIN_QUALIFIERS or before[-9:].lower() == b"publickey":
         return False
     if stem.lower().startswith(b"tok"):
         return True

@@ -52,8 +52,9 @@ def find_private_key(text: bytes, start: int, end: int) -> Span | None:
     )
     if begin:
         closing = _next_end(text, begin.end())
-        # Without this check the text between two unrelated marks would be removed.
-        if closing and not _NOT_BODY.search(text, begin.end(), closing.start()):
+        # Without these checks the text between two unrelated marks would be removed.
+        body = (begin.end(), closing.start()) if closing else (0, 0)
+        if closing and _BODY_RUN.search(text, *body) and not _NOT_BODY.search(text, *body):
             return begin.start(), closing.end(), "private-key"
         stop = _lines_after(text, begin.end())
         return (
