@@ -408,7 +408,7 @@ def _accept_token(text: bytes, rule: NameRule, value: Value, candidate: bytes, b
         return False
     if rule.part == "key" and not _is_secret_key(candidate, before, stem):
         return False
-    if value.notation == "said" and not any(48 <= c <= 57 for c in candidate):
+    if value.notation == "said" and (candidate[-1:] in b"])" or not any(48 <= c <= 57 for c in candidate)):
         return False
     if not value.quoted and judge.is_code(_OPERATORS.split(candidate, maxsplit=1)[0]):
         return False
