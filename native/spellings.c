@@ -180,18 +180,22 @@ static size_t read_json_string(const uint8_t *body, size_t length, size_t start,
 
 /* Every key, string and number of a JSON document in order, decoded; 0x1e ends a key, 0x1f the others. `places` gets for
  * each of them where it begins and ends in the document and where it begins in `out`; `count` tells how many there are. */
-size_t holdfast_flatten_json(const uint8_t *body, size_t length, uint8_t *out, uint32_t *places, size_t *count) {
+size_t holdfast_flatten_json(const uint8_t *body, size_t length, uint8_t *out, uint32_t *places, size_t *count, size_t *other) {
     size_t size = 0, n = 0, at = 0;
+    *other = 0;
     while (at < length) {
         size_t end = at, written = 0;
         if (body[at] == '"') {
             end = read_json_string(body, length, at, out + size, &written);
-            if (!end) break;
+            if (!end) {
+                *other += length - at;
+                break;
+            }
         } else if (is_digit(body[at]) || (body[at] == '-' && at + 1 < length && is_digit(body[at + 1]))) {
             do out[size + written++] = body[end++];
             while (end < length && (is_digit(body[end]) || is_one_of(body[end], ".eE+-")));
         } else {
-            at++;
+            *other += !is_one_of(body[at++], " \t\r\n{}[],:truefalsn");
             continue;
         }
         places[3 * n] = (uint32_t)at;

@@ -13,7 +13,7 @@ import pytest
 
 from holdfast.redact import Redactor
 from holdfast.redact.judge import make_example
-from tests.redact import held_out, unseen, vendor_corpus, wider
+from tests.redact import held_out, places, unseen, vendor_corpus, wider
 from tests.redact.corpus import Record, body_of, records, strings_of
 
 REDACTOR = Redactor()
@@ -131,6 +131,10 @@ UNSEEN = (
     ("further sentences", vendor_corpus.PROSE, 0.95),
     ("spellings", vendor_corpus.SPELLINGS, 1.0),
     ("configurations", vendor_corpus.CONFIGURATIONS, 0.98),
+    ("issuers", places.SELF_NAMING, 0.99),
+    ("names in files", places.NAMED, 0.99),
+    ("places", places.CONTEXT, 0.99),
+    ("commands", places.COMMANDS, 0.99),
 )
 
 
@@ -140,7 +144,16 @@ def test_lists_labelled_before_the_rules_ran(group: str, templates: tuple[str, .
     assert len(missed) <= (1 - least) * len(templates), (group, missed)
 
 
+def test_what_is_found_in_a_short_body_is_found_in_a_long_one() -> None:
+    filler = "y = 2  # a line of a program\n" * 2500
+    for template in itertools.chain.from_iterable(templates for _, templates, _ in (*WIDER, *UNSEEN)):
+        text = make_text(template, "1").replace("«", "").replace("»", "")
+        short, long = ({"session_id": "s-1", "text": before + text} for before in ("y = 2\n", filler))
+        if REDACTOR.redact_payload(short)[1]:
+            assert REDACTOR.redact_payload(long)[1], text
+
+
 def test_ordinary_strings_of_these_lists_stay() -> None:
-    templates = (*unseen.ORDINARY, *vendor_corpus.ORDINARY)
+    templates = (*unseen.ORDINARY, *vendor_corpus.ORDINARY, *places.ORDINARY)
     texts = [make_text(template, str(seed)) for template in templates for seed in range(2)]
     assert [text for text in texts if REDACTOR.redact_text(text)[1]] == []

@@ -35,6 +35,11 @@ FLOODS: dict[str, Callable[[int], str]] = {
     "nested": lambda n: f'{{"a":{{"password":{{"token":"{value(n)}",',
     "addresses": lambda n: f"https://u{n}:{value(n)}@h/ ",
     "runs": lambda n: f"acme_{value(n)}{value(n + 1)}{value(n + 2)} ",
+    "colons": lambda _: "password:",
+    "equals": lambda _: "token=",
+    "sentences": lambda n: f"token{n} is a{n}b ",
+    "headings": lambda _: "password,",
+    "asked for": lambda _: "password for the ",
     "dumps": lambda n: f"{n * 16:08x}: 7061 7373 776f 7264 3d{n % 90 + 10:02x}  passw\n",
 }
 
@@ -61,6 +66,14 @@ def test_a_flood_is_judged_in_part_and_kept_in_no_part(name: str) -> None:
     secrets = [value(n) for n in range(0, 4000, 41)]
     if value(0) in text and name not in ("keys", "base64"):
         assert not [secret for secret in secrets if secret in text and secret in kept["c"]]
+
+
+@pytest.mark.parametrize("name", FLOODS)
+def test_a_secret_behind_a_flood_is_removed(name: str) -> None:
+    secret = f"{value(9001)}{value(9002)}"
+    for text in (f"\n\nDB_PASSWORD={secret}\n", f"\n\nhttps://ada:{secret}@db.internal/x\n"):
+        body = json.dumps({"session_id": "s-1", "c": flood(name) + text}).encode()
+        assert secret not in json.loads(Redactor().redact(body)[0])["c"]
 
 
 def test_a_long_text_with_few_candidates_is_judged_to_its_end() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from holdfast.core.errors import SchemaTooNew, StoreDamaged, StoreUnavailable
 from holdfast.core.ports import EventQuery, Reader, StateQuery
+from holdfast.paths import Paths, remove_partials
 from holdfast.stores import backup, migrate, open_reader, open_store, sqlite
 from holdfast.stores.rows import select_events
 from holdfast.stores.sqlite import SqliteReader, SqliteStore
@@ -128,6 +129,24 @@ def test_a_backup_is_whole_checked_and_private(path: Path, store: SqliteStore, t
     assert log_of(copy) == [e.key for e in batch]
     assert (mode(copy), mode(copy.parent)) == (0o600, 0o700)
     assert [p.name for p in copy.parent.iterdir()] == [copy.name]
+
+
+def test_a_restore_that_was_cut_off_leaves_nothing_after_the_next_start(
+    path: Path, store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    copy = backup.write_backup(path, tmp_path / "backups")
+    restored = tmp_path / "other" / "holdfast.db"
+    restored.parent.mkdir()
+
+    def cut_off(_path: Path) -> None:
+        raise OSError
+
+    monkeypatch.setattr(backup, "sync_path", cut_off)
+    with pytest.raises(OSError):
+        backup.put_back(copy, restored)
+    assert list(restored.parent.iterdir())
+    assert remove_partials(Paths(restored.parent)) == 1
+    assert list(restored.parent.iterdir()) == []
 
 
 def test_a_backup_ends_although_the_daemon_goes_on_writing(path: Path, store: SqliteStore, tmp_path: Path, monkeypatch):

@@ -16,7 +16,7 @@ from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
 Hit = tuple[int, int, int]
 """The anchor's number, where it begins and where it ends."""
 
-# As HASH_BITS, BUCKET_BITS and SEEN in native/anchors.c; both sides compute the same hashes.
+# As HASH_BITS, BUCKET_BITS and SEEN in native/guards.h; both sides compute the same hashes.
 _HASH_BITS, _BUCKET_BITS = 16, 13
 _SEEN = 1 << 13
 _ROOM_LEAST, _ROOM_PER = 2048, 256
@@ -28,7 +28,12 @@ _COMMON_PARTS = frozenset(
     b"con Con ret val sig wit ion tio ing ent ate ati the and for ter res pro com per str est men def elf sel imp ort rin lin ine nam ame"
     b" typ ype ode cod dat ata fil ile lis ist arg pri int inp put out tri ext tex key log err ror exc cep not Non one ate han and all cal"
     b" las ass cla cha har err ver ers val alu lue ess ser use par ara ram fro rom obj bje ect rec dec Dec sta tat tes set get add new nex"
-    b" 000 ure nte tur urn sto res ith her ere are ove rea ead wri ite raw lse els eck che hec".split()
+    b" 000 ure nte tur urn sto res ith her ere are ove rea ead wri ite raw lse els eck che hec"
+    b" fun pat ts. st. jec The nod nfi exe unc wor Key Val ssi ck_ _ke pas ign Str Tes oke re_ sio _pa ont htt Thi ns. qui _pr"
+    b" tok .co aut req psw Int cio pac rs. hav riv equ egr iva .lo Fun gra _re odu ntr Com rve eam onl erv teg _co atu ryp ifi"
+    b" duc cry at_ api rod ps: ive ecu ppl ble fie too ori spa HTT nsu pli ume tif rvi Tex".split()
+) | frozenset(
+    word.encode() for word in " fo, 0., us, ke, pa, si, Ke, lo, by, co, ur,er ,ed ,he ,r =,d b,r t".split(",")
 )
 """Groups of letters that stand in most texts."""
 # For `translate`: each byte becomes its own weight, 0 for a rare one.
@@ -43,7 +48,7 @@ _LEFT = b" \"'`=:(,<>[{|&;/@\t\n\x1e\x1f\x9c\x98\xab\x9a\x88"
 _WORD = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 # In characters: the runs that `blocks.find_prefixed` is given.
 RUN_LEAST, RUN_MOST = 32, 128
-_RUN = re.compile(rb"(?<=[_-])[A-Za-z0-9]{32,}")
+_RUN = re.compile(rb"(?<=[_-])[A-Za-z0-9]{32,}|(?<![A-Za-z0-9])[A-Za-z0-9]{32}(?=-)")
 
 
 class Anchor(msgspec.Struct, frozen=True):
@@ -55,18 +60,20 @@ class Anchor(msgspec.Struct, frozen=True):
     follow: bytes = b""
     count: int = 0
     alone: bool = False
+    then: bytes = b""
+    """The byte right behind these `count`, if only one may stand there."""
     guard: int = 0
-    """What else is asked of it, as in native/anchors.c. Only `GUARD_FAR` changes what is found in the end: the others
+    """What else is asked of it, as in native/guards.h. Only `GUARD_FAR` changes what is found in the end: the others
     spare a look that finds nothing."""
 
 
-# As in native/anchors.c.
+# As in native/guards.h.
 GUARD_VALUE, GUARD_RANDOM, GUARD_WORD, GUARD_KEY, GUARD_TOKEN, GUARD_PASS, GUARD_SPOKEN, GUARD_PAREN = (
     1 << bit for bit in range(8)
 )
 # Bits 8 to 10 hold a number: the width of a stem, or the sort of a mark with GUARD_FAR.
 GUARD_CODE, GUARD_PLAIN, GUARD_COOKIE, GUARD_LOGIN, GUARD_FAR = (1 << bit for bit in range(11, 16))
-# In bytes, as FAR in native/anchors.c.
+# In bytes, as FAR in native/guards.h.
 _FAR = 512
 
 
@@ -79,6 +86,7 @@ class Guards(msgspec.Struct, frozen=True):
     glued_token: tuple[str, ...] = ()
     plain: tuple[str, ...] = ()
     cookie: tuple[str, ...] = ()
+    no_words: tuple[str, ...] = ()
 
 
 class Hits(msgspec.Struct, frozen=True):
@@ -169,8 +177,13 @@ class _Distance:
 
 
 def _is_followed(text: bytes, end: int, anchor: Anchor) -> bool:
-    after = text[end : end + anchor.count]
-    return len(after) == anchor.count and not after.translate(None, anchor.follow)
+    last = end + anchor.count
+    after = text[end:last]
+    return (
+        len(after) == anchor.count
+        and not after.translate(None, anchor.follow)
+        and (not anchor.then or text[last : last + 1] == anchor.then)
+    )
 
 
 def _is_alone(text: bytes, start: int) -> bool:
@@ -181,7 +194,7 @@ def _is_alone(text: bytes, start: int) -> bool:
 # ── The native library: native/anchors.c ─────────────────────────────────────────────────────────────────────────────
 
 
-# Field by field the struct of native/anchors.c: text, number, hash; length, key, follow, class, left, guard.
+# Field by field the struct of native/guards.h: text, number, hash; length, key, follow, class, left and then, guard.
 _ENTRY = struct.Struct("=IIIHhHHHH")
 
 
@@ -192,7 +205,7 @@ class _Tables(ctypes.Structure):
         ("texts", ctypes.c_void_p), ("classes", ctypes.c_void_p), ("second", ctypes.c_void_p),
         ("tail_words", ctypes.c_void_p), ("said_words", ctypes.c_void_p), ("glued_key", ctypes.c_void_p),
         ("glued_token", ctypes.c_void_p), ("plain_words", ctypes.c_void_p),
-        ("cookie_words", ctypes.c_void_p), ("run_number", ctypes.c_uint32),
+        ("cookie_words", ctypes.c_void_p), ("no_words", ctypes.c_void_p), ("run_number", ctypes.c_uint32),
         ("run_least", ctypes.c_uint32), ("run_most", ctypes.c_uint32),
     )  # fmt: skip
 
@@ -212,7 +225,7 @@ def load_library() -> ctypes.CDLL | None:
     text = ctypes.c_char_p
     for name, arguments in (
         ("holdfast_decode_view", (text, size, ctypes.c_int, pointer, pointer, pointer)),
-        ("holdfast_flatten_json", (text, size, pointer, pointer, pointer)),
+        ("holdfast_flatten_json", (text, size, pointer, pointer, pointer, pointer)),
     ):
         function = getattr(library, name)
         function.restype, function.argtypes = size, arguments
@@ -243,8 +256,8 @@ class _NativeTables:
             sizes[(hashed >> (_HASH_BITS - _BUCKET_BITS)) + 1] += 1
             number = classes.setdefault(anchor.follow if anchor.count else b"", len(classes))
             entries += _ENTRY.pack(
-                text_offsets[n], anchor.number, hashed, len(anchor.text), key, anchor.count, number, anchor.alone,
-                anchor.guard,
+                text_offsets[n], anchor.number, hashed, len(anchor.text), key, anchor.count, number,
+                anchor.alone | (anchor.then[0] << 8 if anchor.then else 0), anchor.guard,
             )  # fmt: skip
         # Kept as attributes: the library holds bare addresses, which do not keep the buffers alive.
         self._first = ctypes.create_string_buffer(array("I", accumulate(sizes)).tobytes())

@@ -30,14 +30,12 @@ class Value(msgspec.Struct, frozen=True):
     sign: bytes
 
 
-def find_value(text: bytes, rule: NameRule, start: int, end: int, raw: bool) -> Span | None:
+def find_value(text: bytes, rule: NameRule, start: int, end: int) -> Span | None:
     """The secret after the name whose stem stands at `start:end`, if there is one."""
     before = text[start - 48 if start > 48 else 0 : start]
-    if raw and before[-2:] in (b"\\n", b"\\r", b"\\t"):
-        before = before[:-2] + b"\n"
     if before[-1:] == b"m" and _COLOUR.search(before):
         before += b" "
-    if not _is_part(rule, before, text[start:end], text[end : end + 1]):
+    if not _is_part(rule, before, text[start:end], text[end : end + 1]) or _IN_TYPE.search(before):
         return None
     # The cheap search comes first: the patterns below are costly, and most names stand in prose or code.
     if rule.judge in ("token", "strong") and not _RANDOM_NEARBY.search(text, end, end + _WINDOW):
@@ -60,7 +58,7 @@ def find_value(text: bytes, rule: NameRule, start: int, end: int, raw: bool) -> 
         if value and rule.judge == "code":
             value = _whole_code(text, value)
         stem = text[start:end]
-        if value and (_is_cut(text, value, raw) or _accept_value(text, rule, value, before, stem)
+        if value and (_accept_value(text, rule, value, before, stem)
                       or _is_split(text, rule, value, before, stem)):  # fmt: skip
             return (
                 value.start,
@@ -110,6 +108,8 @@ def _find_after_other(text: bytes, rule: NameRule, start: int, end: int) -> Span
     return (value.start, value.end, rule.kind) if len(candidate) >= least and judge.looks_random(candidate) else None
 
 
+# `"AWS::IAM::AccessKey"`: the name of a type.
+_IN_TYPE = re.compile(rb"[\"'][\w.]{1,30}::[\w:]{0,40}$")
 _COLOUR = re.compile(rb"\[[0-9;]{0,12}m$")
 _RANDOM_NEARBY = re.compile(rb"[0-9]|[a-z][A-Z][A-Za-z]{0,4}[a-z][A-Z]|[A-Z]{2}[a-z]")
 """What every token has somewhere; where it is missing nothing further is looked at."""
@@ -172,20 +172,6 @@ def _whole_phrase(text: bytes, value: Value) -> Value:
     if line and value.notation in ("assign", "said") and 3 <= len(line[0].split()) <= 12 and judge.is_phrase(line[0]):
         return Value(value.start, line.end(), True, value.notation, value.sign)
     return value
-
-
-_ENDS_VALUE = (b"n", b"r", b"t", b'"')
-"""Escapes at which a value ends in decoded text too."""
-_LINE_BREAK = re.compile(rb"\\[nr]")
-
-
-def _is_cut(text: bytes, value: Value, raw: bool) -> bool:
-    """In raw JSON an escape may hide the rest of the value, or its end: only the decoded text can be judged."""
-    if not raw or judge.is_reference(text[value.start : value.end]):
-        return False
-    if value.quoted and _LINE_BREAK.search(text, value.start, value.end):
-        return True
-    return text[value.end : value.end + 1] == b"\\" and text[value.end + 1 : value.end + 2] not in _ENDS_VALUE
 
 
 def _read_value(text: bytes, name: int, match: re.Match[bytes]) -> Value | None:
@@ -270,20 +256,7 @@ _WORDS_WITH_PASS = (b"com", b"by", b"sur", b"tres", b"over", b"under", b"multi",
 
 
 _GLUED_KEY = ("api", "access", "secret", "private", "master", "auth", "account")
-_GLUED_TOKEN = (
-    *_GLUED_KEY,
-    "identity",
-    "registry",
-    "registrytoken",
-    "refresh",
-    "id",
-    "bearer",
-    "session",
-    "csrf",
-    "bot",
-    "deploy",
-    "oauth",
-)
+_GLUED_TOKEN = (*_GLUED_KEY, *"identity registry registrytoken refresh id bearer session csrf bot deploy oauth".split())
 GUARD_WORDS = Guards(
     tail=tuple(sorted({word.rstrip("0123456789") for word in notation.TAIL_WORDS})),
     said=tuple(sorted({word.lower() for word in notation.SAID_WORDS})),
@@ -291,6 +264,7 @@ GUARD_WORDS = Guards(
     glued_token=_GLUED_TOKEN,
     plain=tuple(sorted(PLAIN_QUALIFIERS)),
     cookie=("sid", "sess", "auth", "jwt"),
+    no_words=tuple(sorted(word.decode() for word in judge.NO_PASSWORDS)),
 )
 """What the native search refuses or lets through by."""
 # The last word before the stem, in capitals or in camel case, with at most one separator after it.
@@ -346,6 +320,8 @@ def _accept_value(text: bytes, rule: NameRule, value: Value, before: bytes, stem
 def _accept_bare_space(rule: NameRule, candidate: bytes, quoted: bool, before: bytes) -> bool:
     """`using deploy password gldt… for`: a name and a value with nothing between them."""
     if rule.judge not in ("password", "token", "phrase") or rule.part not in ("", "key", "word"):
+        return False
+    if rule.judge == "token" and b" " in candidate:
         return False
     if rule.part == "word":
         digits = sum(48 <= c <= 57 for c in candidate)
@@ -432,11 +408,24 @@ def _accept_token(text: bytes, rule: NameRule, value: Value, candidate: bytes, b
         return False
     if rule.part == "key" and not _is_secret_key(candidate, before, stem):
         return False
-    if value.notation == "said" and not any(48 <= c <= 57 for c in candidate):
+    if value.notation == "said" and (candidate[-1:] in b"])" or not any(48 <= c <= 57 for c in candidate)):
         return False
     if not value.quoted and judge.is_code(_OPERATORS.split(candidate, maxsplit=1)[0]):
         return False
-    return judge.looks_random(candidate.strip())
+    return judge.looks_random(candidate.strip()) or _is_key_in_digits(rule, value, candidate, before)
+
+
+def _is_key_in_digits(rule: NameRule, value: Value, candidate: bytes, before: bytes) -> bool:
+    """Some issuers' keys are digits only; so are times, ids and counts, so the name must leave no doubt."""
+    named = rule.kind == "secret" or (rule.kind == "key" and _word_before_stem(before) in ("api", "secret", "private"))
+    return (
+        named
+        and value.notation == "assign"
+        and candidate.isdigit()
+        and 16 <= len(candidate) <= 64
+        and len(set(candidate)) > 5
+        and not judge.is_reference(candidate)
+    )
 
 
 _OPERATORS = re.compile(rb"[+,;?(:&|]")
@@ -445,7 +434,8 @@ _OPERATORS = re.compile(rb"[+,;?(:&|]")
 def _is_secret_key(candidate: bytes, before: bytes, stem: bytes) -> bool:
     """`api_key` is a secret, `cache_key` is not; an unknown word before it asks for a value that is clearly random."""
     word = _word_before_stem(before)
-    if word in PLAIN_QUALIFIERS:
+    # .NET's `publicKeyToken` is the hash of a public key.
+    if word in PLAIN_QUALIFIERS or before[-9:].lower() == b"publickey":
         return False
     if stem.lower().startswith(b"tok"):
         return True
@@ -456,17 +446,11 @@ def _is_secret_key(candidate: bytes, before: bytes, stem: bytes) -> bool:
     return judge.looks_strong(candidate) or (stem.isupper() and len(candidate) >= 20)
 
 
+_PUT_TO_WORD = frozenset("assign index comma space orelse pair block prop".split())
+
+
 def _accept_strong(_text: bytes, rule: NameRule, value: Value, candidate: bytes, before: bytes, stem: bytes) -> bool:
-    if rule.part == "word" and value.notation not in (
-        "assign",
-        "index",
-        "comma",
-        "space",
-        "orelse",
-        "pair",
-        "block",
-        "prop",
-    ):
+    if rule.part == "word" and value.notation not in _PUT_TO_WORD:
         return False
     if value.notation == "space" and not notation.FLAG.search(before + stem):
         return False

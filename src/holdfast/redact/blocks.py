@@ -43,7 +43,7 @@ SECRET_ANCHORS = (
 _PUTTY = lazy_pattern(rb"Private-Lines: ?\d{1,3}\s{1,2}(?P<body>(?:[A-Za-z0-9+/=]{1,80}\s{1,2}){1,60})")
 
 
-def find_private_key(text: bytes, start: int, end: int, raw: bool) -> Span | None:
+def find_private_key(text: bytes, start: int, end: int) -> Span | None:
     """From `-----BEGIN … PRIVATE KEY` to its end; without an end as far as lines of a key go; or back from an end."""
     # The anchor stands in the middle of the line; words such as `ENCRYPTED` come before it.
     first = max(0, start - 50)
@@ -51,11 +51,10 @@ def find_private_key(text: bytes, start: int, end: int, raw: bool) -> Span | Non
         (m for m in _BEGIN.finditer(text, first, min(len(text), end + 20)) if m.start() <= start < m.end()), None
     )
     if begin:
-        if raw:
-            return begin.start(), begin.end(), "private-key"
         closing = _next_end(text, begin.end())
-        # Without this check the text between two unrelated marks would be removed.
-        if closing and not _NOT_BODY.search(text, begin.end(), closing.start()):
+        # Without these checks the text between two unrelated marks would be removed.
+        body = (begin.end(), closing.start()) if closing else (0, 0)
+        if closing and _BODY_RUN.search(text, *body) and not _NOT_BODY.search(text, *body):
             return begin.start(), closing.end(), "private-key"
         stop = _lines_after(text, begin.end())
         return (
@@ -63,7 +62,7 @@ def find_private_key(text: bytes, start: int, end: int, raw: bool) -> Span | Non
             if stop > begin.end() and _BODY_RUN.search(text, begin.end(), stop)
             else None
         )
-    return _find_tail(text, start, end, raw)
+    return _find_tail(text, start, end)
 
 
 def _next_end(text: bytes, at: int) -> re.Match[bytes] | None:
@@ -88,14 +87,14 @@ def _lines_after(text: bytes, at: int) -> int:
     return max(stop, escaped.end() if escaped else 0)
 
 
-def _find_tail(text: bytes, start: int, end: int, raw: bool) -> Span | None:
+def _find_tail(text: bytes, start: int, end: int) -> Span | None:
     """The last lines of a key whose beginning was cut off."""
     closing = next(
         (m for m in _END.finditer(text, max(0, start - 50), min(len(text), end + 20)) if m.start() <= start < m.end()),
         None,
     )
-    if not closing or raw:
-        return (start, end, "private-key") if closing else None
+    if not closing:
+        return None
     at = closing.start()
     for _ in range(400):
         line_start = max(text.rfind(b"\n", max(0, at - 300), at - 1), text.rfind(b"\x1f", max(0, at - 300), at - 1)) + 1
@@ -107,7 +106,7 @@ def _find_tail(text: bytes, start: int, end: int, raw: bool) -> Span | None:
     return (at, closing.end(), "private-key") if _BODY_RUN.search(text, at, closing.start()) else None
 
 
-def find_putty_key(text: bytes, start: int, _end: int, _raw: bool) -> Span | None:
+def find_putty_key(text: bytes, start: int, _end: int) -> Span | None:
     match = _PUTTY.match(text, start)
     return (*match.span("body"), "putty-private-key") if match else None
 
@@ -125,10 +124,8 @@ _DOCUMENT = 16_000
 _MOST_DATA = 24
 
 
-def find_secret_values(text: bytes, start: int, end: int, raw: bool) -> list[Span]:
+def find_secret_values(text: bytes, start: int, end: int) -> list[Span]:
     """Every value under `data` or `stringData` of the document that says `kind: Secret`."""
-    if raw:
-        return [(start, end, "kubernetes-secret")]
     # `---` separates documents of YAML: only the one that holds the anchor counts.
     first = max(text.rfind(b"\n---", max(0, start - _DOCUMENT), start), max(0, start - _DOCUMENT))
     last = text.find(b"\n---", end, end + _DOCUMENT)
@@ -197,7 +194,7 @@ _SECRET_COLUMN = lazy_pattern(rb"passw|passwd|secret|api_?key|token|pwd|private_
 _ITEM = lazy_pattern(rb"\s*(?:N?'(?P<value>[^']{0,2000})'|[^,']{0,200})\s*(?:,|$)")
 
 
-def find_inserted(text: bytes, start: int, end: int, _raw: bool) -> list[Span]:
+def find_inserted(text: bytes, start: int, end: int) -> list[Span]:
     """`INSERT INTO users (name, password) VALUES ('ada', '…')`: values by the names of their columns."""
     # In undecoded JSON the line break before VALUES is written as an escape.
     if not text[max(0, start - 5) : start].rstrip(b" \t\r\n").endswith((b")", b")\\n", b")\\r")):
@@ -238,7 +235,7 @@ _JWK_PART = lazy_pattern(
 )
 
 
-def find_private_jwk(text: bytes, start: int, end: int, _raw: bool) -> Span | None:
+def find_private_jwk(text: bytes, start: int, end: int) -> Span | None:
     """`d` of a JSON Web Key: the private part, in the same object behind or before its type."""
     part = _JWK_PART.search(text, end, end + 3000)
     if not part or not part["secret"]:
@@ -277,7 +274,7 @@ _BASIC = lazy_pattern(
 )
 
 
-def find_cookies(text: bytes, start: int, _end: int, _raw: bool) -> list[Span]:
+def find_cookies(text: bytes, start: int, _end: int) -> list[Span]:
     match = _COOKIES.match(text, start)
     if not match:
         return []
@@ -294,7 +291,7 @@ def _is_secret_cookie(name: bytes, value: bytes) -> bool:
     return is_opaque and bool(_OF_A_SESSION.search(name)) and not value.isdigit()
 
 
-def find_basic_login(text: bytes, start: int, _end: int, _raw: bool) -> Span | None:
+def find_basic_login(text: bytes, start: int, _end: int) -> Span | None:
     match = _BASIC.match(text, start)
     if not match or not is_encoded_login(match["basic"]):
         return None
@@ -325,15 +322,13 @@ _MOST_ROWS, _ROWS_WITHOUT = 20, 2
 """How many rows are read, and how many of them without a secret are enough."""
 
 
-def find_column(text: bytes, rule: NameRule, start: int, end: int, raw: bool) -> list[Span]:
+def find_column(text: bytes, rule: NameRule, start: int, end: int) -> list[Span]:
     """The name heads a column of a table with commas: the values below it."""
     # The line or the string in which the name stands.
     first = max(text.rfind(mark, max(0, start - 400), start) for mark in (b"\n", KEY_END, STRING_END)) + 1
     header = notation.HEADER_LINE.match(text, first if first or start < 400 else start)
     if not header or header.end() < end:
         return []
-    if raw and text[header.end() : header.end() + 1] == b"\\":
-        return [(start, end, "escape")]
     column, width = text.count(b",", first, start), header[0].count(b",")
     spans: list[Span] = []
     at = text.find(b"\n", header.end()) + 1
@@ -381,7 +376,7 @@ _PUBLIC_PREFIXES = frozenset(
 )
 
 
-def find_prefixed(text: bytes, start: int, end: int, _raw: bool) -> Span | None:
+def find_prefixed(text: bytes, start: int, end: int) -> Span | None:
     """`acme_` or `acme-` and a long random run: a token of an issuer that no rule knows. Ids are written alike, so the
     prefix must not be one of theirs."""
     if end - start == 32 and (mailgun := _MAILGUN.match(text, start)) and not _is_hex_before(text, start):
@@ -403,9 +398,11 @@ def _is_hex_before(text: bytes, start: int) -> bool:
     return text[start - 1 : start] in (b"-", b"_", b"/", b".")
 
 
+_GROUPS = (b"0123456789", b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz")
+
+
 def _is_random_run(run: bytes, prefix: bytes) -> bool:
-    # Digits, capitals and lower case.
-    counts = [sum(first <= code <= last for code in run) for first, last in ((48, 57), (65, 90), (97, 122))]
+    counts = [len(run) - len(run.translate(None, group)) for group in _GROUPS]
     if min(counts) * 12 < len(run):
         return bool(_SAYS_SECRET.search(prefix)) and min(counts[0], counts[1] + counts[2]) * 6 >= len(run)
     return judge.looks_random(run) and not judge.is_placeholder(run)

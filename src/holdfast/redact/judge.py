@@ -48,6 +48,12 @@ _JUDGE_UUID = lazy_pattern(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.
 _DATE = lazy_pattern(rb"\d{2,4}[-/.:]\d{1,2}([-/.:T]|$)")
 _VERSION = lazy_pattern(rb"[v^~]?\d+(?:\.\d+){1,3}(?:[-+.]\w+)*$")
 _NUMBER = lazy_pattern(rb"-?\d[\d._eE+-]*$")
+# One part of `AES256-GCM-SHA384`: the name of an algorithm and a number that belongs to it.
+_OF_ALGORITHM = lazy_pattern(
+    rb"(?:(?:aes|sha|hmac|gcm|cbc|ctr|ccm|ecb|siv|hs|rs|es|ps|rsa|oaep|dsa|ecdsa|ecdhe|ecdh|dhe|eddsa|ed|x|chacha|poly|des|ede|md|tls|ssl"
+    rb"|with|pkcs|pss|hkdf|pbkdf|argon|scrypt|bcrypt|blake|secp|prime|curve|mlkem|kyber)\d{0,5}){1,3}$|[a-z]?\d{1,5}$",
+    re.IGNORECASE,
+)
 # A call or an index at the start: `os.environ[`, `get_token(`.
 _CALL = lazy_pattern(rb"[\w.$:]+[(\[]")
 # Both cases and a sign, in either order.
@@ -84,7 +90,7 @@ def is_code(value: bytes) -> bool:
 
 def _has_random_part(value: bytes) -> bool:
     """`jhRP0DJ5drlF….tkA7No.keJI7Qzk…`: parts of a token, which no name of a program looks like."""
-    return len(value) >= 24 and any(_is_random_part(part) for part in _PART.findall(value))
+    return len(value) >= 23 and any(_is_random_part(part) for part in _PART.findall(value))
 
 
 def _is_random_part(part: bytes) -> bool:
@@ -141,9 +147,13 @@ def looks_random(value: bytes) -> bool:
     """For a token or a key: long, no words, letters mixed with digits or wildly mixed case."""
     if len(value) < 8 or _NUMBER.match(value) or not _is_mixed(value):
         return False
-    if _DATE.match(value) or _VERSION.match(value):
+    if _DATE.match(value) or _VERSION.match(value) or _is_algorithm(value):
         return False
     return not (is_reference(value) or is_path(value) or is_code(value) or _WORDS.match(value[:200]))
+
+
+def _is_algorithm(value: bytes) -> bool:
+    return len(value) < 60 and all(_OF_ALGORITHM.match(part) for part in re.split(rb"[-_/+:.]+", value))
 
 
 def looks_strong(value: bytes) -> bool:
@@ -170,17 +180,7 @@ def is_placeholder(value: bytes) -> bool:
     return any(word in low for word in _MARKS) or (len(value) < 60 and bool(re.search(rb"x{6}|\*{3}|\.{3}|0{10}", low)))
 
 
-_MARKS = (
-    b"example",
-    b"your_",
-    b"your-",
-    b"placeholder",
-    b"redacted",
-    b"changeme",
-    b"_here",
-    b"xxxxxxxx",
-    b"1234567890abcdef",
-)
+_MARKS = tuple(b"example your_ your- placeholder redacted changeme _here xxxxxxxx 1234567890abcdef".split())
 
 
 def _is_mixed(value: bytes) -> bool:
@@ -377,6 +377,8 @@ class Shape(msgspec.Struct, frozen=True):
     follow: bytes
     """What stands after the anchor, at least `follow_count` times."""
     follow_count: int
+    then: str = ""
+    """The character after exactly so many, where the form has one."""
 
     @property
     def pattern(self) -> bytes:
@@ -428,11 +430,13 @@ def _leading_literals(pieces: list[_Piece]) -> tuple[str, ...]:
     return tuple("".join(parts) for parts in itertools.product(*choices))
 
 
-def _following_alphabet(pieces: list[_Piece], marked: int | None) -> tuple[bytes, int]:
+def _following_alphabet(pieces: list[_Piece], marked: int | None) -> tuple[bytes, int, str]:
     first = next((n for n, piece in enumerate(pieces) if piece[0]), len(pieces)) if marked is None else marked + 1
     if first >= len(pieces) or not pieces[first][0]:
-        return b"", 0
-    return _ENCODED_ALPHABETS[pieces[first][0]], int(pieces[first][1])
+        return b"", 0, ""
+    alphabet, low, high, more, *_ = pieces[first]
+    after = pieces[first + 1][6] if first + 1 < len(pieces) and not high and not more else None
+    return _ENCODED_ALPHABETS[alphabet], int(low), (after or "")[:1]
 
 
 def _total_width(pieces: list[_Piece]) -> int:

@@ -21,13 +21,13 @@ LINE = rb"(?:\\{0,3}\\[rn]|\r?\n)"
 SIGN = rb"(?:=>|\|\|=|:=|\?=|\+=|={1,3}|!=|:(?!:)|\xef\xbc\x9a|\xef\xbc\x9d|\x1e|<-)"
 GAP = rb"[ \t]{0,40}"
 VALUE_WORD = rb"(?:value|val|default|plaintext|secret_string|stringvalue|content)"
-# The value may stand on the next line, in a block of YAML, in parentheses, or behind a prefix such as b"".
+# The value may stand behind a tag of YAML, on the next line, in a block of YAML, in parentheses, or behind a prefix such as b"".
 ASSIGN = (
     GAP
     + TYPE
     + SIGN
     + GAP
-    + rb"(?:[>|][+-]?[ \t]{0,4})?(?:\\?"
+    + rb"(?:!{1,2}[A-Za-z]{2,16}[ \t]{1,4})?(?:[>|][+-]?[ \t]{0,4})?(?:\\?"
     + LINE
     + rb"[ \t]{1,40})?\(?(?:(?<!\()|(?=[\"']))(?:[bfruN@$]{1,2}(?=[\"']))?"
 )
@@ -144,7 +144,7 @@ CALL_BEFORE = lazy_pattern(
 # A flag of a program, or a statement that sets a name to the word after it.
 FLAG = lazy_pattern(
     rb"(?:^|[\s\"'])(?:--?|/)[A-Za-z][\w.-]*$"
-    rb"|(?:#define|setx?|set -[gxU]{1,3}|ENV|secret set|secrets? add|export|machine \S+.{0,60}|login \S+)\s+(?:/M )?[\w.$:-]*$",
+    rb"|(?:#define|setx?|set -[gxU]{1,3}|ENV|secret set|secrets? add|export|git config(?: --[\w-]{1,12}){0,2}|machine \S+.{0,60}|login \S+)\s+(?:/M )?[\w.$:-]*$",
     re.DOTALL,
 )
 # The first cell of a row, alone on its line so far.

@@ -103,10 +103,15 @@ class Redactor:
         return (msgspec.json.decode(body), findings) if findings else (payload, [])
 
     def _may_hold_secret(self, body: bytes) -> bool:
-        """A short body is decoded where it has any candidate; a long one only where a candidate bears a look at it
-        undecoded, which is cheaper."""
+        """A short body is worth reading where it has a candidate; a long one, which always has some, where its decoded
+        strings hold a secret."""
         # A user's patterns have no anchors, so nothing can be ruled out beforehand.
-        return bool(self._patterns) or self._scanner.may_hold_secret(body, _DECODE_AT_ONCE)
+        if self._patterns:
+            return True
+        if len(body) <= _DECODE_AT_ONCE or body.lstrip()[:1] not in (b"{", b"["):
+            return self._scanner.may_hold_secret(body)
+        document = Document(body)
+        return not document.is_whole or self._scanner.holds_secret(document.text)
 
     @property
     def _scanner(self) -> Scanner:

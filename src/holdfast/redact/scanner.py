@@ -35,8 +35,8 @@ from holdfast.redact.rules.services import BUSINESS_TOKENS, SERVICE_TOKENS
 
 TOKEN_RULES = (*MODEL_TOKENS, *DEVELOPMENT_TOKENS, *CLOUD_TOKENS, *BUSINESS_TOKENS, *SERVICE_TOKENS, *KEY_TOKENS)
 
-Finder = Callable[[bytes, int, int, bool], "list[Span] | Span | None"]
-"""(text, start and end of the anchor, whether the text is undecoded JSON) → what to remove."""
+Finder = Callable[[bytes, int, int], "list[Span] | Span | None"]
+"""(text, start and end of the anchor) → what to remove."""
 
 # The end of a terminal's colour code, such as `[0;31m`; its last letter is no part of a word.
 _COLOUR = re.compile(rb"\[[0-9;]{0,12}m$")
@@ -44,14 +44,14 @@ _COLOUR = re.compile(rb"\[[0-9;]{0,12}m$")
 _LONGEST = 8192
 # With more hits than this, results are remembered by surroundings: logs repeat the same lines.
 _MEMO_AFTER = 60
-# In bytes around an anchor. The native search compares the same stretch (BEFORE and AFTER in anchors.c).
+# In bytes around an anchor. The native search compares the same stretch (BEFORE and AFTER in native/guards.h).
 _BEFORE, _AFTER = 48, 64
-# In candidates: for any text, for undecoded JSON; bytes before more is granted, bytes per further unit;
-_WORK_LEAST, _WORK_UNDECODED, _WORK_FREE, _WORK_PER, _WORK_OF_VIEW = 320, 60, 1 << 20, 2000, 4
+# In candidates: for any text, for a first look at a long one; bytes before more is granted, bytes per further unit;
+_WORK_LEAST, _WORK_OF_LOOK, _WORK_FREE, _WORK_PER, _WORK_OF_VIEW = 320, 80, 1 << 20, 2000, 4
 _WORK_OF_NAME, _WORK_OF_DOCUMENT = 2, 16
 """A name costs more than a form: what follows it is read in many notations."""
 # So many hits in undecoded JSON say that it must be decoded: judging them one by one would cost more.
-_MOST_UNDECODED = 512
+_MOST_UNDECODED = 64
 _UNJUDGED_BEFORE, _UNJUDGED_AFTER = 400, 20_000
 _STRING_ENDS = (assignment.KEY_END, assignment.STRING_END)
 _NEAR = 404
@@ -61,9 +61,11 @@ class Work:
     """How many candidates of one text are still judged. Beyond that a text is not read but removed: what costs more
     than an agent waits for must neither hold it up nor be stored unread."""
 
-    __slots__ = ("known", "left", "spent")
+    __slots__ = ("is_look", "known", "left", "spent")
 
-    def __init__(self, size: int, least: int = _WORK_LEAST) -> None:
+    def __init__(self, size: int, least: int = _WORK_LEAST, is_look: bool = False) -> None:
+        """`is_look`: only whether there is a secret is asked, so the first one ends it."""
+        self.is_look = is_look
         self.left = least + max(0, size - _WORK_FREE) // _WORK_PER
         self.spent = 0
         self.known: dict[tuple[int, bytes], list[Span]] = {}
@@ -71,7 +73,7 @@ class Work:
 
     def begin_round(self) -> None:
         """A text that was read once is read again for what the removal of something brought together."""
-        self.left = max(self.left, _WORK_UNDECODED)
+        self.left = max(self.left, _WORK_OF_LOOK)
 
     def spend(self, units: int = 1) -> bool:
         """Whether there is enough left."""
@@ -86,8 +88,8 @@ class Scanner:
     def __init__(self, names: Iterable[str] = ()) -> None:
         finders: dict[Finder, int] = {}
         anchors = [
-            Anchor(text.encode(), finders.setdefault(finder, len(finders)), follow, count, alone, guard)
-            for text, finder, follow, count, alone, guard in _list_anchors([name for name in names if name])
+            Anchor(text.encode(), finders.setdefault(finder, len(finders)), follow, count, alone, then, guard)
+            for text, finder, follow, count, alone, then, guard in _list_anchors([name for name in names if name])
         ]
         runs = finders.setdefault(blocks.find_prefixed, len(finders))
         self._finders = [*finders]
@@ -101,7 +103,7 @@ class Scanner:
         self._escapes = len(finders)
         self._decodes, self._percents, self._encoded = (self._escapes + n for n in (1, 2, 3))
         anchors += [
-            Anchor(mark.encode(), self._escapes, *views.AFTER_MARK.get(mark, (b"", 0)), False, _far_guard(0))
+            Anchor(mark.encode(), self._escapes, *views.AFTER_MARK.get(mark, (b"", 0)), guard=_far_guard(0))
             for mark in views.ESCAPE_MARKS
         ]
         anchors += [Anchor(mark.encode(), self._decodes, guard=_far_guard(1)) for mark in _decode_marks()]
@@ -109,38 +111,42 @@ class Scanner:
         anchors += [Anchor(mark.encode(), self._encoded) for mark in views.base64_marks()]
         self._search = AnchorSearch(anchors, runs, assignment.GUARD_WORDS)
 
-    def find(self, text: bytes, raw: bool = False, depth: int = 2, work: Work | None = None) -> list[Span]:
-        """The spans in order, without overlap. `raw`: undecoded JSON, where too much is found rather than too little.
-        `depth`: how many spellings within one another are read."""
+    def find(self, text: bytes, depth: int = 2, work: Work | None = None) -> list[Span]:
+        """The spans in order, without overlap. `depth`: how many spellings within one another are read."""
         work = work or Work(len(text))
-        spans, hits = self._find_plain(text, raw, work)
-        if depth and not (raw and spans):
+        spans, hits = self._find_plain(text, work)
+        if depth and not (spans and work.is_look):
             spelt = [hit for hit in hits if hit[0] >= self._escapes]
-            spans += self._find_spelt(spelt, text, raw, depth - 1, work) if spelt else []
-        if spans and not raw:
+            spans += self._find_spelt(spelt, text, depth - 1, work) if spelt else []
+        if spans:
             spans = [_extend_span(text, span) for span in spans]
         return join_spans(spans) if len(spans) > 1 else spans
 
-    def may_hold_secret(self, body: bytes, sure: int) -> bool:
-        """Whether it is worth decoding. A body of up to `sure` bytes is by any candidate."""
-        if len(body) > sure:
-            return bool(self.find(body, raw=True, work=Work(0, _WORK_UNDECODED)))
-        got = self._search.find(body, once=True)
-        return got.left_out or got.rest is not None or any(not judge.is_token_count(body, *hit[1:]) for hit in got.hits)
+    def may_hold_secret(self, body: bytes) -> bool:
+        """Whether it is worth decoding: it has a candidate. Undecoded it cannot be judged: where a line ends, or a value,
+        an escape hides."""
+        got = self._search.find(body, once=True, most=_MOST_UNDECODED)
+        return (
+            got.left_out
+            or len(got.hits) >= _MOST_UNDECODED
+            or any(not judge.is_token_count(body, *hit[1:]) for hit in got.hits)
+        )
 
-    def _find_plain(self, text: bytes, raw: bool, work: Work) -> tuple[list[Span], list[Hit]]:
+    def holds_secret(self, text: bytes) -> bool:
+        """Whether there is one, or so many candidates that only a closer look can tell."""
+        return bool(self.find(text, work=Work(0, _WORK_OF_LOOK, is_look=True)))
+
+    def _find_plain(self, text: bytes, work: Work) -> tuple[list[Span], list[Hit]]:
         """What is repeated very often is looked at once; only where that is a secret are all of its places searched."""
-        got = self._search.find(text, once=True, most=_MOST_UNDECODED if raw else 0)
-        if raw and len(got.hits) >= _MOST_UNDECODED:
-            return [(0, 0, "many")], []  # reason enough to decode it
-        spans = self._check(got, text, raw, work) if got.hits else []
+        got = self._search.find(text, once=True)
+        spans = self._check(got, text, work) if got.hits else []
         # Repeated hits were left out; they are a secret as well, so all of them must be listed.
-        if got.left_out and spans and not raw:
+        if got.left_out and spans and not work.is_look:
             got = self._search.find(text)
-            spans = self._check(got, text, raw, work)
+            spans = self._check(got, text, work)
         return spans, got.hits
 
-    def _check(self, got: Hits, text: bytes, raw: bool, work: Work) -> list[Span]:
+    def _check(self, got: Hits, text: bytes, work: Work) -> list[Span]:
         all_spans: list[Span] = []
         plain = self._escapes
         cached_spans, hits = work.known, got.hits
@@ -159,17 +165,17 @@ class Scanner:
             units = self._units.get(number, 1)
             if not work.spend(blocks.work_of_document(text, start, end) if finder in _LONG else units):
                 return all_spans + unjudged_spans(text, [hit[1:] for hit in hits[at:] if hit[0] < plain], got.rest)
-            spans = _run_finder(finder, text, start, end, raw)
+            spans = _run_finder(finder, text, start, end)
             all_spans += spans
-            if spans and raw:
+            if spans and work.is_look:
                 return all_spans
             # Reused only if it ends inside the compared stretch: at its edge a span may go on.
             if many and all(start <= span[0] and span[1] < end + _AFTER - 1 for span in spans):
                 cached_spans[around] = [(first - start, last - start, kind) for first, last, kind in spans]
         return all_spans + unjudged_spans(text, [], got.rest) if got.rest else all_spans
 
-    def _find_spelt(self, hits: list[Hit], text: bytes, raw: bool, depth: int, work: Work) -> list[Span]:
-        """What other spellings hide. In undecoded JSON an escape is reason enough to decode it."""
+    def _find_spelt(self, hits: list[Hit], text: bytes, depth: int, work: Work) -> list[Span]:
+        """What other spellings hide."""
         spans: list[Span] = []
         percents = sorted(hit[1] for hit in hits if hit[0] == self._percents)
         encoded = sorted(hit[1] for hit in hits if hit[0] == self._encoded)
@@ -177,16 +183,14 @@ class Scanner:
         def find(inner: bytes) -> list[Span]:
             if not work.spend(_WORK_OF_VIEW):
                 return [(0, len(inner), views.UNJUDGED)]
-            return self.find(inner, raw, depth, work)
+            return self.find(inner, depth, work)
 
         escapes = sorted(hit[1] for hit in hits if hit[0] < self._percents)
-        if raw and any(hit[0] == self._decodes for hit in hits):
-            return [(0, 0, "escape")]
         if escapes:
             spans += views.find_in_escaped(text, escapes, find)
-        if percents and not (raw and spans):
+        if percents:
             spans += views.find_in_percent(text, percents, find)
-        if encoded and not (raw and spans):
+        if encoded:
             spans += views.find_in_base64(text, encoded, find, lambda: work.left < 0)
         return spans
 
@@ -229,10 +233,10 @@ def _extend_span(text: bytes, span: Span) -> Span:
     return start, end, kind
 
 
-def _run_finder(finder: Finder, text: bytes, start: int, end: int, raw: bool) -> list[Span]:
+def _run_finder(finder: Finder, text: bytes, start: int, end: int) -> list[Span]:
     """A fault of one rule must stop neither the hook nor the other rules."""
     try:
-        got = finder(text, start, end, raw)
+        got = finder(text, start, end)
     except Exception:
         return []
     return got if isinstance(got, list) else [got] if got else []
@@ -270,9 +274,9 @@ def _decode_marks() -> tuple[str, ...]:
     return (*views.DUMP_MARKS, *sorted(spelt | {mark.upper().replace("\\U", "\\u") for mark in spelt}))
 
 
-AnchorOf = tuple[str, Finder, bytes, int, bool, int]
-"""A text to search for, what looks at it then, the bytes that must follow it and how many; whether it stands alone; its
-guard."""
+AnchorOf = tuple[str, Finder, bytes, int, bool, bytes, int]
+"""A text to search for, what looks at it then, the bytes that must follow it and how many; whether it stands alone; the
+byte behind them; its guard."""
 
 
 def _far_guard(sort: int) -> int:
@@ -280,7 +284,7 @@ def _far_guard(sort: int) -> int:
 
 
 def _guard_of(rule: NameRule, stem: str) -> int:
-    """What native/anchors.c asks of a name: no more than `assignment.find_value` does."""
+    """What native/guards.h asks of a name: no more than `assignment.find_value` does."""
     guard = GUARD_VALUE | rule.stem_width << 8
     guard |= GUARD_RANDOM if rule.judge in ("token", "strong") else 0
     guard |= GUARD_SPOKEN if rule.spoken else 0
@@ -301,20 +305,20 @@ def _list_anchors(names: list[str]) -> Iterator[AnchorOf]:
         alone = token.left == "strict" and not shape.head and any(map(_is_common, shape.anchors))
         finder = token_finder(token, shape, alone)
         for anchor in shape.anchors:
-            yield anchor, finder, shape.follow, shape.follow_count, alone, 0
+            yield anchor, finder, shape.follow, shape.follow_count, alone, shape.then.encode(), 0
     plain: list[tuple[Iterable[str], Finder]] = [
         (place_rule.anchors, place_finder(place_rule)) for place_rule in LOCATION_RULES
     ]
     for anchors, finder in plain + _BLOCK_FINDERS:
         for anchor in anchors:
-            follow, count = _AFTER_PLACE.get(anchor, (b"", 0))
-            yield anchor, finder, follow, count, False, _GUARDS.get(anchor, 0)
+            follow, count, then = _AFTER_PLACE.get(anchor, (b"", 0, b""))
+            yield anchor, finder, follow, count, False, then, _GUARDS.get(anchor, 0)
     own = (NameRule("named", (name,), "any", spoken=False) for name in names)
     for rule in (*NAME_RULES, *own):
         finder = name_finder(rule)
         for stem in _stem_casings(rule):
             follow, count = _AFTER_SHORT.get(stem, (b"", 0))
-            yield stem, finder, follow, count, False, _guard_of(rule, stem)
+            yield stem, finder, follow, count, False, b"", _guard_of(rule, stem)
 
 
 _BLOCK_FINDERS: list[tuple[Iterable[str], Finder]] = [
@@ -338,31 +342,7 @@ _GUARDS = {
 
 
 _COMMON = frozenset(
-    (
-        "pat",
-        "ck_",
-        "cs_",
-        "re_",
-        "st.",
-        "at_",
-        "ser.",
-        "test_",
-        "live_",
-        "key_",
-        "key-",
-        "act.",
-        "api_",
-        "sl.",
-        "eu",
-        "ion_",
-        "ptr_",
-        "ctp_",
-        "cta_",
-        "ctr_",
-        "ak_",
-        "sk_",
-        "cc_",
-    )
+    "pat ck_ cs_ re_ st. at_ ser. test_ live_ key_ key- act. api_ sl. eu ion_ ptr_ ctp_ cta_ ctr_ ak_ sk_ cc_".split()
 )
 
 
@@ -374,11 +354,18 @@ def _is_common(anchor: str) -> bool:
 _AFTER_SHORT = dict.fromkeys(("pw", "PW", "Pw"), (b" =:\"'`_-.,|<>()[]\t\r\n\\\x1e\x1f\xef\xe3\xe60123456789", 1))
 _NOT_IN_WORD = bytes(code for code in range(128) if not chr(code).isalpha())
 _AFTER_SHORT |= dict.fromkeys(("_pat", "-pat", "_PAT", "-PAT", " PAT"), (_NOT_IN_WORD, 1))
-_AFTER_PLACE = dict.fromkeys((".G", ".X", ".Y"), (bytes(code for code in range(128) if chr(code).isalnum()) + b"_-", 5))
-_AFTER_PLACE |= dict.fromkeys(("auth", "AUTH"), (b"\\\"'`:=\x1e", 1))
-_AFTER_PLACE |= dict.fromkeys(("curl", "wget"), (b"\\\"' \t\r\n\x1f", 1))
-_AFTER_PLACE |= dict.fromkeys(("redentials", "ogin", "ccount"), (b"s \t\r\n:=\\", 1))
-_AFTER_PLACE |= dict.fromkeys(("uthorization", "UTHORIZATION"), (b"\\\"'` \t\r\n:=\x1e", 1))
+_ALNUM = bytes(code for code in range(128) if chr(code).isalnum())
+_AFTER_PLACE = dict.fromkeys((".G", ".X", ".Y"), (_ALNUM + b"_-", 5, b"."))
+_AFTER_PLACE |= {"asic ": (_ALNUM + b"+/_- \t", 6, b""), "response=": (b'\\"', 1, b"")}
+_AFTER_PLACE |= dict.fromkeys(blocks.INSERT_ANCHORS, (b" \t\r\n(\\", 1, b""))
+_AFTER_PLACE |= dict.fromkeys(("auth", "AUTH"), (b"\\\"'`:=\x1e", 1, b""))
+_AFTER_PLACE |= dict.fromkeys(blocks.COOKIE_ANCHORS, (b"sS\\\"'`:=, \t\r\n\x1e", 1, b""))
+_AFTER_PLACE |= dict.fromkeys(("curl", "wget"), (b"\\\"' \t\r\n\x1f", 1, b""))
+_AFTER_PLACE |= dict.fromkeys(("redentials", "ogin", "ccount"), (b"s \t\r\n:=\\", 1, b""))
+_AFTER_PLACE |= dict.fromkeys(("uthorization", "UTHORIZATION"), (b"\\\"'` \t\r\n:=\x1e", 1, b""))
+_AFTER_PLACE |= dict.fromkeys(
+    ("Client(", "API(", "Api(", "SDK(", "Bot(", "OpenAI(", "Anthropic("), (b"\\\"' \t\r\n", 1, b"")
+)
 """What stands after short names: they are not the beginning of a word."""
 
 
@@ -405,11 +392,11 @@ def token_finder(rule: TokenRule, shape: Shape, alone: bool) -> Finder:
 
     pattern = lazy_value(lambda: re.compile(shape.pattern))
 
-    def find(text: bytes, start: int, _end: int, raw: bool) -> Span | None:
-        if not open_left and not shape.head and not raw and not _may_begin_token(text, start, strict):
+    def find(text: bytes, start: int, _end: int) -> Span | None:
+        if not open_left and not shape.head and not _may_begin_token(text, start, strict):
             return None
         match = _match_around(pattern(), text, start, shape.head)
-        if not match or not (raw or open_left or not shape.head or _may_begin_token(text, match.start(), strict)):
+        if not match or not (open_left or not shape.head or _may_begin_token(text, match.start(), strict)):
             return None
         token = match[0]
         # `pk_live_…` is the public half of a pair; only the secret half is removed.
@@ -457,7 +444,7 @@ def place_finder(rule: PlaceRule) -> Finder:
     # A value ends with its string.
     pattern = lazy_value(lambda: re.compile(rule.pattern.replace("[^", "[^\x1e\x1f").encode()))
 
-    def find(text: bytes, start: int, end: int, raw: bool) -> Span | None:
+    def find(text: bytes, start: int, end: int) -> Span | None:
         if needs and text.find(needs, end, end + _NEAR) < 0:
             return None
         match = pattern().match(text, start) if not rule.back else _search_back(pattern(), text, start, end, rule.back)
@@ -467,8 +454,7 @@ def place_finder(rule: PlaceRule) -> Finder:
         value = text[first:last]
         if b"[redacted:" in value or text[first - 10 : first] == b"[redacted:":
             return None
-        # In undecoded JSON an escape may hide the rest of the value, so it is decoded and judged again.
-        if not accept(value) and not (raw and text[last : last + 1] == b"\\"):
+        if not accept(value):
             return None
         return first, last, rule.kind
 
@@ -485,13 +471,11 @@ def _search_back(pattern: re.Pattern[bytes], text: bytes, start: int, end: int, 
 def name_finder(rule: NameRule) -> Finder:
     width = rule.stem_width
 
-    def find(text: bytes, start: int, end: int, raw: bool) -> list[Span] | Span | None:
+    def find(text: bytes, start: int, end: int) -> list[Span] | Span | None:
         stem = end - width if width else start
-        value_spans: list[Span] | Span | None = assignment.find_value(text, rule, stem, end, raw)
+        value_spans: list[Span] | Span | None = assignment.find_value(text, rule, stem, end)
         if not value_spans and text[end : end + 1] in (b",", b'"'):
-            value_spans = blocks.find_column(text, rule, stem, end, raw)
-        if raw and not value_spans and text.find(b"\\\\", end, end + _BEFORE) >= 0:
-            return start, end, "escape"  # an escaped backslash hides how the value is written
+            value_spans = blocks.find_column(text, rule, stem, end)
         return value_spans
 
     return find

@@ -122,6 +122,8 @@ class _Buffers(threading.local):
     def __init__(self) -> None:
         self.count = ctypes.c_size_t()
         self.count_ref = ctypes.byref(self.count)
+        self.other = ctypes.c_size_t()
+        self.other_ref = ctypes.byref(self.other)
         self._make(1 << 16, 1 << 16)
 
     def _make(self, size: int, numbers: int) -> None:
@@ -263,7 +265,9 @@ class Document:
         self._body = body
         library = load_library()
         flatten = _flatten_natively if library else _flatten_json
-        self.text, self._begins, self._ends, self.starts = flatten(body)
+        self.text, self._begins, self._ends, self.starts, other = flatten(body)
+        self.is_whole = not other
+        """Whether nothing stands beside the strings that JSON does not have there: then `text` is all there is to read."""
 
     def pieces(self) -> list[tuple[int, int]]:
         """Where each string or number lies in `text`."""
@@ -320,7 +324,9 @@ def _is_within(number: int, ranges: list[range]) -> bool:
     return at >= 0 and number in ranges[at]
 
 
-Flat = tuple[bytes, Sequence[int], Sequence[int], Sequence[int]]
+Flat = tuple[bytes, Sequence[int], Sequence[int], Sequence[int], bool]
+# Signs, spaces and the letters of `true`, `false` and `null`.
+_BESIDE_STRINGS = b" \t\r\n{}[],:truefalsn"
 
 
 def _flatten_json(body: bytes) -> Flat:
@@ -334,7 +340,7 @@ def _flatten_json(body: bytes) -> Flat:
         starts.append(size)
         parts += (decoded, KEY_END if match[2] else STRING_END)
         size += len(decoded) + 1
-    return b"".join(parts), begins, ends, starts
+    return b"".join(parts), begins, ends, starts, bool(_TOKEN.sub(b"", body).translate(None, _BESIDE_STRINGS))
 
 
 def _flatten_natively(body: bytes) -> Flat:
@@ -342,9 +348,9 @@ def _flatten_natively(body: bytes) -> Flat:
     assert library is not None
     # A string or number takes at least two bytes with its separator; three numbers are written for each.
     out, offsets = _buffers.of_size(len(body) + 16, 3 * (len(body) // 2 + 2))
-    size = library.holdfast_flatten_json(body, len(body), out, offsets, _buffers.count_ref)
+    size = library.holdfast_flatten_json(body, len(body), out, offsets, _buffers.count_ref, _buffers.other_ref)
     triples = _buffers.numbers(offsets, 3)
-    return ctypes.string_at(out, size), triples[::3], triples[1::3], triples[2::3]
+    return ctypes.string_at(out, size), triples[::3], triples[1::3], triples[2::3], _buffers.other.value > 0
 
 
 def _decode_token(match: re.Match[bytes]) -> bytes:

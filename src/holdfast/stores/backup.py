@@ -189,8 +189,8 @@ def restore_backup(backups: Path, target: Path) -> Path | None:
 def put_back(chosen: Path, target: Path) -> None:
     import shutil
 
-    # Copied under another name: a copy that is cut off must not be taken for the database.
-    partial = target.with_suffix(".restoring")
+    # Copied under another name: a copy that is cut off must not be taken for the database, and goes at the next start.
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
     shutil.copyfile(chosen, partial)
     partial.chmod(0o600)
     sync_path(partial)

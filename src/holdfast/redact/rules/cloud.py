@@ -122,6 +122,12 @@ KEY_TOKENS = (
     TokenRule("jwt", "(ewogIC|ewoid|ewoJ)<t8+>.ey<t8+>.<t8+>"),
     TokenRule("jwt", "(eyJhbGciOi|eyJ0eXAiOi|eyJraWQiOi)<t8+>.<t16+>.<t20+>"),
     TokenRule("jwe", "eyJ<t16+>..<t8+>.<t8+>.<t8+>"),
+    TokenRule("jwe", "eyJ<t16+>.<t20+>.<t12+>.<t4+>.<t16+>"),
+    TokenRule(
+        "paserk-key",
+        "k(1|2|3|4).(local|secret|local-pw|secret-pw|seal|local-wrap.pie|secret-wrap.pie).<t40+>",
+        left="strict",
+    ),
     TokenRule("unsigned-jwt", "eyJ<t8+>.eyJ<t8+>"),
     TokenRule("paseto-token", "v(1|2|3|4).(local|public).<t30+>", left="strict"),
     TokenRule("macaroon", "MDAx<j60+>", check="random", left="strict"),

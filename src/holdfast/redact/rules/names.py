@@ -145,17 +145,17 @@ NAME_RULES = (
     NameRule("key", ("APIキー", "api 密钥", "API密钥", "密钥", "密鑰", "API 키"), "token"),
     NameRule("credential", ("credential", "creds"), "token"),
     NameRule("authorization", ("authorization",), "token"),
-    NameRule("authorization", ("auth",), "strong", part="word"),
-    NameRule("bearer", ("bearer", "jwt"), "strong", part="word"),
+    NameRule("authorization", ("auth",), "strong", spoken=False, part="word"),
+    NameRule("bearer", ("bearer", "jwt"), "strong", spoken=False, part="word"),
     NameRule("personal-access-token", ("_pat", "-pat", "_PAT", "-PAT", " PAT", "PAT="), "strong", part="tail"),
-    NameRule("salt", ("salt", "pepper"), "strong", part="word"),
+    NameRule("salt", ("salt", "pepper"), "strong", spoken=False, part="word"),
     NameRule("snmp-community", ("community_string", "snmp_community", "community string"), "password"),
-    NameRule("seed", ("seed",), "strong", part="word"),
+    NameRule("seed", ("seed",), "strong", spoken=False, part="word"),
     NameRule("session-id", ("sessionid", "sessid", "phpsessid", "jsessionid"), "strong", part="cookie"),
     NameRule("session-id", ("connect.sid", "_session", "remember_token"), "strong", part="cookie"),
     NameRule("code-verifier", ("code_verifier", "client_assertion"), "token"),
-    NameRule("encryption-key", ("cipher", "fernet", "encryption"), "strong", part="word"),
-    NameRule("license", ("licence", "license"), "strong", part="word"),
+    NameRule("encryption-key", ("cipher", "fernet", "encryption"), "strong", spoken=False, part="word"),
+    NameRule("license", ("licence", "license"), "strong", spoken=False, part="word"),
 )
 
 
