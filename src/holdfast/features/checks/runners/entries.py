@@ -165,8 +165,9 @@ def recognise_entry(command: ShellCommand) -> Entry | None:
         "pipenv run",
         "uv run",
     )
-    if wrapped and "." not in name and kind_of(name):
-        return Entry(name, kind_of(name), target=name)
+    kind = kind_of(name) or kind_of(command.invocation.environment.get("HATCH_ENV", ""))
+    if wrapped and "." not in name and kind:
+        return Entry(name, kind, target=name)
     return None
 
 
