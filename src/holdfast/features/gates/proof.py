@@ -28,6 +28,7 @@ _NO_CODE = re.compile(
     r"\.(?:md|mdx|rst|adoc|txt|json|ya?ml|toml|ini|cfg|lock|csv|svg|png|jpe?g|gif)$|(?:^|/)(?:\.[^/]+|[A-Z]+)$"
 )
 """Files beside the code, that no test run is expected to reach."""
+_THAT_PASSED = " that passed"
 _RERUNS_FAILED = frozenset(("--lf", "--last-failed", "--onlyFailures", "--only-failures", "--last-run"))
 
 
@@ -75,18 +76,19 @@ class Asked:
         what, newest = _describe_evidence(one), self._newest(one)
         if newest is None or newest.seq <= self.used:
             return f"no {what} is on record"
+        run = what.removesuffix(_THAT_PASSED)
         if newest.outcome == 0:
-            return f"the last {what} failed"
+            return f"the last {run} failed"
         if newest.outcome < 0:
-            return f"the last {what} proves nothing: {newest.why or 'how it ended is not known'}"
+            return f"the last {run} proves nothing: {newest.why or 'how it ended is not known'}"
         if changed := self._undone(one, newest):
             return f"{changed} was changed after the last {what}, in the same command"
         if self._is_too_old(one, newest):
             return f"the last {what} is older than {one.within} s"
         if where := self._unreached(one, newest):
-            return f"the last {what} ran in {' and '.join(newest.reach)} and says nothing of {where}"
+            return f"the last {run} ran in {' and '.join(newest.reach)} and says nothing of {where}"
         if self._is_still_so(one, newest) and (failed := self._unhealed(one, newest)):
-            return f"{_selection_text(failed)} failed on the same files, and the last {what} does not include it"
+            return f"{_selection_text(failed)} failed on the same files, and the last {run} does not include it"
         return (
             f"{self._change(one, newest)} changed after the last {what}"
             if self._knows(one, newest)
@@ -234,7 +236,7 @@ def _evidence_key(one: "Evidence") -> str:
 
 def _describe_evidence(one: "Evidence") -> str:
     if one.command:
-        return f"`{' or '.join(one.command)}` that passed"
+        return f"`{' or '.join(one.command)}`{_THAT_PASSED}"
     if one.skill:
         return "run of " + " or ".join(f"/{name.lstrip('/')}" for name in one.skill)
     return "commit" if one.commit else f"UAT run of {one.uat}"
