@@ -260,9 +260,11 @@ def test_content_that_could_not_be_read_is_unknown_since_it_was_last_known() -> 
 def checked(stage: Stage, command: str, *, failed: int = 0, **check: Any) -> None:
     """A shell call with what the checks feature found out about it."""
     stage.run(command, code=int(bool(failed)))
-    told = {"runner": "pytest", "dir": ".", "reach": ["."], "selection": "all", **check}
-    stage.say("check.finished", "s-1", of=stage.log[-1].seq, command=command, passed=3, failed=failed,
-              verdict="failed" if failed else "passed", **told)  # fmt: skip
+    told = {"runner": "pytest", "dir": ".", "reach": ["."], "selection": "all", "passed": 3, "failed": failed}
+    verdict = "failed" if failed else "passed"
+    stage.say(
+        "check.finished", "s-1", **{"of": stage.log[-1].seq, "command": command, "verdict": verdict, **told, **check}
+    )
 
 
 @pytest.mark.parametrize(
@@ -332,3 +334,27 @@ def test_a_line_that_brings_its_proof_along_brings_it_for_the_folder_it_ran_in(f
     stage = green(paths=[], command_pattern=r"git\s+commit")
     stage.edit()
     assert stage.run(f"(cd {folder} && pytest -q) && git commit -am x").silent is counts
+
+
+@pytest.mark.parametrize(("content", "holds"), [("c1", True), ("c2", False)])
+def test_a_run_whose_end_is_not_known_takes_nothing_back_on_the_same_content(content: str, holds: bool) -> None:
+    stage = green(evidence={"command": "pytest*"})
+    stage.edit()
+    checked(stage, "pytest -q", content={"": "c1"})
+    checked(stage, "pytest -q | head -3", verdict="unknown", why="the summary was cut off", content={"": content})
+    told = stage.stop(content={"": content})
+    assert told.silent is holds
+    assert holds or "proves nothing: the summary was cut off" in told.reasons[0]
+
+
+def test_a_run_that_was_ended_early_is_no_failure_of_the_one_before() -> None:
+    """Both have the same words; what the check says comes right behind the call."""
+    stage = green(evidence={"command": "pytest*"})
+    stage.edit()
+    checked(stage, "pytest -q", content={"": "c1"})
+    check = {"kind": "test", "runner": "pytest", "dir": ".", "selection": "all", "verdict": "unknown", "reach": ["."]}
+    stage.run("timeout 1 pytest -q", code=124, judgement={"checks": [check]}, content={"": "c1"})
+    of = stage.log[-1].seq
+    del check["kind"]
+    stage.say("check.finished", "s-1", of=of, command="timeout 1 pytest -q", content={"": "c1"}, **check)
+    assert stage.stop(content={"": "c1"}).silent

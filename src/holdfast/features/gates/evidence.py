@@ -160,7 +160,7 @@ def with_run(doc: Facts, event: Event, data: ToolEndPayload | ToolExitRead) -> F
     ran, made, where = doc.ran, doc.commits, _where_it_ran(ended, event.project)
     for command in analysis.commands[:MOST_PROGRAMS]:
         outcome = _run_outcome(command, code, len(analysis.commands) == 1)
-        if outcome is None:
+        if outcome is None or (outcome == 0 and _is_left_open(command, ended)):
             continue
         changed, back = _changed_after(analysis, command)
         fact = RunFact(seq=seq, at=event.at, outcome=outcome, session=event.session, branch=data.branch,
@@ -169,6 +169,13 @@ def with_run(doc: Facts, event: Event, data: ToolEndPayload | ToolExitRead) -> F
         if outcome == 1 and reading_of(command).startswith("git commit"):
             made = _with_latest(made, event.session, replace(fact, content={}), MOST_COMMITS)
     return None if ran is doc.ran else replace(doc, ran=ran, commits=made, at=event.at)
+
+
+def _is_left_open(command: ShellCommand, ended: ToolEndPayload) -> bool:
+    """It ended with an error and no test failed: a timeout, a usage error. Its check says so right behind it."""
+    names = {word.rpartition("/")[2] for word in command.words}
+    checks = ended.judgement.checks if ended.judgement else []
+    return any(one.runner in names and one.verdict in ("unknown", "did_not_run") for one in checks)
 
 
 def _where_it_ran(ended: ToolEndPayload, project: str) -> list[str]:
@@ -294,9 +301,16 @@ def with_check(doc: Facts, event: Event, check: CheckFinished) -> Facts:
         changed_after=changed, put_back=back, dir=check.dir, reach=reach, operands=check.operands[:MOST_NAMES],
         failures=check.failures if (check.failed or 1) <= len(check.failures) <= MOST_NAMES else [],
     )  # fmt: skip
-    for reading in readings:
-        ran = with_newest(ran, _fact_name(reading, reach), fact, MOST_COMMANDS)
+    for name in (_fact_name(reading, reach) for reading in readings):
+        # What passed on this very content did so, whatever a later run that was cut short leaves open.
+        before = ran.get(name)
+        if fact.outcome >= 0 or before is None or not before.passed or not _same_content(before, fact):
+            ran = with_newest(ran, name, fact, MOST_COMMANDS)
     return replace(doc, ran=ran, at=event.at)
+
+
+def _same_content(one: RunFact, other: RunFact) -> bool:
+    return bool(one.content) and one.content == other.content
 
 
 _PLAIN_MAKE = re.compile(r"make(?: -s| -j ?\d*| --silent| --no-print-directory)*(?: [\w./][\w./-]*)+$")
