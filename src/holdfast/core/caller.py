@@ -156,7 +156,7 @@ def judge_caller(pid: int, agents: Iterable[AgentProcess] = ()) -> Caller:
     for process in chain:
         if name := _agent_program(process):
             return Caller("agent", f"it runs below {name} (process {process.pid})")
-        if _has_agent_variables(process.pid):
+        if has_agent_variables(process.pid):
             return Caller("agent", f"process {process.pid} has an agent's environment")
     return _judge_by_sessions(chain, tuple(agents)) or _as_person(chain[0])
 
@@ -202,6 +202,17 @@ def _is_dashboard(pid: int) -> bool:
     return words[1:4] == [b"-P", b"-m", b"holdfast.web"] and program == Path(sys.executable).resolve()
 
 
+def is_own_program(pid: int) -> bool:
+    """Our daemon, what it started, or our web server: hooks start them, so that they have an agent's variables."""
+    if _is_dashboard(pid) or any(process.pid == os.getpid() for process in list_ancestors(pid)):
+        return True
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return any(os.path.basename(word).startswith((b"holdfast-", b"holdfast.daemon")) for word in words[:5])
+
+
 def _runs_only_a_hook(process: Process) -> bool:
     """`sh -c 'holdfast-hook ask …'`, as agents start hooks that are given to them as one line."""
     if process.name not in _SHELLS:
@@ -228,7 +239,7 @@ def _agent_program(process: Process) -> str:
     return next((name for name in names if name in AGENT_PROGRAMS), "")
 
 
-def _has_agent_variables(pid: int) -> bool:
+def has_agent_variables(pid: int) -> bool:
     try:
         environment = Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:

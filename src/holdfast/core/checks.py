@@ -42,6 +42,8 @@ class Check(msgspec.Struct, kw_only=True, frozen=True):
     why: str = ""
     operands: list[str] = []
     """What part was asked for, where it is named."""
+    reach: list[str] = []
+    """Folders that it says something of, relative to the repository; empty where that cannot be told."""
     presumed: bool = False
     """A script of the project that is a check by its name only; nothing showed that it ran one."""
     could_not_start: bool = False

@@ -166,7 +166,7 @@ BY_LEVEL: Mapping[Level, Fields] = {"presence": PRESENCE, "facts": FACTS, "summa
 
 FULL_KINDS = frozenset(HOOK_KINDS) | SUMMARIES.keys() | {"turn.processed", "memory.observed", "session.linked"}
 NEVER = frozenset(
-    "process pid pid_start transcript lane_transcript settings_at same dedupe_key cwd repo worktree content git refs"
+    "process pid pid_start transcript lane_transcript settings_at left_running same dedupe_key cwd repo worktree content git refs"
     " touches written".split()
 )
 """Fields that mean nothing on another machine."""

@@ -77,3 +77,9 @@ def test_a_cut_summary_is_no_summary() -> None:
 def test_a_command_that_is_too_large_is_unknown() -> None:
     judged = judge_command("pytest; " * 200_000, ".", 0, PASSING, "")
     assert not judged.proves_tests_pass and "too large" in judged.why
+
+
+def test_thousands_of_heredocs_are_too_much_to_follow_and_hundreds_are_not() -> None:
+    one = "cat <<A >f\nx\nA\n"
+    assert "too large" in judge_command(f"{one * 2_000}pytest -q", ".", 0, PASSING, "").why
+    assert judge_command(f"{one * 20}pytest -q", ".", 0, PASSING, "").proves_tests_pass

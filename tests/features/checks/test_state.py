@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from holdfast.core.event import Event
 from holdfast.core.kinds.check_events import CheckFinished
 from holdfast.features.checks.state import CHECKS, MAX_RUNS, BranchChecks, checks_key, keys, reduce
@@ -64,6 +66,7 @@ def test_a_document_reads_back_as_it_was() -> None:
     assert CHECKS.decode(encode(doc)) == doc
 
 
-def test_what_did_not_run_does_not_take_the_place_of_what_did() -> None:
-    docs = kept(finished(1, verdict="passed"), finished(2, verdict="did_not_run"))
-    assert [run.verdict for run in docs[checks_key("/w", "main")].runs.values()] == ["passed", "did_not_run"]
+@pytest.mark.parametrize("verdict", ["did_not_run", "unknown"])
+def test_what_did_not_run_or_is_not_known_does_not_take_the_place_of_what_did(verdict: str) -> None:
+    docs = kept(finished(1, verdict="passed"), finished(2, verdict=verdict))
+    assert [run.verdict for run in docs[checks_key("/w", "main")].runs.values()] == ["passed", verdict]

@@ -252,3 +252,109 @@ def test_content_that_could_not_be_read_is_unknown_since_it_was_last_known() -> 
     stage.run("pytest -q", **known)
     assert "unknown, since 40 s ago" in stage.later(40).stop().reasons[0]
     assert stage.stop(**known).silent
+
+
+# ── where it ran, and how much ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def checked(stage: Stage, command: str, *, failed: int = 0, **check: Any) -> None:
+    """A shell call with what the checks feature found out about it."""
+    stage.run(command, code=int(bool(failed)))
+    told = {"runner": "pytest", "dir": ".", "reach": ["."], "selection": "all", "passed": 3, "failed": failed}
+    verdict = "failed" if failed else "passed"
+    stage.say(
+        "check.finished", "s-1", **{"of": stage.log[-1].seq, "command": command, "verdict": verdict, **told, **check}
+    )
+
+
+@pytest.mark.parametrize(
+    ("covers", "reach", "proves"),
+    [
+        (["src/**"], ["sub"], False),
+        (["src/**"], ["/elsewhere/copy"], False),
+        (["src/**"], ["."], True),
+        (["src/**"], [], True),
+        (["backend/**"], ["backend"], True),
+        (["backend/api/**"], ["backend"], True),
+        (["**/*.py"], ["sub"], False),
+        (["src/**", "lib/**"], ["src"], True),
+        (["src/**"], ["src/part", "sub"], False),
+    ],
+)
+def test_a_run_proves_what_lies_where_it_ran(covers: list[str], reach: list[str], proves: bool) -> None:
+    stage = green(evidence={"command": "pytest*", "after_edit": covers}, paths=["**"])
+    stage.edit(f"{covers[0].partition('/')[0].replace('**', 'src')}/api/a.py")
+    checked(stage, "cd somewhere && pytest -q", dir="somewhere", reach=reach)
+    assert stage.stop().silent is proves
+    if not proves:
+        checked(stage, "pytest -q")
+        assert stage.stop().silent
+
+
+def test_runs_in_several_folders_prove_together_and_none_heals_the_other() -> None:
+    stage = green(evidence={"command": "pytest*", "after_edit": "services/**"}, paths=["**"])
+    stage.edit("services/a/x.py")
+    stage.edit("services/b/y.py")
+    checked(stage, "cd services/b && pytest -q", dir="services/b", reach=["services/b"])
+    assert "says nothing of services/a/x.py" in stage.stop().reasons[0]
+    checked(stage, "cd services/a && pytest -q", dir="services/a", reach=["services/a"], failed=1)
+    checked(stage, "cd services/b && pytest -q", dir="services/b", reach=["services/b"])
+    assert stage.stop().verdict == "deny"
+    checked(stage, "cd services/a && pytest -q", dir="services/a", reach=["services/a"])
+    assert stage.stop().silent
+
+
+def test_a_page_edited_beside_the_code_needs_no_run_of_its_own() -> None:
+    stage = green(evidence={"command": "pytest*"}, paths=["**"])
+    stage.edit("README.md")
+    stage.edit("backend/a.py")
+    checked(stage, "cd backend && pytest -q", dir="backend", reach=["backend"])
+    assert stage.stop().silent
+
+
+@pytest.mark.parametrize(
+    ("operands", "heals"),
+    [(["tests/test_b.py"], False), (["-k"], False), (["tests/test_a.py"], True), (["--lf"], True), ([], True)],
+)
+def test_a_failure_is_healed_only_by_a_run_that_includes_it(operands: list[str], heals: bool) -> None:
+    stage = green()
+    stage.edit()
+    checked(stage, "pytest", failed=1, failures=["tests/test_a.py::test_one"])
+    checked(stage, f"pytest -q {' '.join(operands)}", selection="part" if operands else "all", operands=operands)
+    told = stage.stop()
+    assert told.silent is heals
+    assert heals or "a run of all tests failed on the same files" in told.reasons[0]
+    stage.edit()
+    checked(stage, "pytest -q tests/test_b.py", selection="part", operands=["tests/test_b.py"])
+    assert stage.stop().silent, "on other content the failure is no longer known"
+
+
+@pytest.mark.parametrize(("folder", "counts"), [("docs", False), (".", True), ("tests", True)])
+def test_a_line_that_brings_its_proof_along_brings_it_for_the_folder_it_ran_in(folder: str, counts: bool) -> None:
+    stage = green(paths=[], command_pattern=r"git\s+commit")
+    stage.edit()
+    assert stage.run(f"(cd {folder} && pytest -q) && git commit -am x").silent is counts
+
+
+@pytest.mark.parametrize(("content", "holds"), [("c1", True), ("c2", False)])
+def test_a_run_whose_end_is_not_known_takes_nothing_back_on_the_same_content(content: str, holds: bool) -> None:
+    stage = green(evidence={"command": "pytest*"})
+    stage.edit()
+    checked(stage, "pytest -q", content={"": "c1"})
+    checked(stage, "pytest -q | head -3", verdict="unknown", why="the summary was cut off", content={"": content})
+    told = stage.stop(content={"": content})
+    assert told.silent is holds
+    assert holds or "proves nothing: the summary was cut off" in told.reasons[0]
+
+
+def test_a_run_that_was_ended_early_is_no_failure_of_the_one_before() -> None:
+    """Both have the same words; what the check says comes right behind the call."""
+    stage = green(evidence={"command": "pytest*"})
+    stage.edit()
+    checked(stage, "pytest -q", content={"": "c1"})
+    check = {"kind": "test", "runner": "pytest", "dir": ".", "selection": "all", "verdict": "unknown", "reach": ["."]}
+    stage.run("timeout 1 pytest -q", code=124, judgement={"checks": [check]}, content={"": "c1"})
+    of = stage.log[-1].seq
+    del check["kind"]
+    stage.say("check.finished", "s-1", of=of, command="timeout 1 pytest -q", content={"": "c1"}, **check)
+    assert stage.stop(content={"": "c1"}).silent

@@ -106,6 +106,17 @@ def test_settings_loosened_while_no_call_runs_are_the_persons() -> None:
     assert rules_that(stage.later(5), GateSettings.of({"requirements": {}}), changed_at) == "none"
 
 
+def test_settings_loosened_while_something_runs_that_an_agent_left_behind_wait_for_a_person() -> None:
+    stage = Stage(settings())
+    stage.start()
+    changed_at = stage.later(5).now
+    stage.settings = stage.simulation.settings = GateSettings.of({"requirements": {}})
+    seen = {"settings_at": changed_at, "left_running": "python3 (process 4242)"}
+    stage.later(5).take("prompt.submitted", prompt="go on", **seen)
+    assert stage.edit().verdict == "deny"
+    assert any("is gone" in entry.text for entry in stage.simulation.get("gates.attention", "all").entries)
+
+
 @pytest.mark.parametrize(("seconds", "verdict"), [(0, "deny"), (1, "none")])
 def test_a_file_that_is_just_being_written_loosens_nothing_yet(seconds: int, verdict: str) -> None:
     """An editor empties a file before it writes it."""

@@ -58,6 +58,8 @@ class HookPayload(Payload):
     """The hook was called from below a tool call of the agent, not by the agent: a claim, never evidence."""
     settings_at: int = 0
     """When the settings that count here were last changed on disk, in ms, at the first event that saw the change."""
+    left_running: str = ""
+    """A process that an agent had left behind and that ran when the settings were changed, as far as is known."""
     imported: str = ""
     """Which importer brought it; empty for what came from a live hook."""
 

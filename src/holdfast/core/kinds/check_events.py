@@ -22,6 +22,8 @@ class CheckFinished(Payload):
     selection: str = ""
     """all, or part of what is in `dir` (`core.checks.Selection`)."""
     operands: list[str] = []
+    reach: list[str] = []
+    """Folders that it says something of, as `dir`; empty where that cannot be told."""
     presumed: bool = False
     """A script of the project that is a check by its name only."""
     could_not_start: bool = False

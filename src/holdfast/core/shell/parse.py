@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from holdfast.core.shell import syntax
-from holdfast.core.shell.redirects import HERE_STRING, MARKED, Heredoc, extract_heredocs
+from holdfast.core.shell.redirects import HERE_STRING, MARKED, MAX_HEREDOCS, Heredoc, extract_heredocs
 from holdfast.core.shell.syntax import (
     AndOr,
     Assignment,
@@ -76,7 +76,7 @@ def parse_command(text: str) -> Node:
     if len(text) > MAX_CHARACTERS:
         raise ShellTooLarge
     extracted = extract_heredocs(text)
-    if _is_too_large(extracted.text):
+    if len(extracted.heredocs) > MAX_HEREDOCS or _is_too_large(extracted.text):
         raise ShellTooLarge
     if "\0" in text:
         raise ShellUnreadable

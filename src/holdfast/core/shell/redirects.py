@@ -83,6 +83,8 @@ HERE_STRING = 87
 """The descriptor that marks what was written as `<<< word`."""
 MAX_SCANNED = 40_000
 """More than any command may have outside of heredocs: what follows is copied unread, and the whole is too large."""
+MAX_HEREDOCS = 1_000
+"""The same for their number: each costs as much as a command."""
 # Characters that mean nothing to the scanner, copied in one go; the next line is for strings.
 _PLAIN = lazy_pattern(r"""[^\\'"`$()#<\n]+""")
 _PLAIN_IN_STRING = lazy_pattern(r"""[^\\"$`]+""")
@@ -122,7 +124,7 @@ class _Scanner:
         self.copied = 0
 
     def run(self) -> Extracted:
-        while self.at < len(self.text) and self.copied < MAX_SCANNED:
+        while self.at < len(self.text) and self.copied < MAX_SCANNED and len(self.found) <= MAX_HEREDOCS:
             self._step(self.text[self.at])
         self._copy(len(self.text) - self.at)
         return Extracted("".join(self.out), tuple(self.found))

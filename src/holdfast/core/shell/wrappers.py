@@ -346,8 +346,9 @@ def _take_options(name: str, spec: _Spec, rest: list[str]) -> Unwrapped | None:
     elif name == "coverage run" or name in _PROFILERS:
         inner = ["python", *inner]
     elif name == "hatch run":
-        # `hatch run ENV:COMMAND`.
-        inner = [inner[0].rpartition(":")[2], *inner[1:]]
+        # `hatch run ENV:COMMAND`; the command sees its environment's name in this variable.
+        named, _, command = inner[0].rpartition(":")
+        inner, environment = [command, *inner[1:]], {**environment, **({"HATCH_ENV": named} if named else {})}
     many = name == "retry" or (
         name == "xargs" and any(re.match(r"-[nPIL]|--max|--replace", word) for word in rest[:at])
     )
@@ -427,4 +428,27 @@ def _parallel_job(template: str, argument: str) -> str:
     return template.replace("{}", argument) if "{}" in template else f"{template} {argument}"
 
 
-_LAUNCHERS = {"find": _unwrap_find, "script": _unwrap_script, "parallel": _unwrap_parallel}
+# Everything but plain words has a meaning of its own in these shells.
+_PLAIN_TEXT = re.compile(r"[\w .,:=/\\+-]+")
+_TEXT_FLAGS = frozenset(("/c", "-c", "-command"))
+_VALUE_FLAGS = frozenset(("-executionpolicy", "-ep", "-workingdirectory", "-wd"))
+
+
+def _unwrap_windows_shell(words: list[str]) -> Unwrapped | None:
+    """`pwsh -NoProfile -Command "pytest -q"`, `cmd /c pytest -q`: a single program in plain words."""
+    at = 1
+    while at < len(words) and words[at].lower() not in _TEXT_FLAGS:
+        at += 2 if words[at].lower() in _VALUE_FLAGS else 1
+    text = " ".join(words[at + 1 :])
+    if not _PLAIN_TEXT.fullmatch(text):
+        return None
+    # PowerShell tells that the program failed, not with which status.
+    return Unwrapped(words=text.split(), name="windows shell", code_hidden=True)
+
+
+_LAUNCHERS = {
+    "find": _unwrap_find,
+    "script": _unwrap_script,
+    "parallel": _unwrap_parallel,
+    **dict.fromkeys(("cmd", "cmd.exe", "pwsh", "pwsh.exe", "powershell", "powershell.exe"), _unwrap_windows_shell),
+}

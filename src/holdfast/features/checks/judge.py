@@ -23,6 +23,8 @@ from holdfast.features.checks.runners.entries import (
     recognise_entry,
     runs_tests_by_hook,
 )
+from holdfast.features.checks.runners.foreign_code import find_foreign_code
+from holdfast.features.checks.runners.reach import find_reach
 from holdfast.features.checks.runners.recognise import recognise_runner
 from holdfast.features.checks.runners.reports import add_report
 from holdfast.features.checks.verdicts import judge_entry, judge_runner
@@ -77,9 +79,9 @@ def judge_command(
     if _narrow_analysis(candidates, analysis):
         attribute_reports(candidates, analysis, output)
     if read_file is not None:
-        _distrust_modules(candidates, read_file)
+        _distrust_modules(candidates, root, read_file)
         _read_entries(candidates, read_file)
-    checks = [check for candidate in candidates for check in _judge_candidate(candidate, root)]
+    checks = [check for candidate in candidates for check in _judge_candidate(candidate, root, read_file)]
     proves, why = _conclude_tests(checks)
     return Judgement(
         checks=checks,
@@ -107,16 +109,20 @@ _CONFIGURATION = re.compile(
 )
 
 
+_PACKAGE_FILE = re.compile(r"/__(?:init|main)__\.py$")
+
+
 def _distrust_written(candidates: list[Candidate], writes: list[str]) -> None:
     """A command that writes a program or the settings of a runner may have changed what the runner's status means."""
     for candidate in candidates:
         match = candidate.match
         if match is None:
             continue
-        # `pytest.py` in the folder would be run in place of the tool.
+        # `pytest.py` in the folder would be run in place of the tool, and so would `pytest/__main__.py`.
         names = {program.split()[0] for program in match.runner.programs} | set(match.runner.modules)
         if any(
             path.rpartition("/")[2].partition(".")[0] in names
+            or _PACKAGE_FILE.sub("", path).rpartition("/")[2] in names
             for path in writes
             # Logs and reports are often named after the tool that wrote them.
             if not path.endswith((".log", ".txt", ".xml", ".json", ".ini", ".toml", ".out"))
@@ -126,17 +132,10 @@ def _distrust_written(candidates: list[Candidate], writes: list[str]) -> None:
             match.lenient = match.lenient or "settings written by the command"
 
 
-def _distrust_modules(candidates: list[Candidate], read_file: ReadFile) -> None:
-    """`python -m pytest` takes a `pytest.py` in its folder, or on PYTHONPATH, before the installed tool."""
+def _distrust_modules(candidates: list[Candidate], root: str, read_file: ReadFile) -> None:
     for candidate in candidates:
-        match, invocation = candidate.match, candidate.command.invocation
-        if match is None or not match.runner.modules or not any(w.startswith("-m") for w in invocation.words[1:]):
-            continue
-        folders = ["", *invocation.environment.get("PYTHONPATH", "").split(":")]
-        for module in match.runner.modules:
-            for name in (f"{module}.py", f"{module}/__init__.py"):
-                if any(read_file(posixpath.join(invocation.cwd, one, name)) is not None for one in folders):
-                    match.foreign = f"the project has a {name} of its own, which is run in place of the tool"
+        if candidate.match is not None:
+            candidate.match.foreign = candidate.match.foreign or find_foreign_code(candidate, root, read_file)
 
 
 def _read_entries(candidates: list[Candidate], read_file: ReadFile) -> None:
@@ -190,11 +189,11 @@ def _find_candidate(command: ShellCommand) -> Candidate | None:
     return Candidate(command=command, entry=entry)
 
 
-def _judge_candidate(candidate: Candidate, root: str) -> list[Check]:
+def _judge_candidate(candidate: Candidate, root: str, read_file: ReadFile | None) -> list[Check]:
     checks = judge_runner(candidate) if candidate.match else judge_entry(candidate)
-    return [
-        msgspec.structs.replace(check, dir=_relative_folder(_candidate_folder(candidate), root)) for check in checks
-    ]
+    folder = _relative_folder(_candidate_folder(candidate), root)
+    reach = [_relative_folder(one, root) for one in find_reach(candidate, folder, read_file)]
+    return [msgspec.structs.replace(check, dir=folder, reach=reach) for check in checks]
 
 
 def _candidate_folder(candidate: Candidate) -> str:

@@ -76,9 +76,9 @@ def checks_key(worktree: str, branch: str) -> str:
 
 
 def run_key(session: str, data: CheckFinished) -> str:
-    """One that did not run (`pytest --version`, a usage error) says nothing of the one that did: it has its own row."""
-    # A run that checked something and one that did not have different keys.
-    ran = "" if data.verdict != Verdict.DID_NOT_RUN else data.verdict
+    """One that did not run (`pytest --version`, a usage error) or whose end is not known says nothing of the one that
+    did: it has its own row."""
+    ran = "" if data.verdict in (Verdict.PASSED, Verdict.FAILED) else data.verdict
     parts = (session, data.kind, data.runner, data.dir, data.selection, ran, *data.operands)
     return hashlib.blake2b("\0".join(parts).encode("utf-8", "replace"), digest_size=9).hexdigest()
 

@@ -1,37 +1,31 @@
 """Runs on record, and whether one of them proves what a requirement asks for; nobody's word counts."""
 
 import fnmatch
+import posixpath
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from holdfast.core.document import with_newest, without_keys
 from holdfast.core.event import Event
-from holdfast.core.fingerprint import content_key
-from holdfast.core.globs import any_matches
-from holdfast.core.ids import session_alias
 from holdfast.core.kinds import ToolEndPayload, ToolPayload
 from holdfast.core.kinds.check_events import CheckFinished
 from holdfast.core.kinds.gates_events import GatesLooked, GatesMeasured
 from holdfast.core.kinds.session_events import ToolExitRead
+from holdfast.core.reach import WHOLE
 from holdfast.core.shell.acts import BLANK
 from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand, analyse_command, remember_by_text
-from holdfast.core.shell.written_files import WHOLE_TREE, put_back_after, written_after
+from holdfast.core.shell.written_files import put_back_after, written_after
 from holdfast.features.gates.events import UAT
 from holdfast.features.gates.triggers import Rule
-
-if TYPE_CHECKING:
-    from holdfast.features.gates.requirements import Here
-    from holdfast.features.gates.settings import Evidence
 
 replace = msgspec.structs.replace
 MOST_EDITS, MOST_COMMANDS, MOST_SKILLS, MOST_COMMITS, MOST_RUNS, MOST_SIZES = 60, 40, 30, 20, 30, 20
 LONGEST_COMMAND = 400
 SOMEWHERE = "*"
 """Stands for an edit whose files the agent did not name: it may be any file."""
-MOST_PROGRAMS, MOST_READINGS, MOST_CHANGED = 12, 3, 20
+MOST_PROGRAMS, MOST_READINGS, MOST_CHANGED, MOST_FOLDERS, MOST_NAMES = 12, 3, 20, 20, 20
 _QUIET_MAKE = re.compile(r"^(?:-s|-j\d*|--silent|--no-print-directory|-w)$")
 _COPIES = re.compile(r"^(?:cp|rsync|mktemp|tar|git clone|git worktree|git archive)(?: |$)")
 _LOOKS_ONLY = frozenset(
@@ -59,6 +53,13 @@ class RunFact(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Files that the same command wrote after it: what they held when it ran is not known."""
     put_back: list[str] = []
     """Those that it wrote before as well: the run saw them as they no longer are."""
+    dir: str = ""
+    reach: list[str] = []
+    """Folders that it says something of, relative to the project; empty: not known, then it counts for all."""
+    operands: list[str] = []
+    """What part was asked for; empty: all."""
+    failures: list[str] = []
+    """Names of what failed, where all of them are known."""
 
     @property
     def passed(self) -> bool:
@@ -156,18 +157,48 @@ def with_run(doc: Facts, event: Event, data: ToolEndPayload | ToolExitRead) -> F
         return None
     seq = data.of if isinstance(data, ToolExitRead) else event.seq
     analysis = analyse_command(data.command, code, ended.output, cwd=None)
-    ran, made = doc.ran, doc.commits
+    ran, made, where = doc.ran, doc.commits, _where_it_ran(ended, event.project)
     for command in analysis.commands[:MOST_PROGRAMS]:
         outcome = _run_outcome(command, code, len(analysis.commands) == 1)
-        if outcome is None:
+        if outcome is None or (outcome == 0 and _is_left_open(command, ended)):
             continue
         changed, back = _changed_after(analysis, command)
         fact = RunFact(seq=seq, at=event.at, outcome=outcome, session=event.session, branch=data.branch,
-                       content=dict(ended.content), changed_after=changed, put_back=back)  # fmt: skip
-        ran = _with_latest(ran, reading_of(command)[:LONGEST_COMMAND], fact, MOST_COMMANDS)
+                       content=dict(ended.content), changed_after=changed, put_back=back, reach=where)  # fmt: skip
+        ran = _with_latest(ran, _fact_name(reading_of(command), where), fact, MOST_COMMANDS)
         if outcome == 1 and reading_of(command).startswith("git commit"):
             made = _with_latest(made, event.session, replace(fact, content={}), MOST_COMMITS)
     return None if ran is doc.ran else replace(doc, ran=ran, commits=made, at=event.at)
+
+
+def _is_left_open(command: ShellCommand, ended: ToolEndPayload) -> bool:
+    """It ended with an error and no test failed: a timeout, a usage error. Its check says so right behind it."""
+    names = {word.rpartition("/")[2] for word in command.words}
+    checks = ended.judgement.checks if ended.judgement else []
+    return any(one.runner in names and one.verdict in ("unknown", "did_not_run") for one in checks)
+
+
+def _where_it_ran(ended: ToolEndPayload, project: str) -> list[str]:
+    """Known where all checks of the call agree; they come as events of their own right behind it."""
+    checks = ended.judgement.checks if ended.judgement else []
+    same = all(check.reach == checks[0].reach for check in checks)
+    worktree = ended.judgement.worktree if ended.judgement else ""
+    return reach_in(project, worktree, checks[0].reach) if checks and same else []
+
+
+def reach_in(project: str, worktree: str, reach: list[str]) -> list[str]:
+    """As seen from the project: a repository inside of it is a part of it, and without one paths are absolute."""
+    if not project:
+        return reach
+    base = worktree if worktree.startswith(f"{project}/") else project
+    full = (posixpath.normpath(posixpath.join(base, folder)) for folder in reach)
+    inside = (WHOLE if one == project else one.removeprefix(f"{project}/") for one in full)
+    return list(inside)[:MOST_FOLDERS]
+
+
+def _fact_name(reading: str, reach: list[str]) -> str:
+    """`pytest -q` in one folder says nothing of `pytest -q` in another."""
+    return "\n".join([reading[:LONGEST_COMMAND], *(reach if WHOLE not in reach else ())])
 
 
 def _changed_after(analysis: Analysis, command: ShellCommand) -> tuple[list[str], list[str]]:
@@ -256,20 +287,30 @@ def with_check(doc: Facts, event: Event, check: CheckFinished) -> Facts:
     """What was found out about a check goes before what its exit code alone says."""
     if check.verdict == "unknown" and (check.presumed or _is_plain_entry(check)):
         return doc  # A script that nobody knows more of: how it ended is what the rule asked for.
-    readings = _readings_of(check)
+    readings, reach = _readings_of(check), reach_in(event.project, check.worktree, check.reach)
     analysis = analyse_command(check.command, cwd=None)
     verdict = {"passed": 1, "failed": 0}.get(check.verdict, -1)
     copied = check.dir == "?" and any(_COPIES.match(reading_of(one)) for one in analysis.commands)
-    ran = {command: fact for command, fact in doc.ran.items() if fact.seq != check.of or command not in readings}
+    ran = {
+        name: fact for name, fact in doc.ran.items() if fact.seq != check.of or name.partition("\n")[0] not in readings
+    }
     changed, back = _changed_after_check(analysis, check)
     fact = RunFact(
         seq=check.of, at=event.at, outcome=-1 if copied else verdict, session=event.session,
         branch=check.branch, content=dict(check.content), why=COPIED if copied else check.why,
-        changed_after=changed, put_back=back,
+        changed_after=changed, put_back=back, dir=check.dir, reach=reach, operands=check.operands[:MOST_NAMES],
+        failures=check.failures if (check.failed or 1) <= len(check.failures) <= MOST_NAMES else [],
     )  # fmt: skip
-    for reading in readings:
-        ran = with_newest(ran, reading[:LONGEST_COMMAND], fact, MOST_COMMANDS)
+    for name in (_fact_name(reading, reach) for reading in readings):
+        # What passed on this very content did so, whatever a later run that was cut short leaves open.
+        before = ran.get(name)
+        if fact.outcome >= 0 or before is None or not before.passed or not _same_content(before, fact):
+            ran = with_newest(ran, name, fact, MOST_COMMANDS)
     return replace(doc, ran=ran, at=event.at)
+
+
+def _same_content(one: RunFact, other: RunFact) -> bool:
+    return bool(one.content) and one.content == other.content
 
 
 _PLAIN_MAKE = re.compile(r"make(?: -s| -j ?\d*| --silent| --no-print-directory)*(?: [\w./][\w./-]*)+$")
@@ -333,160 +374,6 @@ def with_measure(doc: Facts, event: Event, data: GatesMeasured) -> Facts:
     touched = {name: seq for name, seq in touched.items() if name in seen}
     sizes = with_newest(doc.sizes, data.branch, size, MOST_SIZES)
     return replace(doc, sizes=sizes, seen=seen, touched=touched, at=event.at)
-
-
-EVERYTHING = ("**",)
-_REPORT = re.compile(r"\.(?:txt|log|xml|json|html|out|csv|tap|lcov|info)$|/[^./]+$")
-"""What people write beside a run: no source."""
-_TEST_FILE = re.compile(r"(?:^|/)tests?/|(?:^|/)test_[^/]*$|[._]test\.|[._]spec\.|(?:^|/)specs?/")
-
-
-class Asked:
-    """One question, with everything it is asked about. `used`: the event that used up what was proven before;
-    `content_at`: when the content was last known."""
-
-    def __init__(self, rule: Rule, facts: Facts, here: "Here", used: int = 0, content_at: int = 0) -> None:
-        self.content_at = content_at
-        self.rule, self.facts, self.project, self.now = rule, facts, here.project, here.now
-        self.session = "" if rule.scope in ("branch", "permanent") else here.session
-        self.asking, self.branch, self.used, self.content = here.session, here.branch, used, here.content
-
-    def missing(self) -> str:
-        """What is not proven, in words; empty when all of it is."""
-        return next((why for one in self.rule.spec.evidence if (why := self._missing(one))), "")
-
-    def proven(self) -> str:
-        """In words: `proven`, and whose run it was where it was another session's."""
-        whose = [fact.session for one in self.rule.spec.evidence if (fact := self._proof(one))]
-        theirs = sorted({session_alias(sid) for sid in whose if sid and sid != self.asking})
-        return f"proven by session {', '.join(theirs)}" if theirs else "proven"
-
-    def proved_other_content(self) -> bool:
-        every = ((one, fact) for one in self.rule.spec.evidence for fact in self._candidates(one))
-        runs = [fact for one, fact in every if not self._is_same_content(one, fact)]
-        return any(fact.passed and fact.session == self.asking and fact.content for fact in runs)
-
-    def changed_tests(self) -> list[str]:
-        """Tests that were edited before the run that proves it: whether they still test the same, a person can say."""
-        proofs = [fact for one in self.rule.spec.evidence if (fact := self._proof(one))]
-        return [
-            path.removeprefix(f"{self.project}/")
-            for path, seq in self.facts.edits.items()
-            if _TEST_FILE.search(path) and any(seq <= proof.seq for proof in proofs)
-        ]
-
-    def latest(self) -> list[RunFact]:
-        """For each part of it the newest fact."""
-        return [fact for one in self.rule.spec.evidence if (fact := self._newest(one))]
-
-    def _missing(self, one: "Evidence") -> str:
-        if self._proof(one):
-            return ""
-        what, newest = _describe_evidence(one), self._newest(one)
-        if newest is None or newest.seq <= self.used:
-            return f"no {what} is on record"
-        if newest.outcome == 0:
-            return f"the last {_describe_evidence(one, '')} failed"
-        if newest.outcome < 0:
-            return f"the last {_describe_evidence(one, '')} proves nothing: {newest.why or 'how it ended is not known'}"
-        if changed := self._undone(one, newest):
-            return f"{changed} was changed after the last {what}, in the same command"
-        if self._is_too_old(one, newest):
-            return f"the last {what} is older than {one.within} s"
-        return (
-            f"{self._change(one, newest)} changed after the last {what}"
-            if self._knows(one, newest)
-            else self._unknown(what)
-        )
-
-    def _unknown(self, what: str) -> str:
-        ago = max(0, self.now - self.content_at) // 1000
-        since = f", since {ago} s ago" if self.content_at else ""
-        return f"whether something changed since the last {what} is unknown{since}: the files could not be read in time"
-
-    def _proof(self, one: "Evidence") -> RunFact | None:
-        """The newest run that counts. On the very same content anybody's does."""
-        candidates = [
-            fact
-            for fact in self._candidates(one)
-            if fact.passed and fact.seq > self.used and not self._is_too_old(one, fact) and not self._undone(one, fact)
-        ]
-        same = [fact for fact in candidates if self._is_same_content(one, fact)]
-        own = [fact for fact in candidates if self._is_ours(fact) and not fact.content and not self._change(one, fact)]
-        if self.content and any(fact.content for fact in candidates):
-            own = []
-        return max(same + own, default=None, key=lambda fact: fact.seq)
-
-    def _newest(self, one: "Evidence") -> RunFact | None:
-        candidates = self._candidates(one)
-        ours = [fact for fact in candidates if self._is_ours(fact)]
-        return max(ours or candidates, default=None, key=lambda fact: fact.seq)
-
-    def _is_too_old(self, one: "Evidence", fact: RunFact) -> bool:
-        return bool(one.within) and self.now - fact.at > one.within * 1000
-
-    def _undone(self, one: "Evidence", fact: RunFact) -> str:
-        """A file it covers that the very command changed after the run: `echo fix >> f; pytest; git checkout f`."""
-        if WHOLE_TREE in fact.changed_after:
-            return "the worktree"
-        root = f"{self.project}/"
-        full = {name: name if name.startswith("/") else root + name.removeprefix("./") for name in fact.changed_after}
-        inside = [(name, path) for name, path in full.items() if path.startswith(root)]
-        # A test that was swapped for the run undoes it too, whatever files the rule covers.
-        covered = (p for n, p in inside if n in fact.put_back or any_matches(one.after_edit, p, self.project))
-        return next((path.removeprefix(root) for path in covered if not _REPORT.search(path)), "")
-
-    def _is_same_content(self, one: "Evidence", fact: RunFact) -> bool:
-        key = _evidence_key(one)
-        return bool(self.content.get(key)) and fact.content.get(key) == self.content[key]
-
-    def _knows(self, one: "Evidence", fact: RunFact) -> bool:
-        """Whether the contents can be compared, or neither was ever looked at and edits tell."""
-        key = _evidence_key(one)
-        return bool(self.content.get(key)) == bool(fact.content.get(key)) or not fact.content
-
-    def _candidates(self, one: "Evidence") -> list[RunFact]:
-        if one.command:
-            return [fact for command, fact in self.facts.ran.items() if command_matches(command, one.command)]
-        if one.skill:
-            return self._skills(one.skill)
-        if one.commit:
-            return [*self.facts.commits.values()]
-        run = self.facts.uat.get(one.uat)
-        return [replace(run, session=self.asking, branch=self.branch)] if run else []
-
-    def _skills(self, names: tuple[str, ...]) -> list[RunFact]:
-        skill_names = {name.lstrip("/").rpartition(":")[2] for name in names}
-        return [fact for name, fact in self.facts.skills.items() if name.rpartition(":")[2] in skill_names]
-
-    def _is_ours(self, fact: RunFact) -> bool:
-        """By this session, or, for what the whole branch shares, on this branch."""
-        return fact.session == self.session if self.session else fact.branch == self.branch
-
-    def _change(self, one: "Evidence", fact: RunFact) -> str:
-        """What was edited after that run, as far as tool calls told."""
-        since = fact.seq
-        for path, seq in reversed(self.facts.edits.items()):
-            if seq > since and (path == SOMEWHERE or any_matches(one.after_edit, path, self.project)):
-                return "a file" if path == SOMEWHERE else path.removeprefix(f"{self.project}/")
-        if self.facts.floor > since:
-            return "too much"
-        touched = self.facts.touched.get(self.rule.name, -1)
-        if touched >= since or (self.content and fact.content):
-            return "a file it covers"
-        return ""
-
-
-def _evidence_key(one: "Evidence") -> str:
-    return "" if one.after_edit == EVERYTHING else content_key(one.after_edit)
-
-
-def _describe_evidence(one: "Evidence", how: str = " that passed") -> str:
-    if one.command:
-        return f"`{' or '.join(one.command)}`{how}"
-    if one.skill:
-        return "run of " + " or ".join(f"/{name.lstrip('/')}" for name in one.skill)
-    return "commit" if one.commit else f"UAT run of {one.uat}"
 
 
 @lru_cache(8_000)

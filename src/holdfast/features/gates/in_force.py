@@ -288,11 +288,12 @@ def accepted_event(event: Event, scope: str, rules: "GateSettings", by: str, loo
 
 
 def _changed_by_person(state: State, event: Event) -> bool:
-    """No tool call of any session was running when the files changed, also of none that is over since."""
+    """No tool call of any session was running when the files changed, also of none that is over since, and nothing
+    that an agent had left behind."""
     data = event.data
     changed = data.settings_at if isinstance(data, HookPayload) else 0
     # Without a time, or by a hook that an agent called, nothing says that it was a person.
-    if not changed or (isinstance(data, HookPayload) and data.claimed):
+    if not changed or (isinstance(data, HookPayload) and (data.claimed or data.left_running)):
         return False
     registry = live_sessions(state)
     # Sessions that ended lately count: a change at the end of one is seen only afterwards.

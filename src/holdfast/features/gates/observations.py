@@ -19,8 +19,9 @@ from holdfast.core.event import Event
 from holdfast.core.file_stamps import Stamp, read_small_file, read_stamp
 from holdfast.core.fingerprint import content_key, shared_fingerprinter
 from holdfast.core.job import run_briefly
-from holdfast.core.kinds import HookPayload, ToolPayload
+from holdfast.core.kinds import TOOL_ENDS, HookPayload, ToolPayload
 from holdfast.core.lazy import lazy_pattern
+from holdfast.core.left_behind import LEFT_BEHIND
 from holdfast.core.shell.acts import CommandActs, names_to_resolve, read_acts
 from holdfast.core.shell.program_code import shell_of_code
 from holdfast.core.shell.written_files import patched_files
@@ -101,6 +102,8 @@ def observe_event(event: Event, settings: "GateSettings | None", _parts: Any = N
     if settings is None or not isinstance(data, HookPayload) or not (settings.rules or any_in_force()):
         return False
     data.settings_at = settings.changed_at
+    ended = event.kind in TOOL_ENDS and event.get("action") == "shell"
+    data.left_running = LEFT_BEHIND.observe(data.settings_at, ended)
     if isinstance(data, ToolPayload):
         _observe_tool(event, data, settings)
         return True

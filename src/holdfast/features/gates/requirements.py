@@ -9,17 +9,20 @@ from holdfast.core.event import Event
 from holdfast.core.feature import State
 from holdfast.core.globs import any_matches
 from holdfast.core.kinds import HookPayload, ToolPayload
+from holdfast.core.reach import tested_folder, touches_globs
 from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand, analyse_command
+from holdfast.core.shell.syntax import UNKNOWN
 from holdfast.features.gates.events import EVERYWHERE, branch_key, branch_of, repo_or_project, spending_key
 from holdfast.features.gates.evidence import (
     NO_FACTS,
-    Asked,
     Facts,
     RunFact,
     command_matches,
     is_real_run,
+    reach_in,
     reading_of,
 )
+from holdfast.features.gates.proof import Asked
 from holdfast.features.gates.state import BRANCHES, FACTS_OF, PAUSES, SESSIONS, SPENDINGS, live_sessions
 from holdfast.features.gates.state.branches import BranchState, Entry
 from holdfast.features.gates.state.session import GateSession, OpenRequirement
@@ -408,24 +411,28 @@ def _is_resolution(rule: Rule, event: Event) -> bool:
         return False
     if data.skill:
         return rule.resolved_by(data.skill)
-    return bool(data.command) and kind_of(rule).is_proven and proves_itself(rule, data.command)
+    return bool(data.command) and kind_of(rule).is_proven and proves_itself(rule, event, data)
 
 
 # ── a command that brings its own proof ──────────────────────────────────────────────────────────────────────────────
 
 
-def proves_itself(rule: Rule, command: str) -> bool:
+def proves_itself(rule: Rule, event: Event, data: ToolPayload) -> bool:
     """`pytest && git commit`: what it asks for is reached only where the proof passed in the same line, and nothing it
     covers is written there. A line that is the proof itself is never refused for want of it."""
-    analysis = analyse_command(command, cwd=None)
+    analysis = analyse_command(data.command, cwd=data.cwd or event.project)
     if analysis.problem:
         return False
-    return all(one.command and _is_guarded(rule, one, analysis) for one in rule.spec.evidence)
+    return all(one.command and _is_guarded(rule, one, analysis, event.project) for one in rule.spec.evidence)
 
 
-def _is_guarded(rule: Rule, one: "Evidence", analysis: Analysis) -> bool:
-    proofs = [c.invocation.index for c in analysis.commands if _is_proof(c, one)]
+def _is_guarded(rule: Rule, one: "Evidence", analysis: Analysis, project: str) -> bool:
     acts = [c.invocation.index for c in analysis.commands if rule.is_about(reading_of(c))]
+    proofs = [
+        c.invocation.index
+        for c in analysis.commands
+        if _is_proof(c, one) and (not acts or _ran_where_it_counts(c, one, project))
+    ]
     if not proofs:
         return False
     if not acts:
@@ -444,6 +451,12 @@ def _is_proof(command: ShellCommand, one: "Evidence") -> bool:
         command.ran is not Ran.NO and not invocation.tampered and not invocation.shadowed and not invocation.background
     )
     return real and is_real_run(command.words) and command_matches(reading_of(command), one.command)
+
+
+def _ran_where_it_counts(command: ShellCommand, one: "Evidence", project: str) -> bool:
+    """`cd docs && pytest && git commit` proves nothing of `src/**`."""
+    folder = command.invocation.cwd
+    return UNKNOWN in folder or touches_globs(reach_in(project, "", [tested_folder(folder)]), one.after_edit)
 
 
 def _proof_passed(ran: dict[int, bool], assumed: dict[int, int], proofs: list[int]) -> bool:

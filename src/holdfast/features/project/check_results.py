@@ -10,6 +10,7 @@ from holdfast.core.checks import CheckKind, Selection, Verdict
 from holdfast.core.event import Event
 from holdfast.core.kinds.check_events import CheckFinished
 from holdfast.core.kinds.project_events import AreaRules, ChangedFile
+from holdfast.core.reach import all_within, chosen_targets, encloses_folder
 from holdfast.core.shell.analysis import Ran, analyse_command
 from holdfast.features.project.state import CheckRun, Project
 
@@ -155,12 +156,8 @@ def covers_run(run: CheckRun, old: CheckRun) -> bool:
         return encloses_folder(run.dir, old.dir)
     if (run.dir, run.operands, run.command) == (old.dir, old.operands, old.command):
         return True
-    chosen = _chosen_targets(run) if run.dir == old.dir else []
-    return any(_all_within(targets, chosen) for targets in (_failed_names(old), _chosen_targets(old)))
-
-
-def _all_within(targets: list[str], chosen: list[str]) -> bool:
-    return bool(targets) and all(any(_is_within_target(target, one) for one in chosen) for target in targets)
+    chosen = chosen_targets(run.operands) if run.dir == old.dir else []
+    return any(all_within(targets, chosen) for targets in (_failed_names(old), chosen_targets(old.operands)))
 
 
 def _same_tests(run: CheckRun, old: CheckRun) -> bool:
@@ -171,25 +168,9 @@ def _same_tests(run: CheckRun, old: CheckRun) -> bool:
     return run.is_test and run.dir == old.dir and entry_point
 
 
-def encloses_folder(folder: str, inner: str) -> bool:
-    return folder in (".", "") or inner == folder or inner.startswith(f"{folder.rstrip('/')}/")
-
-
-def _chosen_targets(run: CheckRun) -> list[str]:
-    """The paths and names it was limited to; none where a filter (`-k`) chose, whose value is not known."""
-    return [] if any(word.startswith("-") for word in run.operands) else run.operands
-
-
 def _failed_names(old: CheckRun) -> list[str]:
     """What failed, where all of it is known by name. Some runners name tests without the file they are in."""
     return old.failures if len(old.failures) >= (old.failed or 0) else []
-
-
-def _is_within_target(target: str, chosen: str) -> bool:
-    name, folder = target.removeprefix("./"), chosen.removesuffix("/...").removeprefix("./").rstrip("/")
-    # Paths go on with `::`, `/` or `[`; dotted names of tests with a dot.
-    marks = ("::", "/", "[") if "/" in name or "/" in folder else ("::", "[", ".")
-    return name == folder or name.startswith(tuple(f"{folder}{mark}" for mark in marks))
 
 
 def _bound_runs(runs: list[CheckRun]) -> list[CheckRun]:
@@ -275,7 +256,9 @@ def validates_file(run: CheckRun, path: str) -> bool:
     if run.is_whole:
         return True
     # `tests/test_a.py::test_b` is about the file before the colons.
-    named = [posixpath.normpath(posixpath.join(run.dir, word.partition("::")[0])) for word in _chosen_targets(run)]
+    named = [
+        posixpath.normpath(posixpath.join(run.dir, word.partition("::")[0])) for word in chosen_targets(run.operands)
+    ]
     return any(encloses_folder(name, path) for name in named)
 
 

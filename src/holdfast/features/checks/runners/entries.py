@@ -57,6 +57,7 @@ _JUST_NOTHING = frozenset(
 _TASK_NOTHING = frozenset(("--list", "-l", "--list-all", "-a", "--dry", "-n", "--summary", "--status", "--init"))
 _PACKAGE_MANAGERS = frozenset(("npm", "pnpm", "yarn", "bun"))
 _PACKAGE_VALUES = frozenset(("--prefix", "-w", "--workspace", "-C", "--dir", "--filter", "-F", "--cwd"))
+_PACKAGE_FLAGS = frozenset(("-w", "--workspace", "--filter", "-F"))
 # With yarn and pnpm any other word is the name of a script.
 _YARN_COMMANDS = frozenset(
     "add install remove upgrade init config cache why list info link unlink pack publish set plugin node dedupe import audit version "
@@ -78,6 +79,8 @@ class Entry(msgspec.Struct):
     """What it gives that tool, where the project's files tell."""
     script: bool = False
     """A file of the project, called a check for its name only."""
+    packages: list[str] = []
+    """Folders of the packages that it was limited to, where they are named by path."""
     several: bool = False
     """It goes over several packages, so that one summary is not the whole."""
 
@@ -162,8 +165,9 @@ def recognise_entry(command: ShellCommand) -> Entry | None:
         "pipenv run",
         "uv run",
     )
-    if wrapped and "." not in name and kind_of(name):
-        return Entry(name, kind_of(name), target=name)
+    kind = kind_of(name) or kind_of(command.invocation.environment.get("HATCH_ENV", ""))
+    if wrapped and "." not in name and kind:
+        return Entry(name, kind, target=name)
     return None
 
 
@@ -198,6 +202,7 @@ def _make_entry(words: list[str], environment: dict[str, str]) -> Entry:
 
 def _package_script(name: str, words: list[str]) -> Entry | None:
     rest, directory, several, at = [], "", False, 1
+    packages: list[str] = []
     while at < len(words):
         word = words[at]
         if word == "--":
@@ -206,6 +211,8 @@ def _package_script(name: str, words: list[str]) -> Entry | None:
         flag, _, value = word.partition("=")
         if flag in ("--prefix", "-C", "--dir", "--cwd"):
             directory = value or (words[at + 1] if at + 1 < len(words) else "")
+        elif flag in _PACKAGE_FLAGS:
+            packages.append((value or next(iter(words[at + 1 :]), "")).strip("{}.^"))
         several = several or flag in ("--workspaces", "-ws", "-r", "--recursive", "--filter", "-F")
         at += 2 if flag in _PACKAGE_VALUES and not value else 1
         if (not word.startswith("-") and flag not in _PACKAGE_VALUES) or word in (
@@ -215,7 +222,11 @@ def _package_script(name: str, words: list[str]) -> Entry | None:
             "-h",
         ):
             rest.append(word)
-    return _package_entry(name, rest, directory, several)
+    entry = _package_entry(name, rest, directory, several)
+    # A name without a slash is that of a package, and where it lies is not known.
+    if entry is not None and all("/" in one and not one.startswith("@") for one in packages):
+        entry.packages = [one.removeprefix("/") for one in packages]
+    return entry
 
 
 def _package_entry(name: str, rest: list[str], directory: str, several: bool) -> Entry | None:

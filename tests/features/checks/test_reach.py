@@ -1,0 +1,97 @@
+"""Which folders a run says something of, and code that runs in place of its tool."""
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.features.checks.judge import judge_command
+from holdfast.features.checks.runners.entries import RepositoryFiles
+
+PASSED = "3 passed in 0.01s\n"
+
+
+def reach_of(command: str, root: Path | None = None, cwd: str = ".") -> list[str]:
+    read = RepositoryFiles(str(root)).read if root else None
+    checks = judge_command(command, cwd, 0, PASSED, "", root=str(root or ""), read_file=read).checks
+    assert len(checks) == 1
+    return checks[0].reach
+
+
+@pytest.mark.parametrize(
+    ("command", "reach"),
+    [
+        ("pytest -q", ["."]),
+        ("cd sub && pytest -q", ["sub"]),
+        ("env -C sub pytest", ["sub"]),
+        ("pytest sub other/test_x.py", ["sub", "other"]),
+        ("pytest 'services/*/tests'", ["services"]),
+        ("pytest tests/unit/test_a.py::test_b", ["."]),
+        ("cd backend/tests && pytest", ["backend"]),
+        ("pytest -k name", ["."]),
+        ("pytest --pyargs package", ["."]),
+        ("cd sub && pytest ..", ["."]),
+        ("pytest /elsewhere/x", ["/elsewhere/x"]),
+        ("go test ./part/...", ["part"]),
+        ("go test example.org/module/part", ["."]),
+        ("gradle :module:test", ["module"]),
+        ("python -m unittest tests.test_a", ["."]),
+        ("python -m unittest part.test_a", ["part"]),
+        ("npx jest name", ["."]),
+        ("npx jest --rootDir=sub", ["sub"]),
+        ("cargo test --manifest-path sub/Cargo.toml", ["sub"]),
+        ("cd build && ctest", ["."]),
+        ("dotnet test part/App.Tests", ["part"]),
+        ("npm test -w packages/x", ["packages/x"]),
+        ("pnpm --filter ./packages/x test", ["packages/x"]),
+        ("pnpm --filter @scope/x test", ["."]),
+        ("make -C sub test", ["sub"]),
+        ('cd "$FOLDER" && pytest', []),
+    ],
+)
+def test_it_says_something_of_where_it_ran_and_what_it_was_limited_to(command: str, reach: list[str]) -> None:
+    assert reach_of(command) == reach
+
+
+def test_a_tool_that_looks_for_its_project_upwards_works_on_all_of_it(tmp_path: Path) -> None:
+    (tmp_path / "app/src").mkdir(parents=True)
+    (tmp_path / "app/package.json").write_text("{}")
+    assert reach_of("cd app/src && npx jest", tmp_path) == ["app"]
+    assert reach_of("cd app/src && npm test", tmp_path) == ["app"]
+    assert reach_of("cd app/src && npx mocha", tmp_path) == ["app/src"]
+    assert reach_of("cd app/src && cargo test", tmp_path) == ["app/src"]
+
+
+def proves(command: str, root: Path) -> bool:
+    read = RepositoryFiles(str(root)).read
+    return judge_command(command, str(root), 0, PASSED, "", root=str(root), read_file=read).proves_tests_pass
+
+
+def test_a_module_on_the_path_outside_of_the_project_is_not_the_tool(tmp_path: Path) -> None:
+    root, outside = tmp_path / "project", tmp_path / "outside"
+    (root / "src").mkdir(parents=True)
+    outside.mkdir()
+    assert proves(f"PYTHONPATH={outside} python -m pytest", root)
+    assert proves(f"PYTHONPATH=src:{root}/src python -m pytest", root)
+    (outside / "pytest").mkdir()
+    assert not proves(f"PYTHONPATH={outside} python -m pytest", root)
+    assert not proves(f"export PYTHONPATH=src:{outside}; pytest", root)
+    assert not proves("PYTHONPATH=../outside pytest", root)
+    (outside / "pytest").rmdir()
+    (outside / "plug.py").write_text("")
+    assert not proves(f"PYTHONPATH={outside} pytest -p plug", root)
+    assert proves(f"PYTHONPATH={outside} pytest -p no:plug", root)
+    assert not proves(f"PYTHONPATH={outside}/gone pytest", root), "it may have been there while the tests ran"
+
+
+def test_what_node_loads_from_outside_may_do_anything(tmp_path: Path) -> None:
+    read = RepositoryFiles(str(tmp_path)).read
+    text = "Tests:       2 passed, 2 total\n"
+
+    def passes(options: str) -> bool:
+        command = f"NODE_OPTIONS='{options}' npx jest"
+        return judge_command(command, ".", 0, "", text, root=str(tmp_path), read_file=read).proves_tests_pass
+
+    assert passes("--max-old-space-size=4096 --import tsx")
+    assert passes("--require ./setup.js")
+    assert not passes("--require /elsewhere/setup.js")
+    assert not passes("--import=../setup.mjs")
