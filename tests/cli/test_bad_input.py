@@ -50,3 +50,18 @@ def test_an_old_python_gets_as_far_as_its_message(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(sys, "version", "3.10.0 (main)")
     with pytest.raises(SystemExit, match=r"needs Python 3\.11 or newer, this is 3\.10\.0"):
         runpy.run_path(str(RUN), run_name="__main__")
+
+
+@pytest.mark.parametrize(
+    ("prefix", "stays"),
+    [
+        ("/home/ada/.cache/uv/archive-v0/oowkNuSM79DT", False),
+        ("/scratch/cache/archive-v0/oowkNuSM79DT", False),
+        ("/home/ada/.local/share/uv/tools/holdfast-agents", True),
+    ],
+)
+def test_an_environment_in_a_cache_is_told_wherever_the_cache_is(
+    monkeypatch: pytest.MonkeyPatch, prefix: str, stays: bool
+) -> None:
+    monkeypatch.setattr(sys, "prefix", prefix)
+    assert (readiness.temporary_environment() == "") is stays
