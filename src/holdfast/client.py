@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from holdfast import __version__
 from holdfast.core.caller import LEASE_OWNERS_VARIABLE, SESSION_VARIABLES
 from holdfast.core.errors import CommandRefused, DaemonUnreachable, HoldfastError
 from holdfast.core.machine import lease_holder
@@ -216,6 +217,16 @@ def start_daemon() -> int:
 
 def stop_daemon(reason: str = "asked to") -> int:
     return DaemonClient(state_paths()).stop(reason)
+
+
+def version_difference(answer: dict[str, Any] | None = None) -> str:
+    """What a person has to know where the daemon that runs is not of this version (`answer`: its status, if known)."""
+    try:
+        status = ask_daemon("status", start=False) if answer is None else answer
+    except HoldfastError:
+        return ""
+    running = status.get("version") or "another version"
+    return "" if running == __version__ else f"The running daemon is Holdfast {running}, this command is {__version__}"
 
 
 def _caller_fields() -> dict[str, str]:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from holdfast import client
+from holdfast.cli import root
 from holdfast.doctor import checks, readiness
 from tests.kit import World
 
@@ -65,3 +67,47 @@ def test_an_environment_in_a_cache_is_told_wherever_the_cache_is(
 ) -> None:
     monkeypatch.setattr(sys, "prefix", prefix)
     assert (readiness.temporary_environment() == "") is stays
+
+
+@pytest.fixture
+def older_daemon(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
+    """One that was there before this version was installed."""
+    world.start()
+    for name in ("HOME", "HOLDFAST_STATE"):
+        monkeypatch.setenv(name, world.env[name])
+    monkeypatch.setattr(client, "__version__", "9.9.9")
+    return world
+
+
+def shown_by(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    monkeypatch.setattr(sys, "argv", ["holdfast", *words])
+    with pytest.raises(SystemExit) as ended:
+        root.run_cli()
+    assert ended.value.code == 1
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "failure", [KeyError("a field that came later"), client.Refused("there is no view 'project.tasks'")]
+)
+def test_what_an_older_daemon_cannot_answer_names_it(
+    older_daemon: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], failure: Exception
+) -> None:
+    def fail(*_words: str, **_args: object) -> None:
+        raise failure
+
+    monkeypatch.setattr(client, "ask_view", fail)
+    said = shown_by(monkeypatch, capsys, "task", "list")
+    assert said.endswith(", this command is 9.9.9. Run: holdfast daemon restart\n")
+    assert said.count("\n") == 1
+    assert [f.mend for f in checks._check_store()] == ["holdfast daemon restart"]
+
+
+def test_a_mistake_of_ours_is_not_hidden(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.start()
+    for name in ("HOME", "HOLDFAST_STATE"):
+        monkeypatch.setenv(name, world.env[name])
+    monkeypatch.setattr(client, "ask_view", lambda *_words, **_args: {})
+    monkeypatch.setattr(sys, "argv", ["holdfast", "task", "list"])
+    with pytest.raises(KeyError):
+        root.run_cli()

@@ -262,11 +262,18 @@ def _check_spool() -> Iterator[Finding]:
         )
 
 
+def _restart_daemon() -> None:
+    client.stop_daemon("replaced by another version")
+    client.start_daemon()
+
+
 def _check_store() -> Iterator[Finding]:
     if not client.running_pid():
         return
     answer = client.ask_daemon("status")
     limit = _open_settings().for_project("")["store"].size_warn_mb
+    if difference := client.version_difference(answer):
+        yield Finding(difference, "holdfast daemon restart", _restart_daemon)
     if answer["refusing"]:
         yield Finding(answer["refusing"], "free some space; nothing received is lost meanwhile")
     if answer["store_bytes"] > limit << 20:
