@@ -1,7 +1,9 @@
 """A machine that is not as it should be: one clear sentence, the next command, and nothing half-done."""
 
 import ast
+import json
 import runpy
+import subprocess
 import sys
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pytest
 from holdfast import client
 from holdfast.cli import root
 from holdfast.doctor import checks, readiness
-from tests.kit import World
+from tests.kit import BIN, World
 
 RUN = Path(__file__).parents[2] / "tools" / "run.py"
 
@@ -111,3 +113,19 @@ def test_a_mistake_of_ours_is_not_hidden(world: World, monkeypatch: pytest.Monke
     monkeypatch.setattr(sys, "argv", ["holdfast", "task", "list"])
     with pytest.raises(KeyError):
         root.run_cli()
+
+
+def test_two_at_once_are_one_installation(world: World) -> None:
+    settings = world.home / ".claude" / "settings.json"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text('{"theme": "dark"}')
+    command, pipe = [BIN / "holdfast", "up", "--no-self-test", "--json"], subprocess.PIPE
+    streams = {"stdin": subprocess.DEVNULL, "stdout": pipe, "stderr": pipe}
+    both = [subprocess.Popen(command, env=world.env, cwd=world.project, **streams) for _ in range(2)]
+    answers = [json.loads(one.communicate(timeout=120)[0])["data"] for one in both]
+    assert [one.returncode for one in both] == [0, 0]
+    assert answers[0]["pid"] == answers[1]["pid"]
+    hooks = json.loads(settings.read_text())["hooks"]
+    assert {len(entries) for entries in hooks.values()} == {1}
+    world.cli("uninstall")
+    assert settings.read_text() == '{"theme": "dark"}'
