@@ -219,14 +219,14 @@ def stop_daemon(reason: str = "asked to") -> int:
     return DaemonClient(state_paths()).stop(reason)
 
 
-def version_difference(answer: dict[str, Any] | None = None) -> str:
+def version_difference(answer: dict[str, Any] | None = None, asking: str = "this command") -> str:
     """What a person has to know where the daemon that runs is not of this version (`answer`: its status, if known)."""
     try:
         status = ask_daemon("status", start=False) if answer is None else answer
     except HoldfastError:
         return ""
     running = status.get("version") or "another version"
-    return "" if running == __version__ else f"The running daemon is Holdfast {running}, this command is {__version__}"
+    return "" if running == __version__ else f"The running daemon is Holdfast {running}, {asking} is {__version__}"
 
 
 def _caller_fields() -> dict[str, str]:
