@@ -70,7 +70,8 @@ def _follow(
     if sys.stdout.isatty():
         print()
     if process.wait():
-        sys.exit("".join(said[-20:]) + "The installation failed; it needs the package index once.")
+        failed = "The installation failed; it needs the package index once. When there is a network: make run"
+        sys.exit("".join(said[-20:]) + failed)
 
 
 if __name__ == "__main__":

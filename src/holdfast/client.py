@@ -15,13 +15,15 @@ from typing import Any
 
 import msgspec
 
+from holdfast import __version__
 from holdfast.core.caller import LEASE_OWNERS_VARIABLE, SESSION_VARIABLES
 from holdfast.core.errors import CommandRefused, DaemonUnreachable, HoldfastError
 from holdfast.core.machine import lease_holder
 from holdfast.paths import Paths, default_state_dir
 
-# For a start or a stop, in seconds.
-START_S = 15.0
+# In seconds. A busy machine may take long to load the daemon; one that has ended is not waited for.
+START_S = 60.0
+STOP_S = 15.0
 LARGEST_ANSWER = 64 << 20
 LONGEST_ADDRESS = 100
 """The address of a socket may not be longer than 108 bytes, a path may."""
@@ -83,10 +85,11 @@ class DaemonClient:
     def start(self) -> int:
         """Starts one if none serves and waits until it does. Its pid."""
         paths = self.paths.prepare()
+        started = None
         if not lease_holder(paths.lease):
             # Left by an earlier start; from here on it can only be about this one.
             paths.failed.unlink(missing_ok=True)
-            subprocess.Popen(
+            started = subprocess.Popen(
                 # -P: a `holdfast` folder in the repository where somebody types this must not be imported (P9).
                 [sys.executable, "-P", "-m", "holdfast.daemon", "--state", str(paths.state)],
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
@@ -99,6 +102,9 @@ class DaemonClient:
             # The daemon has written why it cannot serve: waiting longer is of no use.
             if paths.failed.exists():
                 break
+            # Another one may have been quicker, and then holds the lease.
+            if started is not None and started.poll() is not None and not lease_holder(paths.lease):
+                break
             time.sleep(0.02)
         raise DaemonUnreachable(self._reason(), fix="Try: holdfast doctor")
 
@@ -108,7 +114,7 @@ class DaemonClient:
         if not pid:
             return 0
         list(self.stream("stop", start=False, reason=reason))
-        deadline = time.monotonic() + START_S
+        deadline = time.monotonic() + STOP_S
         while self.running() and time.monotonic() < deadline:
             time.sleep(0.02)
         return pid
@@ -211,6 +217,16 @@ def start_daemon() -> int:
 
 def stop_daemon(reason: str = "asked to") -> int:
     return DaemonClient(state_paths()).stop(reason)
+
+
+def version_difference(answer: dict[str, Any] | None = None, asking: str = "this command") -> str:
+    """What a person has to know where the daemon that runs is not of this version (`answer`: its status, if known)."""
+    try:
+        status = ask_daemon("status", start=False) if answer is None else answer
+    except HoldfastError:
+        return ""
+    running = status.get("version") or "another version"
+    return "" if running == __version__ else f"The running daemon is Holdfast {running}, {asking} is {__version__}"
 
 
 def _caller_fields() -> dict[str, str]:

@@ -73,6 +73,14 @@ class Footprint:
         record = self._find(path)
         return record is not None and bool(record.digest) and record.digest != _content_digest(content)
 
+    def wrote(self, path: Path) -> bool:
+        """Whether this file is what we wrote, and nobody else's work since."""
+        record = self._find(path)
+        try:
+            return record is not None and record.digest == _content_digest(path.read_bytes())
+        except OSError:
+            return False
+
     def set_aside(self, path: Path) -> Path:
         """Somebody else's file moves into the state folder; the first one comes back with the uninstall."""
         folder = private_folder(private_folder(self._state / "kept") / _name_of(path))

@@ -1,6 +1,7 @@
 """`holdfast uat run` with an agent that is a small script: real processes, the real command line."""
 
 import json
+import shlex
 import stat
 from pathlib import Path
 
@@ -8,11 +9,13 @@ import pytest
 
 from holdfast.cli.uat_runner import HEADLESS, find_agent, prompt_for
 from holdfast.core.errors import CommandRefused
-from tests.kit import World
+from tests.kit import World, hook_command
 
 SCENARIO = "name: {0}\ntags: [smoke]\nsteps: [{{action: shell, arguments: {{command: 'true'}}}}]\n"
 AGENT = """#!/bin/sh
 case "$2" in *"good one"*) name="good one"; state=completed;; *) name="bad one"; state=failed;; esac
+printf '{"hook_event_name":"SessionStart","session_id":"s-%s","cwd":"%s"}' $$ "$PWD" |
+  HOOK ask claude-code SessionStart >/dev/null
 holdfast uat start "$name" --session s-$$ >/dev/null && holdfast uat step 1 $state --session s-$$ >/dev/null
 holdfast uat end --session s-$$ >/dev/null 2>&1; exit 0
 """
@@ -38,7 +41,7 @@ def test_a_tag_is_run_and_the_exit_code_is_a_gate(world: World, tmp_path: Path) 
         (folder / f"{name.replace(' ', '-')}.yaml").write_text(SCENARIO.format(name))
     script = tmp_path / "bin" / "claude"
     script.parent.mkdir()
-    script.write_text(AGENT)
+    script.write_text(AGENT.replace("HOOK", shlex.join(hook_command())))
     script.chmod(script.stat().st_mode | stat.S_IXUSR)
     world.env |= {"PATH": f"{script.parent}:{world.env.get('PATH', '')}"}
     world.start()

@@ -13,6 +13,13 @@ NOT_AT_START = (
 LOADED = "import sys, {module}; print(*[name for name in {names!r} if name in sys.modules])"
 
 
+def test_up_loads_no_feature_of_its_own() -> None:
+    """The daemon it starts has them; loading them twice took most of its time."""
+    program = LOADED.format(module="holdfast.cli.doctor, holdfast.cli.importing", names=("holdfast.features",))
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == []
+
+
 @pytest.mark.parametrize("module", ["holdfast.daemon.service", "holdfast.daemon.run"])
 def test_only_what_is_needed(module: str) -> None:
     program = LOADED.format(module=module, names=NOT_AT_START)

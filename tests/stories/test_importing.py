@@ -1,11 +1,12 @@
 """A new user's first day: what happened before is there, once, however often it is brought in."""
 
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.kit import World
+from tests.kit import World, wait_until
 
 SAMPLES = Path(__file__).parents[1] / "imports" / "samples"
 
@@ -84,9 +85,20 @@ def test_a_broken_file_is_told_in_words(world):
     (world.home / ".claude" / "projects" / "-home-dev-project" / "bad.jsonl").write_text("{\n")
     said = world.cli("import")
     assert "bad.jsonl:1: not a record" in said
-    assert "events taken" in said
+    assert "events imported" in said
 
 
 def test_strangers_cannot_bring_in_just_anything(world):
     said = world.cli("import", "what", code=1)
     assert "there is no importer 'what'" in said
+
+
+def test_a_file_that_holdfast_wrote_itself_is_no_history(world):
+    """It writes the state file of an older tool, which an importer reads."""
+    subprocess.run(["git", "init", "-q"], cwd=world.project, check=True)
+    world.session().start()
+    written = world.project / "logs" / "state" / "session-reindex-tracking.json"
+    wait_until(written.exists, "the state file is there")
+    assert world.json("import", "reindex", "--dry-run")["files"] == 0
+    written.write_text('{"session_id": "of-another-tool", "first_semantic_search_shown": true}')
+    assert world.json("import", "reindex", "--dry-run")["taken"] == 1

@@ -305,7 +305,10 @@ def test_every_door_of_the_command_line(world: World, agent: Agent) -> None:
     (world.project / "uat" / "scenarios" / "bad.yaml").write_text("name: bad\nsteps:\n  - acton: click\n")
     assert "bad.yaml:3: steps.1.acton: is not known here" in world.cli("uat", "validate", code=1)
     assert "login-flow" in world.cli("uat", "list", "--scenarios")
-    assert "there is no scenario 'nothing'" in world.cli("uat", "start", "nothing", "--session", "s1", code=1)
+    assert "there is no scenario 'nothing'" in world.cli("uat", "start", "nothing", "--session", "latest", code=1)
+    unknown = world.cli("uat", "start", "login-flow", "--session", "ghost", code=1)
+    assert "there is no session 'ghost'" in unknown
+    assert "holdfast session list --all" in unknown
     assert "no session is known" in world.cli("uat", "start", "login-flow", code=1)
     one = world.json("uat", "start", "login-flow", "--session", "latest", "-m", "by hand")["id"]
     assert world.json("uat", "step", "1", "completed", "--run", one)["completed"] == 1

@@ -13,11 +13,13 @@ from holdfast.core.decision import Delivery
 from holdfast.core.event import Event
 from holdfast.core.kinds import TOOL_ENDS
 from holdfast.core.times import format_duration
+from holdfast.features.sessions.state import documents
 from holdfast.git_context import CachedGitContext
 from holdfast.intake import Intake
 from holdfast.mcp.context import Caller, Context
 from holdfast.mcp.resources import timeline_lines
 from holdfast.usage.report import format_dollars
+from holdfast.web import pages
 from holdfast.web.pages import format_span
 from tests.factories import a_key
 from tests.features.sessions.test_timelines import PARTS, SESSION, a_whole_session
@@ -130,3 +132,13 @@ def check_resource(lines: list[str], name: str, shown: dict[str, Any]) -> None:
     names = ("turn_n", "prompts", "tools", "failed", "denied", "edits", "open_gates")
     assert counts == [shown[figure] for figure in names]
     assert lines[1].endswith(f"| {shown['total_tokens']} tokens | {format_dollars(shown['cost'])}")
+
+
+def test_every_way_a_session_can_end_has_words() -> None:
+    assert set(pages.END_REASONS) == set(documents.END_REASONS)
+    assert pages.describe_end("a reason of tomorrow") == "a reason of tomorrow"
+
+
+@pytest.mark.parametrize(("ms", "shown"), [(0.187, "0.19 ms"), (50.997, "51.0 ms"), (413.115, "413 ms")])
+def test_a_latency_has_three_digits(ms: float, shown: str) -> None:
+    assert pages.format_latency(ms) == shown

@@ -2,8 +2,12 @@
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
-from holdfast.web.page_routes import LARGEST_PICTURE, read_picture
+import pytest
+
+from holdfast import __version__
+from holdfast.web.page_routes import LARGEST_PICTURE, Shown, read_picture
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"rest"
 
@@ -26,3 +30,18 @@ def test_anything_else_is_not(tmp_path: Path) -> None:
         file.truncate(LARGEST_PICTURE + 1)
     for name in ("secret", "page.png", "link.png", "folder.png", "pipe.png", "huge.png", "missing.png", "nul\0.png"):
         assert read_picture(tmp_path / name) is None, name
+
+
+@pytest.mark.parametrize(
+    ("version", "shown"),
+    [
+        ("0.0.9", "the dashboard is {version}. Run: holdfast daemon restart"),
+        (__version__, "KeyError in cost. See /state/logs/web.log"),
+    ],
+)
+def test_a_page_that_fails_names_a_daemon_of_another_version(version: str, shown: str) -> None:
+    client = SimpleNamespace(status=lambda: {"version": version})
+    context = SimpleNamespace(client=client, paths=SimpleNamespace(logs="/state/logs"))
+    maker = Shown(context, None)
+    failure = maker._describe_failure(SimpleNamespace(name="cost"), KeyError("a field"))
+    assert failure.message.endswith(shown.format(version=__version__))

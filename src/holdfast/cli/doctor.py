@@ -115,7 +115,8 @@ def _show_next(agents_here: list[Readiness], todo: list[str], history: dict[str,
     if reason := temporary_environment():
         render.out.print(Text(f"! {reason}: the hooks stop working when that is emptied.", style="yellow"))
     if history["files"]:
-        about = f"{history['files']} files, {format_bytes(history['bytes'])}, about {format_duration(history['ms'])}"
+        files = render.counted(history["files"], "file", "files")
+        about = f"{files}, {format_bytes(history['bytes'])}, about {format_duration(history['ms'])}"
         todo = [*todo, f"holdfast import        (earlier sessions: {about})"]
     render.out.print("Next:")
     for number, command in enumerate([*todo, "holdfast dashboard     (every session, live)"], start=1):

@@ -26,7 +26,8 @@ Ttl = Annotated[str, typer.Option("--ttl", help="How long it counts, e.g. 30m, 2
 Code = Annotated[
     str,
     typer.Option(
-        "--code", help="The code that the dashboard shows; needed where a person cannot be told from an agent."
+        "--code",
+        help="The code that the dashboard shows; needed where Holdfast cannot see whether a person or an agent asks.",
     ),
 ]
 Metadata = Annotated[str, typer.Option("--metadata", help="""JSON kept with it, e.g. '{"ticket": "#12"}'.""")]
@@ -55,7 +56,7 @@ def _caller_context(**more: Any) -> dict[str, Any]:
 
 @app.command()
 def status(session: Session = "", json: Json = False) -> None:
-    """What is asked for here, what is satisfied, and what resolves the rest."""
+    """What is required here, what is satisfied, and what resolves the rest."""
     answer = client.ask_view("gates.status", **_caller_context(session=session))
     answer["enforcement"] = agent_enforcement(answer["agent"])
     if json:
@@ -244,7 +245,7 @@ def accept(
 
 @app.command()
 def codes(json: Json = False) -> None:
-    """Codes that prove that a person asked, where this cannot be told. Shown only in a terminal of your own."""
+    """Codes that prove that a person asked, where Holdfast cannot see it otherwise. Shown only in a terminal of your own."""
     answer = client.ask_view("gates.codes")
     if json:
         render.json_line(answer)

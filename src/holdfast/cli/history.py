@@ -82,7 +82,7 @@ def _show_hit(hit: dict[str, Any], words: list[str]) -> None:
 
 def _show_footer(answer: dict[str, Any]) -> None:
     if not answer["hits"]:
-        render.out.print("Nothing like that happened in any session on record.")
+        render.out.print("No results in any session on record.")
     elif answer["partly"]:
         render.err.print(Text("No event has all of these words; those with the most of them come first.", style="dim"))
     elif answer["next"]:

@@ -20,6 +20,7 @@ from holdfast.cli import render
 from holdfast.cli.options import DryRun, Json
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
+from holdfast.footprint import Footprint
 from holdfast.imports import IMPORTERS
 from holdfast.imports.history import AHEAD_MS, believable_times, number_turns
 from holdfast.imports.source import Found, Importer, Place, Skipped
@@ -46,7 +47,7 @@ def import_history(
     """Import earlier sessions from the agents' own files. These are only read; importing twice changes nothing."""
     location = Place((home or Path.home()).absolute(), Path(client.current_project()))
     known_files = KnownFiles()
-    work = [(importer, file) for importer in chosen_importers(what or []) for file in importer.find(location)]
+    work = list(_files_of_others(chosen_importers(what or []), location))
     fresh = [(i, f) for i, f in work if again or not known_files.has(f)]
     total = Totals(files=len(fresh), unchanged=len(work) - len(fresh))
     with _progress_bar(quiet=json) as bar, known_files:
@@ -68,7 +69,14 @@ def _size_of(file: Path) -> int:
 def files_to_import() -> list[Path]:
     """Every file an import would read now."""
     location, known_files = Place(Path.home(), Path(client.current_project())), KnownFiles()
-    return [file for importer in chosen_importers([]) for file in importer.find(location) if not known_files.has(file)]
+    return [file for _, file in _files_of_others(chosen_importers([]), location) if not known_files.has(file)]
+
+
+def _files_of_others(importers: Iterable[Importer], location: Place) -> Iterator[tuple[Importer, Path]]:
+    """Holdfast writes some of these formats itself, for older tools: that is no history, it is in the log."""
+    footprint = Footprint(client.state_paths().state)
+    for importer in importers:
+        yield from ((importer, file) for file in importer.find(location) if not footprint.wrote(file))
 
 
 def chosen_importers(names: list[str]) -> list[Importer]:
@@ -270,15 +278,18 @@ def _show_totals(total: Totals, dry_run: bool) -> None:
     if not (total.files or total.unchanged or total.skipped):
         render.out.print("Nothing to import: no files of earlier sessions were found. See: holdfast import --help")
         return
-    verb = "would be taken" if dry_run else "taken"
-    render.out.print(f"{total.files} files: {total.taken} events {verb}, {total.known} were there already.")
+    verb = "would be imported" if dry_run else "imported"
+    files, events = render.counted(total.files, "file", "files"), render.counted(total.taken, "event", "events")
+    render.out.print(f"{files}: {events} {verb}, {total.known} already there.")
     if total.unchanged:
-        render.out.print(f"{total.unchanged} files are unchanged since the last import.")
+        unchanged = render.counted(total.unchanged, "file is", "files are")
+        render.out.print(f"{unchanged} unchanged since the last import.")
     if total.left:
-        render.out.print(f"{total.left} events belong to sessions that hooks told of already; they were left out.")
+        left = render.counted(total.left, "event belongs", "events belong")
+        render.out.print(f"{left} to sessions that hooks recorded, and left out.")
     if total.expected:
         kinds = ", ".join(f"{count} {why}" for why, count in total.expected.most_common(8))
-        render.out.print(Text(f"Records that tell nothing of their own: {kinds}", style="dim"))
+        render.out.print(Text(f"Records without information of their own: {kinds}", style="dim"))
     for skip in total.skipped[:SHOWN_SKIPS]:
         render.out.print(
             Text(f"!  {render.clean_line(skip.where, 160)}: {render.clean_line(skip.why, 160)}", style="yellow")

@@ -132,13 +132,13 @@ def add(
 
 @app.command()
 def pin(id: Id, off: Annotated[bool, typer.Option("--off", help="No longer.")] = False, json: Json = False) -> None:
-    """Have it told at every start of a session."""
+    """Give it to agents at every start of a session."""
     _show_change(client.run_command("memory.pin", id=id, off=off), "no longer pinned" if off else "pinned", json)
 
 
 @app.command()
 def promote(id: Id, json: Json = False) -> None:
-    """Vouch for a memory that is not in your own words, so that agents may be told it."""
+    """Vouch for a memory that is not in your own words, so that agents may be given it."""
     _show_change(client.run_command("memory.promote", id=id), "promoted", json)
 
 
@@ -149,7 +149,7 @@ def keep(
     kind: Annotated[str, typer.Option("--type", help="decision, rule, preference, gotcha, fact, trade_off, …")] = "",
     json: Json = False,
 ) -> None:
-    """Keep a candidate: from now on agents are told it."""
+    """Keep a candidate: from now on agents are given it."""
     _show_change(client.run_command("memory.keep", id=id, text=text, type=kind), "kept", json)
 
 
@@ -221,7 +221,7 @@ def explain(
     source: Annotated[str, typer.Argument(help="A file of JSON lines, or - for standard input.")] = "-",
     json: Json = False,
 ) -> None:
-    """Show what would be remembered, what holds and what would be told; nothing is stored."""
+    """Show what would be remembered, what holds and what would be injected; nothing is stored."""
     import contextlib
     import sys
 
@@ -258,7 +258,7 @@ def injected(
     everywhere: Everywhere = False,
     json: Json = False,
 ) -> None:
-    """What agents were told from memory, word for word."""
+    """What was injected from memory, word for word."""
     answer = client.ask_view("memory.injected", session=session, limit=limit, everywhere=everywhere)
     if json:
         render.json_line(answer)
@@ -317,7 +317,7 @@ def handoff(
     note: Annotated[str, typer.Option("--next", help="The next step, in your words.")] = "",
     json: Json = False,
 ) -> None:
-    """Make a session's work ready: the next agent that starts in this project is told it, once."""
+    """Make a session's work ready: the next agent that starts in this project is given it, once."""
     answer = client.run_command("memory.handoff", session=session, note=note)
     if json:
         render.json_line(answer)

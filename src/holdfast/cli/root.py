@@ -15,6 +15,9 @@ from holdfast.core.text import strip_controls
 EXIT_ERROR = 1
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
+REPLACE_DAEMON = "Run: holdfast daemon restart"
+UNKNOWN_TO_DAEMON = ("there is no view", "there is no command")
+"""In what a daemon answers that does not know a question."""
 
 app = typer.Typer(
     name="holdfast",
@@ -65,7 +68,9 @@ def run_cli(command: Command | None = None) -> None:
             _invoke_command(command or typer.main.get_command(app))
         sys.stdout.flush()
     except HoldfastError as error:
-        _exit_with_error(strip_controls(error.message), type(error).__name__, EXIT_ERROR)
+        unknown = any(words in error.message for words in UNKNOWN_TO_DAEMON)
+        message = (_other_daemon() if unknown else "") or error.message
+        _exit_with_error(strip_controls(message), type(error).__name__, EXIT_ERROR)
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             _leave_quietly(0)
@@ -73,6 +78,18 @@ def run_cli(command: Command | None = None) -> None:
         _exit_with_error(f"{error.strerror or error}{where}. Try: holdfast doctor", type(error).__name__, EXIT_ERROR)
     except (KeyboardInterrupt, typer.Abort):
         _leave_quietly(EXIT_INTERRUPTED)
+    except Exception:
+        # An answer of another version may lack what this one shows; any other failure is a mistake of ours, and seen.
+        if not (message := _other_daemon()):
+            raise
+        _exit_with_error(message, "OtherVersion", EXIT_ERROR)
+
+
+def _other_daemon() -> str:
+    from holdfast.client import version_difference
+
+    difference = version_difference()
+    return f"{difference}. {REPLACE_DAEMON}" if difference else ""
 
 
 def _invoke_command(command: Command) -> None:

@@ -93,7 +93,9 @@ def _hooks_line(installed: list[dict[str, Any]]) -> str:
 
 def status_warnings(answer: dict[str, Any]) -> list[str]:
     counts = answer.get("counts", {})
-    lines = [f"The store refuses to write: {answer['refusing']}"] if answer.get("refusing") else []
+    difference = client.version_difference(answer) if answer else ""
+    lines = [f"{difference}: holdfast daemon restart"] if difference else []
+    lines += [f"The store refuses to write: {answer['refusing']}"] if answer.get("refusing") else []
     lines += [
         f"{feature}: {n} rules failed; see holdfast daemon logs" for feature, n in answer.get("errors", {}).items()
     ]

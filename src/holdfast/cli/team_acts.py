@@ -28,7 +28,7 @@ rule_app = typer.Typer(
     help="Requirements for everybody: they add to the settings, and never replace one.", no_args_is_help=True
 )
 budget_app = typer.Typer(
-    help="What a week may cost, by person, project and model; people are told in time.", no_args_is_help=True
+    help="What a week may cost, by person, project and model; people get a notice in time.", no_args_is_help=True
 )
 memory_app = typer.Typer(help="Words shared with the team, after a lead promoted them.", no_args_is_help=True)
 lease_app = typer.Typer(
@@ -134,7 +134,7 @@ def set_budget(
     tokens: Annotated[int, typer.Option("--tokens", min=0, help="Tokens a week.")] = 0,
     usd: Annotated[float, typer.Option("--usd", min=0, help="Dollars a week, by the server's price list.")] = 0.0,
 ) -> None:
-    """Set a weekly budget (leads). Its people are told at 80 % and at 100 %; nothing is refused."""
+    """Set a weekly budget (leads). Its people get a notice at 80 % and at 100 %; nothing is refused."""
     project = project_here() if here else ""
     body = BudgetRequest(name=name, person=person, project=project, model=model, tokens=tokens, usd=usd)
     ask_as_person("setting a budget", "POST", "/v1/budgets", dict[str, str], body)
@@ -205,7 +205,7 @@ def handoff(
     session: Annotated[str, typer.Option("--session", help="Default: this one, or the newest here.")] = "",
     note: Annotated[str, typer.Option("--next", help="The next step, in your words.")] = "",
 ) -> None:
-    """Hand this project's work over: the next session of that person here is told it, once. Its text leaves this machine."""
+    """Hand this project's work over: that person's next session here is given it, once. Its text leaves this machine."""
     project = project_of_words("handing text over")
     answer = client.run_command("memory.handoff", session=session, note=note, only_text=True)
     body = {"project": project, "to": to, "text": answer["text"], "session": answer["session"]}

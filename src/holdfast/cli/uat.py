@@ -62,14 +62,8 @@ def list_runs(
     for run in answer["runs"]:
         counts = (f"{run['completed']}/{run['steps']}", str(run["calls"]), str(run["errors"]), str(run["screenshots"]))
         name = Text(render.clean_line(run["scenario"], 40))
-        table.add_row(
-            _status_mark(run["outcome"]),
-            run["id"],
-            name,
-            *counts,
-            _run_duration(run),
-            render.time_ago(run["at"], answer["now"]),
-        )
+        times = (_run_duration(run), render.time_ago(run["at"], answer["now"]))
+        table.add_row(_status_mark(run["outcome"]), run["id"], name, *counts, *times)
     render.out.print(table)
 
 
@@ -150,8 +144,14 @@ def start(
     json: Json = False,
 ) -> None:
     """Begin a run in a session."""
-    answer = client.run_command("uat.start", scenario=scenario, session=session, message=message, ad_hoc=ad_hoc)
+    facts = {"session": _existing_session(session), "message": message, "ad_hoc": ad_hoc}
+    answer = client.run_command("uat.start", scenario=scenario, **facts)
     _show_answer(answer, f"Recording {answer['id']}: {answer['steps']} steps.", json)
+
+
+def _existing_session(session: str) -> str:
+    """The whole id of a session that is on record: a run of a session that never was has no events."""
+    return session if session in ("", "latest") else client.ask_view("sessions.find", id=session)["id"]
 
 
 @app.command()
@@ -257,7 +257,8 @@ def suite(
 ) -> None:
     """All scenarios over their runs: pass rate, flaky, slowest, trend."""
     if out is not None:
-        out.write_text(client.ask_view("uat.suite", tag=tag, format="html")["html"], encoding="utf-8")
+        page = client.ask_view("uat.suite", tag=tag, format="html", folder=str(out.absolute().parent))
+        out.write_text(page["html"], encoding="utf-8")
         _show_answer({"path": str(out.absolute())}, f"Written: {out}", json)
         return
     answer = client.ask_view("uat.suite", tag=tag)
@@ -269,14 +270,8 @@ def suite(
         trend = Text("").join(_status_mark(point["outcome"]) for point in row["trend"])
         counts = (f"{100 * row['passed'] // row['runs']} %", str(row["runs"]), str(row["flaky"]))
         name = Text(render.clean_line(row["scenario"], 60))
-        table.add_row(
-            _status_mark(row["latest"]),
-            name,
-            *counts,
-            _format_ms(row["median_ms"]),
-            _format_ms(row["slowest_ms"]),
-            trend,
-        )
+        times = (_format_ms(row["median_ms"]), _format_ms(row["slowest_ms"]))
+        table.add_row(_status_mark(row["latest"]), name, *counts, *times, trend)
     render.out.print(table if answer["scenarios"] else "No UAT run is over yet.")
 
 
@@ -291,6 +286,8 @@ def import_results(
     if json:
         render.json_line(answer)
         return
+    if answer["again"]:
+        render.out.print("This file was imported before, and has not changed since:")
     for run in answer["runs"]:
         counts = ", ".join(f"{count} {verdict.replace('_', ' ')}" for verdict, count in run["verdicts"].items())
         flaky = f", {run['flaky']} flaky" if run["flaky"] else ""
@@ -376,7 +373,8 @@ def init(
     json: Json = False,
 ) -> None:
     """Write a first scenario, with its schema for editors."""
-    answer = client.run_command("uat.init", scenario=name, base_url=base_url, record=record, session=session)
+    facts = {"base_url": base_url, "record": record, "session": _existing_session(session)}
+    answer = client.run_command("uat.init", scenario=name, **facts)
     _wait_until_done(answer)
     _show_answer({"path": answer["path"]}, f"Written: {answer['path']}\nBegin with: holdfast uat start {name}", json)
 

@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from holdfast import client
 from holdfast.agents import AGENTS
-from holdfast.app import open_settings
 from holdfast.core.agent import Agent
 from holdfast.core.errors import HoldfastError, InstallRefused
 from holdfast.core.times import format_bytes
@@ -26,6 +25,9 @@ from holdfast.install import hooks
 from holdfast.install.locations import install_levels, is_present, settings_file
 from holdfast.install.mcp_servers import tools_of
 from holdfast.paths import INTENT_SUFFIX, plain_files
+
+if TYPE_CHECKING:
+    from holdfast.settings import SettingsCache
 
 # One thing that is wrong, in one line, with the command that mends it.
 
@@ -260,11 +262,18 @@ def _check_spool() -> Iterator[Finding]:
         )
 
 
+def _restart_daemon() -> None:
+    client.stop_daemon("replaced by another version")
+    client.start_daemon()
+
+
 def _check_store() -> Iterator[Finding]:
     if not client.running_pid():
         return
     answer = client.ask_daemon("status")
-    limit = open_settings().for_project("")["store"].size_warn_mb
+    limit = _open_settings().for_project("")["store"].size_warn_mb
+    if difference := client.version_difference(answer):
+        yield Finding(difference, "holdfast daemon restart", _restart_daemon)
     if answer["refusing"]:
         yield Finding(answer["refusing"], "free some space; nothing received is lost meanwhile")
     if answer["store_bytes"] > limit << 20:
@@ -275,8 +284,15 @@ def _check_store() -> Iterator[Finding]:
         yield Finding(f"{count} rules of “{feature}” failed since the daemon started", "holdfast daemon logs")
 
 
+def _open_settings() -> "SettingsCache":
+    # It loads every feature, which takes longer than all the rest of `holdfast up`.
+    from holdfast.app import open_settings
+
+    return open_settings()
+
+
 def _check_settings() -> Iterator[Finding]:
-    for notice in open_settings().for_project(client.current_project()).notices:
+    for notice in _open_settings().for_project(client.current_project()).notices:
         yield Finding(notice.problem, notice.fix or "Correct it there.")
 
 

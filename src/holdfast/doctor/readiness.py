@@ -33,7 +33,7 @@ RECORDED_S = 5.0
 QUIET_KINDS = ("notification", "compact.ended", "compact.started", "session.ended")
 """Kinds that ask for no answer: the self-test runs the line of one of them."""
 # Parts of paths under which `uvx` and `pipx run` keep environments for a while.
-TEMPORARY = ("/uv/archive-v", "/uv/builds-v", "/pipx/.cache/", "/.cache/pipx/", "/pipx-")
+TEMPORARY = ("/archive-v", "/builds-v", "/environments-v", "/pipx/.cache/", "/.cache/pipx/", "/pipx-")
 
 
 class Step(msgspec.Struct, frozen=True):

@@ -14,9 +14,6 @@ from holdfast.agents import normal, payload_reader
 from holdfast.agents.claude_code import TABLES
 from holdfast.core.event import Event
 from holdfast.core.ids import bounded_name
-from holdfast.features.project.document.old_formats import SOURCE, adopt_document, read_adoption
-from holdfast.features.project.files import is_ours
-from holdfast.features.project.state import Project
 from holdfast.imports.source import Found, Importer, Place, Skipped, key_of, parse_milliseconds, session_name
 
 # The reindex system's file, version 1: which session was shown the first-prompt status.
@@ -130,6 +127,8 @@ REQUIREMENTS_STATE_IMPORTER = Importer(
 
 # SESSION_STATE.md, versions 3 and 4: its open tasks, its history and its focus come into the project.
 
+SESSION_STATE_NAME = "session-state"
+"""As `old_formats.SOURCE`, which the feature marks its events with."""
 FILES = ("SESSION_STATE.md", "SESSION_STATE.yaml", "SESSION_STATE.yml")
 LARGEST = 4 << 20
 
@@ -138,6 +137,11 @@ def find_session_documents(location: Place) -> Iterable[Path]:
     own = location.home / ".claude" / "sessions" / location.project.name
     folders = (location.project, location.project / ".claude", location.project / "docs", own)
     candidates = [file for folder in folders for name in FILES if (file := folder / name).is_file()]
+    if not candidates:
+        return []
+    # Features are loaded only where there is something for them to read.
+    from holdfast.features.project.files import is_ours
+
     # Documents that Holdfast wrote itself are no history of another system.
     return [file for file in candidates if not is_ours(file.read_bytes()[:LARGEST])]
 
@@ -147,6 +151,9 @@ def read_session_document(path: Path, location: Place) -> Iterator[Found]:
     if len(content) > LARGEST:
         yield Skipped(str(path), f"larger than {LARGEST >> 20} MB")
         return
+    from holdfast.features.project.document.old_formats import adopt_document, read_adoption
+    from holdfast.features.project.state import Project
+
     adoption = read_adoption(content)
     yield from (Skipped(f"{path}: {what.partition(' (')[0]}", _skip_reason(what)) for what in adoption.left)
     if not (adoption.tasks or adoption.history or adoption.focus):
@@ -159,7 +166,9 @@ def _skip_reason(left: str) -> str:
     return left.partition(" (")[2].removesuffix(")") or "it cannot be taken"
 
 
-SESSION_STATE_IMPORTER = Importer(SOURCE, "SESSION_STATE documents", find_session_documents, read_session_document)
+SESSION_STATE_IMPORTER = Importer(
+    SESSION_STATE_NAME, "SESSION_STATE documents", find_session_documents, read_session_document
+)
 
 
 # The UAT system's session files: a run with its steps and tool calls, over and done.

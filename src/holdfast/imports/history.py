@@ -4,7 +4,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -13,11 +13,12 @@ from holdfast.core.event import Event
 from holdfast.core.ids import bounded_name
 from holdfast.core.kinds.agent_events import ModelAnswered
 from holdfast.core.text import VOICE, without_contexts
-from holdfast.features.sessions.state.documents import Session
-from holdfast.features.sessions.state.reducer import reduce_session
 from holdfast.imports.source import PARSE_ERRORS, Found, Skipped, key_of, numbered_lines, session_name
 from holdfast.usage.events import usage_event
 from holdfast.usage.reader import Position, Statement, record_of
+
+if TYPE_CHECKING:
+    from holdfast.features.sessions.state.documents import Session
 
 
 @dataclass
@@ -188,6 +189,9 @@ def believable_times(events: Iterable[Event], latest: int) -> Iterator[Event]:
 
 def number_turns(events: Iterable[Event]) -> Iterator[Event]:
     """Events of one file, in order. The rules are those of the feature `sessions`, so that both count alike."""
+    # Who only looks which files there are, as `holdfast up` does, loads no feature.
+    from holdfast.features.sessions.state.reducer import reduce_session
+
     sessions: OrderedDict[str, Session] = OrderedDict()
     for event in events:
         # Taken out and put in again: the session that was touched last stands at the end.
@@ -200,7 +204,7 @@ def number_turns(events: Iterable[Event]) -> Iterator[Event]:
         yield _with_turn_number(event, session)
 
 
-def _with_turn_number(event: Event, session: Session | None) -> Event:
+def _with_turn_number(event: Event, session: "Session | None") -> Event:
     data = event.data
     if not isinstance(data, ModelAnswered) or session is None or session.turn is None:
         return event

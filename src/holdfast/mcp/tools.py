@@ -414,7 +414,7 @@ def search_history(args: SearchHistory, context: Context) -> Answer:
             hit["snippet"], hit["session"])
         for hit in answer["hits"]
     ]  # fmt: skip
-    return _slice_rows(rows, args, "Nothing like that happened here.")
+    return _slice_rows(rows, args, "No results.")
 
 
 def _short_date(at: Any) -> str:

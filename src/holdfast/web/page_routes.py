@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import Query, Request
 from fastapi.responses import HTMLResponse, Response
 
+from holdfast.client import version_difference
 from holdfast.core.agent import Agent
 from holdfast.core.errors import HoldfastError
 from holdfast.core.ids import session_alias
@@ -155,8 +156,14 @@ class Shown:
             return status, self._pages.render("problem.html", {**common, "error": error})
         except Exception as error:
             self._house.log.error("page.failed", error, screen=screen.name)
-            broken = Broken(f"{type(error).__name__} in {screen.name}", fix=f"See {self._house.paths.logs}/web.log")
-            return 500, self._pages.render("problem.html", {**common, "error": broken})
+            return 500, self._pages.render("problem.html", {**common, "error": self._describe_failure(screen, error)})
+
+    def _describe_failure(self, screen: Screen, error: Exception) -> Broken:
+        """A daemon that was there before an upgrade keeps a store of its own version: that explains most."""
+        status = self._house.client.status()
+        if status and (difference := version_difference(status, "the dashboard")):
+            return Broken(difference, fix="Run: holdfast daemon restart")
+        return Broken(f"{type(error).__name__} in {screen.name}", fix=f"See {self._house.paths.logs}/web.log")
 
 
 def _count_waiting(visit: Visit) -> int:

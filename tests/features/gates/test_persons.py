@@ -47,7 +47,7 @@ def test_without_a_terminal_a_code_is_asked_for_where_the_settings_say_so(world:
     (world.root / "config" / "settings.yaml").write_text(rules)
     world.session("s1").start()
     refused = world.cli("gate", "approve", "deploy", code=1)
-    assert "cannot be told" in refused
+    assert "cannot be seen" in refused
     assert "--code" in refused
     assert world.cli("gate", "codes").strip() == "Nothing waits for a code."  # not shown to whom it is asked of
     [shown] = _at_a_terminal(world, "gate", "codes")

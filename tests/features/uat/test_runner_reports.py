@@ -250,3 +250,28 @@ def test_what_is_no_trace_is_refused(lab: Lab, content: bytes) -> None:
     path = write_trace(lab.project / "empty.zip", TRACE[:1])
     with pytest.raises(CommandRefused, match="no actions"):
         lab.command("import", path=str(path))
+
+
+def test_a_file_imported_again_is_the_run_that_is_there(lab: Lab) -> None:
+    path = lab.project / "results.json"
+    path.write_text(json.dumps(suite()))
+    first = lab.command("import", path=str(path))
+    assert first["again"] is False
+    # A copy is the same file; what counts is what is in it.
+    copied = lab.project / "copied" / "results.json"
+    copied.parent.mkdir()
+    copied.write_bytes(path.read_bytes())
+    for again in (path, copied):
+        lab.now += 60_000
+        answer = lab.command("import", path=str(again))
+        assert answer["again"] is True
+        assert [run["id"] for run in answer["runs"]] == [run["id"] for run in first["runs"]]
+    assert len(lab.view("list")["runs"]) == 1
+    changed = suite()
+    changed["suites"][0]["specs"].pop()
+    path.write_text(json.dumps(changed))
+    assert lab.command("import", path=str(path))["again"] is False
+    assert len(lab.view("list")["runs"]) == 2
+    # Under another scenario's name it is a run of that one.
+    assert lab.command("import", path=str(path), scenario="nightly")["again"] is False
+    assert lab.replayed() == []

@@ -44,3 +44,18 @@ def test_of_a_scenario_that_never_passed_the_time_is_that_of_its_runs(lab: Lab) 
     play(lab, 200, 1)
     (row,) = lab.view("suite")["scenarios"]
     assert (row["passed"], row["median_ms"], row["latest"]) == (0, 200, "incomplete")
+
+
+def test_a_suite_leads_to_the_reports_that_are_there(lab: Lab) -> None:
+    lab.scenario()
+    play(lab, 1000)
+    play(lab, 1000)
+    lab.work()
+    reports = lab.project / "uat" / "reports"
+    first, second = (point["run"] for point in lab.view("suite")["scenarios"][0]["trend"])
+    beside = (reports / "suite.html").read_text()
+    assert f'href="{second}.html"' in beside
+    (reports / f"{first}.html").unlink()
+    elsewhere = lab.view("suite", format="html", folder=str(lab.project / "out"))["html"]
+    assert f'href="../uat/reports/{second}.html"' in elsewhere
+    assert f"{first}.html" not in elsewhere

@@ -27,7 +27,7 @@ def test_the_command_line_says_the_same(lived_in: Door):
     assert world.json("history", "faster")["hits"] == lived_in.api("history?q=faster")["data"]["hits"]
     assert world.json("history", "make", "--session", "first", "--tool", "Bash", "--failed")["hits"][0]["failed"]
     assert world.json("history", "a.py", "--file", "a.py", "--since", "1h", "--here")["hits"]
-    assert "Nothing like that" in world.cli("history", "zzzz")
+    assert "No results" in world.cli("history", "zzzz")
 
 
 @pytest.mark.parametrize(

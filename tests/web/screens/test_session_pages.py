@@ -99,16 +99,69 @@ def test_several_are_exported_as_one_archive(many: Door) -> None:
 @pytest.mark.skipif(bool(missing()), reason=missing())
 def test_a_browser_scrolls_through_thousands(many: Door, browser: Any) -> None:
     """The next page joins when the end comes near; what is far away is not laid out."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, base_url=f"http://127.0.0.1:{many.port}")
-    context.add_cookies(
-        [{"name": many.keys.cookie_name, "value": many.keys.cookie, "url": f"http://127.0.0.1:{many.port}"}]
-    )
-    page = context.new_page()
-    page.goto("/sessions")
+    page = opened_at(many, browser, "/sessions")
     page.locator(".all-sessions [data-row]").first.wait_for()
     wait_until(lambda: page.evaluate(SCROLL_AND_COUNT) >= 500, "five pages are there")
     drawn = page.eval_on_selector_all("[data-row]", "all => all.map((row) => row.id.slice(2, 10))")
     assert drawn == [f"{n:08d}" for n in range(COUNT - 1, COUNT - 1 - len(drawn), -1)]
     page.locator("[data-pick]").nth(3).check()
     assert page.locator("[data-picked]").inner_text() == "1 selected"
-    context.close()
+    page.context.close()
+
+
+def opened_at(many: Door, browser: Any, path: str) -> Any:
+    base = f"http://127.0.0.1:{many.port}"
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, base_url=base)
+    context.add_cookies([{"name": many.keys.cookie_name, "value": many.keys.cookie, "url": base}])
+    page = context.new_page()
+    page.goto(path)
+    return page
+
+
+@pytest.mark.skipif(bool(missing()), reason=missing())
+def test_a_view_is_saved_found_again_and_removed(many: Door, browser: Any) -> None:
+    page = opened_at(many, browser, "/sessions")
+    page.locator(".all-sessions [data-row]").first.wait_for()
+    assert page.locator("[data-save]").is_hidden(), "the list of all is no view of one's own"
+    page.goto("/sessions?agent=codex&project=/srv/p3")
+    page.once("dialog", lambda asked: asked.accept("codex in p3"))
+    page.locator("[data-save]").click()
+    page.goto("/sessions")
+    page.get_by_role("link", name="codex in p3").click()
+    page.wait_for_url("**/sessions?agent=codex&project=/srv/p3")
+    page.get_by_role("button", name="Remove the view codex in p3").click()
+    assert page.get_by_role("link", name="codex in p3").count() == 0
+    page.context.close()
+
+
+@pytest.mark.skipif(bool(missing()), reason=missing())
+def test_several_are_picked_and_downloaded(many: Door, browser: Any) -> None:
+    page = opened_at(many, browser, "/sessions?text=number+4321")
+    page.locator("[data-pick]").check()
+    with page.expect_download() as one:
+        page.locator("[data-download]").click()
+    assert one.value.suggested_filename == "session-00004321.md"
+    page.goto("/sessions?agent=codex&project=/srv/p3")
+    page.locator("[data-pick-all]").check()
+    page.locator("[data-export] select").select_option("jsonl")
+    with page.expect_download() as several:
+        page.locator("[data-download]").click()
+    with zipfile.ZipFile(several.value.path()) as archive:
+        assert len(archive.namelist()) == page.locator("[data-pick]:checked").count() > 1
+    page.context.close()
+
+
+@pytest.mark.skipif(bool(missing()), reason=missing())
+def test_ctrl_k_finds_pages_commands_and_any_session(many: Door, browser: Any) -> None:
+    page = opened_at(many, browser, "/health")
+    page.wait_for_selector('[data-wire="live"]')
+    page.keyboard.press("Control+k")
+    page.keyboard.type("number 1234")
+    page.get_by_role("option", name="Task number 1234").wait_for()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/session/00001234-*")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("gat")
+    kinds = page.get_by_role("option").all_inner_texts()
+    assert any("Gates" in text for text in kinds) and any("holdfast gate status" in text for text in kinds)
+    page.context.close()

@@ -159,6 +159,8 @@ class RunStarted(UatPayload):
     first: FirstCall | None = None
     source: str = ""
     """Which test runner's results it was imported from."""
+    digest: str = ""
+    """Of the file it was imported from: the same file is imported once."""
     environment: dict[str, str] = {}
 
 

@@ -232,7 +232,7 @@ def judge_person(call: Call, act: str) -> tuple[Caller, CommandResult | None]:
     CODES.ask(act, who.why, call.now)
     event = own_event(GatesAttempted(act=act, why=who.why), call.now, session=call.session, project=call.project)
     how = "Type the code that the dashboard's gates page shows (or `holdfast gate codes` in a terminal): --code CODE"
-    return who, CommandResult((event,), refused=f"whether a person asks for {act} cannot be told: {who.why}. {how}")
+    return who, CommandResult((event,), refused=f"whether a person asks for {act} cannot be seen: {who.why}. {how}")
 
 
 def satisfy_requirements(call: Call) -> CommandResult:

@@ -1,5 +1,6 @@
 """What people and their hooks tell a run. Each command is one event or a few, handled like any other."""
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -245,7 +246,7 @@ def _ending_events(call: Call, doc: Run, reason: str) -> Iterable[Event]:
 
 
 def import_results(call: Call) -> CommandResult:
-    """A test runner's report, as one run or several."""
+    """A test runner's report, as one run or several. The same file again is the runs that are there already."""
     path = Path(str(call.args.get("path") or ""))
     if not path.is_absolute() or not path.is_file():
         raise CommandRefused(
@@ -254,19 +255,27 @@ def import_results(call: Call) -> CommandResult:
     if path.stat().st_size > runner_reports.LARGEST_REPORT:
         raise CommandRefused(f"{path} is larger than {runner_reports.LARGEST_REPORT >> 20} MB")
     name = str(call.args.get("scenario") or path.stem)
+    content = path.read_bytes()
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass") + b"\0" + content).hexdigest()[:32]
+    if earlier := [run_summary(doc) for doc in scenario_plan.imported_runs(call, digest)]:
+        return CommandResult((), answer={"runs": earlier, "again": True})
     is_trace = path.suffix == ".zip"
-    reports = [parse_trace(path, name)] if is_trace else runner_reports.parse_report(path.read_bytes(), name)
-    made = [_imported_events(call, runner_reports.add_artifacts(report, path.parent), path) for report in reports]
+    reports = [parse_trace(path, name)] if is_trace else runner_reports.parse_report(content, name)
+    complete = [runner_reports.add_artifacts(report, path.parent) for report in reports]
+    made = [_imported_events(call, report, path, digest) for report in complete]
     ids = [events[0].data.uat for events in made]
     events = tuple(event for one in made for event in one)
-    return CommandResult(events, answer=lambda reader: {"runs": [run_summary(RUNS.load(reader, one)) for one in ids]})
+    return CommandResult(
+        events,
+        answer=lambda reader: {"runs": [run_summary(RUNS.load(reader, one)) for one in ids], "again": False},
+    )
 
 
-def _imported_events(call: Call, report: runner_reports.TestReport, path: Path) -> list[Event]:
+def _imported_events(call: Call, report: runner_reports.TestReport, path: Path, digest: str) -> list[Event]:
     key = delivery_key(call.now)
     # The report has no times: the run is laid out so that it ends now.
     start = call.now - sum(attempt.ms for case in report.cases for attempt in case.attempts)
-    facts = {"reasons": [f"imported from {path.name}"], "confidence": 100, "source": report.runner}
+    facts = {"reasons": [f"imported from {path.name}"], "confidence": 100, "source": report.runner, "digest": digest}
     data = derive.run_start_data(
         runner_reports.plan_of_report(report), scenario_plan.settings_of_call(call), call.project, **facts
     )

@@ -84,6 +84,9 @@ class Places:
     def reports(self) -> Path:
         return self.root / "reports"
 
+    def report_file(self, run: str, ending: str = ".html") -> Path:
+        return self.reports / f"{safe_file_name(run)}{ending}"
+
     @property
     def scenarios(self) -> Path:
         return self.root / "scenarios"

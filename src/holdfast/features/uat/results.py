@@ -486,5 +486,8 @@ def expected_conditions(criteria: PlannedAssertion) -> str:
     """The conditions in words."""
     if criteria.budget_ms:
         return f"at most {criteria.budget_ms} ms"
-    parts = (f"{name.replace('_', ' ')} {value!r}" for name, value in conditions_of(criteria).items())
+    parts = (
+        name.replace("_", " ") if value is True else f"{name.replace('_', ' ')} {value!r}"
+        for name, value in conditions_of(criteria).items()
+    )
     return clean_line(", ".join(parts), LONGEST_EXPECTED)

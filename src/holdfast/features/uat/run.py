@@ -163,6 +163,7 @@ def new_run(event: Event) -> Run:
         reasons=data.reasons[:MOST_RECENT],
         auto=data.auto,
         source=data.source,
+        digest=data.digest,
         environment=data.environment,
         steps=[steps.planned_step(planned) for planned in plan.steps],
         assertions=[

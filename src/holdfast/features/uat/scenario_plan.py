@@ -463,6 +463,12 @@ def _by_part(call: Call, id_part: str) -> Run | None:
     return candidates[0] if candidates else None
 
 
+def imported_runs(call: Call, digest: str) -> list[Run]:
+    """The runs of this project that came out of the same file; a larger import is several."""
+    rows = RUNS.list(call.reader, project=call.project, limit=SEARCHED)
+    return [doc for _, doc in reversed(rows) if doc.digest == digest and doc.project == call.project]
+
+
 def _recent_runs(call: Call) -> Iterator[Run]:
     yield from (doc for _, doc in RUNS.list(call.reader, limit=SEARCHED))
 

@@ -129,6 +129,8 @@ class Run(msgspec.Struct, kw_only=True):
     auto: bool = False
     source: str = ""
     """Which test runner's results it was imported from; empty for what an agent did."""
+    digest: str = ""
+    """Of the file it was imported from, under its scenario's name."""
     current: int = 0
     returning: str = ""
     """crash, restart or back: the next call may belong to an earlier step."""

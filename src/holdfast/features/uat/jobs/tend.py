@@ -19,7 +19,7 @@ from holdfast.core.kinds.uat_events import Conditions
 from holdfast.core.ports import Reader
 from holdfast.features.uat import files
 from holdfast.features.uat.derive import run_ending_events
-from holdfast.features.uat.files import Places, keyed_run_event, load_record, places_of, safe_file_name
+from holdfast.features.uat.files import Places, keyed_run_event, load_record, places_of
 from holdfast.features.uat.report import ENDINGS, render_report
 from holdfast.features.uat.report.suite import build_suite, render_suite
 from holdfast.features.uat.results import Result, meets_conditions
@@ -304,10 +304,10 @@ def _write_reports(call: JobCall, doc: Run, formats: Iterable[str]) -> list[dict
     record = load_record(call.reader, doc.id)
     folder = paths.ready(paths.reports)
     for name in formats:
-        path = folder / f"{safe_file_name(doc.id)}{ENDINGS[name]}"
+        path = paths.report_file(doc.id, ENDINGS[name])
         call.put(File(path, render_report(record, name), REPORTS_MODE, hidden=folder))
         if name == "html":
-            suite = render_suite(build_suite(call.reader, doc.project, call.now))
+            suite = render_suite(build_suite(call.reader, doc.project, call.now), str(folder))
             call.put(File(folder / SUITE_FILE, suite, REPORTS_MODE, hidden=folder))
         made.append({"name": path.name, "path": str(path), "format": name, "timestamp": format_iso(doc.end or doc.at)})
     return made

@@ -1,8 +1,10 @@
 """All scenarios of a project over their runs: how often they pass, which are flaky, slow, or getting worse."""
 
+import os.path
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
@@ -26,6 +28,8 @@ class TrendPoint(msgspec.Struct):
     outcome: str
     ms: int
     at: int
+    report: str
+    """The run's HTML report, where it is on disk."""
 
 
 class ScenarioRow(msgspec.Struct, kw_only=True):
@@ -90,7 +94,10 @@ def _scenario_row(reader: Reader, name: str, runs: list[Run]) -> ScenarioRow:
     # A run that broke off is quick and says nothing about the scenario's time; the same goes for `change`.
     took = sorted(_run_duration_ms(doc) for doc in _passed(runs) or runs)
     plan = PLANS.load(reader, runs[-1].id) or NO_PLAN
-    trend = [TrendPoint(doc.id, _shown_outcome(doc), _run_duration_ms(doc), doc.start) for doc in runs[-MOST_IN_TREND:]]
+    trend = [
+        TrendPoint(doc.id, _shown_outcome(doc), _run_duration_ms(doc), doc.start, _report_on_disk(doc))
+        for doc in runs[-MOST_IN_TREND:]
+    ]
     return ScenarioRow(
         scenario=name,
         tags=plan.tags,
@@ -113,6 +120,13 @@ def _passed(runs: list[Run]) -> list[Run]:
 
 def _shown_outcome(doc: Run) -> str:
     return "flaky" if doc.flaky and doc.outcome == PASSED else doc.outcome
+
+
+def _report_on_disk(doc: Run) -> str:
+    """Settings may ask for no HTML, and `uat clean` removes it: a link has to lead somewhere."""
+    paths = files.places_of(doc)
+    path = paths.report_file(doc.id) if paths else None
+    return str(path) if path and path.is_file() else ""
 
 
 def _run_duration_ms(doc: Run) -> int:
@@ -148,13 +162,18 @@ def _slowest_steps(reader: Reader, runs: Iterable[Run]) -> list[SlowStep]:
 def suite_view(call: Call) -> dict[str, object]:
     made = build_suite(call.reader, call.project, call.now, str(call.args.get("tag") or ""))
     if call.args.get("format") == "html":
-        return {"html": render_suite(made).decode("utf-8", "replace")}
+        return {"html": render_suite(made, str(call.args.get("folder") or "")).decode("utf-8", "replace")}
     plain: dict[str, object] = msgspec.to_builtins(made)
     return plain
 
 
-def render_suite(suite: Suite) -> bytes:
-    return render_page("suite.html", suite=suite)
+def render_suite(suite: Suite, folder: str) -> bytes:
+    """`folder` is where the page will lie: its links are relative, so that it can be moved with the reports."""
+
+    def link(path: str) -> str:
+        return quote(os.path.relpath(path, folder) if folder else path)
+
+    return render_page("suite.html", suite=suite, link=link)
 
 
 # Two runs of a scenario side by side: slower steps, new errors, assertions and pictures that changed.
