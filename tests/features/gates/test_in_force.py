@@ -117,6 +117,20 @@ def test_settings_loosened_while_something_runs_that_an_agent_left_behind_wait_f
     assert any("is gone" in entry.text for entry in stage.simulation.get("gates.attention", "all").entries)
 
 
+def test_settings_that_were_read_anew_since_the_event_came_are_judged_by_their_own_time() -> None:
+    """The event says when the settings before them were changed, which was long ago and nobody's call."""
+    stage = Stage(settings())
+    stage.start()
+    before = stage.now
+    stage.later(5).take("tool.started", tool="Bash", action="shell", command="python3 x.py", call="c1")
+    loosened = GateSettings.of({"requirements": {}})
+    loosened.__dict__["changed_at"] = stage.later(1).now
+    stage.settings = stage.simulation.settings = loosened
+    ended = {"tool": "Bash", "action": "shell", "command": "python3 x.py", "call": "c1", "ok": True, "exit_code": 0}
+    stage.later(1).take("tool.finished", settings_at=before, **ended)
+    assert rules_that(stage.later(5), loosened, loosened.changed_at) == "deny"
+
+
 @pytest.mark.parametrize(("seconds", "verdict"), [(0, "deny"), (1, "none")])
 def test_a_file_that_is_just_being_written_loosens_nothing_yet(seconds: int, verdict: str) -> None:
     """An editor empties a file before it writes it."""

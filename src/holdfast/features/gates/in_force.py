@@ -267,7 +267,7 @@ def review_rules(state: State, event: Event, settings: "GateSettings") -> Iterab
         if not looser:
             yield accepted_event(event, scope, rules, "settings", [])
         # It was written down already that these settings wait.
-        elif (doc and doc.waiting and doc.waiting.digest == rules.digest) or _is_settling(event):
+        elif (doc and doc.waiting and doc.waiting.digest == rules.digest) or _is_settling(event, settings):
             continue
         elif _changed_by_person(state, event):
             yield accepted_event(event, scope, rules, "files", looser)
@@ -275,10 +275,11 @@ def review_rules(state: State, event: Event, settings: "GateSettings") -> Iterab
             yield derived_event(event, GatesRulesKept(scope=scope, digest=rules.digest, differences=looser[:20]))
 
 
-def _is_settling(event: Event) -> bool:
-    """An editor empties a file before it writes it: what seems to be gone is looked at again with a later event."""
+def _is_settling(event: Event, settings: "GateSettings") -> bool:
+    """An editor empties a file before it writes it: what seems to be gone is looked at again with a later event. So are
+    settings that were read anew since the event came: it says when those before them were changed."""
     changed = event.data.settings_at if isinstance(event.data, HookPayload) else 0
-    return 0 <= event.at - changed < SETTLING_MS
+    return 0 <= event.at - changed < SETTLING_MS or changed not in (0, settings.changed_at)
 
 
 def accepted_event(event: Event, scope: str, rules: "GateSettings", by: str, looser: list[str]) -> Event:
