@@ -1,6 +1,5 @@
 """The composition root: settings → store, features, agents → App. The only file that sees everything."""
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
 from holdfast.core.feature import Call, CommandResult, Feature
 from holdfast.core.ports import Reader, Store
+from holdfast.core.times import now_ms
 from holdfast.features import FEATURES, features_on_trial
 from holdfast.git_context import CachedGitContext
 from holdfast.intake import Intake
@@ -24,10 +24,6 @@ from holdfast.settings.sections import Redact as RedactSection
 from holdfast.stores import open_store
 
 Report = Callable[[str, Event, Exception], None]
-
-
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def _ignore_error(_feature: str, _event: Event, _error: Exception) -> None:

@@ -9,12 +9,11 @@ import typer
 from rich.text import Text
 
 from holdfast import client
-from holdfast.app import now_ms
 from holdfast.cli import render
 from holdfast.cli.options import DryRun, Json, OfAgent, OfProject, OfThisProject
 from holdfast.core.errors import CommandRefused
 from holdfast.core.ids import session_alias
-from holdfast.core.times import parse_moment
+from holdfast.core.times import now_ms, parse_moment
 from holdfast.paths import default_config_dir, private_folder, write_atomically
 from holdfast.usage.prices import (
     OWN_PRICES,

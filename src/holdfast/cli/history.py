@@ -12,13 +12,12 @@ import typer
 from rich.text import Text
 
 from holdfast import client
-from holdfast.app import now_ms
 from holdfast.cli import render
 from holdfast.cli.options import Json, OfAgent, OfProject, OfThisProject
 from holdfast.core import git
 from holdfast.core.errors import CommandRefused
 from holdfast.core.ids import session_alias
-from holdfast.core.times import format_bytes, parse_moment
+from holdfast.core.times import format_bytes, now_ms, parse_moment
 
 # `holdfast history QUERY`: everything that happened, in all sessions of all agents.
 

@@ -15,11 +15,11 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, Trans
 from rich.text import Text
 
 from holdfast import client
-from holdfast.app import now_ms
 from holdfast.cli import render
 from holdfast.cli.options import DryRun, Json
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
+from holdfast.core.times import now_ms
 from holdfast.footprint import Footprint
 from holdfast.imports import IMPORTERS
 from holdfast.imports.history import AHEAD_MS, believable_times, number_turns

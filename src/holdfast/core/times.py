@@ -1,6 +1,7 @@
 """Moments and quantities as people type and read them."""
 
 import re
+import time
 from datetime import datetime, timedelta
 
 from holdfast.core.errors import CommandRefused
@@ -11,6 +12,11 @@ SECOND = 1_000
 MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
 
 _AGO = re.compile(r"^(\d{1,9})\s*(s|sec|seconds?|m|min|minutes?|h|hours?|d|days?|w|weeks?)(?:\s+ago)?$", re.IGNORECASE)
 _UNITS = {"s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY}

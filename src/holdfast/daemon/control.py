@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from holdfast import __version__
-from holdfast.app import now_ms
 from holdfast.core.errors import CommandRefused, HoldfastError, StoreDamaged
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.core.replay import Rebuild
+from holdfast.core.times import now_ms
 from holdfast.daemon.cli_server import CliServer
 from holdfast.daemon.erase import find_repetitions, new_intent, run_erasure, shown_files
 from holdfast.ingest import imported

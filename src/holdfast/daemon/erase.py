@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import apsw
 import msgspec
 
-from holdfast.app import App, now_ms
+from holdfast.app import App
 from holdfast.core.engine import Committed
 from holdfast.core.erase import Quotation, build_eraser, find_excerpts
 from holdfast.core.errors import HoldfastError, StoreUnavailable
@@ -20,6 +20,7 @@ from holdfast.core.ids import delivery_key
 from holdfast.core.kinds.engine_events import EraseFinished
 from holdfast.core.ports import Doc, Reader, Ref
 from holdfast.core.replay import Rebuild
+from holdfast.core.times import now_ms
 from holdfast.paths import (
     INTENT_SUFFIX,
     Paths,

@@ -5,12 +5,12 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING
 
-from holdfast.app import now_ms
 from holdfast.core.engine import Committed
 from holdfast.core.errors import HoldfastError, StoreDamaged, StoreUnavailable
 from holdfast.core.event import Event
 from holdfast.core.history import HistoryPage, next_page
 from holdfast.core.kinds import SESSION_ENDS
+from holdfast.core.times import now_ms
 from holdfast.ingest.log import Log
 from holdfast.paths import INTENT_SUFFIX
 from holdfast.stores import backup, sqlite_path

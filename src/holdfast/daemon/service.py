@@ -12,7 +12,7 @@ import msgspec
 
 import holdfast as package
 from holdfast import __version__
-from holdfast.app import App, all_features, build_app, now_ms, open_settings, store_url
+from holdfast.app import App, all_features, build_app, open_settings, store_url
 from holdfast.core.decision import Delivery
 from holdfast.core.engine import Committed, Engine, Outcome
 from holdfast.core.errors import HoldfastError, StoreDamaged
@@ -22,6 +22,7 @@ from holdfast.core.ids import delivery_key
 from holdfast.core.lazy import lazy_function
 from holdfast.core.ports import Store
 from holdfast.core.replay import Rebuild, outdated_features
+from holdfast.core.times import now_ms
 from holdfast.core.transaction import undelivered_answer, undelivered_event
 from holdfast.daemon import repair
 from holdfast.daemon.fallback_answers import FallbackAnswers
@@ -485,8 +486,7 @@ def finish_rebuild(daemon: Daemon, work: Rebuild) -> None:
 
     The event is part of it: another daemon on the same PostgreSQL sees the head move and forgets its documents.
     """
-    engine = daemon.app.engine
-    names = [f.name for f in work.features]
+    engine, names = daemon.app.engine, [f.name for f in work.features]
     engine.suspend(names)
     # What was answered and is not stored yet must be in the log before it is read to its end.
     daemon.pipeline.flush()

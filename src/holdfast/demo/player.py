@@ -16,8 +16,8 @@ from typing import Any
 
 from holdfast import client
 from holdfast.agents import AGENTS
-from holdfast.app import now_ms
 from holdfast.core.errors import DaemonUnreachable, HoldfastError
+from holdfast.core.times import now_ms
 from holdfast.demo.daemon import Clock
 from holdfast.demo.dialects import DIALECTS, Stage, Transcript
 from holdfast.demo.moments import Cast, Day, Moment, read_day, session_records

@@ -23,6 +23,7 @@ from holdfast.core.errors import HoldfastError
 from holdfast.core.event import Event
 from holdfast.core.machine import collect_garbage_rarely, look_up_process
 from holdfast.core.ports import EventQuery, Reader
+from holdfast.core.times import now_ms
 from holdfast.paths import Paths
 from holdfast.redact import redact
 from holdfast.stores import open_reader
@@ -62,10 +63,6 @@ LARGEST_BATCH = 8 << 20
 # Seconds that an identity is remembered, and that the lack of one is: somebody may add a remote.
 IDENTITY_S, MISSING_S = 3600.0, 120.0
 ERASED, FORGET_FILE = "erase.finished", "forget-due"
-
-
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def monotonic_ms() -> int:

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from holdfast.core import machine
 from holdfast.core.kinds import HookPayload
 from holdfast.core.kinds.agent_events import AgentProcess
+from holdfast.core.times import now_ms
 from holdfast.features.sessions import liveness
 from holdfast.features.sessions.jobs import recovery
 from tests.kit import wait_until
@@ -128,10 +129,6 @@ _nobody = liveness.Process(0, 0, 0, "")
 
 def hook_of(process: subprocess.Popen, start: int) -> HookPayload:
     return HookPayload(pid=process.pid, pid_start=start)
-
-
-def now_ms() -> int:
-    return int(time.time() * 1000)
 
 
 def test_the_process_is_known_with_the_first_hook_and_looked_for_once(start: Start):

@@ -9,13 +9,13 @@ import psycopg
 import pytest
 from starlette.testclient import TestClient
 
+from holdfast.core.times import now_ms
 from holdfast.team.protocol import MOST_BYTES, ROLES
 from holdfast.team.server import acts, tenancy
 from holdfast.team.server.app import ADDRESSES, TeamServer
 from holdfast.team.server.database import (
     ROLE,
     TENANT_TABLES,
-    now_ms,
     owner_connection,
     remove_old_events,
     team_schema,

@@ -7,9 +7,10 @@ import msgspec
 import pytest
 
 from holdfast.core.errors import HoldfastError
+from holdfast.core.times import now_ms
 from holdfast.team.membership import TeamConnection, check_server
 from holdfast.team.server import app
-from holdfast.team.server.database import now_ms, owner_connection
+from holdfast.team.server.database import owner_connection
 from tests.team.conftest import PROJECT, Joined, an_event
 from tests.team.server.test_app import stored
 

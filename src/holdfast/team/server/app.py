@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from holdfast.core.times import now_ms
 from holdfast.stores import hide_password
 from holdfast.team import protocol
 from holdfast.team.protocol import MOST_BYTES, MOST_COMPRESSED, OLDEST_VERSION, VERSION, Role, role_allows
@@ -26,7 +27,7 @@ from holdfast.team.server.bodies import (
     read_body,
     read_message,
 )
-from holdfast.team.server.database import LOST, TOO_LARGE, TeamDatabase, TenantTransaction, now_ms
+from holdfast.team.server.database import LOST, TOO_LARGE, TeamDatabase, TenantTransaction
 from holdfast.team.server.sign_on import SignOn, issue_own_code, open_page
 from holdfast.team.server.tenancy import Limits, Member, Metrics, Refused, hash_secret, log_line, new_secret
 

@@ -18,8 +18,9 @@ import psycopg
 from psycopg import sql
 
 from holdfast.core.errors import CommandRefused
+from holdfast.core.times import now_ms
 from holdfast.stores.postgres_connection import parse_address
-from holdfast.team.server.database import migrate_database, now_ms, owner_connection, team_schema
+from holdfast.team.server.database import migrate_database, owner_connection, team_schema
 
 MANIFEST = "manifest.json"
 JUMP = 1_000_000

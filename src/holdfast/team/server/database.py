@@ -16,6 +16,7 @@ from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
 
 from holdfast.core.errors import BadSettings, SchemaTooNew, StoreUnavailable
+from holdfast.core.times import now_ms
 from holdfast.stores import hide_password
 from holdfast.stores.postgres_connection import PATIENCE, schema_of
 
@@ -41,10 +42,6 @@ AsyncConnection = psycopg.AsyncConnection[dict[str, Any]]
 def team_schema(url: str) -> str:
     """`?options=-c search_path=NAME` puts the tables into another schema."""
     return schema_of(url) if "search_path" in url else DEFAULT_SCHEMA
-
-
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 # ── migrations, as the owner ─────────────────────────────────────────────────────────────────────────────────────────

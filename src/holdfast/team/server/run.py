@@ -12,9 +12,10 @@ import psycopg
 
 from holdfast.core.errors import BadSettings, CommandRefused
 from holdfast.core.machine import collect_garbage_rarely
+from holdfast.core.times import now_ms
 from holdfast.stores import hide_password
 from holdfast.team.protocol import CodeIssued
-from holdfast.team.server.database import migrate_database, now_ms, owner_connection, remove_old_events
+from holdfast.team.server.database import migrate_database, owner_connection, remove_old_events
 from holdfast.team.server.sign_on import SignOnSettings, is_safe_address
 from holdfast.team.server.tenancy import hash_secret, log_line, new_secret
 

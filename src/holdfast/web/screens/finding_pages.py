@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from holdfast.app import now_ms
 from holdfast.core.errors import HoldfastError
-from holdfast.core.times import parse_moment
+from holdfast.core.times import now_ms, parse_moment
 from holdfast.web.screen import Screen, Visit
 
 # Search: code, memory and history with one question.

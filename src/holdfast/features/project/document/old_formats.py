@@ -37,6 +37,7 @@ _NOT_WINDOWS = lazy_pattern(rb"[\x81\x8d\x8f\x90\x9d]")
 _DELEGATION = lazy_pattern(r"^(?:delegated?|assign(?:ed)?|hand(?:ed)? over)\s*[:,\u2013-]\s*", re.IGNORECASE)
 # A fenced block of YAML in Markdown, with its content.
 _FENCE = lazy_pattern(r"(?:\A---[ \t]*\n(.*?)^---|^```ya?ml[ \t]*\n(.*?)^```)[ \t]*$", re.MULTILINE | re.DOTALL)
+_HEADING = lazy_pattern(r"^#{1,6} .*$", re.MULTILINE)
 GAP_WORDS = (
     ("broken_tests", ("failing test", "fix test", "broken test", "test fail")),
     ("unvalidated_changes", ("validat", "verify", "check uncommitted")),
@@ -381,7 +382,7 @@ def read_adoption(content: bytes, doc: Project | None = None) -> Adoption:
         return Adoption(left=["the whole file (it is no text)"])
     try:
         adoption = _read_state(parsed(text), doc if HEAD_MARK in text else None)
-        if _FENCE.sub("", text, count=1).strip() and _FENCE.search(text):
+        if _FENCE.search(text) and _HEADING.sub("", _FENCE.sub("", text, count=1)).strip():
             adoption.left.append("what stands beside its YAML")
         return adoption
     except BadState as error:
