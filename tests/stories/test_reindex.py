@@ -184,7 +184,7 @@ def test_a_turn_that_changed_files_is_searchable_afterwards_and_the_cooldown_onl
     """O0-c: prerequisites, cooldown, one at a time; what is skipped is made up for."""
     settings = world.root / "config" / "settings.yaml"
     settings.parent.mkdir()
-    settings.write_text("reindex:\n  cooldown_s: 2\n")
+    settings.write_text("reindex:\n  cooldown_s: 8\n")
     agent = world.session(ADA)
     agent.start()
     agent.prompt("write a brake")
@@ -194,7 +194,7 @@ def test_a_turn_that_changed_files_is_searchable_afterwards_and_the_cooldown_onl
     agent.stop()
     assert decided(world)[1] == ("turn_end", "skip", "cooldown_active")
     details = world.events(kinds=("reindex.decided",))[1].data["details"]
-    assert 0 < details["remaining_s"] <= 2
+    assert 0 < details["remaining_s"] <= 8
     wait_until(lambda: len(finished(world)) == 2, "the run that was put off is made up for")
     assert "brake.py:1" in world.cli("search", "press_brake")
 
