@@ -10,7 +10,7 @@ from pathlib import Path
 from holdfast.core.fingerprint import Fingerprinter
 from holdfast.core.job import run_briefly
 from tests.bench.figures import fact, figure, heading, p50, percentile
-from tests.bench.reindex import unpacked
+from tests.bench.reindex import unpack_or_say
 from tests.kit import git
 
 LOOKS = 200
@@ -20,10 +20,8 @@ CHANGED = 50
 def main() -> None:
     heading("A look at the content: Django's sources, 50 changed files")
     with tempfile.TemporaryDirectory() as folder:
-        try:
-            root = unpacked(Path(folder))
-        except (LookupError, OSError) as error:
-            fact("left out", str(error)[:60])
+        root = unpack_or_say(Path(folder))
+        if root is None:
             return
         tracked = git(root, "ls-files").split()
         sources = [root / path for path in tracked if path.endswith(".py")]

@@ -35,15 +35,22 @@ QUESTIONS = (
 def main() -> None:
     heading("reindex: django's source package")
     with tempfile.TemporaryDirectory() as folder:
-        try:
-            root = unpacked(Path(folder))
-        except (LookupError, OSError) as error:
-            fact("left out", str(error)[:60])
+        root = unpack_or_say(Path(folder))
+        if root is None:
             return
         _building(root, Path(folder))
         _memory(Path(folder))
         _asking(root, Path(folder))
         _embedding(root)
+
+
+def unpack_or_say(folder: Path) -> Path | None:
+    """Django's sources as a repository; without them it says why the bench is left out."""
+    try:
+        return unpacked(folder)
+    except (LookupError, OSError) as error:
+        fact("left out", str(error)[:60])
+        return None
 
 
 def unpacked(folder: Path) -> Path:

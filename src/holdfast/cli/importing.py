@@ -19,10 +19,10 @@ from holdfast.cli import render
 from holdfast.cli.options import DryRun, Json
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
-from holdfast.core.times import now_ms
+from holdfast.core.times import BELIEVED_AHEAD, now_ms
 from holdfast.footprint import Footprint
 from holdfast.imports import IMPORTERS
-from holdfast.imports.history import AHEAD_MS, believable_times, number_turns
+from holdfast.imports.history import believable_times, number_turns
 from holdfast.imports.source import Found, Importer, Place, Skipped
 from holdfast.paths import private_folder, write_atomically
 
@@ -109,7 +109,7 @@ def _import_file(importer: Importer, file: Path, location: Place, sender: "Batch
     total, stamp = sender.total, file_stamp(file)
     try:
         found = _events_noting_skips(importer.read(file, location), total)
-        for event in number_turns(believable_times(found, now_ms() + AHEAD_MS)):
+        for event in number_turns(believable_times(found, now_ms() + BELIEVED_AHEAD)):
             sender.add(event, whole_session=importer.whole_sessions)
     except OSError as error:
         total.skipped.append(Skipped(str(file), error.strerror or str(error)))

@@ -1,13 +1,12 @@
 """Processes that agents' tool calls left behind: what they do later would look like a person's doing."""
 
-import os
-import time
 from pathlib import Path
 
 import msgspec
 
 from holdfast.core import machine
 from holdfast.core.caller import find_agent, has_agent_variables, is_own_program
+from holdfast.core.times import now_ms
 
 KEPT_MS = 3_600_000
 """How long one that is gone is remembered."""
@@ -34,14 +33,14 @@ class LeftBehind:
 
     def observe(self, changed: int, ended: bool) -> str:
         """What ran when the settings were changed. `ended`: a shell call did, which may have left something."""
-        now = int(time.time() * 1000)
+        now = now_ms()
         found = self.name_running_at(changed, now) if now - changed < KEPT_MS else ""
         if ended:
             self.look(now)
         return found
 
     def look(self, now: int) -> None:
-        pids = _list_processes()
+        pids = set(machine.all_pids())
         for pid in self._left:
             self._note_end(pid, now)
         # Those below an agent are looked at again: their shell may be gone by now.
@@ -61,8 +60,11 @@ class LeftBehind:
         return ""
 
     def _look_at(self, pid: int, now: int) -> None:
+        # First what most processes do not have; nothing is known of it where there is no /proc.
+        if not has_agent_variables(pid) or is_own_program(pid) or not _has_our_home(pid):
+            return
         process = machine.look_up_process(pid)
-        if process is None or not has_agent_variables(pid) or is_own_program(pid) or not _has_our_home(pid):
+        if process is None:
             return
         if find_agent(pid):
             self._below_agents.add(pid)
@@ -78,22 +80,10 @@ class LeftBehind:
             left.gone = now
 
 
-def _list_processes() -> set[int]:
-    """Empty where there is no /proc: then nothing is known of what was left."""
-    try:
-        return {int(name) for name in os.listdir("/proc") if name.isdigit()}  # noqa: PTH208 (ten times as fast)
-    except OSError:
-        return set()
-
-
 def _has_our_home(pid: int) -> bool:
     """Settings lie in the home: a process with another one is at work on other settings."""
-    try:
-        entries = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError:
-        return False
-    homes = [entry[5:] for entry in entries if entry.startswith(b"HOME=")]
-    return not homes or Path(os.fsdecode(homes[0])) == Path.home()
+    home = machine.environment_of(pid).get("HOME")
+    return home is None or Path(home) == Path.home()
 
 
 LEFT_BEHIND = LeftBehind()

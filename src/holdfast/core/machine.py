@@ -96,12 +96,10 @@ def command_line(pid: int) -> list[str]:
 
 def pids_marked(variable: str, mark: str) -> list[int]:
     """Processes of this user whose environment has the word `mark` in that variable: what a program started, however deep."""
-    return [
-        pid for pid in _all_pids() if mark in environment_of(pid).get(variable, "").split() and look_up_process(pid)
-    ]
+    return [pid for pid in all_pids() if mark in environment_of(pid).get(variable, "").split() and look_up_process(pid)]
 
 
-def _all_pids() -> list[int]:
+def all_pids() -> list[int]:
     if _has_proc():
         return [int(name) for name in os.listdir("/proc") if name.isdecimal()]  # noqa: PTH208 - names only
     import psutil
@@ -113,7 +111,7 @@ def environment_of(pid: int) -> dict[str, str]:
     """As it was when the process began; empty when it is gone or another user's."""
     if _has_proc():
         try:
-            entries = Path(f"/proc/{pid}/environ").read_bytes().decode("utf-8", "replace").split("\0")
+            entries = os.fsdecode(Path(f"/proc/{pid}/environ").read_bytes()).split("\0")
         except OSError:
             return {}
         return dict(entry.split("=", 1) for entry in entries if "=" in entry)

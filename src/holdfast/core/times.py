@@ -12,6 +12,8 @@ SECOND = 1_000
 MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
+BELIEVED_AHEAD = DAY
+"""How far an agent's clock may be ahead of ours and still be believed: a zone that was forgotten is."""
 
 
 def now_ms() -> int:

@@ -14,6 +14,7 @@ from holdfast.agents import normal, payload_reader
 from holdfast.agents.claude_code import TABLES
 from holdfast.core.event import Event
 from holdfast.core.ids import bounded_name
+from holdfast.core.kinds.project_events import DOCUMENT_SOURCE
 from holdfast.imports.source import Found, Importer, Place, Skipped, key_of, parse_milliseconds, session_name
 
 # The reindex system's file, version 1: which session was shown the first-prompt status.
@@ -127,8 +128,6 @@ REQUIREMENTS_STATE_IMPORTER = Importer(
 
 # SESSION_STATE.md, versions 3 and 4: its open tasks, its history and its focus come into the project.
 
-SESSION_STATE_NAME = "session-state"
-"""As `old_formats.SOURCE`, which the feature marks its events with."""
 FILES = ("SESSION_STATE.md", "SESSION_STATE.yaml", "SESSION_STATE.yml")
 LARGEST = 4 << 20
 
@@ -167,7 +166,7 @@ def _skip_reason(left: str) -> str:
 
 
 SESSION_STATE_IMPORTER = Importer(
-    SESSION_STATE_NAME, "SESSION_STATE documents", find_session_documents, read_session_document
+    DOCUMENT_SOURCE, "SESSION_STATE documents", find_session_documents, read_session_document
 )
 
 

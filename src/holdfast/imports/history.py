@@ -175,10 +175,6 @@ MAX_SESSIONS = 100
 """Sessions of one file that are followed at a time; a database holds many."""
 
 
-AHEAD_MS = 86_400_000
-"""How far a clock may be ahead of ours and still be believed: a zone that was forgotten is."""
-
-
 def believable_times(events: Iterable[Event], latest: int) -> Iterator[Event]:
     """Events of one file, in order. One of the future happened with the one before it."""
     last = 0

@@ -273,6 +273,10 @@ class AdoptedLine(Record):
     summary: str = ""
 
 
+DOCUMENT_SOURCE = "session-state"
+"""What is taken out of such a document is marked so, whoever takes it: the feature where it lies, or an import."""
+
+
 @event_kind("project.document_adopted")
 class DocumentAdopted(Payload):
     """A SESSION_STATE document that somebody else wrote, or changed by hand, was taken over."""

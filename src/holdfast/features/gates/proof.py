@@ -41,6 +41,7 @@ class Asked:
         self.rule, self.facts, self.project, self.now = rule, facts, here.project, here.now
         self.session = "" if rule.scope in ("branch", "permanent") else here.session
         self.asking, self.branch, self.used, self.content = here.session, here.branch, used, here.content
+        self._found: dict[Evidence, list[RunFact]] = {}
 
     def missing(self) -> str:
         """What is not proven, in words; empty when all of it is."""
@@ -180,6 +181,13 @@ class Asked:
         return bool(self.content.get(key)) == bool(fact.content.get(key)) or not fact.content
 
     def _candidates(self, one: "Evidence") -> list[RunFact]:
+        """Asked of each of them again: the facts of one question are the same all the time."""
+        found = self._found.get(one)
+        if found is None:
+            found = self._found[one] = self._find_candidates(one)
+        return found
+
+    def _find_candidates(self, one: "Evidence") -> list[RunFact]:
         if one.command:
             ran = ((name.partition("\n")[0], fact) for name, fact in self.facts.ran.items())
             return [fact for command, fact in ran if command_matches(command, one.command)]

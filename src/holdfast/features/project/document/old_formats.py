@@ -13,7 +13,7 @@ import msgspec
 
 from holdfast.core.errors import HoldfastError
 from holdfast.core.event import Event, own_event
-from holdfast.core.kinds.project_events import AdoptedLine, DocumentAdopted, TaskAdded, TaskDone
+from holdfast.core.kinds.project_events import DOCUMENT_SOURCE, AdoptedLine, DocumentAdopted, TaskAdded, TaskDone
 from holdfast.core.lazy import lazy_pattern
 from holdfast.features.project.document.text import HEAD_MARK, count_with_noun
 from holdfast.features.project.jobs.resolution import safe_name
@@ -286,7 +286,6 @@ def _without_names(text: str, entry: Mapping[str, Any]) -> str:
 
 # What a SESSION_STATE document that is not of our writing means for the project: tasks, history, focus, and what is left out.
 
-SOURCE = "session-state"
 MAX_TASKS = 500
 OVER = ("done", "complete", "completed", "closed", "cancelled", "resolved")
 UNDERSTOOD = frozenset(
@@ -333,7 +332,7 @@ def adopt_document(doc: Project, path: Path, content: bytes, now: int) -> list[E
             # in a foreign file they are the same one.
             key = adoption_key(doc.project, task.description, digest if made_by_us else "")
             added = TaskAdded(
-                description=task.description, priority=task.priority, done_when=task.done_when, imported=SOURCE,
+                description=task.description, priority=task.priority, done_when=task.done_when, imported=DOCUMENT_SOURCE,
                 why=f"It was written into {path.name}.",
             )  # fmt: skip
             events.append(msgspec.structs.replace(own_event(added, now, project=doc.project), key=key))
@@ -351,7 +350,7 @@ def adopt_document(doc: Project, path: Path, content: bytes, now: int) -> list[E
 
 
 def adoption_key(*parts: str) -> str:
-    return hashlib.sha256("\n".join((SOURCE, *parts)).encode("utf-8", "replace")).hexdigest()
+    return hashlib.sha256("\n".join((DOCUMENT_SOURCE, *parts)).encode("utf-8", "replace")).hexdigest()
 
 
 def _finished_tasks(doc: Project, ids: Iterable[str], now: int) -> Iterator[Event]:

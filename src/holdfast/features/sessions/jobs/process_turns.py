@@ -17,6 +17,7 @@ from holdfast.core.feature import JobCall
 from holdfast.core.ids import native_session_id
 from holdfast.core.kinds.session_events import TurnFacts, TurnProcessed
 from holdfast.core.ports import Reader
+from holdfast.core.times import BELIEVED_AHEAD
 from holdfast.features.sessions.settings import DEFAULTS
 from holdfast.features.sessions.state.documents import SESSION, TURN, Session, Turn, session_event, turn_key
 from holdfast.features.sessions.state.reducer import Turns, growth_of, local_day, turns_from_log
@@ -31,8 +32,6 @@ MAX_READS, MAX_RECORDS = 128, 20_000
 """Of one file at one look: 4 GB, or so many calls of a model. Half of a file would be shown as all of it until the next turn."""
 MAX_POSITIONS = 500
 KEYS_AT_ONCE = 500
-AHEAD_MS = 86_400_000
-"""How far an agent's clock may be ahead of ours and still be believed: a zone that was forgotten is."""
 WRITTEN_BEFORE_MS = 60_000
 """An agent may write something down a little before its first hook."""
 
@@ -126,7 +125,7 @@ def _session_usage_event(session: Session, record: UsageRecord, turns: "TurnNumb
 
 def _time_of(session: Session, record: UsageRecord) -> int:
     """By the agent's clock, unless that is absent or runs far ahead of ours: then by the last we heard of the session."""
-    return record.at if 0 < record.at <= session.at + AHEAD_MS else session.at
+    return record.at if 0 < record.at <= session.at + BELIEVED_AHEAD else session.at
 
 
 class TurnNumbers:
