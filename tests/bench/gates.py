@@ -108,7 +108,11 @@ def _asked_hook() -> None:
 
 def _against_floors(world: World, root: Path, what: str, asked: dict[str, Any], rounds: int) -> None:
     payload = root / "asked.json"
-    common = {"session_id": "s-1", "cwd": str(world.project), "hook_event_name": "PreToolUse"}
+    # As Claude Code sends it, but for the call's id: with the same one again it would be told twice, and not judged.
+    common = {
+        "session_id": "s-1", "transcript_path": str(world.root / "s-1.jsonl"), "cwd": str(world.project),
+        "permission_mode": "default", "effort": {"level": "medium"}, "hook_event_name": "PreToolUse",
+    }  # fmt: skip
     payload.write_text(json.dumps({**common, **asked}))
     client = floors.clients()["glibc" if "glibc" in floors.clients() else "musl"]
     hook = [NATIVE_HOOK, "ask", "claude-code", "PreToolUse"]

@@ -30,6 +30,8 @@ SettingsFor = Callable[[str], Mapping[str, Any]]
 class Subscribers(NamedTuple):
     """Who has to do with one kind of event, and by which of their functions."""
 
+    keepers: tuple[Feature, ...]
+    """Features that keep documents of such events, or make jobs of them."""
     enrichers: tuple[tuple[Feature, Enrich], ...]
     takers: tuple[tuple[Feature, TakesOut], ...]
     reducers: tuple[Feature, ...]
@@ -69,6 +71,7 @@ class Engine:
         """Features whose state is being rebuilt: they hear nothing and decide nothing meanwhile."""
         self.hot = HotDocuments()
         self.document_types = {kind.kind: kind for feature in features for kind in feature.documents}
+        self.document_owners = {kind.kind: feature.name for feature in features for kind in feature.documents}
         self.recent = Deduplicator()
         self.owners = SessionOwners()
         self.head = -1
@@ -126,7 +129,7 @@ class Engine:
         """In memory only: `commit` writes it. Until then nothing else can be applied."""
         arrivals = [self._arrive(item) for item in deliveries]
         self._begin()
-        transaction = self._begin_transaction(self.head)
+        transaction = self._begin_transaction(self.head, lazy=True)
         outcomes = transaction.apply(arrivals)
         self.open_transaction = transaction
         return transaction, outcomes
@@ -199,13 +202,13 @@ class Engine:
             for part in feature.content_parts(section)
         ]
 
-    def _begin_transaction(self, head: int, *, past: bool = False) -> Transaction:
+    def _begin_transaction(self, head: int, *, past: bool = False, lazy: bool = False) -> Transaction:
         if self.open_transaction:
             raise RuntimeError("the transaction before this one is neither committed nor discarded")
         # Somebody else wrote since then: cached documents may be out of date.
         if head != self.head:
             self.hot.forget()
-        return Transaction(self, head, past=past)
+        return Transaction(self, head, past=past, lazy=lazy)
 
     # ── after the commit ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -270,6 +273,7 @@ class Engine:
 def _build_subscribers(kind: str, features: Iterable[Feature]) -> Subscribers:
     listening = tuple(features)
     return Subscribers(
+        keepers=tuple(f for f in listening if f.keeps_documents or f.enqueue),
         enrichers=tuple((f, f.enrich) for f in listening if f.enrich and kind in f.enriches),
         takers=tuple((f, f.takes_out) for f in listening if f.takes_out and kind in f.enriches),
         reducers=tuple(f for f in listening if f.keeps_documents),

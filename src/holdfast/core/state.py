@@ -1,7 +1,7 @@
 """Documents in memory: a bounded cache of what is committed, and the working set of one transaction."""
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -93,8 +93,10 @@ def state_row(feature: Feature, ref: Ref, doc: Doc) -> StateRow:
 class FeatureState:
     """A feature's view of the working set (the `State` that `decide` and `enqueue` are given)."""
 
-    def __init__(self, work: WorkingSet) -> None:
-        self._work = work
+    def __init__(self, work: WorkingSet, before_read: Callable[[str], None] | None = None) -> None:
+        self._work, self._before_read = work, before_read
 
     def get(self, kind: str, key: str) -> Doc | None:
+        if self._before_read:
+            self._before_read(kind)
         return self._work.get(Ref(kind, key))

@@ -1,5 +1,6 @@
 """The thinking of one transaction: each event reduced, followed, decided. Pure functions do it; this calls them."""
 
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os.path import lexists
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -9,7 +10,7 @@ import msgspec
 from holdfast.core import text
 from holdfast.core.decision import NOTHING, Decision, merge_decisions
 from holdfast.core.event import Event, dedupe_key, derived_event, is_within_window
-from holdfast.core.feature import Decide, Feature
+from holdfast.core.feature import Decide, Enqueue, Feature, Keys
 from holdfast.core.job import Job
 from holdfast.core.kinds import HookPayload, ToolPayload
 from holdfast.core.kinds.engine_events import AnswerUndelivered, DecisionMade, InjectedContext
@@ -53,10 +54,17 @@ DUPLICATE = Outcome()
 
 
 class Transaction:
-    def __init__(self, engine: "Engine", head: int, *, past: bool = False) -> None:
+    """`lazy`: somebody waits for the answer, and the transaction is written after it. Then a feature's documents and jobs
+    are brought up to date when somebody asks for such a document, and at the latest when the transaction is written:
+    most features have nothing to say to most questions."""
+
+    def __init__(self, engine: "Engine", head: int, *, past: bool = False, lazy: bool = False) -> None:
         self.engine, self.seq, self.past = engine, head, past
         self.work = WorkingSet(engine.store, engine.hot, engine.document_types)
-        self.state = FeatureState(self.work)
+        self.state = FeatureState(self.work, self._catch_up_owner if lazy else None)
+        self._lazy = lazy
+        self._behind: dict[str, tuple[Feature, deque[Event]]] = {}
+        """By feature: events that its documents and jobs do not know of yet, the oldest first."""
         self.events: list[Event] = []
         """What it adds to the log."""
         # By kind and dedupe key; a job without one gets a number instead and stays a job of its own.
@@ -129,28 +137,64 @@ class Transaction:
         event = msgspec.structs.replace(event, seq=self.seq)
         self.events.append(event)
         subscribers = self.engine.subscribers_of(event.kind)
+        if self._lazy:
+            for feature in subscribers.keepers:
+                self._behind.setdefault(feature.name, (feature, deque()))[1].append(event)
+            return event
         for feature in subscribers.reducers:
-            self._reduce(feature, event)
+            self._reduce(feature, event, feature.keys)
         if subscribers.enqueuers and not self.past:
-            settings = self._settings(event.project)
             for feature, enqueue in subscribers.enqueuers:
-                for job in self._made(feature, enqueue, event, settings):
-                    self._enqueue(job)
+                self._enqueue_jobs(feature, enqueue, event)
         return event
+
+    def _catch_up_owner(self, kind: str) -> None:
+        """Somebody asks for a document of this kind."""
+        owner = self.engine.document_owners.get(kind)
+        for name in (owner,) if owner else tuple(self._behind):
+            if name in self._behind:
+                self._catch_up(name)
+
+    def _catch_up(self, name: str) -> None:
+        # Taken out for as long as it lasts: what it asks of its own documents is answered as they stand.
+        feature, events = self._behind.pop(name)
+        try:
+            while events:
+                self._bring_up_to_date(feature, events)
+        finally:
+            if events:
+                self._behind[name] = feature, events
+
+    def _bring_up_to_date(self, feature: Feature, events: deque[Event]) -> None:
+        refs = self._refs(feature, events[0])
+        # Before anything is changed: where the store fails here, the event is reduced later, and only once.
+        self.work.prefetch(refs)
+        event = events.popleft()
+        self._reduce(feature, event, lambda _event: refs)
+        if feature.enqueue and not self.past:
+            self._enqueue_jobs(feature, feature.enqueue, event)
+
+    def _enqueue_jobs(self, feature: Feature, enqueue: Enqueue, event: Event) -> None:
+        for job in self._made(feature, enqueue, event, self._settings(event.project)):
+            self._enqueue(job)
 
     def _prefetch(self, events: Sequence[Event]) -> None:
         refs: list[Ref] = []
         for event in events:
             for feature in self.engine.subscribers_of(event.kind).reducers:
-                try:
-                    refs.extend(feature.keys(event))
-                except Exception as error:
-                    self.engine.ports.report(feature.name, event, error)
+                refs += self._refs(feature, event)
         self.work.prefetch(refs)
 
-    def _reduce(self, feature: Feature, event: Event) -> None:
+    def _refs(self, feature: Feature, event: Event) -> list[Ref]:
         try:
-            for ref in feature.keys(event):
+            return [*feature.keys(event)]
+        except Exception as error:
+            self.engine.ports.report(feature.name, event, error)
+            return []
+
+    def _reduce(self, feature: Feature, event: Event, keys: Keys) -> None:
+        try:
+            for ref in keys(event):
                 before = self.work.get(ref)
                 after = feature.reduce(before, event, ref)
                 # `reduce` gives the same object back where nothing changed; then no row is written.
@@ -243,6 +287,9 @@ class Transaction:
     # ── what is kept ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def write(self) -> None:
+        for name in tuple(self._behind):
+            if name in self._behind:  # A feature that was caught up may have asked for the documents of another.
+                self._catch_up(name)
         store = self.engine.store
         if self.events:
             store.append(self.events)

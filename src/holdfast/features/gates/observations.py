@@ -87,6 +87,9 @@ _WITHOUT_HOOKS = lazy_pattern(
     re.IGNORECASE,
 )
 """An agent of its own that is started so that its hooks are not: with other settings, or another home."""
+_HOME_VARIABLE = lazy_pattern(r"\$HOME\b|\$\{HOME\}")
+_HOME_FOLDER = lazy_pattern(r"(?<![\w/])~(?=/)|\$HOME\b|\$\{HOME\}")
+_COMMIT_ID = lazy_pattern(r"[0-9a-f]{40,64}")
 _ABOUT_HOOKS = lazy_pattern(r"hooks|disableAllHooks|holdfast", re.IGNORECASE)
 
 
@@ -106,8 +109,15 @@ def observe_event(event: Event, settings: "GateSettings | None", _parts: Any = N
     data.left_running = LEFT_BEHIND.observe(data.settings_at, ended)
     if isinstance(data, ToolPayload):
         _observe_tool(event, data, settings)
-        return True
+        return _brought_text(data)
     return False
+
+
+def _brought_text(data: ToolPayload) -> bool:
+    """Whether names or texts of the world came in that the payload did not have: all that it had is redacted already."""
+    verb = data.refs.get(HEAD_VERB, "")
+    plain = not verb or (verb.isalpha() and len(verb) < 20)
+    return bool(data.meanings) or not plain or not set(data.written).issubset(data.paths)
 
 
 def _observe_tool(event: Event, data: ToolPayload, settings: "GateSettings") -> None:
@@ -144,7 +154,7 @@ def _wants_content(event: Event, data: ToolPayload, settings: "GateSettings") ->
 def _observe_command(data: ToolPayload, command: str, root: str) -> None:
     cwd = data.cwd or root
     home = os.path.expanduser("~")
-    text = re.sub(r"\$HOME\b|\$\{HOME\}", lambda _: home, command)
+    text = _HOME_VARIABLE.sub(lambda _: home, command) if "HOME" in command else command
     data.meanings = _resolve_names(names_to_resolve(text, cwd), cwd)
     acts = read_acts(text, cwd, data.meanings)
     data.written = without_ignored(resolve_links(_absolute_paths(acts.writes, cwd, home)), root)
@@ -332,7 +342,7 @@ def _read_file(path: str) -> str:
 def _observe_refs(data: ToolPayload, settings: "GateSettings") -> dict[str, str]:
     """Where the branches stand that rules are about, and what git itself last noted of the one checked out."""
     refs = read_refs(data.repo, settings.protected_branches)
-    if data.branch and any(rule.is_about("git commit") for rule in settings.rules):
+    if data.branch and settings.index.names_commits:
         head = read_refs(data.repo, (data.branch,)).get(data.branch, "")
         refs |= {HEAD: head, HEAD_BRANCH: data.branch, HEAD_VERB: _last_verb(data.repo)} if head else {}
     return refs
@@ -390,7 +400,7 @@ def read_refs(repo: str, branches: Iterable[str]) -> dict[str, str]:
             packed = _git_text(os.path.join(repo, "packed-refs")) if packed is None else packed
             match = re.search(rf"^([0-9a-f]+) refs/heads/{re.escape(branch)}$", packed, re.M)
             loose = match[1] if match else ""
-        if re.fullmatch(r"[0-9a-f]{40,64}", loose):
+        if _COMMIT_ID.fullmatch(loose):
             refs[branch] = loose
     return refs
 
@@ -451,9 +461,7 @@ def _is_about_hooks(event: Event, data: ToolPayload, path: str) -> bool:
 
 def _touched_by_command(text: str) -> set[str]:
     subjects = set()
-    # The daemon's process is named by its number, by its lock file, or by its name.
-    named = str(os.getpid()) in re.findall(r"\d+", text) or "daemon.lock" in text or re.search(r"holdfast", text)
-    if _KILLS.search(text) and named and not _only_quotes(text):
+    if _KILLS.search(text) and _names_daemon(text) and not _only_quotes(text):
         subjects.add("daemon")
     if _PAUSES.search(text) and not _only_quotes(text):
         subjects.add("pause")
@@ -464,11 +472,16 @@ def _touched_by_command(text: str) -> set[str]:
     return subjects
 
 
+def _names_daemon(text: str) -> bool:
+    """By the number of its process, by its lock file, or by its name."""
+    return "daemon.lock" in text or "holdfast" in text or str(os.getpid()) in re.findall(r"\d+", text)
+
+
 def _opens_state(text: str) -> bool:
     """Sockets, keys and the database are asked by `holdfast`; what only looks at logs and the like is nobody's concern."""
     home = os.path.expanduser("~")
     # As the shell would read it, because people write the state folder with `~`.
-    text = re.sub(r"(?<![\w/])~(?=/)|\$HOME\b|\$\{HOME\}", lambda _: home, text)
+    text = _HOME_FOLDER.sub(lambda _: home, text)
     state = str(default_state_dir())
     if state not in text:
         return False

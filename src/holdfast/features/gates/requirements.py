@@ -371,11 +371,11 @@ def kind_of(rule: Rule) -> RequirementKind:
 
 
 def triggered_rules(settings: "GateSettings", event: Event) -> list[Rule]:
-    """Asked twice of each call, by what follows and by what is decided; the answer is worked out once."""
+    """Asked several times of each call: by what looks, by what follows and by what is decided. It is worked out once."""
     last = settings.index.last
-    # By identity: the same event object is asked about twice in a row.
-    if last[0] is not event:
-        last = settings.index.last = (event, _find_triggered_rules(settings, event))
+    # By the identity of the payload: the event itself is made anew when it gets its number.
+    if last[0] is not event.data:
+        last = settings.index.last = (event.data, _find_triggered_rules(settings, event))
     return last[1]
 
 

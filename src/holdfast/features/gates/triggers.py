@@ -333,8 +333,9 @@ class Index:
     def __init__(self, rules: tuple[Rule, ...]) -> None:
         self._rules = rules
         self._known: dict[tuple[str, str, bool], tuple[Candidate, ...]] = {}
-        self.last: tuple[Event | None, list[Rule]] = (None, [])
-        """The last question and its answer (triggers.py)."""
+        self.last: tuple[object, list[Rule]] = (None, [])
+        """The last payload that was asked about, and the answer (`requirements.triggered_rules`)."""
+        self.names_commits = any(rule.is_about("git commit") for rule in rules)
 
     def triggered_by(self, event: Event) -> list[Rule]:
         rules = []
