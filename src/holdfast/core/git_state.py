@@ -2,13 +2,15 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
 from holdfast.core import git
+from holdfast.core.file_stamps import Stamp, read_small_file, read_stamp
 from holdfast.core.fingerprint import git_folder
 from holdfast.core.job import Run
+from holdfast.core.lazy import lazy_pattern
 
 MAX_LOG_BYTES = 200_000
 # The hash before, the hash after, (who and when), and behind a tab the message.
@@ -194,3 +196,62 @@ def _ref_verb(name: str, new: str, explained: set[str], log: bytes) -> str:
         # A branch that HEAD's own reflog explains is no act of its own.
         return "" if new in explained else "branch"
     return "update-ref"
+
+
+# What git's own files say, without asking git: hooks look at it before they are answered.
+
+_COMMIT_ID = lazy_pattern(r"[0-9a-f]{40,64}")
+
+
+def _git_text(path: str) -> str:
+    """Of a file that git keeps; empty where it is not there."""
+    try:
+        return read_small_file(path).decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return ""
+
+
+_LAST_VERBS: dict[str, tuple[Stamp, str]] = {}
+"""Of each reflog, as long as nothing was added to it."""
+MOST_LOGS = 200
+
+
+def last_verb(repo: str) -> str:
+    """The newest line of HEAD's reflog; of a plumbing command it has no text."""
+    path = os.path.join(repo, "logs", "HEAD")
+    try:
+        stamp = read_stamp(path)
+    except OSError:
+        return ""
+    known = _LAST_VERBS.get(path)
+    if known is None or known[0] != stamp:
+        if len(_LAST_VERBS) >= MOST_LOGS:
+            _LAST_VERBS.clear()
+        known = _LAST_VERBS[path] = (stamp, _read_last_verb(path))
+    return known[1]
+
+
+def _read_last_verb(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - 4_096))
+            last = file.read().rstrip(b"\n").rpartition(b"\n")[2]
+    except OSError:
+        return ""
+    return re.split(r"[\s:(]", last.partition(b"\t")[2].decode("utf-8", "replace").strip(), maxsplit=1)[0]
+
+
+def read_refs(repo: str, branches: Iterable[str]) -> dict[str, str]:
+    """Where branches stand, from git's own files; those that are not there are left out."""
+    refs = {}
+    packed: str | None = None
+    for branch in branches if repo else ():
+        loose = _git_text(os.path.join(repo, "refs", "heads", branch)).strip()
+        if not loose:
+            # Read at most once, and only where a branch has no file of its own.
+            packed = _git_text(os.path.join(repo, "packed-refs")) if packed is None else packed
+            match = re.search(rf"^([0-9a-f]+) refs/heads/{re.escape(branch)}$", packed, re.M)
+            loose = match[1] if match else ""
+        if _COMMIT_ID.fullmatch(loose):
+            refs[branch] = loose
+    return refs

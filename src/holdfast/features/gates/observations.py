@@ -16,8 +16,8 @@ from urllib.parse import unquote
 
 from holdfast.core import git
 from holdfast.core.event import Event
-from holdfast.core.file_stamps import Stamp, read_small_file, read_stamp
 from holdfast.core.fingerprint import content_key, shared_fingerprinter
+from holdfast.core.git_state import last_verb, read_refs
 from holdfast.core.job import run_briefly
 from holdfast.core.kinds import TOOL_ENDS, HookPayload, ToolPayload
 from holdfast.core.lazy import lazy_pattern
@@ -89,7 +89,6 @@ _WITHOUT_HOOKS = lazy_pattern(
 """An agent of its own that is started so that its hooks are not: with other settings, or another home."""
 _HOME_VARIABLE = lazy_pattern(r"\$HOME\b|\$\{HOME\}")
 _HOME_FOLDER = lazy_pattern(r"(?<![\w/])~(?=/)|\$HOME\b|\$\{HOME\}")
-_COMMIT_ID = lazy_pattern(r"[0-9a-f]{40,64}")
 _ABOUT_HOOKS = lazy_pattern(r"hooks|disableAllHooks|holdfast", re.IGNORECASE)
 
 
@@ -344,64 +343,7 @@ def _observe_refs(data: ToolPayload, settings: "GateSettings") -> dict[str, str]
     refs = read_refs(data.repo, settings.protected_branches)
     if data.branch and settings.index.names_commits:
         head = read_refs(data.repo, (data.branch,)).get(data.branch, "")
-        refs |= {HEAD: head, HEAD_BRANCH: data.branch, HEAD_VERB: _last_verb(data.repo)} if head else {}
-    return refs
-
-
-def _git_text(path: str) -> str:
-    """Of a file that git keeps; empty where it is not there."""
-    try:
-        return read_small_file(path).decode("utf-8", "replace")
-    except (OSError, ValueError):
-        return ""
-
-
-_LAST_VERBS: dict[str, tuple[Stamp, str]] = {}
-"""Of each reflog, as long as nothing was added to it."""
-MOST_LOGS = 200
-
-
-def _last_verb(repo: str) -> str:
-    """The newest line of HEAD's reflog; of a plumbing command it has no text."""
-    path = os.path.join(repo, "logs", "HEAD")
-    try:
-        stamp = read_stamp(path)
-    except OSError:
-        return ""
-    known = _LAST_VERBS.get(path)
-    if known is None or known[0] != stamp:
-        if len(_LAST_VERBS) >= MOST_LOGS:
-            _LAST_VERBS.clear()
-        known = _LAST_VERBS[path] = (stamp, _read_last_verb(path))
-    return known[1]
-
-
-def _read_last_verb(path: str) -> str:
-    try:
-        with open(path, "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - 4_096))
-            last = file.read().rstrip(b"\n").rpartition(b"\n")[2]
-    except OSError:
-        return ""
-    return re.split(r"[\s:(]", last.partition(b"\t")[2].decode("utf-8", "replace").strip(), maxsplit=1)[0]
-
-
-# ── branches ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def read_refs(repo: str, branches: Iterable[str]) -> dict[str, str]:
-    """Where branches stand, from git's own files; those that are not there are left out."""
-    refs = {}
-    packed: str | None = None
-    for branch in branches if repo else ():
-        loose = _git_text(os.path.join(repo, "refs", "heads", branch)).strip()
-        if not loose:
-            # Read at most once, and only where a branch has no file of its own.
-            packed = _git_text(os.path.join(repo, "packed-refs")) if packed is None else packed
-            match = re.search(rf"^([0-9a-f]+) refs/heads/{re.escape(branch)}$", packed, re.M)
-            loose = match[1] if match else ""
-        if _COMMIT_ID.fullmatch(loose):
-            refs[branch] = loose
+        refs |= {HEAD: head, HEAD_BRANCH: data.branch, HEAD_VERB: last_verb(data.repo)} if head else {}
     return refs
 
 
