@@ -3,6 +3,7 @@
 `python tools/mutate.py 20 src/holdfast/features/gates tests/features/gates [--seed 7]`: twenty mutants of the modules below the
 first path, each judged by the tests below the second. Without a second path each is judged by the tests that mirror its module: the file of
 the same name first, then the folders round it, then its story. It works on a copy; the tree is left alone.
+`--part 20:40` judges only those of the chosen ones, so that a hundred can be judged in pieces.
 """
 
 import argparse
@@ -116,11 +117,14 @@ def main() -> None:
     parser.add_argument("source", type=Path)
     parser.add_argument("tests", nargs="?")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--part", default=":", help="FROM:TO of the chosen mutants")
     asked = parser.parse_args()
     source = ROOT / asked.source
     modules = [source] if source.is_file() else sorted(source.rglob("*.py"))
     candidates = [(m, *mutant) for m in modules for mutant in mutants(ast.parse(m.read_bytes()))]
     chosen = random.Random(asked.seed).sample(candidates, min(asked.count, len(candidates)))  # noqa: S311
+    first, last = (int(number) if number else None for number in asked.part.split(":"))
+    chosen = chosen[first:last]
     noticed = 0
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -129,10 +133,9 @@ def main() -> None:
         shutil.copy(ROOT / "pyproject.toml", folder)
         for module, number, line, what in chosen:
             tests = [asked.tests] if asked.tests else tests_of(module)
-            if survives(folder, module, _changed(module, number, what), tests):
-                print(f"not noticed: {module.relative_to(ROOT)}:{line}: {what}", flush=True)
-            else:
-                noticed += 1
+            survived = survives(folder, module, _changed(module, number, what), tests)
+            noticed += not survived
+            print(f"{'not ' * survived}noticed: {module.relative_to(ROOT)}:{line}: {what}", flush=True)
     print(f"{len(chosen)} mutants, {noticed} noticed, {len(chosen) - noticed} not")
 
 

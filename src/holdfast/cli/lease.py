@@ -19,6 +19,7 @@ from holdfast.client import TTL_S, acquire_lease, leases_held_above, release_lea
 from holdfast.core.caller import LEASE_OWNERS_VARIABLE
 from holdfast.core.errors import CommandRefused, HoldfastError
 from holdfast.core.machine import pids_marked
+from holdfast.core.times import time_ago
 
 app = typer.Typer(help="Reserve a name while you work; others who want it wait in line.", no_args_is_help=True)
 
@@ -86,7 +87,7 @@ def list_leases(json: Json = False) -> None:
 
 
 def _lease_line(name: str, word: str, entry: dict[str, Any], now: int) -> Text:
-    since = render.time_ago(entry["at"], now)
+    since = time_ago(entry["at"], now)
     line = Text(f"{render.clean_line(name, 40):<24} {word} process {entry['pid']} ({entry['mode']}), since {since}")
     if entry["why"]:
         line.append(f", {render.clean_line(entry['why'], 60)}")

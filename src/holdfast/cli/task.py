@@ -9,6 +9,7 @@ from holdfast import client
 from holdfast.cli import render
 from holdfast.cli.options import Json
 from holdfast.cli.state import as_of, fresh_view
+from holdfast.core.times import time_ago
 
 app = typer.Typer(
     help="What needs doing in this project. Tasks open and close by what was recorded.", no_args_is_help=True
@@ -42,7 +43,7 @@ def _task_line(task: dict[str, Any]) -> Text:
     line = Text(f"{task['priority']}  ", style=STYLES[task["priority"]])
     line.append(f"{task['id']}  ", style="dim")
     line.append(render.clean_line(task["description"], 100))
-    line.append(f"  ~{task['estimated_effort']['time_minutes']} min, {render.time_ago(task['since'])}", style="dim")
+    line.append(f"  ~{task['estimated_effort']['time_minutes']} min, {time_ago(task['since'])}", style="dim")
     return line
 
 
@@ -56,7 +57,7 @@ def why(task: Id, json: Json = False) -> None:
         _show_task(answer)
     else:
         render.out.print(
-            f"{answer['id']} is closed since {render.time_ago(answer['done_at'])}. {render.clean_line(answer['summary'])}"
+            f"{answer['id']} is closed since {time_ago(answer['done_at'])}. {render.clean_line(answer['summary'])}"
         )
 
 

@@ -8,6 +8,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from holdfast.core.times import DAY, HOUR, MINUTE
+
 Step = dict[str, Any]
 
 TOOLS = ("read", "edit", "write", "shell", "git", "search", "skill", "web", "ask", "browser")
@@ -79,16 +81,16 @@ def read_day(path: Path, ends: int) -> Day:
     from ruamel.yaml import YAML
 
     script = YAML(typ="safe").load(path)
-    shift = ends - clock_minutes(script["ends"]) * 60_000
+    shift = ends - clock_minutes(script["ends"]) * MINUTE
     casts = [
         Cast(
             name=one["name"], agent=one["agent"], model=one.get("model", ""), project=one["project"],
-            begins=shift + clock_minutes(one["begins"]) * 60_000, steps=tuple(one["steps"]),
+            begins=shift + clock_minutes(one["begins"]) * MINUTE, steps=tuple(one["steps"]),
             source=one.get("source", "startup"),
         )
         for one in script["sessions"]
     ]  # fmt: skip
-    begins = shift + clock_minutes(script["begins"]) * 60_000
+    begins = shift + clock_minutes(script["begins"]) * MINUTE
     return Day(
         script["projects"], script["settings"], tuple(casts), tuple(script["goes_on"]), script["weeks"], begins, ends
     )
@@ -173,7 +175,6 @@ def _pace_factor(*seed: object) -> float:
 # They are made up by a fixed rule, so that the year's picture has something to show; nothing of them went through a
 # hook.
 
-DAY_MS, HOUR_MS, MINUTE_MS = 86_400_000, 3_600_000, 60_000
 BUSY = (5, 6, 4, 6, 3, 1, 0)
 """Sessions of a full day, Monday first."""
 MODELS = {"claude-code": "claude-opus-5-5", "codex": "gpt-6-sol"}
@@ -185,7 +186,7 @@ Record = dict[str, Any]
 def session_records(titles: dict[str, list[str]], root: Path, begins: int, weeks: int) -> Iterator[Record]:
     """Oldest first. It began slowly: what came later is more."""
     for days_ago in range(weeks * 7, 0, -1):
-        morning = begins - days_ago * DAY_MS
+        morning = begins - days_ago * DAY
         weekday = datetime.fromtimestamp(morning / 1000, UTC).weekday()
         # The further back, the fewer: the first weeks are at about a fifth.
         full = BUSY[weekday] * (1 - days_ago / (weeks * 9))
@@ -199,8 +200,8 @@ def _one_session_records(
     seed = f"{days_ago} {number}"
     project = _one_of(list(titles), seed, "project")
     agent = _one_of(AGENTS, seed, "agent")
-    at = morning + int((number * 1.6 + _seeded_fraction(seed, "when")) * HOUR_MS)
-    ms = int((6 + 50 * _seeded_fraction(seed, "long") ** 2) * MINUTE_MS)
+    at = morning + int((number * 1.6 + _seeded_fraction(seed, "when")) * HOUR)
+    ms = int((6 + 50 * _seeded_fraction(seed, "long") ** 2) * MINUTE)
     tools = 4 + int(60 * _seeded_fraction(seed, "tools") ** 2)
     failed = int(tools * 0.15 * _seeded_fraction(seed, "failed"))
     session = str(uuid.uuid5(NAMES, f"weeks {seed}"))
@@ -222,7 +223,7 @@ def _one_session_records(
     if agent != "gemini":
         tokens = {"input": 900, "output": 180 * tools, "cache_read": 26_000 * tools, "cache_write_5m": 2_400 * tools}
         yield record("model.answered", at + ms, model=MODELS.get(agent, ""), tokens=tokens, turn_n=1, day=day)
-    yield record("session.ended", at + ms + MINUTE_MS, reason="exit")
+    yield record("session.ended", at + ms + MINUTE, reason="exit")
 
 
 def _seeded_fraction(*seed: object) -> float:
