@@ -6,7 +6,6 @@ import msgspec
 
 from holdfast.core.shell import expand
 from holdfast.core.shell.builtins import BUILTINS, is_harmless_source, set_options, set_positional, tampering_reason
-from holdfast.core.shell.filters import always_succeeds, classify_filter, filter_operands
 from holdfast.core.shell.flow import (
     SUCCESS,
     UNKNOWN_STATUS,
@@ -17,6 +16,9 @@ from holdfast.core.shell.flow import (
     Status,
     Streams,
     Value,
+    always_succeeds,
+    classify_filter,
+    filter_operands,
 )
 from holdfast.core.shell.parse import ShellTooLarge, ShellUnreadable
 from holdfast.core.shell.redirects import join_path
