@@ -2,8 +2,7 @@
 
 import posixpath
 
-from holdfast.core.checks import CheckKind
-from holdfast.core.reach import WHOLE, named_folder, tested_folder
+from holdfast.core.checks import WHOLE, CheckKind, named_folder, tested_folder
 from holdfast.core.shell.execute import ReadFile
 from holdfast.core.shell.syntax import UNKNOWN
 from holdfast.features.checks.runners.attribution import Candidate
