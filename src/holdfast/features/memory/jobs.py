@@ -79,14 +79,14 @@ def _tracked_files(call: JobCall, project: str) -> list[str]:
 
 def load_language(_call: JobCall) -> Iterable[Event]:
     """A hook that comes meanwhile is served by another thread; the first turn that ends finds everything compiled."""
-    from holdfast.features.memory.recall import selection
+    from holdfast.features.memory import recall
     from holdfast.features.memory.validity import pair_model
     from holdfast.statements import cues, observe
 
     cues.compiled_cues()
     observe.load_classifier()
     pair_model.load_pair_model()
-    selection.rank_fitting([], "")
+    recall.rank_fitting([], "")
     return ()
 
 

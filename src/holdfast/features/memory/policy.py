@@ -224,7 +224,7 @@ def fitting_items(prompt: str, items: Sequence[ProjectItem], now: int) -> list[P
     prompt_start = prompt[:PROMPT_LOOKED_AT]
     if not prompt_start.strip() or not items:
         return []
-    from holdfast.features.memory.recall.selection import LEAST_FIT, Memory, rank_fitting
+    from holdfast.features.memory.recall import LEAST_FIT, Memory, rank_fitting
     from holdfast.handover.summary import Summary
 
     newest = max((i for i in items if i.type == SUMMARY), key=lambda i: i.at, default=None)
