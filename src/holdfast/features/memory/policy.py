@@ -60,7 +60,7 @@ from holdfast.features.memory.documents import (
     session_ref,
     shorten_strings,
 )
-from holdfast.features.memory.llm.state import METER, METER_REF, QUEUE, WAITING, queue_ref
+from holdfast.features.memory.llm_state import METER, METER_REF, QUEUE, WAITING, queue_ref
 from holdfast.features.memory.settings import OFF, MemorySettings, is_excluded, settings_or_default
 from holdfast.features.memory.state import is_injectable, item_worth, without_settled
 from holdfast.features.memory.turn_rules import Candidate

@@ -25,6 +25,7 @@ from holdfast.core.kinds.memory_events import (
 )
 from holdfast.core.ports import Ref
 from holdfast.core.times import DAY
+from holdfast.features.memory import llm_state as model_state
 from holdfast.features.memory import session_state
 from holdfast.features.memory.documents import (
     ACTIVE,
@@ -58,7 +59,6 @@ from holdfast.features.memory.documents import (
     session_ref,
     shorten_strings,
 )
-from holdfast.features.memory.llm import state as model_state
 
 # Older summaries are found by searching; telling them beside the newer would cost more than it says.
 SUMMARIES_LOOKED_AT = 8
