@@ -11,7 +11,7 @@ import apsw
 
 from holdfast.core.errors import SchemaTooNew, StoreDamaged, StoreUnavailable
 from holdfast.paths import sync_path
-from holdfast.stores.sql import load_migrations
+from holdfast.stores.rows import load_migrations
 from holdfast.stores.sqlite_connection import for_reading, translate_sqlite_errors
 
 if TYPE_CHECKING:

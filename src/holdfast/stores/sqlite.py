@@ -20,11 +20,11 @@ from holdfast.stores.rows import (
     encode,
     facet_words,
     key_range,
+    load_queries,
     match_expression,
     select_events,
     select_marks,
 )
-from holdfast.stores.sql import load_queries
 from holdfast.stores.sqlite_connection import BUSY_MS, for_reading, for_writing, translate_sqlite_errors
 
 # Carries SQLite's write-ahead log over into the database, in a thread of its own.
