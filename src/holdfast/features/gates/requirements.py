@@ -23,9 +23,17 @@ from holdfast.features.gates.evidence import (
     reading_of,
 )
 from holdfast.features.gates.proof import Asked
-from holdfast.features.gates.state import BRANCHES, FACTS_OF, PAUSES, SESSIONS, SPENDINGS, live_sessions
+from holdfast.features.gates.state import (
+    BRANCHES,
+    FACTS_OF,
+    PAUSES,
+    SESSIONS,
+    SPENDINGS,
+    GateSession,
+    OpenRequirement,
+    live_sessions,
+)
 from holdfast.features.gates.state.branches import BranchState, Entry
-from holdfast.features.gates.state.session import GateSession, OpenRequirement
 from holdfast.features.gates.state.spending import Cells, money_of, price_table, tokens_of
 from holdfast.features.gates.triggers import Rule, acts_of, written_paths
 
