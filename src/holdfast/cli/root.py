@@ -110,7 +110,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     },
     "Set up": {
         "up": "doctor", "doctor": "doctor", "install": "installing", "uninstall": "installing", "import": "importing",
-        "config": "config", "price": "cost", "mcp": "serve", "demo": "demo",
+        "config": "config", "price": "cost", "mcp": "serve", "demo": "serve",
     },
     "Look after the data": {
         "event": "history", "verify": "store", "rebuild": "store", "backup": "store", "restore": "store",
