@@ -105,8 +105,8 @@ SECTIONS: dict[str, dict[str, str]] = {
     },
     "Work in a team": {"team": "team"},
     "Work in a project": {
-        "gate": "gate", "task": "task", "state": "state", "resolve": "state", "check": "checks", "uat": "uat",
-        "memory": "memory", "handoff": "memory", "index": "search", "lease": "lease",
+        "gate": "gate", "task": "project", "state": "state", "resolve": "state", "check": "checks", "uat": "uat",
+        "memory": "memory", "handoff": "memory", "index": "search", "lease": "project",
     },
     "Set up": {
         "up": "doctor", "doctor": "doctor", "install": "installing", "uninstall": "installing", "import": "importing",
