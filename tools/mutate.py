@@ -10,14 +10,17 @@ import argparse
 import ast
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+LONGEST_S = 300
 OPPOSITES: dict[type[ast.AST], type[ast.AST]] = {
     ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt,
     ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.And: ast.Or, ast.Or: ast.And,
@@ -91,24 +94,34 @@ def _apply(node: ast.AST, what: str) -> None:
         node.value = ast.Constant(None)
 
 
-def survives(folder: Path, module: Path, changed: ast.Module, tests: list[str]) -> bool:
-    """None of `tests` fails on `changed`, each path tried after the one before."""
+def verdict(folder: Path, module: Path, changed: ast.Module, tests: list[str]) -> str:
+    """`noticed`, `not noticed`, or `no verdict` where the tests took too long. Each path is tried after the one before."""
     file = folder / module.relative_to(ROOT)
     original = file.read_bytes()
-    file.write_text(ast.unparse(ast.fix_missing_locations(changed)))
-    try:
-        return all(_passes(folder, path) for path in tests)
-    finally:
-        file.write_bytes(original)
+    for path in tests:
+        file.write_text(ast.unparse(ast.fix_missing_locations(changed)))
+        try:
+            failed = _first_failure(folder, path)
+        finally:
+            file.write_bytes(original)
+        if failed is None:
+            return "no verdict"
+        # A test that fails on the code as it is says nothing.
+        if failed and _first_failure(folder, failed) == "":
+            return "noticed"
+    return "not noticed"
 
 
-def _passes(folder: Path, tests: str) -> bool:
+def _first_failure(folder: Path, tests: str) -> str | None:
+    """The first test that fails, "" where none does, None where it takes too long."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", tests]
     environment = {**os.environ, "PYTHONPATH": str(folder / "src")}
     try:
-        return subprocess.run(command, cwd=folder, env=environment, capture_output=True, timeout=300).returncode == 0
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=LONGEST_S)
     except subprocess.TimeoutExpired:
-        return False
+        return None
+    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+    return failed[1] if failed else "" if done.returncode == 0 else tests
 
 
 def main() -> None:
@@ -125,18 +138,16 @@ def main() -> None:
     chosen = random.Random(asked.seed).sample(candidates, min(asked.count, len(candidates)))  # noqa: S311
     first, last = (int(number) if number else None for number in asked.part.split(":"))
     chosen = chosen[first:last]
-    noticed = 0
+    verdicts: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        for name in ("src", "tests", "native", "docs", "tools"):
-            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-        shutil.copy(ROOT / "pyproject.toml", folder)
+        shutil.copytree(ROOT, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__", ".git", ".venv"))
         for module, number, line, what in chosen:
             tests = [asked.tests] if asked.tests else tests_of(module)
-            survived = survives(folder, module, _changed(module, number, what), tests)
-            noticed += not survived
-            print(f"{'not ' * survived}noticed: {module.relative_to(ROOT)}:{line}: {what}", flush=True)
-    print(f"{len(chosen)} mutants, {noticed} noticed, {len(chosen) - noticed} not")
+            judged = verdict(folder, module, _changed(module, number, what), tests)
+            verdicts[judged] += 1
+            print(f"{judged}: {module.relative_to(ROOT)}:{line}: {what}", flush=True)
+    print(f"{len(chosen)} mutants: {', '.join(f'{count} {judged}' for judged, count in verdicts.items())}")
 
 
 if __name__ == "__main__":
