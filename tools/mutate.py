@@ -3,20 +3,24 @@
 `python tools/mutate.py 20 src/holdfast/features/gates tests/features/gates [--seed 7]`: twenty mutants of the modules below the
 first path, each judged by the tests below the second. Without a second path each is judged by the tests that mirror its module: the file of
 the same name first, then the folders round it, then its story. It works on a copy; the tree is left alone.
+`--part 20:40` judges only those of the chosen ones, so that a hundred can be judged in pieces.
 """
 
 import argparse
 import ast
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+LONGEST_S = 300
 OPPOSITES: dict[type[ast.AST], type[ast.AST]] = {
     ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt,
     ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.And: ast.Or, ast.Or: ast.And,
@@ -90,24 +94,34 @@ def _apply(node: ast.AST, what: str) -> None:
         node.value = ast.Constant(None)
 
 
-def survives(folder: Path, module: Path, changed: ast.Module, tests: list[str]) -> bool:
-    """None of `tests` fails on `changed`, each path tried after the one before."""
+def verdict(folder: Path, module: Path, changed: ast.Module, tests: list[str]) -> str:
+    """`noticed`, `not noticed`, or `no verdict` where the tests took too long. Each path is tried after the one before."""
     file = folder / module.relative_to(ROOT)
     original = file.read_bytes()
-    file.write_text(ast.unparse(ast.fix_missing_locations(changed)))
-    try:
-        return all(_passes(folder, path) for path in tests)
-    finally:
-        file.write_bytes(original)
+    for path in tests:
+        file.write_text(ast.unparse(ast.fix_missing_locations(changed)))
+        try:
+            failed = _first_failure(folder, path)
+        finally:
+            file.write_bytes(original)
+        if failed is None:
+            return "no verdict"
+        # A test that fails on the code as it is says nothing.
+        if failed and _first_failure(folder, failed) == "":
+            return "noticed"
+    return "not noticed"
 
 
-def _passes(folder: Path, tests: str) -> bool:
+def _first_failure(folder: Path, tests: str) -> str | None:
+    """The first test that fails, "" where none does, None where it takes too long."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", tests]
     environment = {**os.environ, "PYTHONPATH": str(folder / "src")}
     try:
-        return subprocess.run(command, cwd=folder, env=environment, capture_output=True, timeout=300).returncode == 0
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=LONGEST_S)
     except subprocess.TimeoutExpired:
-        return False
+        return None
+    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+    return failed[1] if failed else "" if done.returncode == 0 else tests
 
 
 def main() -> None:
@@ -116,24 +130,24 @@ def main() -> None:
     parser.add_argument("source", type=Path)
     parser.add_argument("tests", nargs="?")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--part", default=":", help="FROM:TO of the chosen mutants")
     asked = parser.parse_args()
     source = ROOT / asked.source
     modules = [source] if source.is_file() else sorted(source.rglob("*.py"))
     candidates = [(m, *mutant) for m in modules for mutant in mutants(ast.parse(m.read_bytes()))]
     chosen = random.Random(asked.seed).sample(candidates, min(asked.count, len(candidates)))  # noqa: S311
-    noticed = 0
+    first, last = (int(number) if number else None for number in asked.part.split(":"))
+    chosen = chosen[first:last]
+    verdicts: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        for name in ("src", "tests", "native", "docs", "tools"):
-            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-        shutil.copy(ROOT / "pyproject.toml", folder)
+        shutil.copytree(ROOT, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__", ".git", ".venv"))
         for module, number, line, what in chosen:
             tests = [asked.tests] if asked.tests else tests_of(module)
-            if survives(folder, module, _changed(module, number, what), tests):
-                print(f"not noticed: {module.relative_to(ROOT)}:{line}: {what}", flush=True)
-            else:
-                noticed += 1
-    print(f"{len(chosen)} mutants, {noticed} noticed, {len(chosen) - noticed} not")
+            judged = verdict(folder, module, _changed(module, number, what), tests)
+            verdicts[judged] += 1
+            print(f"{judged}: {module.relative_to(ROOT)}:{line}: {what}", flush=True)
+    print(f"{len(chosen)} mutants: {', '.join(f'{count} {judged}' for judged, count in verdicts.items())}")
 
 
 if __name__ == "__main__":

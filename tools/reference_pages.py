@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.app import open_settings
-from holdfast.cli.catalog import OLDER_SPELLINGS, SECTIONS
-from holdfast.cli.root import build_command
+from holdfast.cli.root import OLDER_SPELLINGS, SECTIONS, build_command
 from holdfast.mcp.tools import TOOLS
 from holdfast.paths import Paths
 from holdfast.settings.layers import json_schema

@@ -4,6 +4,7 @@ import pytest
 from rich.text import Text
 
 from holdfast.cli import doctor, render, status
+from holdfast.core.times import time_ago
 
 
 @pytest.mark.parametrize("text", ["[redacted:key]", "[bold]not bold[/bold]", "a [link=x]y[/link]"])
@@ -27,7 +28,7 @@ def test_long_text_is_cut_with_a_mark() -> None:
     ("seconds", "said"), [(3, "3 s ago"), (125, "2 min ago"), (7300, "2 h ago"), (200_000, "2 d ago")]
 )
 def test_ages(seconds: int, said: str) -> None:
-    assert render.time_ago(0, seconds * 1000) == said
+    assert time_ago(0, seconds * 1000) == said
 
 
 def test_a_narrow_terminal_loses_columns_and_never_ids(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ import apsw
 import pytest
 
 from holdfast.install import hooks_text
-from holdfast.stores import backup, migrate
+from holdfast.stores import backup
 from tests.campaign.acks import fire, frame, judge, send, serving
 from tests.campaign.steps import an_old_schema
 from tests.kit import NATIVE_HOOK, PYTHON_HOOK, World, alive, spooled, wait_until
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.fault
 # ── schemas ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.skipif(migrate.newest_version("sqlite") < 2, reason="there is only one schema so far")
+@pytest.mark.skipif(backup.newest_version("sqlite") < 2, reason="there is only one schema so far")
 def test_an_old_schema_is_migrated_after_a_backup(world: World) -> None:
     an_old_schema(world)
     assert fire(world, "after", "start") == 0
@@ -47,7 +47,7 @@ def test_a_newer_schema_is_left_alone_and_hooks_go_on(world: World) -> None:
     assert world.paths.database.read_bytes() == content
     assert spooled(world.paths.spool)
     db = apsw.Connection(str(world.paths.database))
-    db.pragma("user_version", migrate.newest_version("sqlite"))  # Holdfast is upgraded.
+    db.pragma("user_version", backup.newest_version("sqlite"))  # Holdfast is upgraded.
     db.close()
     judge(world, {"before", *(f"meanwhile-{n}" for n in range(3))})
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.core import text as fence
-from holdfast.features.memory.llm.call import OWN_TOKENS, SYSTEM
+from holdfast.features.memory.llm import OWN_TOKENS, SYSTEM
 from tests.kit import World, wait_until
 
 from . import model_server

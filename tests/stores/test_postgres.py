@@ -13,12 +13,12 @@ from holdfast.core.engine import UNLOCKED_ATTEMPTS
 from holdfast.core.errors import BadSettings, SchemaTooNew, StoreMoved, StoreUnavailable
 from holdfast.core.job import Job
 from holdfast.core.ports import EventQuery, StateQuery
-from holdfast.stores import migrate, open_reader, open_store, postgres_connection
+from holdfast.stores import backup, open_reader, open_store, postgres_connection
 from holdfast.stores.postgres import PostgresReader, PostgresStore
 from holdfast.stores.rows import select_events
 from tests.factories import an_engine, an_event, counted, events
 
-NEXT = migrate.newest_version("postgres") + 1
+NEXT = backup.newest_version("postgres") + 1
 
 
 @pytest.fixture
@@ -315,14 +315,14 @@ def test_many_daemons_may_start_at_once(url: str):
 def test_a_migration_is_applied_once(opened, monkeypatch: pytest.MonkeyPatch):
     an_engine(opened()).handle([an_event()])
     more = [
-        *migrate.load_migrations("postgres"),
+        *backup.load_migrations("postgres"),
         (NEXT, "create table extra (x integer); insert into extra values (1)"),
     ]
-    monkeypatch.setattr(migrate, "load_migrations", lambda _dialect: more)
+    monkeypatch.setattr(backup, "load_migrations", lambda _dialect: more)
     for _ in range(2):
         store = opened()
         assert store._db.execute("select count(*) from extra").fetchone() == (1,)
-        assert migrate.postgres_version(store._db, store._link.schema) == NEXT
+        assert backup.postgres_version(store._db, store._link.schema) == NEXT
         with store.transaction() as head:
             assert head == 1
 
@@ -330,14 +330,14 @@ def test_a_migration_is_applied_once(opened, monkeypatch: pytest.MonkeyPatch):
 def test_a_failing_migration_changes_nothing(opened, monkeypatch: pytest.MonkeyPatch):
     store = opened()
     more = [
-        *migrate.load_migrations("postgres"),
+        *backup.load_migrations("postgres"),
         (NEXT, "create table extra (x integer); insert into nowhere values (1)"),
     ]
-    monkeypatch.setattr(migrate, "load_migrations", lambda _dialect: more)
+    monkeypatch.setattr(backup, "load_migrations", lambda _dialect: more)
     with pytest.raises(psycopg.errors.UndefinedTable):
         opened()
     assert store._db.execute("select to_regclass('extra')").fetchone() == (None,)
-    assert migrate.postgres_version(store._db, store._link.schema) == NEXT - 1
+    assert backup.postgres_version(store._db, store._link.schema) == NEXT - 1
 
 
 # ---- growth (P11)

@@ -11,13 +11,13 @@ import pytest
 from holdfast.core.errors import SchemaTooNew, StoreDamaged, StoreUnavailable
 from holdfast.core.ports import EventQuery, Reader, StateQuery
 from holdfast.paths import Paths, remove_partials
-from holdfast.stores import backup, migrate, open_reader, open_store, sqlite
+from holdfast.stores import backup, open_reader, open_store, sqlite
 from holdfast.stores.rows import select_events
 from holdfast.stores.sqlite import SqliteReader, SqliteStore
 from holdfast.stores.sqlite_connection import for_reading
 from tests.factories import an_engine, an_event, counted, events
 
-NEXT = migrate.newest_version("sqlite") + 1
+NEXT = backup.newest_version("sqlite") + 1
 
 
 @pytest.fixture
@@ -97,8 +97,8 @@ def test_a_newer_schema_is_refused_and_left_alone(path: Path, store: SqliteStore
 def test_a_migration_is_applied_once_after_a_backup(path: Path, store: SqliteStore, tmp_path: Path, monkeypatch):
     an_engine(store).handle([an_event(key="old")])
     store.close()
-    more = [*migrate.load_migrations("sqlite"), (NEXT, "create table extra (x)")]
-    monkeypatch.setattr(migrate, "load_migrations", lambda _dialect: more)
+    more = [*backup.load_migrations("sqlite"), (NEXT, "create table extra (x)")]
+    monkeypatch.setattr(backup, "load_migrations", lambda _dialect: more)
     for _ in range(2):
         migrated = SqliteStore(path, backups=tmp_path / "backups")
         assert migrated._db.execute("select count(*) from extra").get == 0
@@ -110,8 +110,8 @@ def test_a_migration_is_applied_once_after_a_backup(path: Path, store: SqliteSto
 
 def test_a_failing_migration_changes_nothing(path: Path, store: SqliteStore, monkeypatch):
     store.close()
-    more = [*migrate.load_migrations("sqlite"), (NEXT, "create table extra (x); insert into nowhere values (1)")]
-    monkeypatch.setattr(migrate, "load_migrations", lambda _dialect: more)
+    more = [*backup.load_migrations("sqlite"), (NEXT, "create table extra (x); insert into nowhere values (1)")]
+    monkeypatch.setattr(backup, "load_migrations", lambda _dialect: more)
     with pytest.raises(apsw.SQLError):
         SqliteStore(path)
     db = for_reading(path)

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.core.times import HOUR
 from holdfast.usage.model import Usage, UsageRecord
 from holdfast.usage.prices import load_table
 from holdfast.usage.report import (
     BLOCK_MS,
     GROUPS,
-    HOUR_MS,
     by_day,
     by_month,
     format_dollars,
@@ -57,7 +57,7 @@ def test_groups():
 
 
 def test_days_are_those_of_the_zone():
-    late = record(at=NOON + 11 * HOUR_MS + 1)
+    late = record(at=NOON + 11 * HOUR + 1)
     assert by_day(UTC)(late) == "2026-11-15"
     assert by_day(timezone(timedelta(hours=2)))(late) == "2026-11-16"
     assert by_month(UTC)(late) == "2026-11"
@@ -71,12 +71,12 @@ def test_work_belongs_to_the_commit_after_it():
 
 
 def test_blocks_of_five_hours():
-    times = [NOON + 60_000, NOON + 2 * HOUR_MS, NOON + BLOCK_MS, NOON + 3 * BLOCK_MS]
+    times = [NOON + 60_000, NOON + 2 * HOUR, NOON + BLOCK_MS, NOON + 3 * BLOCK_MS]
     found = usage_blocks([record(at=at) for at in reversed(times)], TABLE)
     assert [(block.start, block.sum.calls) for block in found] == [
         (NOON, 2), (NOON + BLOCK_MS, 1), (NOON + 3 * BLOCK_MS, 1),
     ]  # fmt: skip
-    assert found[0].is_open(NOON + HOUR_MS) and not found[0].is_open(found[0].end)
+    assert found[0].is_open(NOON + HOUR) and not found[0].is_open(found[0].end)
 
 
 @given(st.lists(st.integers(NOON, NOON + 10 * BLOCK_MS), max_size=30))

@@ -72,6 +72,8 @@ def test_pages_by_cursor_are_the_whole(lived_in: Door):
             if not cursor:
                 break
         whole = [seq for page in (seen if "after" in path else reversed(seen)) for seq in page]
+        # A job may have reported meanwhile.
+        whole = [seq for seq in whole if seq <= every[-1]]
         assert whole == [seq for seq in every if "after" not in path or seq > 2]
     first = lived_in.api("sessions?all=true&limit=1")
     second = lived_in.api(f"sessions?all=true&limit=1&cursor={first['next']}")

@@ -1,8 +1,22 @@
 """For people's own hook scripts: the seeds' functions under their seeds' names, thin over the engine."""
 
-from holdfast.api.reindex import *  # noqa: F403 - the same
-from holdfast.api.session_state import *  # noqa: F403 - the same
-from holdfast.api.uat_session import *  # noqa: F403 - the same
+from typing import Any
 
-# After the star of uat_session, whose own it replaces: it serves both seeds.
-from holdfast.api.validate import validate_session_state  # type: ignore[assignment]  # noqa: F401
+from holdfast.api import uat_session
+from holdfast.api.reindex import *  # noqa: F403 - the same names under this package's
+from holdfast.api.uat_session import *  # noqa: F403 - the same
+from holdfast.features.project.document.old_formats import (  # noqa: F401 - the same: seed 001's state files of version 3 and 4
+    convert_next_actions_to_tasks,
+    decode_text,
+    derive_state_from_v3,
+    migrate_v3_to_v4,
+    parsed,
+    read_state,
+)
+from holdfast.features.project.document.schema import check  # noqa: F401 - the same
+from holdfast.features.reindex.files import validate_session_state as validate_state_file
+
+
+def validate_session_state(state: Any) -> bool:  # type: ignore[no-redef]
+    """It is in two documents: 000 gives it a state, 003 the id of a session. The argument tells them apart."""
+    return uat_session.validate_session_state(state) if isinstance(state, str) else validate_state_file(state)

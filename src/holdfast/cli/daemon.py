@@ -8,7 +8,7 @@ import typer
 from holdfast import client
 from holdfast.cli import render
 from holdfast.cli.options import Json
-from holdfast.core.times import format_bytes
+from holdfast.core.times import format_bytes, time_ago
 from holdfast.daemon import units
 
 app = typer.Typer(help="Start, stop and look at the daemon.", no_args_is_help=True)
@@ -56,7 +56,7 @@ def status(json: Json = False) -> None:
     else:
         memory = format_bytes(answer["memory_bytes"])
         render.out.print(
-            f"Running: pid {pid}, {render.time_ago(answer['started'])}, {memory}, {answer['counts']['events']} events."
+            f"Running: pid {pid}, {time_ago(answer['started'])}, {memory}, {answer['counts']['events']} events."
         )
 
 

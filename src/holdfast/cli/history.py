@@ -17,7 +17,7 @@ from holdfast.cli.options import Json, OfAgent, OfProject, OfThisProject
 from holdfast.core import git
 from holdfast.core.errors import CommandRefused
 from holdfast.core.ids import session_alias
-from holdfast.core.times import format_bytes, now_ms, parse_moment
+from holdfast.core.times import format_bytes, now_ms, parse_moment, time_ago
 
 # `holdfast history QUERY`: everything that happened, in all sessions of all agents.
 
@@ -255,7 +255,7 @@ def _show_blame(what: str, blamed: BlamedLine, answer: dict[str, Any]) -> None:
     how = "wrote this line" if answer["how"] == "edit" else "made the commit"
     if answer.get("rewritten_from") and answer["how"] != "edit":
         how = f"made it as {answer['rewritten_from'][:12]}; rewritten outside of a session since"
-    when = render.time_ago(turn["at"]) if turn["at"] else "at an unknown time"
+    when = time_ago(turn["at"]) if turn["at"] else "at an unknown time"
     _print_row(
         "session",
         f"{turn['session']} ({turn['agent'] or 'unknown agent'}), turn {turn['number'] or '–'}, {when}, {how}",

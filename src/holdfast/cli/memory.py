@@ -9,6 +9,7 @@ from holdfast import client
 from holdfast.cli import render
 from holdfast.cli.options import Json
 from holdfast.core.errors import CommandRefused
+from holdfast.core.times import DAY, now_ms, time_ago
 
 app = typer.Typer(help="What is remembered: find, add, forget, vouch for.", no_args_is_help=True)
 
@@ -225,7 +226,7 @@ def explain(
     import contextlib
     import sys
 
-    from holdfast.features.memory.recall.selection import explain_line
+    from holdfast.features.memory.recall import explain_line
 
     opened = contextlib.nullcontext(sys.stdin.buffer) if source == "-" else open(source, "rb")  # noqa: SIM115
     with opened as lines:
@@ -336,7 +337,7 @@ def _show_change(doc: dict[str, Any], how: str, json: bool) -> None:
 
 def _print_memory(id: str, kind: str, at: int, text: str, status: str = "") -> None:
     line = Text(f"{id:<13}  ", style="cyan")
-    line.append(f"{kind:<16} {render.time_ago(at):>10}  ", style="dim")
+    line.append(f"{kind:<16} {time_ago(at):>10}  ", style="dim")
     line.append(f"({status}) " if status and status != "active" else "", style="yellow")
     render.out.print(line + _clean_text(text))
 
@@ -346,6 +347,5 @@ def _clean_text(text: str) -> Text:
 
 
 def _days_ago(days: int) -> int:
-    import time
 
-    return int((time.time() - days * 86400) * 1000)
+    return now_ms() - days * DAY

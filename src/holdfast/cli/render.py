@@ -116,14 +116,6 @@ def day_and_clock(at_ms: int) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at_ms / 1000))
 
 
-def time_ago(at_ms: int, now_ms: int | None = None) -> str:
-    seconds = max(0, ((now_ms or time.time() * 1000) - at_ms) / 1000)
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{int(seconds // size)} {unit} ago"
-    return f"{int(seconds)} s ago"
-
-
 GAP = 2
 SMALLEST_TEXT = 12
 """Columns that the last, flexible column keeps; others are dropped before it gets less."""

@@ -10,7 +10,7 @@ from rich.text import Text
 from holdfast import client
 from holdfast.cli import render
 from holdfast.cli.options import Json
-from holdfast.core.times import format_bytes
+from holdfast.core.times import format_bytes, time_ago
 
 # `holdfast search "…"`: code by meaning or by name; `related`, `outline` and `symbol` look something up in the index.
 
@@ -137,7 +137,7 @@ def _as_is(text: str) -> str:
 
 
 def _show_footer(answer: dict[str, Any]) -> None:
-    age = f", indexed {render.time_ago(answer['at'])}" if answer["at"] else ""
+    age = f", indexed {time_ago(answer['at'])}" if answer["at"] else ""
     note = f" {render.clean_line(answer['note'])}." if answer["note"] else ""
     counts = f"{_count(answer['chunks'], 'chunk')} of {_count(answer['files'], 'file')}"
     render.err.print(Text(f"{counts}{age}.{note}", style="dim"))
@@ -291,7 +291,7 @@ def _show_index(answer: dict[str, Any]) -> None:
         left = ", ".join(f"{count} {reason}" for reason, count in index["left_out"].items())
         ratio = index["bytes"] / max(index["source_bytes"], 1)
         render.out.print(f"{render.clean_line(answer['root'])}: {index['files']} files, {index['chunks']} chunks")
-        render.out.print(f"  fresh      {render.time_ago(index['at']) if index['at'] else 'not finished yet'}")
+        render.out.print(f"  fresh      {time_ago(index['at']) if index['at'] else 'not finished yet'}")
         render.out.print(
             f"  vectors    {index['embedded']} of {index['chunks']}, model {render.clean_line(index['model'] or 'none')}"
         )
@@ -302,7 +302,7 @@ def _show_index(answer: dict[str, Any]) -> None:
     if step := answer["progress"]:
         render.out.print(f"  now        {STEPS.get(step['step'], step['step'])}: {step['done']} of {step['total']}")
     if last := answer["last"]:
-        render.out.print(f"  last run   {render.time_ago(last['at'])}, {last['trigger']}: {_run_summary(last)}")
+        render.out.print(f"  last run   {time_ago(last['at'])}, {last['trigger']}: {_run_summary(last)}")
 
 
 def _show_runs(answer: dict[str, Any]) -> None:

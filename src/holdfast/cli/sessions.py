@@ -14,7 +14,7 @@ from holdfast import client
 from holdfast.cli import render
 from holdfast.cli.options import Json, OfThisProject
 from holdfast.core.text import escape_invisible, strip_controls
-from holdfast.core.times import format_duration
+from holdfast.core.times import format_duration, time_ago
 from holdfast.usage.report import UNTOLD, format_cost_facts, format_count, format_dollars
 
 app = typer.Typer(help="Look at sessions; close, reopen or export one.", no_args_is_help=True)
@@ -123,7 +123,7 @@ def list_sessions(
         counts = (str(row["turn_n"]), str(row["tools"]), _count_text(row["total_tokens"]), format_dollars(row["cost"]))
         table.add_row(
             *_session_cells(row),
-            render.time_ago(row["at"], answer["now"]),
+            time_ago(row["at"], answer["now"]),
             *counts,
             render.clean_line(row["title"], 60),
         )
@@ -272,7 +272,7 @@ def _session_cells(row: dict[str, Any]) -> tuple[Text, str, Text]:
 
 
 def _time_since(row: dict[str, Any], now: int) -> str:
-    return render.time_ago(row["needs"]["since"] if row["needs"] else row["since"], now)
+    return time_ago(row["needs"]["since"] if row["needs"] else row["since"], now)
 
 
 def _session_activity(row: dict[str, Any]) -> str:
@@ -300,8 +300,8 @@ def _session_facts(answer: dict[str, Any]) -> list[tuple[str, str]]:
         ("title", answer["title"]),
         ("agent", f"{answer['agent']} {answer['model']}".strip()),
         ("project", f"{answer['project']}{' on ' + answer['branch'] if answer['branch'] else ''}"),
-        ("state", f"{answer['state']}{ended}, since {render.time_ago(answer['since'], answer['now'])}"),
-        ("started", f"{render.time_ago(answer['started_at'], answer['now'])} ({answer['origin'] or 'unseen'})"),
+        ("state", f"{answer['state']}{ended}, since {time_ago(answer['since'], answer['now'])}"),
+        ("started", f"{time_ago(answer['started_at'], answer['now'])} ({answer['origin'] or 'unseen'})"),
         ("process", f"{process['name']} {process['pid']}" if process else "not known"),
         ("work", ", ".join(render.counted(answer[name], one, many) for name, one, many in WORK if answer[name])),
         ("duration", format_duration(answer["duration_ms"])),

@@ -142,8 +142,8 @@ def _brief_value(value: Any) -> str:
 @app.command()
 def validate(file: File, json: Json = False) -> None:
     """Is a state file valid by the published schema? Exit 1 if not."""
-    from holdfast.api.session_state import check
     from holdfast.cli import render
+    from holdfast.features.project.document.schema import check
 
     report = check(_read_text(file), str(file))
     if json:
@@ -165,8 +165,8 @@ def migrate(
     json: Json = False,
 ) -> None:
     """A version 3 (or minimal version 4) file as version 4, to standard output."""
-    from holdfast.api.session_state import parsed
     from holdfast.cli import render
+    from holdfast.features.project.document.old_formats import parsed
 
     answer = client.ask_view("project.migrate", state=parsed(_read_text(file), str(file)), observe=observe)
     if write:
@@ -212,7 +212,7 @@ def _read_text(file: Path) -> str:
             return sys.stdin.read(LARGEST)
         if file.stat().st_size > LARGEST:
             raise CommandRefused(f"{file} is larger than {LARGEST >> 20} MB")
-        from holdfast.api.session_state import decode_text
+        from holdfast.features.project.document.old_formats import decode_text
 
         return decode_text(file.read_bytes())
     except UnicodeDecodeError as error:

@@ -11,7 +11,7 @@ from rich.text import Text
 from holdfast import client
 from holdfast.cli import installing, memory, render, sessions
 from holdfast.cli.options import Json
-from holdfast.core.times import format_bytes
+from holdfast.core.times import format_bytes, time_ago
 
 
 def register(app: typer.Typer) -> None:
@@ -72,7 +72,7 @@ def _model_meter() -> dict[str, Any]:
 def _daemon_line(pid: int, answer: dict[str, Any]) -> str:
     if not pid:
         return "daemon   not running (hooks start it by themselves)"
-    since, memory = render.time_ago(answer["started"]), format_bytes(answer["memory_bytes"])
+    since, memory = time_ago(answer["started"]), format_bytes(answer["memory_bytes"])
     return f"daemon   pid {pid}, started {since}, {memory}, {answer['state']}"
 
 

@@ -24,6 +24,7 @@ from holdfast.cli.team_acts import (
 )
 from holdfast.core.errors import CommandRefused
 from holdfast.core.machine import machine_id, use_state_folder
+from holdfast.core.times import time_ago
 from holdfast.paths import Paths
 from holdfast.team.core import Upstream
 from holdfast.team.membership import (
@@ -309,7 +310,7 @@ def board(
 def _session_line(one: dict[str, Any], now: int) -> str:
     files = ", ".join(one["files"][:3]) + (" …" if len(one["files"]) > 3 else "")
     where = f"{one['remote'] or 'no project'} {one['branch']}"
-    return f"{one['person']:<12} {one['state'] or 'unknown':<8} {where}  {one['agent']}  {files}  {render.time_ago(one['seen_at'], now)}"
+    return f"{one['person']:<12} {one['state'] or 'unknown':<8} {where}  {one['agent']}  {files}  {time_ago(one['seen_at'], now)}"
 
 
 def _writer_names(overlap: dict[str, Any]) -> str:

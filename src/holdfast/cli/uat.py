@@ -14,7 +14,7 @@ from holdfast.cli.options import Json
 from holdfast.cli.uat_runner import HEADLESS
 from holdfast.core.errors import CommandRefused
 from holdfast.core.text import strip_controls
-from holdfast.core.times import format_duration
+from holdfast.core.times import format_duration, time_ago
 
 app = typer.Typer(help="UAT: begin, watch, report and compare runs of a scenario.", no_args_is_help=True)
 
@@ -62,7 +62,7 @@ def list_runs(
     for run in answer["runs"]:
         counts = (f"{run['completed']}/{run['steps']}", str(run["calls"]), str(run["errors"]), str(run["screenshots"]))
         name = Text(render.clean_line(run["scenario"], 40))
-        times = (_run_duration(run), render.time_ago(run["at"], answer["now"]))
+        times = (_run_duration(run), time_ago(run["at"], answer["now"]))
         table.add_row(_status_mark(run["outcome"]), run["id"], name, *counts, *times)
     render.out.print(table)
 
@@ -125,9 +125,7 @@ def _show_head(answer: dict[str, Any]) -> None:
     calls = render.counted(answer["calls"], "call", "calls")
     pictures = render.counted(answer["screenshots"], "picture", "pictures")
     counts = f"{answer['completed']} of {answer['steps']} steps, {calls}, {pictures}"
-    render.out.print(
-        Text(f"  {counts}, began {render.time_ago(answer['start'])}, took {_run_duration(answer)}", style="dim")
-    )
+    render.out.print(Text(f"  {counts}, began {time_ago(answer['start'])}, took {_run_duration(answer)}", style="dim"))
     for remark in answer["remarks"]:
         render.out.print(Text(f"  {render.clean_line(remark, 300)}", style="yellow"))
     for name, value in (("file", answer["file"]), *((r["format"], r["path"]) for r in answer["reports"])):

@@ -81,7 +81,7 @@ def operation_in(folder: str) -> str:
 
 
 def _current_branch(folder: str) -> str:
-    text = _read_from(os.path.join(folder, "HEAD"), 0).decode("utf-8", "replace")
+    text = read_from(os.path.join(folder, "HEAD"), 0).decode("utf-8", "replace")
     return text.partition("ref: refs/heads/")[2].strip()
 
 
@@ -105,11 +105,12 @@ def _file_size(path: str) -> int:
         return 0
 
 
-def _read_from(path: str, start: int) -> bytes:
+def read_from(path: str, start: int, most: int = MAX_LOG_BYTES) -> bytes:
+    """Nothing where the file cannot be read."""
     try:
         with open(path, "rb") as file:
             file.seek(start)
-            return file.read(MAX_LOG_BYTES)
+            return file.read(most)
     except OSError:
         return b""
 
@@ -117,7 +118,7 @@ def _read_from(path: str, start: int) -> bytes:
 def read_new_log(root: str, before: GitState) -> bytes:
     """What was added to HEAD's reflog since `before`."""
     folder = git_folder(root)
-    return _read_from(os.path.join(folder, "logs", "HEAD"), before.log_size) if folder else b""
+    return read_from(os.path.join(folder, "logs", "HEAD"), before.log_size) if folder else b""
 
 
 def read_ref_logs(root: str, before: GitState, after: GitState) -> dict[str, bytes]:
@@ -125,10 +126,10 @@ def read_ref_logs(root: str, before: GitState, after: GitState) -> dict[str, byt
     folder = git_folder(root)
     if folder is None:
         return {}
-    shared = _read_from(os.path.join(folder, "commondir"), 0).decode("utf-8", "surrogateescape").strip()
+    shared = read_from(os.path.join(folder, "commondir"), 0).decode("utf-8", "surrogateescape").strip()
     common = os.path.normpath(os.path.join(folder, shared)) if shared else folder
     moved = [n for n, oid in after.refs.items() if n.startswith("refs/remotes/") and before.refs.get(n) != oid]
-    return {name: _read_from(os.path.join(common, "logs", name), 0) for name in moved[:200]}
+    return {name: read_from(os.path.join(common, "logs", name), 0) for name in moved[:200]}
 
 
 # ── the difference ───────────────────────────────────────────────────────────────────────────────────────────────────

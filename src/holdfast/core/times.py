@@ -60,4 +60,14 @@ def format_bytes(count: float) -> str:
 
 def format_duration(ms: int) -> str:
     """Seconds below two minutes, else whole minutes."""
-    return f"{ms // 1000} s" if ms < 120_000 else f"{ms // 60_000} min"
+    return f"{ms // SECOND} s" if ms < 2 * MINUTE else f"{ms // MINUTE} min"
+
+
+AGO_UNITS = ((DAY, "d"), (HOUR, "h"), (MINUTE, "min"))
+
+
+def time_ago(at: int, now: int | None = None) -> str:
+    """Never "now": a terminal's line is not kept right once it is printed."""
+    passed = max(0, (now or now_ms()) - at)
+    size, unit = next((one for one in AGO_UNITS if passed >= one[0]), (SECOND, "s"))
+    return f"{passed // size} {unit} ago"

@@ -10,7 +10,7 @@ from holdfast.core.errors import HoldfastError, StoreDamaged, StoreUnavailable
 from holdfast.core.event import Event
 from holdfast.core.history import HistoryPage, next_page
 from holdfast.core.kinds import SESSION_ENDS
-from holdfast.core.times import now_ms
+from holdfast.core.times import DAY, now_ms
 from holdfast.ingest.log import Log
 from holdfast.paths import INTENT_SUFFIX
 from holdfast.stores import backup, sqlite_path
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 # Events whose bodies are removed in one transaction.
 EXPIRE_AT_ONCE = 500
-DAY_MS = 86_400_000
 ERASE_AGAIN_S = 60.0
 
 
@@ -93,7 +92,7 @@ class Housekeeping:
     def _expire_some(self, days: int) -> int:
         store = self._daemon.app.store
         with store.transaction():
-            return store.expire_bodies(now_ms() - days * DAY_MS, EXPIRE_AT_ONCE)
+            return store.expire_bodies(now_ms() - days * DAY, EXPIRE_AT_ONCE)
 
     def _retry_erasures(self) -> None:
         if time.monotonic() >= self._next_erasures:

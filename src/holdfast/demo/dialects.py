@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from holdfast.demo.moments import Cast, Moment, Step
-from holdfast.demo.repos import as_text
+from holdfast.demo.moments import Cast, Moment, Step, as_text
 
 Payload = dict[str, Any]
 Said = tuple[str, Payload]

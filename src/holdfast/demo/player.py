@@ -20,8 +20,7 @@ from holdfast.core.errors import DaemonUnreachable, HoldfastError
 from holdfast.core.times import now_ms
 from holdfast.demo.daemon import Clock
 from holdfast.demo.dialects import DIALECTS, Stage, Transcript
-from holdfast.demo.moments import Cast, Day, Moment, read_day, session_records
-from holdfast.demo.repos import Repo
+from holdfast.demo.moments import Cast, Day, Moment, Repo, read_day, session_records
 
 # The agents' processes: each session of the day has its own, and a crash is a real one.
 

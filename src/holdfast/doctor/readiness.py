@@ -21,6 +21,7 @@ from holdfast import client
 from holdfast.agents import AGENTS
 from holdfast.core.agent import Agent
 from holdfast.core.errors import HoldfastError, InstallRefused
+from holdfast.core.times import time_ago
 from holdfast.doctor.checks import VERSION, missing_git, plugin_is_on, short_path, trust_problem
 from holdfast.install import hooks
 from holdfast.install.hooks_text import client_command, state_words, words_of
@@ -201,7 +202,7 @@ def _was_recorded(agent: Agent, event: str, head: int) -> bool:
 
 def _seen_step(agent: Agent, seen: dict[str, Any]) -> Step:
     if seen.get("last"):
-        return Step("seen", True, f"{seen['sessions']} sessions on record, the last {_time_ago(seen['last'])}")
+        return Step("seen", True, f"{seen['sessions']} sessions on record, the last {time_ago(seen['last'])}")
     program = agent.setup.program if agent.setup else agent.name
     return Step("seen", None, "no session yet", f"start {program} and work as always")
 
@@ -228,11 +229,3 @@ def next_commands(agents: Iterable[Readiness]) -> list[str]:
     # What is wrong goes before what is only not known yet.
     ordered = [step.next for step in steps if step.done is False] + [step.next for step in steps if step.done is None]
     return list(dict.fromkeys([*keep, *ordered]))
-
-
-def _time_ago(at_ms: int) -> str:
-    seconds = max(0.0, time.time() - at_ms / 1000)
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{int(seconds // size)} {unit} ago"
-    return f"{int(seconds)} s ago"

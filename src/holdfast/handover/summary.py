@@ -83,19 +83,19 @@ _CHOICE = re.compile(r"^\s*(?:option |number |nr\.? ?|#)?(\d)\b[.,:)]?\s*(.*)$",
 _OPTION = re.compile(r"(?:^|[\s,;:])\(?(\d)[).:]\s*([^0-9\n].*?)(?=(?:[,;]?\s+\(?\d[).:]\s)|\n|$)", re.DOTALL)
 # A full stop behind a word is not part of it; one inside of it is ("calc.py").
 _WORD = re.compile(r"\w[\w.-]{2,}\w")
+_NEXT_WORDS = (
+    r"next(?: steps?| up)?|(?:als )?nächste[rs]?(?: schritte?)?|siguiente(?: paso)?|prochaine(?: étape)?|próximo(?: passo)?|"
+    r"следующий(?: шаг)?|дальше|下一步|次は?"
+)
 # What an answer or a prompt puts before its list; the line has a name of its own.
 _LABEL = re.compile(
-    r"^\W*(?:(?:left|still) open|open(?: points?)?|remaining|to-?do|to do|next(?: steps?| up)?|noch offen|offen|"
-    r"(?:als )?nächste[rs]?(?: schritte?)?|pendiente|siguiente(?: paso)?|reste à faire|prochaine(?: étape)?|"
-    r"pendente|próximo(?: passo)?|осталось|дальше|下一步|次は?)\s*[:：]\s*",
+    r"^\W*(?:(?:left|still) open|open(?: points?)?|remaining|to-?do|to do|noch offen|offen|pendiente|reste à faire|pendente|осталось|"
+    rf"{_NEXT_WORDS})\s*[:：]\s*",
     re.IGNORECASE,
 )
 _POLITE_WORDS = frozenset("sorry sure okay right thanks noted understood could would well good great fine.".split())
 # How an agent names the next step, in its own words.
-_AGENTS_NEXT = re.compile(
-    r"^(?:next(?: steps?| up)?|nächster schritt|siguiente paso|prochaine étape|próximo passo|следующий шаг)\s*[:：]\s*",
-    re.IGNORECASE,
-)
+_AGENTS_NEXT = re.compile(rf"^(?:{_NEXT_WORDS})\s*[:：]\s*", re.IGNORECASE)
 
 
 class SessionEvent(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from holdfast.core.errors import CommandRefused
-from holdfast.core.times import format_duration
+from holdfast.core.times import DAY, format_duration
 from holdfast.mcp.context import Context, Row, date_of, format_row
 from holdfast.mcp.tools import Arguments, Paged, list_tasks, show_state
 
@@ -85,7 +85,6 @@ def timeline_lines(session: str, context: Context) -> Iterator[str]:
 
 # Prompts that a person picks in the agent: hand the work over; what changed since I was here.
 
-DAY_MS = 86_400_000
 PROMPTS = (
     {
         "name": "hand_over", "title": "Hand over", "description": "A packet from which another agent goes on.",
@@ -122,7 +121,7 @@ def _parse_since(since: str, context: Context) -> int:
     answer = context.view("sessions.list", all=True, project=context.caller.project, limit=2)
     earlier = [one["at"] for one in answer["sessions"] if one["id"] != context.caller.session]
     # Without an earlier session: what happened in the last day.
-    return int(earlier[0]) if earlier else int(answer["now"]) - DAY_MS
+    return int(earlier[0]) if earlier else int(answer["now"]) - DAY
 
 
 def _recent_changes(since: int, context: Context) -> Iterator[str]:

@@ -2,9 +2,8 @@
 
 from holdfast.core.section import Section
 from holdfast.settings.layers import Elsewhere, Settings, SettingsCache, json_schema
-from holdfast.settings.node import DEFAULT, Notice, Origin
 from holdfast.settings.resolve import Resolved
-from holdfast.settings.sections import FOUNDATION
+from holdfast.settings.sections import DEFAULT, FOUNDATION, Notice, Origin
 
 __all__ = [
     "DEFAULT",

@@ -13,9 +13,8 @@ import msgspec
 from holdfast import trust
 from holdfast.core.section import Section
 from holdfast.paths import NotRegular, default_config_dir, open_regular
-from holdfast.settings.node import Node, Notice, Source
 from holdfast.settings.resolve import Notices, Resolved, resolve_sections
-from holdfast.settings.sections import FOUNDATION
+from holdfast.settings.sections import FOUNDATION, Node, Notice, Source
 
 # The bytes of a settings file. Apart from what understands YAML: a daemon starts without that where there is no file.
 

@@ -8,7 +8,7 @@ from re import _parser as sre_parse  # type: ignore[attr-defined]
 from typing import Any
 
 from holdfast.core.section import Fault, Faults, Field, Kind, ListOf, MappingOf, Part, Section, ValuePath, part_of
-from holdfast.settings.node import DEFAULT, Node, Notice, Origin, Source, dotted_path, printable_name
+from holdfast.settings.sections import DEFAULT, Node, Notice, Origin, Source, dotted_path, printable_name
 
 # Is a regular expression sure to be quick? A repository may hold any, and a hook waits for the answer.
 

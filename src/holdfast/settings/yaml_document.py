@@ -17,7 +17,7 @@ from holdfast import trust
 from holdfast.core.errors import BadSettings
 from holdfast.paths import private_folder, write_atomically
 from holdfast.settings.layers import FILES, MOST_BYTES, Refused, Settings, read_file
-from holdfast.settings.node import Node, Notice, Source, printable_name
+from holdfast.settings.sections import Node, Notice, Source, printable_name
 
 # A settings file as a tree whose every value knows its line. Bounded work: a repository may hold any file.
 

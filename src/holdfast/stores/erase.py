@@ -13,8 +13,7 @@ from holdfast.core.errors import StoreUnavailable
 from holdfast.core.history import MARK, HistoryMark, history_entry
 from holdfast.core.ports import HistoryEntry
 from holdfast.paths import sync_path
-from holdfast.stores.rows import EVENT, FROM, as_event, facet_words
-from holdfast.stores.sql import load_queries
+from holdfast.stores.rows import EVENT, FROM, as_event, facet_words, load_queries
 from holdfast.stores.sqlite_connection import BUSY_MS, translate_sqlite_errors
 
 SQL = load_queries("sqlite")

@@ -13,7 +13,7 @@ from holdfast.core.event import Event
 from holdfast.core.history import MARK, HistoryMark, history_entry
 from holdfast.core.job import ClaimedJob, Job
 from holdfast.core.ports import EventQuery, HistoryEntry, HistoryQuery, Ref, StateQuery, StateRow
-from holdfast.stores import erase, migrate
+from holdfast.stores import backup, erase
 from holdfast.stores.postgres_connection import SQL, Link, for_reading, for_writing, translate_postgres_errors
 from holdfast.stores.rows import (
     FACETS,
@@ -234,7 +234,7 @@ class PostgresStore:
     def _head(self) -> int:
         head, schema = self._all("head_and_schema")[0]
         # Another daemon may have been upgraded, and the tables with it, while this one ran.
-        migrate.refuse_newer(schema, migrate.newest_version("postgres"), self._link.where)
+        backup.refuse_newer(schema, backup.newest_version("postgres"), self._link.where)
         value: int = head
         return value
 
@@ -399,7 +399,7 @@ class PostgresStore:
 
 def _prepare_for_writing(link: Link, db: psycopg.Connection) -> None:
     for_writing(db)
-    migrate.migrate_postgres(db, link)
+    backup.migrate_postgres(db, link)
 
 
 def drop_tables(url: str) -> None:

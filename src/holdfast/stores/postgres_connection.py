@@ -12,7 +12,7 @@ from psycopg.types.string import StrDumperUnknown, TextBinaryLoader, TextLoader
 
 from holdfast.core.errors import BadSettings, StoreDamaged, StoreMoved, StoreUnavailable
 from holdfast.stores import hide_password
-from holdfast.stores.sql import load_queries
+from holdfast.stores.rows import load_queries
 
 SQL = {name: text.encode() for name, text in load_queries("postgres").items()}
 DEFAULT_SCHEMA = "holdfast"

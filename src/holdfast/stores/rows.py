@@ -1,7 +1,11 @@
 """Rows and queries: how an event lies in the tables, and how a question becomes each engine's full text."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from importlib import resources
+from importlib.resources.abc import Traversable
 from typing import Any
 
 import msgspec
@@ -194,3 +198,34 @@ class DecodedReads(ABC):
 
     def states(self, query: StateQuery) -> list[tuple[Ref, dict[str, Any]]]:
         return [(Ref(query.kind, key), decode(doc)) for key, doc in self.documents(query)]
+
+
+# Named statements in plain files: `load_queries(dialect)["head"]`; migrations in order.
+
+_NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
+_MIGRATION = re.compile(r"^(\d{4})_\w+\.sql$")
+
+
+@cache
+def load_queries(dialect: str) -> dict[str, str]:
+    # `split` with a group gives what stands before the first name, then names and statements in turn.
+    parts = _NAME.split(_read_sql(dialect, "queries.sql"))[1:]
+    return {name: _strip_comments(sql) for name, sql in zip(parts[::2], parts[1::2], strict=True)}
+
+
+def load_migrations(dialect: str) -> list[tuple[int, str]]:
+    """(number, statements), forward only."""
+    files = (f.name for f in _sql_folder().joinpath(dialect).iterdir())
+    return sorted((int(m[1]), _read_sql(dialect, name)) for name in files if (m := _MIGRATION.match(name)))
+
+
+def _strip_comments(sql: str) -> str:
+    return "\n".join(line for line in sql.splitlines() if not line.startswith("--")).strip()
+
+
+def _read_sql(dialect: str, name: str) -> str:
+    return _sql_folder().joinpath(dialect, name).read_text(encoding="utf-8")
+
+
+def _sql_folder() -> Traversable:
+    return resources.files(__package__).joinpath("sql")

@@ -12,7 +12,7 @@ from holdfast.core.erase import Change
 from holdfast.core.event import Event
 from holdfast.core.job import ClaimedJob, Job
 from holdfast.core.ports import EventQuery, HistoryEntry, HistoryQuery, Ref, StateQuery, StateRow
-from holdfast.stores import erase, migrate
+from holdfast.stores import backup, erase
 from holdfast.stores.rows import (
     DecodedReads,
     as_event,
@@ -20,11 +20,11 @@ from holdfast.stores.rows import (
     encode,
     facet_words,
     key_range,
+    load_queries,
     match_expression,
     select_events,
     select_marks,
 )
-from holdfast.stores.sql import load_queries
 from holdfast.stores.sqlite_connection import BUSY_MS, for_reading, for_writing, translate_sqlite_errors
 
 # Carries SQLite's write-ahead log over into the database, in a thread of its own.
@@ -210,7 +210,7 @@ class SqliteStore:
         self.path, self.url = path, f"sqlite:///{path}"
         with translate_sqlite_errors(path):
             self._db = for_writing(path)
-            migrate.migrate_sqlite(self._db, path, backups)
+            backup.migrate_sqlite(self._db, path, backups)
             self._head: int = self._value("head")
         self._checkpointer = Checkpointer(path)
         self._checkpointer.watch(self._db)

@@ -23,7 +23,7 @@ from holdfast.core.errors import HoldfastError
 from holdfast.core.event import Event
 from holdfast.core.machine import collect_garbage_rarely, look_up_process
 from holdfast.core.ports import EventQuery, Reader
-from holdfast.core.times import now_ms
+from holdfast.core.times import DAY, now_ms
 from holdfast.paths import Paths
 from holdfast.redact import redact
 from holdfast.stores import open_reader
@@ -58,7 +58,7 @@ from holdfast.team.protocol import (
 # Seconds: between looks at the log, between signs of life, for which the feed is held open,
 LOOK_S, BEAT_S, FEED_WAIT_S, PAUSE_S = 0.3, 20.0, 20.0, 60.0
 STATUS_S = 1.0
-ROTATE_MS = 7 * 86_400_000
+ROTATE_MS = 7 * DAY
 LARGEST_BATCH = 8 << 20
 # Seconds that an identity is remembered, and that the lack of one is: somebody may add a remote.
 IDENTITY_S, MISSING_S = 3600.0, 120.0

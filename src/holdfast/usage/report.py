@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from holdfast.core.times import HOUR
 from holdfast.usage.model import KINDS, NOTHING, Usage, UsageRecord
 from holdfast.usage.prices import PriceTable, UnknownCost, cost_of_record
 
@@ -180,8 +181,7 @@ def sum_as_dict(one: Sum) -> dict[str, Any]:
 
 # Five-hour blocks, as subscriptions count them: one begins with the first use after the last one is over.
 
-HOUR_MS = 3_600_000
-BLOCK_MS = 5 * HOUR_MS
+BLOCK_MS = 5 * HOUR
 
 
 class Block(msgspec.Struct):
@@ -207,7 +207,7 @@ def usage_blocks(records: Iterable[UsageRecord], table: PriceTable) -> list[Bloc
             or record.at >= blocks_so_far[-1].end
             or record.at - blocks_so_far[-1].sum.last >= BLOCK_MS
         ):
-            start = record.at - record.at % HOUR_MS
+            start = record.at - record.at % HOUR
             blocks_so_far.append(Block(start, Sum(datetime.fromtimestamp(start / 1000, UTC).isoformat())))
         blocks_so_far[-1].sum.add(record, table)
     return blocks_so_far

@@ -18,9 +18,9 @@ from holdfast.core.errors import HoldfastError
 from holdfast.core.ids import session_alias
 from holdfast.core.text import escape_invisible, strip_controls
 from holdfast.paths import open_regular_itself
-from holdfast.web.api.requests import UNAVAILABLE
 from holdfast.web.guard import Permission, Routes
 from holdfast.web.pages import Pages
+from holdfast.web.requests import UNAVAILABLE
 from holdfast.web.screen import Screen, Visit
 from holdfast.web.screens import SCREENS
 

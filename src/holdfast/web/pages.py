@@ -14,14 +14,14 @@ from markupsafe import Markup, escape
 from holdfast import __version__
 from holdfast.core.ids import session_alias
 from holdfast.core.text import name_invisible, shorten_line, without_fences
-from holdfast.core.times import format_bytes
+from holdfast.core.times import AGO_UNITS, DAY, HOUR, MINUTE, SECOND, format_bytes
 from holdfast.usage.report import format_dollars
 
 # How things read on a page. Whatever an agent sent is text: what would hide or turn other text around is named
 # instead.
 
 LONGEST = 20_000
-UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
+UNITS = (*AGO_UNITS, (SECOND, "s"))
 
 
 def sanitise_value(value: Any) -> Any:
@@ -49,13 +49,13 @@ def format_span(ms: Any) -> str:
     ms = max(0, int(ms or 0))
     if ms < 1000:
         return f"{ms} ms"
-    if ms < 60_000:
+    if ms < MINUTE:
         return f"{ms / 1000:.1f} s" if ms < 10_000 else f"{ms // 1000} s"
-    if ms < 3_600_000:
-        return f"{ms // 60_000} min {ms // 1000 % 60:02d} s"
-    if ms < 86_400_000:
-        return f"{ms // 3_600_000} h {ms // 60_000 % 60:02d} min"
-    return f"{ms // 86_400_000} d {ms // 3_600_000 % 24} h"
+    if ms < HOUR:
+        return f"{ms // MINUTE} min {ms // 1000 % 60:02d} s"
+    if ms < DAY:
+        return f"{ms // HOUR} h {ms // MINUTE % 60:02d} min"
+    return f"{ms // DAY} d {ms // HOUR % 24} h"
 
 
 def format_exact_time(at: Any) -> str:

@@ -15,9 +15,8 @@ from holdfast.core.ports import Doc, Ref
 from holdfast.core.replay import Rebuild
 from holdfast.core.state import FeatureState, HotDocuments, WorkingSet
 from holdfast.daemon.files import put_file
-from holdfast.features.memory import FEATURE, jobs, policy
-from holdfast.features.memory.index import catalogue
-from holdfast.features.memory.index.catalogue import open_catalogue
+from holdfast.features.memory import FEATURE, catalogue, jobs, policy
+from holdfast.features.memory.catalogue import open_catalogue
 from holdfast.features.memory.settings import MemorySettings
 from holdfast.features.sessions import FEATURE as SESSIONS
 from holdfast.stores import open_store

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.features.memory import jobs
-from holdfast.features.memory.index import catalogue
-from holdfast.features.memory.index import catalogue as module
-from holdfast.features.memory.index.ranking import Postings
+from holdfast.features.memory import catalogue, jobs
+from holdfast.features.memory import catalogue as module
+from holdfast.features.memory.ranking import Postings
 from tests.features.memory.harness import MemoryHarness
 
 WORDS = "parser importer index store gate lease hook daemon token budget session memory table column cache".split()

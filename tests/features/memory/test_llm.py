@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from holdfast.core.job import Ran
 from holdfast.core.section import Unfit
-from holdfast.features.memory.llm import state as model_state
-from holdfast.features.memory.llm.turns import BadAnswer, ReadTurn, read_answer
+from holdfast.features.memory import llm_state as model_state
+from holdfast.features.memory.llm import BadAnswer, ReadTurn, read_answer
 from holdfast.features.memory.settings import ModelSettings
 from tests.factories import an_event
 from tests.features.memory.harness import MemoryHarness

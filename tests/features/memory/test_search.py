@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.core.errors import CommandRefused
-from holdfast.features.memory.index.ranking import Ranking
+from holdfast.features.memory.ranking import Ranking
 from tests.features.memory.harness import MemoryHarness
 
 
@@ -128,15 +128,15 @@ def test_words_of_like_meaning_count() -> None:
     ("word", "other"), [("vacation", "trip"), ("doctor", "physician"), ("vacations", "trip"), ("delete", "remove")]
 )
 def test_everyday_words_and_programmers_words(word: str, other: str) -> None:
+    from holdfast.features.memory.catalogue import similar_words
     from holdfast.features.memory.documents import stem_word
-    from holdfast.features.memory.index.catalogue import similar_words
 
     assert stem_word(other) in dict(similar_words(word))
     assert stem_word("marmalade") not in dict(similar_words(word))
 
 
 def test_an_unknown_word_is_like_nothing() -> None:
-    from holdfast.features.memory.index.catalogue import similar_words
+    from holdfast.features.memory.catalogue import similar_words
 
     assert similar_words("zxqwv") == ()
 

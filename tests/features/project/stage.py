@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 from holdfast.core.event import Event
+from holdfast.core.times import HOUR
 from holdfast.features.project import FEATURE
-from holdfast.features.project.document.text import HOUR
 from holdfast.features.project.document.v4 import project_document
 from holdfast.features.project.settings import ProjectSettings
 from holdfast.features.project.state import PROJECT, Project, Task

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.features.project.document.text import DAY, HOUR
+from holdfast.core.times import DAY, HOUR
 from holdfast.features.project.gaps import PRIORITIES, RULES
 from tests.factories import NOON
 from tests.features.project.stage import ROOT, Stage

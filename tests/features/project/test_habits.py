@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.core.kinds.project_events import HabitFacts
+from holdfast.core.times import DAY
 from holdfast.features.project import habits
-from holdfast.features.project.document.text import DAY
 from holdfast.features.project.document.v4 import habits_of_several
 from holdfast.features.project.events import project_names
 from holdfast.features.project.habits import token_budget

@@ -7,9 +7,9 @@ import pytest
 
 from holdfast.core.errors import CommandRefused
 from holdfast.core.feature import Call
+from holdfast.core.times import DAY, HOUR, MINUTE
 from holdfast.features.project import FEATURE
 from holdfast.features.project.document.schema import document_differences, filled_in
-from holdfast.features.project.document.text import DAY, HOUR, MINUTE
 from holdfast.features.project.jobs.resolution import folder_name
 from holdfast.features.project.views import parse_moment
 from tests.factories import NOON

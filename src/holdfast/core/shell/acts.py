@@ -15,7 +15,7 @@ import msgspec
 
 from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand, analyse_command
 from holdfast.core.shell.flow import NULL, STDERR, STDOUT, TERMINAL, Pieces
-from holdfast.core.shell.git_programs import hook_files, made_setting, settings_of_variables, started_programs
+from holdfast.core.shell.git_acts import hook_files, made_setting, settings_of_variables, started_programs
 from holdfast.core.shell.program_code import CODE_FLAGS, INTERPRETER, read_commands, sed_acts, shorten_command
 from holdfast.core.shell.programs import SHELLS
 from holdfast.core.shell.recipes import RUNNERS, find_meaning, is_source_of, make_recipe, parse_make

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 
-from holdfast.core.shell import builtins, conditions, programs
+from holdfast.core.shell import builtins, expand, programs
 from holdfast.core.shell.expand import assigned_value, capture_name, expand_words, value_text, word_text
 from holdfast.core.shell.flow import (
     SUCCESS,
@@ -334,7 +334,7 @@ class Executor:
     def condition(self, node: Condition, path: Path, streams: Streams, checked: bool) -> list[Path]:
         done: list[Path] = []
         for one in self.substitutions(node.words, [path]):
-            one.status = conditions.evaluate_test(one, node.words)
+            one.status = expand.evaluate_test(one, node.words)
             done += self.after(one, checked)
         return done
 

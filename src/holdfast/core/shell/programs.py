@@ -4,9 +4,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from holdfast.core.shell import conditions
+from holdfast.core.shell import expand
 from holdfast.core.shell.builtins import BUILTINS, is_harmless_source, set_options, set_positional, tampering_reason
-from holdfast.core.shell.filters import always_succeeds, classify_filter, filter_operands
 from holdfast.core.shell.flow import (
     SUCCESS,
     UNKNOWN_STATUS,
@@ -17,6 +16,9 @@ from holdfast.core.shell.flow import (
     Status,
     Streams,
     Value,
+    always_succeeds,
+    classify_filter,
+    filter_operands,
 )
 from holdfast.core.shell.parse import ShellTooLarge, ShellUnreadable
 from holdfast.core.shell.redirects import join_path
@@ -77,7 +79,7 @@ def run_call(executor: "Executor", call: Call, path: Path) -> list[Path]:
         return _run_coprocess(executor, call, path)
     if name in ("test", "[") and of_the_shell:
         words = call.node.words[call.offset + 1 :]
-        path.status = conditions.evaluate_test(path, words[:-1] if name == "[" else words)
+        path.status = expand.evaluate_test(path, words[:-1] if name == "[" else words)
         return [path]
     return _run_program(executor, call, path)
 

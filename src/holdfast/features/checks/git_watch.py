@@ -11,7 +11,7 @@ import msgspec
 
 from holdfast.core.checks import GitLogEntry, GitLook
 from holdfast.core.fingerprint import git_folder, git_folders, read_head
-from holdfast.core.git_state import GitChange, log_changes, operation_in
+from holdfast.core.git_state import GitChange, log_changes, operation_in, read_from
 
 # Worktrees that are remembered; branches of remotes that are looked at; bytes; acts of one look.
 MAX_WORKTREES = 200
@@ -142,7 +142,7 @@ def _log_acts(worktree: Place, last: GitFiles | None, now: GitFiles) -> list[Git
         return []
     start = last.log[0] - OVERLAP_BYTES if last else size - MAX_FIRST_BYTES
     start = max(start, size - MAX_LOG_BYTES, 0)
-    text = _bytes_from(os.path.join(worktree.own, "logs", "HEAD"), start)
+    text = read_from(os.path.join(worktree.own, "logs", "HEAD"), start, MAX_LOG_BYTES)
     if start:  # What is left of a line that began before is none.
         first = text.find(b"\n") + 1
         start, text = start + first, text[first:]
@@ -172,7 +172,9 @@ def _remote_acts(worktree: Place, last: GitFiles, now: GitFiles) -> list[GitLogE
         if last.remotes.get(name, NO_STAMP) == stamp:
             continue
         path = os.path.join(worktree.shared, "logs", "refs", "remotes", name)
-        lines = _bytes_from(path, last.remotes.get(name, NO_STAMP)[0]).decode("utf-8", "replace").splitlines()
+        lines = (
+            read_from(path, last.remotes.get(name, NO_STAMP)[0], MAX_LOG_BYTES).decode("utf-8", "replace").splitlines()
+        )
         # One push or fetch adds a line or two; a reflog seen for the first time may have thousands.
         for line in lines[-5:]:
             fields, _, message = line.partition("\t")
@@ -209,15 +211,6 @@ def _stamps_below(folder: str) -> dict[str, Stamp]:
         except OSError:
             continue
     return stamps
-
-
-def _bytes_from(path: str, start: int) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            file.seek(start)
-            return file.read(MAX_LOG_BYTES)
-    except OSError:
-        return b""
 
 
 def _file_text(path: str, size: int = 4_096) -> str:

@@ -23,8 +23,7 @@ from holdfast.features.checks.runners.entries import (
     recognise_entry,
     runs_tests_by_hook,
 )
-from holdfast.features.checks.runners.foreign_code import find_foreign_code
-from holdfast.features.checks.runners.reach import find_reach
+from holdfast.features.checks.runners.reach import find_foreign_code, find_reach
 from holdfast.features.checks.runners.recognise import recognise_runner
 from holdfast.features.checks.runners.reports import add_report
 from holdfast.features.checks.verdicts import judge_entry, judge_runner

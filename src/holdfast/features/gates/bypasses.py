@@ -15,7 +15,7 @@ from holdfast.core.kinds.gates_events import GatesBypassed
 from holdfast.core.shell.acts import read_acts
 from holdfast.features.gates.observations import HEAD, HEAD_BRANCH, HEAD_VERB
 from holdfast.features.gates.requirements import Checker, Here, kind_of, triggered_rules
-from holdfast.features.gates.state.session import GateSession, digest_meanings
+from holdfast.features.gates.state import GateSession, digest_meanings
 from holdfast.features.gates.triggers import Rule, acts_of, command_of
 
 if TYPE_CHECKING:

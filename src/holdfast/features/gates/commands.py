@@ -32,9 +32,8 @@ from holdfast.features.gates.in_force import USER, loosened_rules, rules_in_forc
 from holdfast.features.gates.policy import as_satisfied
 from holdfast.features.gates.requirements import Checker, Here, kind_of, resolution_text
 from holdfast.features.gates.settings import GateSettings
-from holdfast.features.gates.state import BRANCHES, DOCUMENTS, SESSIONS, live_sessions
+from holdfast.features.gates.state import BRANCHES, DOCUMENTS, SESSIONS, GateSession, live_sessions
 from holdfast.features.gates.state.branches import BranchState, LiveSession
-from holdfast.features.gates.state.session import GateSession
 from holdfast.features.gates.triggers import Rule
 
 TYPES = {one.kind: one for one in DOCUMENTS}

@@ -7,13 +7,13 @@ from functools import lru_cache
 
 import msgspec
 
+from holdfast.core.checks import WHOLE
 from holdfast.core.document import with_newest, without_keys
 from holdfast.core.event import Event
 from holdfast.core.kinds import ToolEndPayload, ToolPayload
 from holdfast.core.kinds.check_events import CheckFinished
 from holdfast.core.kinds.gates_events import GatesLooked, GatesMeasured
 from holdfast.core.kinds.session_events import ToolExitRead
-from holdfast.core.reach import WHOLE
 from holdfast.core.shell.acts import BLANK
 from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand, analyse_command, remember_by_text
 from holdfast.core.shell.written_files import put_back_after, written_after

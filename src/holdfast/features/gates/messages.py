@@ -8,7 +8,7 @@ from holdfast.core.decision import Context
 from holdfast.core.text import wrap_context
 from holdfast.features.gates.events import TEAM_PREFIX
 from holdfast.features.gates.requirements import Finding, Here, by_hand_too, first_choice, kind_of
-from holdfast.features.gates.state.session import Bypass
+from holdfast.features.gates.state import Bypass
 from holdfast.features.gates.triggers import Rule
 
 LONGEST_MESSAGE = 700

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from holdfast.core import git
+from holdfast.core.caller import LEFT_BEHIND
 from holdfast.core.event import Event
 from holdfast.core.fingerprint import content_key, shared_fingerprinter
 from holdfast.core.git_state import last_verb, read_refs
 from holdfast.core.job import run_briefly
 from holdfast.core.kinds import TOOL_ENDS, HookPayload, ToolPayload
 from holdfast.core.lazy import lazy_pattern
-from holdfast.core.left_behind import LEFT_BEHIND
 from holdfast.core.shell.acts import CommandActs, names_to_resolve, read_acts
 from holdfast.core.shell.program_code import shell_of_code
 from holdfast.core.shell.written_files import patched_files

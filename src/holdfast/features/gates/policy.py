@@ -40,8 +40,7 @@ from holdfast.features.gates.messages import (
 )
 from holdfast.features.gates.observations import HEAD
 from holdfast.features.gates.requirements import Checker, Finding, Here, kind_of, triggered_rules
-from holdfast.features.gates.state import live_sessions
-from holdfast.features.gates.state.session import GateDetail, GateSession
+from holdfast.features.gates.state import GateDetail, GateSession, live_sessions
 from holdfast.features.gates.triggers import Rule, acts_of
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from holdfast.core.checks import all_within, chosen_targets, folders_meet, reaches_globs, reaches_path, touches_globs
 from holdfast.core.fingerprint import content_key
 from holdfast.core.globs import any_matches
 from holdfast.core.ids import session_alias
-from holdfast.core.reach import all_within, chosen_targets, folders_meet, reaches_globs, reaches_path, touches_globs
 from holdfast.core.shell.written_files import WHOLE_TREE
 from holdfast.features.gates.evidence import SOMEWHERE, Facts, RunFact, command_matches
 from holdfast.features.gates.triggers import Rule

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from holdfast.core.checks import tested_folder, touches_globs
 from holdfast.core.event import Event
 from holdfast.core.feature import State
 from holdfast.core.globs import any_matches
 from holdfast.core.kinds import HookPayload, ToolPayload
-from holdfast.core.reach import tested_folder, touches_globs
 from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand, analyse_command
 from holdfast.core.shell.syntax import UNKNOWN
 from holdfast.features.gates.events import EVERYWHERE, branch_key, branch_of, repo_or_project, spending_key
@@ -23,9 +23,17 @@ from holdfast.features.gates.evidence import (
     reading_of,
 )
 from holdfast.features.gates.proof import Asked
-from holdfast.features.gates.state import BRANCHES, FACTS_OF, PAUSES, SESSIONS, SPENDINGS, live_sessions
+from holdfast.features.gates.state import (
+    BRANCHES,
+    FACTS_OF,
+    PAUSES,
+    SESSIONS,
+    SPENDINGS,
+    GateSession,
+    OpenRequirement,
+    live_sessions,
+)
 from holdfast.features.gates.state.branches import BranchState, Entry
-from holdfast.features.gates.state.session import GateSession, OpenRequirement
 from holdfast.features.gates.state.spending import Cells, money_of, price_table, tokens_of
 from holdfast.features.gates.triggers import Rule, acts_of, written_paths
 

@@ -60,7 +60,7 @@ from holdfast.features.memory.documents import (
     session_ref,
     shorten_strings,
 )
-from holdfast.features.memory.llm.state import METER, METER_REF, QUEUE, WAITING, queue_ref
+from holdfast.features.memory.llm_state import METER, METER_REF, QUEUE, WAITING, queue_ref
 from holdfast.features.memory.settings import OFF, MemorySettings, is_excluded, settings_or_default
 from holdfast.features.memory.state import is_injectable, item_worth, without_settled
 from holdfast.features.memory.turn_rules import Candidate
@@ -224,7 +224,7 @@ def fitting_items(prompt: str, items: Sequence[ProjectItem], now: int) -> list[P
     prompt_start = prompt[:PROMPT_LOOKED_AT]
     if not prompt_start.strip() or not items:
         return []
-    from holdfast.features.memory.recall.selection import LEAST_FIT, Memory, rank_fitting
+    from holdfast.features.memory.recall import LEAST_FIT, Memory, rank_fitting
     from holdfast.handover.summary import Summary
 
     newest = max((i for i in items if i.type == SUMMARY), key=lambda i: i.at, default=None)

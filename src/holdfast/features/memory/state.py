@@ -24,6 +24,8 @@ from holdfast.core.kinds.memory_events import (
     WorkHandedOver,
 )
 from holdfast.core.ports import Ref
+from holdfast.core.times import DAY
+from holdfast.features.memory import llm_state as model_state
 from holdfast.features.memory import session_state
 from holdfast.features.memory.documents import (
     ACTIVE,
@@ -57,12 +59,10 @@ from holdfast.features.memory.documents import (
     session_ref,
     shorten_strings,
 )
-from holdfast.features.memory.llm import state as model_state
 
 # Older summaries are found by searching; telling them beside the newer would cost more than it says.
 SUMMARIES_LOOKED_AT = 8
 # Milliseconds.
-DAY = 86_400_000
 MOST_TERMS = 60
 LONGEST_HANDOFF, LONGEST_NAME = 6_000, 80
 SUBSCRIBED_KINDS = frozenset((*MEMORY_KINDS, *session_state.STEPS, "tool.started", "session.summarised"))

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from holdfast.core.checks import CheckKind, Selection, Verdict
+from holdfast.core.checks import CheckKind, Selection, Verdict, all_within, chosen_targets, encloses_folder
 from holdfast.core.event import Event
 from holdfast.core.kinds.check_events import CheckFinished
 from holdfast.core.kinds.project_events import AreaRules, ChangedFile
-from holdfast.core.reach import all_within, chosen_targets, encloses_folder
 from holdfast.core.shell.analysis import Ran, analyse_command
 from holdfast.features.project.state import CheckRun, Project
 

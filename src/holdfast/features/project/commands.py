@@ -20,7 +20,7 @@ from holdfast.core.kinds.project_events import (
     TaskDone,
 )
 from holdfast.core.ports import Reader
-from holdfast.features.project.document.text import SECOND
+from holdfast.core.times import SECOND
 from holdfast.features.project.document.v4 import resolution_fields
 from holdfast.features.project.gaps import PRIORITIES
 from holdfast.features.project.jobs.refresh import load_project

@@ -15,7 +15,8 @@ from holdfast.core.kinds.agent_events import ModelAnswered
 from holdfast.core.kinds.check_events import GitActed
 from holdfast.core.kinds.project_events import ActivityFacts, CommitSeen, HabitFacts, TokenFacts, TurnSummed
 from holdfast.core.shell.analysis import Ran, analyse_command
-from holdfast.features.project.document.text import DAY, HOUR, format_time
+from holdfast.core.times import DAY, HOUR
+from holdfast.features.project.document.text import format_time
 from holdfast.features.project.settings import Tokens
 from holdfast.features.project.state import Activity, CommitWork, Edit, Habit, Habits, HabitTable, OpenSession, TurnWork
 

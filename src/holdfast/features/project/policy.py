@@ -27,9 +27,9 @@ from holdfast.core.kinds.project_events import (
     TaskDone,
     TurnSummed,
 )
+from holdfast.core.times import MINUTE, SECOND
 from holdfast.features.project import habits
 from holdfast.features.project.check_results import proven_areas
-from holdfast.features.project.document.text import MINUTE, SECOND
 from holdfast.features.project.events import REDUCED_KINDS
 from holdfast.features.project.leases import LEASE_KINDS, lock_of
 from holdfast.features.project.settings import DEFAULTS, ProjectSettings

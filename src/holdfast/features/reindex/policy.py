@@ -11,6 +11,7 @@ from holdfast.core.feature import Settings as AnySettings
 from holdfast.core.feature import State
 from holdfast.core.job import Job
 from holdfast.core.kinds.reindex_events import FlagInitialized, RunAsked, RunDecided, RunDetails
+from holdfast.core.times import HOUR
 from holdfast.features.reindex.settings import Settings, settings_or_default
 from holdfast.features.reindex.state import (
     AGAIN,
@@ -31,7 +32,6 @@ from holdfast.features.reindex.state import (
     FlagState,
 )
 
-HOUR_MS = 3_600_000
 INDEX, CANCEL, SUGGEST = "reindex.index", "reindex.cancel", "reindex.suggest"
 WEIGHT = 30
 SHOWN_LINES = 5
@@ -66,7 +66,7 @@ def _check_prerequisites(trigger: str, checkout: Checkout, now: int, settings: S
         return Choice(SKIP, NOT_READY, RunDetails(why="no project folder is known"))
     refused = checkout.refused
     # A folder that was unfit is tried again only after some hours.
-    if refused and now - refused.at < settings.recheck_hours * HOUR_MS:
+    if refused and now - refused.at < settings.recheck_hours * HOUR:
         return Choice(SKIP, NOT_READY, RunDetails(why=refused.why, checked_at=refused.at))
     return None
 

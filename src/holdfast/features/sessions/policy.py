@@ -13,7 +13,7 @@ from holdfast.core.job import READ_USAGE, Job
 from holdfast.core.kinds import HOOK_KINDS, SESSION_ENDS, TOOL_ENDS, TURN_ENDS, HookPayload
 from holdfast.core.kinds.agent_events import SessionStarted
 from holdfast.core.kinds.session_events import TurnAnswerRead
-from holdfast.core.times import format_duration
+from holdfast.core.times import DAY, HOUR, format_duration
 from holdfast.features.sessions.jobs import read_failures, read_transcripts
 from holdfast.features.sessions.jobs.recovery import LINKED_SOURCES, same_process
 from holdfast.features.sessions.liveness import NAMES_PROCESS, ProcessLookup
@@ -24,7 +24,7 @@ from holdfast.features.sessions.subagent_watch import SubagentWatch
 SOURCE = "holdfast/sessions"
 # Live sessions that are named to an agent.
 MAX_OTHERS = 5
-RECENT_MS = 7 * 86_400_000
+RECENT_MS = 7 * DAY
 
 FIND, PROCESS, SUMMARISE, LINK, ADOPT = (
     f"sessions.{verb}" for verb in ("find", "process", "summarise", "link", "adopt")
@@ -132,7 +132,7 @@ def _left_open(state: State, event: Event, session: Session, label: str) -> Iter
 
 def _format_age(event: Event, at: int) -> str:
     ms = max(0, event.at - at)
-    return format_duration(ms) if ms < 7_200_000 else f"{ms // 3_600_000} h"
+    return format_duration(ms) if ms < 2 * HOUR else f"{ms // HOUR} h"
 
 
 # ── what is done in the background ────────────────────────────────────────────────────────────────────────────────────

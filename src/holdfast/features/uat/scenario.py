@@ -12,6 +12,7 @@ from ruamel.yaml.error import MarkedYAMLError
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from holdfast.core.section import Before, Section, Unfit
+from holdfast.core.times import DAY
 from holdfast.features.uat.files import Places, slugify_text
 from holdfast.features.uat.results import CONDITIONS, conditions_of
 from holdfast.features.uat.settings import (
@@ -25,7 +26,7 @@ from holdfast.features.uat.settings import (
 from holdfast.paths import NotRegular, open_regular_itself
 
 SCHEMA_TITLE = "A UAT scenario of Holdfast"
-LONGEST_WAIT_MS = 86_400_000
+LONGEST_WAIT_MS = DAY
 
 
 def _strip_text(value: Any) -> Any:

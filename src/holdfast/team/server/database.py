@@ -16,7 +16,7 @@ from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
 
 from holdfast.core.errors import BadSettings, SchemaTooNew, StoreUnavailable
-from holdfast.core.times import now_ms
+from holdfast.core.times import DAY, now_ms
 from holdfast.stores import hide_password
 from holdfast.stores.postgres_connection import PATIENCE, schema_of
 
@@ -202,10 +202,10 @@ def remove_old_events(url: str, days: Mapping[str, int]) -> int:
     with owner_connection(url) as db:
         _create_partitions(db, now_ms())
         for level, keep in days.items():
-            before = now_ms() - keep * 86_400_000
+            before = now_ms() - keep * DAY
             removed += db.execute("delete from events where level = %s and received_at < %s", (level, before)).rowcount
         for statement, days_kept in OLD_ROWS:
-            db.execute(statement, (now_ms() - days_kept * 86_400_000,))
+            db.execute(statement, (now_ms() - days_kept * DAY,))
     return removed
 
 

@@ -5,6 +5,7 @@ from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
+from holdfast.core.times import DAY, HOUR
 from holdfast.team import core
 from holdfast.team.cost import price_tokens, tokens_counted
 from holdfast.team.protocol import LONGEST_NAME, BudgetRequest
@@ -12,8 +13,8 @@ from holdfast.team.server.database import TenantTransaction
 from holdfast.team.server.tenancy import Member, Refused, add_item, need_text, write_audit
 
 # Milliseconds: how long a silent session stays on the board, and how long an edit counts as an overlap.
-BOARD_MS = 24 * 3_600_000
-OVERLAP_MS = 8 * 3_600_000
+BOARD_MS = DAY
+OVERLAP_MS = 8 * HOUR
 SILENT_MS = 90_000
 """A machine sends at least an empty batch every half minute; after this it is not known what its sessions do."""
 PAGE = 500
@@ -110,7 +111,6 @@ where tenant = %(tenant)s and (%(before)s = 0 or id < %(before)s) order by id de
 
 # What a team spends: tokens by week, person, project, model and kind; and budgets, which tell their people in time.
 
-DAY_MS = 86_400_000
 TOLD_AT = (80, 100)
 """Percent of a budget at which its people are told, once each a week."""
 
@@ -128,7 +128,7 @@ def sum_rows(spent: Sequence[core.Spending], now: int) -> list[dict[str, Any]]:
     for one in spent:
         for kind, tokens in one.tokens.items():
             # A whole day for the cache of `_week_text`; a clock that is ahead counts as the server's.
-            key = _week_text(min(max(one.at, 0), now) // DAY_MS), one.project, one.model[:LONGEST_NAME], kind
+            key = _week_text(min(max(one.at, 0), now) // DAY), one.project, one.model[:LONGEST_NAME], kind
             sums[key] = sums.get(key, 0) + tokens
     names = ("week", "project", "model", "kind")
     return [{**dict(zip(names, key, strict=True)), "tokens": n} for key, n in sorted(sums.items())]
@@ -136,7 +136,7 @@ def sum_rows(spent: Sequence[core.Spending], now: int) -> list[dict[str, Any]]:
 
 @lru_cache(64)
 def _week_text(day: int) -> str:
-    return week_of(day * DAY_MS, (day + 1) * DAY_MS).isoformat()
+    return week_of(day * DAY, (day + 1) * DAY).isoformat()
 
 
 def week_of(at: int, now: int) -> date:

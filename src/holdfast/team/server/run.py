@@ -12,7 +12,7 @@ import psycopg
 
 from holdfast.core.errors import BadSettings, CommandRefused
 from holdfast.core.machine import collect_garbage_rarely
-from holdfast.core.times import now_ms
+from holdfast.core.times import DAY, now_ms
 from holdfast.stores import hide_password
 from holdfast.team.protocol import CodeIssued
 from holdfast.team.server.database import migrate_database, owner_connection, remove_old_events
@@ -23,7 +23,7 @@ URL_VARIABLE, OIDC_SECRET_VARIABLE = "HOLDFAST_TEAM_DATABASE", "HOLDFAST_TEAM_OI
 # Days that events are kept, by the level at which they were sent.
 RETENTION_DAYS: Mapping[str, int] = {"presence": 365, "facts": 365, "summaries": 180, "full": 30}
 HOUSEKEEPING_S = 6 * 3600.0
-FIRST_CODE_MS = 24 * 3_600_000
+FIRST_CODE_MS = DAY
 
 
 def database_url(option: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from holdfast.core.errors import CommandRefused, HoldfastError
+from holdfast.core.times import DAY
 from holdfast.usage.report import format_dollars
 from holdfast.web import session_rows
 from holdfast.web.live import list_changes
@@ -48,7 +49,6 @@ COLUMNS = (
 SESSIONS_RANGES = (("", "Any time"), ("1", "Today"), ("7", "7 days"), ("30", "30 days"), ("90", "90 days"))
 CHOSEN = ("project", "agent", "state", "branch", "model", "text", "days", "tokens", "cost", "sort", "reverse")
 MICRO = 1_000_000
-DAY_MS = 86_400_000
 
 
 def sessions_page(visit: Visit) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def _start_of_days(days: str) -> int:
     if not days.isdecimal() or len(days) > 4 or not int(days):
         return 0
     midnight = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
-    return int(midnight.timestamp() * 1000) - (int(days) - 1) * DAY_MS
+    return int(midnight.timestamp() * 1000) - (int(days) - 1) * DAY
 
 
 class _Costs:

@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from holdfast.core.kinds.project_events import Resolution
+from holdfast.core.times import DAY, HOUR, MINUTE
 from holdfast.features.project.document import v4
-from holdfast.features.project.document.text import DAY, HOUR, MINUTE
 from holdfast.features.project.document.v4 import UncommittedContext, project_document
 from holdfast.features.project.files import document_text
 from holdfast.features.project.state import Project

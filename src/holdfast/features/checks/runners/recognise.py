@@ -7,10 +7,16 @@ import msgspec
 from holdfast.core.checks import CheckKind, Selection
 from holdfast.core.shell.programs import SHELLS
 from holdfast.core.shell.syntax import UNKNOWN
-from holdfast.features.checks.runners import compiled, javascript, linters, others, python, scripting
+from holdfast.features.checks.runners import compiled, javascript, linters, python, scripting
 from holdfast.features.checks.runners.spec import Runner
 
-TEST_RUNNERS: tuple[Runner, ...] = (*python.TESTS, *javascript.TESTS, *compiled.TESTS, *scripting.TESTS, *others.TESTS)
+TEST_RUNNERS: tuple[Runner, ...] = (
+    *python.TESTS,
+    *javascript.TESTS,
+    *compiled.TESTS,
+    *scripting.TESTS,
+    *scripting.ONE_LINE_TESTS,
+)
 RUNNERS: tuple[Runner, ...] = (*TEST_RUNNERS, *linters.CHECKS)
 
 # `python3.12`, `pypy`, and the launcher `py` of Windows.

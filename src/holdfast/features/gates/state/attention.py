@@ -18,11 +18,11 @@ from holdfast.core.kinds.gates_events import (
     GatesSatisfied,
 )
 from holdfast.core.kinds.team_events import TeamLeft, TeamRuleArrived, TeamRuleWithdrawn
+from holdfast.core.times import DAY
 from holdfast.features.gates.state.branches import Document, replace
 
 # The latest ones; older ones are in the log.
 MOST_SHOWN = 60
-DAY_MS = 86_400_000
 
 
 class WaitingRules(Document, frozen=True):
@@ -103,7 +103,7 @@ class Attention(Document, frozen=True):
 
     def recent(self, now: int) -> list[AttentionEntry]:
         """Of the last day, newest first, each text once."""
-        entries = [one for one in self.entries if now - one.at < DAY_MS]
+        entries = [one for one in self.entries if now - one.at < DAY]
         # A dictionary keeps the latest entry of each text at the place of the first.
         return list({one.text: one for one in entries}.values())[::-1]
 

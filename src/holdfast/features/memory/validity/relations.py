@@ -5,8 +5,12 @@ from collections.abc import Hashable, Mapping
 from functools import lru_cache
 from typing import TypeVar
 
-from holdfast.features.memory.validity.pair_model import load_pair_model, shared_share
-from holdfast.features.memory.validity.pair_words import says_opposite, speak_of_two_things
+from holdfast.features.memory.validity.pair_model import (
+    load_pair_model,
+    says_opposite,
+    shared_share,
+    speak_of_two_things,
+)
 from holdfast.features.memory.validity.parse import BOUND_WORDS, Parsed, content_words, normal_word, parse_statement
 from holdfast.statements.observe import load_classifier, spans_of
 

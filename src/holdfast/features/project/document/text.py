@@ -19,7 +19,6 @@ _RESERVED = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "nul
 DEEPEST = 20
 HEAD_MARK = "# Written by Holdfast from its log."
 """Begins every document of ours, also one that somebody changed."""
-SECOND, MINUTE, HOUR, DAY = 1000, 60_000, 3_600_000, 86_400_000
 
 
 def iso_time(ms: int | None) -> str | None:

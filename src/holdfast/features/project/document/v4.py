@@ -16,6 +16,7 @@ from holdfast.core.kinds.project_events import (
     TokenFacts,
     TreeFacts,
 )
+from holdfast.core.times import HOUR, MINUTE
 from holdfast.features.project.check_results import (
     area_of,
     check_runs,
@@ -23,7 +24,7 @@ from holdfast.features.project.check_results import (
     summarise_tests,
     unvalidated_files,
 )
-from holdfast.features.project.document.text import HOUR, MINUTE, count_with_noun, iso_time
+from holdfast.features.project.document.text import count_with_noun, iso_time
 from holdfast.features.project.habits import habit_confidence, shared_habits
 from holdfast.features.project.state import SCHEMA_VERSION, CheckRun, GlobalState, HistoryLine, Project, Task
 from holdfast.features.project.task_list import by_section

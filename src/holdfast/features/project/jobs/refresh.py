@@ -25,9 +25,9 @@ from holdfast.core.kinds.project_events import (
     TodoFacts,
 )
 from holdfast.core.ports import Reader
+from holdfast.core.times import DAY
 from holdfast.features.project.check_results import MAX_FAILURES
 from holdfast.features.project.document.old_formats import LARGEST, adopt_document
-from holdfast.features.project.document.text import DAY
 from holdfast.features.project.document.v4 import habits_of_several
 from holdfast.features.project.files import document_path, is_ours
 from holdfast.features.project.habits import shown_habits, summarise_activity, token_budget

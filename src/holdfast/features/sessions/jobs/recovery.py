@@ -31,6 +31,7 @@ from holdfast.core.kinds.session_events import (
     TurnRecovered,
 )
 from holdfast.core.ports import Reader
+from holdfast.core.times import DAY
 from holdfast.features.sessions import liveness
 from holdfast.features.sessions.jobs.process_turns import turn_events
 from holdfast.features.sessions.settings import DEFAULTS, SessionsSettings
@@ -326,7 +327,6 @@ def adopt_turn(call: JobCall) -> list[Event]:
 # Finding the parent of a fork or a clear (O4-d): the same process first, then shared history, then the clock.
 
 JUST_ENDED_MS = 5_000
-SAME_DAY_MS = 86_400_000
 FIRST_BYTES = 256 << 10
 LINKED_SOURCES = ("clear", "fork")
 
@@ -369,9 +369,9 @@ def _find_cleared(session: Session, older: list[Session]) -> Session | None:
     began = session.started_at
     # From the surest sign to the weakest; the same process within a day, as process ids come again.
     return (
-        _latest_session(o for o in same if abs(began - o.at) < SAME_DAY_MS)
+        _latest_session(o for o in same if abs(began - o.at) < DAY)
         or _latest_session(o for o in cleared if abs(began - o.ended_at) < JUST_ENDED_MS)
-        or _latest_session(o for o in cleared if 0 <= began - o.ended_at < SAME_DAY_MS)
+        or _latest_session(o for o in cleared if 0 <= began - o.ended_at < DAY)
     )
 
 

@@ -19,6 +19,7 @@ from holdfast.core.event import Event
 from holdfast.core.feature import File, JobCall
 from holdfast.core.ids import delivery_key
 from holdfast.core.kinds.uat_events import Plan
+from holdfast.core.times import DAY
 from holdfast.features.uat import files, scenario
 from holdfast.features.uat.driver_answers import images_in
 from holdfast.features.uat.files import (
@@ -38,7 +39,7 @@ from holdfast.features.uat.report.page import render_comparison
 from holdfast.features.uat.results import IN_ANSWER, console_lines, response_of
 from holdfast.features.uat.scenario import Mistake, scenario_files
 from holdfast.features.uat.scenario_plan import read_plan
-from holdfast.features.uat.settings import DAY_MS, DEFAULTS, LARGEST_CATALOGUE, UatSettings, utc_datetime
+from holdfast.features.uat.settings import DEFAULTS, LARGEST_CATALOGUE, UatSettings, utc_datetime
 from holdfast.features.uat.shell_drivers import DRIVER_FOLDERS
 from holdfast.features.uat.state import CATALOGUES, NO_PLAN, PLANS, RUNS, Catalogue, Run
 from holdfast.features.uat.trace_report import MEMBER
@@ -373,7 +374,7 @@ def _handle_cleanup(call: JobCall, event: Event) -> Event:
     settings = call.settings(event.project) or DEFAULTS
     root = root_of(event.project, settings.root)
     days = event.data.days
-    limit = call.now - int(days if isinstance(days, int) else settings.keep_days) * DAY_MS
+    limit = call.now - int(days if isinstance(days, int) else settings.keep_days) * DAY
     removed: list[str] = []
     if root and Path(root).is_dir():
         paths = Places(Path(root), event.project)

@@ -17,13 +17,14 @@ from holdfast.core.event import Event
 from holdfast.core.feature import File, JobCall
 from holdfast.core.kinds.uat_events import Conditions
 from holdfast.core.ports import Reader
+from holdfast.core.times import HOUR
 from holdfast.features.uat import files
 from holdfast.features.uat.derive import run_ending_events
 from holdfast.features.uat.files import Places, keyed_run_event, load_record, places_of
 from holdfast.features.uat.report import ENDINGS, render_report
 from holdfast.features.uat.report.suite import build_suite, render_suite
 from holdfast.features.uat.results import Result, meets_conditions
-from holdfast.features.uat.settings import ACTIVE, COMPLETED, DEFAULTS, HOUR_MS, TEMP_MINUTES, clean_line, format_iso
+from holdfast.features.uat.settings import ACTIVE, COMPLETED, DEFAULTS, TEMP_MINUTES, clean_line, format_iso
 from holdfast.features.uat.state import PLANS, RUNS, SESSION_RUNS, Run
 
 # The session's file and its backup, written from the log; a damaged or missing one is thereby restored.
@@ -117,7 +118,7 @@ def runs_with_status(call: JobCall, status: str) -> Iterator[Run]:
 def _tend_run(call: JobCall, doc: Run) -> list[Event]:
     hours = (call.settings(doc.project) or DEFAULTS).max_age_hours
     # By the last event of the run, in milliseconds.
-    old = call.now - doc.at > hours * HOUR_MS
+    old = call.now - doc.at > hours * HOUR
     if doc.status == ACTIVE and old:
         return _expire_run(call, doc)
     try:

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from holdfast.features.memory.recall.selection import Memory, Next, select_memories
+from holdfast.features.memory.recall import Memory, Next, select_memories
 from holdfast.handover.summary import SessionEvent, build_summary
 from tests.features.memory.corpus import read_cases
 

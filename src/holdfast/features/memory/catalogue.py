@@ -22,7 +22,7 @@ from holdfast.core.kinds.memory_events import MemoryKept, RememberedPayload
 from holdfast.core.kinds.session_events import TurnAnswerRead
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.features.memory.documents import MODEL, place_of, stem_word
-from holdfast.features.memory.index.ranking import Alike, Ranking
+from holdfast.features.memory.ranking import Alike, Ranking
 from holdfast.search import embedder, lexical
 from holdfast.search.embedder import NoEmbedder
 

@@ -3,8 +3,7 @@
 import re
 from pathlib import Path
 
-from holdfast.cli.catalog import MODULES, OLDER_SPELLINGS
-from holdfast.cli.root import build_command
+from holdfast.cli.root import MODULES, OLDER_SPELLINGS, build_command
 
 ROOT = Path(__file__).parents[2]
 OLD = re.compile(rf"\bholdfast (?:{'|'.join(OLDER_SPELLINGS)}) [a-z]")

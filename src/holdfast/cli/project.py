@@ -1,4 +1,4 @@
-"""`holdfast lease …`: one at a time, in order, and never for ever."""
+"""`holdfast task …`: what needs doing in a project. `holdfast lease …`: one at a time, in order, never for ever."""
 
 import contextlib
 import os
@@ -15,12 +15,135 @@ from rich.text import Text
 from holdfast import client
 from holdfast.cli import render
 from holdfast.cli.options import Json
+from holdfast.cli.state import as_of, fresh_view
 from holdfast.client import TTL_S, acquire_lease, leases_held_above, release_lease
 from holdfast.core.caller import LEASE_OWNERS_VARIABLE
 from holdfast.core.errors import CommandRefused, HoldfastError
 from holdfast.core.machine import pids_marked
+from holdfast.core.times import time_ago
 
-app = typer.Typer(help="Reserve a name while you work; others who want it wait in line.", no_args_is_help=True)
+task_app = typer.Typer(
+    help="What needs doing in this project. Tasks open and close by what was recorded.", no_args_is_help=True
+)
+
+
+def register(app: typer.Typer) -> None:
+    app.add_typer(task_app, name="task")
+    app.add_typer(lease_app, name="lease")
+
+
+STYLES = {"P0": "bold red", "P1": "yellow", "P2": "", "P3": "dim"}
+Id = Annotated[str, typer.Argument(help="e.g. task_003")]
+
+
+@task_app.command("list")
+def list_tasks(json: Json = False) -> None:
+    """Open tasks, the most pressing first."""
+    answer = fresh_view("project.tasks")
+    if json:
+        render.json_line(answer)
+        return
+    if not answer["tasks"]:
+        message = (
+            "Nothing needs doing."
+            if answer["known"]
+            else "Nothing is known of this project yet: holdfast state refresh"
+        )
+        render.out.print(message)
+        return
+    render.out.print(as_of(answer), end="")
+    for task in answer["tasks"]:
+        render.out.print(_task_line(task))
+
+
+def _task_line(task: dict[str, Any]) -> Text:
+    line = Text(f"{task['priority']}  ", style=STYLES[task["priority"]])
+    line.append(f"{task['id']}  ", style="dim")
+    line.append(render.clean_line(task["description"], 100))
+    line.append(f"  ~{task['estimated_effort']['time_minutes']} min, {time_ago(task['since'])}", style="dim")
+    return line
+
+
+@task_app.command()
+def why(task: Id, json: Json = False) -> None:
+    """Why a task is there, and when it is done."""
+    answer = fresh_view("project.task", id=task)
+    if json:
+        render.json_line(answer)
+    elif answer["open"]:
+        _show_task(answer)
+    else:
+        render.out.print(
+            f"{answer['id']} is closed since {time_ago(answer['done_at'])}. {render.clean_line(answer['summary'])}"
+        )
+
+
+def _show_task(task: dict[str, Any]) -> None:
+    render.out.print(_task_line(task))
+    render.out.print(f"  why        {render.clean_line(task['why'], 400)}")
+    for n, text in enumerate(task["resolution_criteria"]):
+        render.out.print(f"  {'done when' if n == 0 else '':<10} {render.clean_line(text, 200)}")
+    for label, name in (("blocks", "blocking"), ("touches", "required_resources"), ("work", "required_capabilities")):
+        if task[name]:
+            render.out.print(f"  {label:<10} {render.clean_line(', '.join(task[name]), 200)}")
+
+
+@task_app.command("next")
+def next_task(json: Json = False) -> None:
+    """The most pressing task."""
+    answer = fresh_view("project.next")
+    if json:
+        render.json_line(answer)
+    elif answer["task"]:
+        _show_task(answer["task"])
+    else:
+        render.out.print("Nothing needs doing." if answer["known"] else "Nothing is known yet: holdfast state refresh")
+
+
+@task_app.command()
+def add(
+    description: Annotated[str, typer.Argument(help="What is to be done.")],
+    priority: Annotated[str, typer.Option("--priority", "-p", help="P0, P1, P2 or P3")] = "P2",
+    done_when: Annotated[list[str] | None, typer.Option("--done-when", help="May be given several times.")] = None,
+    why: Annotated[str, typer.Option("--why")] = "",
+    json: Json = False,
+) -> None:
+    """Add a task of your own beside the derived ones."""
+    fields = {"description": description, "priority": priority, "done_when": done_when or [], "why": why}
+    answer = client.run_command("project.add_task", **fields)
+    if json:
+        render.json_line(answer)
+    else:
+        render.out.print(f"{answer['id']}  {render.clean_line(answer['description'], 200)}")
+
+
+@task_app.command()
+def done(task: Id, json: Json = False) -> None:
+    """Close a task of your own. Derived ones close by themselves."""
+    answer = client.run_command("project.finish_task", id=task)
+    if json:
+        render.json_line(answer)
+    else:
+        render.out.print(f"{answer['id']} is done: {render.clean_line(answer['description'], 200)}")
+
+
+@task_app.command()
+def dismiss(
+    task: Id,
+    reason: Annotated[str, typer.Option("--reason", help="Why it is no task; kept in the history.")],
+    json: Json = False,
+) -> None:
+    """Take a task off the list. It comes back when its cause changes and is found again."""
+    answer = client.run_command("project.dismiss_task", id=task, reason=reason)
+    if json:
+        render.json_line(answer)
+    else:
+        render.out.print(f"{answer['id']} is dismissed: {render.clean_line(answer['description'], 200)}")
+
+
+# `holdfast lease …`: one at a time, in order, and never for ever.
+
+lease_app = typer.Typer(help="Reserve a name while you work; others who want it wait in line.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="Any name: git_repository, chezmoi_source, database …")]
 Shared = Annotated[
@@ -35,7 +158,7 @@ EXIT_BUSY = 75
 """As in sysexits: try again later."""
 
 
-@app.command()
+@lease_app.command()
 def acquire(
     name: Name, shared: Shared = False, ttl: Ttl = TTL_S, wait: Wait = None, why: Why = "",
     pid: Annotated[int, typer.Option("--pid", help="The owner; default: the agent's session, else your shell.")] = 0,
@@ -55,7 +178,7 @@ def acquire(
         raise typer.Exit(EXIT_BUSY)
 
 
-@app.command()
+@lease_app.command()
 def release(
     name: Name,
     pid: Annotated[int, typer.Option("--pid", help="The owner, if it is not you.")] = 0,
@@ -70,7 +193,7 @@ def release(
         render.out.print(f"{name} is free." if answer["released"] else f"Nobody held {name}.")
 
 
-@app.command("list")
+@lease_app.command("list")
 def list_leases(json: Json = False) -> None:
     """Who holds what, and who waits."""
     answer = client.ask_view("project.leases")
@@ -86,7 +209,7 @@ def list_leases(json: Json = False) -> None:
 
 
 def _lease_line(name: str, word: str, entry: dict[str, Any], now: int) -> Text:
-    since = render.time_ago(entry["at"], now)
+    since = time_ago(entry["at"], now)
     line = Text(f"{render.clean_line(name, 40):<24} {word} process {entry['pid']} ({entry['mode']}), since {since}")
     if entry["why"]:
         line.append(f", {render.clean_line(entry['why'], 60)}")
@@ -97,7 +220,7 @@ def _lease_line(name: str, word: str, entry: dict[str, Any], now: int) -> Text:
     return line
 
 
-@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+@lease_app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def run(
     context: typer.Context, name: Name, shared: Shared = False, ttl: Ttl = TTL_S, wait: Wait = None, why: Why = "",
 ) -> None:  # fmt: skip

@@ -16,9 +16,10 @@ from holdfast.core.event import Event
 from holdfast.core.ids import bounded_name
 from holdfast.core.kinds.memory_events import ModelAsked, ModelCallEnded, TurnQueued
 from holdfast.core.ports import Ref
+from holdfast.core.times import DAY
 
 # Milliseconds of a day; days of use that are kept; characters of an error that are kept.
-DAY_MS, MOST_DAYS, LONGEST_ERROR = 86_400_000, 31, 300
+MOST_DAYS, LONGEST_ERROR = 31, 300
 WAITING = "waiting"
 
 
@@ -46,7 +47,7 @@ class Meter(msgspec.Struct, kw_only=True, frozen=True):
 
     def day_of(self, at: int) -> int:
         """A clock that goes back does not give a day twice."""
-        return max(self.day, at // DAY_MS)
+        return max(self.day, at // DAY)
 
     def use_of(self, at: int) -> DayUse:
         return self.days.get(self.day_of(at)) or DayUse()
@@ -87,7 +88,7 @@ def queue_ref(project: str) -> Ref:
 
 
 def new_meter(at: int) -> Meter:
-    return Meter(day=at // DAY_MS, at=at)
+    return Meter(day=at // DAY, at=at)
 
 
 def keys(event: Event) -> Iterable[Ref]:
@@ -142,7 +143,7 @@ def meter_view(meter: Meter | None, at: int, limit: int) -> dict[str, Any]:
     return {
         "limit": limit, "used": today.tokens, "left": max(0, current.left(at, limit)), "held": current.held,
         "calls": today.calls, "failed": today.failed,
-        "days": [{"at": day * DAY_MS, **msgspec.to_builtins(use)} for day, use in reversed(current.days.items())],
+        "days": [{"at": day * DAY, **msgspec.to_builtins(use)} for day, use in reversed(current.days.items())],
     }  # fmt: skip
 
 

@@ -1,1 +1,0 @@
-"""Finding memories: an index in the daemon's memory, made from the log and kept in step with it."""

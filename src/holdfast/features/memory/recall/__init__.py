@@ -1,1 +1,0 @@
-"""Which memories are told: valid, and of use for what is asked next."""
