@@ -7,7 +7,9 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import closing
 
+import apsw
 import psutil
 import pytest
 
@@ -84,6 +86,23 @@ def test_damaged_spool_gives_all_it_can_and_is_set_aside(world: World) -> None:
     assert len(world.hooks_seen()) == 2
     assert list(world.paths.quarantine.iterdir())
     assert [e.data["torn"] for e in world.events(kinds=("spool.drained",))] == [1]
+
+
+@pytest.mark.parametrize("what", ["states", "states_by_time", "jobs", "meta", "events"])
+def test_a_start_that_meets_damage_anywhere_mends_it(world: World, what: str) -> None:
+    world.start()
+    world.session().start()
+    world.kill()
+    with closing(apsw.Connection(str(world.paths.database))) as database:
+        database.pragma("wal_checkpoint(truncate)")
+        [(root,)] = database.execute("select rootpage from sqlite_master where name = ?", (what,))
+        size = database.pragma("page_size")
+    with world.paths.database.open("r+b") as file:
+        file.seek((root - 1) * size)
+        file.write(b"\xde\xad" * (size // 2))
+    assert world.session("another").start() is not None
+    wait_until(lambda: world.events(kinds=("store.restored",)), "a restored store")
+    assert {e.session for e in world.hooks_seen()} >= {"another"}
 
 
 @pytest.mark.parametrize(

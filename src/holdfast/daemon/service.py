@@ -79,7 +79,6 @@ class Daemon:
             settings=self.app.settings.for_project, clock=now_ms, state_dir=paths.state,
         )  # fmt: skip
         self.fallback = FallbackAnswers(paths.state, self.app.agents, lambda: self.app.store.reader(), log)
-        self.fallback.write()
         self.pipeline.subscribers += [
             self.files.watch, self._committed, LifecycleLog(log).write, self.fallback.watch,
         ]  # fmt: skip
@@ -91,7 +90,7 @@ class Daemon:
         self.background = _Background(self)
         # Outdated features are rebuilt or suspended first:
         # the journal's events must not be applied to old documents.
-        self._rebuild_if_small()
+        self._prepare_documents()
         # it goes into the log before what hooks spooled unanswered.
         self.pipeline.replay_journal()
         self._drain_at_start()
@@ -254,10 +253,11 @@ class Daemon:
         if 0 < self.spool.waiting() <= SMALL_SPOOL:
             self.report_drained(self.spool.drain())
 
-    def _rebuild_if_small(self) -> None:
-        """A young log is replayed in milliseconds; an old one beside the hooks (`_Background.rebuild_outdated`)."""
+    def _prepare_documents(self) -> None:
+        """May meet damage. A young log is replayed in milliseconds; an old one beside the hooks (`rebuild_outdated`)."""
         reader = self.app.store.reader()
         try:
+            self.fallback.write()
             old = outdated_features(self.app.features, reader)
             self.app.engine.suspend(f.name for f in old)
             if old and reader.head() <= SMALL_LOG:
