@@ -294,7 +294,9 @@ class Daemon:
             self._retire_for("another build")
             return
         self.pipeline.retry_held()
-        minutes = self.app.settings.for_project("")["daemon"].idle_exit_minutes
+        settings = self.app.settings.for_project("")["daemon"]
+        self.log.max_bytes = settings.log_mb << 20
+        minutes = settings.idle_exit_minutes
         # Viewers on the control socket keep it running without events.
         if minutes and time.monotonic() - self._last_event > minutes * 60 and not self.background.watched():
             self.stop("idle")
