@@ -107,7 +107,7 @@ class Daemon:
         )
 
     def serve(self) -> None:
-        self._say("daemon.started", version=__version__, pid=os.getpid())
+        self._record_event("daemon.started", version=__version__, pid=os.getpid())
         self.background.start()
         self.status_lines.start()
         self.server.serve()
@@ -183,7 +183,7 @@ class Daemon:
         """Right after the answers; where the store takes nothing now, at the next tick."""
         self.pipeline.flush()
         lost, self._undelivered = self._undelivered, []
-        self._quietly(lost)
+        self._record_events(lost)
         self.pipeline.publish()
 
     def _committed(self, committed: Committed) -> None:
@@ -246,7 +246,7 @@ class Daemon:
             answers = [(d, reader.event(decisions.get(f"{d.key}/decision", 0))) for d in spooled]
         finally:
             reader.close()
-        self._quietly([undelivered_answer(d.key, made, d.told) for d, made in answers if made])
+        self._record_events([undelivered_answer(d.key, made, d.told) for d, made in answers if made])
 
     def _drain_at_start(self) -> None:
         """What waited goes before what comes now, unless there is so much of it that the first hook would wait."""
@@ -269,7 +269,7 @@ class Daemon:
 
     def report_drained(self, done: Drained) -> None:
         if done:
-            self._say("spool.drained", taken=done.taken, known=done.known, torn=done.torn)
+            self._record_event("spool.drained", taken=done.taken, known=done.known, torn=done.torn)
 
     def drain_now(self) -> Drained:
         done = self.spool.drain()
@@ -304,14 +304,14 @@ class Daemon:
     def take_noticed(self, events: Sequence[Event]) -> None:
         """In the writer thread: what a feature's watcher saw."""
         if events:
-            self._quietly(list(events))
+            self._record_events(list(events))
             self.pipeline.publish()
 
-    def _say(self, kind: str, **data: Any) -> None:
+    def _record_event(self, kind: str, **data: Any) -> None:
         self.log(kind, **data)
-        self._quietly([Event(key=delivery_key(), kind=kind, at=now_ms(), data=data)])
+        self._record_events([Event(key=delivery_key(), kind=kind, at=now_ms(), data=data)])
 
-    def _quietly(self, events: list[Event]) -> None:
+    def _record_events(self, events: list[Event]) -> None:
         if not events:
             return
         try:
@@ -329,7 +329,7 @@ class Daemon:
         # Whatever makes events stops first, then the last event is written;
         self.background.stop()
         self.worker.stop()
-        self._say("daemon.stopped", reason=self._reason)
+        self._record_event("daemon.stopped", reason=self._reason)
         self._flush()
         self._give_jobs_back()
         self.files.stop()
