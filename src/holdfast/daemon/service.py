@@ -79,9 +79,7 @@ class Daemon:
             settings=self.app.settings.for_project, clock=now_ms, state_dir=paths.state,
         )  # fmt: skip
         self.fallback = FallbackAnswers(paths.state, self.app.agents, lambda: self.app.store.reader(), log)
-        self.pipeline.subscribers += [
-            self.files.watch, self._committed, LifecycleLog(log).write, self.fallback.watch,
-        ]  # fmt: skip
+        self.pipeline.subscribers += [self.files.watch, self._committed, LifecycleLog(log).write, self.fallback.watch]
         self._undelivered: list[Event] = []
         self._last_event = time.monotonic()
         self._running_build = installed_build()
@@ -296,9 +294,9 @@ class Daemon:
         self.pipeline.retry_held()
         settings = self.app.settings.for_project("")["daemon"]
         self.log.max_bytes = settings.log_mb << 20
-        minutes = settings.idle_exit_minutes
+        idle_s = settings.idle_exit_minutes * 60
         # Viewers on the control socket keep it running without events.
-        if minutes and time.monotonic() - self._last_event > minutes * 60 and not self.background.watched():
+        if idle_s and time.monotonic() - self._last_event > idle_s and not self.background.watched():
             self.stop("idle")
 
     def take_noticed(self, events: Sequence[Event]) -> None:
