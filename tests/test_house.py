@@ -85,13 +85,13 @@ def tracked(*patterns: str) -> list[Path]:
     return [ROOT / name for name in names.splitlines() if (ROOT / name).is_file()]
 
 
-def test_every_room_is_registered_once_and_has_its_page() -> None:
+def test_every_feature_is_registered_once_and_has_its_page() -> None:
     folders = {p.name for p in (SOURCE / "features").iterdir() if p.is_dir() and not p.name.startswith("_")}
     assert {f.name for f in FEATURES} == folders
     assert [name for name in sorted(folders) if not (ROOT / "docs" / "features" / f"{name}.md").exists()] == []
 
 
-def test_rooms_do_not_import_one_another() -> None:
+def test_features_do_not_import_one_another() -> None:
     for feature in FEATURES:
         for file in (SOURCE / "features" / feature.name).rglob("*.py"):
             for other in re.findall(r"holdfast\.features\.(\w+)", file.read_text()):
@@ -103,7 +103,7 @@ def test_kinds_of_events_are_declared_once() -> None:
     assert len(declared) == len(set(declared))
 
 
-def test_rooms_name_their_own_kinds_and_jobs_after_themselves() -> None:
+def test_features_name_their_own_kinds_and_jobs_after_themselves() -> None:
     for feature in FEATURES:
         for name in (*feature.kinds, *feature.jobs):
             assert re.match(r"^[a-z]+\.[a-z_]+$", name), name

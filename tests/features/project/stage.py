@@ -63,7 +63,7 @@ class Stage(FeatureHarness):
         self.say("git.acted", session="s-1", **{**fields, **refs, **data})
 
     def found_out(self, ran: Event, code: int) -> None:
-        """What the sessions room then reads from the transcript."""
+        """What the sessions feature then reads from the transcript."""
         told = {"action": "shell", "command": ran.data["command"], "ok": code == 0, "exit_code": code, "of": 1}
         self.engine.handle([msgspec.structs.replace(ran, key=a_key(), kind="tool.exit_read", data=told)])
 
