@@ -1,20 +1,16 @@
-"""All records of one file, read in chunks."""
+"""All records of one file of an agent's."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from holdfast.usage.model import UsageRecord
 from holdfast.usage.reader import Position, UsageReader
 
 
-def records_of(
-    reader: UsageReader, path: Path, keep: Callable[[Position], None] | None = None
-) -> Iterator[UsageRecord]:
-    """All records of one file, never more than one chunk of it in memory. `keep` is told how far it was read."""
+def records_of(reader: UsageReader, path: Path) -> Iterator[UsageRecord]:
+    """Never more than one chunk of the file in memory."""
     position, more = Position(str(path)), True
     while more:
         reading = reader.read(position)
         position, more = reading.position, reading.more
         yield from reading.records
-        if keep:
-            keep(position)
