@@ -153,6 +153,12 @@ def test_the_summary_counts_passed_failed_and_what_was_not_reached(lab: Lab) -> 
     assert ("1", "interrupted", "wait") in build_page(lab.record).tiles
 
 
+def test_without_assertions_there_is_no_figure_for_them(lab: Lab) -> None:
+    lab.scenario(LOGIN.partition("assertions:")[0])
+    labels = [label for _, label, _ in build_page(_record(lab, played(lab))).tiles]
+    assert labels == ["steps passed", "failed", "flaky", "took"]
+
+
 def test_slow_steps_are_marked(lab: Lab) -> None:
     lab.scenario(LOGIN.replace("{action: fill,", "{action: fill, expected_ms: 50,"))
     text = render_report(_record(lab, played(lab)), "html").decode()
