@@ -32,8 +32,12 @@ from holdfast.redact.rules.locations import LOCATION_RULES
 from holdfast.redact.rules.models import DEVELOPMENT_TOKENS, MODEL_TOKENS
 from holdfast.redact.rules.names import NAME_RULES
 from holdfast.redact.rules.services import BUSINESS_TOKENS, SERVICE_TOKENS
+from holdfast.redact.rules.sessions import LATER_TOKENS, SESSION_TOKENS
 
-TOKEN_RULES = (*MODEL_TOKENS, *DEVELOPMENT_TOKENS, *CLOUD_TOKENS, *BUSINESS_TOKENS, *SERVICE_TOKENS, *KEY_TOKENS)
+TOKEN_RULES = (
+    *MODEL_TOKENS, *DEVELOPMENT_TOKENS, *CLOUD_TOKENS, *BUSINESS_TOKENS, *SERVICE_TOKENS, *KEY_TOKENS, *SESSION_TOKENS,
+    *LATER_TOKENS,
+)  # fmt: skip
 
 Finder = Callable[[bytes, int, int], "list[Span] | Span | None"]
 """(text, start and end of the anchor) → what to remove."""
