@@ -95,32 +95,80 @@ static void check(struct search *s, size_t at, uint32_t hashed) {
 
 typedef uint8_t block __attribute__((vector_size(16)));
 
-/* Whether all sixteen bytes are letters or digits. */
-static inline int is_word_block(const uint8_t *at) {
+static inline int is_word(uint8_t c) { return is_letter(c) || is_digit(c); }
+
+/* For sixteen bytes, in two halves: all bits of those that are letters or digits. */
+static inline void mark_words(const uint8_t *at, uint64_t *halves) {
     block bytes;
     __builtin_memcpy(&bytes, at, 16);
     block letters = (bytes | 32) - 'a', digits = bytes - '0';
     block members = (block)(letters < 26) | (block)(digits < 10);
-    uint64_t halves[2];
     __builtin_memcpy(halves, &members, 16);
-    return (halves[0] & halves[1]) == ~(uint64_t)0;
 }
 
-/* A run of 32 letters and digits or more holds sixteen of them that begin at a multiple of 16: only those are looked at. */
+/* Whether `prefixed.find_prefixed` could take this run for a token: a prefix that is none of an id's, and enough digits and
+ * letters of both cases; or one of the forms that are known by their lengths. */
+static int may_be_token(const struct search *s, size_t start, size_t end) {
+    const struct tables *t = s->tables;
+    const uint8_t *text = s->text;
+    size_t length = end - start, digits = 0, uppers = 0, hex = 0, word = start - 1;
+    uint8_t before = text[start - 1];
+    for (size_t n = start; n < end; n++) {
+        digits += (size_t)is_digit(text[n]);
+        uppers += (size_t)is_upper(text[n]);
+        hex += (size_t)(is_digit(text[n]) || (lowered(text[n]) >= 'a' && lowered(text[n]) <= 'f'));
+    }
+    int goes_on = end < s->length && is_one_of(text[end], "_-");
+    if (digits < 2 && !goes_on) return 0;
+    if (before == '|') return length >= 40 && start > 1 && is_digit(text[start - 2]);
+    if (before == ':' || before == '.') {
+        if (hex < length || start < 24 || (length != 32 && length != 64)) return 0;
+        for (size_t n = 2; n < 24; n++)
+            if (!is_digit(text[start - n]) && text[start - n] != '-' && !(text[start - n] >= 'a' && text[start - n] <= 'f')) return 0;
+        return 1;
+    }
+    while (word && is_word(text[word - 1])) word--;
+    if (start > 1 && text[start - 2] == '-') return length == 40 || length == 64;
+    if (word && text[word - 1] == '\\') return 1; /* in undecoded JSON its first letter is that of an escape */
+    if (is_listed(t->public_words, text + word, start - 1 - word, 0)) return 0;
+    if (is_listed(t->secret_words, text + word, start - 1 - word, 1)) return 1;
+    if (!uppers || uppers + digits == length) return (hex < length && length >= 40) || goes_on;
+    return 1;
+}
+
+/* `<32>-<8>-…` and `<32>.<16>`. */
+static int has_tail(const struct search *s, size_t end) {
+    const uint8_t *text = s->text;
+    size_t more = end + 1;
+    while (more < s->length && more < end + 18 && is_word(text[more])) more++;
+    return end < s->length && ((text[end] == '-' && more == end + 9) || (text[end] == '.' && more == end + 17));
+}
+
+/* Runs of letters and digits of at least `run_least` bytes, which is more than a block has. */
 static void find_runs(struct search *s) {
     const struct tables *t = s->tables;
-    const uint8_t *member = t->classes + 512, *text = s->text;
-    size_t done = 0;
-    for (size_t at = 0; at + 16 <= s->length; at += 16) {
-        if (!is_word_block(text + at)) continue;
-        size_t start = at, end = at + 16;
-        while (start > done && member[text[start - 1]]) start--;
-        while (end < s->length && member[text[end]]) end++;
-        done = end;
-        int prefixed = start && (text[start - 1] == '_' || text[start - 1] == '-');
-        int followed = end - start == 32 && end < s->length && text[end] == '-';
-        if (end - start >= t->run_least && end - start <= t->run_most && (prefixed || followed)) report(s, t->run_number, start, end);
-        at = end & ~(size_t)15;
+    const uint8_t *text = s->text;
+    size_t length = 0, at = 0;
+    for (;; at += 16) {
+        uint64_t halves[2] = {0, 0};
+        size_t lead, trail;
+        if (at + 16 <= s->length) mark_words(text + at, halves);
+        else for (size_t n = 0; at + n < s->length; n++)
+            if (is_word(text[at + n])) halves[n >> 3] |= (uint64_t)0xff << (n & 7) * 8;
+        if ((halves[0] & halves[1]) == ~(uint64_t)0) {
+            length += 16;
+            continue;
+        }
+        lead = ~halves[0] ? (size_t)__builtin_ctzll(~halves[0]) / 8 : 8 + (size_t)__builtin_ctzll(~halves[1]) / 8;
+        trail = ~halves[1] ? (size_t)__builtin_clzll(~halves[1]) / 8 : 8 + (size_t)__builtin_clzll(~halves[0]) / 8;
+        length += lead;
+        if (length >= t->run_least && length <= t->run_most) {
+            size_t end = at + lead, start = end - length;
+            int joined = start && is_one_of(text[start - 1], "_-|:.") && may_be_token(s, start, end);
+            if (joined || (length == 32 && has_tail(s, end))) report(s, t->run_number, start, end);
+        }
+        length = trail;
+        if (at + 16 >= s->length) break;
     }
 }
 

@@ -46,7 +46,8 @@ struct tables {
     const uint8_t *tail_words;      /* lists of words, each after its length, ended by a zero */
     const uint8_t *said_words;
     const uint8_t *glued_key, *glued_token, *plain_words, *cookie_words, *no_words;
-    uint32_t run_number;            /* what a long run of them after `_` or `-` is reported as */
+    const uint8_t *public_words, *secret_words; /* prefixes of ids, and what prefixes of secrets end with */
+    uint32_t run_number;            /* what a long run of letters and digits that may be a token is reported as */
     uint32_t run_least, run_most;
 };
 

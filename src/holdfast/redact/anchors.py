@@ -13,6 +13,8 @@ from pathlib import Path
 import msgspec
 from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
 
+from holdfast.redact.prefixed import may_be_token
+
 Hit = tuple[int, int, int]
 """The anchor's number, where it begins and where it ends."""
 
@@ -46,9 +48,9 @@ _LEFT = b" \"'`=:(,<>[{|&;/@\t\n\x1e\x1f\x9c\x98\xab\x9a\x88"
 
 
 _WORD = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-# In characters: the runs that `blocks.find_prefixed` is given.
-RUN_LEAST, RUN_MOST = 32, 128
-_RUN = re.compile(rb"(?<=[_-])[A-Za-z0-9]{32,}|(?<![A-Za-z0-9])[A-Za-z0-9]{32}(?=-)")
+# In characters: the runs that `prefixed.find_prefixed` is given.
+RUN_LEAST, RUN_MOST = 20, 128
+_RUN = re.compile(rb"(?<=[_|:.-])[A-Za-z0-9]{20,}|(?<![A-Za-z0-9])[A-Za-z0-9]{32}(?=[.-])")
 
 
 class Anchor(msgspec.Struct, frozen=True):
@@ -87,6 +89,8 @@ class Guards(msgspec.Struct, frozen=True):
     plain: tuple[str, ...] = ()
     cookie: tuple[str, ...] = ()
     no_words: tuple[str, ...] = ()
+    public: tuple[str, ...] = ()
+    secret: tuple[str, ...] = ()
 
 
 class Hits(msgspec.Struct, frozen=True):
@@ -102,7 +106,7 @@ class AnchorSearch:
     """Finds all of some anchors, overlapping ones too, in the order in which they begin or nearly so."""
 
     def __init__(self, anchors: Iterable[Anchor], run_number: int = -1, guards: Guards | None = None) -> None:
-        """`run_number`: report long runs of letters and digits after `_` or `-` too, under this number."""
+        """`run_number`: report long runs of letters and digits that may be a token too, under this number."""
         self._anchors = [anchor for anchor in anchors if anchor.text]
         library = load_library()
         # The library hashes three bytes and can add one to an anchor of two, not two to one of a single byte.
@@ -160,7 +164,11 @@ class _Automaton:
             # GUARD_FAR is the highest bit.
             and (anchor.guard < GUARD_FAR or far.is_next(anchor.guard, start))
         ]
-        return hits + [(self._run_number, *run.span()) for run in runs if len(run[0]) <= RUN_MOST]
+        return hits + [
+            (self._run_number, *run.span())
+            for run in runs
+            if len(run[0]) <= RUN_MOST and may_be_token(text, *run.span())
+        ]
 
 
 class _Distance:
@@ -205,7 +213,8 @@ class _Tables(ctypes.Structure):
         ("texts", ctypes.c_void_p), ("classes", ctypes.c_void_p), ("second", ctypes.c_void_p),
         ("tail_words", ctypes.c_void_p), ("said_words", ctypes.c_void_p), ("glued_key", ctypes.c_void_p),
         ("glued_token", ctypes.c_void_p), ("plain_words", ctypes.c_void_p),
-        ("cookie_words", ctypes.c_void_p), ("no_words", ctypes.c_void_p), ("run_number", ctypes.c_uint32),
+        ("cookie_words", ctypes.c_void_p), ("no_words", ctypes.c_void_p), ("public_words", ctypes.c_void_p),
+        ("secret_words", ctypes.c_void_p), ("run_number", ctypes.c_uint32),
         ("run_least", ctypes.c_uint32), ("run_most", ctypes.c_uint32),
     )  # fmt: skip
 

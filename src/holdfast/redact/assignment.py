@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import msgspec
 
-from holdfast.redact import judge, notation
+from holdfast.redact import judge, notation, prefixed
 from holdfast.redact.anchors import Guards
 from holdfast.redact.judge import NameRule, Span
 from holdfast.redact.rules.names import PLAIN_QUALIFIERS, SECRET_QUALIFIERS
@@ -265,6 +265,8 @@ GUARD_WORDS = Guards(
     plain=tuple(sorted(PLAIN_QUALIFIERS)),
     cookie=("sid", "sess", "auth", "jwt"),
     no_words=tuple(sorted(word.decode() for word in judge.NO_PASSWORDS)),
+    public=tuple(sorted(prefixed.PUBLIC_WORDS)),
+    secret=tuple(prefixed.SECRET_WORDS),
 )
 """What the native search refuses or lets through by."""
 # The last word before the stem, in capitals or in camel case, with at most one separator after it.

@@ -229,19 +229,22 @@ def _inserted_passwords(text: bytes, columns: list[bytes], at: int, last: int) -
 
 
 JWK_ANCHORS = ('"kty"', '\\"kty', "kty\x1e")
-# A brace ends the search: `d` of another object is not looked at.
+# A brace ends the search: `d` of another object is not looked at. `k` is the key of `oct`, the others those of RSA.
 _JWK_PART = lazy_pattern(
-    rb"[{}]|(?:[\"']d\\{0,3}[\"']\s{0,3}:\s{0,3}\\{0,3}[\"']|\x1fd\x1e)(?P<secret>[A-Za-z0-9_-]{20,2000})"
+    rb"[{}]|(?:[\"'](?:d|k|p|q|dp|dq|qi)\\{0,3}[\"']\s{0,3}:\s{0,3}\\{0,3}[\"']|[\x1e\x1f](?:d|k|p|q|dp|dq|qi)\x1e)"
+    rb"(?P<secret>[A-Za-z0-9_-]{20,2000})"
 )
 
 
-def find_private_jwk(text: bytes, start: int, end: int) -> Span | None:
-    """`d` of a JSON Web Key: the private part, in the same object behind or before its type."""
-    part = _JWK_PART.search(text, end, end + 3000)
-    if not part or not part["secret"]:
-        opened = max(0, start - 3000, text.rfind(b"{", 0, start) + 1)
-        part = _JWK_PART.search(text, opened, start)
-    return (*part.span("secret"), "jwk-private") if part and part["secret"] else None
+def find_private_jwk(text: bytes, start: int, end: int) -> list[Span]:
+    """The private parts of a JSON Web Key, in the same object behind or before its type."""
+    spans: list[Span] = []
+    for first, last in ((end, end + 3000), (max(0, start - 3000, text.rfind(b"{", 0, start) + 1), start)):
+        for part in _JWK_PART.finditer(text, first, last):
+            if not part["secret"]:
+                break
+            spans.append((*part.span("secret"), "jwk-private"))
+    return spans
 
 
 # Cookies, and logins in base64 as headers and registries write them.
@@ -356,53 +359,3 @@ def _find_cell(text: bytes, rule: NameRule, at: int, stop: int, column: int) -> 
         return []
     first = at + cell.find(value)
     return [(first, first + len(value), rule.kind)]
-
-
-# Tokens of issuers that no rule knows.
-
-# One to four words joined by `_` or `-` right before the run.
-_PREFIX = lazy_pattern(
-    rb"(?:^|(?<=[^A-Za-z0-9_./+=%&-])|(?<=[A-Za-z0-9]=))(?P<words>[A-Za-z][A-Za-z0-9]{1,14}(?:[_-][A-Za-z0-9]{1,10}){0,3})[_-]$"
-)
-_SAYS_SECRET = lazy_pattern(
-    rb"(?:^|[_-]|[a-z])(?:tok|token|key|sec|secret|pat|sk|api|auth|apikey|priv|pass|pwd)$", re.IGNORECASE
-)
-_PUBLIC_PREFIXES = frozenset(
-    b"toolu msg call chatcmpl cmpl resp req evt event cus pi pm ch sub price prod in inv thread run step file asst batch session sess"
-    b" user org proj project team item obj id ref commit rev sha sha1 sha256 sha384 sha512 md5 blake2 blake3 hash digest integrity etag cid"
-    b" image img asset chunk main app index vendor bundle page static css js font icon svg svc srv host node pod job task trace span"
-    b" build release version pk pub public pubkey publishable test example sample data blob cache tmp temp doc page layer rs fc conv"
-    b" message reasoning phc ca acct seti client".split()
-)
-
-
-def find_prefixed(text: bytes, start: int, end: int) -> Span | None:
-    """`acme_` or `acme-` and a long random run: a token of an issuer that no rule knows. Ids are written alike, so the
-    prefix must not be one of theirs."""
-    if end - start == 32 and (mailgun := _MAILGUN.match(text, start)) and not _is_hex_before(text, start):
-        return *mailgun.span(), "mailgun-key"
-    prefix = _PREFIX.search(text, max(0, start - 64), start)
-    # The run goes on, so it is a part of a longer id, path or encoded text.
-    if not prefix or text[end : end + 1] in (b"_", b"-", b".", b"/", b"+", b"="):
-        return None
-    words = prefix["words"].replace(b"-", b"_").lower().split(b"_")
-    if _PUBLIC_PREFIXES.intersection(words) or not _is_random_run(text[start:end], prefix["words"]):
-        return None
-    return prefix.start(), end, "unknown-vendor-token"
-
-
-_MAILGUN = lazy_pattern(rb"[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![0-9A-Za-z-])")
-
-
-def _is_hex_before(text: bytes, start: int) -> bool:
-    return text[start - 1 : start] in (b"-", b"_", b"/", b".")
-
-
-_GROUPS = (b"0123456789", b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz")
-
-
-def _is_random_run(run: bytes, prefix: bytes) -> bool:
-    counts = [len(run) - len(run.translate(None, group)) for group in _GROUPS]
-    if min(counts) * 12 < len(run):
-        return bool(_SAYS_SECRET.search(prefix)) and min(counts[0], counts[1] + counts[2]) * 6 >= len(run)
-    return judge.looks_random(run) and not judge.is_placeholder(run)

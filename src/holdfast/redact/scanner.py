@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 
 from holdfast.core.lazy import lazy_value
-from holdfast.redact import assignment, blocks, judge, notation, views
+from holdfast.redact import assignment, blocks, judge, notation, prefixed, views
 from holdfast.redact.anchors import (
     GUARD_CODE,
     GUARD_COOKIE,
@@ -95,7 +95,7 @@ class Scanner:
             Anchor(text.encode(), finders.setdefault(finder, len(finders)), follow, count, alone, then, guard)
             for text, finder, follow, count, alone, then, guard in _list_anchors([name for name in names if name])
         ]
-        runs = finders.setdefault(blocks.find_prefixed, len(finders))
+        runs = finders.setdefault(prefixed.find_prefixed, len(finders))
         self._finders = [*finders]
         self._units = {
             # Finders that `name_finder` makes share no attribute; their qualified name tells them apart.
