@@ -60,9 +60,10 @@ def find_value(text: bytes, rule: NameRule, start: int, end: int) -> Span | None
         stem = text[start:end]
         if value and (_accept_value(text, rule, value, before, stem)
                       or _is_split(text, rule, value, before, stem)):  # fmt: skip
+            more = notation.MORE_CODES.match(text, value.end) if rule.judge == "code" else None
             return (
                 value.start,
-                value.end,
+                more.end() if more else value.end,
                 rule.kind.partition("-")[0] if rule.kind.startswith("password-") else rule.kind,
             )
     return _find_used(text, start, before) if rule.spoken and b" as " in before else None
@@ -71,9 +72,8 @@ def find_value(text: bytes, rule: NameRule, start: int, end: int) -> Span | None
 def _whole_code(text: bytes, value: Value) -> Value:
     """Groups of digits and letters with spaces between them are one code."""
     groups = notation.CODE_GROUPS.match(text, value.start)
-    if not groups or groups.end() <= value.end:
-        return value
-    return Value(value.start, groups.end(), value.quoted, value.notation, value.sign)
+    end = max(value.end, groups.end()) if groups else value.end
+    return Value(value.start, end, value.quoted, value.notation, value.sign)
 
 
 def _is_split(text: bytes, rule: NameRule, value: Value, before: bytes, stem: bytes) -> bool:

@@ -5,9 +5,8 @@ import binascii
 import re
 
 from holdfast.core.lazy import lazy_pattern
-from holdfast.redact import judge, notation
-from holdfast.redact.assignment import KEY_END, STRING_END
-from holdfast.redact.judge import NameRule, Span
+from holdfast.redact import judge
+from holdfast.redact.judge import Span
 
 _BEGIN = lazy_pattern(
     rb"-{4,5} ?BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)? ?-{4,5}|---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----"
@@ -184,48 +183,51 @@ def _line_indent(line: bytes) -> int:
 
 
 INSERT_ANCHORS = ("VALUES", "values", "Values")
-# The list of columns and the first list of values; others follow it, behind commas.
-_INSERT = lazy_pattern(
-    rb"\((?P<columns>[^()]{1,600})\)\s{0,4}VALUES\s{0,4}\((?P<values>[^()]{1,4000})\)", re.IGNORECASE
-)
-_NEXT_ROW = lazy_pattern(rb"(?:\s|\\[nrt]){0,40},(?:\s|\\[nrt]){0,40}\((?P<values>[^()]{1,4000})\)")
+# The list of columns; rows of values follow it, with commas between them.
+_INSERT = lazy_pattern(rb"\((?P<columns>[^()]{1,600})\)(?:\s|\\[nrt]){0,8}VALUES(?:\s|\\[nrt]){0,8}\(", re.IGNORECASE)
+_NEXT_ROW = lazy_pattern(rb"(?:\s|\\[nrt]){0,40}\)(?:\s|\\[nrt]){0,40},(?:\s|\\[nrt]){0,40}\(")
 _MOST_ROWS = 500
 _SECRET_COLUMN = lazy_pattern(rb"passw|passwd|secret|api_?key|token|pwd|private_?key", re.IGNORECASE)
-_ITEM = lazy_pattern(rb"\s*(?:N?'(?P<value>[^']{0,2000})'|[^,']{0,200})\s*(?:,|$)")
+# A text, or anything else up to the next comma: a number, a name, a call with at most one more in it.
+_ITEM = lazy_pattern(
+    rb"\s*(?:[NEB]?'(?P<value>(?:[^']|''){0,2000})'|(?:[^,'()]|\((?:[^()]|\([^()]{0,80}\)){0,200}\)){0,200})\s*(?P<comma>,)?"
+)
 
 
 def find_inserted(text: bytes, start: int, end: int) -> list[Span]:
-    """`INSERT INTO users (name, password) VALUES ('ada', '…')`: values by the names of their columns."""
+    """`INSERT INTO users (name, password) VALUES ('ada', '…'), …`: values by the names of their columns."""
     # In undecoded JSON the line break before VALUES is written as an escape.
     if not text[max(0, start - 5) : start].rstrip(b" \t\r\n").endswith((b")", b")\\n", b")\\r")):
         return []
-    for insert in _INSERT.finditer(text, max(0, start - 620), min(len(text), end + 4010)):
+    for insert in _INSERT.finditer(text, max(0, start - 620), min(len(text), end + 40)):
         if insert.start() < start < insert.end():
-            return _inserted_rows(text, insert)
+            return _inserted_rows(text, insert) if _SECRET_COLUMN.search(insert["columns"]) else []
     return []
 
 
 def _inserted_rows(text: bytes, insert: re.Match[bytes]) -> list[Span]:
     columns, spans = insert["columns"].split(b","), list[Span]()
     row: re.Match[bytes] | None = insert
-    for _ in range(_MOST_ROWS if _SECRET_COLUMN.search(insert["columns"]) else 0):
+    for _ in range(_MOST_ROWS):
         if row is None:
             break
-        spans += _inserted_passwords(text, columns, *row.span("values"))
-        row = _NEXT_ROW.match(text, row.end())
+        end = _inserted_passwords(text, columns, row.end(), spans)
+        row = _NEXT_ROW.match(text, end)
     return spans
 
 
-def _inserted_passwords(text: bytes, columns: list[bytes], at: int, last: int) -> list[Span]:
-    spans: list[Span] = []
+def _inserted_passwords(text: bytes, columns: list[bytes], at: int, spans: list[Span]) -> int:
+    """Where the row ends; its passwords are added to `spans`."""
     for column in columns:
-        item = _ITEM.match(text, at, last)
+        item = _ITEM.match(text, at, min(len(text), at + 4000))
         if not item or item.end() == at:
             break
         if item["value"] and _SECRET_COLUMN.search(column) and judge.is_mixed_password(item["value"]):
             spans.append((*item.span("value"), "sql-password"))
         at = item.end()
-    return spans
+        if not item["comma"]:
+            break
+    return at
 
 
 JWK_ANCHORS = ('"kty"', '\\"kty', "kty\x1e")
@@ -317,45 +319,3 @@ def is_encoded_login(value: bytes) -> bool:
         and all(32 < byte < 127 for byte in name)
         and all(32 <= byte < 127 for byte in password)
     )
-
-
-# Tables with commas: the name of a column tells what stands below it.
-
-_MOST_ROWS, _ROWS_WITHOUT = 20, 2
-"""How many rows are read, and how many of them without a secret are enough."""
-
-
-def find_column(text: bytes, rule: NameRule, start: int, end: int) -> list[Span]:
-    """The name heads a column of a table with commas: the values below it."""
-    # The line or the string in which the name stands.
-    first = max(text.rfind(mark, max(0, start - 400), start) for mark in (b"\n", KEY_END, STRING_END)) + 1
-    header = notation.HEADER_LINE.match(text, first if first or start < 400 else start)
-    if not header or header.end() < end:
-        return []
-    column, width = text.count(b",", first, start), header[0].count(b",")
-    spans: list[Span] = []
-    at = text.find(b"\n", header.end()) + 1
-    for row in range(_MOST_ROWS):
-        stop = min((n for mark in (b"\n", STRING_END) if (n := text.find(mark, at, at + 4000)) >= 0), default=len(text))
-        # A row with another number of commas is no part of the table.
-        if stop <= at or text.count(b",", at, stop) != width:
-            break
-        spans += _find_cell(text, rule, at, stop, column)
-        if not spans and row + 1 >= _ROWS_WITHOUT:
-            break
-        at = stop + 1
-    return spans
-
-
-def _find_cell(text: bytes, rule: NameRule, at: int, stop: int, column: int) -> list[Span]:
-    for _ in range(column):
-        at = text.find(b",", at, stop) + 1
-    last = text.find(b",", at, stop)
-    cell = text[at : last if last >= 0 else stop]
-    value = cell.strip(b" \t\r\"'")
-    # A column heading says less than an assignment, so its passwords must look mixed.
-    accept = judge.JUDGES.get({"password": "mixed", "code": "mixed"}.get(rule.judge, rule.judge), judge.looks_random)
-    if b"[redacted:" in value or not accept(value):
-        return []
-    first = at + cell.find(value)
-    return [(first, first + len(value), rule.kind)]

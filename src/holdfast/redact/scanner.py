@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 
 from holdfast.core.lazy import lazy_value
-from holdfast.redact import assignment, blocks, judge, notation, prefixed, views
+from holdfast.redact import assignment, blocks, judge, notation, prefixed, tables, views
 from holdfast.redact.anchors import (
     GUARD_CODE,
     GUARD_COOKIE,
@@ -112,7 +112,11 @@ class Scanner:
         ]
         anchors += [Anchor(mark.encode(), self._decodes, guard=_far_guard(1)) for mark in _decode_marks()]
         anchors += [Anchor(mark.encode(), self._percents, guard=_far_guard(2)) for mark in views.PERCENT_MARKS]
-        anchors += [Anchor(mark.encode(), self._encoded) for mark in views.base64_marks()]
+        anchors += [Anchor(mark.encode(), self._encoded) for mark in (*views.base64_marks(), *views.HEX_MARKS)]
+        anchors += [
+            Anchor(mark.encode(), self._encoded, *views.AFTER_COMPRESSED, alone=True) for mark in views.COMPRESSED_MARKS
+        ]
+        anchors += [Anchor(views.NUL_MARKS[0].encode(), self._decodes, guard=_far_guard(1))]
         self._search = AnchorSearch(anchors, runs, assignment.GUARD_WORDS)
 
     def find(self, text: bytes, depth: int = 2, work: Work | None = None) -> list[Span]:
@@ -122,6 +126,8 @@ class Scanner:
         if depth and not (spans and work.is_look):
             spelt = [hit for hit in hits if hit[0] >= self._escapes]
             spans += self._find_spelt(spelt, text, depth - 1, work) if spelt else []
+            if b"\0" in text:
+                spans += views.find_between_nulls(text, lambda inner: self.find(inner, 0, work))
         if spans:
             spans = [_extend_span(text, span) for span in spans]
         return join_spans(spans) if len(spans) > 1 else spans
@@ -332,6 +338,8 @@ _BLOCK_FINDERS: list[tuple[Iterable[str], Finder]] = [
     (blocks.INSERT_ANCHORS, blocks.find_inserted),
     (blocks.COOKIE_ANCHORS, blocks.find_cookies),
     (blocks.BASIC_ANCHORS, blocks.find_basic_login),
+    (tables.TABLE_ANCHORS, tables.find_table_values),
+    (tables.COPY_ANCHORS, tables.find_copied_values),
     (blocks.JWK_ANCHORS, blocks.find_private_jwk),
 ]
 
@@ -367,6 +375,7 @@ _AFTER_PLACE |= dict.fromkeys(blocks.COOKIE_ANCHORS, (b"sS\\\"'`:=, \t\r\n\x1e",
 _AFTER_PLACE |= dict.fromkeys(("curl", "wget"), (b"\\\"' \t\r\n\x1f", 1, b""))
 _AFTER_PLACE |= dict.fromkeys(("redentials", "ogin", "ccount"), (b"s \t\r\n:=\\", 1, b""))
 _AFTER_PLACE |= dict.fromkeys(("uthorization", "UTHORIZATION"), (b"\\\"'` \t\r\n:=\x1e", 1, b""))
+_AFTER_PLACE |= dict.fromkeys(tables.BEFORE_CELL, (_ALNUM + b"\"'_", 1, b""))
 _AFTER_PLACE |= dict.fromkeys(
     ("Client(", "API(", "Api(", "SDK(", "Bot(", "OpenAI(", "Anthropic("), (b"\\\"' \t\r\n", 1, b"")
 )
@@ -479,7 +488,7 @@ def name_finder(rule: NameRule) -> Finder:
         stem = end - width if width else start
         value_spans: list[Span] | Span | None = assignment.find_value(text, rule, stem, end)
         if not value_spans and text[end : end + 1] in (b",", b'"'):
-            value_spans = blocks.find_column(text, rule, stem, end)
+            value_spans = tables.find_column(text, rule, stem, end)
         return value_spans
 
     return find

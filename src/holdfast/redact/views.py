@@ -5,6 +5,7 @@ import binascii
 import ctypes
 import re
 import threading
+import zlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -43,7 +44,7 @@ PERCENT_MARKS = tuple(
         mark
         for code in range(0x20, 0x7F)
         for mark in (f"%{code:02x}", f"%{code:02X}")
-        if chr(code).isalnum() or chr(code) in "_-:@/=+.~"
+        if chr(code).isalnum() or chr(code) in "_-:@/=+.~%"
     }
 )
 # Words that are likely near a secret; base64 is decoded only where one of them shows.
@@ -51,6 +52,18 @@ _STEMS = (
     "password", "PASSWORD", "Password", "passwd", "secret", "SECRET", "Secret", "token", "TOKEN", "Token", "api_key", "API_KEY",
     "apiKey", "PRIVATE KEY", "_KEY=", "_PASS=", "ghp_", "sk-ant-", "github_pat_", "AKIA", "xoxb-", "postgres", "mongodb", "redis://",
 )  # fmt: skip
+
+
+HEX_MARKS = tuple(
+    stem.encode().hex()
+    for stem in ("password", "PASSWORD", "passwd", "secret", "SECRET", "token", "TOKEN", "api_key", "API_KEY")
+)
+"""How words of secrets look in hexadecimal."""
+COMPRESSED_MARKS = ("H4sI", "eJw", "eJx", "eJy", "eJz")
+"""How base64 of what gzip or zlib made begins."""
+AFTER_COMPRESSED = (b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-", 36)
+_MOST_UNPACKED = 1 << 18
+NUL_MARKS = ("\\u0000", "\0")
 
 
 def base64_marks() -> tuple[str, ...]:
@@ -226,6 +239,15 @@ def _start_of_run(text: bytes, at: int, lowest: int, signs: bytes) -> int:
 
 
 def _holds_secret(run: bytes, find: Find) -> bool:
+    return any(find(content) for content in _decode_run(run))
+
+
+def _decode_run(run: bytes) -> Iterator[bytes]:
+    """What a run of letters and digits may stand for: hexadecimal, base64, and what that unpacks to."""
+    digits = run.removeprefix(b"0x")
+    if not digits.translate(None, b"0123456789abcdefABCDEF"):
+        yield bytes.fromhex(digits[: len(digits) // 2 * 2].decode())
+        return
     body = run.rstrip(b"=").replace(b"-", b"+").replace(b"_", b"/")
     try:
         content = base64.b64decode(
@@ -233,8 +255,26 @@ def _holds_secret(run: bytes, find: Find) -> bool:
             body[: len(body) // 4 * 4 + (len(body) % 4 if len(body) % 4 > 1 else 0)] + b"=" * (-len(body) % 4)
         )
     except (binascii.Error, ValueError):
-        return False
-    return bool(find(content))
+        return
+    yield _unpack(content) if content[:2] in (b"\x1f\x8b", b"x\x9c", b"x\x01", b"x\xda", b"x^") else content
+
+
+def _unpack(content: bytes) -> bytes:
+    """As much as can be unpacked; the rest of it may be cut off."""
+    try:
+        return zlib.decompressobj(wbits=47).decompress(content, _MOST_UNPACKED)
+    except zlib.error:
+        return content
+
+
+def find_between_nulls(text: bytes, find: Find) -> list[Span]:
+    """Secrets in UTF-16 that was read as bytes: every second one is a zero."""
+    if text.count(b"\0") * 4 < len(text):
+        return []
+    places = [at for at, code in enumerate(text) if code]
+    return [
+        (places[start], places[end - 1] + 1, kind) for start, end, kind in find(text.replace(b"\0", b"")) if end > start
+    ]
 
 
 def find_in_hex_dump(text: bytes, find: Find) -> list[Span]:

@@ -238,7 +238,6 @@ SERVICE_TOKENS = (
     TokenRule("encoded-jwt", "ZXlK<B60+>", check="random", left="strict"),
     TokenRule("mapbox-temporary-token", "tk.eyJ<p50+>", left="strict"),
     TokenRule("pubnub-secret-key", "sec-c-<B40+>"),
-    TokenRule("kerberos-ticket", "$krb5asrep$23$<h32>$<h64+>"),
     TokenRule("hop-token", "leap_token_<t30+>"),
     TokenRule("lightspeed-token", "lsxs_pt_<w30+>"),
     TokenRule("logicmonitor-token", "lma_<t40+>", check="random", left="strict"),
