@@ -118,9 +118,10 @@ static int may_be_token(const struct search *s, size_t start, size_t end) {
         uppers += (size_t)is_upper(text[n]);
         hex += (size_t)(is_digit(text[n]) || (lowered(text[n]) >= 'a' && lowered(text[n]) <= 'f'));
     }
-    int goes_on = end < s->length && is_one_of(text[end], "_-");
+    int goes_on = end < s->length && is_one_of(text[end], "_-.");
     if (digits < 2 && !goes_on) return 0;
     if (before == '|') return length >= 40 && start > 1 && is_digit(text[start - 2]);
+    if (before == '.' && length >= 32 && uppers && uppers + digits < length) return start > 1 && is_lower(text[start - 2]) && !(end < s->length && text[end] == '.');
     if (before == ':' || before == '.') {
         if (hex < length || start < 24 || (length != 32 && length != 64)) return 0;
         for (size_t n = 2; n < 24; n++)
@@ -132,7 +133,7 @@ static int may_be_token(const struct search *s, size_t start, size_t end) {
     if (word && text[word - 1] == '\\') return 1; /* in undecoded JSON its first letter is that of an escape */
     if (is_listed(t->public_words, text + word, start - 1 - word, 0)) return 0;
     if (is_listed(t->secret_words, text + word, start - 1 - word, 1)) return 1;
-    if (!uppers || uppers + digits == length) return (hex < length && length >= 40) || goes_on;
+    if (!uppers || uppers + digits == length) return (hex < length && length >= 32) || goes_on;
     return 1;
 }
 

@@ -321,6 +321,8 @@ def _accept_value(text: bytes, rule: NameRule, value: Value, before: bytes, stem
 
 def _accept_bare_space(rule: NameRule, candidate: bytes, quoted: bool, before: bytes) -> bool:
     """`using deploy password gldt… for`: a name and a value with nothing between them."""
+    if rule.judge == "strong" and rule.kind == "key":
+        return len(candidate) >= 32 and judge.looks_strong(candidate) and not candidate.isalpha()
     if rule.judge not in ("password", "token", "phrase") or rule.part not in ("", "key", "word"):
         return False
     if rule.judge == "token" and b" " in candidate:

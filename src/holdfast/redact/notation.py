@@ -186,7 +186,7 @@ OTHER_TAIL = lazy_pattern(
 AFTER_SPACE = lazy_pattern(
     rb"[ \t]{1,40}(?:[^A-Za-z0-9]"
     rb"|(?:" + "|".join(SAID_WORDS).encode() + rb")\b"
-    rb"|f\xc3\xbcr "
+    rb"|f\xc3\xbcr |l\xc3\xa0 "
     rb"|[^\s]{0,24}[0-9!@#$%^&*]|[A-Za-z]{1,24}[A-Z])"
 )
 

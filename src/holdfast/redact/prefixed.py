@@ -11,24 +11,23 @@ from holdfast.redact.judge import Span
 # One to five words joined by `_` or `-` right before the run.
 _PREFIX = lazy_pattern(
     rb"(?:^|(?<=[^A-Za-z0-9_./+=%&-])|(?<=[A-Za-z0-9]=))"
-    rb"(?P<words>[A-Za-z][A-Za-z0-9]{1,14}(?:[_-][A-Za-z0-9]{1,20}){0,4})[_-]$"
+    rb"(?P<words>[A-Za-z][A-Za-z0-9]{1,14}(?:[_-][A-Za-z0-9]{1,20}){0,6})[_-]$"
 )
 # The further pieces of a token in the URL-safe alphabet.
-_MORE = lazy_pattern(rb"(?:[_-][A-Za-z0-9]{1,128}){1,8}")
+_MORE = lazy_pattern(rb"(?:[_-][A-Za-z0-9]{1,128}){1,8}|\.[A-Za-z0-9_-]{16,128}")
 # What a vendor writes: letters of one case, perhaps a number behind them.
-_VENDOR = lazy_pattern(
-    rb"(?:[A-Z]?[a-z]{1,14}|[A-Z]{2,14})\d{0,3}(?:[_-](?:[A-Z]?[a-z]{1,14}|[A-Z]{1,14})?\d{0,3}[a-z]?\d{0,2}){0,4}$"
-)
+_VENDOR = lazy_pattern(rb"(?:[A-Z]?[a-z]{1,14}|[A-Z]{2,14})\d{0,3}(?:[_-]|$)|[a-z][a-z0-9]{1,5}(?:[_-]|$)")
 _NAMED_ID = lazy_pattern(rb"(?i:\bid|[a-z]Id|_id|ident|identifier)[\"'`]?\s{0,3}[:=\x1e ]\s{0,3}\\{0,3}[\"'`]?$")
 _PLAIN_PIECE = lazy_pattern(rb"[A-Z]?[a-z]{4,}$|[A-Z]{4,}$")
 SECRET_WORDS = "tok token key sec secret pat sk api auth apikey priv pass pwd".split()
 """What a prefix ends with that says what follows it."""
 _SAYS_SECRET = lazy_pattern(rb"(?:^|[_-]|[a-z])(?:" + "|".join(SECRET_WORDS).encode() + rb")$", re.IGNORECASE)
+_LAST_SAYS = lazy_pattern(rb"(?:^|[_-])(?:" + "|".join(SECRET_WORDS).encode() + rb")$", re.IGNORECASE)
 PUBLIC_WORDS = frozenset(
     "toolu msg call chatcmpl cmpl resp req evt event cus pi pm ch sub price prod in inv thread run step file asst batch session sess"
     " user org proj project team item obj id ref commit rev sha sha1 sha256 sha384 sha512 md5 blake2 blake3 hash digest integrity etag cid"
     " image img asset chunk main app index vendor bundle page static css js font icon svg svc srv host node pod job task trace span"
-    " build release version pk pub public pubkey publishable test example sample data blob cache tmp temp doc page layer rs fc conv"
+    " build release version pk pub public pubkey publishable example sample data blob cache tmp temp doc page layer rs fc conv"
     " message reasoning phc ca acct seti client txn card src fee dp ba po tr py il si link mandate re order ord cart customer plan product"
     " payment charge refund invoice subscription account company workspace space channel group role policy rule view table row col field"
     " record entry node edge graph vertex block tx addr address wallet nft pool uid uuid guid ulid ksuid nanoid oid pid gid sid cuid"
@@ -47,6 +46,7 @@ _NEVER = frozenset(
 _HEX_PAIR = lazy_pattern(rb"(?<![A-Za-z0-9._-])(?:[0-9a-f]{24}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})[:.]$")
 _AFTER_HEX = lazy_pattern(rb"-(?:[0-9a-f]{8}-[0-9a-f]{8}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?![0-9A-Za-z-])")
 _AFTER_POINT = lazy_pattern(rb"\.(?P<tail>[A-Za-z0-9]{16})(?![A-Za-z0-9._-])")
+_DOTTED_PREFIX = lazy_pattern(rb"(?<![A-Za-z0-9._/-])[a-z]{2,6}\.$")
 _COUNTED = lazy_pattern(rb"(?<![A-Za-z0-9._|-])\d{1,8}\|$")
 _SIGNED = lazy_pattern(rb"[A-Za-z0-9+/=%]{32,}--$")
 _USER_ID = lazy_pattern(rb"(?<![A-Za-z0-9._-])\d{15,20}-$")
@@ -59,7 +59,7 @@ def may_be_token(text: bytes, start: int, end: int) -> bool:
     """The cheap half of `find_prefixed`: of runs that are surely none there may be thousands in a lock file."""
     sign = text[start - 1 : start]
     if sign in (b"|", b":", b"."):
-        return text[start - 2 : start - 1].isdigit() or end - start in (32, 64)
+        return text[start - 2 : start - 1].isdigit() or end - start >= 32
     if sign not in (b"_", b"-"):
         return True
     word = _LAST_WORD.search(text, max(0, start - 32), start - 1)
@@ -84,7 +84,7 @@ def _find_vendor_token(text: bytes, start: int, end: int) -> Span | None:
     if text[last : last + 1] in (b".", b"/", b"+", b"=", b"_", b"-") or last - start > 400:
         return None
     words = prefix["words"].replace(b"-", b"_").lower().split(b"_")
-    public = _SET_OF_PUBLIC.intersection(words)
+    public = _SET_OF_PUBLIC.intersection(words) | ({b"test"} if words[0] == b"test" else set())
     # `mcp_tok_` says more than `mcp_`; a public key stays one.
     if (public and (public & _NEVER or words[-1].decode() not in SECRET_WORDS)) or _NAMED_ID.search(
         text, max(0, prefix.start() - 24), prefix.start()
@@ -103,25 +103,26 @@ def _is_token_body(body: bytes, run: int, prefix: bytes) -> bool:
     says_secret = bool(_SAYS_SECRET.search(prefix))
     if judge.is_placeholder(body) or not (says_secret or _VENDOR.match(prefix)):
         return False
-    if run < len(body) and any(_PLAIN_PIECE.match(piece) for piece in re.split(rb"[_-]", body[run:])):
+    if run < len(body) and any(_PLAIN_PIECE.match(piece) for piece in re.split(rb"[_.-]", body[run:])):
         return False
-    if min(counts) * 12 < len(body):
+    if min(counts) < 2 or not judge.is_random_part(body[:run]):
         # Of one case: hexadecimal, which hashes are too, or more than that.
         few = min(counts[0], counts[1] + counts[2]) * 6 >= len(body)
-        return few and (says_secret or (run == len(body) and run >= 40 and _is_base36(body)))
+        return few and (says_secret or (run == len(body) and run >= 32 and _is_base36(body)))
     if run >= 32 and run == len(body):
         return judge.looks_random(body)
     # Shorter or in pieces, as ids of GitHub (`kwDO…`) and those that begin with a time are.
-    if not judge.is_random_part(body[:run]) or body.startswith((b"kwDO", b"kgDO")):
+    if body.startswith((b"kwDO", b"kgDO")) or (run == len(body) == 27 and body[:1] in b"123" and not says_secret):
         return False
-    if run == len(body) == 27 and body[:1] in b"123" and not says_secret:
-        return False
-    return len(body) >= 32 or (min(counts) >= 3 and len(body) >= (20 if says_secret else 24))
+    least = 20 if _LAST_SAYS.search(prefix) else 24
+    return len(body) >= 32 or (len(body) >= least and min(counts) >= (2 if least == 20 else 3))
 
 
 def _is_base36(body: bytes) -> bool:
     """More letters than hexadecimal has, and in one case."""
-    return len(body.translate(None, b"0123456789abcdefABCDEF_-")) * 4 >= len(body)
+    return (body.islower() or body.isupper()) and len(body.translate(None, b"0123456789abcdefABCDEF_-")) * 4 >= len(
+        body
+    )
 
 
 def _find_signed(text: bytes, start: int, end: int) -> Span | None:
@@ -142,10 +143,17 @@ def _find_joined(text: bytes, start: int, end: int) -> Span | None:
     if sign == b"|":
         counted = _COUNTED.search(text, max(0, start - 12), start) if 40 <= size <= 48 else None
         return (counted.start(), end, "laravel-token") if counted and judge.looks_random(text[start:end]) else None
+    if sign == b"." and size >= 32 and (word := _DOTTED_PREFIX.search(text, max(0, start - 9), start)):
+        random = judge.is_random_part(text[start:end]) and text[end : end + 1] not in (b".", b"_", b"-", b"/", b"(")
+        return (word.start(), end, "unknown-vendor-token") if random and _has_both_cases(text[start:end]) else None
     if sign in (b":", b".") and size in (32, 64) and (first := _HEX_PAIR.search(text, max(0, start - 40), start)):
         known = sign == b":" or size == 32
         return (first.start(), end, "two-part-key") if known and judge.looks_random(text[start:end]) else None
     return _find_with_tail(text, start, end)
+
+
+def _has_both_cases(run: bytes) -> bool:
+    return not run.islower() and not run.isupper()
 
 
 def _find_with_tail(text: bytes, start: int, end: int) -> Span | None:

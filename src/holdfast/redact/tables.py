@@ -66,8 +66,8 @@ _NAMES = (*"password Password PASSWORD passwd pwd secret Secret token Token api_
 BEFORE_CELL = tuple(f"{name};" for name in _NAMES)
 TABLE_ANCHORS = (
     *(f"{name}{sign}" for name in _NAMES for sign in ("\t", " |", "|", "\\t")),
-    *(f"{sign}{name}{end}" for name in _NAMES for sign in ("\t", ";") for end in ("\n", "\r")),
-    *(f"{sign}{name}\\{end}" for name in _NAMES for sign in ("\\t", ";") for end in "nr"),
+    *(f"{sign}{name}{end}" for name in _NAMES for sign in ("\t", ";", ",") for end in ("\n", "\r")),
+    *(f"{sign}{name}\\{end}" for name in _NAMES for sign in ("\\t", ";", ",") for end in "nr"),
     *BEFORE_CELL,
 )
 COPY_ANCHORS = ("FROM stdin", "FROM STDIN", "from stdin")
@@ -75,7 +75,7 @@ _COPY = lazy_pattern(
     rb"COPY\s[^()\r\n]{1,120}\((?P<columns>[^()]{1,600})\)\s(?i:from stdin)[^\r\n]{0,80}\r?\n", re.IGNORECASE
 )
 _HEADING = lazy_pattern(
-    rb"[ \t|;]*(?:[\"'`*]{0,3}[\w .()/-]{0,40}[\"'`*]{0,3}[ ]?[\t|;]){1,40}[\"'`*]{0,3}[\w .()/-]{0,40}[\"'`*]{0,3}[ \t\r]*$"
+    rb"[ \t|;]*(?:[\"'`*]{0,3}[\w .()/-]{0,40}[\"'`*]{0,3}[ ]?[\t|;,]){1,40}[\"'`*]{0,3}[\w .()/-]{0,40}[\"'`*]{0,3}[ \t\r]*$"
 )
 _SECRET_HEADING = lazy_pattern(rb"(?i:passw(?:or)?d|passwd|pwd|secret|token|api[_ ]?key)[\"'`* ]*$")
 _RULE_LINE = lazy_pattern(rb"[ \t|:+-]{3,}\r?$")
@@ -88,7 +88,7 @@ def find_table_values(text: bytes, start: int, end: int) -> list[Span]:
     heading = text[first:last] if last > first else b""
     if not _HEADING.match(heading):
         return []
-    sign = next((sign for sign in (b"\t", b"|", b";") if sign in heading.strip()), b"")
+    sign = next((sign for sign in (b"\t", b"|", b";", b",") if sign in heading.strip()), b"")
     columns = [n for n, name in enumerate(heading.split(sign)) if _SECRET_HEADING.search(name.strip())] if sign else []
     width, spans = heading.count(sign) if sign else 0, list[Span]()
     for row, (at, stop) in enumerate(_list_lines(text, last + 1) if columns else ()):

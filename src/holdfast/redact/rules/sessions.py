@@ -88,7 +88,6 @@ LATER_TOKENS = (
     TokenRule("prismic-token", "MC5<w20+>.<B40+>", left="strict"),
     TokenRule("imgix-key", "ix_<h60+>", left="strict"),
     TokenRule("imagekit-key", "private_<b24+>=", check="random", left="strict"),
-    TokenRule("spotify-token", "(BQ|AQ)<t120+>", check="random", left="strict"),
     TokenRule("soundcloud-token", "2-<d6>-<d5-12>-<w14>", left="strict"),
     TokenRule("instagram-token", "IGAA<w60+>"),
     TokenRule("tatum-key", "t-<h24>-<h24>", left="strict"),
