@@ -16,7 +16,8 @@ static void report(struct search *s, uint32_t number, size_t start, size_t end) 
     s->count++;
 }
 
-static inline uint32_t hash(uint32_t bytes) { return ((bytes & 0xffffff) * 0x9E3779B1u) >> (32 - HASH_BITS); }
+/* Of the lower three bytes: the lowest byte of the factor is zero, so the fourth one has no part in it. */
+static inline uint32_t hash(uint32_t bytes) { return (bytes * 0x3779B100u) >> (32 - HASH_BITS); }
 
 static inline uint32_t load(const uint8_t *at) {
     uint32_t value;
@@ -25,7 +26,7 @@ static inline uint32_t load(const uint8_t *at) {
 }
 
 /* The lowest bit tells whether an anchor may have these four bytes. */
-static inline uint8_t may_be(const uint8_t *filter, uint32_t bytes) { return filter[hash(bytes)] >> (bytes >> 24 & 7); }
+static inline uint32_t may_be(const uint32_t *filter, uint32_t bytes) { return filter[hash(bytes)] >> (bytes >> 24 & 31); }
 
 /* A closer look at those that pass: nine of ten do so by chance. */
 static inline int is_known(const uint8_t *second, uint32_t bytes) {
@@ -145,32 +146,36 @@ static int has_tail(const struct search *s, size_t end) {
     return end < s->length && ((text[end] == '-' && more == end + 9) || (text[end] == '.' && more == end + 17));
 }
 
-/* Runs of letters and digits of at least `run_least` bytes, which is more than a block has. */
-static void find_runs(struct search *s) {
+/* Reports the run around these eight bytes, and tells where it ends. */
+static size_t check_run(struct search *s, size_t from, size_t done) {
     const struct tables *t = s->tables;
     const uint8_t *text = s->text;
-    size_t length = 0, at = 0;
-    for (;; at += 16) {
-        uint64_t halves[2] = {0, 0};
-        size_t lead, trail;
-        if (at + 16 <= s->length) mark_words(text + at, halves);
-        else for (size_t n = 0; at + n < s->length; n++)
-            if (is_word(text[at + n])) halves[n >> 3] |= (uint64_t)0xff << (n & 7) * 8;
-        if ((halves[0] & halves[1]) == ~(uint64_t)0) {
-            length += 16;
-            continue;
-        }
-        lead = ~halves[0] ? (size_t)__builtin_ctzll(~halves[0]) / 8 : 8 + (size_t)__builtin_ctzll(~halves[1]) / 8;
-        trail = ~halves[1] ? (size_t)__builtin_clzll(~halves[1]) / 8 : 8 + (size_t)__builtin_clzll(~halves[0]) / 8;
-        length += lead;
-        if (length >= t->run_least && length <= t->run_most) {
-            size_t end = at + lead, start = end - length;
-            int joined = start && is_one_of(text[start - 1], "_-|:.") && may_be_token(s, start, end);
-            if (joined || (length == 32 && has_tail(s, end))) report(s, t->run_number, start, end);
-        }
-        length = trail;
-        if (at + 16 >= s->length) break;
+    size_t start = from, end = from + 8;
+    while (start > done && is_word(text[start - 1])) start--;
+    while (end < s->length && is_word(text[end])) end++;
+    size_t length = end - start;
+    if (length >= t->run_least && length <= t->run_most) {
+        int joined = start && is_one_of(text[start - 1], "_-|:.") && may_be_token(s, start, end);
+        if (joined || (length == 32 && has_tail(s, end))) report(s, t->run_number, start, end);
     }
+    return end;
+}
+
+/* Runs of letters and digits. One of 15 bytes or more has eight that begin at a multiple of eight: only those are looked at. */
+static void find_runs(struct search *s) {
+    const uint8_t *text = s->text;
+    size_t done = 0, at = 0, tail = 0;
+    for (; at + 16 <= s->length; at += 16) {
+        uint64_t halves[2];
+        mark_words(text + at, halves);
+        if (halves[0] != ~(uint64_t)0 && halves[1] != ~(uint64_t)0) continue;
+        int first = halves[0] == ~(uint64_t)0 && at >= done;
+        if (!first && (halves[1] != ~(uint64_t)0 || at + 8 < done)) continue;
+        done = check_run(s, first ? at : at + 8, done);
+        at = (done & ~(size_t)15) - 16; /* another run may begin in the block in which this one ends */
+    }
+    while (tail < 8 && at + tail < s->length && is_word(text[at + tail])) tail++;
+    if (tail == 8 && at >= done) check_run(s, at, done);
 }
 
 /* How many anchors there are; the first `room` of them are in `out`. With `seen` (SEEN entries) repetitions are dropped,
@@ -180,7 +185,7 @@ size_t holdfast_find_anchors(const struct tables *tables, const uint8_t *text, s
                              size_t room, uint64_t *seen, size_t *dropped, size_t *rest) {
     struct search s = {tables, text, length, 0, room, 0, out, seen, 0, rest, 0, 0, 0, 0, {0}, 0, 0, 0, {{0, 0, 0}}};
     if (rest) rest[0] = rest[1] = 0;
-    const uint8_t *filter = tables->filter;
+    const uint32_t *filter = tables->filter;
     size_t at = 0;
     /* The start of the text is the start of a line. */
     uint32_t opening = '\n';

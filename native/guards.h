@@ -37,7 +37,7 @@ enum {
 };
 
 struct tables {
-    const uint8_t *filter;          /* by the hash of three bytes: a bit for each fourth one (its lower bits) */
+    const uint32_t *filter;         /* by the hash of three bytes: a bit for each fourth one (its lower bits) */
     const uint32_t *first;          /* by the hash's upper bits: its first anchor; the next entry ends them */
     const struct anchor *anchors;
     const uint8_t *texts;

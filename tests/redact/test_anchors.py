@@ -78,6 +78,20 @@ def test_long_runs_after_a_prefix_are_found() -> None:
         assert [hit for hit in AnchorSearch(ANCHORS, 9).find(text).hits if hit[0] == 9] == moved
 
 
+def test_runs_that_follow_one_another_are_found_at_every_place() -> None:
+    run = b"aB3x" * 5
+    for shift in range(20):
+        for gap in (b"-", b" _", b"..._"):
+            text = b"." * shift + b"q" * 17 + gap + run + gap + run
+            starts = [
+                place
+                for place in range(len(text))
+                if text.startswith(run, place) and text[place - 1 : place] in (b"_", b"-")
+            ]
+            hits = AnchorSearch(ANCHORS, 9).find(text).hits
+            assert [hit for hit in hits if hit[0] == 9] == [(9, start, start + 20) for start in starts], (shift, gap)
+
+
 def test_hashes_behind_the_name_of_their_kind_are_no_candidates() -> None:
     guards = anchors.Guards(public=("sha512",))
     lines = b"".join(b'"integrity": "sha512-%s+x"\n' % (b"aB3x" * 12) for _ in range(50))

@@ -247,7 +247,7 @@ class _NativeTables:
     ) -> None:
         self._call = library.holdfast_find_anchors
         keyed = _choose_keys(anchors)
-        filter_bits = bytearray(1 << _HASH_BITS)
+        filter_bits = array("I", bytes(4 << _HASH_BITS))
         sizes = [0] * ((1 << _BUCKET_BITS) + 1)
         entries = bytearray()
         # The library expects the classes 0 to 2 in this order.
@@ -271,7 +271,7 @@ class _NativeTables:
         # Kept as attributes: the library holds bare addresses, which do not keep the buffers alive.
         self._first = ctypes.create_string_buffer(array("I", accumulate(sizes)).tobytes())
         self._entries = ctypes.create_string_buffer(bytes(entries))
-        self._filter = ctypes.create_string_buffer(bytes(filter_bits))
+        self._filter = ctypes.create_string_buffer(filter_bits.tobytes())
         self._texts = ctypes.create_string_buffer(bytes(texts))
         self._classes = ctypes.create_string_buffer(b"".join(map(_class_table, classes)))
         self._second = ctypes.create_string_buffer(bytes(second))
@@ -338,7 +338,7 @@ def _choose_keys(anchors: list[Anchor]) -> list[Key]:
             continue
         if len(text) == 2:
             lasts = anchor.follow if anchor.count else range(256)
-            keyed += [(_hash_three(key_bytes := text + bytes([last])), n, 0, 0xFF, key_bytes) for last in lasts]
+            keyed += [(_hash_three(key_bytes := text + bytes([last])), n, 0, _ANY_FOURTH, key_bytes) for last in lasts]
             continue
         key = _rarest_place(text, load)
         part = text[key : key + 4]
@@ -366,19 +366,22 @@ def _rarest_place(text: bytes, load: dict[bytes, int]) -> int:
 
 def _fourth_bits(part: bytes, anchor: Anchor) -> int:
     if len(part) == 4:
-        return 1 << (part[3] & 7)
-    return _bits_of(anchor.follow) if anchor.count else 0xFF
+        return 1 << (part[3] & 31)
+    return _bits_of(anchor.follow) if anchor.count else _ANY_FOURTH
 
 
 @cache
 def _bits_of(follow: bytes) -> int:
-    """Which values the lower three bits of these bytes have."""
-    return sum(1 << low for low in {code & 7 for code in follow})
+    """Which values the lower five bits of these bytes have."""
+    return sum(1 << low for low in {code & 31 for code in follow})
 
 
-# Multiplicative hashing, the same in native/anchors.c.
+_ANY_FOURTH = 0xFFFFFFFF
+
+
+# Multiplicative hashing, the same in native/anchors.c: the lowest byte of the factor is zero, so a fourth byte has no part.
 def _hash_three(three: bytes) -> int:
-    return (int.from_bytes(three, "little") * 0x9E3779B1 & 0xFFFFFFFF) >> (32 - _HASH_BITS)
+    return (int.from_bytes(three, "little") * 0x3779B100 & 0xFFFFFFFF) >> (32 - _HASH_BITS)
 
 
 _SECOND = 1 << 13
