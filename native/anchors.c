@@ -98,13 +98,21 @@ typedef uint8_t block __attribute__((vector_size(16)));
 
 static inline int is_word(uint8_t c) { return is_letter(c) || is_digit(c); }
 
-/* For sixteen bytes, in two halves: all bits of those that are letters or digits. */
-static inline void mark_words(const uint8_t *at, uint64_t *halves) {
+/* Which halves of sixteen bytes are letters and digits throughout: 1 for the first, 2 for the second. */
+static inline int mark_words(const uint8_t *at) {
     block bytes;
     __builtin_memcpy(&bytes, at, 16);
     block letters = (bytes | 32) - 'a', digits = bytes - '0';
     block members = (block)(letters < 26) | (block)(digits < 10);
+#ifdef __SSE2__
+    typedef char signed_block __attribute__((vector_size(16)));
+    uint32_t mask = (uint32_t)__builtin_ia32_pmovmskb128((signed_block)members);
+    return ((mask & 0xff) == 0xff) | (mask >> 8 == 0xff) << 1;
+#else
+    uint64_t halves[2];
     __builtin_memcpy(halves, &members, 16);
+    return (halves[0] == ~(uint64_t)0) | (halves[1] == ~(uint64_t)0) << 1;
+#endif
 }
 
 /* Whether `prefixed.find_prefixed` could take this run for a token: a prefix that is none of an id's, and enough digits and
@@ -166,11 +174,10 @@ static void find_runs(struct search *s) {
     const uint8_t *text = s->text;
     size_t done = 0, at = 0, tail = 0;
     for (; at + 16 <= s->length; at += 16) {
-        uint64_t halves[2];
-        mark_words(text + at, halves);
-        if (halves[0] != ~(uint64_t)0 && halves[1] != ~(uint64_t)0) continue;
-        int first = halves[0] == ~(uint64_t)0 && at >= done;
-        if (!first && (halves[1] != ~(uint64_t)0 || at + 8 < done)) continue;
+        int whole = mark_words(text + at);
+        if (!whole) continue;
+        int first = (whole & 1) && at >= done;
+        if (!first && (!(whole & 2) || at + 8 < done)) continue;
         done = check_run(s, first ? at : at + 8, done);
         at = (done & ~(size_t)15) - 16; /* another run may begin in the block in which this one ends */
     }

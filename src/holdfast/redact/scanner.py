@@ -51,8 +51,8 @@ _MEMO_AFTER = 60
 # In bytes around an anchor. The native search compares the same stretch (BEFORE and AFTER in native/guards.h).
 _BEFORE, _AFTER = 48, 64
 # In candidates: for any text, for a first look at a long one; bytes before more is granted, bytes per further unit;
-_WORK_LEAST, _WORK_OF_LOOK, _WORK_FREE, _WORK_PER, _WORK_OF_VIEW = 320, 80, 1 << 20, 2000, 4
-_WORK_OF_NAME, _WORK_OF_DOCUMENT = 2, 16
+_WORK_LEAST, _WORK_OF_LOOK, _WORK_FREE, _WORK_PER, _WORK_OF_VIEW = 200, 60, 1 << 20, 2000, 4
+_WORK_OF_NAME, _WORK_OF_TABLE, _WORK_OF_DOCUMENT = 2, 8, 16
 """A name costs more than a form: what follows it is read in many notations."""
 # So many hits in undecoded JSON say that it must be decoded: judging them one by one would cost more.
 _MOST_UNDECODED = 64
@@ -67,17 +67,21 @@ class Work:
 
     __slots__ = ("is_look", "known", "left", "spent")
 
-    def __init__(self, size: int, least: int = _WORK_LEAST, is_look: bool = False) -> None:
-        """`is_look`: only whether there is a secret is asked, so the first one ends it."""
+    def __init__(self, size: int, least: int = _WORK_LEAST, is_look: bool = False, look: "Work | None" = None) -> None:
+        """`is_look`: only whether there is a secret is asked, so the first one ends it. `look`: the first look at this
+        text, whose results are used again."""
         self.is_look = is_look
         self.left = least + max(0, size - _WORK_FREE) // _WORK_PER
         self.spent = 0
-        self.known: dict[tuple[int, bytes], list[Span]] = {}
+        self.known: dict[tuple[int, bytes], list[Span]] = look.known if look else {}
         """What was found in which surroundings: a text is read again after something was removed from it."""
 
-    def begin_round(self) -> None:
-        """A text that was read once is read again for what the removal of something brought together."""
+    def begin_round(self) -> bool:
+        """A text that was read once is read again for what the removal of something brought together; one that had too
+        many candidates is not."""
+        has_next = self.left >= 0
         self.left = max(self.left, _WORK_OF_LOOK)
+        return has_next
 
     def spend(self, units: int = 1) -> bool:
         """Whether there is enough left."""
@@ -104,6 +108,8 @@ class Scanner:
             if "name_finder" in finder.__qualname__
         }
         self._units[finders[blocks.find_private_jwk]] = _WORK_OF_DOCUMENT
+        for finder in (tables.find_table_values, tables.find_copied_values, blocks.find_cookies, blocks.find_inserted):
+            self._units[finders[finder]] = _WORK_OF_TABLE
         self._escapes = len(finders)
         self._decodes, self._percents, self._encoded = (self._escapes + n for n in (1, 2, 3))
         anchors += [
@@ -127,7 +133,7 @@ class Scanner:
             spelt = [hit for hit in hits if hit[0] >= self._escapes]
             spans += self._find_spelt(spelt, text, depth - 1, work) if spelt else []
             if b"\0" in text:
-                spans += views.find_between_nulls(text, lambda inner: self.find(inner, 0, work))
+                spans += views.find_in_utf16(text, lambda inner: self.find(inner, 0, work), lambda: work.left < 0)
         if spans:
             spans = [_extend_span(text, span) for span in spans]
         return join_spans(spans) if len(spans) > 1 else spans
@@ -142,9 +148,10 @@ class Scanner:
             or any(not judge.is_token_count(body, *hit[1:]) for hit in got.hits)
         )
 
-    def holds_secret(self, text: bytes) -> bool:
-        """Whether there is one, or so many candidates that only a closer look can tell."""
-        return bool(self.find(text, work=Work(0, _WORK_OF_LOOK, is_look=True)))
+    def look_at(self, text: bytes) -> Work | None:
+        """What a first look gave, if there is a secret, or so many candidates that only a closer look can tell."""
+        look = Work(0, _WORK_OF_LOOK, is_look=True)
+        return look if self.find(text, work=look) else None
 
     def _find_plain(self, text: bytes, work: Work) -> tuple[list[Span], list[Hit]]:
         """What is repeated very often is looked at once; only where that is a secret are all of its places searched."""

@@ -267,14 +267,20 @@ def _unpack(content: bytes) -> bytes:
         return content
 
 
-def find_between_nulls(text: bytes, find: Find) -> list[Span]:
+_UTF16 = lazy_pattern(rb"(?:[\x01-\xff]\x00){8,4096}[\x01-\xff]?|(?:\x00[\x01-\xff]){8,4096}")
+
+
+def find_in_utf16(text: bytes, find: Find, is_spent: Callable[[], bool]) -> list[Span]:
     """Secrets in UTF-16 that was read as bytes: every second one is a zero."""
-    if text.count(b"\0") * 4 < len(text):
-        return []
-    places = [at for at, code in enumerate(text) if code]
-    return [
-        (places[start], places[end - 1] + 1, kind) for start, end, kind in find(text.replace(b"\0", b"")) if end > start
-    ]
+    spans: list[Span] = []
+    for run in _UTF16.finditer(text):
+        if is_spent():
+            return [*spans, (run.start(), len(text), UNJUDGED)]
+        first = run.start() + (text[run.start()] == 0)
+        spans += [
+            (first + 2 * start, first + 2 * end - 1, kind) for start, end, kind in find(text[first : run.end() : 2])
+        ]
+    return spans
 
 
 def find_in_hex_dump(text: bytes, find: Find) -> list[Span]:
