@@ -140,7 +140,7 @@ static int may_be_token(const struct search *s, size_t start, size_t end) {
     while (word && is_word(text[word - 1])) word--;
     if (start > 1 && text[start - 2] == '-') return length == 40 || length == 64;
     if (word && text[word - 1] == '\\') return 1; /* in undecoded JSON its first letter is that of an escape */
-    if (is_listed(t->public_words, text + word, start - 1 - word, 0)) return 0;
+    if (is_indexed(t->public_words, text + word, start - 1 - word)) return 0;
     if (is_listed(t->secret_words, text + word, start - 1 - word, 1)) return 1;
     if (!uppers || uppers + digits == length) return (hex < length && length >= 32) || goes_on;
     return 1;

@@ -21,7 +21,7 @@ Hit = tuple[int, int, int]
 # As HASH_BITS, BUCKET_BITS and SEEN in native/guards.h; both sides compute the same hashes.
 _HASH_BITS, _BUCKET_BITS = 16, 13
 _SEEN = 1 << 13
-_ROOM_LEAST, _ROOM_PER = 2048, 256
+_ROOM_LEAST, _ROOM_PER = 640, 2048
 """How many hits of a text are reported: so many, and one more for each so many bytes of it."""
 _ROOM = 4096
 _COMMON = b' etaoinsrhldcumfpgwybv0k\\1"_,.x'
@@ -394,8 +394,29 @@ def _set_second(second: bytearray, key_bytes: bytes) -> None:
     second[offset + (bit >> 3)] |= 1 << (bit & 7)
 
 
+_INDEXED = ("plain", "public")
+_LENGTHS = 32
+
+
 def _word_lists(guards: Guards) -> list[bytes]:
-    return [b"".join(bytes([len(word)]) + word.encode() for word in words) for words in msgspec.structs.astuple(guards)]
+    return [
+        _indexed_words(words) if name in _INDEXED else _plain_words(words)
+        for name, words in msgspec.structs.asdict(guards).items()
+    ]
+
+
+def _plain_words(words: Iterable[str]) -> bytes:
+    return b"".join(bytes([len(word)]) + word.encode() for word in words)
+
+
+def _indexed_words(words: tuple[str, ...]) -> bytes:
+    """Long lists: where the words of each length begin, then the words, the short ones first."""
+    ordered = sorted((word for word in words if len(word) < _LENGTHS), key=lambda word: (len(word), word))
+    head, body = array("H"), b""
+    for length in range(_LENGTHS + 1):
+        head.append(2 * (_LENGTHS + 1) + sum(len(word) for word in ordered if len(word) < length))
+    body = "".join(ordered).encode()
+    return head.tobytes() + body
 
 
 def _class_table(members: bytes) -> bytes:

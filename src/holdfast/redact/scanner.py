@@ -51,7 +51,7 @@ _MEMO_AFTER = 60
 # In bytes around an anchor. The native search compares the same stretch (BEFORE and AFTER in native/guards.h).
 _BEFORE, _AFTER = 48, 64
 # In candidates: for any text, for a first look at a long one; bytes before more is granted, bytes per further unit;
-_WORK_LEAST, _WORK_OF_LOOK, _WORK_FREE, _WORK_PER, _WORK_OF_VIEW = 200, 60, 1 << 20, 2000, 4
+_WORK_LEAST, _WORK_OF_LOOK, _WORK_FREE, _WORK_PER, _WORK_OF_VIEW = 160, 60, 1 << 20, 2000, 4
 _WORK_OF_NAME, _WORK_OF_TABLE, _WORK_OF_DOCUMENT = 2, 8, 16
 """A name costs more than a form: what follows it is read in many notations."""
 # So many hits in undecoded JSON say that it must be decoded: judging them one by one would cost more.
@@ -108,6 +108,7 @@ class Scanner:
             if "name_finder" in finder.__qualname__
         }
         self._units[finders[blocks.find_private_jwk]] = _WORK_OF_DOCUMENT
+        self._units[runs] = _WORK_OF_NAME
         for finder in (tables.find_table_values, tables.find_copied_values, blocks.find_cookies, blocks.find_inserted):
             self._units[finders[finder]] = _WORK_OF_TABLE
         self._escapes = len(finders)

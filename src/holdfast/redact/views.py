@@ -267,26 +267,42 @@ def _unpack(content: bytes) -> bytes:
         return content
 
 
+# In bytes, as lines of a dump below: more of it than anybody reads is not judged while an agent waits.
+_MOST_UTF16, _MOST_DUMPED = 1 << 14, 1 << 16
 _UTF16 = lazy_pattern(rb"(?:[\x01-\xff]\x00){8,4096}[\x01-\xff]?|(?:\x00[\x01-\xff]){8,4096}")
 
 
 def find_in_utf16(text: bytes, find: Find, is_spent: Callable[[], bool]) -> list[Span]:
     """Secrets in UTF-16 that was read as bytes: every second one is a zero."""
     spans: list[Span] = []
-    for run in _UTF16.finditer(text):
+    start = max(0, text.find(b"\0") - 1)
+    stop = min(len(text), start + _MOST_UTF16)
+    for run in _UTF16.finditer(text, start, stop):
         if is_spent():
-            return [*spans, (run.start(), len(text), UNJUDGED)]
+            stop = run.start()
+            break
         first = run.start() + (text[run.start()] == 0)
         spans += [
-            (first + 2 * start, first + 2 * end - 1, kind) for start, end, kind in find(text[first : run.end() : 2])
+            (first + 2 * one, first + 2 * last - 1, kind) for one, last, kind in find(text[first : run.end() : 2])
         ]
+    if text.count(b"\0", stop) * 3 > len(text) - stop:
+        spans.append((stop, text.rfind(b"\0") + 1, UNJUDGED))
     return spans
+
+
+def _end_of_dumps(text: bytes, at: int) -> int:
+    end = text.find(STRING_END, at)
+    return end if end >= 0 else len(text)
 
 
 def find_in_hex_dump(text: bytes, find: Find) -> list[Span]:
     """Dumps of `xxd` and `hexdump -C` whose bytes hold a secret are removed whole."""
     spans: list[Span] = []
+    read = 0
     for dump in _HEX_DUMP.finditer(text):
+        read += dump.end() - dump.start()
+        if read > _MOST_DUMPED:
+            return [*spans, (dump.start(), _end_of_dumps(text, dump.end()), UNJUDGED)]
         digits = b"".join(_HEX_LINE.findall(dump[0])).replace(b" ", b"")
         # An odd digit at the end is cut off.
         content = bytes.fromhex(digits[: len(digits) // 2 * 2].decode())
