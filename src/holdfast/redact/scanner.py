@@ -56,8 +56,6 @@ _WORK_OF_NAME, _WORK_OF_TABLE, _WORK_OF_DOCUMENT = 2, 8, 16
 """A name costs more than a form: what follows it is read in many notations."""
 # So many hits in undecoded JSON say that it must be decoded: judging them one by one would cost more.
 _MOST_UNDECODED = 64
-_UNJUDGED_BEFORE, _UNJUDGED_AFTER = 400, 20_000
-_STRING_ENDS = (assignment.KEY_END, assignment.STRING_END)
 _NEAR = 404
 
 
@@ -182,7 +180,9 @@ class Scanner:
             finder = self._finders[number]
             units = self._units.get(number, 1)
             if not work.spend(blocks.work_of_document(text, start, end) if finder in _LONG else units):
-                return all_spans + unjudged_spans(text, [hit[1:] for hit in hits[at:] if hit[0] < plain], got.rest)
+                return all_spans + views.unjudged_spans(
+                    text, [hit[1:] for hit in hits[at:] if hit[0] < plain], got.rest
+                )
             spans = _run_finder(finder, text, start, end)
             all_spans += spans
             if spans and work.is_look:
@@ -190,7 +190,7 @@ class Scanner:
             # Reused only if it ends inside the compared stretch: at its edge a span may go on.
             if many and all(start <= span[0] and span[1] < end + _AFTER - 1 for span in spans):
                 cached_spans[around] = [(first - start, last - start, kind) for first, last, kind in spans]
-        return all_spans + unjudged_spans(text, [], got.rest) if got.rest else all_spans
+        return all_spans + views.unjudged_spans(text, [], got.rest) if got.rest else all_spans
 
     def _find_spelt(self, hits: list[Hit], text: bytes, depth: int, work: Work) -> list[Span]:
         """What other spellings hide."""
@@ -211,25 +211,6 @@ class Scanner:
         if encoded:
             spans += views.find_in_base64(text, encoded, find, lambda: work.left < 0)
         return spans
-
-
-def unjudged_spans(text: bytes, candidates: Iterable[tuple[int, int]], rest: tuple[int, int] | None) -> list[Span]:
-    """What is removed where candidates could not be judged: the string of each, and for a key its value too."""
-    spans: list[Span] = []
-    done = -1
-    for start, end in sorted([*candidates, *([rest] if rest else [])]):
-        if end <= done:
-            continue
-        first = max(0, start - _UNJUDGED_BEFORE, *(text.rfind(stop, 0, start) + 1 for stop in _STRING_ENDS))
-        done = _end_of_value(text, end)
-        spans.append((first, done, views.UNJUDGED))
-    return spans
-
-
-def _end_of_value(text: bytes, at: int) -> int:
-    limit = min(len(text), at + _UNJUDGED_AFTER)
-    end = text.find(assignment.STRING_END, at, limit)
-    return end if end >= 0 else limit
 
 
 _PIECES = 8

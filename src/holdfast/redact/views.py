@@ -7,7 +7,7 @@ import re
 import threading
 import zlib
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -433,3 +433,26 @@ def replace_spans(text: bytes, spans: list[Span]) -> bytes:
         parts += (text[at:start], make_label(kind))
         at = end
     return b"".join((*parts, text[at:]))
+
+
+_UNJUDGED_BEFORE, _UNJUDGED_AFTER = 400, 20_000
+_STRING_ENDS = (KEY_END, STRING_END)
+
+
+def unjudged_spans(text: bytes, candidates: Iterable[tuple[int, int]], rest: tuple[int, int] | None) -> list[Span]:
+    """What is removed where candidates could not be judged: the string of each, and for a key its value too."""
+    spans: list[Span] = []
+    done = -1
+    for start, end in sorted([*candidates, *([rest] if rest else [])]):
+        if end <= done:
+            continue
+        first = max(0, start - _UNJUDGED_BEFORE, *(text.rfind(stop, 0, start) + 1 for stop in _STRING_ENDS))
+        done = _end_of_value(text, end)
+        spans.append((first, done, UNJUDGED))
+    return spans
+
+
+def _end_of_value(text: bytes, at: int) -> int:
+    limit = min(len(text), at + _UNJUDGED_AFTER)
+    end = text.find(STRING_END, at, limit)
+    return end if end >= 0 else limit
