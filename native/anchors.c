@@ -16,7 +16,8 @@ static void report(struct search *s, uint32_t number, size_t start, size_t end) 
     s->count++;
 }
 
-static inline uint32_t hash(uint32_t bytes) { return ((bytes & 0xffffff) * 0x9E3779B1u) >> (32 - HASH_BITS); }
+/* Of the lower three bytes: the lowest byte of the factor is zero, so the fourth one has no part in it. */
+static inline uint32_t hash(uint32_t bytes) { return (bytes * 0x3779B100u) >> (32 - HASH_BITS); }
 
 static inline uint32_t load(const uint8_t *at) {
     uint32_t value;
@@ -25,7 +26,7 @@ static inline uint32_t load(const uint8_t *at) {
 }
 
 /* The lowest bit tells whether an anchor may have these four bytes. */
-static inline uint8_t may_be(const uint8_t *filter, uint32_t bytes) { return filter[hash(bytes)] >> (bytes >> 24 & 7); }
+static inline uint32_t may_be(const uint32_t *filter, uint32_t bytes) { return filter[hash(bytes)] >> (bytes >> 24 & 31); }
 
 /* A closer look at those that pass: nine of ten do so by chance. */
 static inline int is_known(const uint8_t *second, uint32_t bytes) {
@@ -95,33 +96,93 @@ static void check(struct search *s, size_t at, uint32_t hashed) {
 
 typedef uint8_t block __attribute__((vector_size(16)));
 
-/* Whether all sixteen bytes are letters or digits. */
-static inline int is_word_block(const uint8_t *at) {
+static inline int is_word(uint8_t c) { return is_letter(c) || is_digit(c); }
+
+/* Which halves of sixteen bytes are letters and digits throughout: 1 for the first, 2 for the second. */
+static inline int mark_words(const uint8_t *at) {
     block bytes;
     __builtin_memcpy(&bytes, at, 16);
     block letters = (bytes | 32) - 'a', digits = bytes - '0';
     block members = (block)(letters < 26) | (block)(digits < 10);
+#ifdef __SSE2__
+    typedef char signed_block __attribute__((vector_size(16)));
+    uint32_t mask = (uint32_t)__builtin_ia32_pmovmskb128((signed_block)members);
+    return ((mask & 0xff) == 0xff) | (mask >> 8 == 0xff) << 1;
+#else
     uint64_t halves[2];
     __builtin_memcpy(halves, &members, 16);
-    return (halves[0] & halves[1]) == ~(uint64_t)0;
+    return (halves[0] == ~(uint64_t)0) | (halves[1] == ~(uint64_t)0) << 1;
+#endif
 }
 
-/* A run of 32 letters and digits or more holds sixteen of them that begin at a multiple of 16: only those are looked at. */
-static void find_runs(struct search *s) {
+/* Whether `prefixed.find_prefixed` could take this run for a token: a prefix that is none of an id's, and enough digits and
+ * letters of both cases; or one of the forms that are known by their lengths. */
+static int may_be_token(const struct search *s, size_t start, size_t end) {
     const struct tables *t = s->tables;
-    const uint8_t *member = t->classes + 512, *text = s->text;
-    size_t done = 0;
-    for (size_t at = 0; at + 16 <= s->length; at += 16) {
-        if (!is_word_block(text + at)) continue;
-        size_t start = at, end = at + 16;
-        while (start > done && member[text[start - 1]]) start--;
-        while (end < s->length && member[text[end]]) end++;
-        done = end;
-        int prefixed = start && (text[start - 1] == '_' || text[start - 1] == '-');
-        int followed = end - start == 32 && end < s->length && text[end] == '-';
-        if (end - start >= t->run_least && end - start <= t->run_most && (prefixed || followed)) report(s, t->run_number, start, end);
-        at = end & ~(size_t)15;
+    const uint8_t *text = s->text;
+    size_t length = end - start, digits = 0, uppers = 0, hex = 0, word = start - 1;
+    uint8_t before = text[start - 1];
+    for (size_t n = start; n < end; n++) {
+        digits += (size_t)is_digit(text[n]);
+        uppers += (size_t)is_upper(text[n]);
+        hex += (size_t)(is_digit(text[n]) || (lowered(text[n]) >= 'a' && lowered(text[n]) <= 'f'));
     }
+    int goes_on = end < s->length && is_one_of(text[end], "_-.");
+    if (digits < 2 && !goes_on) return 0;
+    if (before == '|') return length >= 40 && start > 1 && is_digit(text[start - 2]);
+    if (before == '.' && length >= 32 && uppers && uppers + digits < length) return start > 1 && is_lower(text[start - 2]) && !(end < s->length && text[end] == '.');
+    if (before == ':' || before == '.') {
+        if (hex < length || start < 24 || (length != 32 && length != 64)) return 0;
+        for (size_t n = 2; n < 24; n++)
+            if (!is_digit(text[start - n]) && text[start - n] != '-' && !(text[start - n] >= 'a' && text[start - n] <= 'f')) return 0;
+        return 1;
+    }
+    while (word && is_word(text[word - 1])) word--;
+    if (start > 1 && text[start - 2] == '-') return length == 40 || length == 64;
+    if (word && text[word - 1] == '\\') return 1; /* in undecoded JSON its first letter is that of an escape */
+    if (is_indexed(t->public_words, text + word, start - 1 - word)) return 0;
+    if (is_listed(t->secret_words, text + word, start - 1 - word, 1)) return 1;
+    if (!uppers || uppers + digits == length) return (hex < length && length >= 32) || goes_on;
+    return 1;
+}
+
+/* `<32>-<8>-…` and `<32>.<16>`. */
+static int has_tail(const struct search *s, size_t end) {
+    const uint8_t *text = s->text;
+    size_t more = end + 1;
+    while (more < s->length && more < end + 18 && is_word(text[more])) more++;
+    return end < s->length && ((text[end] == '-' && more == end + 9) || (text[end] == '.' && more == end + 17));
+}
+
+/* Reports the run around these eight bytes, and tells where it ends. */
+static size_t check_run(struct search *s, size_t from, size_t done) {
+    const struct tables *t = s->tables;
+    const uint8_t *text = s->text;
+    size_t start = from, end = from + 8;
+    while (start > done && is_word(text[start - 1])) start--;
+    while (end < s->length && is_word(text[end])) end++;
+    size_t length = end - start;
+    if (length >= t->run_least && length <= t->run_most) {
+        int joined = start && is_one_of(text[start - 1], "_-|:.") && may_be_token(s, start, end);
+        if (joined || (length == 32 && has_tail(s, end))) report(s, t->run_number, start, end);
+    }
+    return end;
+}
+
+/* Runs of letters and digits. One of 15 bytes or more has eight that begin at a multiple of eight: only those are looked at. */
+static void find_runs(struct search *s) {
+    const uint8_t *text = s->text;
+    size_t done = 0, at = 0, tail = 0;
+    for (; at + 16 <= s->length; at += 16) {
+        int whole = mark_words(text + at);
+        if (!whole) continue;
+        int first = (whole & 1) && at >= done;
+        if (!first && (!(whole & 2) || at + 8 < done)) continue;
+        done = check_run(s, first ? at : at + 8, done);
+        at = (done & ~(size_t)15) - 16; /* another run may begin in the block in which this one ends */
+    }
+    while (tail < 8 && at + tail < s->length && is_word(text[at + tail])) tail++;
+    if (tail == 8 && at >= done) check_run(s, at, done);
 }
 
 /* How many anchors there are; the first `room` of them are in `out`. With `seen` (SEEN entries) repetitions are dropped,
@@ -131,7 +192,7 @@ size_t holdfast_find_anchors(const struct tables *tables, const uint8_t *text, s
                              size_t room, uint64_t *seen, size_t *dropped, size_t *rest) {
     struct search s = {tables, text, length, 0, room, 0, out, seen, 0, rest, 0, 0, 0, 0, {0}, 0, 0, 0, {{0, 0, 0}}};
     if (rest) rest[0] = rest[1] = 0;
-    const uint8_t *filter = tables->filter;
+    const uint32_t *filter = tables->filter;
     size_t at = 0;
     /* The start of the text is the start of a line. */
     uint32_t opening = '\n';

@@ -37,7 +37,7 @@ enum {
 };
 
 struct tables {
-    const uint8_t *filter;          /* by the hash of three bytes: a bit for each fourth one (its lower bits) */
+    const uint32_t *filter;         /* by the hash of three bytes: a bit for each fourth one (its lower bits) */
     const uint32_t *first;          /* by the hash's upper bits: its first anchor; the next entry ends them */
     const struct anchor *anchors;
     const uint8_t *texts;
@@ -46,7 +46,8 @@ struct tables {
     const uint8_t *tail_words;      /* lists of words, each after its length, ended by a zero */
     const uint8_t *said_words;
     const uint8_t *glued_key, *glued_token, *plain_words, *cookie_words, *no_words;
-    uint32_t run_number;            /* what a long run of them after `_` or `-` is reported as */
+    const uint8_t *public_words, *secret_words; /* prefixes of ids, and what prefixes of secrets end with; the long lists, plain and public, by length */
+    uint32_t run_number;            /* what a long run of letters and digits that may be a token is reported as */
     uint32_t run_least, run_most;
 };
 
@@ -79,6 +80,20 @@ static int is_listed(const uint8_t *words, const uint8_t *bytes, size_t length, 
         size_t n = 0;
         while (n < size && lowered(from[n]) == words[n]) n++;
         if (n == size) return 1;
+    }
+    return 0;
+}
+
+/* The same for a long list: where the words of each length begin, then the words. */
+static int is_indexed(const uint8_t *words, const uint8_t *bytes, size_t length) {
+    uint16_t from, to;
+    if (length >= 32) return 0;
+    __builtin_memcpy(&from, words + 2 * length, 2);
+    __builtin_memcpy(&to, words + 2 * length + 2, 2);
+    for (; length && from < to; from = (uint16_t)(from + length)) {
+        size_t n = 0;
+        while (n < length && lowered(bytes[n]) == words[from + n]) n++;
+        if (n == length) return 1;
     }
     return 0;
 }
@@ -299,7 +314,7 @@ static int has_plain_qualifier(const struct tables *t, const uint8_t *text, size
         while (first > least && (is_lower(text[first - 1]) || is_digit(text[first - 1]))) first--;
         if (first > least && first < last && is_upper(text[first - 1])) first--;
     }
-    return first < last && is_listed(t->plain_words, text + first, last - first, 0);
+    return first < last && is_indexed(t->plain_words, text + first, last - first);
 }
 
 static int is_part(const struct search *s, const struct anchor *a, size_t start, size_t end) {
@@ -351,6 +366,7 @@ static int may_have_random(struct search *s, const struct anchor *a, size_t end)
     for (at = skip_type(s, at); words > 0; words--) {
         size_t first = skip_gap(s, at, &escaped);
         at = end_of_word(s, first, first + 400 < s->length ? first + 400 : s->length);
+        s->walked += at - first + 8;
         int inside = 0, signs = 1;
         for (size_t n = first; n < at; n++) {
             inside |= is_one_of(text[n], "=:(>\xef");

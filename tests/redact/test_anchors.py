@@ -67,10 +67,36 @@ def test_both_find_what_a_plain_search_finds() -> None:
 
 
 def test_long_runs_after_a_prefix_are_found() -> None:
-    text = b"x acme_" + b"aB3" * 12 + b" y-" + b"q" * 40 + b"! z" + b"w" * 50 + b" _" + b"v" * 31 + b" _" + b"u" * 129
-    expected = [(9, 7, 43), (9, 46, 86)]
-    assert [hit for hit in anchors._Automaton(ANCHORS, 9).find(text).hits if hit[0] == 9] == expected
-    assert [hit for hit in AnchorSearch(ANCHORS, 9).find(text).hits if hit[0] == 9] == expected
+    runs = (
+        b"x acme_" + b"aB3" * 12 + b" y-" + b"qW7" * 8 + b"! z" + b"wE5" * 16 + b" _" + b"vR2" * 6 + b" _" + b"u9T" * 43
+    )
+    expected = [(9, 7, 43), (9, 46, 70)]
+    for shift in range(17):
+        text = b"." * shift + runs
+        moved = [(number, start + shift, end + shift) for number, start, end in expected]
+        assert [hit for hit in anchors._Automaton(ANCHORS, 9).find(text).hits if hit[0] == 9] == moved
+        assert [hit for hit in AnchorSearch(ANCHORS, 9).find(text).hits if hit[0] == 9] == moved
+
+
+def test_runs_that_follow_one_another_are_found_at_every_place() -> None:
+    run = b"aB3x" * 5
+    for shift in range(20):
+        for gap in (b"-", b" _", b"..._"):
+            text = b"." * shift + b"q" * 17 + gap + run + gap + run
+            starts = [
+                place
+                for place in range(len(text))
+                if text.startswith(run, place) and text[place - 1 : place] in (b"_", b"-")
+            ]
+            hits = AnchorSearch(ANCHORS, 9).find(text).hits
+            assert [hit for hit in hits if hit[0] == 9] == [(9, start, start + 20) for start in starts], (shift, gap)
+
+
+def test_hashes_behind_the_name_of_their_kind_are_no_candidates() -> None:
+    guards = anchors.Guards(public=("sha512",))
+    lines = b"".join(b'"integrity": "sha512-%s+x"\n' % (b"aB3x" * 12) for _ in range(50))
+    assert not AnchorSearch(ANCHORS, 9, guards).find(lines).hits
+    assert not [hit for hit in anchors._Automaton(ANCHORS, 9).find(lines).hits if hit[0] == 9]
 
 
 def test_repetitions_are_looked_at_once() -> None:

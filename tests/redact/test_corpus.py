@@ -13,7 +13,7 @@ import pytest
 
 from holdfast.redact import Redactor
 from holdfast.redact.judge import make_example
-from tests.redact import held_out, places, unseen, vendor_corpus, wider
+from tests.redact import blind, held_out, places, unseen, vendor_corpus, wider
 from tests.redact.corpus import Record, body_of, records, strings_of
 
 REDACTOR = Redactor()
@@ -135,6 +135,10 @@ UNSEEN = (
     ("names in files", places.NAMED, 0.99),
     ("places", places.CONTEXT, 0.99),
     ("commands", places.COMMANDS, 0.99),
+    ("prefixes", blind.SELF_NAMING, 0.96),
+    ("later names", blind.NAMED, 0.99),
+    ("later constructs", blind.CONTEXT, 0.99),
+    ("later sentences", blind.PROSE, 0.98),
 )
 
 
@@ -154,6 +158,6 @@ def test_what_is_found_in_a_short_body_is_found_in_a_long_one() -> None:
 
 
 def test_ordinary_strings_of_these_lists_stay() -> None:
-    templates = (*unseen.ORDINARY, *vendor_corpus.ORDINARY, *places.ORDINARY)
+    templates = (*unseen.ORDINARY, *vendor_corpus.ORDINARY, *places.ORDINARY, *blind.ORDINARY)
     texts = [make_text(template, str(seed)) for template in templates for seed in range(2)]
     assert [text for text in texts if REDACTOR.redact_text(text)[1]] == []

@@ -13,13 +13,15 @@ from pathlib import Path
 import msgspec
 from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
 
+from holdfast.redact.prefixed import may_be_token
+
 Hit = tuple[int, int, int]
 """The anchor's number, where it begins and where it ends."""
 
 # As HASH_BITS, BUCKET_BITS and SEEN in native/guards.h; both sides compute the same hashes.
 _HASH_BITS, _BUCKET_BITS = 16, 13
 _SEEN = 1 << 13
-_ROOM_LEAST, _ROOM_PER = 2048, 256
+_ROOM_LEAST, _ROOM_PER = 640, 2048
 """How many hits of a text are reported: so many, and one more for each so many bytes of it."""
 _ROOM = 4096
 _COMMON = b' etaoinsrhldcumfpgwybv0k\\1"_,.x'
@@ -46,9 +48,9 @@ _LEFT = b" \"'`=:(,<>[{|&;/@\t\n\x1e\x1f\x9c\x98\xab\x9a\x88"
 
 
 _WORD = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-# In characters: the runs that `blocks.find_prefixed` is given.
-RUN_LEAST, RUN_MOST = 32, 128
-_RUN = re.compile(rb"(?<=[_-])[A-Za-z0-9]{32,}|(?<![A-Za-z0-9])[A-Za-z0-9]{32}(?=-)")
+# In characters: the runs that `prefixed.find_prefixed` is given.
+RUN_LEAST, RUN_MOST = 20, 128
+_RUN = re.compile(rb"(?<=[_|:.-])[A-Za-z0-9]{20,}|(?<![A-Za-z0-9])[A-Za-z0-9]{32}(?=[.-])")
 
 
 class Anchor(msgspec.Struct, frozen=True):
@@ -87,6 +89,8 @@ class Guards(msgspec.Struct, frozen=True):
     plain: tuple[str, ...] = ()
     cookie: tuple[str, ...] = ()
     no_words: tuple[str, ...] = ()
+    public: tuple[str, ...] = ()
+    secret: tuple[str, ...] = ()
 
 
 class Hits(msgspec.Struct, frozen=True):
@@ -102,7 +106,7 @@ class AnchorSearch:
     """Finds all of some anchors, overlapping ones too, in the order in which they begin or nearly so."""
 
     def __init__(self, anchors: Iterable[Anchor], run_number: int = -1, guards: Guards | None = None) -> None:
-        """`run_number`: report long runs of letters and digits after `_` or `-` too, under this number."""
+        """`run_number`: report long runs of letters and digits that may be a token too, under this number."""
         self._anchors = [anchor for anchor in anchors if anchor.text]
         library = load_library()
         # The library hashes three bytes and can add one to an anchor of two, not two to one of a single byte.
@@ -160,7 +164,11 @@ class _Automaton:
             # GUARD_FAR is the highest bit.
             and (anchor.guard < GUARD_FAR or far.is_next(anchor.guard, start))
         ]
-        return hits + [(self._run_number, *run.span()) for run in runs if len(run[0]) <= RUN_MOST]
+        return hits + [
+            (self._run_number, *run.span())
+            for run in runs
+            if len(run[0]) <= RUN_MOST and may_be_token(text, *run.span())
+        ]
 
 
 class _Distance:
@@ -205,7 +213,8 @@ class _Tables(ctypes.Structure):
         ("texts", ctypes.c_void_p), ("classes", ctypes.c_void_p), ("second", ctypes.c_void_p),
         ("tail_words", ctypes.c_void_p), ("said_words", ctypes.c_void_p), ("glued_key", ctypes.c_void_p),
         ("glued_token", ctypes.c_void_p), ("plain_words", ctypes.c_void_p),
-        ("cookie_words", ctypes.c_void_p), ("no_words", ctypes.c_void_p), ("run_number", ctypes.c_uint32),
+        ("cookie_words", ctypes.c_void_p), ("no_words", ctypes.c_void_p), ("public_words", ctypes.c_void_p),
+        ("secret_words", ctypes.c_void_p), ("run_number", ctypes.c_uint32),
         ("run_least", ctypes.c_uint32), ("run_most", ctypes.c_uint32),
     )  # fmt: skip
 
@@ -238,7 +247,7 @@ class _NativeTables:
     ) -> None:
         self._call = library.holdfast_find_anchors
         keyed = _choose_keys(anchors)
-        filter_bits = bytearray(1 << _HASH_BITS)
+        filter_bits = array("I", bytes(4 << _HASH_BITS))
         sizes = [0] * ((1 << _BUCKET_BITS) + 1)
         entries = bytearray()
         # The library expects the classes 0 to 2 in this order.
@@ -262,7 +271,7 @@ class _NativeTables:
         # Kept as attributes: the library holds bare addresses, which do not keep the buffers alive.
         self._first = ctypes.create_string_buffer(array("I", accumulate(sizes)).tobytes())
         self._entries = ctypes.create_string_buffer(bytes(entries))
-        self._filter = ctypes.create_string_buffer(bytes(filter_bits))
+        self._filter = ctypes.create_string_buffer(filter_bits.tobytes())
         self._texts = ctypes.create_string_buffer(bytes(texts))
         self._classes = ctypes.create_string_buffer(b"".join(map(_class_table, classes)))
         self._second = ctypes.create_string_buffer(bytes(second))
@@ -329,7 +338,7 @@ def _choose_keys(anchors: list[Anchor]) -> list[Key]:
             continue
         if len(text) == 2:
             lasts = anchor.follow if anchor.count else range(256)
-            keyed += [(_hash_three(key_bytes := text + bytes([last])), n, 0, 0xFF, key_bytes) for last in lasts]
+            keyed += [(_hash_three(key_bytes := text + bytes([last])), n, 0, _ANY_FOURTH, key_bytes) for last in lasts]
             continue
         key = _rarest_place(text, load)
         part = text[key : key + 4]
@@ -357,19 +366,22 @@ def _rarest_place(text: bytes, load: dict[bytes, int]) -> int:
 
 def _fourth_bits(part: bytes, anchor: Anchor) -> int:
     if len(part) == 4:
-        return 1 << (part[3] & 7)
-    return _bits_of(anchor.follow) if anchor.count else 0xFF
+        return 1 << (part[3] & 31)
+    return _bits_of(anchor.follow) if anchor.count else _ANY_FOURTH
 
 
 @cache
 def _bits_of(follow: bytes) -> int:
-    """Which values the lower three bits of these bytes have."""
-    return sum(1 << low for low in {code & 7 for code in follow})
+    """Which values the lower five bits of these bytes have."""
+    return sum(1 << low for low in {code & 31 for code in follow})
 
 
-# Multiplicative hashing, the same in native/anchors.c.
+_ANY_FOURTH = 0xFFFFFFFF
+
+
+# Multiplicative hashing, the same in native/anchors.c: the lowest byte of the factor is zero, so a fourth byte has no part.
 def _hash_three(three: bytes) -> int:
-    return (int.from_bytes(three, "little") * 0x9E3779B1 & 0xFFFFFFFF) >> (32 - _HASH_BITS)
+    return (int.from_bytes(three, "little") * 0x3779B100 & 0xFFFFFFFF) >> (32 - _HASH_BITS)
 
 
 _SECOND = 1 << 13
@@ -382,8 +394,29 @@ def _set_second(second: bytearray, key_bytes: bytes) -> None:
     second[offset + (bit >> 3)] |= 1 << (bit & 7)
 
 
+_INDEXED = ("plain", "public")
+_LENGTHS = 32
+
+
 def _word_lists(guards: Guards) -> list[bytes]:
-    return [b"".join(bytes([len(word)]) + word.encode() for word in words) for words in msgspec.structs.astuple(guards)]
+    return [
+        _indexed_words(words) if name in _INDEXED else _plain_words(words)
+        for name, words in msgspec.structs.asdict(guards).items()
+    ]
+
+
+def _plain_words(words: Iterable[str]) -> bytes:
+    return b"".join(bytes([len(word)]) + word.encode() for word in words)
+
+
+def _indexed_words(words: tuple[str, ...]) -> bytes:
+    """Long lists: where the words of each length begin, then the words, the short ones first."""
+    ordered = sorted((word for word in words if len(word) < _LENGTHS), key=lambda word: (len(word), word))
+    head, body = array("H"), b""
+    for length in range(_LENGTHS + 1):
+        head.append(2 * (_LENGTHS + 1) + sum(len(word) for word in ordered if len(word) < length))
+    body = "".join(ordered).encode()
+    return head.tobytes() + body
 
 
 def _class_table(members: bytes) -> bytes:

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import msgspec
 
-from holdfast.redact import judge, notation
+from holdfast.redact import judge, notation, prefixed
 from holdfast.redact.anchors import Guards
 from holdfast.redact.judge import NameRule, Span
 from holdfast.redact.rules.names import PLAIN_QUALIFIERS, SECRET_QUALIFIERS
@@ -60,9 +60,10 @@ def find_value(text: bytes, rule: NameRule, start: int, end: int) -> Span | None
         stem = text[start:end]
         if value and (_accept_value(text, rule, value, before, stem)
                       or _is_split(text, rule, value, before, stem)):  # fmt: skip
+            more = notation.MORE_CODES.match(text, value.end) if rule.judge == "code" else None
             return (
                 value.start,
-                value.end,
+                more.end() if more else value.end,
                 rule.kind.partition("-")[0] if rule.kind.startswith("password-") else rule.kind,
             )
     return _find_used(text, start, before) if rule.spoken and b" as " in before else None
@@ -71,9 +72,8 @@ def find_value(text: bytes, rule: NameRule, start: int, end: int) -> Span | None
 def _whole_code(text: bytes, value: Value) -> Value:
     """Groups of digits and letters with spaces between them are one code."""
     groups = notation.CODE_GROUPS.match(text, value.start)
-    if not groups or groups.end() <= value.end:
-        return value
-    return Value(value.start, groups.end(), value.quoted, value.notation, value.sign)
+    end = max(value.end, groups.end()) if groups else value.end
+    return Value(value.start, end, value.quoted, value.notation, value.sign)
 
 
 def _is_split(text: bytes, rule: NameRule, value: Value, before: bytes, stem: bytes) -> bool:
@@ -265,6 +265,8 @@ GUARD_WORDS = Guards(
     plain=tuple(sorted(PLAIN_QUALIFIERS)),
     cookie=("sid", "sess", "auth", "jwt"),
     no_words=tuple(sorted(word.decode() for word in judge.NO_PASSWORDS)),
+    public=tuple(sorted(prefixed.PUBLIC_WORDS)),
+    secret=tuple(prefixed.SECRET_WORDS),
 )
 """What the native search refuses or lets through by."""
 # The last word before the stem, in capitals or in camel case, with at most one separator after it.
@@ -319,6 +321,8 @@ def _accept_value(text: bytes, rule: NameRule, value: Value, before: bytes, stem
 
 def _accept_bare_space(rule: NameRule, candidate: bytes, quoted: bool, before: bytes) -> bool:
     """`using deploy password gldt… for`: a name and a value with nothing between them."""
+    if rule.judge == "strong" and rule.kind == "key":
+        return len(candidate) >= 32 and judge.looks_strong(candidate) and not candidate.isalpha()
     if rule.judge not in ("password", "token", "phrase") or rule.part not in ("", "key", "word"):
         return False
     if rule.judge == "token" and b" " in candidate:

@@ -5,9 +5,8 @@ import binascii
 import re
 
 from holdfast.core.lazy import lazy_pattern
-from holdfast.redact import judge, notation
-from holdfast.redact.assignment import KEY_END, STRING_END
-from holdfast.redact.judge import NameRule, Span
+from holdfast.redact import judge
+from holdfast.redact.judge import Span
 
 _BEGIN = lazy_pattern(
     rb"-{4,5} ?BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)? ?-{4,5}|---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----"
@@ -184,64 +183,70 @@ def _line_indent(line: bytes) -> int:
 
 
 INSERT_ANCHORS = ("VALUES", "values", "Values")
-# The list of columns and the first list of values; others follow it, behind commas.
-_INSERT = lazy_pattern(
-    rb"\((?P<columns>[^()]{1,600})\)\s{0,4}VALUES\s{0,4}\((?P<values>[^()]{1,4000})\)", re.IGNORECASE
-)
-_NEXT_ROW = lazy_pattern(rb"(?:\s|\\[nrt]){0,40},(?:\s|\\[nrt]){0,40}\((?P<values>[^()]{1,4000})\)")
+# The list of columns; rows of values follow it, with commas between them.
+_INSERT = lazy_pattern(rb"\((?P<columns>[^()]{1,600})\)(?:\s|\\[nrt]){0,8}VALUES(?:\s|\\[nrt]){0,8}\(", re.IGNORECASE)
+_NEXT_ROW = lazy_pattern(rb"(?:\s|\\[nrt]){0,40}\)(?:\s|\\[nrt]){0,40},(?:\s|\\[nrt]){0,40}\(")
 _MOST_ROWS = 500
 _SECRET_COLUMN = lazy_pattern(rb"passw|passwd|secret|api_?key|token|pwd|private_?key", re.IGNORECASE)
-_ITEM = lazy_pattern(rb"\s*(?:N?'(?P<value>[^']{0,2000})'|[^,']{0,200})\s*(?:,|$)")
+# A text, or anything else up to the next comma: a number, a name, a call with at most one more in it.
+_ITEM = lazy_pattern(
+    rb"\s*(?:[NEB]?'(?P<value>(?:[^']|''){0,2000})'|(?:[^,'()]|\((?:[^()]|\([^()]{0,80}\)){0,200}\)){0,200})\s*(?P<comma>,)?"
+)
 
 
 def find_inserted(text: bytes, start: int, end: int) -> list[Span]:
-    """`INSERT INTO users (name, password) VALUES ('ada', '…')`: values by the names of their columns."""
+    """`INSERT INTO users (name, password) VALUES ('ada', '…'), …`: values by the names of their columns."""
     # In undecoded JSON the line break before VALUES is written as an escape.
     if not text[max(0, start - 5) : start].rstrip(b" \t\r\n").endswith((b")", b")\\n", b")\\r")):
         return []
-    for insert in _INSERT.finditer(text, max(0, start - 620), min(len(text), end + 4010)):
+    for insert in _INSERT.finditer(text, max(0, start - 620), min(len(text), end + 40)):
         if insert.start() < start < insert.end():
-            return _inserted_rows(text, insert)
+            return _inserted_rows(text, insert) if _SECRET_COLUMN.search(insert["columns"]) else []
     return []
 
 
 def _inserted_rows(text: bytes, insert: re.Match[bytes]) -> list[Span]:
     columns, spans = insert["columns"].split(b","), list[Span]()
     row: re.Match[bytes] | None = insert
-    for _ in range(_MOST_ROWS if _SECRET_COLUMN.search(insert["columns"]) else 0):
+    for _ in range(_MOST_ROWS):
         if row is None:
             break
-        spans += _inserted_passwords(text, columns, *row.span("values"))
-        row = _NEXT_ROW.match(text, row.end())
+        end = _inserted_passwords(text, columns, row.end(), spans)
+        row = _NEXT_ROW.match(text, end)
     return spans
 
 
-def _inserted_passwords(text: bytes, columns: list[bytes], at: int, last: int) -> list[Span]:
-    spans: list[Span] = []
+def _inserted_passwords(text: bytes, columns: list[bytes], at: int, spans: list[Span]) -> int:
+    """Where the row ends; its passwords are added to `spans`."""
     for column in columns:
-        item = _ITEM.match(text, at, last)
+        item = _ITEM.match(text, at, min(len(text), at + 4000))
         if not item or item.end() == at:
             break
         if item["value"] and _SECRET_COLUMN.search(column) and judge.is_mixed_password(item["value"]):
             spans.append((*item.span("value"), "sql-password"))
         at = item.end()
-    return spans
+        if not item["comma"]:
+            break
+    return at
 
 
 JWK_ANCHORS = ('"kty"', '\\"kty', "kty\x1e")
-# A brace ends the search: `d` of another object is not looked at.
+# A brace ends the search: `d` of another object is not looked at. `k` is the key of `oct`, the others those of RSA.
 _JWK_PART = lazy_pattern(
-    rb"[{}]|(?:[\"']d\\{0,3}[\"']\s{0,3}:\s{0,3}\\{0,3}[\"']|\x1fd\x1e)(?P<secret>[A-Za-z0-9_-]{20,2000})"
+    rb"[{}]|(?:[\"'](?:d|k|p|q|dp|dq|qi)\\{0,3}[\"']\s{0,3}:\s{0,3}\\{0,3}[\"']|[\x1e\x1f](?:d|k|p|q|dp|dq|qi)\x1e)"
+    rb"(?P<secret>[A-Za-z0-9_-]{20,2000})"
 )
 
 
-def find_private_jwk(text: bytes, start: int, end: int) -> Span | None:
-    """`d` of a JSON Web Key: the private part, in the same object behind or before its type."""
-    part = _JWK_PART.search(text, end, end + 3000)
-    if not part or not part["secret"]:
-        opened = max(0, start - 3000, text.rfind(b"{", 0, start) + 1)
-        part = _JWK_PART.search(text, opened, start)
-    return (*part.span("secret"), "jwk-private") if part and part["secret"] else None
+def find_private_jwk(text: bytes, start: int, end: int) -> list[Span]:
+    """The private parts of a JSON Web Key, in the same object behind or before its type."""
+    spans: list[Span] = []
+    for first, last in ((end, end + 3000), (max(0, start - 3000, text.rfind(b"{", 0, start) + 1), start)):
+        for part in _JWK_PART.finditer(text, first, last):
+            if not part["secret"]:
+                break
+            spans.append((*part.span("secret"), "jwk-private"))
+    return spans
 
 
 # Cookies, and logins in base64 as headers and registries write them.
@@ -314,95 +319,3 @@ def is_encoded_login(value: bytes) -> bool:
         and all(32 < byte < 127 for byte in name)
         and all(32 <= byte < 127 for byte in password)
     )
-
-
-# Tables with commas: the name of a column tells what stands below it.
-
-_MOST_ROWS, _ROWS_WITHOUT = 20, 2
-"""How many rows are read, and how many of them without a secret are enough."""
-
-
-def find_column(text: bytes, rule: NameRule, start: int, end: int) -> list[Span]:
-    """The name heads a column of a table with commas: the values below it."""
-    # The line or the string in which the name stands.
-    first = max(text.rfind(mark, max(0, start - 400), start) for mark in (b"\n", KEY_END, STRING_END)) + 1
-    header = notation.HEADER_LINE.match(text, first if first or start < 400 else start)
-    if not header or header.end() < end:
-        return []
-    column, width = text.count(b",", first, start), header[0].count(b",")
-    spans: list[Span] = []
-    at = text.find(b"\n", header.end()) + 1
-    for row in range(_MOST_ROWS):
-        stop = min((n for mark in (b"\n", STRING_END) if (n := text.find(mark, at, at + 4000)) >= 0), default=len(text))
-        # A row with another number of commas is no part of the table.
-        if stop <= at or text.count(b",", at, stop) != width:
-            break
-        spans += _find_cell(text, rule, at, stop, column)
-        if not spans and row + 1 >= _ROWS_WITHOUT:
-            break
-        at = stop + 1
-    return spans
-
-
-def _find_cell(text: bytes, rule: NameRule, at: int, stop: int, column: int) -> list[Span]:
-    for _ in range(column):
-        at = text.find(b",", at, stop) + 1
-    last = text.find(b",", at, stop)
-    cell = text[at : last if last >= 0 else stop]
-    value = cell.strip(b" \t\r\"'")
-    # A column heading says less than an assignment, so its passwords must look mixed.
-    accept = judge.JUDGES.get({"password": "mixed", "code": "mixed"}.get(rule.judge, rule.judge), judge.looks_random)
-    if b"[redacted:" in value or not accept(value):
-        return []
-    first = at + cell.find(value)
-    return [(first, first + len(value), rule.kind)]
-
-
-# Tokens of issuers that no rule knows.
-
-# One to four words joined by `_` or `-` right before the run.
-_PREFIX = lazy_pattern(
-    rb"(?:^|(?<=[^A-Za-z0-9_./+=%&-])|(?<=[A-Za-z0-9]=))(?P<words>[A-Za-z][A-Za-z0-9]{1,14}(?:[_-][A-Za-z0-9]{1,10}){0,3})[_-]$"
-)
-_SAYS_SECRET = lazy_pattern(
-    rb"(?:^|[_-]|[a-z])(?:tok|token|key|sec|secret|pat|sk|api|auth|apikey|priv|pass|pwd)$", re.IGNORECASE
-)
-_PUBLIC_PREFIXES = frozenset(
-    b"toolu msg call chatcmpl cmpl resp req evt event cus pi pm ch sub price prod in inv thread run step file asst batch session sess"
-    b" user org proj project team item obj id ref commit rev sha sha1 sha256 sha384 sha512 md5 blake2 blake3 hash digest integrity etag cid"
-    b" image img asset chunk main app index vendor bundle page static css js font icon svg svc srv host node pod job task trace span"
-    b" build release version pk pub public pubkey publishable test example sample data blob cache tmp temp doc page layer rs fc conv"
-    b" message reasoning phc ca acct seti client".split()
-)
-
-
-def find_prefixed(text: bytes, start: int, end: int) -> Span | None:
-    """`acme_` or `acme-` and a long random run: a token of an issuer that no rule knows. Ids are written alike, so the
-    prefix must not be one of theirs."""
-    if end - start == 32 and (mailgun := _MAILGUN.match(text, start)) and not _is_hex_before(text, start):
-        return *mailgun.span(), "mailgun-key"
-    prefix = _PREFIX.search(text, max(0, start - 64), start)
-    # The run goes on, so it is a part of a longer id, path or encoded text.
-    if not prefix or text[end : end + 1] in (b"_", b"-", b".", b"/", b"+", b"="):
-        return None
-    words = prefix["words"].replace(b"-", b"_").lower().split(b"_")
-    if _PUBLIC_PREFIXES.intersection(words) or not _is_random_run(text[start:end], prefix["words"]):
-        return None
-    return prefix.start(), end, "unknown-vendor-token"
-
-
-_MAILGUN = lazy_pattern(rb"[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![0-9A-Za-z-])")
-
-
-def _is_hex_before(text: bytes, start: int) -> bool:
-    return text[start - 1 : start] in (b"-", b"_", b"/", b".")
-
-
-_GROUPS = (b"0123456789", b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz")
-
-
-def _is_random_run(run: bytes, prefix: bytes) -> bool:
-    counts = [len(run) - len(run.translate(None, group)) for group in _GROUPS]
-    if min(counts) * 12 < len(run):
-        return bool(_SAYS_SECRET.search(prefix)) and min(counts[0], counts[1] + counts[2]) * 6 >= len(run)
-    return judge.looks_random(run) and not judge.is_placeholder(run)

@@ -89,10 +89,10 @@ def is_code(value: bytes) -> bool:
 
 def _has_random_part(value: bytes) -> bool:
     """`jhRP0DJ5drlF….tkA7No.keJI7Qzk…`: parts of a token, which no name of a program looks like."""
-    return len(value) >= 23 and any(_is_random_part(part) for part in _PART.findall(value))
+    return len(value) >= 23 and any(is_random_part(part) for part in _PART.findall(value))
 
 
-def _is_random_part(part: bytes) -> bool:
+def is_random_part(part: bytes) -> bool:
     """Digits among the letters, and a change of class in every fourth character."""
     digits = sum(48 <= code <= 57 for code in part)
     return digits >= 2 and len(_FLIP.findall(part)) * 4 >= len(part) and not _is_camel_case(part)

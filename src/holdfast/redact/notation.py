@@ -163,6 +163,10 @@ HEADER_LINE = lazy_pattern(rb"[\"']?[\w .-]{1,40}[\"']?(?:,[\"']?[\w .-]{1,40}[\
 PAIR_LINE = lazy_pattern(rb"(?:^|[\n\x1e\x1f])[ \t]*[\"'][\w .-]{0,40}$")
 """A quoted name at the start of a line."""
 CODE_GROUPS = lazy_pattern(rb"(?=[A-Za-z]{0,5}\d)[A-Za-z0-9]{4,6}(?:[- ](?=[A-Za-z]{0,5}\d)[A-Za-z0-9]{4,6}){1,5}")
+MORE_CODES = lazy_pattern(
+    rb"(?:(?:\s|\\n|,|[*-] |\d{1,2}[.)] ){1,8}(?=[A-Za-z-]{0,30}\d)[A-Za-z0-9]{4,6}(?:[- ](?=[A-Za-z]{0,5}\d)[A-Za-z0-9]{4,6}){1,5}(?![A-Za-z0-9])){1,20}"
+)
+"""The further codes of a list."""
 VALUE_BELOW = lazy_pattern(LINE + rb"[ \t]{0,20}\\{0,3}[\"']?val", re.IGNORECASE)
 TAIL_ONLY = lazy_pattern(TAIL + rb"(?![A-Za-z0-9])", re.IGNORECASE)
 SAID_WORDS = (
@@ -182,7 +186,7 @@ OTHER_TAIL = lazy_pattern(
 AFTER_SPACE = lazy_pattern(
     rb"[ \t]{1,40}(?:[^A-Za-z0-9]"
     rb"|(?:" + "|".join(SAID_WORDS).encode() + rb")\b"
-    rb"|f\xc3\xbcr "
+    rb"|f\xc3\xbcr |l\xc3\xa0 "
     rb"|[^\s]{0,24}[0-9!@#$%^&*]|[A-Za-z]{1,24}[A-Z])"
 )
 

@@ -74,17 +74,19 @@ class Redactor:
 
     def redact_body(self, body: bytes) -> tuple[bytes, list[Finding]]:
         """JSON is cleaned in its decoded strings and stays JSON; anything else is cleaned as text."""
-        if not self._enabled or not self._may_hold_secret(body):
+        look = self._look_at(body) if self._enabled else None
+        if not look:
             return body, []
+        work = Work(len(body), look=look)
         try:
-            return self._in_rounds(body, self._clean_document if is_json(body) else self._clean_text)
+            return self._in_rounds(body, self._clean_document if is_json(body) else self._clean_text, work)
         # JSON nested too deep for the decoder is still cleaned, as text.
         except RecursionError:
-            return self._in_rounds(body, self._clean_text)
+            return self._in_rounds(body, self._clean_text, work)
 
     def redact_lines(self, body: bytes) -> bytes:
         """A file without its secrets, line for line. Nobody waits for it, so many more candidates are judged."""
-        if not self._enabled or not self._may_hold_secret(body):
+        if not self._enabled or not self._look_at(body):
             return body
         clean = self._clean_document if is_json(body) else self._clean_lines
         return self._in_rounds(body, clean, Work(len(body), _WORK_OF_FILE))[0]
@@ -96,16 +98,16 @@ class Redactor:
         body, findings = self._in_rounds(text.encode("utf-8", "surrogatepass"), self._clean_text)
         return (body.decode("utf-8", "surrogatepass"), findings) if findings else (text, [])
 
-    def _may_hold_secret(self, body: bytes) -> bool:
+    def _look_at(self, body: bytes) -> Work | None:
         """A short body is worth reading where it has a candidate; a long one, which always has some, where its decoded
-        strings hold a secret."""
+        strings hold a secret. What the look found out is used when it is read."""
         # A user's patterns have no anchors, so nothing can be ruled out beforehand.
         if self._patterns:
-            return True
+            return Work(0)
         if len(body) <= _DECODE_AT_ONCE or body.lstrip()[:1] not in (b"{", b"["):
-            return self._scanner.may_hold_secret(body)
+            return Work(0) if self._scanner.may_hold_secret(body) else None
         document = Document(body)
-        return not document.is_whole or self._scanner.holds_secret(document.text)
+        return self._scanner.look_at(document.text) if document.is_whole else Work(0)
 
     @property
     def _scanner(self) -> Scanner:
@@ -119,7 +121,8 @@ class Redactor:
             if not spans:
                 break
             findings += [Finding(span[2]) for span in spans]
-            work.begin_round()
+            if not work.begin_round():
+                break
         return body, findings
 
     def _clean_document(self, body: bytes, work: Work) -> tuple[bytes, list[Span]]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 
 from holdfast.core.lazy import lazy_value
-from holdfast.redact import assignment, blocks, judge, notation, views
+from holdfast.redact import assignment, blocks, judge, notation, prefixed, tables, views
 from holdfast.redact.anchors import (
     GUARD_CODE,
     GUARD_COOKIE,
@@ -32,8 +32,12 @@ from holdfast.redact.rules.locations import LOCATION_RULES
 from holdfast.redact.rules.models import DEVELOPMENT_TOKENS, MODEL_TOKENS
 from holdfast.redact.rules.names import NAME_RULES
 from holdfast.redact.rules.services import BUSINESS_TOKENS, SERVICE_TOKENS
+from holdfast.redact.rules.sessions import LATER_TOKENS, SESSION_TOKENS
 
-TOKEN_RULES = (*MODEL_TOKENS, *DEVELOPMENT_TOKENS, *CLOUD_TOKENS, *BUSINESS_TOKENS, *SERVICE_TOKENS, *KEY_TOKENS)
+TOKEN_RULES = (
+    *MODEL_TOKENS, *DEVELOPMENT_TOKENS, *CLOUD_TOKENS, *BUSINESS_TOKENS, *SERVICE_TOKENS, *KEY_TOKENS, *SESSION_TOKENS,
+    *LATER_TOKENS,
+)  # fmt: skip
 
 Finder = Callable[[bytes, int, int], "list[Span] | Span | None"]
 """(text, start and end of the anchor) → what to remove."""
@@ -47,13 +51,11 @@ _MEMO_AFTER = 60
 # In bytes around an anchor. The native search compares the same stretch (BEFORE and AFTER in native/guards.h).
 _BEFORE, _AFTER = 48, 64
 # In candidates: for any text, for a first look at a long one; bytes before more is granted, bytes per further unit;
-_WORK_LEAST, _WORK_OF_LOOK, _WORK_FREE, _WORK_PER, _WORK_OF_VIEW = 320, 80, 1 << 20, 2000, 4
-_WORK_OF_NAME, _WORK_OF_DOCUMENT = 2, 16
+_WORK_LEAST, _WORK_OF_LOOK, _WORK_FREE, _WORK_PER, _WORK_OF_VIEW = 160, 60, 1 << 20, 2000, 4
+_WORK_OF_NAME, _WORK_OF_TABLE, _WORK_OF_DOCUMENT = 2, 8, 16
 """A name costs more than a form: what follows it is read in many notations."""
 # So many hits in undecoded JSON say that it must be decoded: judging them one by one would cost more.
 _MOST_UNDECODED = 64
-_UNJUDGED_BEFORE, _UNJUDGED_AFTER = 400, 20_000
-_STRING_ENDS = (assignment.KEY_END, assignment.STRING_END)
 _NEAR = 404
 
 
@@ -63,17 +65,21 @@ class Work:
 
     __slots__ = ("is_look", "known", "left", "spent")
 
-    def __init__(self, size: int, least: int = _WORK_LEAST, is_look: bool = False) -> None:
-        """`is_look`: only whether there is a secret is asked, so the first one ends it."""
+    def __init__(self, size: int, least: int = _WORK_LEAST, is_look: bool = False, look: "Work | None" = None) -> None:
+        """`is_look`: only whether there is a secret is asked, so the first one ends it. `look`: the first look at this
+        text, whose results are used again."""
         self.is_look = is_look
         self.left = least + max(0, size - _WORK_FREE) // _WORK_PER
         self.spent = 0
-        self.known: dict[tuple[int, bytes], list[Span]] = {}
+        self.known: dict[tuple[int, bytes], list[Span]] = look.known if look else {}
         """What was found in which surroundings: a text is read again after something was removed from it."""
 
-    def begin_round(self) -> None:
-        """A text that was read once is read again for what the removal of something brought together."""
+    def begin_round(self) -> bool:
+        """A text that was read once is read again for what the removal of something brought together; one that had too
+        many candidates is not."""
+        has_next = self.left >= 0
         self.left = max(self.left, _WORK_OF_LOOK)
+        return has_next
 
     def spend(self, units: int = 1) -> bool:
         """Whether there is enough left."""
@@ -91,7 +97,7 @@ class Scanner:
             Anchor(text.encode(), finders.setdefault(finder, len(finders)), follow, count, alone, then, guard)
             for text, finder, follow, count, alone, then, guard in _list_anchors([name for name in names if name])
         ]
-        runs = finders.setdefault(blocks.find_prefixed, len(finders))
+        runs = finders.setdefault(prefixed.find_prefixed, len(finders))
         self._finders = [*finders]
         self._units = {
             # Finders that `name_finder` makes share no attribute; their qualified name tells them apart.
@@ -100,6 +106,9 @@ class Scanner:
             if "name_finder" in finder.__qualname__
         }
         self._units[finders[blocks.find_private_jwk]] = _WORK_OF_DOCUMENT
+        self._units[runs] = _WORK_OF_NAME
+        for finder in (tables.find_table_values, tables.find_copied_values, blocks.find_cookies, blocks.find_inserted):
+            self._units[finders[finder]] = _WORK_OF_TABLE
         self._escapes = len(finders)
         self._decodes, self._percents, self._encoded = (self._escapes + n for n in (1, 2, 3))
         anchors += [
@@ -108,7 +117,11 @@ class Scanner:
         ]
         anchors += [Anchor(mark.encode(), self._decodes, guard=_far_guard(1)) for mark in _decode_marks()]
         anchors += [Anchor(mark.encode(), self._percents, guard=_far_guard(2)) for mark in views.PERCENT_MARKS]
-        anchors += [Anchor(mark.encode(), self._encoded) for mark in views.base64_marks()]
+        anchors += [Anchor(mark.encode(), self._encoded) for mark in (*views.base64_marks(), *views.HEX_MARKS)]
+        anchors += [
+            Anchor(mark.encode(), self._encoded, *views.AFTER_COMPRESSED, alone=True) for mark in views.COMPRESSED_MARKS
+        ]
+        anchors += [Anchor(views.NUL_MARKS[0].encode(), self._decodes, guard=_far_guard(1))]
         self._search = AnchorSearch(anchors, runs, assignment.GUARD_WORDS)
 
     def find(self, text: bytes, depth: int = 2, work: Work | None = None) -> list[Span]:
@@ -118,6 +131,8 @@ class Scanner:
         if depth and not (spans and work.is_look):
             spelt = [hit for hit in hits if hit[0] >= self._escapes]
             spans += self._find_spelt(spelt, text, depth - 1, work) if spelt else []
+            if b"\0" in text:
+                spans += views.find_in_utf16(text, lambda inner: self.find(inner, 0, work), lambda: work.left < 0)
         if spans:
             spans = [_extend_span(text, span) for span in spans]
         return join_spans(spans) if len(spans) > 1 else spans
@@ -132,9 +147,10 @@ class Scanner:
             or any(not judge.is_token_count(body, *hit[1:]) for hit in got.hits)
         )
 
-    def holds_secret(self, text: bytes) -> bool:
-        """Whether there is one, or so many candidates that only a closer look can tell."""
-        return bool(self.find(text, work=Work(0, _WORK_OF_LOOK, is_look=True)))
+    def look_at(self, text: bytes) -> Work | None:
+        """What a first look gave, if there is a secret, or so many candidates that only a closer look can tell."""
+        look = Work(0, _WORK_OF_LOOK, is_look=True)
+        return look if self.find(text, work=look) else None
 
     def _find_plain(self, text: bytes, work: Work) -> tuple[list[Span], list[Hit]]:
         """What is repeated very often is looked at once; only where that is a secret are all of its places searched."""
@@ -164,7 +180,9 @@ class Scanner:
             finder = self._finders[number]
             units = self._units.get(number, 1)
             if not work.spend(blocks.work_of_document(text, start, end) if finder in _LONG else units):
-                return all_spans + unjudged_spans(text, [hit[1:] for hit in hits[at:] if hit[0] < plain], got.rest)
+                return all_spans + views.unjudged_spans(
+                    text, [hit[1:] for hit in hits[at:] if hit[0] < plain], got.rest
+                )
             spans = _run_finder(finder, text, start, end)
             all_spans += spans
             if spans and work.is_look:
@@ -172,7 +190,7 @@ class Scanner:
             # Reused only if it ends inside the compared stretch: at its edge a span may go on.
             if many and all(start <= span[0] and span[1] < end + _AFTER - 1 for span in spans):
                 cached_spans[around] = [(first - start, last - start, kind) for first, last, kind in spans]
-        return all_spans + unjudged_spans(text, [], got.rest) if got.rest else all_spans
+        return all_spans + views.unjudged_spans(text, [], got.rest) if got.rest else all_spans
 
     def _find_spelt(self, hits: list[Hit], text: bytes, depth: int, work: Work) -> list[Span]:
         """What other spellings hide."""
@@ -193,25 +211,6 @@ class Scanner:
         if encoded:
             spans += views.find_in_base64(text, encoded, find, lambda: work.left < 0)
         return spans
-
-
-def unjudged_spans(text: bytes, candidates: Iterable[tuple[int, int]], rest: tuple[int, int] | None) -> list[Span]:
-    """What is removed where candidates could not be judged: the string of each, and for a key its value too."""
-    spans: list[Span] = []
-    done = -1
-    for start, end in sorted([*candidates, *([rest] if rest else [])]):
-        if end <= done:
-            continue
-        first = max(0, start - _UNJUDGED_BEFORE, *(text.rfind(stop, 0, start) + 1 for stop in _STRING_ENDS))
-        done = _end_of_value(text, end)
-        spans.append((first, done, views.UNJUDGED))
-    return spans
-
-
-def _end_of_value(text: bytes, at: int) -> int:
-    limit = min(len(text), at + _UNJUDGED_AFTER)
-    end = text.find(assignment.STRING_END, at, limit)
-    return end if end >= 0 else limit
 
 
 _PIECES = 8
@@ -328,6 +327,8 @@ _BLOCK_FINDERS: list[tuple[Iterable[str], Finder]] = [
     (blocks.INSERT_ANCHORS, blocks.find_inserted),
     (blocks.COOKIE_ANCHORS, blocks.find_cookies),
     (blocks.BASIC_ANCHORS, blocks.find_basic_login),
+    (tables.TABLE_ANCHORS, tables.find_table_values),
+    (tables.COPY_ANCHORS, tables.find_copied_values),
     (blocks.JWK_ANCHORS, blocks.find_private_jwk),
 ]
 
@@ -363,6 +364,7 @@ _AFTER_PLACE |= dict.fromkeys(blocks.COOKIE_ANCHORS, (b"sS\\\"'`:=, \t\r\n\x1e",
 _AFTER_PLACE |= dict.fromkeys(("curl", "wget"), (b"\\\"' \t\r\n\x1f", 1, b""))
 _AFTER_PLACE |= dict.fromkeys(("redentials", "ogin", "ccount"), (b"s \t\r\n:=\\", 1, b""))
 _AFTER_PLACE |= dict.fromkeys(("uthorization", "UTHORIZATION"), (b"\\\"'` \t\r\n:=\x1e", 1, b""))
+_AFTER_PLACE |= dict.fromkeys(tables.BEFORE_CELL, (_ALNUM + b"\"'_", 1, b""))
 _AFTER_PLACE |= dict.fromkeys(
     ("Client(", "API(", "Api(", "SDK(", "Bot(", "OpenAI(", "Anthropic("), (b"\\\"' \t\r\n", 1, b"")
 )
@@ -475,7 +477,7 @@ def name_finder(rule: NameRule) -> Finder:
         stem = end - width if width else start
         value_spans: list[Span] | Span | None = assignment.find_value(text, rule, stem, end)
         if not value_spans and text[end : end + 1] in (b",", b'"'):
-            value_spans = blocks.find_column(text, rule, stem, end)
+            value_spans = tables.find_column(text, rule, stem, end)
         return value_spans
 
     return find

@@ -5,8 +5,9 @@ import binascii
 import ctypes
 import re
 import threading
+import zlib
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -43,7 +44,7 @@ PERCENT_MARKS = tuple(
         mark
         for code in range(0x20, 0x7F)
         for mark in (f"%{code:02x}", f"%{code:02X}")
-        if chr(code).isalnum() or chr(code) in "_-:@/=+.~"
+        if chr(code).isalnum() or chr(code) in "_-:@/=+.~%"
     }
 )
 # Words that are likely near a secret; base64 is decoded only where one of them shows.
@@ -51,6 +52,18 @@ _STEMS = (
     "password", "PASSWORD", "Password", "passwd", "secret", "SECRET", "Secret", "token", "TOKEN", "Token", "api_key", "API_KEY",
     "apiKey", "PRIVATE KEY", "_KEY=", "_PASS=", "ghp_", "sk-ant-", "github_pat_", "AKIA", "xoxb-", "postgres", "mongodb", "redis://",
 )  # fmt: skip
+
+
+HEX_MARKS = tuple(
+    stem.encode().hex()
+    for stem in ("password", "PASSWORD", "passwd", "secret", "SECRET", "token", "TOKEN", "api_key", "API_KEY")
+)
+"""How words of secrets look in hexadecimal."""
+COMPRESSED_MARKS = ("H4sI", "eJw", "eJx", "eJy", "eJz")
+"""How base64 of what gzip or zlib made begins."""
+AFTER_COMPRESSED = (b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-", 36)
+_MOST_UNPACKED = 1 << 18
+NUL_MARKS = ("\\u0000", "\0")
 
 
 def base64_marks() -> tuple[str, ...]:
@@ -226,6 +239,15 @@ def _start_of_run(text: bytes, at: int, lowest: int, signs: bytes) -> int:
 
 
 def _holds_secret(run: bytes, find: Find) -> bool:
+    return any(find(content) for content in _decode_run(run))
+
+
+def _decode_run(run: bytes) -> Iterator[bytes]:
+    """What a run of letters and digits may stand for: hexadecimal, base64, and what that unpacks to."""
+    digits = run.removeprefix(b"0x")
+    if not digits.translate(None, b"0123456789abcdefABCDEF"):
+        yield bytes.fromhex(digits[: len(digits) // 2 * 2].decode())
+        return
     body = run.rstrip(b"=").replace(b"-", b"+").replace(b"_", b"/")
     try:
         content = base64.b64decode(
@@ -233,14 +255,54 @@ def _holds_secret(run: bytes, find: Find) -> bool:
             body[: len(body) // 4 * 4 + (len(body) % 4 if len(body) % 4 > 1 else 0)] + b"=" * (-len(body) % 4)
         )
     except (binascii.Error, ValueError):
-        return False
-    return bool(find(content))
+        return
+    yield _unpack(content) if content[:2] in (b"\x1f\x8b", b"x\x9c", b"x\x01", b"x\xda", b"x^") else content
+
+
+def _unpack(content: bytes) -> bytes:
+    """As much as can be unpacked; the rest of it may be cut off."""
+    try:
+        return zlib.decompressobj(wbits=47).decompress(content, _MOST_UNPACKED)
+    except zlib.error:
+        return content
+
+
+# In bytes, as lines of a dump below: more of it than anybody reads is not judged while an agent waits.
+_MOST_UTF16, _MOST_DUMPED = 1 << 14, 1 << 16
+_UTF16 = lazy_pattern(rb"(?:[\x01-\xff]\x00){8,4096}[\x01-\xff]?|(?:\x00[\x01-\xff]){8,4096}")
+
+
+def find_in_utf16(text: bytes, find: Find, is_spent: Callable[[], bool]) -> list[Span]:
+    """Secrets in UTF-16 that was read as bytes: every second one is a zero."""
+    spans: list[Span] = []
+    start = max(0, text.find(b"\0") - 1)
+    stop = min(len(text), start + _MOST_UTF16)
+    for run in _UTF16.finditer(text, start, stop):
+        if is_spent():
+            stop = run.start()
+            break
+        first = run.start() + (text[run.start()] == 0)
+        spans += [
+            (first + 2 * one, first + 2 * last - 1, kind) for one, last, kind in find(text[first : run.end() : 2])
+        ]
+    if text.count(b"\0", stop) * 3 > len(text) - stop:
+        spans.append((stop, text.rfind(b"\0") + 1, UNJUDGED))
+    return spans
+
+
+def _end_of_dumps(text: bytes, at: int) -> int:
+    end = text.find(STRING_END, at)
+    return end if end >= 0 else len(text)
 
 
 def find_in_hex_dump(text: bytes, find: Find) -> list[Span]:
     """Dumps of `xxd` and `hexdump -C` whose bytes hold a secret are removed whole."""
     spans: list[Span] = []
+    read = 0
     for dump in _HEX_DUMP.finditer(text):
+        read += dump.end() - dump.start()
+        if read > _MOST_DUMPED:
+            return [*spans, (dump.start(), _end_of_dumps(text, dump.end()), UNJUDGED)]
         digits = b"".join(_HEX_LINE.findall(dump[0])).replace(b" ", b"")
         # An odd digit at the end is cut off.
         content = bytes.fromhex(digits[: len(digits) // 2 * 2].decode())
@@ -371,3 +433,26 @@ def replace_spans(text: bytes, spans: list[Span]) -> bytes:
         parts += (text[at:start], make_label(kind))
         at = end
     return b"".join((*parts, text[at:]))
+
+
+_UNJUDGED_BEFORE, _UNJUDGED_AFTER = 400, 20_000
+_STRING_ENDS = (KEY_END, STRING_END)
+
+
+def unjudged_spans(text: bytes, candidates: Iterable[tuple[int, int]], rest: tuple[int, int] | None) -> list[Span]:
+    """What is removed where candidates could not be judged: the string of each, and for a key its value too."""
+    spans: list[Span] = []
+    done = -1
+    for start, end in sorted([*candidates, *([rest] if rest else [])]):
+        if end <= done:
+            continue
+        first = max(0, start - _UNJUDGED_BEFORE, *(text.rfind(stop, 0, start) + 1 for stop in _STRING_ENDS))
+        done = _end_of_value(text, end)
+        spans.append((first, done, UNJUDGED))
+    return spans
+
+
+def _end_of_value(text: bytes, at: int) -> int:
+    limit = min(len(text), at + _UNJUDGED_AFTER)
+    end = text.find(STRING_END, at, limit)
+    return end if end >= 0 else limit

@@ -12,7 +12,7 @@ CLOUD_TOKENS = (
     TokenRule("amazon-login-token", "Atz(a|r)|<t60+>"),
     TokenRule("aws-session-token", "(IQoJb3JpZ2luX2Vj|FwoGZXIvYXdz|FQoGZXIvYXdz)<B40+>"),
     TokenRule("google-key", "AIza<t35+>"),
-    TokenRule("google-oauth-token", "ya29.<t20+>"),
+    TokenRule("google-oauth-token", "ya29.<p20+>"),
     TokenRule("google-refresh-token", "1//0<t40+>", left="strict"),
     TokenRule("google-client-secret", "GOCSPX-<t20+>"),
     TokenRule("google-hmac-key", "GOOG1E<u30+>"),
@@ -20,7 +20,9 @@ CLOUD_TOKENS = (
     TokenRule("firebase-server-key", "AAAA<t7>{:APA91b}<t100+>"),
     # The anchor in braces stands inside the key, so the bytes before it are part of the token.
     TokenRule("azure-client-secret", "<p3>{8Q~}<p30+>"),
-    TokenRule("azure-client-secret", "<p3>{7Q~}<p30+>"),
+    *(TokenRule("azure-client-secret", f"<p3>{{{digit}Q~}}<p30+>") for digit in "01234567"),
+    TokenRule("azure-client-secret", "<p3>{9Q~}<p30+>"),
+    TokenRule("azure-refresh-token", "(0|1).A<t40+>.Ag<t100+>", left="strict"),
     TokenRule("azure-key", "<w52>{JQQJ99}<w20+>"),
     TokenRule("azure-function-key", "<t40-44>{AzFu}<t6+>"),
     TokenRule("azure-search-key", "<w40-44>{AzSeA}<w4+>"),
@@ -37,6 +39,7 @@ CLOUD_TOKENS = (
     TokenRule("azure-devops-token", "<w70-78>{AZDO}<w4>"),
     TokenRule("digitalocean-token", "do(p|o|r)_v1_<h60+>"),
     TokenRule("digitalocean-spaces-key", "DO00<u16>"),
+    TokenRule("digitalocean-spaces-key", "DO801<u15>"),
     TokenRule("alibaba-key-id", "LTAI<w12+>"),
     TokenRule("tencent-key-id", "AKID<w30+>"),
     TokenRule("volcengine-key-id", "AKLT<w40+>"),
@@ -47,7 +50,7 @@ CLOUD_TOKENS = (
     TokenRule("scaleway-key", "SCW<u17>"),
     TokenRule("exoscale-key", "EXO<h24>"),
     TokenRule("fly-token", "FlyV1 <r40+>"),
-    TokenRule("fly-token", "fm(1|2)_<j40+>"),
+    TokenRule("fly-token", "fm(1|2|1r|1a)_<j40+>"),
     TokenRule("fly-old-token", "fo1_<t40+>"),
     TokenRule("heroku-key", "HRKU-<t30+>"),
     TokenRule("render-key", "rnd_<w24+>"),
@@ -105,7 +108,7 @@ CLOUD_TOKENS = (
 
 # Where a wallet's key has a checksum it is verified: a prefix of two letters is too common by itself.
 KEY_TOKENS = (
-    TokenRule("age-key", "AGE-SECRET-KEY-1<u50+>"),
+    TokenRule("age-key", "AGE-SECRET-KEY-(1|PQ-1)<u50+>"),
     TokenRule("age-plugin-key", "AGE-PLUGIN-<t2+>-1<Q40+>"),
     TokenRule("nostr-key", "nsec1<q50+>"),
     TokenRule("bitcoin-wif", "(5H|5J|5K)<k49>", check="base58", left="strict"),

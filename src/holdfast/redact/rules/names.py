@@ -99,13 +99,18 @@ NAME_RULES = (
     NameRule("password-chinese", ("密码", "密碼", "口令"), "password"),
     NameRule("password-korean", ("비밀번호", "암호", "패스워드"), "password"),
     NameRule("password-vietnamese", ("mật khẩu", "Mật khẩu", "kata sandi", "รหัสผ่าน"), "password"),
+    NameRule("password", ("wifi code", "wi-fi code", "wifi key", "wlan key", "wlan-schlüssel"), "password"),
     NameRule("pin", ("passcode", "access code", "door code", "security code"), "pin"),
     NameRule("key", ("this key", "the key", "following key", "my key", "your key", "our key"), "strong"),
     NameRule("pin", ("pin code", "pin_code", "pincode", "PIN"), "pin", part="word"),
     NameRule(
         "backup-code", ("backup code", "recovery code", "backup_code", "recovery_code", "2fa code", "otp code"), "code"
     ),
-    NameRule("backup-code", ("one-time code", "one time password", "scratch code", "verification code"), "code"),
+    NameRule(
+        "backup-code",
+        ("one-time code", "one time password", "one-time password", "scratch code", "verification code"),
+        "code",
+    ),
     NameRule("secret", ("secret",), "token"),
     NameRule("token", ("token", "tokken"), "token", part="key"),
     NameRule(
