@@ -126,7 +126,12 @@ def prompts(place):
 def test_a_command_ends_as_its_hook_had_told(place, result, failed, expected):
     """The exit code too, and only where it is known: the row of an import reads as the live one does."""
     call = {"type": "tool_use", "id": "c1", "name": "Bash", "input": {"command": "make"}}
-    end = {"type": "tool_result", "tool_use_id": "c1", "content": "Exit code 3\nno" if failed else "hi", "is_error": failed}
+    end = {
+        "type": "tool_result",
+        "tool_use_id": "c1",
+        "content": "Exit code 3\nno" if failed else "hi",
+        "is_error": failed,
+    }
     more = {"toolUseResult": result} if result else {}
     transcript(place, "s", message("1", "go"), message("2", [call], kind="assistant"), message("3", [end], **more))
     (data,) = [e.data for e in told("claude-code", place)[0] if e.kind in ("tool.finished", "tool.failed")]
