@@ -14,7 +14,7 @@ WATCH_SECONDS = 5.0
 
 FEATURE = Feature(
     name="sessions",
-    version=6,
+    version=7,
     subscribed_kinds=documents.SUBSCRIBED_KINDS,
     documents=DOCUMENTS,
     keys=reducer.keys,

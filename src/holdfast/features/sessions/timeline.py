@@ -26,7 +26,7 @@ from holdfast.core.kinds.session_events import ToolExitRead, TurnAnswerRead
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.core.text import without_fences
 from holdfast.features.sessions.state.call_text import about_call
-from holdfast.features.sessions.state.documents import Session
+from holdfast.features.sessions.state.documents import LATE_MS, Session
 from holdfast.features.sessions.state.lifecycle import is_synthetic, prompt_text
 from holdfast.features.sessions.state.reducer import Turns
 
@@ -126,6 +126,8 @@ class CallPairing:
         """Events that are shown in the row of another: starts with an end, denials of a call, ends after a denial."""
         self._left: dict[int, Event] = {}
         self._ended_first: dict[tuple[str, str], int] = {}
+        self._ended: dict[tuple[str, str], Event] = {}
+        """The end of each call, by lane and id, that did not begin again."""
 
     def add(self, event: Event) -> None:
         kind, data = event.kind, event.data
@@ -155,13 +157,23 @@ class CallPairing:
 
     def _start(self, event: Event) -> None:
         # Hooks of one moment may be stored in any order.
-        ended = self._ended_first.pop((event.data.lane, event.data.call), 0)
+        call = (event.data.lane, event.data.call)
+        ended = self._ended_first.pop(call, 0)
         if ended:
             self._pair(event, ended)
+        elif (end := self._ended.get(call)) and _is_told_again(event, end):
+            self.folded.add(event.seq)
         else:
+            self._ended.pop(call, None)  # An id may be used again.
             self.open[event.seq] = event
 
     def _end(self, event: Event) -> None:
+        call = (event.data.lane, event.data.call)
+        if call in self._ended:
+            self.folded.add(event.seq)  # Told twice.
+            return
+        if event.data.call:
+            self._ended[call] = event
         start = self._matching(event, self.open) or self._matching(event, self._left)
         if start:
             self.open.pop(start.seq, None)
@@ -172,7 +184,7 @@ class CallPairing:
             else:
                 self._pair(start, event.seq)
         elif event.data.call:
-            self._ended_first[event.data.lane, event.data.call] = event.seq
+            self._ended_first[call] = event.seq
 
     def _pair(self, start: Event, end: int) -> None:
         self.start_of[end] = start
@@ -217,6 +229,11 @@ class CallPairing:
         alike = [e for e in starts if e.tool == end.tool and not (e.data.call and data.call)]
         same_input = [e for e in alike if e.data.input == data.input]
         return next(iter(same_input), None) or (next(iter(alike), None) if not data.call else None)
+
+
+def _is_told_again(start: Event, end: Event) -> bool:
+    """As `lifecycle.is_told_again` counts."""
+    return abs(start.at - end.at) <= LATE_MS and about_call(start) == about_call(end)
 
 
 def pair_calls(events: Iterable[Event]) -> CallPairing:
