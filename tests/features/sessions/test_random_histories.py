@@ -60,7 +60,9 @@ class History:
         moves += [self.subagent] if names.subagent else []
         moves += [lambda: self.fire_all(names.compaction)] if names.compaction else []
         moves += [lambda: self.script.fire(names.interrupt, **{names.turn: self.turn_id})] if names.interrupt else []
-        moves += [lambda: self.script.fire(names.empty_prompt, **{names.turn: self.turn_id})] if names.empty_prompt else []
+        moves += (
+            [lambda: self.script.fire(names.empty_prompt, **{names.turn: self.turn_id})] if names.empty_prompt else []
+        )
         return moves
 
     @property
@@ -80,7 +82,9 @@ class History:
 
     def end(self) -> None:
         if self.running:
-            self.script.call(self.names.after, *self.running.pop(self.chance.randrange(len(self.running))), self.turn_id)
+            self.script.call(
+                self.names.after, *self.running.pop(self.chance.randrange(len(self.running))), self.turn_id
+            )
 
     def fail(self) -> None:
         if self.running:
@@ -182,7 +186,11 @@ def check_rows(rows: list[dict[str, Any]], show: dict[str, Any]) -> None:
     """The figures are what the rows add up to."""
     ended = [row["outcome"] for row in rows if row["kind"] in TOOL_ENDS]
     assert (len(ended), ended.count("failed")) == (show["tools"], show["failed"])
-    denials = [row for row in rows if row["outcome"] == "denied" or row["verdict"] == "deny" or row["kind"] == "permission.denied"]
+    denials = [
+        row
+        for row in rows
+        if row["outcome"] == "denied" or row["verdict"] == "deny" or row["kind"] == "permission.denied"
+    ]
     assert len(denials) == show["denied"]
     typed = [row for row in rows if row["kind"] == "prompt.submitted" and not row["synthetic"] and not row["lane"]]
     assert len(typed) == show["prompts"]

@@ -224,7 +224,7 @@ HANDLERS: dict[str, Handler] = {
     "turn.ended": _turn_ended,
     "turn.failed": _turn_failed,
     "turn.interrupted": _turn_interrupted,
-    "subagent.started": touch_lane,
+    "subagent.started": lifecycle.start_lane,
     "subagent.ended": _subagent_ended,
     "compact.started": _context_compacted,
     "compact.ended": _context_compacted,

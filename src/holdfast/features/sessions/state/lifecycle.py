@@ -181,6 +181,18 @@ def touch_lane(session: Session, event: Event, tools: int = 0) -> None:
     session.lanes = _cap_lanes({**session.lanes, lane: entry})
 
 
+def start_lane(session: Session, event: Event) -> None:
+    """Where a subagent has only a name (Kimi, Gemini), the same name begins again with the next one."""
+    data = event.data
+    known_lane = session.lanes.get(data.lane)
+    if known_lane is None or data.lane != data.lane_type or known_lane.at == event.at:
+        touch_lane(session, event)
+        return
+    session.lanes_seen += 1
+    entry = msgspec.structs.replace(known_lane, end=0, last=event.at)
+    session.lanes = {**session.lanes, data.lane: entry}
+
+
 def end_lane(session: Session, event: Event) -> None:
     """Its transcript may be a file of its own."""
     touch_lane(session, event)
