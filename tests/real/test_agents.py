@@ -123,6 +123,10 @@ class Scene:
         kinds = self.kinds()
         return (kinds.count("tool.started"), kinds.count("tool.finished")) == (7, 5)
 
+    def calls_told(self) -> str:
+        told = [e for e in self.world.hooks_seen() if e.kind.startswith("tool.")]
+        return "\n".join(f"{e.at} {e.kind} {e.data.get('command', '')} {e.data.get('dedupe_key', '')}" for e in told)
+
     def check_events(self, note: Path) -> None:
         seen, kinds = self.world.hooks_seen(), self.kinds()
         assert ({e.agent for e in seen}, len({e.session for e in seen})) == ({self.name}, 1)
@@ -230,7 +234,7 @@ def test_a_session_is_on_record_once_and_a_gate_holds(scene: Scene, tmp_path: Pa
     wait_until(lambda: scene.kinds().count("turn.ended") == ends, "the end that was refused, and the one that was not")
     if scene.kind.says_when_over:
         wait_until(lambda: "session.ended" in scene.kinds(), "the session has ended")
-    wait_until(scene.all_taken_in, "all calls are in the log, also those that were spooled")
+    wait_until(scene.all_taken_in, "all calls are in the log, also those that were spooled", says=scene.calls_told)
     scene.check_events(note)
     scene.check_release()
     scene.check_answer()

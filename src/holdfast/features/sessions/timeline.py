@@ -228,7 +228,9 @@ class CallPairing:
         # Two different ids are never the same call.
         alike = [e for e in starts if e.tool == end.tool and not (e.data.call and data.call)]
         same_input = [e for e in alike if e.data.input == data.input]
-        return next(iter(same_input), None) or (next(iter(alike), None) if not data.call else None)
+        # A call that was denied did not run: another input shows that this is the end of another call.
+        ran = [e for e in alike if self.outcomes.get(e.seq) != "denied"]
+        return next(iter(same_input), None) or (next(iter(ran), None) if not data.call else None)
 
 
 def _is_told_again(start: Event, end: Event) -> bool:
