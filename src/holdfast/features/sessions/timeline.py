@@ -26,7 +26,7 @@ from holdfast.core.kinds.session_events import ToolExitRead, TurnAnswerRead
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.core.text import without_fences
 from holdfast.features.sessions.state.call_text import about_call
-from holdfast.features.sessions.state.documents import LATE_MS, Session
+from holdfast.features.sessions.state.documents import LATE_MS, Session, Turn, one_line
 from holdfast.features.sessions.state.lifecycle import is_synthetic, prompt_text
 from holdfast.features.sessions.state.reducer import Turns
 
@@ -291,10 +291,17 @@ def _is_shown(event: Event, turn: int, turns: Turns) -> bool:
     if isinstance(data, CompactStarted):
         return data.end_untold
     if isinstance(data, PromptSubmitted):
-        return bool(prompt_text(data)) and (not is_synthetic(data) or turns.first_event(turn) == event.seq)
+        opens = turns.first_event(turn) == event.seq
+        return bool(prompt_text(data)) and (opens or not (is_synthetic(data) or _is_repeated(data, turns.get(turn))))
     if isinstance(data, TurnEnded) and data.lane_untold:
         return not data.lane  # A subagent's: its own end follows.
     return not (isinstance(data, SubagentEnded) and data.compaction)
+
+
+def _is_repeated(data: PromptSubmitted, turn: Turn | None) -> bool:
+    """The prompt that opened the turn, told once more by hooks that are registered twice."""
+    same = turn is not None and bool(turn.id) and turn.id == data.turn
+    return same and not data.lane and turn is not None and turn.prompt == one_line(prompt_text(data))
 
 
 def _turn_numbers(page: Sequence[Event], turns: Turns) -> list[int]:
