@@ -244,10 +244,11 @@ def awaited(coroutine: Coroutine[Any, Any, T]) -> T:
         return alone.submit(asyncio.run, coroutine).result()
 
 
-def wait_until(true, what: str, patience: float = PATIENCE_S) -> None:
+def wait_until(true, what: str, patience: float = PATIENCE_S, says=lambda: "") -> None:
+    """`says`: what there is instead, for the message of the failure."""
     deadline = time.monotonic() + patience
     while not true():
-        assert time.monotonic() < deadline, f"waited {patience} s, and still not: {what}"
+        assert time.monotonic() < deadline, f"waited {patience} s, and still not: {what}\n{says()}"
         time.sleep(0.02)
 
 

@@ -139,6 +139,30 @@ def test_a_command_that_failed_under_gemini_and_copilot_is_no_success():
 
 
 @pytest.mark.parametrize(
+    ("printed", "code"),
+    [
+        ("tests failed with exit code 3\n{}", 0),
+        ("{}\ntests failed with exit code 3", None),
+        ("worker exited with code 3", None),
+        ("it said {} and went on", None),
+        ("{}\n\n", 0),
+    ],
+)
+@pytest.mark.parametrize("name", ["copilot", "droid"])
+def test_what_a_command_prints_about_exit_codes_is_not_its_status(name, printed, code):
+    """Only the agent's own line behind the output says how the command ended."""
+    if name == "copilot":
+        stem, line = "postToolUse.bash", "<shellId: 0 completed with exit code 0>"
+        given = recorded(name, stem)
+        given["toolResult"]["textResultForLlm"] = printed.format(line)
+    else:
+        stem, line = "PostToolUse.Execute", "[Process exited with code 0]"
+        given = recorded(name, stem) | {"tool_response": printed.format(line)}
+    data = read(name, given, stem.split(".")[0]).data
+    assert (data.get("exit_code"), data["ok"]) == (code, True)
+
+
+@pytest.mark.parametrize(
     ("told", "code"),
     [
         ("<untrusted_context>\nOutput: Exit Code: 7\nfine\nProcess Group PGID: 9\n</untrusted_context>", 0),

@@ -113,6 +113,31 @@ def prompts(place):
     return [(e.session, e.data["prompt"]) for e in told("claude-code", place)[0] if e.kind == "prompt.submitted"]
 
 
+@pytest.mark.parametrize(
+    ("result", "failed", "expected"),
+    [
+        ({"stdout": "hi", "interrupted": False}, False, (True, 0, None)),
+        ({"stdout": "", "returnCodeInterpretation": "No matches found"}, False, (True, None, None)),
+        ({"stdout": "", "backgroundTaskId": "b1"}, False, (True, None, True)),
+        ("Error: Exit code 3", True, (False, 3, None)),
+        (None, False, (True, None, None)),
+    ],
+)
+def test_a_command_ends_as_its_hook_had_told(place, result, failed, expected):
+    """The exit code too, and only where it is known: the row of an import reads as the live one does."""
+    call = {"type": "tool_use", "id": "c1", "name": "Bash", "input": {"command": "make"}}
+    end = {
+        "type": "tool_result",
+        "tool_use_id": "c1",
+        "content": "Exit code 3\nno" if failed else "hi",
+        "is_error": failed,
+    }
+    more = {"toolUseResult": result} if result else {}
+    transcript(place, "s", message("1", "go"), message("2", [call], kind="assistant"), message("3", [end], **more))
+    (data,) = [e.data for e in told("claude-code", place)[0] if e.kind in ("tool.finished", "tool.failed")]
+    assert (data["ok"], data.get("exit_code"), data.get("detached")) == expected
+
+
 @pytest.mark.parametrize("names", [("a", "b", "c"), ("c", "b", "a")])
 def test_a_fork_tells_only_what_came_after_it(place, names):
     """As Claude Code 2.1 writes it: the copy keeps the ids of the records, and has nothing between them. Whatever the names."""

@@ -26,7 +26,7 @@ from .copilot import Copilot
 from .droid import Droid
 from .gemini import Gemini
 from .kimi import Kimi
-from .model_server import ModelServer, Script, Turn, call, slow, text
+from .model_server import ModelServer, Script, Turn, call, calls, slow, text
 from .opencode import OpenCode
 from .programs import program
 from .qwen import Qwen
@@ -122,6 +122,10 @@ class Scene:
         """The last end of a turn may be in the log while an earlier hook is still in the spool."""
         kinds = self.kinds()
         return (kinds.count("tool.started"), kinds.count("tool.finished")) == (7, 5)
+
+    def calls_told(self) -> str:
+        told = [e for e in self.world.hooks_seen() if e.kind.startswith("tool.")]
+        return "\n".join(f"{e.at} {e.kind} {e.data.get('command', '')} {e.data.get('dedupe_key', '')}" for e in told)
 
     def check_events(self, note: Path) -> None:
         seen, kinds = self.world.hooks_seen(), self.kinds()
@@ -230,7 +234,7 @@ def test_a_session_is_on_record_once_and_a_gate_holds(scene: Scene, tmp_path: Pa
     wait_until(lambda: scene.kinds().count("turn.ended") == ends, "the end that was refused, and the one that was not")
     if scene.kind.says_when_over:
         wait_until(lambda: "session.ended" in scene.kinds(), "the session has ended")
-    wait_until(scene.all_taken_in, "all calls are in the log, also those that were spooled")
+    wait_until(scene.all_taken_in, "all calls are in the log, also those that were spooled", says=scene.calls_told)
     scene.check_events(note)
     scene.check_release()
     scene.check_answer()
@@ -274,15 +278,19 @@ def test_droid_is_on_record_and_a_gate_holds(scene: Scene) -> None:
     assert scene.holding_us() == []
 
 
-@pytest.mark.parametrize("name", ["kimi"])
-def test_kimis_subagent_ends_for_itself(scene: Scene) -> None:
-    """Its hooks do not name their subagent: the turn goes on after the subagent's Stop, and the calls are in its lane."""
+def use_kimis_hooks(scene: Scene) -> None:
     hook = f"{NATIVE_HOOK} --state {scene.world.paths.state}"
     entries = [
         f'[[hooks]]\nevent = "{one.event}"\ncommand = "{hook} {one.mode} kimi {one.event}"\n' for one in KIMI.hooks
     ]
     config = scene.agent.home / ".kimi-code" / "config.toml"
     config.write_text(config.read_text() + "\n".join(entries))
+
+
+@pytest.mark.parametrize("name", ["kimi"])
+def test_kimis_subagent_ends_for_itself(scene: Scene) -> None:
+    """Its hooks do not name their subagent: the turn goes on after the subagent's Stop, and the calls are in its lane."""
+    use_kimis_hooks(scene)
     spawn = call("Agent", description="look", prompt="MARK please look", subagent_type="coder")
     inside = [scene.kind.run("echo from-sub"), text("looked")]
     scene.model.script(Script(main=[scene.kind.run("echo one"), spawn, slow(text("all done"), 1)], subagent=inside))
@@ -299,6 +307,54 @@ def test_kimis_subagent_ends_for_itself(scene: Scene) -> None:
         ("Bash", "echo one", "", "ok"),
     ]
     assert {row["lane"] for row in rows if row["kind"] == "turn.ended"} == {""}, "the subagent's is no row"
+
+
+@pytest.mark.parametrize("name", ["kimi"])
+def test_several_of_kimis_subagents_at_once(scene: Scene) -> None:
+    """Both have one name, which is all that is told of them: what they do is theirs, and their session's own is its own."""
+    use_kimis_hooks(scene)
+    spawn = [
+        call("Agent", description="look", prompt=f"{word} please", subagent_type="coder") for word in ("ONE", "TWO")
+    ]
+    inside = {word: [slow(scene.kind.run(f"echo in-{word}"), 0.5), text(word)] for word in ("ONE", "TWO")}
+    main = [scene.kind.run("echo first"), calls(*spawn), scene.kind.run("echo last"), slow(text("all done"), 1)]
+    scene.model.script(Script(main=main, marked=inside))
+    assert scene.agent.run("please do it").returncode == 0
+    wait_until(lambda: scene.kinds().count("tool.finished") == 6, "all calls have ended")
+    (session,) = scene.world.view("sessions.list", all=True)["sessions"]
+    rows = scene.world.view("sessions.timeline", id=session["id"])["entries"]
+    lanes = {row["text"]: row["lane"] for row in rows if row["tool"] == "Bash"}
+    assert lanes == {"echo first": "", "echo last": "", "echo in-ONE": "coder", "echo in-TWO": "coder"}
+    shown = scene.world.view("sessions.show", id=session["id"])
+    assert (shown["lanes_seen"], shown["tools"]) == (2, 6)
+
+
+@pytest.mark.parametrize("name", ["gemini"])
+def test_geminis_subagents_are_lanes(scene: Scene) -> None:
+    """Its hooks do not tell of subagents at all: one, then two at once."""
+    scene.install()
+
+    def spawn(word: str) -> Turn:
+        return call("invoke_agent", agent_name="generalist", prompt=f"{word} please look")
+
+    run = scene.kind.run
+    scene.model.script(Script(
+        main=[run("echo one"), spawn("FIRST"), calls(spawn("SECOND"), spawn("THIRD")), run("echo two"), text("all done")],
+        marked={
+            "FIRST": [slow(run("echo in-first"), 0.5), text("1")], "SECOND": [slow(run("echo in-second"), 0.5), text("2")],
+            "THIRD": [slow(run("echo in-third"), 0.5), text("3")],
+        },
+    ))  # fmt: skip
+    assert scene.agent.run("please do it").returncode == 0
+    wait_until(lambda: scene.kinds().count("tool.finished") == 8, "all calls have ended")
+    (session,) = scene.world.view("sessions.list", all=True)["sessions"]
+    rows = scene.world.view("sessions.timeline", id=session["id"])["entries"]
+    lanes = {row["text"]: row["lane"] for row in rows if row["tool"] == "run_shell_command"}
+    assert lanes == {
+        "echo one": "", "echo two": "", **dict.fromkeys(("echo in-first", "echo in-second", "echo in-third"), "generalist"),
+    }  # fmt: skip
+    shown = scene.world.view("sessions.show", id=session["id"])
+    assert (shown["lanes_seen"], shown["lanes_open"], shown["tools"]) == (3, 0, 8)
 
 
 @pytest.mark.parametrize("name", ["copilot"])

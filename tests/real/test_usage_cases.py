@@ -37,6 +37,10 @@ def line(n: int, model: str = SONNET, *, at: int = 0, output: int = 50, request:
     return {**made, **asked, "version": "2.1.325", "message": message, **more}
 
 
+def with_usage(made: Any, **usage: Any) -> Any:
+    return {**made, "message": {**made["message"], "usage": {**made["message"]["usage"], **usage}}}
+
+
 RESUMED = [line(1), line(2)]
 EQUAL: dict[str, dict[str, Lines]] = {
     "plain": {"s": [line(n, input=100 + n) for n in range(9)]},
@@ -49,6 +53,34 @@ EQUAL: dict[str, dict[str, Lines]] = {
     "resumed": {"s": RESUMED, "t": [*({**old, "sessionId": "t"} for old in RESUMED), line(3, sessionId="t")]},
     "streamed": {"s": [line(1, output=1), line(1, at=1, output=77), line(2, output=80), line(2, at=1, output=3)]},
     "one message, two requests": {"s": [line(1, request="a"), line(1, at=1, request="b")]},
+    "forked twice": {
+        "s": RESUMED,
+        "t": [*({**old, "sessionId": "t"} for old in RESUMED), line(3, sessionId="t")],
+        "u": [*({**old, "sessionId": "u"} for old in [*RESUMED, line(3)]), line(4, sessionId="u")],
+    },
+    "a message in the session's file and its subagent's": {
+        "s": [line(1), line(2, HAIKU, agentId="a", isSidechain=True)],
+        "s/subagents/agent-a": [line(2, HAIKU, agentId="a", isSidechain=True)],
+    },
+    "fast mode": {
+        "s": [
+            with_usage(line(n, model, cached=9000, **{"5m": 300, "1h": 40}), speed="fast")
+            for n, model in enumerate(("claude-opus-4-6", "claude-opus-4-7", "claude-opus-4-8", "claude-opus-5"))
+        ],
+    },
+    "ordinary speed": {"s": [with_usage(line(1, "claude-opus-4-6"), speed="standard")]},
+    "searches on the web and another tier of service": {
+        "s": [with_usage(line(1), server_tool_use={"web_search_requests": 3}, service_tier="priority")]
+    },
+    "cache writes without tiers": {
+        "s": [with_usage(line(1), cache_creation=None, cache_creation_input_tokens=5000)],
+    },
+    "cache writes in tiers only": {"s": [with_usage(line(1, **{"5m": 300, "1h": 40}), cache_creation_input_tokens=0)]},
+    "thinking": {"s": [with_usage(line(1, output=900), output_tokens_details={"thinking_tokens": 700})]},
+    "names of other clouds": {
+        "s": [line(1, "claude-sonnet-4-5@20250929"), line(2, f"{SONNET}[1m]"), line(3, "anthropic/claude-sonnet-4-5")]
+    },
+    "exactly 200,000 tokens": {"s": [line(1, input=100_000, cached=100_000)]},
     "a model nobody has a price for": {"s": [line(1), line(2, "claude-nobody-9")]},
 }
 DIFFERENT: dict[str, tuple[Lines, int, int]] = {
@@ -60,6 +92,9 @@ DIFFERENT: dict[str, tuple[Lines, int, int]] = {
     ),
     "an error that no model said": ([line(1), line(2, "<synthetic>", isApiErrorMessage=True)], 150, 300),
     "a number with a point": ([line(1), line(2, input=12.0)], 212, 150),
+    "a number that cannot be one: only that kind is unknown": ([line(1), line(2, input=-5)], 200, 150),
+    "a number beyond belief": ([line(1), line(2, input=10**15)], 200, 10**15 + 200),
+    "no time": ([line(1), {**line(2), "timestamp": None}], 300, 150),
 }
 
 

@@ -563,6 +563,30 @@ def test_blame_goes_on_after_a_rename_and_a_rewrite_by_somebody_else(repo: World
     assert repo.json("blame", "HEAD")["origin"]["turn"] is None, "the rename itself is nobody's"
 
 
+def test_blame_finds_the_commit_of_a_line_that_was_squashed(repo: World) -> None:
+    """Issue 17.11: commits of two turns become one in a terminal; each line still leads to its own prompt. Written by the shell,
+    so only the commits tell."""
+    agent = repo.session("s1")
+    agent.start()
+    for n, prompt in enumerate(("count the apples", "count the pears")):
+        agent.prompt(prompt)
+        command = f"echo {n} >> app.py; git commit -qam part-{n}"
+        agent.before("Bash", f"c{n}", command=command)
+        with (repo.project / "app.py").open("a") as file:
+            file.write(f"part = {n}\n")
+        git(repo.project, "commit", "-qam", f"part-{n}")
+        agent.after("Bash", f"c{n}", ran("1 file changed"), command=command)
+        agent.stop()
+    git(repo.project, "reset", "-q", "--soft", "HEAD~2")
+    git(repo.project, "commit", "-qm", "All of it")
+    last = len((repo.project / "app.py").read_text().splitlines())
+    for line, prompt in ((last - 1, "count the apples"), (last, "count the pears")):
+        told = repo.json("blame", f"app.py:{line}")
+        assert (told["line"]["subject"], told["origin"]["turn"]["prompt"]) == ("All of it", prompt)
+    assert "rewritten outside of a session" in repo.cli("blame", f"app.py:{last}")
+    assert repo.json("blame", "app.py:1")["origin"]["turn"] is None, "what was there before is nobody's"
+
+
 def test_a_killed_lease_run_ends_its_command_and_the_lease_waits_for_it(repo: World) -> None:
     """`kill -9` of the wrapper: what it started, however deep, is ended, and nobody gets the lease before."""
     began, ended = repo.root / "began", repo.root / "ended"

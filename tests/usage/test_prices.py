@@ -17,6 +17,7 @@ from holdfast.usage.prices import (
     UnknownCost,
     cost_of,
     encode_prices,
+    fast_name,
     load_table,
     names_of,
     read_import,
@@ -182,3 +183,11 @@ def test_costs_add_up_and_are_never_negative(one, other, model, at):
 def test_any_name_is_a_name(model):
     assert next(iter(names_of(model))) == model.strip().lower()
     TABLE.price(model, NOW)
+
+
+def test_fast_mode_has_a_price_of_its_own_or_none():
+    usage = Usage(input=1_000_000, output=1_000_000)
+    assert cost_of(TABLE, usage, "claude-opus-4-6", NOW) == 30_000_000
+    assert cost_of(TABLE, usage, fast_name("claude-opus-4-6"), NOW) == 180_000_000
+    assert cost_of(TABLE, usage, fast_name("us.anthropic.claude-opus-4-8-20260528-v1:0"), NOW) == 60_000_000
+    assert cost_of(TABLE, usage, fast_name("claude-sonnet-4-6"), NOW) == UnknownCost("claude-sonnet-4-6-fast")

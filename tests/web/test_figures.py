@@ -13,6 +13,7 @@ from holdfast.core.decision import Delivery
 from holdfast.core.event import Event
 from holdfast.core.kinds import TOOL_ENDS
 from holdfast.core.times import format_duration
+from holdfast.features.sessions.figures import ENDS_IN_WORDS, describe_end
 from holdfast.features.sessions.state import documents
 from holdfast.git_context import CachedGitContext
 from holdfast.intake import Intake
@@ -135,8 +136,8 @@ def check_resource(lines: list[str], name: str, shown: dict[str, Any]) -> None:
 
 
 def test_every_way_a_session_can_end_has_words() -> None:
-    assert set(pages.END_REASONS) == set(documents.END_REASONS)
-    assert pages.describe_end("a reason of tomorrow") == "a reason of tomorrow"
+    assert set(ENDS_IN_WORDS) == set(documents.END_REASONS)
+    assert describe_end("a reason of tomorrow") == "a reason of tomorrow"
 
 
 @pytest.mark.parametrize(("ms", "shown"), [(0.187, "0.19 ms"), (50.997, "51.0 ms"), (413.115, "413 ms")])

@@ -189,17 +189,21 @@ def _add_server(data: Data, payload: Payload) -> None:
 def _add_result(data: Data, payload: Payload) -> None:
     _add_server(data, payload)
     response = payload.get("tool_response")
-    result = normal.mapping_or_empty(response)
+    payload_reader.add_output(data, response)
+    add_ending(data, payload.get("tool_name"), normal.mapping_or_empty(response))
+
+
+def add_ending(data: Data, tool: Any, result: Payload) -> None:
+    """How a call ended that did not fail; a transcript has the same fields."""
     interrupted = result.get("interrupted") is True
     detached = bool(result.get("backgroundTaskId")) or result.get("isAsync") is True
     data["ok"] = not interrupted
-    payload_reader.add_output(data, response)
     if interrupted:
         data["interrupted"] = True
     if detached:
         data["detached"] = True
     # A command still running has no exit code yet, and one that Claude "interprets" (grep found nothing) had not 0.
-    if payload.get("tool_name") == "Bash" and not (interrupted or detached or result.get("returnCodeInterpretation")):
+    if tool == "Bash" and not (interrupted or detached or result.get("returnCodeInterpretation")):
         data["exit_code"] = 0
 
 

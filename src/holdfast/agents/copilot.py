@@ -4,6 +4,7 @@ How an event's name is spelt in the settings selects the payload: `preToolUse` g
 Claude's settings file, which it runs too) gets `tool_name`. Both are read, and both are the same happening.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -81,6 +82,9 @@ ENFORCES: dict[str, Enforcement] = {"tool.started": "prevent", "turn.ended": "re
 
 # ---- reading ----
 
+STATUS_LINE = re.compile(r"^<(?:shellId: [^<>\n]{1,100} completed|exited) with exit code (\d{1,3})>\s*\Z", re.MULTILINE)
+"""Stands behind the output of a command that ran to its end; without the shell's id in older versions."""
+
 SAME_FIELDS = {
     "session_id": "sessionId", "agent_id": "agentId", "agent_type": "agentType", "parent_agent_id": "parentAgentId",
     "transcript_path": "transcriptPath", "tool_name": "toolName", "tool_input": "toolArgs", "toolInput": "toolArgs",
@@ -117,11 +121,9 @@ def _add_result(data: Data, payload: Payload) -> None:
     output = result.get("textResultForLlm", result.get("text_result_for_llm"))
     data["ok"] = kind != "failure"
     payload_reader.add_output(data, output)
-    if data["action"] == "shell" and isinstance(output, str):
-        # Copilot appends the exit code to the output: only the last words are looked at.
-        code = normal.exit_code_in(output[-60:])
-        if code is not None:
-            data["exit_code"], data["ok"] = code, code == 0
+    code = normal.exit_code_at_end(output, STATUS_LINE) if data["action"] == "shell" else None
+    if code is not None:
+        data["exit_code"], data["ok"] = code, code == 0
 
 
 def _add_failure(data: Data, payload: Payload) -> None:

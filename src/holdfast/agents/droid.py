@@ -1,5 +1,6 @@
 """Factory droid, as version 0.225.2 behaves (docs/agents.md says how we know)."""
 
+import re
 from functools import partial
 from typing import Any
 
@@ -11,8 +12,8 @@ from holdfast.core.decision import Delivery
 
 ASK_TIMEOUT = 15
 SESSIONS = "/.factory/sessions/"
-LAST_LINE = 60
-"""Characters at the end of a command's output where droid says how it ended."""
+STATUS_LINE = re.compile(r"^\[Process exited with code (\d{1,3})\]\s*\Z", re.MULTILINE)
+"""Stands behind the output of a command that ran to its end."""
 
 HOOKS = (
     Hook("SessionStart", "session.started", "start", timeout=ASK_TIMEOUT),
@@ -55,11 +56,9 @@ def _add_result(data: Data, payload: Payload) -> None:
     response = payload.get("tool_response")
     data["ok"] = True
     payload_reader.add_output(data, response)
-    if data["action"] == "shell" and isinstance(response, str):
-        # Only the end: the same words further up are output of the command.
-        code = normal.exit_code_in(response[-LAST_LINE:])
-        if code is not None:
-            data["exit_code"], data["ok"] = code, code == 0
+    code = normal.exit_code_at_end(response, STATUS_LINE) if data["action"] == "shell" else None
+    if code is not None:
+        data["exit_code"], data["ok"] = code, code == 0
 
 
 TABLES = payload_reader.Tables(

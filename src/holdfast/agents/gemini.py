@@ -128,6 +128,8 @@ TABLES = payload_reader.Tables(
         "PreCompress": COMPACT,
     },
     with_tool=frozenset({"BeforeTool", "AfterTool"}),
+    # Hooks of a subagent look like those of its session.
+    lane_untold=frozenset({"BeforeTool", "AfterTool"}),
     tools=TOOLS,
     project=lambda delivery, _payload: one_path(delivery.env.get("GEMINI_PROJECT_DIR")),
     extras={"BeforeAgent": payload_reader.take_out, "AfterTool": _add_result, "Notification": _one_word},

@@ -20,6 +20,8 @@ LEFT_OUT = "…"
 
 # "Exit code 1", "exit code: 2", "exited with code 3".
 _EXIT_CODE = re.compile(r"\bexit(?:ed with)? code:? (\d{1,3})\b", re.IGNORECASE)
+# Characters.
+LONGEST_STATUS_LINE = 200
 # Only such a path has to be normalised; most are clean already.
 _UNTIDY_PATH = re.compile(r"//|/\.")
 
@@ -145,6 +147,16 @@ def paths_in(tool_input: Mapping[str, Any], cwd: str) -> list[str]:
 def exit_code_in(error: Any) -> int | None:
     """From the first words of an error text; further down it may be what the command itself printed."""
     match = _EXIT_CODE.search(error, 0, 80) if isinstance(error, str) else None
+    return int(match[1]) if match else None
+
+
+def exit_code_at_end(output: Any, status_line: re.Pattern[str]) -> int | None:
+    """From the line that the agent itself puts behind the output of a command. Nothing else of the output counts: a command may
+    print words of its own about exit codes, right up to its end."""
+    if not isinstance(output, str):
+        return None
+    # `$` of the pattern is the end of the text, and the line is short: only the end is searched.
+    match = status_line.search(output, max(0, len(output) - LONGEST_STATUS_LINE))
     return int(match[1]) if match else None
 
 

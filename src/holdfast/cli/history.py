@@ -206,6 +206,8 @@ class BlamedLine(msgspec.Struct):
     path: str = ""
     was: str = ""
     """The file's name in that commit, where it was renamed since."""
+    number: int = 0
+    """The number of the line in that commit."""
     text: str = ""
     subject: str = ""
     author: str = ""
@@ -235,8 +237,8 @@ def _origin_of(blamed: BlamedLine, commit: str) -> dict[str, Any]:
 
 
 def _earlier_origin(blamed: BlamedLine) -> dict[str, Any] | None:
-    """Somebody amended, rebased or picked a session's commit outside of it: then that one is told."""
-    for commit in _rewritten_from(blamed)[:MOST_REWRITTEN]:
+    """Somebody amended, rebased, picked or squashed a session's commits outside of it: then the one that was there is told."""
+    for commit in (_squashed_from(blamed) + _rewritten_from(blamed))[:MOST_REWRITTEN]:
         answer = _origin_of(blamed, commit)
         if answer["turn"]:
             return {**answer, "rewritten_from": commit}
@@ -296,6 +298,7 @@ def _blame_line(file: str, line: int) -> BlamedLine:
     sha = output.partition(" ")[0]
     # git names lines that are not committed by a commit of zeros.
     blamed.commit = sha if _COMMIT.match(sha) and set(sha) != {"0"} else ""
+    blamed.number = int(output.split(" ", 2)[1])
     for row in output.splitlines():
         name, _, value = row.partition(" ")
         if row.startswith("\t"):
@@ -332,16 +335,36 @@ def _rewritten_from(blamed: BlamedLine) -> list[str]:
     return named or (list(alike) if len(alike) == 1 else [])
 
 
+def _squashed_from(blamed: BlamedLine) -> list[str]:
+    """The commits behind the line in a history that git still has, where the file ended with the very same content: of several
+    commits that became one, the one that wrote the line."""
+    if not blamed.number:
+        return []
+    root = Path(_run_git(Path(), "rev-parse", "--show-toplevel").strip())
+    path = blamed.was or blamed.path
+    content = _run_git(root, "rev-parse", f"{blamed.commit}:{path}").strip()
+    same = _run_git(root, "log", "--all", "--reflog", f"--find-object={content}", "--format=%H").split()
+    lines = (f"-L{blamed.number},{blamed.number}", "--no-textconv", "--porcelain", "-w")
+    behind = []
+    for commit in [one for one in same if one != blamed.commit][:MOST_REWRITTEN]:
+        # A commit that took this content away has another one.
+        if _run_git(root, "rev-parse", f"{commit}:{path}", missing_ok=True).strip() == content:
+            behind.append(
+                _run_git(root, "blame", *lines, commit, "--", path, filters=_git_filters(str(root))).split(" ", 1)[0]
+            )
+    return list(dict.fromkeys(behind))
+
+
 def _git_filters(root: str) -> list[str]:
     """Programs that the repository's own config names for its files: none of them runs for a question."""
     return git.own_filters(_git_output(Path(root), git.config_names()).encode())
 
 
-def _run_git(folder: Path, *words: str, filters: Iterable[str] = ()) -> str:
-    return _git_output(folder, git.git_argv(*words, filters=filters))
+def _run_git(folder: Path, *words: str, filters: Iterable[str] = (), missing_ok: bool = False) -> str:
+    return _git_output(folder, git.git_argv(*words, filters=filters), missing_ok=missing_ok)
 
 
-def _git_output(folder: Path, command: list[str]) -> str:
+def _git_output(folder: Path, command: list[str], *, missing_ok: bool = False) -> str:
     try:
         ran = subprocess.run(
             command, cwd=folder, env=git.git_environment(os.environ), capture_output=True, timeout=PATIENCE_S,
@@ -349,6 +372,8 @@ def _git_output(folder: Path, command: list[str]) -> str:
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CommandRefused(f"git does not answer: {error}") from error
+    if ran.returncode and missing_ok:
+        return ""
     if ran.returncode:
         problem = " ".join(ran.stderr.decode("utf-8", "replace").split())[:200]
         raise CommandRefused(problem.removeprefix("fatal: ") or "git failed", fix="Run it in a git repository.")

@@ -262,7 +262,7 @@ def _show_change(answer: dict[str, Any], done: str, already: str, json: bool) ->
 
 
 def _session_cells(row: dict[str, Any]) -> tuple[Text, str, Text]:
-    state = row["state"] if row["state"] != "ended" else f"ended/{row['reason']}"
+    state = row["end"] or "ended" if row["state"] == "ended" else row["state"]
     name = Path(row["project"]).name or row["project"]
     return (
         Text(render.clean_line(row["alias"], 12), style="cyan"),
@@ -289,7 +289,9 @@ def _count_line(answer: dict[str, Any]) -> str:
 
 
 def _session_facts(answer: dict[str, Any]) -> list[tuple[str, str]]:
-    ended = f" ({answer['reason']}{', ' + answer['detail'] if answer['detail'] else ''})" if answer["reason"] else ""
+    # That it ended is said already; what else there is to say stands behind it.
+    words = [answer["end"] if answer["reason"] != "exit" else "", answer["detail"]]
+    ended = f" ({', '.join(filter(None, words))})" if any(words) else ""
     tokens = answer["tokens"]
     spent = (
         "–" if tokens is None else ", ".join(f"{_count_text(n)} {k.replace('_', ' ')}" for k, n in tokens.items() if n)

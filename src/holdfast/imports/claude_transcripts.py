@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from holdfast.agents import normal, payload_reader
-from holdfast.agents.claude_code import TABLES
+from holdfast.agents.claude_code import TABLES, add_ending
 from holdfast.core.event import Event
 from holdfast.core.ids import bounded_name
 from holdfast.imports.claude_forks import copied_ids
@@ -66,9 +66,20 @@ class Record(msgspec.Struct):
     isCompactSummary: bool | None = None  # noqa: N815
     toolDenialKind: Any = None  # noqa: N815
     """Set where a hook, a rule or a person refused the call whose result this is."""
+    toolUseResult: msgspec.Raw = msgspec.Raw()  # noqa: N815
     message: Message | None = None
 
 
+class ToolUseResult(msgspec.Struct):
+    """How a call ended. What it printed stands here once more, and is not built."""
+
+    interrupted: Any = None
+    backgroundTaskId: Any = None  # noqa: N815
+    isAsync: Any = None  # noqa: N815
+    returnCodeInterpretation: Any = None  # noqa: N815
+
+
+_decode_result = msgspec.json.Decoder(ToolUseResult).decode
 decode = msgspec.json.Decoder(Record).decode
 
 
@@ -188,12 +199,16 @@ class _Transcript:
         if record.toolDenialKind:
             reason = normal.output_text(part.get("content"))[: normal.ERROR]
             return self._event(record, "permission.denied", n, tool=tool, call=call, reason=reason)
-        data = {**data, "ok": part.get("is_error") is not True}
-        if not data["ok"]:
+        data, failed = dict(data), part.get("is_error") is True
+        if failed:
             data["error"] = normal.output_text(part.get("content"))[: normal.ERROR]
+            payload_reader.mark_failed(data, data["error"])
         else:
             payload_reader.add_output(data, part.get("content"))
-        return self._event(record, "tool.finished" if data["ok"] else "tool.failed", n, tool=tool, call=call, **data)
+            data["ok"] = True
+            if (ending := _ending_of(record)) is not None:
+                add_ending(data, tool, ending)
+        return self._event(record, "tool.failed" if failed else "tool.finished", n, tool=tool, call=call, **data)
 
     def _turn_over(self) -> Iterator[Event]:
         if self.turn and self.last:
@@ -231,6 +246,12 @@ class _Transcript:
             tool=bounded_name(tool),
             data={**data, **{name: value for name, value in more.items() if value}, "imported": NAME},
         )
+
+
+def _ending_of(record: Record) -> dict[str, Any] | None:
+    """None where the transcript does not say it (an older version): then no exit code is claimed."""
+    raw = bytes(record.toolUseResult)
+    return msgspec.structs.asdict(_decode_result(raw)) if raw.startswith(b"{") else None
 
 
 def _as_typed(text: str) -> str:

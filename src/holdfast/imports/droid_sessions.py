@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from holdfast.agents import normal
-from holdfast.agents.droid import LAST_LINE, TABLES
+from holdfast.agents.droid import STATUS_LINE, TABLES
 from holdfast.core.event import Event
 from holdfast.imports.history import History, read_lines, text_of
 from holdfast.imports.source import (
@@ -108,7 +108,7 @@ class _Session:
         results = [part for part in parts if part.get("type") == "tool_result"]
         for part in results:
             output = text_of(part.get("content"))
-            code = normal.exit_code_in(output[-LAST_LINE:])
+            code = normal.exit_code_at_end(output, STATUS_LINE)
             yield self.history.result(
                 at, str(part.get("tool_use_id")), output, failed=part.get("is_error") is True, code=code
             )

@@ -69,8 +69,10 @@ class History:
 
     def result(self, at: int, call: str, output: Any, *, failed: bool = False, code: int | None = None) -> Event:
         tool, call_data = self.calls.pop(call, ("", {"action": "other"}))
+        # Only a command has one; of another tool's output nothing is taken for it.
+        code = code if call_data.get("action") == "shell" else None
         data = {**call_data, "ok": not failed and not code}
-        if code is not None and data.get("action") == "shell":
+        if code is not None:
             data["exit_code"] = code
         if failed:
             data["error"] = normal.output_text(output)[: normal.ERROR]

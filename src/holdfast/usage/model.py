@@ -40,7 +40,7 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def at_least(self, other: "Usage") -> "Usage":
         """The larger of each kind."""
-        return Usage(*map(_larger_count, self.amounts(), other.amounts()))
+        return Usage(*map(larger_count, self.amounts(), other.amounts()))
 
     @property
     def is_empty(self) -> bool:
@@ -96,7 +96,7 @@ def _count_growth(now: int | None, before: int | None) -> int | None:
     return None if now is None else max(0, now - (before or 0))
 
 
-def _larger_count(one: int | None, other: int | None) -> int | None:
+def larger_count(one: int | None, other: int | None) -> int | None:
     return max(one or 0, other or 0) if one is not None or other is not None else None
 
 

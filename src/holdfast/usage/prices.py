@@ -94,9 +94,22 @@ _PREFIX = re.compile(r"^(?:.*/|(?:[a-z]{2,6}\.)?anthropic\.|models\.)")
 _SUFFIX = re.compile(r"(?:\[1m\]|-v\d+(?::\d+)?|[-@]\d{8}|-\d{4}-\d{2}-\d{2}|-latest|:[a-z0-9-]+)$")
 
 
+# Behind the name of a model that answered in fast mode: another price, and without one it is not the ordinary price.
+_FAST = "-fast"
+
+
+def fast_name(model: str) -> str:
+    return f"{model}{_FAST}"
+
+
 def names_of(model: str) -> Iterable[str]:
     """The name as it is, then without the provider before it and the date or edition behind it."""
     name = model.strip().lower()
+    fast = _FAST if name.endswith(_FAST) else ""
+    return (f"{one}{fast}" for one in _plain_names(name.removesuffix(fast)))
+
+
+def _plain_names(name: str) -> Iterable[str]:
     yield name
     name = _PREFIX.sub("", name)
     yield name

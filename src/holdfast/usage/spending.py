@@ -80,11 +80,11 @@ class SessionDay(msgspec.Struct, omit_defaults=True):
 SESSION_DAY = DocumentType("cost", SessionDay)
 
 
-def cell_of(record: UsageRecord, at: int) -> CostCell:
+def cell_of(record: UsageRecord, at: int, commit: str) -> CostCell:
     # `longer_than`: a sum over many calls says nothing of the length of one prompt.
     return CostCell(
         slot=at - at % SLOT, model=record.model, agent=record.agent, project=record.project, branch=record.branch,
-        turn=record.turn_n, commit=record.commit,
+        turn=record.turn_n, commit=commit,
         longer_than=0 if record.summed else limit_below(prompt_of(record.said)), usage=record.spent,
         reported=record.reported, calls=1, first=at, last=at,
     )  # fmt: skip

@@ -136,16 +136,6 @@ def format_latency(ms: float) -> str:
     return f"{ms:.0f} ms" if ms >= 100 else f"{ms:.1f} ms" if ms >= 10 else f"{ms:.2f} ms"
 
 
-END_REASONS = {
-    "exit": "ended normally", "clear": "cleared", "process-gone": "its process ended unexpectedly",
-    "stale": "no sign of life", "closed-by-user": "closed by a person",
-}  # fmt: skip
-
-
-def describe_end(reason: Any) -> str:
-    return END_REASONS.get(str(reason), str(reason or "ended"))
-
-
 def step_verdict(status: Any) -> str:
     """A step's status as a result: what it is called everywhere else on the page."""
     return {"completed": "passed", "in_progress": "not finished"}.get(str(status), str(status).replace("_", " "))
@@ -184,7 +174,7 @@ FILTERS = {
     "cut": cut_line, "long": cut_long_text, "span": format_span, "ago": format_ago, "since": format_since,
     "count": format_count, "size": format_size, "folder": folder_name, "exact": format_exact_time,
     "clock": format_clock, "part": quote_part, "alias": session_alias, "dollars": format_dollars,
-    "unfenced": without_fences, "fact": format_fact, "end_reason": describe_end, "latency": format_latency,
+    "unfenced": without_fences, "fact": format_fact, "latency": format_latency,
     "step_verdict": step_verdict,
 }  # fmt: skip
 

@@ -1,6 +1,9 @@
-"""Kimi Code's hooks do not say that they ran in a subagent; the order they were recorded in says it."""
+"""Hooks of Kimi Code and Gemini CLI do not say that they ran in a subagent; the order they were recorded in says it."""
 
 from typing import Any
+
+import msgspec
+import pytest
 
 from holdfast.core.event import Event
 from holdfast.features.sessions.subagent_watch import MOST_SESSIONS, SubagentWatch
@@ -49,11 +52,67 @@ def test_a_call_beside_the_subagent_is_the_sessions() -> None:
     assert placed(spawned("c1"), *beside, *ends, STOP) == ["", "", "coder", "coder", "coder", "coder", "", "", ""]
 
 
-def test_of_several_nobody_can_tell_whose_a_call_is_but_no_stop_is_the_sessions() -> None:
-    first = (spawned("c1"), spawned("c2"), BEGUN, BEGUN, hook("tool.started", "c3"), STOP, ENDED)
+OTHER = hook("subagent.started", lane="reader", lane_type="reader", untold=False)
+
+
+@pytest.mark.parametrize(("second", "whose"), [(BEGUN, "coder"), (OTHER, "")])
+def test_of_several_a_call_is_known_where_all_have_one_name_and_no_stop_is_the_sessions(
+    second: Event, whose: str
+) -> None:
+    first = (spawned("c1"), spawned("c2"), BEGUN, second, hook("tool.started", "c3"), STOP, ENDED)
     rest = (hook("tool.finished", "c1", "agent"), STOP, ENDED, hook("tool.finished", "c2", "agent"), STOP)
     found = placed(*first, *rest)
-    assert (found[4], found[5], found[8], found[-1]) == ("", "coder", "coder", "")
+    assert (found[4], found[5], found[-1]) == (whose, "coder", "")
+
+
+def gemini(house: House, kind: str, tool: str = "", after: int = 1000, **given: Any) -> None:
+    """As it comes: without ids, the subagent's like the session's."""
+    action = "agent" if tool == "invoke_agent" else "shell"
+    more = (
+        {"action": action, "input": given, "lane_untold": True, "command": given.get("command", "")} if tool else given
+    )
+    ok = {"ok": True} if kind == "tool.finished" else {}
+    event = an(kind, at=house.clock.tick(after), tool=tool, **more, **ok)
+    event = msgspec.structs.replace(event, agent="gemini")
+    WATCH.place(event)
+    house.take([event])
+
+
+WATCH = SubagentWatch()
+LOOK, READ = {"agent_name": "generalist", "prompt": "look"}, {"agent_name": "generalist", "prompt": "read"}
+
+
+def shell(house: House, command: str, after: int = 1000) -> None:
+    gemini(house, "tool.started", "run_shell_command", after, command=command)
+    gemini(house, "tool.finished", "run_shell_command", command=command)
+
+
+def test_geminis_subagents_are_told_apart_from_their_session(house: House) -> None:
+    """One that works, two at once of one name, one that calls nothing; calls before, beside and after them."""
+    gemini(house, "prompt.submitted", prompt="do it")
+    shell(house, "before")
+    gemini(house, "tool.started", "invoke_agent", **LOOK)
+    shell(house, "inside")
+    gemini(house, "tool.finished", "invoke_agent", **LOOK)
+    shell(house, "between")
+    gemini(house, "tool.started", "invoke_agent", **LOOK)
+    gemini(house, "tool.started", "invoke_agent", 100, **READ)
+    shell(house, "beside", 100)
+    shell(house, "in one of both")
+    gemini(house, "tool.finished", "invoke_agent", **READ)
+    shell(house, "in the other")
+    gemini(house, "tool.finished", "invoke_agent", **LOOK)
+    gemini(house, "tool.started", "invoke_agent", **READ)
+    gemini(house, "tool.finished", "invoke_agent", **READ)
+    shell(house, "after")
+    rows = house.view("timeline", id="s-1")["entries"]
+    lanes = {row["text"]: row["lane"] for row in rows if row["tool"] == "run_shell_command"}
+    inside = ("inside", "in one of both", "in the other")
+    assert lanes == {text: "generalist" if text in inside else "" for text in lanes} and len(lanes) == 7
+    told = [row["label"] for row in rows if row["kind"].startswith("subagent.")]
+    assert told.count("subagent started") == told.count("subagent ended") == 4
+    assert house.view("show", id="s-1")["lanes_open"] == 0
+    assert house.replayed() == []
 
 
 def test_in_the_background_and_after_an_interrupt_everything_is_the_sessions() -> None:

@@ -38,7 +38,7 @@ def _add_usage(doc: SessionDay, event: Event, at: int) -> SessionDay:
     if record is None or record.spent.is_empty:
         return doc
     # Where the commit is known already; else `cost.views` finds it when it is asked.
-    cell = cell_of(msgspec.structs.replace(record, commit=next_commit(doc.commits, at)), at)
+    cell = cell_of(record, at, next_commit(doc.commits, at))
     return msgspec.structs.replace(doc, cells=add_cell(doc.cells, cell))
 
 

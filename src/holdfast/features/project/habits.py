@@ -160,15 +160,19 @@ def _count_tokens(doc: Activity, event: Event) -> Activity:
     spent = sum(n for kind, n in data.tokens.items() if kind in COUNTED_TOKENS)
     if spent <= 0:
         return doc
-    day = _day_name(event.at // DAY)
-    days = sorted({**doc.tokens_by_day, day: doc.tokens_by_day.get(day, 0) + spent}.items())[-MAX_DAYS:]
-    doc = replace(doc, tokens_by_day=dict(days))
+    doc = replace(doc, tokens_by_day=_add_to_day(doc.tokens_by_day, _day_name(event.at // DAY), spent))
     if event.session in doc.sessions:
         session = _open_session(doc, event)
         return _with_session(doc, event, replace(session, tokens=session.tokens + spent))
     # Read after its session ended: it belongs to the last one.
     ended = [*doc.ended[:-1], doc.ended[-1] + spent] if doc.ended else [spent]
     return replace(doc, ended=ended)
+
+
+def _add_to_day(days: dict[str, int], day: str, spent: int) -> dict[str, int]:
+    """In the order of the days. Most calls of a model are of a day that is there."""
+    added = {**days, day: days.get(day, 0) + spent}
+    return added if day in days else dict(sorted(added.items())[-MAX_DAYS:])
 
 
 # ── what a turn changes and runs ─────────────────────────────────────────────────────────────────────────────────────

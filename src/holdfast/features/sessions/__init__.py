@@ -3,7 +3,7 @@
 from holdfast.core.feature import Feature
 from holdfast.core.job import READ_USAGE
 from holdfast.core.lazy import lazy_function
-from holdfast.features.sessions import commands, policy, views
+from holdfast.features.sessions import commands, policy, subagent_watch, views
 from holdfast.features.sessions.jobs import process_turns, read_failures, read_transcripts, recovery
 from holdfast.features.sessions.settings import SessionsSettings
 from holdfast.features.sessions.state import documents, reducer
@@ -14,7 +14,7 @@ WATCH_SECONDS = 5.0
 
 FEATURE = Feature(
     name="sessions",
-    version=6,
+    version=7,
     subscribed_kinds=documents.SUBSCRIBED_KINDS,
     documents=DOCUMENTS,
     keys=reducer.keys,
@@ -23,6 +23,7 @@ FEATURE = Feature(
     stream=reducer.stream,
     enrich=policy.enrich,
     enriches=policy.ENRICHED_KINDS,
+    derive=subagent_watch.derive,
     decide=policy.decide,
     can_decide=policy.can_decide,
     enqueue=policy.enqueue,

@@ -13,7 +13,15 @@ from holdfast.core.event import Event
 from holdfast.core.feature import Call
 from holdfast.core.ports import EventQuery
 from holdfast.core.times import format_duration
-from holdfast.features.sessions.figures import UNKNOWN, Figures, figures_of, format_cost, format_tokens, format_work
+from holdfast.features.sessions.figures import (
+    UNKNOWN,
+    Figures,
+    describe_end,
+    figures_of,
+    format_cost,
+    format_tokens,
+    format_work,
+)
 from holdfast.features.sessions.jobs.summarise import summary_of
 from holdfast.features.sessions.state.documents import Session
 from holdfast.features.sessions.state.reducer import wanted_session
@@ -45,7 +53,7 @@ def format_outcome(row: Row) -> str:
 
 
 def session_facts(session: Session, figures: Figures) -> list[tuple[str, str]]:
-    ended = f" {format_moment(session.ended_at)} ({session.reason})" if session.ended_at else ""
+    ended = f" {format_moment(session.ended_at)} ({describe_end(session.reason)})" if session.ended_at else ""
     facts: list[tuple[str, Any]] = [
         ("session", session.id),
         ("agent", session.agent),

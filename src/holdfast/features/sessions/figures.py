@@ -114,6 +114,17 @@ def shown_state(session: Session, now: int, settings: SessionsSettings | None = 
 
 # ── how figures read ──────────────────────────────────────────────────────────────────────────────────────────────────
 
+ENDS_IN_WORDS = {
+    "exit": "ended normally", "clear": "cleared", "process-gone": "its process is gone", "stale": "no sign of life",
+    "closed-by-user": "closed by a person",
+}  # fmt: skip
+
+
+def describe_end(reason: str) -> str:
+    """Why a session is over, in the words of every list, page and export; empty while it is not."""
+    return ENDS_IN_WORDS.get(reason, reason)
+
+
 TOKEN_NAMES = {
     "input": "in", "output": "out", "cache_read": "from cache", "cache_write_5m": "into cache",
     "cache_write_1h": "into cache for an hour",

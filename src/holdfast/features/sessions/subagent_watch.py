@@ -1,16 +1,27 @@
-"""Which subagent a hook ran in, where the agent does not say it (Kimi Code).
+"""Which subagent a hook ran in, where the agent does not say it (Kimi Code, Gemini CLI).
 
 A session that waits for a subagent does nothing else meanwhile: what ends a turn then ends the subagent's, and what begins is the
-subagent's as long as there is only one. Of several at once, and of one in the background, nobody can tell.
+subagent's. Of several at once it is known where all have one name, which is all that these agents say of a subagent; of several with
+different names, and of one in the background, nobody can tell.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from holdfast.core.event import Event
+import msgspec
+
+from holdfast.core.event import Event, derived_event
+from holdfast.core.feature import State
 from holdfast.core.kinds import TOOL_ENDS, HookPayload, ToolPayload
+from holdfast.core.kinds.agent_events import SubagentEnded, SubagentStarted, ToolEndPayload
+from holdfast.features.sessions.state.documents import SESSION
 
 # Sessions that are watched at the same time; the oldest is forgotten.
 MOST_SESSIONS = 200
+# Agents that tell neither the beginning nor the end of a subagent: it is what a call of this kind waits for.
+UNTOLD = frozenset(("gemini",))
+BESIDE_MS = 300
+"""A call that begins so soon after a subagent is one beside it: the subagent has to ask its model first."""
 # After these nothing that came before is under way any more.
 BEGINS_ANEW = frozenset(("prompt.submitted", "session.started", "session.ended", "turn.interrupted"))
 
@@ -23,10 +34,12 @@ class _Waiting:
     """Subagents that began and did not end; two may have the same name."""
     lane_of: dict[str, str] = field(default_factory=dict)
     """By the calls that were found to be a subagent's."""
+    since: int = 0
+    """When the last subagent began, of those that are not told."""
 
     @property
     def only_lane(self) -> str:
-        return self.lanes[0] if len(self.calls) == 1 and len(set(self.lanes)) == 1 else ""
+        return self.lanes[0] if len(set(self.lanes)) == 1 else ""
 
 
 class SubagentWatch:
@@ -46,20 +59,41 @@ class SubagentWatch:
 
     def _place_call(self, event: Event, data: ToolPayload) -> None:
         key = (event.agent, event.session)
-        waiting = self._waiting.get(key)
-        if waiting and event.kind == "tool.started" and waiting.only_lane:
-            waiting.lane_of[data.call] = waiting.only_lane
-        elif event.kind == "tool.started" and data.action == "agent":
+        waiting, call, spawns = self._waiting.get(key), _call_name(event, data), data.action == "agent"
+        if (
+            waiting
+            and event.kind == "tool.started"
+            and waiting.only_lane
+            and not self._is_beside(event, waiting, spawns)
+        ):
+            waiting.lane_of[call] = waiting.only_lane
+        elif event.kind == "tool.started" and spawns:
             waiting = waiting or self._watched(key)
-            waiting.calls.add(data.call)
+            waiting.calls.add(call)
+            if event.agent in UNTOLD:
+                waiting.lanes.append(subagent_name(event))
+                waiting.since = event.at
         if waiting is None:
             return
-        data.lane = data.lane_type = waiting.lane_of.get(data.call, "")
+        data.lane = data.lane_type = waiting.lane_of.get(call, "")
         if event.kind in TOOL_ENDS:
-            waiting.lane_of.pop(data.call, None)
-            waiting.calls.discard(data.call)
+            self._end_call(event, waiting, call)
             if not waiting.calls:
                 del self._waiting[key]  # A subagent that goes on is in the background.
+
+    @staticmethod
+    def _is_beside(event: Event, waiting: _Waiting, spawns: bool) -> bool:
+        """Several subagents begin at about the same time, of which each has the others beside it."""
+        if event.agent in UNTOLD:
+            return spawns or event.at - waiting.since < BESIDE_MS
+        return spawns and len(waiting.lanes) < len(waiting.calls)
+
+    @staticmethod
+    def _end_call(event: Event, waiting: _Waiting, call: str) -> None:
+        waiting.lane_of.pop(call, None)
+        if call in waiting.calls and event.agent in UNTOLD and subagent_name(event) in waiting.lanes:
+            waiting.lanes.remove(subagent_name(event))
+        waiting.calls.discard(call)
 
     def _follow(self, kind: str, data: HookPayload, waiting: _Waiting) -> None:
         if kind == "subagent.started":
@@ -73,3 +107,48 @@ class SubagentWatch:
         while len(self._waiting) >= MOST_SESSIONS:
             del self._waiting[next(iter(self._waiting))]
         return self._waiting.setdefault(key, _Waiting())
+
+
+def _call_name(event: Event, data: ToolPayload) -> str:
+    """Without an id the input tells calls apart that run at the same time."""
+    return data.call or f"{event.tool} {msgspec.json.encode(data.input, order='sorted').decode()}"
+
+
+def subagent_name(event: Event) -> str:
+    """As Gemini's call names it; an older version has a tool for each."""
+    return str((event.data.input or {}).get("agent_name") or event.tool)[:80]
+
+
+def derive(state: State, event: Event, _settings: object) -> Iterator[Event]:
+    """The beginning and the end of a subagent, where the agent tells neither: with its first call, and with the end of the
+    call that began it. A subagent that called nothing begins and ends there."""
+    data = event.data
+    if event.agent not in UNTOLD or not isinstance(data, ToolPayload) or data.imported:
+        return
+    session = SESSION.get(state, event.session)
+    if session is None:
+        return
+    if event.kind == "tool.started" and data.lane:
+        lane = session.lanes.get(data.lane)
+        # The state has this very call already.
+        if lane is None or lane.end or lane.at == event.at:
+            yield _subagent_event(event, SubagentStarted(), data.lane)
+    elif isinstance(data, ToolEndPayload) and data.action == "agent" and not data.lane:
+        name = subagent_name(event)
+        lane = session.lanes.get(name)
+        if lane is None or lane.end:
+            yield _subagent_event(event, SubagentStarted(), name)
+        yield _subagent_event(event, SubagentEnded(), name)
+
+
+def _subagent_event(event: Event, payload: SubagentStarted | SubagentEnded, name: str) -> Event:
+    data: ToolPayload = event.data
+    told = {
+        "lane": name,
+        "lane_type": name,
+        "turn": data.turn,
+        "branch": data.branch,
+        "repo": data.repo,
+        "cwd": data.cwd,
+    }
+    return msgspec.structs.replace(derived_event(event, msgspec.structs.replace(payload, **told)), tool="")

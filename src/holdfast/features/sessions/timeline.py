@@ -26,7 +26,7 @@ from holdfast.core.kinds.session_events import ToolExitRead, TurnAnswerRead
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.core.text import without_fences
 from holdfast.features.sessions.state.call_text import about_call
-from holdfast.features.sessions.state.documents import Session
+from holdfast.features.sessions.state.documents import LATE_MS, Session, Turn, one_line
 from holdfast.features.sessions.state.lifecycle import is_synthetic, prompt_text
 from holdfast.features.sessions.state.reducer import Turns
 
@@ -126,6 +126,8 @@ class CallPairing:
         """Events that are shown in the row of another: starts with an end, denials of a call, ends after a denial."""
         self._left: dict[int, Event] = {}
         self._ended_first: dict[tuple[str, str], int] = {}
+        self._ended: dict[tuple[str, str], Event] = {}
+        """The end of each call, by lane and id, that did not begin again."""
 
     def add(self, event: Event) -> None:
         kind, data = event.kind, event.data
@@ -155,13 +157,23 @@ class CallPairing:
 
     def _start(self, event: Event) -> None:
         # Hooks of one moment may be stored in any order.
-        ended = self._ended_first.pop((event.data.lane, event.data.call), 0)
+        call = (event.data.lane, event.data.call)
+        ended = self._ended_first.pop(call, 0)
         if ended:
             self._pair(event, ended)
+        elif (end := self._ended.get(call)) and _is_told_again(event, end):
+            self.folded.add(event.seq)
         else:
+            self._ended.pop(call, None)  # An id may be used again.
             self.open[event.seq] = event
 
     def _end(self, event: Event) -> None:
+        call = (event.data.lane, event.data.call)
+        if call in self._ended:
+            self.folded.add(event.seq)  # Told twice.
+            return
+        if event.data.call:
+            self._ended[call] = event
         start = self._matching(event, self.open) or self._matching(event, self._left)
         if start:
             self.open.pop(start.seq, None)
@@ -172,7 +184,7 @@ class CallPairing:
             else:
                 self._pair(start, event.seq)
         elif event.data.call:
-            self._ended_first[event.data.lane, event.data.call] = event.seq
+            self._ended_first[call] = event.seq
 
     def _pair(self, start: Event, end: int) -> None:
         self.start_of[end] = start
@@ -216,7 +228,14 @@ class CallPairing:
         # Two different ids are never the same call.
         alike = [e for e in starts if e.tool == end.tool and not (e.data.call and data.call)]
         same_input = [e for e in alike if e.data.input == data.input]
-        return next(iter(same_input), None) or (next(iter(alike), None) if not data.call else None)
+        # A call that was denied did not run: another input shows that this is the end of another call.
+        ran = [e for e in alike if self.outcomes.get(e.seq) != "denied"]
+        return next(iter(same_input), None) or (next(iter(ran), None) if not data.call else None)
+
+
+def _is_told_again(start: Event, end: Event) -> bool:
+    """As `lifecycle.is_told_again` counts."""
+    return abs(start.at - end.at) <= LATE_MS and about_call(start) == about_call(end)
 
 
 def pair_calls(events: Iterable[Event]) -> CallPairing:
@@ -272,10 +291,17 @@ def _is_shown(event: Event, turn: int, turns: Turns) -> bool:
     if isinstance(data, CompactStarted):
         return data.end_untold
     if isinstance(data, PromptSubmitted):
-        return bool(prompt_text(data)) and (not is_synthetic(data) or turns.first_event(turn) == event.seq)
+        opens = turns.first_event(turn) == event.seq
+        return bool(prompt_text(data)) and (opens or not (is_synthetic(data) or _is_repeated(data, turns.get(turn))))
     if isinstance(data, TurnEnded) and data.lane_untold:
         return not data.lane  # A subagent's: its own end follows.
     return not (isinstance(data, SubagentEnded) and data.compaction)
+
+
+def _is_repeated(data: PromptSubmitted, turn: Turn | None) -> bool:
+    """The prompt that opened the turn, told once more by hooks that are registered twice."""
+    same = turn is not None and bool(turn.id) and turn.id == data.turn
+    return same and not data.lane and turn is not None and turn.prompt == one_line(prompt_text(data))
 
 
 def _turn_numbers(page: Sequence[Event], turns: Turns) -> list[int]:

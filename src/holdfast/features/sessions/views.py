@@ -12,7 +12,14 @@ from holdfast.core.ids import session_alias
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.core.text import strip_controls
 from holdfast.features.sessions import timeline
-from holdfast.features.sessions.figures import NOTHING_SPENT, Figures, figures_of, format_counted, shown_state
+from holdfast.features.sessions.figures import (
+    NOTHING_SPENT,
+    Figures,
+    describe_end,
+    figures_of,
+    format_counted,
+    shown_state,
+)
 from holdfast.features.sessions.state.documents import (  # fmt: skip
     ACTIVE,
     DAY,
@@ -68,6 +75,8 @@ class SessionRow(msgspec.Struct, kw_only=True):
     status: str
     state: str
     reason: str
+    end: str
+    """The reason in words."""
     detail: str
     started_at: int
     at: int
@@ -106,7 +115,8 @@ def session_row(session: Session, figures: Figures) -> SessionRow:
     turn = session.turn
     return SessionRow(
         id=session.id, alias=session_alias(session.id), agent=session.agent, project=session.project, branch=session.branch,
-        title=session.title, status=session.status, state=figures.state, reason=session.reason, detail=session.detail,
+        title=session.title, status=session.status, state=figures.state, reason=session.reason,
+        end=describe_end(session.reason), detail=session.detail,
         started_at=session.started_at, at=session.at, since=session.since, ended_at=session.ended_at,
         restarts=session.restarts, parent=session.parent, parent_reason=session.parent_reason,
         duration_ms=figures.duration_ms, turns_count=figures.turns, prompts=figures.prompts, tools=figures.calls,

@@ -6,7 +6,8 @@ from typing import Any
 
 import msgspec
 
-from holdfast.usage.model import Usage, micro_dollars, parse_milliseconds, part_of, token_count
+from holdfast.usage.model import Usage, larger_count, micro_dollars, parse_milliseconds, part_of, token_count
+from holdfast.usage.prices import fast_name
 from holdfast.usage.reader import LiveSession, Position, Statement, UsageReader, begin_empty, lines_reader
 
 NAME = "claude-code"
@@ -30,6 +31,8 @@ class Tokens(msgspec.Struct):
     cache_creation_input_tokens: Any = None
     cache_creation: CacheCreation | None = None
     output_tokens_details: OutputDetails | None = None
+    speed: Any = None
+    """`fast` where the answer came at the price of fast mode."""
 
 
 class Message(msgspec.Struct):
@@ -74,7 +77,7 @@ def parse_claude_code_usage(line: bytes, position: Position) -> Statement | None
         id=f"{message.id or entry.uuid}:{entry.request_id or ''}",
         said=usage_of(message.usage),
         at=parse_milliseconds(entry.timestamp),
-        model=message.model or "",
+        model=fast_name(message.model or "") if message.usage.speed == "fast" else message.model or "",
         session=entry.session_id,
         lane=entry.agent_id or "",
         branch=entry.git_branch or "",
@@ -85,13 +88,14 @@ def parse_claude_code_usage(line: bytes, position: Position) -> Statement | None
 def usage_of(tokens: Tokens) -> Usage:
     written, tiers = token_count(tokens.cache_creation_input_tokens), tokens.cache_creation
     hour = token_count(tiers.ephemeral_1h_input_tokens) if tiers else None
+    short = token_count(tiers.ephemeral_5m_input_tokens) if tiers else None
     details = tokens.output_tokens_details
     return Usage(
         input=token_count(tokens.input_tokens),
         output=token_count(tokens.output_tokens),
         cache_read=token_count(tokens.cache_read_input_tokens),
-        # The figure for cache writes includes the hour tier.
-        cache_write_5m=part_of(written, hour),
+        # The figure for cache writes includes the hour tier. Where it and the tiers disagree the larger counts.
+        cache_write_5m=larger_count(part_of(written, hour), short),
         cache_write_1h=hour,
         reasoning=token_count(details.thinking_tokens) if details else None,
     )

@@ -1,6 +1,7 @@
 """S4-10 to S4-14: each job by itself, each told by events, each safe to run twice."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -251,7 +252,7 @@ def test_only_so_many_files_are_remembered(working: House, tmp_path: Path):
         path = tmp_path / f"{n}.jsonl"
         path.write_text("{}\n")
         reader.latest(str(path), Turn(n=1))
-    assert len(reader._offsets) == MOST_FILES
+    assert len(reader._read) == MOST_FILES
 
 
 def test_times_are_read_as_agents_write_them():
@@ -323,3 +324,19 @@ def test_a_start_or_a_resume_has_no_parent(house: House):
     for source in ("startup", "resume"):
         house.hook("session.started", session=source, source=source, pid=22)
         assert house.run("sessions.link", session=source) == []
+
+
+def test_a_line_longer_than_a_look_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was read again at every look, for as long as the session lived."""
+    monkeypatch.setattr(recovery, "MOST_BYTES", 1000)
+    file, reader, read = tmp_path / "t.jsonl", Interrupts(), list[int]()
+    file.write_bytes(b"x" * 3500)
+    monkeypatch.setattr(recovery, "FIRST_LOOK", 10_000)
+    pread = os.pread
+    monkeypatch.setattr(os, "pread", lambda *words: read.append(len(part := pread(*words))) or part)
+    for _ in range(20):
+        reader.latest(str(file), Turn(n=1))
+    assert read == [1000, 1000, 1000, 500]
+    with file.open("ab") as more:
+        more.write(b"the rest\n" + interrupted(1_800_000_000_000).encode())
+    assert reader.latest(str(file), Turn(n=1)) > 0

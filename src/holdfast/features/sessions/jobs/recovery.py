@@ -64,7 +64,8 @@ class Interrupts:
     """Remembers how far it has read, so that a look costs one `stat` where nothing was written."""
 
     def __init__(self) -> None:
-        self._offsets: dict[str, int] = {}
+        self._read: dict[str, tuple[int, int]] = {}
+        """By path: where to read on, and how far was looked."""
 
     def find(self, sessions: Iterable[Session], now: int) -> Iterator[Event]:
         for session in sessions:
@@ -84,20 +85,25 @@ class Interrupts:
     def _new_part(self, path: str) -> bytes:
         with suppress(OSError, ValueError), open(path, "rb", opener=open_regular) as file:
             size = os.fstat(file.fileno()).st_size
-            offset = self._offsets.get(path, max(0, size - FIRST_LOOK))
+            offset, looked_at = self._read.get(path, (max(0, size - FIRST_LOOK), -1))
+            if size == looked_at:
+                return b""
             # A file that was cut is read from its new end, not from behind it.
-            part = os.pread(file.fileno(), MOST_BYTES, min(offset, size))
-            # Up to the last line end: a line that is half written is read again.
-            self._remember(path, min(offset, size) + part.rfind(b"\n") + 1)
+            offset = min(offset, size)
+            part = os.pread(file.fileno(), MOST_BYTES, offset)
+            # Up to the last line end: a line that is half written is read again. One that is longer than a look is passed
+            # over: that a turn was interrupted stands in a short line.
+            passed = len(part) if len(part) == MOST_BYTES and b"\n" not in part else part.rfind(b"\n") + 1
+            self._remember(path, offset + passed, offset + len(part))
             return part
         return b""
 
-    def _remember(self, path: str, offset: int) -> None:
+    def _remember(self, path: str, offset: int, looked_at: int) -> None:
         # Put in again at the end, so that the file looked at last is the last to go.
-        self._offsets.pop(path, None)
-        self._offsets[path] = offset
-        if len(self._offsets) > MOST_FILES:
-            del self._offsets[next(iter(self._offsets))]
+        self._read.pop(path, None)
+        self._read[path] = offset, looked_at
+        if len(self._read) > MOST_FILES:
+            del self._read[next(iter(self._read))]
 
 
 def _is_of(turn: Turn, prompt: str, at: int) -> bool:

@@ -77,6 +77,13 @@ class RunningCall(msgspec.Struct, kw_only=True):
     lane: str
 
 
+class EndedCall(msgspec.Struct, kw_only=True):
+    about: str
+    at: int
+    started: bool = True
+    """False while only its end was told."""
+
+
 class Ask(msgspec.Struct, kw_only=True):
     """What the user is asked: a permission or a question."""
 
@@ -140,7 +147,8 @@ class Session(msgspec.Struct, kw_only=True):
     """(number, time) of the last turns."""
     early_stop: str = ""
     running: dict[str, RunningCall] = {}
-    done: list[str] = []
+    ended_calls: dict[str, EndedCall] = {}
+    """The last that ended, by lane and id: what is told again counts once."""
     asks: list[Ask] = []
     open_gates: dict[str, OpenGate] = {}
     lanes: dict[str, Lane] = {}

@@ -77,8 +77,8 @@ def _is_repeated(session: Session, data: agent_events.PromptSubmitted, prompt: s
 def _tool_started(session: Session, event: Event) -> None:
     data: ToolPayload = event.data
     call = data.call or f"#{event.seq}"
-    if call in session.done:
-        return  # Its end came first.
+    if lifecycle.is_told_again(session, event):
+        return
     count_in_turn(session, event, begins=not data.lane)
     touch_lane(session, event)
     lifecycle.start_call(session, event, call)
@@ -89,7 +89,7 @@ def _tool_started(session: Session, event: Event) -> None:
 def _tool_ended(session: Session, event: Event) -> None:
     data: ToolEndPayload = event.data
     # Hooks registered twice tell an end twice.
-    if data.call and data.call in session.done:
+    if lifecycle.has_ended(session, event):
         return
     failed = int(data.ok is False)
     count_in_turn(session, event, tools=1, failed=failed)
@@ -116,8 +116,8 @@ def _permission_requested(session: Session, event: Event) -> None:
 def _permission_denied(session: Session, event: Event) -> None:
     """A call that Holdfast denied is counted by its decision."""
     data: agent_events.PermissionDenied = event.data
-    # Denied calls are in `done` (see `_decision_made`).
-    if not data.call or data.call not in session.done:
+    # Denied calls are among those that ended (see `_decision_made`).
+    if not lifecycle.has_ended(session, event):
         session.denied += 1
     lifecycle.remove_calls(session, [data.call])
     lifecycle.remove_answered(session, event)
@@ -224,7 +224,7 @@ HANDLERS: dict[str, Handler] = {
     "turn.ended": _turn_ended,
     "turn.failed": _turn_failed,
     "turn.interrupted": _turn_interrupted,
-    "subagent.started": touch_lane,
+    "subagent.started": lifecycle.start_lane,
     "subagent.ended": _subagent_ended,
     "compact.started": _context_compacted,
     "compact.ended": _context_compacted,
@@ -245,10 +245,10 @@ def _decision_made(session: Session, event: Event) -> None:
         return
     session.denied += 1
     if data.of_kind == "tool.started":
-        lifecycle.remove_calls(session, [data.call or f"#{data.of}"])
         if data.call:
-            # So that its late start is not shown as running.
-            lifecycle.remember_call(session, data.call)
+            # So that its late start is not shown as running, and an end that is told all the same does not count.
+            lifecycle.remember_ended(session, event)
+        lifecycle.remove_calls(session, [data.call or f"#{data.of}"])
     elif data.of_kind == "turn.ended" and not data.lane and session.is_active:
         reopen_turn(session)  # A refused stop means: go on working.
     elif data.of_kind == "prompt.submitted" and not data.lane:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from holdfast.core.event import Event
+from holdfast.core.kinds import TOOL_ENDS
 from holdfast.core.kinds.agent_events import PromptSubmitted, SessionStarted, SubagentEnded
 from holdfast.core.kinds.engine_events import DecisionMade
 from holdfast.core.kinds.gates_events import SatisfiedPayload, requirement_names
@@ -17,6 +18,7 @@ from holdfast.features.sessions.state.call_text import about_call
 from holdfast.features.sessions.state.documents import (  # fmt: skip  # fmt: skip
     ACTIVE,
     COMPLETED,
+    LATE_MS,
     MAX_ASKS,
     MAX_CHILDREN,
     MAX_LANES,
@@ -25,6 +27,7 @@ from holdfast.features.sessions.state.documents import (  # fmt: skip  # fmt: sk
     MAX_REMEMBERED_TURNS,
     MAX_RUNNING,
     Ask,
+    EndedCall,
     Lane,
     OpenGate,
     RunningCall,
@@ -178,6 +181,18 @@ def touch_lane(session: Session, event: Event, tools: int = 0) -> None:
     session.lanes = _cap_lanes({**session.lanes, lane: entry})
 
 
+def start_lane(session: Session, event: Event) -> None:
+    """Where a subagent has only a name (Kimi, Gemini), the same name begins again with the next one."""
+    data = event.data
+    known_lane = session.lanes.get(data.lane)
+    if known_lane is None or data.lane != data.lane_type or known_lane.at == event.at:
+        touch_lane(session, event)
+        return
+    session.lanes_seen += 1
+    entry = msgspec.structs.replace(known_lane, end=0, last=event.at)
+    session.lanes = {**session.lanes, data.lane: entry}
+
+
 def end_lane(session: Session, event: Event) -> None:
     """Its transcript may be a file of its own."""
     touch_lane(session, event)
@@ -227,13 +242,40 @@ def end_call(session: Session, event: Event) -> None:
     """A call that ended is remembered for a while: its start may come later, and its end again."""
     call = event.data.call
     if call:
-        remember_call(session, call)
+        remember_ended(session, event)
     remove_calls(session, [call] if call else _calls_without_id(session, event)[:1])
     remove_answered(session, event)
 
 
-def remember_call(session: Session, call: str) -> None:
-    session.done = [*session.done, call][-MAX_REMEMBERED_CALLS:]
+def _call_in_lane(event: Event) -> str:
+    """A subagent may use an id that its session uses too."""
+    call, lane = event.data.call, event.data.lane
+    return f"{lane}\n{call}" if lane else str(call)
+
+
+def has_ended(session: Session, event: Event) -> bool:
+    return bool(event.data.call) and _call_in_lane(event) in session.ended_calls
+
+
+def remember_ended(session: Session, event: Event) -> None:
+    running = session.running.get(event.data.call)
+    about = running.about if running else about_call(event) if event.kind in TOOL_ENDS else ""
+    entry = EndedCall(about=about, at=event.at, started=running is not None)
+    ended = {**session.ended_calls, _call_in_lane(event): entry}
+    session.ended_calls = dict(list(ended.items())[-MAX_REMEMBERED_CALLS:])
+
+
+def is_told_again(session: Session, event: Event) -> bool:
+    """Whether this start is of a call that ended: its end came first, or hooks are registered twice. Else its id is used
+    again, for some models count from 0 in every conversation, and it is another call."""
+    name = _call_in_lane(event)
+    ended = session.ended_calls.get(name) if event.data.call else None
+    if ended is None:
+        return False
+    others = {call: one for call, one in session.ended_calls.items() if call != name}
+    again = abs(event.at - ended.at) <= LATE_MS and not (ended.started and ended.about != about_call(event))
+    session.ended_calls = {**others, name: msgspec.structs.replace(ended, started=True)} if again else others
+    return again
 
 
 def _calls_without_id(session: Session, event: Event) -> list[str]:
