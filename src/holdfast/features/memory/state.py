@@ -66,6 +66,7 @@ SUMMARIES_LOOKED_AT = 8
 MOST_TERMS = 60
 LONGEST_HANDOFF, LONGEST_NAME = 6_000, 80
 SUBSCRIBED_KINDS = frozenset((*MEMORY_KINDS, *session_state.STEPS, "tool.started", "session.summarised"))
+_OF_MODEL = (TurnQueued, ModelAsked, ModelCallEnded)
 BEGINNINGS = frozenset(("session.started", "prompt.submitted"))
 DOCUMENTS = (OBSERVATION, SESSION, PROJECT, PLACE, model_state.METER, model_state.QUEUE)
 
@@ -80,7 +81,7 @@ def keys(event: Event) -> Iterable[Ref]:
         yield session_ref(event.session)
     if kind in BEGINNINGS and event.project and repo_of(event):
         yield place_ref(event.project)
-    if isinstance(data, TurnQueued | ModelAsked | ModelCallEnded):
+    if isinstance(data, _OF_MODEL):
         yield from model_state.keys(event)
     if isinstance(data, MemoryPayload) and kind in OBSERVATION_STEPS:
         for named in dict.fromkeys(_named_ids(data)):

@@ -156,6 +156,9 @@ def _decided_event(event: Event, trigger: str, checkout: Checkout, settings: Set
 # ── jobs ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+ENQUEUED_FOR = frozenset((RunDecided.KIND, "prompt.submitted"))
+
+
 def enqueue(_state: State, event: Event, settings: AnySettings) -> Iterator[Job]:
     if isinstance(event.data, RunDecided):
         yield from _of_decision(event, event.data)

@@ -24,6 +24,7 @@ FEATURE = Feature(
     enrich=policy.enrich,
     enriches=policy.ENRICHED_KINDS,
     decide=policy.decide,
+    decides_on=frozenset(("session.started",)),
     can_decide=policy.can_decide,
     enqueue=policy.enqueue,
     commands={"close": commands.close_session, "reopen": commands.reopen_session, "recover": commands.recover_sessions},
