@@ -39,6 +39,9 @@ def replace_surrogates(text: str) -> str:
 
 def cap_text(text: str, limit: int) -> str:
     """Head and tail: what was asked for is at the beginning, how it ended at the end."""
+    # Nearly every text of every payload: nothing to cut, nothing to replace.
+    if len(text) <= limit and text.isascii():
+        return text
     return replace_surrogates(shorten(text, limit))
 
 
@@ -88,8 +91,9 @@ def trim_input(value: Any) -> Any:
 
 def _trim_value(value: Any, depth: int, purse: list[int]) -> Any:
     if isinstance(value, str):
-        text = cap_text(value, min(INPUT_STRING, max(purse[0], 1)))
-        purse[0] -= len(text)
+        left = purse[0]
+        text = cap_text(value, INPUT_STRING if left >= INPUT_STRING else max(left, 1))
+        purse[0] = left - len(text)
         return text
     if value is None or isinstance(value, _PLAIN):
         return value

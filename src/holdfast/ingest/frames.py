@@ -66,7 +66,7 @@ def as_delivery(frame: bytes, ancestors: tuple[int, ...] = ()) -> Delivery:
         ancestors=ancestors,
         confirms=fields.get("confirms") == "1",
         told=fields.get("told", ""),
-        whole=_parse_number(fields.get("whole", "")),
+        whole=_parse_number(fields["whole"]) if "whole" in fields else 0,
     )
 
 

@@ -142,8 +142,8 @@ class HookServer:
                 time.sleep(0.01)  # Out of descriptors: those that are open must be answered first.
                 return
             # The bare C type: the class around it in `socket` costs more than the kernel does.
+            # It stays blocking: each call says that it does not wait, which saves one call of the kernel.
             sock = _socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, fd)
-            sock.setblocking(False)
             peer, owner = peer_of(sock)
             # Another user's process, if the folder was opened up: not even an error is sent.
             if owner == _OWNER:
@@ -165,7 +165,7 @@ class HookServer:
             while True:
                 # Zero until the head is read; then the rest is asked for in as few calls as possible.
                 missing = connection.wanted - len(connection.buffer)
-                chunk = connection.sock.recv(max(FIRST_READ, min(missing, MOST_READ)))
+                chunk = connection.sock.recv(max(FIRST_READ, min(missing, MOST_READ)), socket.MSG_DONTWAIT)
                 if not chunk:
                     return self._drop(connection)
                 if connection.large is not None:
@@ -244,7 +244,7 @@ class HookServer:
 
     def _send(self, connection: Connection) -> None:
         try:
-            sent = connection.sock.send(connection.out)
+            sent = connection.sock.send(connection.out, socket.MSG_DONTWAIT)
         except (BlockingIOError, InterruptedError):
             sent = 0
         except OSError:
@@ -262,7 +262,7 @@ class HookServer:
     def _confirm(self, connection: Connection) -> None:
         """One byte says that the answer was written out; an end without it says that it was not."""
         try:
-            if connection.sock.recv(1) == CONFIRMED:
+            if connection.sock.recv(1, socket.MSG_DONTWAIT) == CONFIRMED:
                 connection.outcome = None
         except (BlockingIOError, InterruptedError):
             return
