@@ -81,7 +81,9 @@ def pick_fields(payload: Mapping[str, Any], fields: Iterable[tuple[str, str, Cal
 
 def mapping_or_empty(value: Any) -> Mapping[str, Any]:
     """Asked of every payload several times: what JSON makes is known at once, the rest by its class."""
-    return value if type(value) is dict or isinstance(value, Mapping) else {}
+    if type(value) is dict:
+        return value
+    return value if value is not None and isinstance(value, Mapping) else {}
 
 
 def trim_input(value: Any) -> Any:
