@@ -11,7 +11,6 @@ from holdfast.core.event import Event, derived_event
 from holdfast.core.feature import Settings as AnySettings
 from holdfast.core.feature import State
 from holdfast.core.job import Job
-from holdfast.core.kinds import KINDS
 from holdfast.core.kinds.agent_events import HookPayload, PromptSubmitted, SessionStarted, ToolPayload
 from holdfast.core.kinds.memory_events import (
     MemoryEnded,
@@ -277,9 +276,6 @@ def _handed_over(state: State, event: Event) -> Iterator[Context]:
 # ── a finished turn → memories, in the transaction that ended it: none is lost and none is made twice ────────────────
 
 
-DERIVED_FROM = session_state.ENDS | {SessionSummarised.KIND, TurnAnswerRead.KIND}
-
-
 def derive(state: State, event: Event, raw_settings: AnySettings) -> Iterator[Event]:
     settings = settings_or_default(raw_settings)
     if not settings.enabled:
@@ -479,10 +475,6 @@ def _ended_memories(state: State, event: Event, turn: Turn) -> Iterator[Event]:
 
 
 # ── which jobs follow ────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-_WITH_JOBS = (RememberedPayload, TurnQueued, ModelAsked, ModelCallEnded)
-ENQUEUED_FOR = frozenset(kind for kind, payload in KINDS.items() if issubclass(payload, _WITH_JOBS))
 
 
 def enqueue(state: State, event: Event, raw_settings: AnySettings) -> Iterator[Job]:
