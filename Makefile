@@ -6,7 +6,7 @@ PYTHON ?= python3
 READY  := $(VENV)/.ready
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: run run-team test bench campaign check fmt docs release pictures clean setup system
+.PHONY: run run-team test bench campaign check fmt docs release pictures clean setup system programs
 
 run:                     ## install what it needs (about 200 MB), play a short session in a throw-away folder, show it
 	@$(PYTHON) tools/run.py
@@ -14,7 +14,8 @@ run:                     ## install what it needs (about 200 MB), play a short s
 run-team: setup          ## PostgreSQL, a team server and three machines with made-up sessions, in a throw-away folder; FLAGS=--once ends by itself
 	@$(BIN)/python tools/run_team.py $(FLAGS)
 
-test: setup system check ## set up everything the tests need, then run them all
+test:                    ## set up everything the tests need, then run them all
+	@$(MAKE) --no-print-directory -j2 check programs
 	$(PYTEST) -n 5 --dist worksteal --reruns 2 --durations=15
 
 bench: setup     ## speed, as ratios inside one run: `make bench`, or `make bench ONLY="hook growth"`
@@ -53,6 +54,9 @@ $(READY): pyproject.toml constraints.txt hatch_build.py native/hook.c native/anc
 	  { echo "python3 -m venv does not work here; on Debian: apt-get install python3-venv"; exit 1; }
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
+
+programs: system         ## the agents and test runners from npm, beside the installation and the checks
+	@$(PYTHON) tests/real/programs.py
 
 system:                  ## programs the tests drive: tmux, strace, …; installed when we may, named when we may not
 	@sh tools/system.sh

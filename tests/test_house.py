@@ -34,18 +34,64 @@ ACROSS = {
 """Folders of tests that go across modules; `hook` has one module, which is two programs."""
 
 
+ACROSS_A_FOLDER = re.compile(
+    r"(?:^|/|_)(?:properties|conformance|bad_input|hostile|corpus|bounds|states|story|forms)(?:_\w+)?$"
+)
+"""Endings that say what a test goes across: any input, every store, a labelled corpus, a state machine."""
+NAMED_FOR_WHAT_THEY_SHOW = {
+    "agents/adapters",
+    "agents/echo",
+    "agents/page_and_plugin",
+    "core/session_owners",
+    "daemon/daemon",
+    "daemon/loads",
+    "features/checks/failures",
+    "features/checks/reach",
+    "features/checks/shell_result",
+    "features/gates/budgets",
+    "features/gates/recipes",
+    "features/gates/scopes",
+    "features/gates/unreachable",
+    "features/gates/ways_round",
+    "features/memory/explain",
+    "features/memory/poison",
+    "features/new_feature",
+    "features/sessions/timelines",
+    "features/team/team",
+    "features/uat/any_order",
+    "features/uat/ending",
+    "features/uat/seed_example",
+    "house",
+    "imports/agents",
+    "imports/importers",
+    "install/every_agent",
+    "layers",
+    "private",
+    "redact/floods",
+    "redact/native",
+    "redact/user_rules",
+    "search/tokenize",
+    "stores/erasing_postgres",
+    "stores/hide_password",
+    "stores/seed_views",
+    "team/failover",
+    "web/figures",
+}
+"""Tests over several modules of their folder, or over a rule of the whole tree."""
+
+
 def tracked(*patterns: str) -> list[Path]:
     names = subprocess.run(["git", "ls-files", *patterns], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     return [ROOT / name for name in names.splitlines() if (ROOT / name).is_file()]
 
 
-def test_every_room_is_registered_once_and_has_its_page() -> None:
+def test_every_feature_is_registered_once_and_has_its_page() -> None:
     folders = {p.name for p in (SOURCE / "features").iterdir() if p.is_dir() and not p.name.startswith("_")}
     assert {f.name for f in FEATURES} == folders
     assert [name for name in sorted(folders) if not (ROOT / "docs" / "features" / f"{name}.md").exists()] == []
 
 
-def test_rooms_do_not_import_one_another() -> None:
+def test_features_do_not_import_one_another() -> None:
     for feature in FEATURES:
         for file in (SOURCE / "features" / feature.name).rglob("*.py"):
             for other in re.findall(r"holdfast\.features\.(\w+)", file.read_text()):
@@ -57,7 +103,7 @@ def test_kinds_of_events_are_declared_once() -> None:
     assert len(declared) == len(set(declared))
 
 
-def test_rooms_name_their_own_kinds_and_jobs_after_themselves() -> None:
+def test_features_name_their_own_kinds_and_jobs_after_themselves() -> None:
     for feature in FEATURES:
         for name in (*feature.kinds, *feature.jobs):
             assert re.match(r"^[a-z]+\.[a-z_]+$", name), name
@@ -90,10 +136,13 @@ def test_files_stay_small() -> None:
     assert set(long) <= {"hook.py"}, "one idea per file; hook.py must stand alone"
 
 
-def test_folders_of_tests_are_folders_of_the_source() -> None:
-    folders = {p.parent.relative_to(ROOT / "tests") for p in tracked("tests/*test_*.py")}
-    apart = [str(f) for f in folders if f.parts[:1] and f.parts[0] not in ACROSS and not (SOURCE / f).is_dir()]
-    assert apart == [], "a test stands where its module stands"
+def test_a_test_stands_where_its_module_stands() -> None:
+    """Same folder, same name. What goes across the modules of a folder says so in its name; the rest is named here."""
+    paths = {p.relative_to(ROOT / "tests") for p in tracked("tests/*test_*.py")}
+    inside = {p.parent / p.stem.removeprefix("test_") for p in paths if p.parts[0] not in ACROSS}
+    strays = {str(p) for p in inside if not (SOURCE / p).is_dir() and not (SOURCE / p).with_suffix(".py").is_file()}
+    strays = {p for p in strays if not ACROSS_A_FOLDER.search(p)}
+    assert strays <= NAMED_FOR_WHAT_THEY_SHOW, "name it for its module, or for what it goes across"
 
 
 def test_tools_benches_and_training_import_what_is_there() -> None:

@@ -62,20 +62,20 @@ class Footprint:
     def write(self, path: Path, content: bytes, mode: int) -> None:
         """Record first: whoever is killed in between leaves a file that is known to be ours."""
         if self._is_outside(path):
-            record = self._find(path) or WrittenFile(path=str(path), made_folders=_missing_folders(path))
+            record = self._read_record(path) or WrittenFile(path=str(path), made_folders=_missing_folders(path))
             record.digest = _content_digest(content)
-            self._keep(record)
+            self._write_record(record)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content, mode)
 
     def was_edited(self, path: Path, content: bytes) -> bool:
         """Whether we wrote this file, and it is not what we wrote."""
-        record = self._find(path)
+        record = self._read_record(path)
         return record is not None and bool(record.digest) and record.digest != _content_digest(content)
 
     def wrote(self, path: Path) -> bool:
         """Whether this file is what we wrote, and nobody else's work since."""
-        record = self._find(path)
+        record = self._read_record(path)
         try:
             return record is not None and record.digest == _content_digest(path.read_bytes())
         except OSError:
@@ -85,11 +85,11 @@ class Footprint:
         """Somebody else's file moves into the state folder; the first one comes back with the uninstall."""
         folder = private_folder(private_folder(self._state / "kept") / _name_of(path))
         kept_path = _free_name(folder, f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{path.name}")
-        record = self._find(path) or WrittenFile(path=str(path))
+        record = self._read_record(path) or WrittenFile(path=str(path))
         write_atomically(kept_path, path.read_bytes())
         # Only what was there before our first write is given back.
         record.original = record.original or ("" if record.digest else str(kept_path))
-        self._keep(record)
+        self._write_record(record)
         return kept_path
 
     # ── git's exclude file ───────────────────────────────────────────────────────────────────────────────────────────
@@ -111,12 +111,14 @@ class Footprint:
         head, ours, tail = _split_at_block(before)
         if line in ours or len(ours) >= MAX_LINES or len(before) > MAX_EXCLUDE_BYTES:
             return
-        record = self._find(exclude) or WrittenFile(path=str(exclude), exclude=True, created=not exclude.exists())
+        record = self._read_record(exclude) or WrittenFile(
+            path=str(exclude), exclude=True, created=not exclude.exists()
+        )
         if not ours:
             # Remembered, so that an uninstall gives the file back byte for byte.
             record.added_newline = bool(head) and not head.endswith(b"\n")
             head += b"\n" if record.added_newline else b""
-        self._keep(record)
+        self._write_record(record)
         exclude.parent.mkdir(exist_ok=True)
         write_atomically(exclude, head + _ignore_block([*ours, line]) + tail, 0o644)
 
@@ -143,13 +145,13 @@ class Footprint:
     def _file(self, path: Path) -> Path:
         return self._folder / f"{_name_of(path)}.json"
 
-    def _find(self, path: Path) -> WrittenFile | None:
+    def _read_record(self, path: Path) -> WrittenFile | None:
         try:
             return msgspec.json.decode(self._file(path).read_bytes(), type=WrittenFile)
         except (OSError, msgspec.DecodeError, msgspec.ValidationError):
             return None
 
-    def _keep(self, record: WrittenFile) -> None:
+    def _write_record(self, record: WrittenFile) -> None:
         private_folder(self._folder)
         file, content = self._file(Path(record.path)), msgspec.json.encode(record)
         partial = file.with_suffix(".new")

@@ -95,7 +95,7 @@ class Paths:
 
     @property
     def derived(self) -> Path:
-        """What rooms keep there can be made again from the log; it goes when something is forgotten."""
+        """What features keep there can be made again from the log; it goes when something is forgotten."""
         return self.state / "derived"
 
     @property

@@ -1,27 +1,14 @@
-"""Git acts taken from what git shows before and after."""
+"""What git's own files say, without asking git."""
 
-import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from holdfast.core.git_state import git_changes, read_git_state, read_new_log, read_ref_logs
-from tests.core.test_fingerprint import git, root, run
+from holdfast.core.git_state import last_verb, log_changes, operation_in, read_from, read_refs
+from tests.core.test_fingerprint import git, root
 
 __all__ = ["root"]
-
-
-def acts(folder: Path, *command: str, check: bool = True) -> list[str]:
-    before = read_git_state(run, str(folder), os.environ)
-    done = subprocess.run(["bash", "-c", " ".join(command)], cwd=folder, capture_output=True, text=True)
-    assert not check or done.returncode == 0, done.stderr
-    after = read_git_state(run, str(folder), os.environ)
-    changes = git_changes(before, after, read_new_log(str(folder), before), read_ref_logs(str(folder), before, after))
-    return [change.verb for change in changes]
-
-
-G = "git -c user.name=a -c user.email=a@b.c -c commit.gpgsign=false"
 
 
 @pytest.fixture
@@ -30,44 +17,55 @@ def repo(root: Path) -> Path:
     return root
 
 
-def test_each_verb_is_seen_whatever_the_command_was_called(repo: Path) -> None:
-    assert acts(repo, "git status") == []
-    assert acts(repo, f"echo x >> README.md; {G} commit -qam x") == ["commit"]
-    assert acts(repo, f"{G} -c alias.z=commit z -q --allow-empty -m y") == ["commit"]
-    assert acts(repo, f"{G} commit -q -m nothing", check=False) == []
-    assert acts(repo, "git checkout -q feature") == ["checkout"]
-    assert acts(repo, "git merge -q main") == ["merge"]
-    assert acts(repo, "git reset -q --hard HEAD~1") == ["reset"]
-    assert acts(repo, "git tag v1") == ["tag"]
-    assert acts(repo, "git branch topic") == ["branch"]
-    assert "stash" in acts(repo, f"echo y >> README.md; {G} stash -q")
-    assert acts(repo, "echo new > new.txt; git add new.txt") == ["add"]
+def reflog(repo: Path) -> bytes:
+    return read_from(str(repo / ".git" / "logs" / "HEAD"), 0)
 
 
-def test_push_and_fetch_are_told_apart(repo: Path, tmp_path: Path) -> None:
-    remote = tmp_path / "remote.git"
-    subprocess.run(["git", "init", "-q", "--bare", str(remote)], check=True)
-    git(repo, "remote", "add", "origin", str(remote))
-    assert acts(repo, "git push -q origin main") == ["push"]
-    assert acts(repo, "git push -q origin main") == []
-    other = tmp_path / "clone"
-    subprocess.run(["git", "clone", "-q", "-b", "main", str(remote), str(other)], check=True)
-    git(other, "commit", "-q", "--allow-empty", "-m", "theirs")
-    git(other, "push", "-q")
-    assert acts(repo, "git fetch -q origin") == ["fetch"]
+def test_the_acts_of_a_reflog_and_where_each_ends(repo: Path) -> None:
+    before = len(reflog(repo))
+    git(repo, "commit", "-q", "--allow-empty", "-m", "one: two")
+    git(repo, "checkout", "-q", "feature")
+    git(repo, "merge", "-q", "main")
+    git(repo, "reset", "-q", "--hard", "HEAD~1")
+    log = reflog(repo)
+    changes = log_changes(log[before:])
+    assert [change.verb for _, change in changes] == ["commit", "checkout", "merge", "reset"]
+    assert changes[0][1].detail == "one: two"
+    assert changes[0][1].new == changes[1][1].old
+    assert before + changes[-1][0] == len(log)
+    assert last_verb(str(repo / ".git")) == "reset"
 
 
-def test_no_repository_gives_no_acts(tmp_path: Path) -> None:
-    state = read_git_state(run, str(tmp_path), os.environ)
-    assert not state.known and git_changes(state, state) == []
+def test_a_rebase_is_named_whatever_its_step() -> None:
+    lines = b"".join(
+        b"1a 2b a <a@b> 1 +0\t%s\n" % message for message in (b"rebase -i (pick): x", b"rebase (finish): y")
+    )
+    assert [change.verb for _, change in log_changes(lines)] == ["rebase", "rebase"]
 
 
 def test_an_operation_in_progress_is_shown(repo: Path) -> None:
-    git(repo, "checkout", "-q", "feature")
-    (repo / "README.md").write_text("theirs\n")
-    git(repo, "commit", "-qam", "theirs")
-    git(repo, "checkout", "-q", "main")
-    (repo / "README.md").write_text("ours\n")
-    git(repo, "commit", "-qam", "ours")
-    acts(repo, f"{G} merge feature", check=False)
-    assert read_git_state(run, str(repo), os.environ).operation == "merge"
+    assert operation_in(str(repo / ".git")) == ""
+    for branch, text in (("feature", "theirs"), ("main", "ours")):
+        git(repo, "checkout", "-q", branch)
+        (repo / "README.md").write_text(text)
+        git(repo, "commit", "-qam", text)
+    with pytest.raises(subprocess.CalledProcessError):
+        git(repo, "merge", "feature")
+    assert operation_in(str(repo / ".git")) == "merge"
+
+
+def test_branches_are_read_loose_and_packed(repo: Path) -> None:
+    folder, branches = str(repo / ".git"), ("main", "feature", "missing")
+    loose = read_refs(folder, branches)
+    assert loose.keys() == {"main", "feature"}
+    git(repo, "pack-refs", "--all")
+    assert read_refs(folder, branches) == loose
+    assert read_refs("", branches) == {}
+
+
+def test_files_that_are_not_there_say_nothing(tmp_path: Path) -> None:
+    assert (read_from(str(tmp_path / "HEAD"), 0), last_verb(str(tmp_path)), operation_in(str(tmp_path))) == (
+        b"",
+        "",
+        "",
+    )

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from holdfast.core.decision import Context
 from holdfast.core.text import (
     FENCE_TAG,
+    _fold_char,
     estimate_tokens,
-    fold_lookalikes,
     sanitise,
     sanitise_line,
     shorten,
@@ -45,6 +45,11 @@ def disguised(draw: st.DrawFn) -> str:
         )
         out.append(draw(st.sampled_from([" ", "\n", "\t", "\u00a0"])) if how == 5 else "")
     return "".join(out)
+
+
+def fold_lookalikes(text: str) -> str:
+    """As a careless reader sees it."""
+    return "".join(map(_fold_char, text))
 
 
 HOSTILE = st.lists(st.one_of(st.text(max_size=8), disguised()), max_size=6).map("".join)

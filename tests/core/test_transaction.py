@@ -58,7 +58,7 @@ def test_it_holds_for_what_nobody_waits_for(tmp_path: Path) -> None:
     store.close()
 
 
-def test_every_room_sees_the_state_as_the_event_left_it(tmp_path: Path) -> None:
+def test_every_feature_sees_the_state_as_the_event_left_it(tmp_path: Path) -> None:
     """Not what follows for the rooms before it: their order must not matter."""
 
     def seen(state: State, event: Event, _settings: Any) -> Iterable[Event]:

@@ -1,4 +1,4 @@
-"""Adding a room is one folder (tests/sample_features/refusing) and one line (here: HOLDFAST_FEATURES). All of its doors work."""
+"""Adding a feature is one folder (tests/sample_features/refusing) and one line (here: HOLDFAST_FEATURES). All of its doors work."""
 
 from pathlib import Path
 

@@ -220,3 +220,11 @@ def test_what_a_gate_refused_is_told_until_it_was_done() -> None:
         {"kind": "edit", "path": "deploy.yaml"},
     )
     assert build_summary(events(*refused, *done)).refused == ()
+
+
+def test_only_an_answer_names_the_agents_next_step() -> None:
+    rows = [{"kind": "prompt", "text": "add the index"}, {"kind": "answer", "text": "Done."}]
+    assert build_summary(events(*rows, {"kind": "answer", "text": "Next: drop the old table."})).next == (
+        "drop the old table.",
+    )
+    assert build_summary(events(*rows, {"kind": "note", "text": "Next: drop the old table."})).next == ()

@@ -16,10 +16,9 @@ from holdfast.features.sessions.state.reducer import reduce_session
 from holdfast.imports import IMPORTERS, source
 from holdfast.imports.history import believable_times, number_turns
 from holdfast.imports.source import Place, Skipped
-from holdfast.usage.model import KINDS, Usage, total_of
-from holdfast.usage.scan import Ledger, scan_usage
+from holdfast.usage.model import KINDS, Usage
 from holdfast.usage.spending import Spending
-from tests.usage.kit import EXPECTED, sample_home
+from tests.usage.kit import EXPECTED, Ledger, sample_home, scan_usage, total_of
 
 EVERY = pytest.mark.parametrize("agent", EXPECTED)
 SECOND_RUN = {"claude-code", "codex", "gemini", "copilot", "qwen", "opencode"}

@@ -1,4 +1,7 @@
-"""Gets the real agent programs from npm, once, at versions known to work."""
+"""Gets the real agent programs from npm, once, at versions known to work.
+
+As a program (`make test` runs it beside the installation) it gets those that the tests use, so that no test waits for a download.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +34,7 @@ class Program:
     binary: str
     # Packages that npm leaves out (a mirror without the program's own binary, a newer node) but the program needs.
     needs: tuple[str, ...] = ()
+    only_in_campaigns: bool = False
 
     @property
     def folder(self) -> Path:
@@ -61,16 +65,22 @@ PROGRAMS = {
         Program("kimi-code", "@moonshot-ai/kimi-code", "2.1.0", "kimi", needs=("node@22",)),
         Program("continue", "@continuedev/cli", "1.5.47", "cn"),
         Program("ccusage", "@ccusage/ccusage-linux-x64", "20.0.24", "@ccusage/ccusage-linux-x64/bin/ccusage"),
-        Program("playwright-test", "@playwright/test", "1.65.0", "playwright"),
+        Program("playwright-test", "@playwright/test", "1.65.0", "playwright", only_in_campaigns=True),
         Program("playwright-mcp", "@playwright/mcp", "0.0.83", "playwright-mcp"),
-        Program("playwright-cli", "@playwright/cli", "0.1.22", "playwright-cli"),
+        Program("playwright-cli", "@playwright/cli", "0.1.22", "playwright-cli", only_in_campaigns=True),
         Program("chrome-devtools-mcp", "chrome-devtools-mcp", "1.11.0", "chrome-devtools-mcp"),
-        Program("puppeteer-mcp", "@modelcontextprotocol/server-puppeteer", "2025.5.12", "mcp-server-puppeteer"),
-        Program("agent-browser", "agent-browser", "0.27.0", "agent-browser"),
+        Program(
+            "puppeteer-mcp",
+            "@modelcontextprotocol/server-puppeteer",
+            "2025.5.12",
+            "mcp-server-puppeteer",
+            only_in_campaigns=True,
+        ),
+        Program("agent-browser", "agent-browser", "0.27.0", "agent-browser", only_in_campaigns=True),
         Program("jest", "jest", "30.5.2", "jest"),
         Program("vitest", "vitest", "4.1.12", "vitest"),
         Program("mocha", "mocha", "12.0.3", "mocha"),
-        Program("eslint", "eslint", "10.14.0", "eslint"),
+        Program("eslint", "eslint", "10.14.0", "eslint", only_in_campaigns=True),
         Program("sprintf-js", "sprintf-js", "1.0.3", "sprintf-js/package.json"),
         Program("axe-core", "axe-core", "4.14.0", "axe-core/axe.min.js"),
     )
@@ -202,3 +212,19 @@ def _pip(*words: str) -> None:
         raise ProgramUnavailable(f"{words[-1]}: pip took over {INSTALL_SECONDS} s") from None
     if done.returncode != 0:
         raise ProgramUnavailable(f"{words[-1]}: pip could not get it: {done.stderr.strip()[-300:]}")
+
+
+def main() -> None:
+    for wanted in PROGRAMS.values():
+        if wanted.only_in_campaigns:
+            continue
+        try:
+            program(wanted.name)
+        except ProgramUnavailable as reason:
+            # Without npm or a network the next one would only wait as long: the tests skip it and say why.
+            print(f"not available: {reason}")
+            return
+
+
+if __name__ == "__main__":
+    main()

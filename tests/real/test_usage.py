@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.usage.model import Usage, UsageRecord, total_of
+from holdfast.usage.model import Usage, UsageRecord
 from holdfast.usage.prices import load_table
 from holdfast.usage.report import sum_all_records
-from holdfast.usage.scan import scan_usage
 from tests.usage.generate import Generator
+from tests.usage.kit import scan_usage, total_of
 
 from .agent import Agent
 from .claude import ClaudeCode

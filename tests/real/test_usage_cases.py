@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.usage.model import total_of
 from holdfast.usage.prices import load_table
 from holdfast.usage.report import sum_all_records
-from holdfast.usage.scan import scan_usage
+from tests.usage.kit import scan_usage, total_of
 
 from .test_usage import ccusage
 

@@ -23,7 +23,7 @@ from holdfast.search.settings import IndexSettings
 from tests.kit import git, wait_until
 from tests.search.tree import Tree, content
 
-KILLS = int(os.environ.get("HOLDFAST_KILLS", "40"))
+KILLS = int(os.environ.get("HOLDFAST_KILLS", "12"))
 SERIES = int(os.environ.get("HOLDFAST_SERIES", "25"))
 NAMES = ("a.py", "b.py", "pkg/c.py", "pkg/d.md", "e.txt", "pkg/deep/f.js")
 BODIES = (

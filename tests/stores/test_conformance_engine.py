@@ -17,7 +17,7 @@ from tests.factories import a_counter, a_delivery, an_engine, an_event, counted,
 from . import workers
 from .conftest import Place
 
-PROCESSES, UPDATES = 8, 100
+PROCESSES, UPDATES = 8, 40
 
 
 # ---- P2: acknowledged means durable

@@ -2,11 +2,14 @@
 
 import json
 import shutil
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import apsw
 
-from holdfast.usage.model import Usage
+from holdfast.usage.model import NOTHING, Usage, UsageRecord
+from holdfast.usage.readers import READERS
+from holdfast.usage.scan import records_of
 
 SAMPLES = Path(__file__).parent / "samples"
 
@@ -22,6 +25,37 @@ EXPECTED = {
     "continue": Usage(6000, 306, 90000, None, None, 15),
 }
 """What the scripted model said in the runs the samples were recorded from."""
+
+
+class Ledger:
+    """Keys that are counted: a resumed, forked or copied session repeats what another file told already."""
+
+    def __init__(self, counted: Iterable[str] = ()) -> None:
+        self._counted = set(counted)
+
+    def is_new(self, record: UsageRecord) -> bool:
+        key = record.key
+        if key in self._counted:
+            return False
+        self._counted.add(key)
+        return True
+
+
+def scan_usage(home: Path, agents: Iterable[str] = READERS, ledger: Ledger | None = None) -> Iterator[UsageRecord]:
+    """Everything that the agents below a home folder wrote down, each statement once; older files first, so that a message
+    belongs to the session that paid for it and not to a fork's copy."""
+    ledger = ledger or Ledger()
+    for agent in agents:
+        for reader in READERS[agent]:
+            for path in sorted(reader.find(home), key=lambda path: path.stat().st_mtime):
+                yield from filter(ledger.is_new, records_of(reader, path))
+
+
+def total_of(usages: list[Usage]) -> Usage:
+    total = NOTHING
+    for usage in usages:
+        total = total.plus(usage)
+    return total
 
 
 def sample_home(folder: Path, agent: str) -> Path:

@@ -8,8 +8,7 @@ from holdfast.core.kinds import HOOK_KINDS
 from holdfast.usage.events import KIND, usage_event, usage_record
 from holdfast.usage.model import Usage, UsageRecord
 from holdfast.usage.prices import cost_of_record, load_table
-from holdfast.usage.scan import scan_usage
-from tests.usage.kit import EXPECTED, sample_home
+from tests.usage.kit import EXPECTED, sample_home, scan_usage
 
 TABLE = load_table()
 

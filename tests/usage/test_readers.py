@@ -9,11 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast.usage import reader as follow
-from holdfast.usage.model import NOTHING, Usage, total_of
+from holdfast.usage.model import NOTHING, Usage
 from holdfast.usage.reader import LiveSession, Position
 from holdfast.usage.readers import READERS, claude_code, codex, copilot, files_of, gemini, opencode, qwen
-from holdfast.usage.scan import Ledger, records_of, scan_usage
-from tests.usage.kit import EXPECTED, sample_home
+from holdfast.usage.scan import records_of
+from tests.usage.kit import EXPECTED, Ledger, sample_home, scan_usage, total_of
 
 EVERY = pytest.mark.parametrize("agent", EXPECTED)
 LINES = ("claude-code", "codex", "gemini", "copilot", "qwen", "kimi")

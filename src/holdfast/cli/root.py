@@ -193,7 +193,6 @@ def _show_whole_sentences(command: Command) -> None:
 
 
 EXIT_ERROR = 1
-EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
 REPLACE_DAEMON = "Run: holdfast daemon restart"
 UNKNOWN_TO_DAEMON = ("there is no view", "there is no command")

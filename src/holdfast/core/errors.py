@@ -24,10 +24,6 @@ class BadSettings(HoldfastError):
     """A settings file cannot be used."""
 
 
-class NotTrusted(HoldfastError):
-    """This project's settings name commands that you have not trusted."""
-
-
 class UnsafePath(HoldfastError):
     """A folder cannot be used."""
 

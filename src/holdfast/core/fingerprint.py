@@ -248,7 +248,7 @@ class Fingerprinter:
         total += self._submodules(seen.root, seen.index, deadline, depth)
         return Fingerprint(f"{total % _WIDTH:032x}", len(seen.changed), newest=newest // 1_000_000)
 
-    def _take(self, root: str, deadline: float, depth: int) -> Fingerprint:
+    def _take_once(self, root: str, deadline: float, depth: int) -> Fingerprint:
         seen = self._look(root, deadline)
         return seen if isinstance(seen, Fingerprint) else self._sum(seen, (), deadline, depth)
 
@@ -337,7 +337,7 @@ class Fingerprinter:
         for path in links if depth < MAX_SUBMODULE_DEPTH else ():
             folder = os.path.join(root, path)
             if os.path.exists(os.path.join(folder, ".git")):
-                inner = self._take(folder, deadline, depth + 1)
+                inner = self._take_once(folder, deadline, depth + 1)
                 if not inner.known:
                     raise ValueError(f"submodule {path}: {inner.why_unknown}")
                 total += _entry_hash(path, _Entry("submodule", inner.content))

@@ -204,16 +204,6 @@ def parse_commits(out: bytes) -> list[Commit]:
 # ── counts and lists ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def count_argv(between: str) -> list[str]:
-    """`left...right` gives two counts, anything else one."""
-    sides = ("--left-right",) if "..." in between else ()
-    return git_argv("rev-list", "--count", *sides, between, "--")
-
-
-def parse_counts(out: bytes) -> list[int]:
-    return [_parse_count(word) for word in out.decode("ascii", "replace").split()]
-
-
 def list_files_argv(*pathspecs: str, others: bool = False) -> list[str]:
     """Tracked files; with `others` also those that are new and not ignored."""
     more = ("--others", "--exclude-standard") if others else ()

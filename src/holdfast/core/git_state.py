@@ -2,14 +2,11 @@
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import msgspec
 
-from holdfast.core import git
 from holdfast.core.file_stamps import Stamp, read_small_file, read_stamp
-from holdfast.core.fingerprint import git_folder
-from holdfast.core.job import Run
 from holdfast.core.lazy import lazy_pattern
 
 MAX_LOG_BYTES = 200_000
@@ -26,22 +23,6 @@ _OPERATIONS = {
 }
 
 
-class GitState(msgspec.Struct, frozen=True, kw_only=True):
-    """A snapshot. `known` is False where there is no repository or git did not answer."""
-
-    known: bool = False
-    head: str = ""
-    branch: str = ""
-    """Empty when detached."""
-    refs: dict[str, str] = {}
-    index: tuple[int, int] = (0, 0)
-    """Size and modification time of the index file."""
-    log_size: int = 0
-    """Length of HEAD's reflog, so that later entries can be told from earlier ones."""
-    operation: str = ""
-    """`rebase`, `merge` … while one is in progress."""
-
-
 class GitChange(msgspec.Struct, frozen=True):
     """One act that git shows: its verb, and what it moved."""
 
@@ -51,58 +32,9 @@ class GitChange(msgspec.Struct, frozen=True):
     new: str = ""
 
 
-def read_git_state(run: Run, root: str, environment: Mapping[str, str], timeout: float = 1.0) -> GitState:
-    """Never raises; a folder that is no repository gives a state that is not known."""
-    folder = git_folder(root)
-    if folder is None:
-        return GitState()
-    env = git.git_environment(environment)
-    try:
-        out = run(git.git_argv("for-each-ref", "--format=%(objectname) %(refname)"), cwd=root, env=env, timeout=timeout)
-        head = run(git.git_argv("rev-parse", "--verify", "--quiet", "HEAD"), cwd=root, env=env, timeout=timeout)
-    except OSError:
-        return GitState()
-    if out.timed_out or out.code != 0 or head.timed_out:
-        return GitState()
-    return GitState(
-        known=True,
-        head=head.out.decode("ascii", "replace").strip(),
-        branch=_current_branch(folder),
-        refs=_parse_refs(out.out),
-        index=_index_stat(folder),
-        log_size=_file_size(os.path.join(folder, "logs", "HEAD")),
-        operation=operation_in(folder),
-    )
-
-
 def operation_in(folder: str) -> str:
     """`rebase`, `merge` … while one is in progress in the worktree of this git folder."""
     return next((name for file, name in _OPERATIONS.items() if os.path.exists(os.path.join(folder, file))), "")
-
-
-def _current_branch(folder: str) -> str:
-    text = read_from(os.path.join(folder, "HEAD"), 0).decode("utf-8", "replace")
-    return text.partition("ref: refs/heads/")[2].strip()
-
-
-def _parse_refs(out: bytes) -> dict[str, str]:
-    lines = (line.partition(" ") for line in out.decode("utf-8", "surrogateescape").splitlines())
-    return {name: oid for oid, _, name in lines if name}
-
-
-def _index_stat(folder: str) -> tuple[int, int]:
-    try:
-        file_stat = os.stat(os.path.join(folder, "index"))
-    except OSError:
-        return (0, 0)
-    return (file_stat.st_size, file_stat.st_mtime_ns)
-
-
-def _file_size(path: str) -> int:
-    try:
-        return os.stat(path).st_size
-    except OSError:
-        return 0
 
 
 def read_from(path: str, start: int, most: int = MAX_LOG_BYTES) -> bytes:
@@ -115,42 +47,7 @@ def read_from(path: str, start: int, most: int = MAX_LOG_BYTES) -> bytes:
         return b""
 
 
-def read_new_log(root: str, before: GitState) -> bytes:
-    """What was added to HEAD's reflog since `before`."""
-    folder = git_folder(root)
-    return read_from(os.path.join(folder, "logs", "HEAD"), before.log_size) if folder else b""
-
-
-def read_ref_logs(root: str, before: GitState, after: GitState) -> dict[str, bytes]:
-    """The reflogs of remote branches that moved: they tell a push from a fetch."""
-    folder = git_folder(root)
-    if folder is None:
-        return {}
-    shared = read_from(os.path.join(folder, "commondir"), 0).decode("utf-8", "surrogateescape").strip()
-    common = os.path.normpath(os.path.join(folder, shared)) if shared else folder
-    moved = [n for n, oid in after.refs.items() if n.startswith("refs/remotes/") and before.refs.get(n) != oid]
-    return {name: read_from(os.path.join(common, "logs", name), 0) for name in moved[:200]}
-
-
 # ── the difference ───────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def git_changes(
-    before: GitState, after: GitState, new_log: bytes = b"", ref_logs: Mapping[str, bytes] | None = None
-) -> list[GitChange]:
-    """The acts between two states, in the order of the reflog, then what moved besides HEAD."""
-    if not (before.known and after.known):
-        return []
-    acts = [change for _, change in log_changes(new_log)]
-    acts += _ref_changes(before.refs, after.refs, {act.new for act in acts}, ref_logs or {})
-    if not acts and before.head != after.head:
-        acts.append(GitChange("update-ref", "HEAD moved", before.head, after.head))
-    if not acts and before.branch != after.branch:
-        acts.append(GitChange("checkout", after.branch))
-    # By size alone: git also rewrites the index, with another time, when it only refreshes it.
-    if not acts and before.index[0] != after.index[0]:
-        acts.append(GitChange("add", "the index changed"))
-    return acts
 
 
 def log_changes(log: bytes) -> list[tuple[int, GitChange]]:
@@ -169,34 +66,6 @@ def _from_log(match: re.Match[bytes]) -> GitChange | None:
     if verb in ("clone", "initial"):
         verb = "commit" if "commit" in action else verb
     return GitChange(verb, detail.strip() or action, old, new)
-
-
-def _ref_changes(
-    before: dict[str, str], after: dict[str, str], explained: set[str], logs: Mapping[str, bytes]
-) -> list[GitChange]:
-    acts: list[GitChange] = []
-    for name in sorted(before.keys() | after.keys()):
-        old, new = before.get(name, ""), after.get(name, "")
-        if old == new:
-            continue
-        verb = _ref_verb(name, new, explained, logs.get(name, b""))
-        if verb:
-            acts.append(GitChange(verb, name, old, new))
-    return acts
-
-
-def _ref_verb(name: str, new: str, explained: set[str], log: bytes) -> str:
-    if name == "refs/stash":
-        return "stash"
-    if name.startswith("refs/tags/"):
-        return "tag"
-    if name.startswith("refs/remotes/"):
-        # Only the last entry is about where the branch stands now.
-        return "push" if b"update by push" in log.rstrip().rpartition(b"\n")[2] else "fetch"
-    if name.startswith("refs/heads/"):
-        # A branch that HEAD's own reflog explains is no act of its own.
-        return "" if new in explained else "branch"
-    return "update-ref"
 
 
 # What git's own files say, without asking git: hooks look at it before they are answered.

@@ -215,9 +215,9 @@ class Part(Kind):
                 faults.append(((name,), "is not known here"))
         faults += [((name,), "is missing") for name in self._required if name not in value]
         # Only without faults: `__post_init__` may rely on every field.
-        return self._made(values, more, faults) if len(faults) == before else None
+        return self._make_model(values, more, faults) if len(faults) == before else None
 
-    def _made(self, values: dict[str, Any], more: dict[str, Any], faults: Faults) -> Any:
+    def _make_model(self, values: dict[str, Any], more: dict[str, Any], faults: Faults) -> Any:
         try:
             made = self.model(**values)
         except ValueError as error:

@@ -21,7 +21,6 @@ DEFUSED = "\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}"
 
 # ── What cannot be seen ──────────────────────────────────────────────────────────────────────────────────────────────
 
-_KEPT = "\n\t"
 # The repeats are bounded: an unclosed sequence takes away at most that much of the text.
 _ESCAPES = lazy_pattern(
     r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,8}[@-~]?"  # CSI: colours, cursor
@@ -31,7 +30,6 @@ _ESCAPES = lazy_pattern(
 # Hangul and Khmer fillers, Mongolian selectors, the blank of Braille: letters that draw nothing.
 _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
 _SEPARATORS = {"\u2028": "\n", "\u2029": "\n", "\x85": "\n", "\v": "\n", "\f": "\n"}
-_MOST_MARKS = 3
 # More than three combining marks in a row: they can cover the lines above and below.
 _PILED = lazy_pattern(
     r"([\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{3})[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+"
@@ -180,11 +178,6 @@ def _fold_char(char: str) -> str:
         c for c in apart if not unicodedata.combining(c) and unicodedata.category(c) not in ("Mn", "Me", "Cf")
     )
     return plain.casefold().translate(_LOOKALIKES).strip()
-
-
-def fold_lookalikes(text: str) -> str:
-    """The whole text as a careless reader sees it: what tests look at to say that nothing imitates a mark."""
-    return "".join(_fold_char(char) for char in text)
 
 
 def wrap_untrusted(text: str, source: str) -> str:

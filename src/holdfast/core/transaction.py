@@ -81,7 +81,7 @@ class Transaction:
         fresh = self._fresh(arrivals)
         if self.engine.store.shared:  # One way to a server for all documents; in a file of our own each is as near.
             self._prefetch([arrival.event for arrival in arrivals if arrival.event.key in fresh])
-        return [self._apply(one) if self._first(one.event, fresh) else DUPLICATE for one in arrivals]
+        return [self._apply(one) if self._is_first_delivery(one.event, fresh) else DUPLICATE for one in arrivals]
 
     def replay(self, events: Sequence[Event]) -> None:
         """Events that were thought about before, with all that followed: those that the log does not have."""
@@ -103,7 +103,7 @@ class Transaction:
         known_keys = self.engine.store.known(keys)
         return dict.fromkeys(key for key in keys if key not in known_keys)
 
-    def _first(self, event: Event, fresh: dict[str, None]) -> bool:
+    def _is_first_delivery(self, event: Event, fresh: dict[str, None]) -> bool:
         """Neither delivered twice nor told twice, as agents do that run several hook files."""
         if event.key not in fresh:
             return False
@@ -178,7 +178,7 @@ class Transaction:
             self._enqueue_jobs(feature, feature.enqueue, event, self._settings(event.project))
 
     def _enqueue_jobs(self, feature: Feature, enqueue: Enqueue, event: Event, settings: Mapping[str, Any]) -> None:
-        for job in self._made(feature, enqueue, event, settings):
+        for job in self._run_feature(feature, enqueue, event, settings):
             self._enqueue(job)
 
     def _prefetch(self, events: Sequence[Event]) -> None:
@@ -222,10 +222,10 @@ class Transaction:
             # Made of the event's key, so that a delivery that comes again makes the same events.
             msgspec.structs.replace(made, key=f"{event.key}/{feature.name}.{number}")
             for feature, derive in self.engine.subscribers_of(event.kind).derivers
-            for number, made in enumerate(self._made(feature, derive, event, settings))
+            for number, made in enumerate(self._run_feature(feature, derive, event, settings))
         ]
 
-    def _made(
+    def _run_feature(
         self, feature: Feature, work: Callable[..., Iterable[T]], event: Event, settings: Mapping[str, Any]
     ) -> Sequence[T]:
         try:

@@ -118,7 +118,7 @@ class Control:
             self._daemon.call(lambda: None)
         return self._daemon.app.store.reader()
 
-    def _settle(self, _request: Request) -> Iterator[dict[str, Any]]:
+    def _wait_until_stored(self, _request: Request) -> Iterator[dict[str, Any]]:
         """For those who read the store by themselves."""
         self.reader().close()
         yield {"done": True}
@@ -182,7 +182,7 @@ class Control:
         self._daemon.call(self._daemon.pipeline.publish)
         yield {"done": {"taken": sum(1 for o in outcomes if o.seq), "known": sum(1 for o in outcomes if not o.seq)}}
 
-    def _told(self, request: Request) -> Iterator[dict[str, Any]]:
+    def _sessions_told_by_hooks(self, request: Request) -> Iterator[dict[str, Any]]:
         """Which of these sessions, each given with its agent, hooks told of themselves."""
         reader = self.reader()
         try:
@@ -264,13 +264,13 @@ class Control:
 
 OPERATIONS: dict[str, Callable[[Control, Request], Iterator[dict[str, Any]]]] = {
     "status": Control._status,
-    "settle": Control._settle,
+    "settle": Control._wait_until_stored,
     "view": Control._view,
     "command": Control._command,
     "erase": Control._erase,
     "shown_files": Control._shown_files,
     "ingest": Control._ingest,
-    "told": Control._told,
+    "told": Control._sessions_told_by_hooks,
     "stop": Control._stop,
     "team_forward": Control._forward,
     "drain": Control._drain,

@@ -79,9 +79,7 @@ class Daemon:
             settings=self.app.settings.for_project, clock=now_ms, state_dir=paths.state,
         )  # fmt: skip
         self.fallback = FallbackAnswers(paths.state, self.app.agents, lambda: self.app.store.reader(), log)
-        self.pipeline.subscribers += [
-            self.files.watch, self._committed, LifecycleLog(log).write, self.fallback.watch,
-        ]  # fmt: skip
+        self.pipeline.subscribers += [self.files.watch, self._committed, LifecycleLog(log).write, self.fallback.watch]
         self._undelivered: list[Event] = []
         self._last_event = time.monotonic()
         self._running_build = installed_build()
@@ -107,7 +105,7 @@ class Daemon:
         )
 
     def serve(self) -> None:
-        self._say("daemon.started", version=__version__, pid=os.getpid())
+        self._record_event("daemon.started", version=__version__, pid=os.getpid())
         self.background.start()
         self.status_lines.start()
         self.server.serve()
@@ -183,7 +181,7 @@ class Daemon:
         """Right after the answers; where the store takes nothing now, at the next tick."""
         self.pipeline.flush()
         lost, self._undelivered = self._undelivered, []
-        self._quietly(lost)
+        self._record_events(lost)
         self.pipeline.publish()
 
     def _committed(self, committed: Committed) -> None:
@@ -246,7 +244,7 @@ class Daemon:
             answers = [(d, reader.event(decisions.get(f"{d.key}/decision", 0))) for d in spooled]
         finally:
             reader.close()
-        self._quietly([undelivered_answer(d.key, made, d.told) for d, made in answers if made])
+        self._record_events([undelivered_answer(d.key, made, d.told) for d, made in answers if made])
 
     def _drain_at_start(self) -> None:
         """What waited goes before what comes now, unless there is so much of it that the first hook would wait."""
@@ -269,7 +267,7 @@ class Daemon:
 
     def report_drained(self, done: Drained) -> None:
         if done:
-            self._say("spool.drained", taken=done.taken, known=done.known, torn=done.torn)
+            self._record_event("spool.drained", taken=done.taken, known=done.known, torn=done.torn)
 
     def drain_now(self) -> Drained:
         done = self.spool.drain()
@@ -294,22 +292,24 @@ class Daemon:
             self._retire_for("another build")
             return
         self.pipeline.retry_held()
-        minutes = self.app.settings.for_project("")["daemon"].idle_exit_minutes
+        settings = self.app.settings.for_project("")["daemon"]
+        self.log.max_bytes = settings.log_mb << 20
+        idle_s = settings.idle_exit_minutes * 60
         # Viewers on the control socket keep it running without events.
-        if minutes and time.monotonic() - self._last_event > minutes * 60 and not self.background.watched():
+        if idle_s and time.monotonic() - self._last_event > idle_s and not self.background.watched():
             self.stop("idle")
 
     def take_noticed(self, events: Sequence[Event]) -> None:
         """In the writer thread: what a feature's watcher saw."""
         if events:
-            self._quietly(list(events))
+            self._record_events(list(events))
             self.pipeline.publish()
 
-    def _say(self, kind: str, **data: Any) -> None:
+    def _record_event(self, kind: str, **data: Any) -> None:
         self.log(kind, **data)
-        self._quietly([Event(key=delivery_key(), kind=kind, at=now_ms(), data=data)])
+        self._record_events([Event(key=delivery_key(), kind=kind, at=now_ms(), data=data)])
 
-    def _quietly(self, events: list[Event]) -> None:
+    def _record_events(self, events: list[Event]) -> None:
         if not events:
             return
         try:
@@ -327,7 +327,7 @@ class Daemon:
         # Whatever makes events stops first, then the last event is written;
         self.background.stop()
         self.worker.stop()
-        self._say("daemon.stopped", reason=self._reason)
+        self._record_event("daemon.stopped", reason=self._reason)
         self._flush()
         self._give_jobs_back()
         self.files.stop()

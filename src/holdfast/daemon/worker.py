@@ -96,14 +96,6 @@ class Worker:
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
 
-    def run_once(self) -> int:
-        """Everything that is due now, in this thread (for commands and tests)."""
-        done = 0
-        while jobs := self._claim(1, self._kinds):
-            self._run(jobs[0], self._engine().store.reader())
-            done += 1
-        return done
-
     def _work(self, kinds: Sequence[str], due: threading.Event) -> None:
         # No claim before that: under the same owner's name, `_take_over` would end the new leases too.
         self._took_over.wait()

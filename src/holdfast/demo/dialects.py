@@ -60,10 +60,10 @@ class ClaudeCode:
             **({"prompt_id": f"{stage.cast.id[:24]}{moment.turn:012d}"} if moment.turn else {}),
             **({"agent_id": moment.lane, "agent_type": moment.lane_type} if moment.lane else {}),
         }  # fmt: skip
-        for event, fields in self._said(stage, moment, done):
+        for event, fields in self._hook_payloads(stage, moment, done):
             yield event, {**common, "hook_event_name": event, **fields}
 
-    def _said(self, stage: Stage, moment: Moment, done: Payload) -> Iterator[Said]:
+    def _hook_payloads(self, stage: Stage, moment: Moment, done: Payload) -> Iterator[Said]:
         step, mode = moment.step, {"permission_mode": "default"}
         match moment.what:
             case "start":
@@ -163,10 +163,10 @@ class Codex:
             "model": stage.cast.model, "permission_mode": "default",
             **({"turn_id": f"{stage.cast.id[:24]}{moment.turn:012d}"} if moment.turn else {}),
         }  # fmt: skip
-        for event, fields in self._said(stage, moment, done):
+        for event, fields in self._hook_payloads(stage, moment, done):
             yield event, {**common, "hook_event_name": event, **fields}
 
-    def _said(self, stage: Stage, moment: Moment, done: Payload) -> Iterator[Said]:
+    def _hook_payloads(self, stage: Stage, moment: Moment, done: Payload) -> Iterator[Said]:
         step = moment.step
         match moment.what:
             case "start":
@@ -227,10 +227,10 @@ class Gemini:
 
     def say(self, stage: Stage, moment: Moment, done: Payload) -> Iterator[Said]:
         common = {"session_id": stage.cast.id, "transcript_path": str(self.transcript(stage)), "cwd": str(stage.root)}
-        for event, fields in self._said(stage, moment, done):
+        for event, fields in self._hook_payloads(stage, moment, done):
             yield event, {**common, "hook_event_name": event, "timestamp": iso_time(moment.at), **fields}
 
-    def _said(self, stage: Stage, moment: Moment, done: Payload) -> Iterator[Said]:
+    def _hook_payloads(self, stage: Stage, moment: Moment, done: Payload) -> Iterator[Said]:
         step = moment.step
         match moment.what:
             case "start":

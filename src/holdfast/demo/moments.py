@@ -115,9 +115,9 @@ class _Telling:
 
     def moments(self) -> Iterator[Moment]:
         yield self._moment("start")
-        yield from self._told(self.cast.steps, "")
+        yield from self._step_moments(self.cast.steps, "")
 
-    def _told(self, steps: tuple[Step, ...] | list[Step], lane: str) -> Iterator[Moment]:
+    def _step_moments(self, steps: tuple[Step, ...] | list[Step], lane: str) -> Iterator[Moment]:
         for step in steps:
             what = next(name for name in step if name in GAPS_S)
             self.at += int(
@@ -155,7 +155,7 @@ class _Telling:
             yield self._moment("before", lane, call=call)
             self.at += 350
             yield self._moment("lane_start", lane, lane=name)
-            yield from self._told(lane["steps"], name)
+            yield from self._step_moments(lane["steps"], name)
             if lane.get("says"):
                 self.at += 4000
                 yield self._moment("lane_stop", lane, lane=name)

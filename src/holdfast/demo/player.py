@@ -186,7 +186,7 @@ class Player:
             if number % 25 == 0:
                 self._tell(f"{time.strftime('%H:%M', time.localtime(at / 1000))}  {moment.cast.project}")
             self._happens(moment, at)
-        self._settle(needed=True)
+        self._wait_for_looks(needed=True)
         client.stop_daemon("the day is over")
 
     def _now(self, moments: list[Moment]) -> None:
@@ -194,7 +194,7 @@ class Player:
         self._serve([sys.executable, "-P", "-m", "holdfast.daemon"])
         for moment in moments:
             self._happens(moment, 0)
-        self._settle(needed=True)
+        self._wait_for_looks(needed=True)
 
     def _serve(self, command: list[str]) -> None:
         """With the demo's own environment: a daemon writes the seeds' files into the home it is given."""
@@ -211,7 +211,7 @@ class Player:
     def _happens(self, moment: Moment, at: int) -> None:
         match moment.what:
             case "crash":
-                self._settle(needed=True)
+                self._wait_for_looks(needed=True)
                 self.troupe.crash(moment.cast)
                 client.run_command("sessions.recover", kind="lost")  # As the watch would say a few seconds later.
             case "person":
@@ -225,7 +225,7 @@ class Player:
             moment.what == "start" and moment.cast.project not in self._known
         ):
             self._known.add(moment.cast.project)
-            self._settle()
+            self._wait_for_looks()
         if moment.what == "end":
             self.troupe.leave(moment.cast)
 
@@ -304,15 +304,15 @@ class Player:
         except HoldfastError as error:
             self.played.surprises.append(f"{moment.cast.name}: {step['person']}: {error.message}")
 
-    def _settle(self, *, needed: bool = False) -> None:
+    def _wait_for_looks(self, *, needed: bool = False) -> None:
         """Until the looks that are due by the day's clock have been taken. A busy machine is not waited for for ever."""
         began = time.monotonic()
         deadline = began + (SETTLE_S if needed else min(SETTLE_S, self._patience))
-        while time.monotonic() < deadline and self._due():
+        while time.monotonic() < deadline and self._are_looks_due():
             time.sleep(0.02)
         self._patience -= time.monotonic() - began
 
-    def _due(self) -> bool:
+    def _are_looks_due(self) -> bool:
         now = client.ask_daemon("status")["now"]
         return any(
             job["kind"] in LOOKS and not job["dead"] and job["run_at"] <= now for job in client.ask_daemon("jobs")

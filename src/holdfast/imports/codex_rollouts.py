@@ -128,7 +128,7 @@ class _Rollout:
             self.model = str(payload.get("model") or self.model)
             self.turn = str(payload.get("turn_id") or self.turn)
         elif record.type == "event_msg":
-            yield from self._told(payload, at, number)
+            yield from self._message_events(payload, at, number)
         elif record.type == "response_item":
             yield from self._item(payload, at, number)
         elif record.type == "compacted":
@@ -147,7 +147,7 @@ class _Rollout:
         if self.session:
             yield self._event("subagent.started" if self.lane else "session.started", at, number, source="import")
 
-    def _told(self, payload: Mapping[str, Any], at: int, number: int) -> Iterator[Event]:
+    def _message_events(self, payload: Mapping[str, Any], at: int, number: int) -> Iterator[Event]:
         kind, item = payload.get("type"), normal.mapping_or_empty(payload.get("item"))
         if kind == "task_started":
             self.turn = str(payload.get("turn_id") or self.turn)

@@ -17,18 +17,19 @@ KEEP = 3
 
 
 class Log:
-    def __init__(self, path: Path, max_bytes: int = 5 << 20, *, echo: bool = False) -> None:
-        self._path, self._max, self._echo = path, max_bytes, echo
+    def __init__(self, path: Path, *, echo: bool = False) -> None:
+        self._path, self._echo = path, echo
+        # The daemon sets it by `daemon.log_mb` once it has read its settings.
+        self.max_bytes = 10 << 20
         self._lock = threading.Lock()
         self._fd = self._open()
 
     def __call__(self, event: str, **fields: Any) -> None:
-        line = redact(_encode_log_line({"at": _utc_timestamp(), "event": event, **fields}))[
-            0
-        ]  # an error may quote what it choked on
+        # An error may quote what it choked on.
+        line, _ = redact(_encode_log_line({"at": _utc_timestamp(), "event": event, **fields}))
         with self._lock:
             try:
-                if os.fstat(self._fd).st_size + len(line) > self._max:
+                if os.fstat(self._fd).st_size + len(line) > self.max_bytes:
                     self._rotate()
                 os.write(self._fd, line)
             except OSError:

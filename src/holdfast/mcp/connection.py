@@ -69,7 +69,7 @@ class Connection:
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             send(error_reply(None, PARSE_ERROR, f"not JSON: {error}"))
             return True
-        follows = [self._take(one, send) for one in (messages if isinstance(messages, list) else [messages])]
+        follows = [self._handle_message(one, send) for one in (messages if isinstance(messages, list) else [messages])]
         return any(follows)
 
     def close(self) -> None:
@@ -88,7 +88,7 @@ class Connection:
         for thread in threads:
             thread.join(max(0.0, end - time.monotonic()))
 
-    def _take(self, message: Message, send: Send) -> bool:
+    def _handle_message(self, message: Message, send: Send) -> bool:
         if message.id is None:
             if message.method == "notifications/cancelled":
                 self._cancel(message.params.get("requestId"))

@@ -35,16 +35,16 @@ class Context(msgspec.Struct):
     undo: Callable[[], None] | None = None
 
     def view(self, name: str, **args: Any) -> Any:
-        return self._ask("view", name, args)
+        return self._ask_daemon("view", name, args)
 
     def command(self, name: str, **args: Any) -> Any:
-        return self._ask("command", name, args)
+        return self._ask_daemon("command", name, args)
 
     def wait(self, seconds: float) -> None:
         if self.cancelled.wait(seconds):
             raise CallCancelled
 
-    def _ask(self, op: str, name: str, args: dict[str, Any]) -> Any:
+    def _ask_daemon(self, op: str, name: str, args: dict[str, Any]) -> Any:
         self.wait(0)
         return client.ask_daemon(op, name=name, args=args, project=self.caller.project, session=self.caller.session)
 

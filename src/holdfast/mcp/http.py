@@ -113,7 +113,7 @@ class Endpoint:
             return
         if existing is None:
             named = delivery_key().encode()
-            await self._keep(named, connection)
+            await self._keep_session(named, connection)
         await _exchange_message(connection, body, send, ((SESSION_HEADER, named),))
 
     async def _project_of(self, scope: Scope) -> str:
@@ -123,7 +123,7 @@ class Endpoint:
             return self._project
         return await asyncio.to_thread(resolve_project, named, Context(Caller(self._project), lambda *_: None))
 
-    async def _keep(self, named: bytes, connection: Connection) -> None:
+    async def _keep_session(self, named: bytes, connection: Connection) -> None:
         self._sessions[named] = connection
         # The oldest are closed: agents may go without DELETE.
         for oldest in list(self._sessions)[:-MOST_SESSIONS]:

@@ -7,7 +7,6 @@ import itertools
 import random
 import re
 import string
-import zlib
 from collections.abc import Callable
 
 import msgspec
@@ -216,7 +215,6 @@ JUDGES: dict[str, Callable[[bytes], bool]] = {
 # Further checks of a token: checksums where the issuer has one, and that a body is random.
 
 _JUDGE_BASE58 = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
-_BASE62 = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 def has_base58_checksum(token: bytes) -> bool:
@@ -229,20 +227,6 @@ def has_base58_checksum(token: bytes) -> bool:
         number = number * 58 + digit
     raw = number.to_bytes((number.bit_length() + 7) // 8, "big")
     return len(raw) > 4 and hashlib.sha256(hashlib.sha256(raw[:-4]).digest()).digest()[:4] == raw[-4:]
-
-
-def has_crc32_suffix(token: bytes) -> bool:
-    """GitHub and npm: the last six characters are the CRC-32 of the body in base 62."""
-    body = token.rpartition(b"_")[2]
-    return len(body) > 6 and encode_base62(zlib.crc32(body[:-6]), 6) == body[-6:]
-
-
-def encode_base62(number: int, width: int) -> bytes:
-    digits = bytearray()
-    while number:
-        number, rest = divmod(number, 62)
-        digits.append(_BASE62[rest])
-    return bytes(reversed(digits)).rjust(width, b"0")
 
 
 def has_stellar_checksum(token: bytes) -> bool:

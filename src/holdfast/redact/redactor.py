@@ -7,7 +7,6 @@ import random
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from typing import Any
 
 import msgspec
 
@@ -96,11 +95,6 @@ class Redactor:
             return text, []
         body, findings = self._in_rounds(text.encode("utf-8", "surrogatepass"), self._clean_text)
         return (body.decode("utf-8", "surrogatepass"), findings) if findings else (text, [])
-
-    def redact_payload(self, payload: Any) -> tuple[Any, list[Finding]]:
-        """The same for a decoded payload: every string and every key of it."""
-        body, findings = self.redact_body(msgspec.json.encode(payload))
-        return (msgspec.json.decode(body), findings) if findings else (payload, [])
 
     def _may_hold_secret(self, body: bytes) -> bool:
         """A short body is worth reading where it has a candidate; a long one, which always has some, where its decoded

@@ -271,9 +271,9 @@ class Document:
 
     def pieces(self) -> list[tuple[int, int]]:
         """Where each string or number lies in `text`."""
-        return [self._piece(number) for number in range(len(self.starts))]
+        return [self._string_span(number) for number in range(len(self.starts))]
 
-    def _piece(self, number: int) -> tuple[int, int]:
+    def _string_span(self, number: int) -> tuple[int, int]:
         last = self.starts[number + 1] if number + 1 < len(self.starts) else len(self.text)
         return self.starts[number], last - 1
 
@@ -304,7 +304,7 @@ class Document:
         return range(first, max(first + 1, bisect_left(self.starts, span[1])))
 
     def _rewritten(self, number: int, spans: list[Span]) -> bytes:
-        start, end = self._piece(number)
+        start, end = self._string_span(number)
         # A span may reach over several strings: each gets its own part of it.
         inner = [(max(span[0], start) - start, min(span[1], end) - start, span[2]) for span in spans]
         text = replace_spans(self.text[start:end], [span for span in inner if span[0] < span[1]])

@@ -113,16 +113,18 @@ class Endpoint:
         rows = [
             row
             for at in range(0, len(texts), TEXTS_PER_REQUEST)
-            for row in self._ask(texts[at : at + TEXTS_PER_REQUEST], PATIENCE_S)
+            for row in self._request_vectors(texts[at : at + TEXTS_PER_REQUEST], PATIENCE_S)
         ]
         return _normalize_rows(np.array(rows, dtype=np.float32))
 
     def query(self, text: str) -> Any:
         import numpy as np
 
-        return _normalize_rows(np.array(self._ask([text[:LONGEST_TEXT]], SHORT_PATIENCE_S), dtype=np.float32))[0]
+        return _normalize_rows(
+            np.array(self._request_vectors([text[:LONGEST_TEXT]], SHORT_PATIENCE_S), dtype=np.float32)
+        )[0]
 
-    def _ask(self, texts: list[str], patience: float) -> list[list[float]]:
+    def _request_vectors(self, texts: list[str], patience: float) -> list[list[float]]:
         headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {self._key}"} if self._key else {})
         body = json.dumps({"model": self._model, "input": texts}).encode()
         request = urllib.request.Request(self._url, body, headers)  # noqa: S310 - only http(s), checked above

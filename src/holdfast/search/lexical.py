@@ -14,7 +14,6 @@ from holdfast.search.query import Query, bare_token, dotted_name, name_trigrams
 
 NAME, PATH, BODY = 5.0, 3.0, 1.0
 """How much a word in the name, in the path and in the body of a chunk weighs."""
-MOST_DEFINITIONS = 40
 MOST_TOKEN_CHUNKS = 300
 MOST_PATHS = 20
 MOST_SIMILAR = 40

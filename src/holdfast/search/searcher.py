@@ -48,7 +48,7 @@ class Searcher:
             db = self._open()
             try:
                 with db:  # one state of the index for the whole answer, whatever a run writes meanwhile
-                    answer = self._ask(db, question, settings)
+                    answer = self._answer_question(db, question, settings)
             except database.DAMAGE as error:
                 self.close()
                 raise database.IndexDamaged(str(error), fix="Run: holdfast index rebuild") from None
@@ -109,7 +109,7 @@ class Searcher:
             self._generation = generation
         return self._db
 
-    def _ask(self, db: apsw.Connection, question: Question, settings: IndexSettings) -> Answer:
+    def _answer_question(self, db: apsw.Connection, question: Question, settings: IndexSettings) -> Answer:
         allowed = _allowed_chunks(db, question)
         sizes = self._sizes(db)
         query = parse_query(question.text)

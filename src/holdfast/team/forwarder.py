@@ -158,7 +158,7 @@ class Forwarder:
         if any(event.kind == ERASED for event in page.events):
             # On disk before the batch is acknowledged: once the cursor is past this event,
             (self.files.folder / FORGET_FILE).touch(0o600)
-        named = self._named(page.shared)
+        named = self._used_projects(page.shared)
         batch = core.build_batch(self.state, page.upto, page.shared, named, self.membership.level, now_ms())
         self._deliver(batch, {event.seq: event.key for event in page.events})
         self._forget_if_due()
@@ -220,7 +220,7 @@ class Forwarder:
         identity = self.projects.of(event.project)
         return share_event(event, level, identity.shared.id, event.project) if identity.shared else None
 
-    def _named(self, shared: Sequence[SharedEvent]) -> list[SharedProject]:
+    def _used_projects(self, shared: Sequence[SharedEvent]) -> list[SharedProject]:
         used = {event.project for event in shared}
         projects_by_id = {one.id: one for identity in self.projects.known() if (one := identity.shared)}
         return [projects_by_id[name] for name in sorted(used) if name in projects_by_id]

@@ -108,10 +108,6 @@ class TeamFiles:
         self.folder = paths.state / "team"
 
     @property
-    def membership_file(self) -> Path:
-        return self.folder / "membership.json"
-
-    @property
     def sent_file(self) -> Path:
         return self.folder / "sent.jsonl"
 

@@ -109,9 +109,6 @@ class Enrolled(Message, frozen=True):
     feed: int = 0
 
 
-FeedKind = Literal["rule", "rule_withdrawn", "memory", "lease", "lease_ended", "handover", "revoked", "budget"]
-
-
 class FeedItem(Message, frozen=True):
     """Something the team tells a machine. `by` is the person whose words or act it is."""
 

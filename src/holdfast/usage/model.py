@@ -50,13 +50,6 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
 NOTHING = Usage()
 
 
-def total_of(usages: "list[Usage]") -> Usage:
-    total = NOTHING
-    for usage in usages:
-        total = total.plus(usage)
-    return total
-
-
 class UsageRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What one call of a model added (`spent`), of what it came to so far (`said`)."""
 

@@ -134,7 +134,7 @@ class Live:
             # The daemon is away or restarts: tried again as long as somebody looks on.
             except (OSError, msgspec.DecodeError, ValueError):
                 pass
-            self._tell(daemon=False)
+            self._notify(daemon=False)
             await asyncio.sleep(RETRY_S)
         self._news.clear()
         self.head = -1
@@ -174,17 +174,17 @@ class Live:
                 break
             self._news = [*self._news, *page][-REMEMBERED:]
             self.head = page[-1].seq
-            self._tell()
-        self._tell(daemon=True)
+            self._notify()
+        self._notify(daemon=True)
 
-    def _tell(self, daemon: bool | None = None) -> None:
+    def _notify(self, daemon: bool | None = None) -> None:
         self.daemon = self.daemon if daemon is None else daemon
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
 
     async def stop(self) -> None:
         self.stopping = True
-        self._tell()
+        self._notify()
         if self._wire:
             self._wire.cancel()
 

@@ -139,10 +139,10 @@ class Views:
     async def __call__(self, name: str, args: Mapping[str, Any], project: str = "", session: str = "") -> Response:
         # Left out, so that the view's own default counts.
         arguments = {key: value for key, value in args.items() if value not in ("", None, 0, False)}
-        answer = await self._client.run(lambda: self._ask(name, arguments, project, session))
+        answer = await self._client.run(lambda: self._ask_view(name, arguments, project, session))
         return json_answer(answer, answer.get("next") if isinstance(answer, dict) else None)
 
-    def _ask(self, name: str, args: Mapping[str, Any], project: str, session: str) -> Any:
+    def _ask_view(self, name: str, args: Mapping[str, Any], project: str, session: str) -> Any:
         try:
             return self._client.view(name, args, project=project, session=session)
         # A view that cannot read an argument is no fault of the server.

@@ -17,7 +17,7 @@ VISIBLE = [
     "t; rc=$?; echo x; exit $rc", "if t; then :; else exit 1; fi", "if ! t; then exit 1; fi", "t & wait $!", "x=$(t)", "f() { t; }; f",
     "eval t", "command t", "exec t", "uv run t", "uv run --extra dev t", "uvx t", "poetry run t", "npx t", "npx -y t", "bundle exec t",
     "docker run --rm -v a:b image t", "docker compose run --rm app t", "docker exec box t", "xvfb-run -a t", "stdbuf -oL t",
-    "bash <<'E'\nt\nE", "echo t | sh", "C=t; $C", "${X:-t}", "for i in 1; do t; done", "case a in a) t;; esac", "time t",
+    "bash <<'E'\nt\nE", "C=t; bash <<E\n$C\nE", "echo t | sh", "C=t; $C", "${X:-t}", "for i in 1; do t; done", "case a in a) t;; esac", "time t",
     "pdm run t", "hatch run dev:t", "conda run -n e t", "pnpm exec t", "t; [ $? -eq 0 ]", "t; test $? = 0", "trap 'rm x' EXIT; t",
     "setsid t", "ionice -c 3 t", "nohup t", "bash -euo pipefail -c 't | cat'", "mise exec -- t", "flock f t", "t <<< x", "a=1 b=2 t",
 ]  # fmt: skip
@@ -34,6 +34,7 @@ MASKED = [
     "t; true", "t || true", "t | cat", "t; echo x", "t &", "(t; true)", "bash -c 't; true'", "t | tee f", "set -e; t | cat",
     "set -o pipefail; set +o pipefail; t | cat", "trap 'exit 0' EXIT; t", "echo $(t)", "cat < <(t)", "x=$(t); true", "local x=$(t)",
     "find . -exec t {} \\;", "if t; then :; fi; true", "while t; do break; done; true", "f() { t || true; }; f", "t; :", "exit 0 | t; true",
+    "t; [ $? -eq 1 ]", "t; [ $? -lt 2 ]", "t; test $? != 1",
 ]  # fmt: skip
 
 

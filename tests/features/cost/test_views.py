@@ -18,9 +18,9 @@ from holdfast.usage.events import usage_event
 from holdfast.usage.model import Usage, UsageRecord
 from holdfast.usage.prices import load_table
 from holdfast.usage.report import GROUPS, sum_all_records, sum_as_dict, sum_by_group, usage_blocks
-from holdfast.usage.scan import scan_usage
 from tests.factories import an_engine
 from tests.usage.generate import Generator
+from tests.usage.kit import scan_usage
 
 DAY = 86_400_000
 NOON = 1_794_744_000_000  # 2026-11-15T12:00Z

@@ -1,4 +1,4 @@
-"""A session and its gates without processes: the room's pure functions in the engine's order, on a clock of ours."""
+"""A session and its gates without processes: the feature's pure functions in the engine's order, on a clock of ours."""
 
 import itertools
 from typing import Any
@@ -61,7 +61,7 @@ class Stage:
         return told
 
     def found_out(self, ran: Event, code: int) -> Decision:
-        """The exit code of an earlier command, as the sessions room reads it from a transcript."""
+        """The exit code of an earlier command, as the sessions feature reads it from a transcript."""
         told = {name: ran.data[name] for name in ("action", "command", "branch", "repo")}
         seq = next(self._seq)
         event = Event(key=f"k{seq}", seq=seq, kind="tool.exit_read", at=ran.at, session=ran.session, project=PROJECT,

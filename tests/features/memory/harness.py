@@ -8,36 +8,28 @@ from typing import Any
 import pytest
 
 from holdfast.core.event import Event
-from holdfast.core.feature import Call, JobCall
+from holdfast.core.feature import Call
 from holdfast.core.job import ClaimedJob
 from holdfast.core.kinds import HOOK_KINDS
-from holdfast.core.ports import Doc, Ref
-from holdfast.core.replay import Rebuild
-from holdfast.core.state import FeatureState, HotDocuments, WorkingSet
+from holdfast.core.ports import Doc
 from holdfast.daemon.files import put_file
 from holdfast.features.memory import FEATURE, catalogue, jobs, policy
 from holdfast.features.memory.catalogue import open_catalogue
 from holdfast.features.memory.settings import MemorySettings
 from holdfast.features.sessions import FEATURE as SESSIONS
-from holdfast.stores import open_store
-from tests.factories import AClock, a_key, an_engine
+from tests.factories import a_key
+from tests.harness import PROJECT, FeatureHarness
 
 SECOND = 1000
-PROJECT = "/home/ada/engine"
 SESSION_DOCUMENTS = replace(SESSIONS, enqueue=None, jobs={})
 """What the sessions feature knows is quoted by memory; its jobs are not run here."""
 
 
-class MemoryHarness:
+class MemoryHarness(FeatureHarness):
+    feature, features, settings_type = FEATURE, (SESSION_DOCUMENTS, FEATURE), MemorySettings
+
     def __init__(self, folder: Path, **settings: Any) -> None:
-        self.store = open_store(f"sqlite:///{folder / 'holdfast.db'}")
-        self.clock = AClock()
-        self.settings = MemorySettings.of(settings)
-        self.engine = an_engine(
-            self.store, SESSION_DOCUMENTS, FEATURE, clock=self.clock, settings=lambda _p: {"memory": self.settings}
-        )
-        self.reader = self.store.reader()
-        self._folder = folder
+        super().__init__(folder, **settings)
         self._calls = 0
 
     # ── as an agent ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -84,18 +76,8 @@ class MemoryHarness:
     # ── as a person ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def call(self, session: str = "", project: str = PROJECT, **args: Any) -> Call:
-        return Call(
-            args=args, reader=self.reader, settings=self.settings, now=self.clock.tick(SECOND), session=session,
-            project=project, state_dir=self._folder,
-        )  # fmt: skip
-
-    def view(self, name: str, **args: Any) -> Any:
-        return FEATURE.views[name](self.call(**args))
-
-    def command(self, name: str, **args: Any) -> Any:
-        ask = FEATURE.commands[name](self.call(**args))
-        self.engine.handle(list(ask.events))
-        return ask.answer(self.reader) if callable(ask.answer) else ask.answer
+        self.clock.tick(SECOND)
+        return replace(super().call(session, **args), project=project)
 
     # ── as the daemon's worker ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -103,7 +85,7 @@ class MemoryHarness:
         """Every job that is due, with its events and its end in one transaction; `cut_off` loses what it did."""
         done = 0
         while claimed := self._claimed():
-            events = list(FEATURE.jobs[claimed.kind](self._job_call(claimed, run)))
+            events = list(FEATURE.jobs[claimed.kind](self.job_call(claimed, run, put_file)))
             if not cut_off:
                 self.engine.handle(events, also=lambda store, job=claimed.id: store.finish(job, "w"))
             done += 1
@@ -114,19 +96,13 @@ class MemoryHarness:
             found = self.store.claim("w", self.clock(), 1000, 1, tuple(FEATURE.jobs))
         return found[0] if found else None
 
-    def _job_call(self, job: ClaimedJob, run: Any) -> JobCall:
-        return JobCall(
-            job=job, reader=self.reader, settings=lambda _p: self.settings, now=self.clock(), state_dir=self._folder,
-            cancelled=lambda: False, run=run, put=put_file,
-        )  # fmt: skip
-
     def keep_index(self, *, always: bool = True) -> Path:
         """As the daemon's schedule has it done; `always`: however little there is."""
         job = ClaimedJob(id=0, kind=policy.KEEP_INDEX, dedupe="", attempts=1, payload={})
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(jobs, "WORTH", 0 if always else jobs.WORTH)
-            self.engine.handle(list(FEATURE.jobs[policy.KEEP_INDEX](self._job_call(job, None))))
-        return catalogue.index_path(self._folder)
+            self.engine.handle(list(FEATURE.jobs[policy.KEEP_INDEX](self.job_call(job, None, put_file))))
+        return catalogue.index_path(self.folder)
 
     def restarted(self) -> None:
         """What lives in the daemon's memory is gone."""
@@ -137,21 +113,3 @@ class MemoryHarness:
     def memories(self, type_: str = "", status: str = "active") -> list[Doc]:
         found = self.view("listed", status=status, limit=100)["observations"]
         return [doc for doc in found if not type_ or doc["type"] == type_]
-
-    def doc(self, ref: Ref) -> Any:
-        """The typed document."""
-        raw = self.reader.document(ref)
-        return None if raw is None else self.engine.document_types[ref.kind].decode(raw)
-
-    def state(self) -> FeatureState:
-        return FeatureState(WorkingSet(self.store, HotDocuments(), self.engine.document_types))
-
-    def replayed(self) -> list[str]:
-        """What differs between the documents and the log: nothing, ever (P5)."""
-        rebuild = Rebuild([FEATURE], self.reader)
-        rebuild.read()
-        return rebuild.differences()
-
-    def close(self) -> None:
-        self.reader.close()
-        self.store.close()

@@ -11,19 +11,18 @@ from holdfast.features.project import FEATURE
 from holdfast.features.project.document.v4 import project_document
 from holdfast.features.project.settings import ProjectSettings
 from holdfast.features.project.state import PROJECT, Project, Task
-from holdfast.stores import open_store
-from tests.factories import NOON, a_key, an_engine
+from tests.factories import NOON, a_key
+from tests.harness import PROJECT as ROOT
+from tests.harness import FeatureHarness
 
-ROOT = "/home/ada/engine"
 
+class Stage(FeatureHarness):
+    feature, settings_type = FEATURE, ProjectSettings
 
-class Stage:
     def __init__(self, folder: Path, **settings: Any) -> None:
-        self.store = open_store(f"sqlite:///{folder / 'stage.db'}", backups=folder)
-        self.settings = ProjectSettings.of(settings)
-        self.engine = an_engine(self.store, FEATURE, settings=lambda _project: {"project": self.settings})
+        super().__init__(folder, **settings)
         self.now = NOON
-        self.waiting: list[Event] = []
+        self.pending: list[Event] = []
         self.at_once = 1
         """Events in one transaction: more of them where there are very many."""
 
@@ -31,10 +30,10 @@ class Stage:
         """An event, a second after the one before."""
         self.now += 1000
         event = Event(key=a_key(), kind=kind, at=self.now, session=session, project=project, tool=tool, data=data)
-        self.waiting.append(event)
-        if len(self.waiting) >= self.at_once:
-            self.engine.handle(self.waiting)
-            self.waiting = []
+        self.pending.append(event)
+        if len(self.pending) >= self.at_once:
+            self.engine.handle(self.pending)
+            self.pending = []
         return event
 
     def observe(self, **facts: Any) -> None:
@@ -63,13 +62,8 @@ class Stage:
         refs = {"before": {"head": "c1", "branch": "main"}, "after": {"head": head, "branch": "main"}}
         self.say("git.acted", session="s-1", **{**fields, **refs, **data})
 
-    def run_of_unknown_end(self, command: str, output: str = "", session: str = "s-1") -> Event:
-        """As Codex tells it: without an exit code."""
-        fields = {"action": "shell", "command": command, "output": output, "ok": True}
-        return self.say("tool.finished", session=session, tool="Bash", **fields)
-
     def found_out(self, ran: Event, code: int) -> None:
-        """What the sessions room then reads from the transcript."""
+        """What the sessions feature then reads from the transcript."""
         told = {"action": "shell", "command": ran.data["command"], "ok": code == 0, "exit_code": code, "of": 1}
         self.engine.handle([msgspec.structs.replace(ran, key=a_key(), kind="tool.exit_read", data=told)])
 

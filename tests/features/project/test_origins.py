@@ -14,8 +14,8 @@ def write(stage: Stage, path: str, session: str = "s-1", **given: Any) -> None:
     body = json.dumps({"tool_input": given, "tool_response": {"originalFile": "all = 'of it'"}}).encode()
     stage.at_once = 2  # So that the body is put on before the event is handled.
     stage.edit(path, session)
-    (event,) = stage.waiting
-    stage.waiting, stage.at_once = [], 1
+    (event,) = stage.pending
+    stage.pending, stage.at_once = [], 1
     stage.engine.handle([replace(event, body=body)])
 
 

@@ -13,8 +13,9 @@ from holdfast.features.sessions.figures import (
     format_cost,
     format_tokens,
     format_work,
+    shown_state,
 )
-from holdfast.features.sessions.state.documents import SESSION
+from holdfast.features.sessions.state.documents import IDLE, SESSION, WAITING, Ask
 from holdfast.features.sessions.state.reducer import local_day
 from holdfast.usage.spending import Spending
 
@@ -103,3 +104,12 @@ def test_a_day_without_a_told_token_has_an_unknown_sum(house: House) -> None:
 def test_work_in_words() -> None:
     story = Story().start().prompt().tool("c1", ok=False)
     assert format_work(figures(story)) == "1 prompt, 1 tool call, 1 failed"
+
+
+def test_a_session_that_waits_for_an_answer_does_not_become_idle() -> None:
+    over = fold_events(FEATURE, Story().start().prompt().stop().events)[SESSION.ref("s-1")]
+    assert over.state == WAITING
+    late = over.since + 3_600_000 * 24
+    assert (shown_state(over, over.since), shown_state(over, late)) == (WAITING, IDLE)
+    over.asks = [Ask(what="permission", tool="Bash", about="", lane="", at=over.since)]
+    assert shown_state(over, late) == WAITING

@@ -1,4 +1,4 @@
-"""A room of its own in this process: the real intake, engine, store and jobs, with a clock that tests set."""
+"""The feature alone in this process: the real intake, engine, store and jobs, with a clock that tests set."""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""The smallest room that does everything: counts tool calls per session and refuses commands that say `forbidden`."""
+"""The smallest feature that does everything: counts tool calls per session and refuses commands that say `forbidden`."""
 
 from holdfast.core.decision import Decision, context_decision, deny_decision
 from holdfast.core.event import Event

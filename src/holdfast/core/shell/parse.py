@@ -48,7 +48,6 @@ MAX_DEPTH = 60
 _SEPARATOR = re.compile(r"[;&|(`\n{'\"]")
 _PARENTHESIS = re.compile(r"[()]")
 _QUOTED = re.compile(r"""\\.|\$'(?:\\.|[^'\\])*'|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
-_GLOB = re.compile(r"[*?\[]")
 _ESCAPE = re.compile(r"\\(\n|.)", re.DOTALL)
 # Groups: hex digits of \x, hex digits of \u, octal digits, any other escaped character.
 _ANSI_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|([0-7]{1,3})|(\n|.))", re.DOTALL)

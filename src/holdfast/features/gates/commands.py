@@ -151,7 +151,6 @@ replace = msgspec.structs.replace
 # In seconds: a year.
 LONGEST_PAUSE_S = 366 * 86_400
 MOST_METADATA = 4_000
-MOST_BRANCHES = 1_000
 
 
 def _refuse_agent(call: Call, who: Caller, act: str) -> CommandResult:

@@ -84,7 +84,7 @@ class _Look:
 
     def at(self, rules: Sequence[Rule], where: GatesMeasured) -> GatesMeasured | None:
         """None where git does not answer: then nothing is known, and nothing is refused for it."""
-        names = self._ask(git.list_files_argv(others=True))
+        names = self._run_git(git.list_files_argv(others=True))
         if names is None:
             return None
         covers = _covered_digests(rules, git.parse_names(names), self._folder)
@@ -92,28 +92,30 @@ class _Look:
         base = self._base((named,) if named else BASES)
         return replace(where, lines=self._lines(base) if base else 0, base=base, covers=covers)
 
-    def _ask(self, argv: Sequence[str]) -> bytes | None:
+    def _run_git(self, argv: Sequence[str]) -> bytes | None:
         ran = self._call.run(argv, cwd=self._folder, env=git.git_environment(os.environ), timeout=TIMEOUT_S)
         return None if ran.code else ran.out
 
     def _own_filters(self) -> list[str]:
         """A repository's own filter programs are not run for a mere count (P9)."""
-        return git.own_filters(self._ask(git.config_names()) or b"")
+        return git.own_filters(self._run_git(git.config_names()) or b"")
 
     def _base(self, candidates: Iterable[str]) -> str:
         """Whatever a project calls its base, it is a name and never an option of git's."""
         # A branch named `--exec=…` would be an option.
         safe = (name for name in candidates if not name.startswith("-"))
-        return next((n for n in safe if self._ask(git.git_argv("rev-parse", "--verify", "-q", f"{n}^{{commit}}"))), "")
+        return next(
+            (n for n in safe if self._run_git(git.git_argv("rev-parse", "--verify", "-q", f"{n}^{{commit}}"))), ""
+        )
 
     def _lines(self, base: str) -> int:
-        fork = (self._ask(git.merge_base(base, "HEAD")) or b"").decode().strip()
-        changed = self._ask(git.diff_argv("--numstat", "-z", fork, "--", filters=self._filters)) if fork else None
+        fork = (self._run_git(git.merge_base(base, "HEAD")) or b"").decode().strip()
+        changed = self._run_git(git.diff_argv("--numstat", "-z", fork, "--", filters=self._filters)) if fork else None
         return _changed_line_count(changed or b"") + self._new_lines()
 
     def _new_lines(self) -> int:
         """Files git does not know yet are part of the change too."""
-        listed = self._ask(git.git_argv("ls-files", "-z", "--others", "--exclude-standard"))
+        listed = self._run_git(git.git_argv("ls-files", "-z", "--others", "--exclude-standard"))
         names = git.parse_names(listed or b"")
         return sum(_line_count(Path(self._folder, name)) for name in names[:MOST_NEW_FILES])
 

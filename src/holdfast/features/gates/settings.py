@@ -286,7 +286,7 @@ class GateSettings(Section):
         bool, Meta(description="A person without a terminal types the code that the dashboard shows.")
     ] = False
     files: Annotated[
-        bool, Meta(description="Write the seed's files (~/.claude/sessions.json, .git/requirements/).")
+        bool, Meta(description="Write the files that older scripts read (~/.claude/sessions.json, .git/requirements/).")
     ] = True
     logging: dict[str, Any] = {}
 

@@ -266,7 +266,7 @@ class Catalogue:
             self._start_over(head)
             return True
         for event in page:
-            self._take(event)
+            self._index_event(event)
             # The key tells whether the file later still belongs to this log.
             self._seq, self._key = event.seq, event.key
         return len(page) == PAGE
@@ -278,7 +278,7 @@ class Catalogue:
         self._begin()
         self._fresh, self._looked = head, True
 
-    def _take(self, event: Event) -> None:
+    def _index_event(self, event: Event) -> None:
         data = event.data
         if isinstance(data, RememberedPayload):
             self._observed(event, data)
@@ -380,7 +380,7 @@ def _newest_texts(reader: Reader) -> Catalogue:
     """Of the newest texts alone."""
     catalogue = Catalogue()
     for event in reader.events(EventQuery(kinds=TEXTS, limit=NEWEST, newest=True)):
-        catalogue._take(event)
+        catalogue._index_event(event)
     return catalogue
 
 

@@ -138,7 +138,7 @@ class Ranking:
         """Texts of one session come in their order. The number it has from now on."""
         counts = Counter([*map(stem_word, plain_words(text)), *exact_names(text)])
         number, length = len(self), float(sum(counts.values()))
-        session_number = self._place(session)
+        session_number = self._number_session(session)
         self._before.append(self._last[session_number])
         self._after.append(-1)
         if self._last[session_number] >= 0:
@@ -153,7 +153,7 @@ class Ranking:
         self._frozen = {}
         return number
 
-    def _place(self, session: str) -> int:
+    def _number_session(self, session: str) -> int:
         session_number = self._numbers.setdefault(session, len(self._numbers))
         if session_number == len(self._last):
             self._names.append(session)

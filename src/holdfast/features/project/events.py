@@ -401,7 +401,3 @@ def _global_lock(doc: GlobalState, event: Event, data: LeaseChanged) -> GlobalSt
         return doc
     locks = {**_without_entry(doc.locks, data.name), **({data.name: data.lock} if data.lock.held else {})}
     return replace(doc, locks=_last_entries(locks, MAX_GLOBAL_LOCKS), at=event.at)
-
-
-def project_names(doc: GlobalState | None) -> list[str]:
-    return sorted({one.name for one in doc.projects.values() if one.name}) if doc else []

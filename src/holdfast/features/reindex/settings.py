@@ -33,7 +33,9 @@ class Settings(Section):
         int, Meta(ge=0, le=8760, description="When a checkout that could not be indexed is tried again.")
     ] = 24
     timeout_s: Annotated[int, Meta(ge=10, le=86_400, description="A run that takes longer is ended.")] = 1800
-    state_file: Annotated[Inside, Meta(description="Where the seed's file is written, in the project.")] = STATE_FILE
+    state_file: Annotated[
+        Inside, Meta(description="Where the file that older scripts read is written, in the project.")
+    ] = STATE_FILE
     state_file_version: Annotated[Literal[1, 2], Meta(description="The shape of that file.")] = 1
     include: Annotated[Globs, Meta(description="Only these files (globs); empty: all.")] = ()
     exclude: Annotated[Globs, Meta(description="Files left out, besides those git ignores.")] = ()

@@ -145,13 +145,13 @@ class CallPairing:
                 self._deny(match.seq, data.reason, event.seq)
         elif kind == "prompt.submitted":
             if prompt_text(data) and not is_synthetic(data):
-                self._leave(data.lane, "not ended")
+                self._close_turn(data.lane, "not ended")
         elif kind in ("turn.interrupted", "turn.escaped"):
-            self._leave("", "interrupted")
+            self._close_turn("", "interrupted")
         elif kind in ("turn.ended", "turn.failed", "turn.recovered"):
-            self._leave(event.get("lane", ""), "not ended")
+            self._close_turn(event.get("lane", ""), "not ended")
         elif kind in ("session.ended", "session.lost"):
-            self._leave(None, "interrupted" if kind == "session.lost" else "not ended")
+            self._close_turn(None, "interrupted" if kind == "session.lost" else "not ended")
 
     def _start(self, event: Event) -> None:
         # Hooks of one moment may be stored in any order.
@@ -193,7 +193,7 @@ class CallPairing:
             self.open[start] = self._left.pop(start)
             del self.outcomes[start], self.reasons[start]
 
-    def _leave(self, lane: str | None, outcome: str) -> None:
+    def _close_turn(self, lane: str | None, outcome: str) -> None:
         """A turn is over: what began in it and did not end will hardly end any more. A late end is still taken, without
         an id only until the turn after that is over too."""
         # Without an id a later end of the same tool could be matched to a call long gone.

@@ -153,9 +153,9 @@ class Record:
         for event in events:
             # More calls than this say nothing more to a reader, and would fill the memory.
             if event.data.uat == doc.id and len(self.calls) < MOST_CALLS:
-                self._take(event)
+                self._add_event(event)
 
-    def _take(self, event: Event) -> None:
+    def _add_event(self, event: Event) -> None:
         if event.kind == "uat.call_ended":
             self.calls.append(event)
             self.checks += [(event, check) for check in event.data.health]

@@ -43,7 +43,6 @@ ExitCode = Annotated[int, Meta(ge=0, le=255)]
 Fields = Annotated[dict[str, Any], Meta(max_length=20)]
 
 
-Values = Annotated[dict[str, Any], Meta(max_length=50)]
 Variables = Annotated[
     dict[Annotated[str, Meta(pattern=r"^[A-Za-z_][\w-]*$")], str | int | float | bool], Meta(max_length=50)
 ]

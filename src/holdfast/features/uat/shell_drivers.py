@@ -163,7 +163,7 @@ def parse_browser_commands(command: str) -> list[BrowserCommand]:
 def split_commands(command: str) -> list[list[str]]:
     """The words of each simple command, without the operators between them and what is redirected."""
     parts: list[list[str]] = [[]]
-    for word in _words(command):
+    for word in _split_words(command):
         if word and set(word) <= _SEPARATOR:
             parts.append([])
         else:
@@ -171,7 +171,7 @@ def split_commands(command: str) -> list[list[str]]:
     return [_without_redirections(part) for part in parts if part]
 
 
-def _words(command: str) -> list[str]:
+def _split_words(command: str) -> list[str]:
     # A backslash at a line's end continues the command.
     text = command[:LONGEST_COMMAND].replace("\\\n", " ")
     # A line's end separates commands, therefore it is no white space here.
@@ -240,7 +240,7 @@ def _of_driver(driver: ShellDriver, words: list[str]) -> Iterator[BrowserCommand
     # `batch "open x" "click @e1"` has a whole command in each word.
     if "batch" in plain[:3]:
         for line in plain[plain.index("batch") + 1 :]:
-            yield from _of_driver(driver, _words(line))
+            yield from _of_driver(driver, _split_words(line))
         return
     # An option's value may stand before the verb: `agent-browser --session s1 snapshot`.
     at = next((n for n, word in enumerate(plain[:6]) if _is_verb(driver, word)), 0)
@@ -294,7 +294,7 @@ def hide_typed_words(command: str) -> tuple[str, list[str]]:
         shown = _replaced(shown, value)
     left = {word for one in parse_browser_commands(shown) for word in one.typed}
     if left & set(taken):  # written with escapes, so not found as it is
-        shown = " ".join(HIDDEN if word in taken else word for word in _words(shown))
+        shown = " ".join(HIDDEN if word in taken else word for word in _split_words(shown))
     return shown, taken
 
 

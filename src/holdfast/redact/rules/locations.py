@@ -9,7 +9,6 @@ _QV = r"(?P<q>\\{0,3}[\"'])?(?P<secret>(?(q)[^\"'\\\r\n]{3,200}|[^\s\"'`\\|;&<>]
 """A value in quotes or bare."""
 # The rest of one command: a separator or the end of the line ends it.
 _CMD = r"[^\r\n;|&]{0,200}?"
-_OPTION_P = _CMD + r"\s-p[ =]?" + _QV
 
 LOCATION_RULES = (
     PlaceRule("url-password", ("://",), r"://[^\s/?#@:\"'\\<>]{0,100}:(?!\d{1,5}(?:[/?#]|$))(?P<secret>[^\s@\"'\\<>]{1,300}(?:@(?![a-z0-9.-]{1,100}(?:[:/?#\s\"']|$))[^\s@\"'\\<>]{1,100}){0,2})@(?=[\w\[%.$({-])", "password", "postgres://app:{}@db/app", "https://example.org:8443/a@b", needs="@"),

@@ -221,12 +221,12 @@ class _Progress:
         self._shown = 0.0
 
     def __enter__(self) -> Tell:
-        return self._tell
+        return self._report_progress
 
     def __exit__(self, *_: object) -> None:
         self._place.progress.unlink(missing_ok=True)
 
-    def _tell(self, step: str, done: int, total: int) -> None:
+    def _report_progress(self, step: str, done: int, total: int) -> None:
         now = time.monotonic()
         if now - self._shown < SHOW_EVERY_S:
             return

@@ -155,15 +155,15 @@ class IndexDir(msgspec.Struct, frozen=True):
 
     def current(self) -> int:
         """0 when there is none yet. One that is gone by now was followed by another."""
-        generation = self._told()
+        generation = self._current_number()
         # Between reading the number and looking, a run may have put a newer one in place.
         while generation and not self.database(generation).exists():
-            before, generation = generation, self._told()
+            before, generation = generation, self._current_number()
             if generation == before:
                 return 0
         return generation
 
-    def _told(self) -> int:
+    def _current_number(self) -> int:
         try:
             text = (self.folder / "current").read_text("ascii").strip()
         except (OSError, ValueError):

@@ -85,7 +85,7 @@ class Update:
         self.counts = Counts()
 
     def run(self, listing: checkout.Listing) -> Counts:
-        known_rows = self._known()
+        known_rows = self._indexed_files()
         changed = [
             listed_file
             for listed_file in listing.files
@@ -100,7 +100,7 @@ class Update:
         self.counts.left_out = fetch_required_row(self._db, "select count(*) from files where left_out <> ''")[0]
         return self.counts
 
-    def _known(self) -> dict[str, Row]:
+    def _indexed_files(self) -> dict[str, Row]:
         rows = self._db.execute("select path, id, size, mtime, ctime, hash, left_out from files")
         return {row[0]: Row(*row[1:]) for row in rows}
 
@@ -133,13 +133,13 @@ class Update:
                 if made is None:
                     self._touch(known_rows[listed_file.name].id, listed_file)
                 else:
-                    self._put(known_rows.get(listed_file.name), made)
+                    self._write_file(known_rows.get(listed_file.name), made)
 
     def _touch(self, file: int, listed_file: checkout.Found) -> None:
         times = (listed_file.size, trusted_mtime(listed_file), listed_file.ctime, file)
         self._db.execute("update files set size = ?, mtime = ?, ctime = ? where id = ?", times)
 
-    def _put(self, row: Row | None, made: FileEntry) -> None:
+    def _write_file(self, row: Row | None, made: FileEntry) -> None:
         listed_file = made.found
         values = (
             listed_file.name,

@@ -163,15 +163,15 @@ class Limits:
         self._buckets: dict[tuple[str, ...], Bucket] = {}
 
     def take_request(self, who: Member) -> None:
-        self._take(("request", who.tenant, who.machine), REQUESTS_PER_S, 1)
+        self._take_tokens(("request", who.tenant, who.machine), REQUESTS_PER_S, 1)
 
     def take_events(self, who: Member, count: int) -> None:
-        self._take(("events", who.tenant), TENANT_EVENTS_PER_S, count)
+        self._take_tokens(("events", who.tenant), TENANT_EVENTS_PER_S, count)
 
     def take_enrolment(self, address: str) -> None:
-        self._take(("enrol", address), ENROLMENTS_PER_S, 1)
+        self._take_tokens(("enrol", address), ENROLMENTS_PER_S, 1)
 
-    def _take(self, key: tuple[str, ...], rate: float, amount: float) -> None:
+    def _take_tokens(self, key: tuple[str, ...], rate: float, amount: float) -> None:
         now = time.monotonic()
         bucket = self._buckets.get(key)
         if bucket is None:

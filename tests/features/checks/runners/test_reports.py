@@ -77,6 +77,14 @@ def test_exit_status_and_report_that_disagree_prove_nothing(tmp_path: Path) -> N
     assert not found.proves_tests_pass
 
 
+def test_numbers_that_the_output_does_not_tell_are_the_reports(tmp_path: Path) -> None:
+    junit(tmp_path / "r.xml", PASS, PASS, FAIL)
+    shown = judged(tmp_path, "pytest --junitxml=r.xml", code=1, out="FAILED tests/test_a.py::test_b\n")
+    assert verdict(shown) == ("failed", 2, 1)
+    said = judged(tmp_path, "pytest --junitxml=r.xml", code=1, out="5 failed, 4 passed in 0.1s")
+    assert verdict(said) == ("failed", 4, 5), "what the run printed comes first"
+
+
 def test_json_of_jest_and_pytest(tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     path.write_text(json.dumps({"numPassedTests": 3, "numFailedTests": 0, "numPendingTests": 1}))

@@ -14,11 +14,9 @@ from holdfast.features.sessions import FEATURE
 from holdfast.features.sessions.jobs.process_turns import UsagePositions, usage_events
 from holdfast.features.sessions.state.documents import SESSION
 from holdfast.usage.events import usage_record
-from holdfast.usage.model import total_of
-from holdfast.usage.scan import scan_usage
 from tests.factories import NOON
 from tests.features.sessions.story import House, Story
-from tests.usage.kit import EXPECTED, sample_home
+from tests.usage.kit import EXPECTED, sample_home, scan_usage, total_of
 
 
 def line(message: str, at: int = NOON, output: int = 5, **usage: int) -> str:

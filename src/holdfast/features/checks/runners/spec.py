@@ -92,15 +92,6 @@ def group_number(match: re.Match[str] | None, group: int | str = 1) -> int:
     return int(match[group]) if match and match[group] else 0
 
 
-def make_counter(pattern: str) -> Callable[[str], int]:
-    compiled = re.compile(pattern)
-
-    def read(text: str) -> int:
-        return sum(int(match[1]) for match in compiled.finditer(text))
-
-    return read
-
-
 def sum_counts(text: str, names: Iterable[str]) -> int:
     """The sum of the numbers that stand before any of the names: `2 failed, 1 error`."""
     return sum(int(match[1]) for name in names for match in re.finditer(rf"(\d+) {name}\b", text))

@@ -1,4 +1,4 @@
-"""Everything of this room that touches the disk or the network, done after the commit that asked for it."""
+"""Everything of this feature that touches the disk or the network, done after the commit that asked for it."""
 
 from holdfast.core.feature import JobHandler
 from holdfast.features.uat import policy

@@ -2,11 +2,10 @@
 
 import os
 
-from holdfast.usage.model import total_of
 from holdfast.usage.prices import load_table
 from holdfast.usage.report import GROUPS, sum_all_records, sum_by_group
-from holdfast.usage.scan import scan_usage
 from tests.usage.generate import Generator
+from tests.usage.kit import scan_usage, total_of
 
 
 def test_generated_transcripts_are_counted_exactly(tmp_path):

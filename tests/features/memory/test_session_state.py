@@ -6,7 +6,7 @@ from tests.features.memory.harness import MemoryHarness
 
 
 def document(house: MemoryHarness) -> bytes:
-    return encode(house.doc(session_ref("s-1")))
+    return encode(house.load_document(session_ref("s-1")))
 
 
 def test_tools_that_teach_nothing_leave_the_document_alone(house: MemoryHarness) -> None:
@@ -28,7 +28,7 @@ def test_after_a_failure_only_what_could_explain_it_is_kept(house: MemoryHarness
     for n in range(40):
         house.ran(f"python script{n}.py")
         house.edited("/home/ada/engine/a.py")
-    assert len(house.doc(session_ref("s-1")).acts) == 1 + 4 + 1  # it, the next four, one edit
+    assert len(house.load_document(session_ref("s-1")).acts) == 1 + 4 + 1  # it, the next four, one edit
     house.ran("pytest -x")
     house.stop()
     assert len(house.memories("bug_fix")) == 1

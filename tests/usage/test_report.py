@@ -25,9 +25,8 @@ from holdfast.usage.report import (
     token_amounts,
     usage_blocks,
 )
-from holdfast.usage.scan import scan_usage
 from holdfast.usage.spending import next_commit
-from tests.usage.kit import sample_home
+from tests.usage.kit import sample_home, scan_usage
 
 TABLE = load_table()
 NOON = 1_794_744_000_000  # 2026-11-15T12:00Z

@@ -50,7 +50,7 @@ def test_a_failure_that_is_read_later_is_one_too(house: MemoryHarness) -> None:
         told = {"action": "shell", "command": "pytest tests/test_store.py", "ok": code == 0, "exit_code": code}
         house.hook("tool.exit_read", **told, of=of)
         if code:
-            assert "pytest tests/test_store.py" not in house.doc(session_ref("s-1")).commands
+            assert "pytest tests/test_store.py" not in house.load_document(session_ref("s-1")).commands
             house.edited("/home/ada/engine/store.py")
     house.stop()
     assert texts(house, "bug_fix") == ["`pytest tests/test_store.py` failed and passes since store.py changed."]
@@ -260,7 +260,7 @@ def test_what_was_forgotten_is_not_learned_again(house: MemoryHarness) -> None:
     house.command("forget", id=doc["id"])
     house.turn("We decided to use tabs in makefiles.")
     assert house.memories() == []
-    tombstone = house.doc(observation_ref(doc["id"]))
+    tombstone = house.load_document(observation_ref(doc["id"]))
     assert tombstone and (tombstone.status, tombstone.text, tombstone.detail) == ("forgotten", "", "")
 
 

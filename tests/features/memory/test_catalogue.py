@@ -33,8 +33,10 @@ def found(house: MemoryHarness) -> list[tuple[str, float, list[int]]]:
 def no_reading(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The numbers of the events that were read from the log from now on."""
     read: list[int] = []
-    take = module.Catalogue._take
-    monkeypatch.setattr(module.Catalogue, "_take", lambda self, event: (read.append(event.seq), take(self, event))[1])
+    take = module.Catalogue._index_event
+    monkeypatch.setattr(
+        module.Catalogue, "_index_event", lambda self, event: (read.append(event.seq), take(self, event))[1]
+    )
     return read
 
 
