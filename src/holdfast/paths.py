@@ -14,8 +14,23 @@ from pathlib import Path
 from holdfast.core.errors import UnsafePath
 
 
+class _ProcessFolders:
+    """Of a process that serves one state folder for its whole life; None where the environment says it each time."""
+
+    state: Path | None = None
+    config: Path | None = None
+
+
+def use_folders_for_life(state: Path) -> None:
+    """For the daemon, which asks for its folders at every event: what it was started with counts until it ends."""
+    _ProcessFolders.config = default_config_dir()
+    _ProcessFolders.state = state
+
+
 def default_state_dir() -> Path:
     """The same rule as in the hook clients (docs/protocol.md)."""
+    if _ProcessFolders.state is not None:
+        return _ProcessFolders.state
     environ = os.environ
     return _state_dir(environ.get("HOLDFAST_STATE"), environ.get("XDG_STATE_HOME"), environ.get("HOME"))
 
@@ -32,6 +47,8 @@ def _state_dir(state: str | None, xdg: str | None, _home: str | None) -> Path:
 
 
 def default_config_dir() -> Path:
+    if _ProcessFolders.config is not None:
+        return _ProcessFolders.config
     environ = os.environ
     return _config_dir(environ.get("HOLDFAST_CONFIG"), environ.get("XDG_CONFIG_HOME"), environ.get("HOME"))
 

@@ -57,11 +57,14 @@ def measure(
     rounds: int,
     at_once: int = 1,
     env: dict[str, str] | None = None,
+    pause_us: int = 0,
 ) -> list[list[int]]:
-    """Nanoseconds of each run of each command; every round runs all of them in shuffled order."""
+    """Nanoseconds of each run of each command; every round runs all of them in shuffled order, one right after the other
+    or with a pause before each."""
     words: list[str] = [str(program("measure")), str(rounds), str(at_once), str(payload)]
     for command in commands:
         words += ["--", *map(str, command)]
+    env = {**(os.environ if env is None else env), "PAUSE_US": str(pause_us)}
     done = subprocess.run(words, env=env, capture_output=True, text=True, check=True)
     found: list[list[int]] = [[] for _ in commands]
     for line in done.stdout.splitlines():

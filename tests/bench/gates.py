@@ -15,7 +15,7 @@ from holdfast.features.gates.settings import PRESETS, GateSettings
 from holdfast.features.gates.views import Simulation, simulate_rules
 from holdfast.stores import open_store
 from tests.bench import floors
-from tests.bench.figures import fact, figure, heading, p50
+from tests.bench.figures import fact, figure, heading, ms, p50
 from tests.factories import NOON
 from tests.kit import NATIVE_HOOK, World, git
 
@@ -85,6 +85,10 @@ ASKED = {
 }
 
 
+PACES = {"without a pause": 0, "one every 5 ms": 5_000}
+"""Microseconds before each question: right after one another the work behind the last answer may still be going on."""
+
+
 def _asked_hook() -> None:
     """A PreToolUse that every rule of the strict preset looks at, from the client's start to its end."""
     rounds = int(os.environ.get("HOLDFAST_BENCH_GATE_ROUNDS", "300"))
@@ -117,11 +121,12 @@ def _against_floors(world: World, root: Path, what: str, asked: dict[str, Any], 
     client = floors.clients()["glibc" if "glibc" in floors.clients() else "musl"]
     hook = [NATIVE_HOOK, "ask", "claude-code", "PreToolUse"]
     floors.measure([hook], payload, 30, env=world.env)
-    c, durable, ours = floors.measure(
-        [[client, root / "c.sock"], [client, root / "d.sock"], hook], payload, rounds, env=world.env
-    )
-    figure(f"{what} asked for under the strict preset, p50 to C client", floors.ratio(ours, c), 1.8)
-    figure(f"{what} asked for under the strict preset, p50 to C durable", floors.ratio(ours, durable), 1.3)
+    commands: list[list[str | Path]] = [[client, root / "c.sock"], [client, root / "d.sock"], hook]
+    for how, pause_us in PACES.items():
+        c, durable, ours = floors.measure(commands, payload, rounds, env=world.env, pause_us=pause_us)
+        asked_for = f"{what} asked for under the strict preset, {how}"
+        figure(f"{asked_for}, p50 to C client", floors.ratio(ours, c), 1.8, note=ms(p50(ours)))
+        figure(f"{asked_for}, p50 to C durable", floors.ratio(ours, durable), 1.3)
 
 
 def _deciding() -> None:

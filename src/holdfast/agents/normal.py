@@ -17,6 +17,8 @@ MOST_PATHS = 50
 PATH_KEYS = ("file_path", "path", "notebook_path", "filePath", "filepath")
 PATH_LIST_KEYS = ("paths", "file_paths", "files")
 LEFT_OUT = "…"
+# Named once: `bool | float` in a condition is made anew each time it is reached.
+_PLAIN, _NUMBER, _NESTED = (bool, float), (int, float), (Mapping, list, tuple)
 
 # "Exit code 1", "exit code: 2", "exited with code 3".
 _EXIT_CODE = re.compile(r"\bexit(?:ed with)? code:? (\d{1,3})\b", re.IGNORECASE)
@@ -39,6 +41,9 @@ def replace_surrogates(text: str) -> str:
 
 def cap_text(text: str, limit: int) -> str:
     """Head and tail: what was asked for is at the beginning, how it ended at the end."""
+    # Nearly every text of every payload: nothing to cut, nothing to replace.
+    if len(text) <= limit and text.isascii():
+        return text
     return replace_surrogates(shorten(text, limit))
 
 
@@ -61,7 +66,7 @@ def true_or_none(value: Any) -> bool | None:
 
 
 def number_or_none(value: Any) -> int | float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, _NUMBER):
         return None
     # JSON readers that use doubles lose digits beyond 2**53.
     return value if -(1 << 53) <= value <= 1 << 53 else None
@@ -78,7 +83,9 @@ def pick_fields(payload: Mapping[str, Any], fields: Iterable[tuple[str, str, Cal
 
 def mapping_or_empty(value: Any) -> Mapping[str, Any]:
     """Asked of every payload several times: what JSON makes is known at once, the rest by its class."""
-    return value if type(value) is dict or isinstance(value, Mapping) else {}
+    if type(value) is dict:
+        return value
+    return value if value is not None and isinstance(value, Mapping) else {}
 
 
 def trim_input(value: Any) -> Any:
@@ -88,16 +95,19 @@ def trim_input(value: Any) -> Any:
 
 def _trim_value(value: Any, depth: int, purse: list[int]) -> Any:
     if isinstance(value, str):
-        text = cap_text(value, min(INPUT_STRING, max(purse[0], 1)))
-        purse[0] -= len(text)
+        left = purse[0]
+        text = cap_text(value, INPUT_STRING if left >= INPUT_STRING else max(left, 1))
+        purse[0] = left - len(text)
         return text
-    if value is None or isinstance(value, bool | float):
+    if value is None or isinstance(value, _PLAIN):
         return value
     if isinstance(value, int):
         return value if number_or_none(value) is not None else LEFT_OUT
-    if depth == 0 or not isinstance(value, Mapping | list | tuple):
+    if depth == 0 or not (type(value) is dict or isinstance(value, _NESTED)):
         return LEFT_OUT
-    return _trim_mapping(value, depth, purse) if isinstance(value, Mapping) else _trim_list(value, depth, purse)
+    if type(value) is dict or isinstance(value, Mapping):
+        return _trim_mapping(value, depth, purse)
+    return _trim_list(value, depth, purse)
 
 
 def _trim_mapping(value: Mapping[Any, Any], depth: int, purse: list[int]) -> dict[str, Any]:

@@ -96,6 +96,7 @@ Fields = tuple[tuple[str, str, Callable[[Any], Any]], ...]
 
 name = text_cleaner(NAME)
 prompt, message, error = text_cleaner(normal.PROMPT), text_cleaner(normal.MESSAGE), text_cleaner(normal.ERROR)
+clean_command = text_cleaner(normal.COMMAND)
 
 
 def list_length(value: Any) -> int | None:
@@ -145,7 +146,7 @@ def read_agent_event(tables: Tables, delivery: Delivery, payload: Payload) -> Ev
     if extra := tables.extras.get(native):
         extra(data, fields)
     session, tool = tables.session(fields), fields.get(tables.tool_name)
-    kind = tables.kinds.get(native, "unknown") if isinstance(payload, Mapping) else "unknown"
+    kind = tables.kinds.get(native, "unknown") if fields is payload else "unknown"
     # This agent never tells that a compaction is over: whoever waits for the end must know.
     if kind == "compact.started" and "compact.ended" not in tables.kinds.values():
         data["end_untold"] = True
@@ -181,7 +182,7 @@ def add_tool(tables: Tables, data: Data, payload: Payload) -> None:
     data["action"] = action = action_of(tables.tools, payload.get(tables.tool_name))
     if tool_input:
         data["input"] = normal.trim_input(tool_input)
-    if action == "shell" and (command := text_cleaner(normal.COMMAND)(tool_input.get("command"))):
+    if action == "shell" and (command := clean_command(tool_input.get("command"))):
         data["command"] = command
     if paths := normal.paths_in(tool_input, data.get("cwd", "")):
         data["paths"] = paths

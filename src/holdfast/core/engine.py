@@ -13,7 +13,7 @@ import msgspec
 from holdfast.core.decision import Decision, Delivery
 from holdfast.core.errors import StoreMoved
 from holdfast.core.event import REMEMBERED, Deduplicator, Event, SessionOwners
-from holdfast.core.feature import Decide, Derive, Enqueue, Enrich, Feature, TakesOut
+from holdfast.core.feature import Decide, Derive, Enqueue, Enrich, Feature, TakesOut, acts_on
 from holdfast.core.ports import Clock, Doc, EventQuery, Ref, Store
 from holdfast.core.state import HotDocuments
 from holdfast.core.transaction import PROMPT_TOKENS, START_TOKENS, Arrival, Outcome, Transaction
@@ -163,13 +163,13 @@ class Engine:
         settings = self.ports.settings(self.ports.project(folder))
         return any(feature.can_decide(kind, settings.get(feature.name)) for feature, _ in deciders)
 
-    def takes_out(self, kind: str, folder: str, body: bytes) -> bool:
-        """Whether somebody takes something out of such a payload before it may lie on disk."""
+    def takers(self, kind: str, folder: str) -> list[tuple[TakesOut, Any]]:
+        """Who says, by which settings, whether something is taken out of such a payload before it may lie on disk."""
         takers = self.subscribers_of(kind).takers
         if not takers:
-            return False
+            return []
         settings = self.ports.settings(self.ports.project(folder))
-        return any(takes_out(body, settings.get(feature.name)) for feature, takes_out in takers)
+        return [(takes_out, settings.get(feature.name)) for feature, takes_out in takers]
 
     def _arrive(self, item: Delivery | Event | Arrival) -> Arrival:
         if isinstance(item, Arrival):
@@ -273,11 +273,11 @@ class Engine:
 def _build_subscribers(kind: str, features: Iterable[Feature]) -> Subscribers:
     listening = tuple(features)
     return Subscribers(
-        keepers=tuple(f for f in listening if f.keeps_documents or f.enqueue),
+        keepers=tuple(f for f in listening if f.keeps_documents or f.enqueues(kind)),
         enrichers=tuple((f, f.enrich) for f in listening if f.enrich and kind in f.enriches),
         takers=tuple((f, f.takes_out) for f in listening if f.takes_out and kind in f.enriches),
         reducers=tuple(f for f in listening if f.keeps_documents),
-        deciders=tuple((f, f.decide) for f in listening if f.decide),
-        derivers=tuple((f, f.derive) for f in listening if f.derive),
-        enqueuers=tuple((f, f.enqueue) for f in listening if f.enqueue),
+        deciders=tuple((f, f.decide) for f in listening if f.decide and acts_on(kind, f.decides_on)),
+        derivers=tuple((f, f.derive) for f in listening if f.derive and acts_on(kind, f.derives_from)),
+        enqueuers=tuple((f, f.enqueue) for f in listening if f.enqueue and acts_on(kind, f.enqueues_for)),
     )

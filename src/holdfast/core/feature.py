@@ -147,10 +147,15 @@ class Feature:
     """Which part of the log a document comes from (`session=` or `project=`), for time travel."""
     decide: Decide | None = None
     """Pure. A raised error means: no opinion."""
+    decides_on: frozenset[str] = frozenset()
+    """Of the subscribed kinds those that `decide` has anything to say to; empty means all. With `enqueues_for` and
+    `derives_from` it keeps a feature from being asked about every event of every session for nothing."""
     can_decide: Callable[[str, Settings], bool] = lambda _kind, _settings: True
     """Whether `decide` could have something to say to this kind of event. Where nobody could, the hook is answered
     before anybody has thought about it."""
     enqueue: Enqueue | None = None
+    enqueues_for: frozenset[str] = frozenset()
+    """The kinds that `enqueue` makes jobs of; empty means all that are subscribed."""
     enrich: Enrich | None = None
     """Looks at the world at the moment of an event (the content of a worktree, what a command was) and writes what it
     saw into the event's payload, before the transaction. Not pure; bounded in time; a raised error means: not seen.
@@ -166,6 +171,8 @@ class Feature:
     derive: Derive | None = None
     """Pure. What an event means under the settings of the moment, as events of its own: they are appended in the
     same transaction, also for a spooled delivery that nobody waits for, so that replay needs no settings."""
+    derives_from: frozenset[str] = frozenset()
+    """The kinds that `derive` makes events of; empty means all that are subscribed."""
     commands: Mapping[str, Command] = field(default_factory=dict)
     views: Mapping[str, View] = field(default_factory=dict)
     jobs: Mapping[str, JobHandler] = field(default_factory=dict)
@@ -185,11 +192,18 @@ class Feature:
     """Layer → a file that is the section as a whole; relative to the home folder (user) or to the project."""
 
     def subscribes_to(self, kind: str) -> bool:
-        return not self.subscribed_kinds or kind in self.subscribed_kinds
+        return acts_on(kind, self.subscribed_kinds)
+
+    def enqueues(self, kind: str) -> bool:
+        return self.enqueue is not None and acts_on(kind, self.enqueues_for)
 
     @property
     def keeps_documents(self) -> bool:
         return self.keys is not _no_keys
+
+
+def acts_on(kind: str, kinds: frozenset[str]) -> bool:
+    return not kinds or kind in kinds
 
 
 def version_key(feature: Feature) -> str:

@@ -16,7 +16,7 @@ Doc = Any
 """One state document: the type that its feature declares (`core.document`), else a dict."""
 
 
-class Ref(msgspec.Struct, frozen=True, order=True):
+class Ref(msgspec.Struct, frozen=True, order=True, cache_hash=True):
     """The address of one state document, e.g. ("session", "a2ceee39-…")."""
 
     kind: str

@@ -10,6 +10,8 @@ from holdfast.core.feature import Feature
 from holdfast.core.ports import Doc, Ref, StateRow, Store
 
 HOT_DOCUMENTS = 1500
+ABSENT: Any = object()
+"""Not in memory; None is a document that does not exist."""
 
 
 class HotDocuments:
@@ -23,9 +25,11 @@ class HotDocuments:
         return ref in self._docs
 
     def get(self, ref: Ref) -> Doc | None:
-        # Only for a ref that is there: None is a document that does not exist.
-        self._docs.move_to_end(ref)
-        return self._docs[ref]
+        """`ABSENT` where it is not here."""
+        doc = self._docs.get(ref, ABSENT)
+        if doc is not ABSENT:
+            self._docs.move_to_end(ref)
+        return doc
 
     def put(self, ref: Ref, doc: Doc | None) -> None:
         self._docs[ref] = doc
@@ -61,12 +65,14 @@ class WorkingSet:
                 self._docs[ref] = None if raw is None else self._types.get(ref.kind, PLAIN).decode(raw)
 
     def get(self, ref: Ref) -> Doc | None:
-        if ref in self._docs:
-            return self._docs[ref]
-        if ref not in self._hot:
+        doc = self._docs.get(ref, ABSENT)
+        if doc is not ABSENT:
+            return doc
+        doc = self._hot.get(ref)
+        if doc is ABSENT:
             self.prefetch([ref])
             return self._docs[ref]
-        doc = self._docs[ref] = self._hot.get(ref)
+        self._docs[ref] = doc
         return doc
 
     def put(self, ref: Ref, doc: Doc, feature: Feature) -> None:

@@ -144,12 +144,15 @@ class Transaction:
         for feature in subscribers.reducers:
             self._reduce(feature, event, feature.keys)
         if subscribers.enqueuers and not self.past:
+            settings = self._settings(event.project)
             for feature, enqueue in subscribers.enqueuers:
-                self._enqueue_jobs(feature, enqueue, event)
+                self._enqueue_jobs(feature, enqueue, event, settings)
         return event
 
     def _catch_up_owner(self, kind: str) -> None:
         """Somebody asks for a document of this kind."""
+        if not self._behind:
+            return
         owner = self.engine.document_owners.get(kind)
         for name in (owner,) if owner else tuple(self._behind):
             if name in self._behind:
@@ -171,11 +174,11 @@ class Transaction:
         self.work.prefetch(refs)
         event = events.popleft()
         self._reduce(feature, event, lambda _event: refs)
-        if feature.enqueue and not self.past:
-            self._enqueue_jobs(feature, feature.enqueue, event)
+        if feature.enqueue and feature.enqueues(event.kind) and not self.past:
+            self._enqueue_jobs(feature, feature.enqueue, event, self._settings(event.project))
 
-    def _enqueue_jobs(self, feature: Feature, enqueue: Enqueue, event: Event) -> None:
-        for job in self._run_feature(feature, enqueue, event, self._settings(event.project)):
+    def _enqueue_jobs(self, feature: Feature, enqueue: Enqueue, event: Event, settings: Mapping[str, Any]) -> None:
+        for job in self._run_feature(feature, enqueue, event, settings):
             self._enqueue(job)
 
     def _prefetch(self, events: Sequence[Event]) -> None:

@@ -11,7 +11,14 @@ from pathlib import Path
 from holdfast.core.errors import HoldfastError
 from holdfast.core.machine import Lease, collect_garbage_rarely
 from holdfast.ingest.log import Log
-from holdfast.paths import WIPE_MARK, Paths, default_state_dir, private_folder, write_atomically
+from holdfast.paths import (
+    WIPE_MARK,
+    Paths,
+    default_state_dir,
+    private_folder,
+    use_folders_for_life,
+    write_atomically,
+)
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -29,6 +36,7 @@ def run_daemon(paths: Paths, *, foreground: bool = False) -> int:
         if not lease.take():
             _close_start_lock()
             return 0
+        use_folders_for_life(paths.state)
         # Under the lease: no other daemon opens what is being removed.
         _finish_wipe(paths)
         log = Log(paths.log_file, echo=foreground)

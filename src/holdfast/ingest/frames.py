@@ -48,7 +48,7 @@ def as_delivery(frame: bytes, ancestors: tuple[int, ...] = ()) -> Delivery:
     split = HEAD.size + header_length
     # Paths may be any bytes; what is stored must be UTF-8.
     pairs = frame[HEAD.size : split].decode("utf-8", "replace").split("\0")
-    fields = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
+    fields = dict([pair.split("=", 1) for pair in pairs if "=" in pair])
     return Delivery(
         key=_check_key(fields.get("key", "")),
         agent=fields.get("agent", ""),
@@ -66,7 +66,7 @@ def as_delivery(frame: bytes, ancestors: tuple[int, ...] = ()) -> Delivery:
         ancestors=ancestors,
         confirms=fields.get("confirms") == "1",
         told=fields.get("told", ""),
-        whole=_parse_number(fields.get("whole", "")),
+        whole=_parse_number(fields["whole"]) if "whole" in fields else 0,
     )
 
 

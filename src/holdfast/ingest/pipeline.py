@@ -8,12 +8,14 @@ Everything runs in the writer thread.
 import enum
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from holdfast.core.agent import Agent
 from holdfast.core.decision import Delivery
 from holdfast.core.engine import Committed, Engine, Outcome
 from holdfast.core.errors import StoreDamaged, StoreUnavailable
 from holdfast.core.event import Event
+from holdfast.core.feature import TakesOut
 from holdfast.core.ports import Store
 from holdfast.core.transaction import Arrival, Transaction
 from holdfast.ingest.journal import AckLedger, Journal, JournalEntry
@@ -24,6 +26,9 @@ MOST_UNAPPLIED, PORTION = 64, 16
 """So that an answer which needs the state never waits long for it. Where hooks come faster than they are applied, each
 waits until the oldest few are, not until all are."""
 NOTHING_TO_SAY = Outcome()
+
+HookAndFolder = tuple[str, str, str]
+"""Agent, native event, and the folder whose settings count."""
 
 
 class Stage(enum.Enum):
@@ -109,9 +114,11 @@ class IngestPipeline:
     def accept(self, deliveries: Sequence[Delivery]) -> list[Outcome] | None:
         """The answers; None where nothing could be kept: then the hooks spool."""
         batch = Batch(deliveries)
-        # A batch is mostly the same hook in the same place, many times.
+        # A batch is mostly the same hook in the same place, many times: each of them is looked up once.
+        hooks = [_hook_and_folder(delivery) for delivery in deliveries]
         may_decide = any(
-            self._can_decide(*what) for what in {_hook_and_folder(d) for d in deliveries if d.mode != "tell"}
+            self._can_decide(*what)
+            for what in {hook for hook, d in zip(hooks, deliveries, strict=True) if d.mode != "tell"}
         )
         # A decision needs the state that all earlier hooks left; otherwise a portion is enough to keep up.
         if may_decide or _count_deliveries(self._batches) >= MOST_UNAPPLIED:
@@ -120,7 +127,7 @@ class IngestPipeline:
                 batch.advance(Stage.REFUSED)
                 return None
         # Redaction cannot know what a feature takes out: such a payload is journaled only as the events it became.
-        as_it_came = not may_decide and not any(self._takes_out(delivery) for delivery in deliveries)
+        as_it_came = not may_decide and not self._take_out(hooks, deliveries)
         if as_it_came and self._journal_unapplied(batch):
             self._note_answered(deliveries)
             return [NOTHING_TO_SAY] * len(deliveries)
@@ -175,10 +182,17 @@ class IngestPipeline:
         kind = self._kinds.get((agent, event))
         return kind is None or self._engine().can_decide(kind, folder)
 
-    def _takes_out(self, delivery: Delivery) -> bool:
-        agent, event, folder = _hook_and_folder(delivery)
+    def _take_out(self, hooks: Sequence[HookAndFolder], deliveries: Sequence[Delivery]) -> bool:
+        takers = {hook: self._takers(*hook) for hook in set(hooks)}
+        return any(
+            takes_out(delivery.body, settings)
+            for hook, delivery in zip(hooks, deliveries, strict=True)
+            for takes_out, settings in takers[hook]
+        )
+
+    def _takers(self, agent: str, event: str, folder: str) -> list[tuple[TakesOut, Any]]:
         kind = self._kinds.get((agent, event))
-        return kind is not None and self._engine().takes_out(kind, folder, delivery.body)
+        return [] if kind is None else self._engine().takers(kind, folder)
 
     # ── before the answer ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -327,7 +341,7 @@ class IngestPipeline:
         return not deliveries or self._guard.commit(deliveries) is not None
 
 
-def _hook_and_folder(delivery: Delivery) -> tuple[str, str, str]:
+def _hook_and_folder(delivery: Delivery) -> HookAndFolder:
     return delivery.agent, delivery.event, delivery.env.get("CLAUDE_PROJECT_DIR") or delivery.cwd
 
 

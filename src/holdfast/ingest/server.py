@@ -29,12 +29,16 @@ LARGEST_BATCH = 256
 # In bytes: most frames fit into the first read; a large one is read in pieces up to the second.
 FIRST_READ, MOST_READ = 64 * 1024, 1024 * 1024
 BACKLOG = 1024
+# What `select` can watch.
+HIGHEST_SELECTED = 1024
 # A client that connects and never sends must not hold a descriptor for ever.
 LONGEST_CONNECTION_S = 30.0
 TICK_S = 1.0
-LINGER_S = 0.001
+LINGER_S = 0.0002
 """Between an answer and what follows it. Whoever was answered may have been woken on our own processor, and would wait
-there until we are through with that."""
+there until we are through with that. Not longer: what follows must be done when the next question comes."""
+IDLE_S = 0.001
+"""So long nobody was at the door when work is done that can wait for any moment."""
 REMEMBERED_TIMES = 2_000
 
 CONFIRMED = b"+"
@@ -85,6 +89,9 @@ class HookServer:
         self._flush, self._tick = flush, tick
         self._listening_fd = listening.fileno()
         self._poll = select.epoll() if hasattr(select, "epoll") else select.poll()
+        # A number that `select` takes; the daemon opens it before any connection.
+        fd = self._poll.fileno() if hasattr(self._poll, "fileno") else -1
+        self._poll_fd = fd if fd < HIGHEST_SELECTED else -1
         # epoll takes seconds, poll milliseconds.
         self._unit = 1.0 if hasattr(select, "epoll") else 1000.0
         self._open: dict[int, Connection] = {}
@@ -101,8 +108,12 @@ class HookServer:
         self._poll.register(self._calls.fileno(), select.POLLIN)
         next_tick = 0.0
         while not self.stopping:
-            soon = self._flush_due or self._calls.has_put_off()
-            busy = self._wait(LINGER_S if soon else max(0.0, next_tick - time.monotonic()))
+            if self._flush_due:
+                self._linger()
+                busy = self._wait(0.0)
+            else:
+                put_off = self._calls.has_put_off()
+                busy = self._wait(IDLE_S if put_off else max(0.0, next_tick - time.monotonic()))
             self._answer_ready()
             # Nobody else is at the door, or a command waits that must see what was answered.
             if self._flush_due and (not busy or self._calls.waiting()):
@@ -120,6 +131,11 @@ class HookServer:
     def _flush_now(self) -> None:
         self._flush_due = False
         self._flush()
+
+    def _linger(self) -> None:
+        """Until somebody comes, or for a moment: epoll knows no time shorter than a millisecond."""
+        if self._poll_fd >= 0:
+            select.select((self._poll_fd,), (), (), LINGER_S)
 
     def _wait(self, timeout: float) -> bool:
         """Whether anything came."""
@@ -142,8 +158,8 @@ class HookServer:
                 time.sleep(0.01)  # Out of descriptors: those that are open must be answered first.
                 return
             # The bare C type: the class around it in `socket` costs more than the kernel does.
+            # It stays blocking: each call says that it does not wait, which saves one call of the kernel.
             sock = _socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, fd)
-            sock.setblocking(False)
             peer, owner = peer_of(sock)
             # Another user's process, if the folder was opened up: not even an error is sent.
             if owner == _OWNER:
@@ -165,7 +181,7 @@ class HookServer:
             while True:
                 # Zero until the head is read; then the rest is asked for in as few calls as possible.
                 missing = connection.wanted - len(connection.buffer)
-                chunk = connection.sock.recv(max(FIRST_READ, min(missing, MOST_READ)))
+                chunk = connection.sock.recv(max(FIRST_READ, min(missing, MOST_READ)), socket.MSG_DONTWAIT)
                 if not chunk:
                     return self._drop(connection)
                 if connection.large is not None:
@@ -244,7 +260,7 @@ class HookServer:
 
     def _send(self, connection: Connection) -> None:
         try:
-            sent = connection.sock.send(connection.out)
+            sent = connection.sock.send(connection.out, socket.MSG_DONTWAIT)
         except (BlockingIOError, InterruptedError):
             sent = 0
         except OSError:
@@ -262,7 +278,7 @@ class HookServer:
     def _confirm(self, connection: Connection) -> None:
         """One byte says that the answer was written out; an end without it says that it was not."""
         try:
-            if connection.sock.recv(1) == CONFIRMED:
+            if connection.sock.recv(1, socket.MSG_DONTWAIT) == CONFIRMED:
                 connection.outcome = None
         except (BlockingIOError, InterruptedError):
             return

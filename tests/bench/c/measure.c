@@ -1,5 +1,6 @@
 /* measure ROUNDS AT_ONCE PAYLOAD -- COMMAND… -- COMMAND… : each round runs every command once (AT_ONCE copies), in shuffled
-   order; prints one line per run: "index nanoseconds", from posix_spawn to stdout EOF and reaped. stdin is a filled pipe. */
+   order; prints one line per run: "index nanoseconds", from posix_spawn to stdout EOF and reaped. stdin is a filled pipe.
+   With PAUSE_US in the environment it waits so long before each run, as an agent does between its calls. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <spawn.h>
@@ -62,11 +63,13 @@ int main(int argc, char **argv) {
     for (int i = 4; i < argc; i++)
         if (!strcmp(argv[i], "--")) { argv[i] = 0; commands[count++] = i + 1; }
     srand(7);
+    useconds_t pause_us = getenv("PAUSE_US") ? (useconds_t)atoi(getenv("PAUSE_US")) : 0;
     struct run running[256];
     for (int round = 0; round < rounds; round++) {
         for (int i = 0; i < count; i++) order[i] = i;
         for (int i = count - 1; i > 0; i--) { int j = rand() % (i + 1), t = order[i]; order[i] = order[j]; order[j] = t; }
         for (int i = 0; i < count; i++) {
+            if (pause_us) usleep(pause_us);
             for (int n = 0; n < at_once; n++) running[n] = begin(argv + commands[order[i]]);
             for (int n = 0; n < at_once; n++) end(&running[n], order[i]);
         }

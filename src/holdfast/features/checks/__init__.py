@@ -15,6 +15,7 @@ FEATURE = Feature(
     enriches=observe.OBSERVED_KINDS,
     derive=policy.derive,
     enqueue=policy.enqueue,
+    enqueues_for=frozenset((policy.EXIT_READ,)),
     views={"list": views.list_runs, "show": views.show_run, "explain_last": views.explain_last},
     jobs={policy.JUDGE_LATE: jobs.judge_late},
     quick=frozenset((policy.JUDGE_LATE,)),

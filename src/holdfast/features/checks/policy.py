@@ -10,7 +10,7 @@ from holdfast.core.job import Job
 from holdfast.core.kinds import HookPayload, ToolEndPayload
 from holdfast.core.kinds.check_events import CheckFinished, GitActed, GitNoticed, GitRef
 from holdfast.features.checks.observe import OBSERVED_KINDS
-from holdfast.features.checks.state import GIT_SEEN, GitSeen
+from holdfast.features.checks.state import GIT_SEEN, SEES_GIT, GitSeen
 
 # Names of the tests that failed, from what a runner printed. What is not named stays unnamed.
 
@@ -58,7 +58,7 @@ def derive(state: State, event: Event, _settings: Settings) -> Iterator[Event]:
     if isinstance(data, ToolEndPayload) and data.judgement is not None:
         for check in data.judgement.checks:
             yield derived_event(event, check_finished(event, data, data.judgement, check))
-    if isinstance(data, HookPayload | GitNoticed) and data.git is not None:
+    if isinstance(data, SEES_GIT) and data.git is not None:
         yield from _git_acts(event, data.git, GIT_SEEN.get(state, data.git.worktree) or GitSeen())
     if isinstance(data, ToolEndPayload) and data.judgement is not None:
         yield from _pushes_without_trace(event, data, data.judgement)

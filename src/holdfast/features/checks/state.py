@@ -83,11 +83,15 @@ def run_key(session: str, data: CheckFinished) -> str:
     return hashlib.blake2b("\0".join(parts).encode("utf-8", "replace"), digest_size=9).hexdigest()
 
 
+SEES_GIT = (HookPayload, GitNoticed)
+"""The payloads that may carry a look at git."""
+
+
 def keys(event: Event) -> Iterator[Ref]:
     data = event.data
     if isinstance(data, CheckFinished):
         yield CHECKS.ref(checks_key(data.worktree or event.project, data.branch))
-    elif isinstance(data, HookPayload | GitNoticed) and data.git is not None:
+    elif isinstance(data, SEES_GIT) and data.git is not None:
         yield GIT_SEEN.ref(data.git.worktree)
 
 
@@ -95,7 +99,7 @@ def reduce(doc: Doc | None, event: Event, _ref: Ref) -> Doc | None:
     data = event.data
     if isinstance(data, CheckFinished):
         return _with_run(doc or BranchChecks(), event, data)
-    if isinstance(data, HookPayload | GitNoticed) and data.git is not None:
+    if isinstance(data, SEES_GIT) and data.git is not None:
         return _with_look(doc or GitSeen(), event, data.git)
     return doc
 

@@ -8,7 +8,7 @@ from holdfast.features.gates.events import SESSION, SUBSCRIBED_KINDS, keys
 from holdfast.features.gates.files import files
 from holdfast.features.gates.jobs import LOOK, MEASURE, look_for_skills, measure_branch
 from holdfast.features.gates.observations import OBSERVED, content_parts, observe_event
-from holdfast.features.gates.policy import can_decide, decide, derive, enqueue
+from holdfast.features.gates.policy import DECISIONS, can_decide, decide, derive, enqueue
 from holdfast.features.gates.settings import GateSettings
 from holdfast.features.gates.state import DOCUMENTS, reduce
 
@@ -27,6 +27,7 @@ FEATURE = Feature(
     reduce=reduce,
     stream=lambda ref: {"session": ref.key} if ref.kind == SESSION else {},
     decide=decide,
+    decides_on=frozenset(DECISIONS),
     can_decide=can_decide,
     derive=derive,
     enqueue=enqueue,

@@ -74,6 +74,9 @@ TEAM_PREFIX = "team:"
 SUBSCRIBED_KINDS = frozenset(KINDS) | CHANGES | LIFE | TOOLS | UAT | OTHERS | TEAM_RULES
 
 
+OF_A_CALL = (ToolPayload, ToolExitRead)
+
+
 def repo_of(event: Event) -> str:
     """The common git directory, for the kinds that tell it."""
     return getattr(event.data, "repo", "") or ""
@@ -99,7 +102,7 @@ def branch_ref(event: Event) -> Ref:
 
 def action_of(event: Event) -> str:
     """What the tool of a call does; empty for what is no call."""
-    return event.data.action if isinstance(event.data, ToolPayload | ToolExitRead) else ""
+    return event.data.action if isinstance(event.data, OF_A_CALL) else ""
 
 
 def session_ref(event: Event) -> Ref:

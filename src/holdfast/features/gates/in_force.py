@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 NAME = "gates-in-force"
 SETTLING_MS = 300
 """So long after a change the settings may be half written."""
-_known: dict[Path, bool] = {}
+_known: dict[str, bool] = {}
 """By state folder."""
 
 
@@ -38,16 +38,17 @@ def marker_path() -> Path:
 
 def any_in_force() -> bool:
     """Asked for every hook: the file is looked at once, later changes are noted here."""
-    state = default_state_dir()
-    if state not in _known:
-        _known[state] = marker_path().exists()
-    return _known[state]
+    state = str(default_state_dir())
+    known = _known.get(state)
+    if known is None:
+        known = _known[state] = marker_path().exists()
+    return known
 
 
 def note_in_force() -> None:
     """Rules were accepted that ask for something."""
     if not any_in_force():
-        _known[default_state_dir()] = True
+        _known[str(default_state_dir())] = True
 
 
 SCOPES = ("permanent", "branch", "session", "single_use")

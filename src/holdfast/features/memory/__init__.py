@@ -19,14 +19,17 @@ FEATURE = Feature(
     reduce=state.reduce,
     facets=state.facets,
     decide=policy.decide,
+    decides_on=frozenset(policy.MOMENTS),
     can_decide=policy.can_decide,
     derive=policy.derive,
+    derives_from=state.DERIVED_FROM,
     commands={
         **{name: _lazy("commands", name) for name in ("add", "pin", "promote", "keep", "drop", "forget")},
         "handoff": _lazy("commands", "hand_over"),
     },
     views={name: _lazy("views", name) for name in ("search", "around", "show", "listed", "injected", "meter")},
     enqueue=policy.enqueue,
+    enqueues_for=state.ENQUEUED_FOR,
     jobs={
         policy.FIND_FILES: _lazy("jobs", "find_files"),
         policy.BATCH: _lazy("jobs", "batch"),

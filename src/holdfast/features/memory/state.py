@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from holdfast.core.erase import INSTEAD
 from holdfast.core.event import Event
-from holdfast.core.kinds import MEMORY_KINDS
+from holdfast.core.kinds import KINDS, MEMORY_KINDS
 from holdfast.core.kinds.memory_events import (
     MemoryEnded,
     MemoryFilesFound,
@@ -23,6 +23,7 @@ from holdfast.core.kinds.memory_events import (
     TurnQueued,
     WorkHandedOver,
 )
+from holdfast.core.kinds.session_events import SessionSummarised, TurnAnswerRead
 from holdfast.core.ports import Ref
 from holdfast.core.times import DAY
 from holdfast.features.memory import llm_state as model_state
@@ -66,6 +67,10 @@ SUMMARIES_LOOKED_AT = 8
 MOST_TERMS = 60
 LONGEST_HANDOFF, LONGEST_NAME = 6_000, 80
 SUBSCRIBED_KINDS = frozenset((*MEMORY_KINDS, *session_state.STEPS, "tool.started", "session.summarised"))
+_OF_MODEL = (TurnQueued, ModelAsked, ModelCallEnded)
+DERIVED_FROM = session_state.ENDS | {SessionSummarised.KIND, TurnAnswerRead.KIND}
+_WITH_JOBS = (RememberedPayload, *_OF_MODEL)
+ENQUEUED_FOR = frozenset(kind for kind, payload in KINDS.items() if issubclass(payload, _WITH_JOBS))
 BEGINNINGS = frozenset(("session.started", "prompt.submitted"))
 DOCUMENTS = (OBSERVATION, SESSION, PROJECT, PLACE, model_state.METER, model_state.QUEUE)
 
@@ -80,7 +85,7 @@ def keys(event: Event) -> Iterable[Ref]:
         yield session_ref(event.session)
     if kind in BEGINNINGS and event.project and repo_of(event):
         yield place_ref(event.project)
-    if isinstance(data, TurnQueued | ModelAsked | ModelCallEnded):
+    if isinstance(data, _OF_MODEL):
         yield from model_state.keys(event)
     if isinstance(data, MemoryPayload) and kind in OBSERVATION_STEPS:
         for named in dict.fromkeys(_named_ids(data)):

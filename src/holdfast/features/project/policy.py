@@ -52,6 +52,9 @@ MAX_CONCERNED = 8
 # ── derive ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+DERIVED_FROM = LEASE_KINDS | COMMAND_ENDS | {"turn.ended"}
+
+
 def derive(state: State, event: Event, settings: ProjectSettings | None) -> Iterator[Event]:
     kind = event.kind
     if kind in LEASE_KINDS:
@@ -109,6 +112,9 @@ def _lease_changed(state: State, event: Event) -> Iterator[Event]:
 
 
 # ── decide ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+DECIDED_ON = frozenset(("session.started", "tool.started"))
 
 
 def can_decide(kind: str, settings: ProjectSettings | None) -> bool:
@@ -193,6 +199,10 @@ def _editor_warning(path: str, pid: int, at: int, now: int, answer: str) -> Deci
 SOON_MS = 200
 SLOW_MS = 5_000
 """Trees and the branch's own differences may be large: they are looked at less often."""
+
+
+ENQUEUED_FOR = LOOKED_AT_SOON | SESSION_ENDS | SAID_BY_A_PERSON
+ENQUEUED_FOR |= {LookAsked.KIND, ProjectObserved.KIND, "tool.finished"}
 
 
 def enqueue(_state: State, event: Event, settings: ProjectSettings | None) -> Iterator[Job]:

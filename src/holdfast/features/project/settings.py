@@ -122,6 +122,8 @@ class ProjectSettings(Section):
         )
 
     def proofs(self) -> dict[str, tuple[str, ...]]:
+        if not self.areas:  # Most projects; asked at the end of every command.
+            return {}
         return {name: area.validate_ for name, area in self.areas.items() if area.validate_}
 
 

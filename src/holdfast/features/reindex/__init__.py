@@ -6,7 +6,7 @@ from holdfast.core.feature import Feature
 from holdfast.core.lazy import lazy_function
 from holdfast.features.reindex import commands
 from holdfast.features.reindex.files import files
-from holdfast.features.reindex.policy import CANCEL, INDEX, SUGGEST, can_decide, decide, derive, enqueue
+from holdfast.features.reindex.policy import CANCEL, ENQUEUED_FOR, INDEX, SUGGEST, can_decide, decide, derive, enqueue
 from holdfast.features.reindex.settings import Settings
 from holdfast.features.reindex.state import CHECKOUT, SESSION, SUBSCRIBED_KINDS, facets, keys, reduce
 
@@ -24,9 +24,11 @@ FEATURE = Feature(
     facets=facets,
     documents=(SESSION, CHECKOUT),
     decide=decide,
+    decides_on=frozenset(("tool.finished",)),
     can_decide=can_decide,
     derive=derive,
     enqueue=enqueue,
+    enqueues_for=ENQUEUED_FOR,
     commands={"run": commands.request_index_run, "initialize": commands.initialize_flag, "mark": commands.mark_flag},
     views={name: _lazy("views", name) for name in VIEWS},
     jobs={INDEX: _lazy("jobs", "index"), CANCEL: _lazy("jobs", "cancel"), SUGGEST: _lazy("jobs", "suggest")},

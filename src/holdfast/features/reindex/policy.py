@@ -101,6 +101,9 @@ def derive(state: State, event: Event, settings: AnySettings) -> Iterator[Event]
     if not event.project:
         return
     session = SESSION.get(state, event.session) if event.session else None
+    # Most events are calls of tools, and set nothing going unless the branch was switched.
+    if event.kind == "tool.finished" and (session is None or session.switched_seq != event.seq):
+        return
     checkout = CHECKOUT.get(state, event.project) or Checkout(project=event.project, at=event.at)
     mine = settings_or_default(settings)
     if session and _is_new_here(event, session):
@@ -154,6 +157,9 @@ def _decided_event(event: Event, trigger: str, checkout: Checkout, settings: Set
 
 
 # ── jobs ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+ENQUEUED_FOR = frozenset((RunDecided.KIND, "prompt.submitted"))
 
 
 def enqueue(_state: State, event: Event, settings: AnySettings) -> Iterator[Job]:

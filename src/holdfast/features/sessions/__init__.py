@@ -25,6 +25,7 @@ FEATURE = Feature(
     enriches=policy.ENRICHED_KINDS,
     derive=subagent_watch.derive,
     decide=policy.decide,
+    decides_on=frozenset(("session.started",)),
     can_decide=policy.can_decide,
     enqueue=policy.enqueue,
     commands={"close": commands.close_session, "reopen": commands.reopen_session, "recover": commands.recover_sessions},

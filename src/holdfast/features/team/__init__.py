@@ -5,7 +5,7 @@ from functools import partial
 from holdfast.core.feature import Feature
 from holdfast.core.lazy import lazy_table
 from holdfast.features.team.policy import can_decide, decide, derive
-from holdfast.features.team.state import DOCUMENTS, SUBSCRIBED_KINDS, keys, reduce
+from holdfast.features.team.state import DOCUMENTS, NEWS_KINDS, SUBSCRIBED_KINDS, keys, reduce
 
 _table = partial(lazy_table, __name__)
 
@@ -18,7 +18,9 @@ FEATURE = Feature(
     reduce=reduce,
     can_decide=can_decide,
     decide=decide,
+    decides_on=NEWS_KINDS | {"tool.started"},
     derive=derive,
+    derives_from=NEWS_KINDS,
     commands=_table("commands", "COMMANDS", ("join", "leave", "receive", "locate", "authorise")),
     views=_table("commands", "VIEWS", ("status",)),
 )

@@ -3,7 +3,7 @@
 import re
 from collections import OrderedDict
 from collections.abc import Mapping
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -77,11 +77,15 @@ def takes_out(body: bytes, settings: UatSettings | None) -> bool:
     """By the look of the payload, before it is read: one too many costs a moment, one too few leaves what was typed in
     the journal."""
     extra = (settings or DEFAULTS).drivers
-    is_driver = partial(_is_driver_of, extra) if extra else _is_driver
-    if any(is_driver(name) for name in _tool_names(body)):
-        return True
+    for name in _tool_names(body):
+        if _is_driver_of(extra, name) if extra else _is_driver(name):
+            return True
     far = _end_of_arguments(body)
-    return any(body.find(one, 0, far) >= 0 for one in _PROGRAMS)
+    # A loop and not `any`: this stands before the answer to every finished call.
+    for program in _PROGRAMS:  # noqa: SIM110
+        if body.find(program, 0, far) >= 0:
+            return True
+    return False
 
 
 def _end_of_arguments(body: bytes) -> int:

@@ -6,6 +6,7 @@ from holdfast.core.decision import Context, Decision
 from holdfast.core.event import Event
 from holdfast.core.feature import State
 from holdfast.core.job import Job
+from holdfast.core.kinds import UAT_KINDS
 from holdfast.core.kinds.uat_events import CallEnded, Plan
 from holdfast.features.uat import detect
 from holdfast.features.uat.files import root_of
@@ -143,6 +144,9 @@ _QUIET = (
     "uat.asked",
     "uat.told",
 )
+
+
+ENQUEUED_FOR = frozenset((*UAT_KINDS, "session.started", "prompt.submitted", "tool.finished"))
 
 
 def enqueue(state: State, event: Event, settings: UatSettings | None) -> Iterable[Job]:

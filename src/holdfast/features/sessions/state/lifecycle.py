@@ -281,9 +281,12 @@ def is_told_again(session: Session, event: Event) -> bool:
 def _calls_without_id(session: Session, event: Event) -> list[str]:
     """Running calls of the same tool in the same lane that have no id: those with the same input first, the oldest of
     them first."""
-    about, lane = about_call(event), event.data.lane
+    lane = event.data.lane
     # Calls without an id are kept as "#" and the number of their start.
     same = [(c, r) for c, r in session.running.items() if c[:1] == "#" and (r.tool, r.lane) == (event.tool, lane)]
+    if not same:
+        return []
+    about = about_call(event)
     return [c for c, r in same if r.about == about] + [c for c, r in same if r.about != about]
 
 

@@ -199,7 +199,7 @@ def reduce_session(doc: Session | None, event: Event, _ref: Ref | None = None) -
         session = new_session(event)
     else:
         # A shallow copy: handlers replace values and never change them in place.
-        session = copy.copy(doc)
+        session = msgspec.structs.replace(doc)
     if from_agent:
         _note_event(session, event)
     handle = HANDLERS.get(event.kind)
