@@ -7,6 +7,7 @@ It ends when the daemon ends (its standard input closes) or when the machine lea
 import contextlib
 import os
 import random
+import secrets
 import sys
 import threading
 import time
@@ -29,6 +30,7 @@ from holdfast.redact import redact
 from holdfast.stores import open_reader
 from holdfast.team import core
 from holdfast.team.membership import (
+    COPIED,
     ForwarderStatus,
     Membership,
     OwnLease,
@@ -63,6 +65,7 @@ LARGEST_BATCH = 8 << 20
 # Seconds that an identity is remembered, and that the lack of one is: somebody may add a remote.
 IDENTITY_S, MISSING_S = 3600.0, 120.0
 ERASED, FORGET_FILE = "erase.finished", "forget-due"
+COPIED_TEXT = "another machine sends as this one: its state folder was copied"
 
 
 def monotonic_ms() -> int:
@@ -121,7 +124,12 @@ class Forwarder:
         self.lock = threading.Lock()
         """Around `state`, which the feed's thread changes too."""
         self.state = self.files.upstream() or core.Upstream()
-        self.status = ForwarderStatus(pid=os.getpid(), sent=self.files.status().sent)
+        before = self.files.status()
+        self.status = ForwarderStatus(pid=os.getpid(), sent=before.sent)
+        if before.state == COPIED:
+            # A new process must not take the other one's place: it would go to and fro between the two.
+            self.status = before
+        self._run = secrets.token_hex(8)
         self._ready: Page | None = None
         self._reader: Reader | None = None
         self._inode = 0
@@ -131,7 +139,7 @@ class Forwarder:
 
     def step(self) -> bool:
         """Whether there is more to send at once."""
-        if now_ms() < self.state.next_at:
+        if now_ms() < self.state.next_at or self.status.state == COPIED:
             return False
         try:
             return self._send_next()
@@ -234,6 +242,9 @@ class Forwarder:
     # ── a batch on its way ─────────────────────────────────────────────────────────────────────────────────────────
 
     def _deliver(self, batch: Batch, keys: dict[int, str]) -> None:
+        after_key = self._key_at(batch.after)
+        upto_key = keys.get(batch.upto) or (after_key if batch.upto == batch.after else self._key_at(batch.upto))
+        batch = msgspec.structs.replace(batch, run=self._run, after_key=after_key, upto_key=upto_key)
         # Redacted once more, over exactly the bytes that leave the machine.
         clean, _ = redact(msgspec.json.encode(batch))
         if len(clean) > LARGEST_BATCH and len(batch.events) > 1:
@@ -255,7 +266,23 @@ class Forwarder:
             raise error_from_answer(status, answer)
         batch_answer = msgspec.json.decode(answer, type=BatchAnswer)
         self._last_contact = time.monotonic()
-        self._note_answer(batch_answer, len(batch.events), more=full)
+        if batch_answer.copied:
+            self._note_status(COPIED, COPIED_TEXT)
+        elif batch_answer.gap and self._has_other_log(batch_answer):
+            self._begin_stream(batch_answer)
+        else:
+            self._note_answer(batch_answer, len(batch.events), more=full)
+
+    def _key_at(self, seq: int) -> str:
+        with self.reading() as reader:
+            event = reader.event(seq) if seq else None
+        return event.key if event else ""
+
+    def _has_other_log(self, answer: BatchAnswer) -> bool:
+        with self.reading() as reader:
+            head = reader.head()
+        key_here = self._key_at(answer.cursor)
+        return core.is_other_log(self.state, answer.stream, answer.cursor, answer.key, head, key_here)
 
     def _deliver_less(self, batch: Batch, keys: dict[int, str]) -> None:
         """The server will not have something in it: half of it, until it is one event, which is left out."""
@@ -286,9 +313,13 @@ class Forwarder:
         here = reader.event(self.state.sent) if self.state.sent else None
         if not core.was_replaced(self.state, reader.head(), here.key if here else ""):
             return
-        common = self.sent_log.common_prefix(lambda seq: event.key if (event := reader.event(seq)) else "")
+        self._begin_stream()
+
+    def _begin_stream(self, server: BatchAnswer | None = None) -> None:
+        common = self.sent_log.common_prefix(self._key_at)
         self._ready = None
-        self._save(core.after_restore(self.state, common))
+        further = (server.stream, server.restores) if server else ()
+        self._save(core.after_restore(self.state, common, *further))
 
     # ── how it goes ────────────────────────────────────────────────────────────────────────────────────────────────
 

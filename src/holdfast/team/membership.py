@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from holdfast.core.errors import CommandRefused, HoldfastError
+from holdfast.core.machine import machine_id
 from holdfast.paths import Paths, private_folder, write_atomically
 from holdfast.team.core import Upstream
 from holdfast.team.protocol import (
@@ -31,6 +32,8 @@ from holdfast.team.protocol import (
 
 LOOPBACK = frozenset(("localhost", "127.0.0.1", "::1"))
 TIMEOUT_S = 15.0
+COPIED = "copied"
+"""The state of a forwarder that found another machine sending as its own: it sends no more until a person joins it anew."""
 T = TypeVar("T")
 
 
@@ -88,7 +91,7 @@ class ForwarderStatus(msgspec.Struct, kw_only=True, omit_defaults=True):
     """For people: how forwarding goes."""
 
     state: str = ""
-    """current, sending, viewing, offline, refused or revoked."""
+    """current, sending, viewing, offline, refused, revoked or copied."""
     error: str = ""
     at: int = 0
     pid: int = 0
@@ -125,6 +128,16 @@ class TeamFiles:
 
     def membership(self) -> Membership | None:
         return self._load("membership.json", Membership)
+
+    def machine_id(self) -> str:
+        """The machine's id, unless another one was taken because the state folder was copied."""
+        try:
+            return (self.folder / "machine-id").read_text("ascii").strip() or machine_id()
+        except (OSError, ValueError):
+            return machine_id()
+
+    def take_new_id(self) -> None:
+        write_atomically(private_folder(self.folder) / "machine-id", secrets.token_hex(16).encode())
 
     def save_membership(self, value: Membership) -> None:
         self._save("membership.json", value)

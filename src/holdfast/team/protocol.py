@@ -61,6 +61,11 @@ class Batch(Message, frozen=True):
     upto: int
     restores: tuple[tuple[int, int], ...] = ()
     """(stream, the last number that means the same as in the stream before it), for every time the log was replaced."""
+    run: str = ""
+    """Random, of the process that sends. Empty: a machine that does not send keys either."""
+    after_key: str = ""
+    upto_key: str = ""
+    """Of the log's events at `after` and `upto`, shared or not: by them the server sees that it is still the same log."""
     sent_at: int = 0
     level: Level = "facts"
     projects: tuple[SharedProject, ...] = ()
@@ -68,10 +73,16 @@ class Batch(Message, frozen=True):
 
 
 class BatchAnswer(Message, frozen=True):
-    """After the commit. `gap`: nothing was taken, because the batch begins above `cursor`."""
+    """After the commit. `gap`: nothing was taken, because the batch does not continue what the server has."""
 
     stream: int
     cursor: int
+    key: str = ""
+    """Of the machine's event at `cursor`, as the server knows it; empty: not known."""
+    restores: tuple[tuple[int, int], ...] = ()
+    """With `gap`: the streams of this machine, as in `Batch`."""
+    copied: bool = False
+    """Nothing was taken: another process sends as this machine, its state folder was copied."""
     taken: int = 0
     known: int = 0
     gap: bool = False

@@ -107,7 +107,7 @@ def _payload_of(item: Item, call: Call) -> Payload | None:
     if item.kind == "memory":
         return _memory_of(item, _repo_of(item, call))
     if item.kind == "lease":
-        fields = {**fields, "mine": item.payload.get("machine") == machine_id()}
+        fields = {**fields, "mine": item.payload.get("machine") == _team_machine(call)}
     if item.kind == "handover":
         fields = {**fields, "origin": item.payload.get("session", "")}
     kind = ITEM_KINDS.get(item.kind)
@@ -123,6 +123,14 @@ ITEM_KINDS: Mapping[str, type[Payload]] = {
     "revoked": TeamRevoked,
     "budget": TeamBudgetReached,
 }
+
+
+def _team_machine(call: Call) -> str:
+    """The id under which this machine joined: another than its own where its state folder was copied."""
+    try:
+        return (call.state_dir / FOLDER / "machine-id").read_text("ascii").strip() or machine_id()
+    except (OSError, ValueError):
+        return machine_id()
 
 
 def _memory_of(item: Item, repo: str) -> MemoryObserved:

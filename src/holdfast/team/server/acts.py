@@ -54,16 +54,25 @@ async def store_batch(
     row = await tx.one(LOCK_MACHINE, {"machine": who.machine, "today": _day_of(now)})
     if row is None or row["revoked_at"]:
         raise Refused(401, "this machine was revoked", "Ask an admin of your team for a new code.")
+    have = core.MachineCursor(
+        stream=row["stream"], cursor=row["cursor"], key=row["cursor_key"] if row["key_at"] == row["cursor"] else "",
+        top=max(row["top"], row["cursor"]), run=row["run"], past_runs=tuple(row["past_runs"]),
+    )  # fmt: skip
     try:
-        taken = core.accept_batch(core.MachineCursor(row["stream"], row["cursor"]), batch)
+        stored = await _stored_keys(tx, who, batch) if core.may_repeat(have, batch) else frozenset[str]()
+        taken = core.accept_batch(have, batch, stored)
     except core.BatchRefused as error:
         raise Refused(422, str(error), "Run: holdfast team status") from error
     answer = BatchAnswer(
-        stream=taken.cursor.stream, cursor=taken.cursor.cursor, taken=len(taken.fresh), known=taken.known,
-        gap=taken.gap, feed=row["feed_head"],
+        stream=taken.cursor.stream, cursor=taken.cursor.cursor, key=taken.cursor.key if taken.gap else "",
+        taken=len(taken.fresh), known=taken.known, gap=taken.gap, copied=taken.copied, feed=row["feed_head"],
     )  # fmt: skip
-    if not taken.gap:
+    if taken.cursor.run != have.run:
+        runs = {"machine": who.machine, "run": taken.cursor.run, "past": list(taken.cursor.past_runs)}
+        await tx.execute(SAVE_RUN, runs)
+    if not (taken.gap or taken.copied):
         place = {
+            "key": taken.cursor.key, "top": taken.cursor.top,
             "machine": who.machine, "stream": taken.cursor.stream, "cursor": taken.cursor.cursor, "now": now,
             "level": batch.level, "skew": batch.sent_at - now if batch.sent_at else 0,
             "allowance": take_allowance(row, len(taken.fresh), now),
@@ -83,7 +92,8 @@ async def store_batch(
 
 
 LOCK_MACHINE = """
-select m.stream, m.cursor, m.revoked_at, m.allowance, m.allowance_at, t.feed_head, t.events_per_day,
+select m.stream, m.cursor, m.cursor_key, m.key_at, m.top, m.run, m.past_runs, m.revoked_at, m.allowance, m.allowance_at,
+       t.feed_head, t.events_per_day,
        exists (select 1 from budgets b where b.tenant = t.tenant) as has_budgets,
        case when t.events_per_day > 0 then (
          select coalesce(sum(u.events), 0) from daily_use u where u.tenant = t.tenant and u.day = %(today)s
@@ -95,10 +105,23 @@ READ_MACHINE = """
 select m.stream, m.cursor, t.feed_head from machines m join tenants t on t.tenant = m.tenant
 where m.tenant = %(tenant)s and m.machine = %(machine)s
 """
+SAVE_RUN = """
+update machines set run = %(run)s, past_runs = %(past)s where tenant = %(tenant)s and machine = %(machine)s
+"""
 MOVE_CURSOR = """
-update machines set stream = %(stream)s, cursor = %(cursor)s, seen_at = %(now)s, level = %(level)s, skew_ms = %(skew)s,
+update machines set stream = %(stream)s, cursor = %(cursor)s, cursor_key = %(key)s, key_at = %(cursor)s, top = %(top)s, seen_at = %(now)s, level = %(level)s, skew_ms = %(skew)s,
   allowance = %(allowance)s, allowance_at = %(now)s
 where tenant = %(tenant)s and machine = %(machine)s
+"""
+
+
+async def _stored_keys(tx: TenantTransaction, who: Member, batch: Batch) -> frozenset[str]:
+    values = {"machine": who.machine, "after": batch.after, "upto": batch.upto}
+    return frozenset(row["key"] for row in await tx.all(STORED_KEYS, values))
+
+
+STORED_KEYS = """
+select key from events where tenant = %(tenant)s and machine = %(machine)s and seq > %(after)s and seq <= %(upto)s
 """
 
 

@@ -173,7 +173,10 @@ async def post_batch(ask: Ask) -> Response:
             answer, taken = await acts.store_batch(tx, channel, ask.who, batch, now_ms())
     ask.team.metrics.add("events_taken", taken)
     ask.team.metrics.add("events_known", answer.known)
-    return Response(msgspec.json.encode(answer), 409 if answer.gap else 200, media_type="application/json")
+    if answer.copied:
+        log_line("machine.copied", tenant=ask.who.tenant, machine=ask.who.machine)
+    status = 409 if answer.gap or answer.copied else 200
+    return Response(msgspec.json.encode(answer), status, media_type="application/json")
 
 
 async def get_cursor(ask: Ask) -> protocol.BatchAnswer:

@@ -1,0 +1,10 @@
+-- Only adds: servers of version 4 go on working on these tables.
+
+-- A state folder that is restored as a whole, or copied, uses the numbers of its log again. By the key of the event at the
+-- cursor the server sees that it is another log; by the process that sends, that there are two of them.
+-- `key_at`: the cursor that the key is of. A server of version 4 moves the cursor and leaves the key as it is.
+alter table machines add column cursor_key text not null default '';
+alter table machines add column key_at bigint not null default 0;
+alter table machines add column top bigint not null default 0;
+alter table machines add column run text not null default '';
+alter table machines add column past_runs text[] not null default '{}';
