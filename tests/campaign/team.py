@@ -2,8 +2,8 @@
 
 Machines append to their logs, send, crash, are restored from backups (the log alone, or the whole state folder as in a
 snapshot of a virtual machine), are copied, and lose their network; messages are dropped, doubled, delayed and overtake one
-another; clocks are wrong and run unequally fast; the server comes back from a backup. At the end the network heals, and the server must have every shared event once, of every stream, in
-its tenant; leases must never have been relied on twice.
+another; clocks are wrong and run unequally fast; the server comes back from a backup. At the end the network heals, and the
+server must have every shared event once, of every stream, in its tenant; leases must never have been relied on twice.
 """
 
 import contextlib

@@ -292,7 +292,8 @@ def sent(
         counts = {"kept": len(events), "words_kept": len(words)}
         render.json_line({"events": msgspec.to_builtins(some), "words": msgspec.to_builtins(said), **counts})
         return
-    for one in (*some, *said):
+    left: list[Any] = [*some, *({"at": one.at, "path": one.path, "body": one.body} for one in said)]
+    for one in left:
         render.print_text(f"{msgspec.json.encode(one).decode()}\n")
     render.err.print(
         f"{len(some)} of {len(events)} events, and {len(said)} of {len(words)} hand-overs, memories and leases,"

@@ -84,7 +84,8 @@ def tell_team(path: str, answer: type[T], body: Any) -> T:
     # With the settings come the user's own rules of what is secret.
     open_settings()
     files = TeamFiles(client.state_paths())
-    return send_words(files, team_connection(), path, answer, body, time.time_ns() // 1_000_000)
+    now, folder = time.time_ns() // 1_000_000, client.current_project()
+    return send_words(files, team_connection(), path, answer, body, now, folder)
 
 
 # ── rules ────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -242,6 +242,8 @@ class Lease(msgspec.Struct, frozen=True):
     ttl_s: int = 0
     paths: tuple[str, ...] = ()
     why: str = ""
+    words: str = ""
+    """Machine and number of the record by which whoever took it can have it forgotten."""
 
     def held(self, now: int) -> bool:
         return bool(self.machine) and now < self.until
@@ -261,7 +263,8 @@ def change_lease(lease: Lease, request: LeaseRequest, machine: str, person: str,
         # 0 is a release without a token, by the machine and session that hold the lease.
         if not mine or request.token not in (0, lease.token):
             return lease, "lost"
-        return msgspec.structs.replace(lease, machine="", session="", person="", until=0), "released"
+        # Of a lease that is over only its token is needed, and its name; `words` stays for who wants that gone too.
+        return Lease(token=lease.token, words=lease.words), "released"
     if request.act == "renew":
         if not mine or request.token != lease.token:
             return lease, "lost"
@@ -274,8 +277,14 @@ def change_lease(lease: Lease, request: LeaseRequest, machine: str, person: str,
     taken = Lease(
         token=lease.token + 1, machine=machine, session=request.session, person=person, since=now,
         until=now + ttl * 1000, ttl_s=ttl, paths=request.paths, why=request.why,
+        words=words_key(machine, request.words),
     )  # fmt: skip
     return taken, "granted"
+
+
+def words_key(machine: str, words: str) -> str:
+    """What a command said, over all machines: with the machine in it nobody can have forgotten what another one said."""
+    return f"{machine}/{words[:64]}" if words else ""
 
 
 def payload_as_of(kind: str, payload: Mapping[str, Any], age_ms: int) -> dict[str, Any]:

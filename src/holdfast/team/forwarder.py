@@ -29,6 +29,7 @@ from holdfast.paths import Paths
 from holdfast.redact import redact
 from holdfast.stores import open_reader
 from holdfast.team import core
+from holdfast.team.erased import forget_erased
 from holdfast.team.membership import (
     COPIED,
     ForwarderStatus,
@@ -42,14 +43,12 @@ from holdfast.team.membership import (
     error_from_answer,
     rotate_token,
 )
-from holdfast.team.privacy import ProjectIdentity, SentLog, digest_of, identify_project, level_named, share_event
+from holdfast.team.privacy import ProjectIdentity, SentLog, identify_project, level_named, share_event
 from holdfast.team.protocol import (
     MOST_EVENTS,
     Batch,
     BatchAnswer,
     FeedPage,
-    ForgetReceipt,
-    ForgetRequest,
     LeaseAnswer,
     LeaseRequest,
     Level,
@@ -208,7 +207,7 @@ class Forwarder:
         """Until the server has answered: the file says that something was erased here since it was last told."""
         mark = self.files.folder / FORGET_FILE
         if mark.exists():
-            forget_erased(self)
+            forget_erased(self.files, self.connection, self.sent_log, self.reading, self.share_at)
             mark.unlink(missing_ok=True)
 
     def _rotate_if_due(self) -> None:
@@ -363,45 +362,6 @@ class Forwarder:
 def _first_half(batch: Batch) -> Batch:
     some = batch.events[: len(batch.events) // 2]
     return msgspec.structs.replace(batch, events=some, upto=some[-1].seq)
-
-
-# ── what was erased here is forgotten there ──────────────────────────────────────────────────────────────────────────
-
-
-def forget_erased(forwarder: Forwarder) -> ForgetReceipt | None:
-    """Compares what was sent with what the log has now; the server is told numbers and sessions, never the text."""
-    numbers, sessions, gone = [], set(), set()
-    with forwarder.reading() as reader:
-        for one in forwarder.sent_log.events():
-            event = reader.event(one.seq)
-            level = level_named(one.level)
-            again = forwarder.share_at(event, level) if event and level else None
-            if event is not None and event.kind != "event.erased" and again and digest_of(again) == one.digest:
-                continue
-            gone.add((one.stream, one.seq))
-            numbers.append(one.seq)
-            # The event itself is gone: perhaps its whole session was erased.
-            if event is None or event.kind == "event.erased":
-                sessions.add(one.session)
-    if not gone:
-        return None
-    whole = tuple(sorted(session for session in sessions if session and not _has_events_left(forwarder, session)))
-    request = ForgetRequest(sessions=whole, numbers=tuple(numbers))
-    receipt = forwarder.connection.ask("POST", "/v1/forget", ForgetReceipt, request)
-    forwarder.sent_log.drop_events(frozenset(gone))
-    note_receipt(forwarder.files, receipt)
-    return receipt
-
-
-def _has_events_left(forwarder: Forwarder, session: str) -> bool:
-    """Whether anything of the session is still in the log: then only single events of it were erased."""
-    with forwarder.reading() as reader:
-        return bool(reader.events(EventQuery(session=session, limit=1)))
-
-
-def note_receipt(files: TeamFiles, receipt: ForgetReceipt) -> None:
-    with (files.folder / "receipts.jsonl").open("ab") as out:
-        out.write(msgspec.json.encode(receipt) + b"\n")
 
 
 # ── what comes back, and leases ──────────────────────────────────────────────────────────────────────────────────────

@@ -5,6 +5,7 @@ import hashlib
 import os
 import posixpath
 import re
+import secrets
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from holdfast.core import git
+from holdfast.core.erase import INSTEAD
 from holdfast.core.event import Event
 from holdfast.core.kinds import HOOK_KINDS, SESSION_ENDS, TEAM_KINDS, TURN_ENDS
 from holdfast.git_context import locate
@@ -307,23 +309,44 @@ class SentLog:
                 write_atomically(path, b"".join(line + b"\n" for line in remaining))
 
 
-class SentWords(msgspec.Struct, frozen=True):
+class SentWords(msgspec.Struct, frozen=True, omit_defaults=True):
     """What somebody told the team by a command: a hand-over, a memory, a lease."""
 
     at: int
     path: str
     """The server's address that it went to."""
     body: dict[str, Any]
+    id: str = ""
+    folder: str = ""
+    """Where it was said. It did not leave: it is here so that erasing the project changes this line too."""
+    digest: str = ""
+    """Of the body and the folder as they were: a line that differs from it was changed by erasing something."""
+
+    def was_changed(self) -> bool:
+        # Lines of the version before had no digest.
+        text = msgspec.json.encode(self.body).decode()
+        return self.digest != digest_of_words(self.body, self.folder) if self.digest else INSTEAD in text
 
 
-def send_words(files: TeamFiles, connection: TeamConnection, path: str, answer: type[T], body: Any, now: int) -> T:
+def digest_of_words(body: dict[str, Any], folder: str) -> str:
+    return hashlib.sha256(msgspec.json.encode((body, folder), order="deterministic")).hexdigest()[:20]
+
+
+def send_words(
+    files: TeamFiles, connection: TeamConnection, path: str, answer: type[T], body: Any, now: int, folder: str = ""
+) -> T:
     """Redacted and on record before it leaves, as events are: it leaves whatever the level is."""
-    clean, _ = redact(msgspec.json.encode(body))
+    plain = msgspec.to_builtins(body)
+    # A memory has its own id.
+    number = plain.get("id") or secrets.token_hex(8)
+    clean, _ = redact(msgspec.json.encode({**plain, **({} if "id" in plain else {"words": number})}))
     private_folder(files.folder)
     _rotate_file(files.words_file)
-    words = SentWords(now, path, msgspec.json.decode(clean))
-    _append_durably(files.words_file, msgspec.json.encode(words) + b"\n")
-    return connection.ask("POST", path, answer, words.body)
+    sent: dict[str, Any] = msgspec.json.decode(clean)
+    words = SentWords(now, path, sent, number, folder, digest_of_words(sent, folder))
+    with files.locked("words.lock"):
+        _append_durably(files.words_file, msgspec.json.encode(words) + b"\n")
+    return connection.ask("POST", path, answer, sent)
 
 
 def list_words(files: TeamFiles) -> list[SentWords]:
@@ -333,6 +356,23 @@ def list_words(files: TeamFiles) -> list[SentWords]:
         with contextlib.suppress(msgspec.DecodeError):
             found.append(msgspec.json.decode(line, type=SentWords))
     return found
+
+
+def drop_words(files: TeamFiles, gone: frozenset[str]) -> None:
+    """What was forgotten there is not kept here either."""
+    with files.locked("words.lock"):
+        for path in (_rotated_path(files.words_file), files.words_file):
+            if path.exists():
+                lines = [line for line in path.read_bytes().splitlines() if _words_id(line) not in gone]
+                write_atomically(path, b"".join(line + b"\n" for line in lines))
+
+
+def _words_id(line: bytes) -> str:
+    try:
+        words = msgspec.json.decode(line, type=SentWords)
+    except msgspec.DecodeError:
+        return ""
+    return words.id or str(words.body.get("id") or "")
 
 
 def describe_level(level: Level) -> str:

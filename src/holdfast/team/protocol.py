@@ -120,7 +120,9 @@ class Enrolled(Message, frozen=True):
     feed: int = 0
 
 
-FeedKind = Literal["rule", "rule_withdrawn", "memory", "lease", "lease_ended", "handover", "revoked", "budget"]
+FeedKind = Literal[
+    "rule", "rule_withdrawn", "memory", "lease", "lease_ended", "handover", "revoked", "budget", "withdrawn"
+]
 
 
 class FeedItem(Message, frozen=True):
@@ -150,6 +152,8 @@ class LeaseRequest(Message, frozen=True):
     paths: tuple[str, ...] = ()
     """Globs of files, relative to the project, that nobody else should edit meanwhile."""
     why: str = ""
+    words: str = ""
+    """The number under which the machine recorded what it said here (`ForgetRequest.words`)."""
 
 
 class LeaseAnswer(Message, frozen=True):
@@ -176,14 +180,18 @@ class HandoverRequest(Message, frozen=True):
     to: str
     text: str
     session: str = ""
+    words: str = ""
 
 
 class ForgetRequest(Message, frozen=True):
-    """Sessions and projects as a whole, or single events of this machine by number."""
+    """Sessions and projects as a whole, single events of this machine by number, what a command said (a hand-over, a
+    lease, a memory) by its id, or all that came from this machine."""
 
     sessions: tuple[str, ...] = ()
     projects: tuple[str, ...] = ()
     numbers: tuple[int, ...] = ()
+    words: tuple[str, ...] = ()
+    everything: bool = False
 
 
 class ForgetReceipt(Message, frozen=True):
@@ -191,6 +199,8 @@ class ForgetReceipt(Message, frozen=True):
     at: int
     events: int
     rows: int
+    words: int | None = None
+    """How many hand-overs, leases and memories are gone; None: the server is older and was not able to."""
 
 
 class CodeRequest(Message, frozen=True):

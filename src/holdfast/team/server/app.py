@@ -18,7 +18,7 @@ from holdfast.core.times import now_ms
 from holdfast.stores import hide_password
 from holdfast.team import protocol
 from holdfast.team.protocol import MOST_BYTES, MOST_COMPRESSED, OLDEST_VERSION, VERSION, Role, role_allows
-from holdfast.team.server import acts, pages, reports, tenancy
+from holdfast.team.server import acts, forgetting, pages, reports, tenancy
 from holdfast.team.server.bodies import (
     as_response,
     inflate_body,
@@ -260,7 +260,7 @@ async def post_handover(ask: Ask) -> dict[str, str]:
 async def post_forget(ask: Ask) -> protocol.ForgetReceipt:
     request = await read_message(ask.request, protocol.ForgetRequest)
     async with ask.transaction() as tx:
-        return await acts.erase_shared_data(tx, ask.who, request, now_ms())
+        return await forgetting.erase_shared_data(tx, ask.team.database.channel, ask.who, request, now_ms())
 
 
 async def post_code(ask: Ask) -> protocol.CodeIssued:

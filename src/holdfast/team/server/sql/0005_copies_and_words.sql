@@ -8,3 +8,9 @@ alter table machines add column key_at bigint not null default 0;
 alter table machines add column top bigint not null default 0;
 alter table machines add column run text not null default '';
 alter table machines add column past_runs text[] not null default '{}';
+alter table machines add column restores jsonb not null default '[]';
+
+-- What commands said can be forgotten: a lease with its name, and all memories of a machine. The token of a name that is
+-- taken again stays above those that were given.
+alter table tenants add column lease_floor bigint not null default 0;
+alter table memories add column machine text not null default '';
