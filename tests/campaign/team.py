@@ -222,11 +222,11 @@ class Machine:
         batch = core.build_batch(state, head, shared, (), "facts", 0)
         batch = Batch(
             stream=batch.stream, after=batch.after, upto=batch.upto, restores=batch.restores, events=batch.events,
-            run=self.run, after_key=self.key_at(batch.after), upto_key=self.key_at(batch.upto),
+            run=self.run, after_event=self.key_at(batch.after), upto_event=self.key_at(batch.upto),
         )  # fmt: skip
         if batch.upto > state.sent:
             self.sent += [(event.seq, event.key) for event in batch.events if event.seq > state.sent]
-            self.state = core.before_sending(state, batch.upto, batch.upto_key)
+            self.state = core.before_sending(state, batch.upto, batch.upto_event)
             self.saved = msgspec.structs.replace(self.saved, sent=self.state.sent, sent_key=self.state.sent_key)
         self.waiting = True
         self.call(lambda: self.world.server.take_batch(self.tenant, self.name, batch), self.take_answer)

@@ -72,11 +72,14 @@ def test_a_stream_that_is_over_is_refused_and_a_new_one_begins_at_the_common_par
 
 def test_numbers_that_are_used_again_are_not_taken_for_repeated_ones() -> None:
     """A state folder that came back as a whole: the machine remembers nothing of what it sent since."""
-    have = core.accept_batch(core.MachineCursor(), a_batch(0, 100, 60, run="r1", upto_key="k100")).cursor
-    for later in (a_batch(50, 70, 60, run="r2", after_key="k50", upto_key="other"), a_batch(100, 101, 101, run="r2")):
+    have = core.accept_batch(core.MachineCursor(), a_batch(0, 100, 60, run="r1", upto_event="k100")).cursor
+    for later in (
+        a_batch(50, 70, 60, run="r2", after_event="k50", upto_event="other"),
+        a_batch(100, 101, 101, run="r2"),
+    ):
         found = core.accept_batch(have, later)
         assert (found.gap, taken(found), found.cursor.key) == (True, [], "k100")
-    again = core.accept_batch(have, a_batch(50, 100, 60, run="r1", upto_key="k100"))
+    again = core.accept_batch(have, a_batch(50, 100, 60, run="r1", upto_event="k100"))
     assert not again.gap and again.known == 1
     state = core.Upstream(cursor=50)
     assert core.is_other_log(state, 1, 100, "k100", 70, "") and core.is_other_log(state, 1, 60, "k60", 70, "other")
@@ -84,10 +87,10 @@ def test_numbers_that_are_used_again_are_not_taken_for_repeated_ones() -> None:
 
 
 def test_what_another_stream_brought_already_is_not_stored_again() -> None:
-    have = core.accept_batch(core.MachineCursor(), a_batch(0, 100, 52, 60, run="r1", upto_key="k100")).cursor
+    have = core.accept_batch(core.MachineCursor(), a_batch(0, 100, 52, 60, run="r1", upto_event="k100")).cursor
     begun = core.after_restore(core.Upstream(cursor=50), 99, have.stream)
     assert (begun.stream, begun.cursor, begun.restores) == (2, 50, ((2, 50),))
-    batch = a_batch(50, 70, 52, 66, stream=2, restores=begun.restores, run="r2", upto_key="n70")
+    batch = a_batch(50, 70, 52, 66, stream=2, restores=begun.restores, run="r2", upto_event="n70")
     assert core.may_repeat(have, batch)
     found = core.accept_batch(have, batch, {"k52", "k60"})
     assert (taken(found), place(found), found.cursor.top) == ([66], (2, 70), 100)
@@ -102,10 +105,12 @@ def test_a_stream_that_the_machine_does_not_remember_shares_only_what_each_one_s
 def test_two_processes_that_take_turns_are_a_copied_folder() -> None:
     have = core.MachineCursor()
     for run, upto in (("a", 1), ("a", 2), ("b", 3), ("b", 4)):
-        found = core.accept_batch(have, a_batch(upto - 1, upto, upto, run=run, after_key=have.key, upto_key=f"k{upto}"))
+        found = core.accept_batch(
+            have, a_batch(upto - 1, upto, upto, run=run, after_event=have.key, upto_event=f"k{upto}")
+        )
         assert not found.copied
         have = found.cursor
-    back = core.accept_batch(have, a_batch(4, 5, 5, run="a", after_key="k4"))
+    back = core.accept_batch(have, a_batch(4, 5, 5, run="a", after_event="k4"))
     assert (back.copied, taken(back)) == (True, [])
 
 

@@ -83,7 +83,7 @@ def accept_batch(have: MachineCursor, batch: Batch, stored_keys: Container[str] 
     moved = have
     if batch.upto >= have.cursor:
         top = max(have.top, batch.upto)
-        moved = msgspec.structs.replace(have, cursor=batch.upto, key=batch.upto_key, top=top)
+        moved = msgspec.structs.replace(have, cursor=batch.upto, key=batch.upto_event, top=top)
     return Accepted(moved, fresh, len(batch.events) - len(fresh))
 
 
@@ -104,9 +104,9 @@ def _is_same_log(have: MachineCursor, batch: Batch) -> bool:
     if not (batch.run and have.key):
         return True
     if batch.after == have.cursor:
-        return batch.after_key == have.key
+        return batch.after_event == have.key
     # Sent again as it was. Anything else the machine has to look up in its log.
-    return batch.upto == have.cursor and batch.upto_key == have.key
+    return batch.upto == have.cursor and batch.upto_event == have.key
 
 
 def may_repeat(have: MachineCursor, batch: Batch) -> bool:

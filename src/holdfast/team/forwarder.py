@@ -241,11 +241,9 @@ class Forwarder:
     # ── a batch on its way ─────────────────────────────────────────────────────────────────────────────────────────
 
     def _deliver(self, batch: Batch, keys: dict[int, str]) -> None:
-        after_key = self._key_at(batch.after)
-        upto_key = keys.get(batch.upto) or (after_key if batch.upto == batch.after else self._key_at(batch.upto))
-        batch = msgspec.structs.replace(batch, run=self._run, after_key=after_key, upto_key=upto_key)
-        # Redacted once more, over exactly the bytes that leave the machine.
-        clean, _ = redact(msgspec.json.encode(batch))
+        # Redacted once more, over exactly the bytes that leave the machine; but not the keys of our own events, which the
+        # server compares.
+        clean = _with_fields(redact(msgspec.json.encode(batch))[0], self._marks_of(batch, keys))
         if len(clean) > LARGEST_BATCH and len(batch.events) > 1:
             self._deliver(_first_half(batch), keys)
             return
@@ -271,6 +269,12 @@ class Forwarder:
             self._begin_stream(batch_answer)
         else:
             self._note_answer(batch_answer, len(batch.events), more=full)
+
+    def _marks_of(self, batch: Batch, keys: dict[int, str]) -> dict[str, str]:
+        """By which the server sees who sends, and that it is still the same log."""
+        after = self._key_at(batch.after)
+        upto = after if batch.upto == batch.after else keys.get(batch.upto) or self._key_at(batch.upto)
+        return {"run": self._run, "after_event": after, "upto_event": upto}
 
     def _key_at(self, seq: int) -> str:
         with self.reading() as reader:
@@ -357,6 +361,11 @@ class Forwarder:
                 self._reader.close()
             self._reader, self._inode = open_reader(store_url(self.paths, open_settings())), inode
         yield self._reader
+
+
+def _with_fields(content: bytes, fields: dict[str, str]) -> bytes:
+    """A JSON object with further fields before its own."""
+    return msgspec.json.encode(fields)[:-1] + b"," + content[1:]
 
 
 def _first_half(batch: Batch) -> Batch:

@@ -63,8 +63,8 @@ class Batch(Message, frozen=True):
     """(stream, the last number that means the same as in the stream before it), for every time the log was replaced."""
     run: str = ""
     """Random, of the process that sends. Empty: a machine that does not send keys either."""
-    after_key: str = ""
-    upto_key: str = ""
+    after_event: str = ""
+    upto_event: str = ""
     """Of the log's events at `after` and `upto`, shared or not: by them the server sees that it is still the same log."""
     sent_at: int = 0
     level: Level = "facts"
