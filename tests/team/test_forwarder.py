@@ -192,6 +192,16 @@ def test_a_copied_state_folder_is_found_and_stops_until_a_person_joins_it_anew(
     assert machine.stored(team_url) == [*keys("a", 2), *keys("here", 3), *keys("there", 2), *keys("on", 1)]
 
 
+def test_the_keys_by_which_the_server_knows_the_log_are_not_taken_for_secrets(team_url: str, machine: Machine) -> None:
+    """A key of a derived event is long and random: under such a name redaction would remove it."""
+    key = "01a1e7e77571d926120e777e173296d8/decision"
+    machine.add(key)
+    assert machine.forward() == "current" and machine.stored(team_url) == [key]
+    with owner_connection(team_url) as db:
+        row = db.execute("select cursor_key from machines where machine = %s", (machine.joined.machine,)).fetchone()
+    assert row and row["cursor_key"] == key
+
+
 def test_an_event_that_the_server_will_not_take_is_left_out_and_counted(
     team_url: str, machine: Machine, monkeypatch
 ) -> None:

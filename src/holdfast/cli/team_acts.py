@@ -17,7 +17,7 @@ from holdfast.core.caller import find_agent
 from holdfast.core.errors import CommandRefused
 from holdfast.core.machine import look_up_process
 from holdfast.team.core import rely_on_lease
-from holdfast.team.membership import OwnLease, TeamConnection, TeamFiles, connect_team, need_membership
+from holdfast.team.membership import OwnLease, TeamConnection, TeamFiles, connect_team, need_membership, steady_ms
 from holdfast.team.privacy import identify_project, send_words
 from holdfast.team.protocol import BudgetRequest, LeaseAnswer, LeaseRequest
 
@@ -229,7 +229,7 @@ def acquire(
 ) -> None:  # fmt: skip
     """Take a lease of this project. This machine renews it as long as the process lives; exit 75 when it is taken."""
     # Taken before the request: the server counts from when it came, which is later.
-    owner, asked_at = pid or find_agent(os.getpid()) or os.getppid(), time.monotonic_ns() // 1_000_000
+    owner, asked_at = pid or find_agent(os.getpid()) or os.getppid(), steady_ms()
     request = LeaseRequest(
         act="acquire", project=project_here(), name=name, session=client.current_session() or f"process-{owner}", ttl_s=ttl,
         paths=tuple(paths or ()), why=why,

@@ -42,6 +42,7 @@ from holdfast.team.membership import (
     connect_team,
     error_from_answer,
     rotate_token,
+    steady_ms,
 )
 from holdfast.team.privacy import ProjectIdentity, SentLog, identify_project, level_named, share_event
 from holdfast.team.protocol import (
@@ -65,10 +66,6 @@ LARGEST_BATCH = 8 << 20
 IDENTITY_S, MISSING_S = 3600.0, 120.0
 ERASED, FORGET_FILE = "erase.finished", "forget-due"
 COPIED_TEXT = "another machine sends as this one: its state folder was copied"
-
-
-def monotonic_ms() -> int:
-    return time.monotonic_ns() // 1_000_000
 
 
 class Projects:
@@ -410,7 +407,7 @@ def tend_leases(forwarder: Forwarder, connection: TeamConnection) -> None:
 
 def _tend_lease(lease: OwnLease, connection: TeamConnection) -> OwnLease | None:
     """None when it is over."""
-    asked_at = monotonic_ms()
+    asked_at = steady_ms()
     # A pid may have been given to another process since: the start time must be the same.
     alive = not lease.pid or ((seen := look_up_process(lease.pid)) is not None and seen.start == lease.start)
     # Renewed when 30 % of its time has passed: `until` stands at 90 % of it.

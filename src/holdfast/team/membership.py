@@ -7,6 +7,7 @@ import http.client
 import os
 import secrets
 import ssl
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -35,6 +36,11 @@ TIMEOUT_S = 15.0
 COPIED = "copied"
 """The state of a forwarder that found another machine sending as its own: it sends no more until a person joins it anew."""
 T = TypeVar("T")
+
+
+def steady_ms() -> int:
+    """A clock that nobody sets, and that goes on while the machine sleeps: a lease runs out meanwhile."""
+    return time.clock_gettime_ns(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)) // 1_000_000
 
 
 class TeamUnreachable(HoldfastError):
@@ -75,7 +81,7 @@ class Membership(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class OwnLease(msgspec.Struct, kw_only=True):
-    """A lease of this machine; renewed while its owner's process lives. `until` is by the monotonic clock, in ms."""
+    """A lease of this machine; renewed while its owner's process lives. `until` is by `steady_ms`."""
 
     project: str
     name: str

@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import unquote
 
 import msgspec
 
@@ -28,8 +29,8 @@ T = TypeVar("T")
 # What a project is to a team: its remote address in normal form and its first commit, the same in every clone.
 
 GIT_S = 20.0
-# A port that is the default of its protocol is left out, so that all addresses of a repository become one.
-DEFAULT_PORTS = {"ssh": "22", "https": "443", "http": "80", "git": "9418"}
+# Hosts through which large providers offer the same repositories by SSH.
+_SSH_HOST = re.compile(r"^(?:alt)?ssh\.(?=[^.]+\.[^.]+)")
 # scheme://[user@]host[:port]/path, where the host may be an IPv6 address in brackets.
 _URL = re.compile(
     r"^(?P<scheme>[a-z][a-z0-9+.-]*)://(?:[^@/]*@)?(?P<host>\[[^\]]+\]|[^:/]+)(?::(?P<port>\d+))?/(?P<path>.*)$", re.I
@@ -50,7 +51,11 @@ class ProjectIdentity(msgspec.Struct, frozen=True):
 
 
 def normalise_remote(address: str) -> str:
-    """`host/path`, whatever the protocol, the user or a password in it; empty where no other machine could reach it."""
+    """`host/path`, whatever the protocol, the user or a password in it; empty where no other machine could reach it.
+
+    It may leave out what tells two repositories apart only in theory (ports, capital letters): an identity has the first
+    commit as well.
+    """
     text = address.strip()
     match = _URL.match(text) or (None if text.startswith((".", "/", "~")) else _SCP.match(text))
     if not match or len(match["host"]) < 2:  # `C:\path` is no host
@@ -59,10 +64,12 @@ def normalise_remote(address: str) -> str:
     scheme = (parts.get("scheme") or "ssh").lower()
     if scheme == "file":
         return ""
-    port = parts.get("port") or ""
-    host = parts["host"].lower() + (f":{port}" if port and port != DEFAULT_PORTS.get(scheme) else "")
-    path = re.split(r"[?#]", parts["path"])[0].strip("/")
+    host = _SSH_HOST.sub("", parts["host"].lower().rstrip("."))
+    path = unquote(re.split(r"[?#]", parts["path"])[0]).lower().strip("/")
     path = re.sub(r"/{2,}", "/", path).removesuffix(".git").strip("/")
+    if host.endswith("dev.azure.com"):
+        # The one large host whose paths differ by protocol: v3/ORG/PROJECT/REPO and ORG/PROJECT/_git/REPO.
+        path = path.removeprefix("v3/").replace("/_git/", "/")
     return f"{host}/{path}" if path else ""
 
 
@@ -73,7 +80,7 @@ def identify_project(folder: str) -> ProjectIdentity:
         return ProjectIdentity(problem="it is not in a git repository")
     root, common = git_context["root"], Path(git_context["repo"])
     here = ProjectIdentity(root, home=str(common.parent) if common.name == ".git" else root)
-    remote = normalise_remote(_remote_of(common / "config"))
+    remote = normalise_remote(_spell_out(_remote_of(common / "config")))
     if not remote:
         return msgspec.structs.replace(here, problem="it has no remote address that others could know")
     if (common / "shallow").exists():
@@ -102,9 +109,33 @@ def _remote_of(config: Path) -> str:
     return addresses.get("origin") or next(iter(addresses.values()), "")
 
 
+def _spell_out(address: str) -> str:
+    """With the abbreviations of the person's own git settings (`url.….insteadOf`): another machine has others, or none."""
+    try:
+        done = subprocess.run(
+            git.git_argv("config", "--global", "--includes", "-z", "--get-regexp", r"^url\..*\.insteadof$"),
+            env=git.git_environment(os.environ), capture_output=True, timeout=GIT_S, check=False, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return address
+    settings = (line.partition("\n") for line in done.stdout.decode("utf-8", "replace").split("\0"))
+    spelled = [(short, name[4:-10]) for name, _, short in settings if short and address.startswith(short)]
+    # As git does it: the longest abbreviation counts.
+    short, base = max(spelled, key=lambda one: len(one[0]), default=("", ""))
+    return base + address[len(short) :]
+
+
 def _first_commit(root: str) -> str:
-    """Of several beginnings the smallest hash: the same choice everywhere. Of the history of HEAD."""
-    command = git.git_argv("rev-list", "--max-parents=0", "HEAD")
+    """Where the line of the default branch, or else of HEAD, began: joining another repository's history to it, and a
+    branch that begins anew, change nothing."""
+    for start in ("refs/remotes/origin/HEAD", "HEAD"):
+        if first := _beginning_of(root, start):
+            return first
+    return ""
+
+
+def _beginning_of(root: str, start: str) -> str:
+    command = git.git_argv("rev-list", "--first-parent", "--max-parents=0", start, "--")
     try:
         done = subprocess.run(
             command, cwd=root, env=git.git_environment(os.environ), capture_output=True, timeout=GIT_S, check=False,
