@@ -76,10 +76,10 @@ class Server:
     def take_batch(self, tenant: str, machine: str, batch: Batch) -> core.Accepted:
         key = tenant, machine
         have = self.cursors.get(key, core.MachineCursor())
-        repeated: set[str] = set()
-        if core.may_repeat(have, batch):
-            repeated = {one for _, seq, one in self.events.get(key, ()) if batch.after < seq <= batch.upto}
-        taken = core.accept_batch(have, batch, repeated)
+        stored: set[str] = set()
+        if needed := core.keys_needed(have, batch):
+            stored = {one for _, seq, one in self.events.get(key, ()) if needed[0] <= seq <= needed[1]}
+        taken = core.accept_batch(have, batch, stored)
         if taken.gap or taken.copied:
             # Who sends is kept all the same; where the machine stands is not.
             self.cursors[key] = msgspec.structs.replace(have, run=taken.cursor.run, past_runs=taken.cursor.past_runs)
@@ -222,7 +222,7 @@ class Machine:
         batch = core.build_batch(state, head, shared, (), "facts", 0)
         batch = Batch(
             stream=batch.stream, after=batch.after, upto=batch.upto, restores=batch.restores, events=batch.events,
-            run=self.run, after_event=self.key_at(batch.after), upto_event=self.key_at(batch.upto),
+            common_event=state.common_key, run=self.run, after_event=self.key_at(batch.after), upto_event=self.key_at(batch.upto),
         )  # fmt: skip
         if batch.upto > state.sent:
             self.sent += [(event.seq, event.key) for event in batch.events if event.seq > state.sent]
@@ -239,8 +239,9 @@ class Machine:
         return self.log[seq - 1][0] if 0 < seq <= len(self.log) else ""
 
     def begin_stream(self, server: core.MachineCursor = core.MachineCursor()) -> None:  # noqa: B008 - frozen
-        common = max((seq for seq, key in self.sent if self.key_at(seq) == key), default=0)
-        self.state = self.saved = core.after_restore(self.state, common, server.stream, server.restores)
+        bound = core.restore_bound(self.state, server.stream, server.restores)
+        common = max((seq for seq, key in self.sent if seq <= bound and self.key_at(seq) == key), default=0)
+        self.state = self.saved = core.after_restore(self.state, common, self.key_at(common), server.stream)
 
     def take_answer(self, answer: core.Accepted) -> None:
         self.waiting = False

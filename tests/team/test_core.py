@@ -88,18 +88,21 @@ def test_numbers_that_are_used_again_are_not_taken_for_repeated_ones() -> None:
 
 def test_what_another_stream_brought_already_is_not_stored_again() -> None:
     have = core.accept_batch(core.MachineCursor(), a_batch(0, 100, 52, 60, run="r1", upto_event="k100")).cursor
-    begun = core.after_restore(core.Upstream(cursor=50), 99, have.stream)
-    assert (begun.stream, begun.cursor, begun.restores) == (2, 50, ((2, 50),))
-    batch = a_batch(50, 70, 52, 66, stream=2, restores=begun.restores, run="r2", upto_event="n70")
-    assert core.may_repeat(have, batch)
-    found = core.accept_batch(have, batch, {"k52", "k60"})
+    begun = core.after_restore(core.Upstream(cursor=50), 49, "k49", have.stream)
+    assert (begun.stream, begun.cursor, begun.restores) == (2, 49, ((2, 49),))
+    batch = a_batch(49, 70, 52, 66, stream=2, restores=begun.restores, common_event="k49", run="r2", upto_event="n70")
+    assert core.keys_needed(have, batch) == (49, 70)
+    found = core.accept_batch(have, batch, {"k49", "k52", "k60"})
     assert (taken(found), place(found), found.cursor.top) == ([66], (2, 70), 100)
+    lost = core.accept_batch(have, batch, {"k60"})
+    assert (lost.gap, place(lost)) == (True, (2, 0)), "the server came back from a backup: from the beginning again"
+    assert core.keys_needed(found.cursor, a_batch(70, 80, 71, stream=2)) == (71, 80)
 
 
 def test_a_stream_that_the_machine_does_not_remember_shares_only_what_each_one_since_did() -> None:
-    begun = core.after_restore(core.Upstream(cursor=50), 50, 3, ((2, 30), (3, 60)))
-    assert (begun.stream, begun.restores) == (4, ((4, 30),))
-    assert core.after_restore(core.Upstream(cursor=50), 50, 3, ((3, 60),)).restores == ((4, 0),)
+    assert core.restore_bound(core.Upstream(cursor=50), 3, ((2, 30), (3, 60))) == 30
+    assert core.restore_bound(core.Upstream(cursor=50), 3, ((3, 60),)) == 0
+    assert core.after_restore(core.Upstream(cursor=50), 30, "k", 3).restores == ((4, 30),)
 
 
 def test_two_processes_that_take_turns_are_a_copied_folder() -> None:
@@ -181,9 +184,9 @@ def test_a_world_with_partitions_crashes_and_wrong_clocks(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("name", "broken"),
     [
-        ("_common_prefix", lambda _have, batch: batch.after),
+        ("_common_prefix", lambda _have, batch, _stored: batch.after),
         ("_is_same_log", lambda *_: True),
-        ("may_repeat", lambda *_: False),
+        ("keys_needed", lambda *_: None),
         ("is_other_log", lambda *_: False),
         # An acknowledgement that is believed although nothing was taken.
         ("after_answer", lambda state, _stream, _cursor, _gap: replace(state, cursor=max(state.cursor, state.sent))),
@@ -215,5 +218,6 @@ def test_a_log_that_was_replaced_is_noticed_by_what_was_sent_not_only_by_what_wa
     state = core.before_sending(core.Upstream(cursor=50), 80, "k80")
     assert not core.was_replaced(state, 90, "k80")
     assert core.was_replaced(state, 60, "") and core.was_replaced(state, 90, "another")
-    restored = core.after_restore(state, 60)
-    assert (restored.stream, restored.cursor, restored.restores) == (2, 50, ((2, 60),))
+    assert core.restore_bound(state) == 50
+    restored = core.after_restore(state, 48, "k48")
+    assert (restored.stream, restored.cursor, restored.restores) == (2, 48, ((2, 48),))

@@ -63,7 +63,7 @@ class BatchRefused(Exception):
 
 def accept_batch(have: MachineCursor, batch: Batch, stored_keys: Container[str] = ()) -> Accepted:
     """What of it is new, and where the cursor stands then. A gap takes nothing: the machine looks at its log, and sends
-    from the cursor or begins a new stream. `stored_keys`: see `may_repeat`."""
+    from the cursor or begins a new stream. `stored_keys`: see `keys_needed`."""
     check_batch(batch)
     if batch.run and batch.run in have.past_runs:
         # Two processes take turns: the state folder was copied, and both copies are in use.
@@ -74,7 +74,7 @@ def accept_batch(have: MachineCursor, batch: Batch, stored_keys: Container[str] 
             raise BatchRefused(f"stream {batch.stream} is over; this machine is at stream {have.stream}")
         return Accepted(have, (), 0, gap=True)
     if batch.stream > have.stream:
-        common = _common_prefix(have, batch)
+        common = _common_prefix(have, batch, stored_keys)
         restores = (*have.restores, (batch.stream, common))[-MOST_STREAMS:]
         have = msgspec.structs.replace(have, stream=batch.stream, cursor=common, key="", restores=restores)
     if batch.after > have.cursor or not _is_same_log(have, batch):
@@ -109,14 +109,19 @@ def _is_same_log(have: MachineCursor, batch: Batch) -> bool:
     return batch.upto == have.cursor and batch.upto_event == have.key
 
 
-def may_repeat(have: MachineCursor, batch: Batch) -> bool:
-    """Whether it may hold events that another stream brought already. Then `accept_batch` needs the keys of the machine's
-    stored events with numbers in (`after`, `upto`]."""
-    return batch.stream > 1 and batch.after < have.top
+def keys_needed(have: MachineCursor, batch: Batch) -> tuple[int, int] | None:
+    """`accept_batch` needs the keys of the machine's stored events with numbers in this range, first and last, because
+    another stream may have brought some of the batch already; None: it needs none."""
+    if batch.stream > have.stream and batch.restores:
+        return min(batch.restores[-1][1], batch.after + 1), batch.upto
+    return (batch.after + 1, batch.upto) if batch.stream > 1 and batch.after < have.top else None
 
 
-def _common_prefix(have: MachineCursor, batch: Batch) -> int:
-    """How much of what the server has is still the beginning of the machine's log."""
+def _common_prefix(have: MachineCursor, batch: Batch, stored_keys: Container[str]) -> int:
+    """How much of what the server has is still the beginning of the machine's log. Where it does not have the event that
+    the machine names, it came back from a backup since then: then everything is sent again, and what is known left out."""
+    if batch.common_event and batch.common_event not in stored_keys:
+        return 0
     return min([have.cursor, *(common for stream, common in batch.restores if have.stream < stream <= batch.stream)])
 
 
@@ -146,6 +151,8 @@ class Upstream(msgspec.Struct, frozen=True):
     sent_key: str = ""
     """The key of the log's event at `sent`: another key there means that the log was replaced."""
     restores: tuple[tuple[int, int], ...] = ()
+    common_key: str = ""
+    """Of the event that the last of `restores` names."""
     failures: int = 0
     next_at: int = 0
 
@@ -186,16 +193,20 @@ def after_failure(state: Upstream, now: int, chance: float) -> Upstream:
     return msgspec.structs.replace(state, failures=state.failures + 1, next_at=now + int(pause * (0.5 + chance / 2)))
 
 
-def after_restore(state: Upstream, common: int, stream: int = 0, restores: Sequence[tuple[int, int]] = ()) -> Upstream:
-    """The log was replaced by one that is the same up to `common` only: its later numbers mean other events. `stream` and
-    `restores` are the server's, where that is further than this machine remembers."""
-    new = max(state.stream, stream) + 1
-    if stream:
-        # What left since the folder came back was refused: only what was acknowledged before counts.
-        common = min(common, state.cursor)
+def restore_bound(state: Upstream, stream: int = 0, restores: Sequence[tuple[int, int]] = ()) -> int:
+    """Up to here the server may have what this log has, where the log was replaced. `stream` and `restores` are the server's,
+    where that is further than this machine remembers."""
     unknown = [shared for number, shared in restores if number > state.stream]
+    if len(unknown) < stream - state.stream:
+        return 0
     # What the server has now begins like the stream that this machine knew only as far as each stream since then did.
-    common = min([common, *unknown]) if len(unknown) >= stream - state.stream or stream <= state.stream else 0
+    return min([state.cursor, *unknown])
+
+
+def after_restore(state: Upstream, common: int, common_key: str, stream: int = 0) -> Upstream:
+    """The log was replaced by one that is the same up to `common` only, a shared event within `restore_bound`: its later
+    numbers mean other events."""
+    new = max(state.stream, stream) + 1
     return msgspec.structs.replace(
         # Nothing of the new stream has left yet.
         state,
@@ -204,6 +215,7 @@ def after_restore(state: Upstream, common: int, stream: int = 0, restores: Seque
         sent=0,
         sent_key="",
         restores=(*state.restores, (new, common)),
+        common_key=common_key,
         failures=0,
         next_at=0,
     )

@@ -271,7 +271,8 @@ class Forwarder:
         """By which the server sees who sends, and that it is still the same log."""
         after = self._key_at(batch.after)
         upto = after if batch.upto == batch.after else keys.get(batch.upto) or self._key_at(batch.upto)
-        return {"run": self._run, "after_event": after, "upto_event": upto}
+        marks = {"run": self._run, "after_event": after, "upto_event": upto, "common_event": self.state.common_key}
+        return {name: value for name, value in marks.items() if value}
 
     def _key_at(self, seq: int) -> str:
         with self.reading() as reader:
@@ -316,10 +317,11 @@ class Forwarder:
         self._begin_stream()
 
     def _begin_stream(self, server: BatchAnswer | None = None) -> None:
-        common = self.sent_log.common_prefix(self._key_at)
-        self._ready = None
         further = (server.stream, server.restores) if server else ()
-        self._save(core.after_restore(self.state, common, *further))
+        common = self.sent_log.common_prefix(self._key_at, core.restore_bound(self.state, *further))
+        self._ready = None
+        stream = server.stream if server else 0
+        self._save(core.after_restore(self.state, common, self._key_at(common), stream))
 
     # ── how it goes ────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -323,9 +323,9 @@ class SentLog:
             with contextlib.suppress(msgspec.DecodeError):
                 yield msgspec.json.decode(line, type=SentEvent)
 
-    def common_prefix(self, key_at: Callable[[int], str]) -> int:
-        """The last number at which the log still has what was sent."""
-        return max((one.seq for one in self.events() if key_at(one.seq) == one.key), default=0)
+    def common_prefix(self, key_at: Callable[[int], str], bound: int) -> int:
+        """The last number up to `bound` at which the log still has what was sent."""
+        return max((one.seq for one in self.events() if one.seq <= bound and key_at(one.seq) == one.key), default=0)
 
     def drop_events(self, gone: frozenset[tuple[int, int]]) -> None:
         """What was forgotten is not kept here either."""

@@ -61,6 +61,8 @@ class Batch(Message, frozen=True):
     upto: int
     restores: tuple[tuple[int, int], ...] = ()
     """(stream, the last number that means the same as in the stream before it), for every time the log was replaced."""
+    common_event: str = ""
+    """The key of the event that the last of `restores` names: the server looks whether it has it."""
     run: str = ""
     """Random, of the process that sends. Empty: a machine that does not send keys either."""
     after_event: str = ""

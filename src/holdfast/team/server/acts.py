@@ -57,7 +57,8 @@ async def store_batch(
         restores=tuple((int(stream), int(common)) for stream, common in row["restores"]),
     )  # fmt: skip
     try:
-        stored = await _stored_keys(tx, who, batch) if core.may_repeat(have, batch) else frozenset[str]()
+        needed = core.keys_needed(have, batch)
+        stored = await _stored_keys(tx, who, *needed) if needed else frozenset[str]()
         taken = core.accept_batch(have, batch, stored)
     except core.BatchRefused as error:
         raise Refused(422, str(error), "Run: holdfast team status") from error
@@ -118,13 +119,13 @@ where tenant = %(tenant)s and machine = %(machine)s
 """
 
 
-async def _stored_keys(tx: TenantTransaction, who: Member, batch: Batch) -> frozenset[str]:
-    values = {"machine": who.machine, "after": batch.after, "upto": batch.upto}
+async def _stored_keys(tx: TenantTransaction, who: Member, first: int, last: int) -> frozenset[str]:
+    values = {"machine": who.machine, "first": first, "last": last}
     return frozenset(row["key"] for row in await tx.all(STORED_KEYS, values))
 
 
 STORED_KEYS = """
-select key from events where tenant = %(tenant)s and machine = %(machine)s and seq > %(after)s and seq <= %(upto)s
+select key from events where tenant = %(tenant)s and machine = %(machine)s and seq between %(first)s and %(last)s
 """
 
 
