@@ -15,7 +15,7 @@ __all__ = ["postgres_url"]
 
 @pytest.fixture
 def way(postgres_url: str, tmp_path: Path) -> Iterator[DatabaseProxy]:
-    with DatabaseProxy(f"{postgres_url}&options=-c%20search_path%3Daway", tmp_path) as proxy:
+    with DatabaseProxy(f"{postgres_url}&options=-c%20search_path%3Daway_{tmp_path.stat().st_ino}", tmp_path) as proxy:
         yield proxy
 
 

@@ -14,7 +14,7 @@ from holdfast.core.decision import Decision, Delivery
 from holdfast.core.errors import StoreMoved
 from holdfast.core.event import REMEMBERED, Deduplicator, Event, SessionOwners
 from holdfast.core.feature import Decide, Derive, Enqueue, Enrich, Feature, TakesOut
-from holdfast.core.ports import Clock, Doc, EventQuery, Ref, Store
+from holdfast.core.ports import HOOK_PATIENCE_S, Clock, Doc, EventQuery, Ref, Store
 from holdfast.core.state import HotDocuments
 from holdfast.core.transaction import PROMPT_TOKENS, START_TOKENS, Arrival, Outcome, Transaction
 
@@ -23,8 +23,8 @@ __all__ = ["PROMPT_TOKENS", "START_TOKENS", "Committed", "Engine", "Outcome", "P
 UNLOCKED_ATTEMPTS = 3
 """Then a daemon takes the lock before it reads: one that is far from a busy database is not overtaken for ever."""
 
-HOOK_PATIENCE_S, FEW = 1.2, 64
-"""A hook that wants a decision waits two seconds for it."""
+LOCK_PATIENCE_S, FEW = 6.0, 64
+"""Longer than another daemon may keep the lock."""
 
 Report = Callable[[str, Event, Exception], None]
 SettingsFor = Callable[[str], Mapping[str, Any]]
@@ -143,7 +143,7 @@ class Engine:
         assumed: int = -1,
     ) -> list[Outcome]:
         # Few are hooks that somebody waits for; what is imported or drained may take its time.
-        patience = HOOK_PATIENCE_S if not locked and len(arrivals) <= FEW else 0.0
+        patience = (LOCK_PATIENCE_S if locked else HOOK_PATIENCE_S) if len(arrivals) <= FEW else 0.0
         with self.store.transaction(lasting=lasting, locked=locked, assumed_head=assumed, patience_s=patience) as head:
             transaction = self._begin_transaction(head, past=past)
             outcomes = transaction.apply(arrivals)

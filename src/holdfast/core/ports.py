@@ -9,6 +9,8 @@ import msgspec
 from holdfast.core.event import Event
 from holdfast.core.job import ClaimedJob, Job
 
+HOOK_PATIENCE_S = 1.2
+"""How long the thread that answers hooks waits for a server: a hook that wants a decision waits two seconds in all."""
 Clock = Callable[[], int]
 """Milliseconds since 1970."""
 
