@@ -357,9 +357,13 @@ def people(json: Json = False) -> None:
 
 
 def _machine_labels(person: dict[str, Any]) -> str:
-    return ", ".join(
-        f"{m['label'] or m['machine'][:8]}{' (revoked)' if m['revoked_at'] else ''}" for m in person["machines"]
-    )
+    return ", ".join(_machine_label(one) for one in person["machines"])
+
+
+def _machine_label(one: dict[str, Any]) -> str:
+    """With its id, which `team revoke --machine` takes."""
+    seen = "revoked" if one["revoked_at"] else f"seen {time_ago(one['seen_at'], time.time_ns() // 1_000_000)}"
+    return f"{one['label'] or 'no name'} {one['machine']} ({seen})"
 
 
 @app.command()
@@ -371,6 +375,9 @@ def invite(
     """A one-time code with which a person joins (admins)."""
     issued = ask_as_person("inviting somebody", "POST", "/v1/codes", CodeIssued, {"person": person, "role": role})
     show_lines(msgspec.to_builtins(issued), json, [issued.code])
+    if not json:
+        url = need_membership(client.state_paths()).url
+        render.err.print(f"{person} runs, within a day: holdfast team join {url} --code CODE")
 
 
 @app.command()

@@ -16,6 +16,7 @@ from holdfast.cli.options import Json
 from holdfast.core.caller import find_agent
 from holdfast.core.errors import CommandRefused
 from holdfast.core.machine import look_up_process
+from holdfast.core.text import strip_controls
 from holdfast.team.core import rely_on_lease
 from holdfast.team.membership import OwnLease, TeamConnection, TeamFiles, connect_team, need_membership, steady_ms
 from holdfast.team.privacy import identify_project, send_words
@@ -51,7 +52,8 @@ def show_lines(value: Any, json: bool, lines: list[str]) -> None:
         render.json_line(value)
         return
     for line in lines:
-        print(render.clean_line(line, 2000))
+        # Blanks are left as they are: they are columns.
+        print(strip_controls(line.replace("\n", " "))[:2000])
 
 
 def project_here() -> str:

@@ -203,7 +203,8 @@ class Worker:
         def inside() -> Any:
             store = self._engine().store
             # Not lasting: a claim that a power cut takes is made again.
-            with store.transaction(lasting=False, locked=locked, patience_s=HOOK_PATIENCE_S):
+            # It adds no event, so the head need not be read.
+            with store.transaction(lasting=False, locked=locked, assumed_head=0, patience_s=HOOK_PATIENCE_S):
                 return work(store)
 
         return self._calls.call(inside)
