@@ -254,6 +254,7 @@ def test_a_server_that_is_silent_is_given_up_in_time_and_is_used_again(url: str,
     with DatabaseProxy(url, tmp_path) as proxy:
         store = PostgresStore(proxy.url)
         engine = an_engine(store)
+        engine.hurries = True
         engine.handle([an_event()])
         proxy.silent = True
         for _ in range(3):

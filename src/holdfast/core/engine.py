@@ -98,6 +98,8 @@ class Engine:
         """The last event that the store itself keeps through a power cut."""
         self.open_transaction: Transaction | None = None
         """Applied in memory, and neither committed nor discarded yet."""
+        self.hurries = False
+        """Whether hooks wait for it: then a server that does not answer is given up in time."""
         self._alone = self._was_alone = True
         """Whether nobody else wrote to a shared store between the last two transactions."""
         self._offline: Engine | None = None
@@ -143,7 +145,9 @@ class Engine:
         assumed: int = -1,
     ) -> list[Outcome]:
         # Few are hooks that somebody waits for; what is imported or drained may take its time.
-        patience = (LOCK_PATIENCE_S if locked else HOOK_PATIENCE_S) if len(arrivals) <= FEW else 0.0
+        patience = 0.0
+        if self.hurries and len(arrivals) <= FEW:
+            patience = LOCK_PATIENCE_S if locked else HOOK_PATIENCE_S
         with self.store.transaction(lasting=lasting, locked=locked, assumed_head=assumed, patience_s=patience) as head:
             transaction = self._begin_transaction(head, past=past)
             outcomes = transaction.apply(arrivals)
