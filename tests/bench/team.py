@@ -189,11 +189,11 @@ def _hooks(host: TeamHost, folder: Path) -> None:
             fact("a machine with a dead upstream, to that one", f"{floors.ratio(with_dead, none):.2f} ×")
             fact("a machine with an upstream 100 ms away, to that one", f"{floors.ratio(with_slow, none):.2f} ×")
             # Two daemons differ by more than a forwarder costs: so the same daemon, with its forwarder and without.
-            for name, world in (("dead upstream", dead), ("upstream 100 ms away", slow)):
+            for name, world in (("a dead upstream", dead), ("an upstream 100 ms away", slow)):
                 ratios = _with_and_without(world, payload)
                 low, high = floors.confidence(ratios)
                 note = f"95 %: {low:.3f} to {high:.3f}, {BLOCKS} pairs of {BLOCK}"
-                figure(f"p50 with a {name}, the same daemon", statistics.median(ratios), 1.05, note=note)
+                figure(f"p50 with {name}, the same daemon", statistics.median(ratios), 1.05, note=note)
         finally:
             for world in worlds:
                 world.close()

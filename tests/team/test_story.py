@@ -22,6 +22,7 @@ def test_two_people_work_together_and_nothing_is_lost_when_everything_is_killed(
         _forget(host, ben)
         _forget_words(host, ann, ben)
         _leave(host, ben)
+        _erase_everything(host, ann)
 
 
 def _join(host: TeamHost, ann: TeamMachine, ben: TeamMachine) -> None:
@@ -147,6 +148,13 @@ def _leave(host: TeamHost, ben: TeamMachine) -> None:
     wait_until(lambda: not ben.forwarder_pids(), "the forwarder ended")
     assert "Plan it first." not in str(ben.edit("src/free.py"))
     assert [row["n"] for row in host.rows("select count(*) as n from machines where revoked_at > 0")] == [1]
+
+
+def _erase_everything(host: TeamHost, ann: TeamMachine) -> None:
+    machine = ann.machine
+    assert host.stored_keys(machine)
+    assert "The team's server forgot" in ann.cli("erase", "--everything", "--yes")
+    assert host.stored_keys(machine) == []
 
 
 @pytest.fixture(autouse=True)
