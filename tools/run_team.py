@@ -30,10 +30,10 @@ def main() -> None:
             _work(machines, turn)
         wait_until(lambda: len(machines[0].board()["sessions"]) == len(PEOPLE), "everybody is on the board")
         print(machines[0].cli("team", "board"))
-        print(
-            f"State folders: {folder}/{{{','.join(PEOPLE)}}}/state, e.g. HOLDFAST_STATE={folder}/ann/state holdfast team status"
-        )
         if "--once" not in sys.argv:
+            print(
+                f"To look around while it runs: HOLDFAST_STATE={folder}/ann/state holdfast team status (also ben, zoe)"
+            )
             _work_on(machines)
 
 

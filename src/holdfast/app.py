@@ -122,7 +122,9 @@ def build_app(
         scrub=intake.scrub,
         scrub_fields=intake.scrub_fields,
     )
-    return App(paths, settings, tuple(features), agents, store, Engine(store, features, ports), redact)
+    engine = Engine(store, features, ports)
+    engine.hurries = True
+    return App(paths, settings, tuple(features), agents, store, engine, redact)
 
 
 def _write_reply(agents: Mapping[str, Agent], event: Event, decision: Decision) -> bytes:

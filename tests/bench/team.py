@@ -4,7 +4,9 @@ import contextlib
 import http.client
 import os
 import shutil
+import signal
 import socket
+import statistics
 import tempfile
 import threading
 import time
@@ -26,10 +28,14 @@ from tests.stores import server
 from tests.team.processes import TeamHost, TeamMachine, code_for
 
 ROUNDS = int(os.environ.get("HOLDFAST_BENCH_ROUNDS", "300"))
+PARTS = os.environ.get("HOLDFAST_BENCH_PART", "")
+"""One of its parts alone: ingest, live, hooks, visible or catch_up."""
 MACHINES, BATCHES, SENDERS = 100, 4, 8
 # Batches of one event for each sender: fewer than a machine may ask at once.
 LIVE = 150
 SLOW_S = 0.1
+# Pairs of blocks, hooks in each, and seconds before each.
+BLOCKS, BLOCK, SETTLE_S = int(os.environ.get("HOLDFAST_BENCH_BLOCKS", "30")), 40, 0.3
 CATCH_UP = 20_000
 SEEN = 40
 PROJECT = SharedProject(id="b" * 32, remote="example.org/bench/app", root="c" * 40)
@@ -42,11 +48,9 @@ def main() -> None:
             host = TeamHost(url, folder)
             host.start()
             try:
-                _ingest(host)
-                _live(host)
-                _hooks(host, folder)
-                _visible(host, folder)
-                _catch_up(host, folder)
+                for part in (_ingest, _live, _hooks, _visible, _catch_up):
+                    if PARTS in ("", part.__name__.strip("_")):
+                        part(host, folder)
                 fact("memory of the server", f"{host.memory_mb():.0f} MB")
             finally:
                 host.kill()
@@ -57,7 +61,7 @@ def main() -> None:
 # ── the server ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _ingest(host: TeamHost) -> None:
+def _ingest(host: TeamHost, _folder: Path) -> None:
     heading(f"Ingest: {MACHINES} machines, {BATCHES} batches of 500 each, {SENDERS} connections, PostgreSQL here")
     work = [(token, body) for n in range(MACHINES) for token, body in _batches(host, n)]
     queues = [[one for m, one in enumerate(work) if m // BATCHES % SENDERS == n] for n in range(SENDERS)]
@@ -73,7 +77,7 @@ def _ingest(host: TeamHost) -> None:
     fact("load of the machine", f"{os.getloadavg()[0]:.1f}")
 
 
-def _live(host: TeamHost) -> None:
+def _live(host: TeamHost, _folder: Path) -> None:
     """What machines send while people work: an event or two at a time. Here a request costs more than an event."""
     heading(f"Live: {SENDERS} machines, {LIVE} batches of one event each; then as many questions for news")
     machines = [_batches(host, 1_000 + n, LIVE, 1) for n in range(SENDERS)]
@@ -182,11 +186,36 @@ def _hooks(host: TeamHost, folder: Path) -> None:
             none, again, with_dead, with_slow = floors.measure(commands, payload, ROUNDS, env=alone.env)
             fact("p50 without a team", ms(p50(none)))
             fact("another machine without a team, to that one", f"{floors.ratio(again, none):.2f} ×")
-            figure("p50 with a dead upstream to none", floors.ratio(with_dead, none), 1.05)
-            figure("p50 with an upstream 100 ms away to none", floors.ratio(with_slow, none), 1.05)
+            fact("a machine with a dead upstream, to that one", f"{floors.ratio(with_dead, none):.2f} ×")
+            fact("a machine with an upstream 100 ms away, to that one", f"{floors.ratio(with_slow, none):.2f} ×")
+            # Two daemons differ by more than a forwarder costs: so the same daemon, with its forwarder and without.
+            for name, world in (("a dead upstream", dead), ("an upstream 100 ms away", slow)):
+                ratios = _with_and_without(world, payload)
+                low, high = floors.confidence(ratios)
+                note = f"95 %: {low:.3f} to {high:.3f}, {BLOCKS} pairs of {BLOCK}"
+                figure(f"p50 with {name}, the same daemon", statistics.median(ratios), 1.05, note=note)
         finally:
             for world in worlds:
                 world.close()
+
+
+def _with_and_without(world: TeamMachine, payload: Path) -> list[float]:
+    """p50 of a block of hooks with the forwarder running to that of one while it is stopped, in turns that begin with each."""
+    wait_until(world.forwarder_pids, "the forwarder runs")
+    [pid] = world.forwarder_pids()
+    ratios = []
+    try:
+        for n in range(BLOCKS):
+            found = {}
+            for running in (True, False) if n % 2 else (False, True):
+                os.kill(pid, signal.SIGCONT if running else signal.SIGSTOP)
+                # What lay waiting is sent first, outside of the measurement.
+                time.sleep(SETTLE_S)
+                [found[running]] = floors.measure([_hook_in(world)], payload, BLOCK, env=world.env)
+            ratios.append(p50(found[True]) / p50(found[False]))
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    return ratios
 
 
 def _hook_in(world: World) -> list[str | Path]:

@@ -1,9 +1,9 @@
 """A team in a simulated world: seeded clocks and network over the pure core that the server and the forwarder use.
 
-Machines append to their logs, send, crash, are restored from backups and lose their network; messages are dropped,
-doubled, delayed and overtake one another; clocks are wrong and run unequally fast; the server comes
-back from a backup. At the end the network heals, and the server must have every shared event once, of every stream, in
-its tenant; leases must never have been relied on twice.
+Machines append to their logs, send, crash, are restored from backups (the log alone, or the whole state folder as in a
+snapshot of a virtual machine), are copied, and lose their network; messages are dropped, doubled, delayed and overtake one
+another; clocks are wrong and run unequally fast; the server comes back from a backup. At the end the network heals, and the
+server must have every shared event once, of every stream, in its tenant; leases must never have been relied on twice.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ import os
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -62,6 +62,7 @@ class Server:
         self.feeds: dict[str, list[FeedItem]] = {}
         self.accepted_tokens: dict[tuple[str, str], int] = {}
         self.backup: tuple[dict[Any, Any], dict[Any, Any]] | None = None
+        self.restored = False
 
     def copy_events(self) -> tuple[dict[Any, Any], dict[Any, Any]]:
         return dict(self.cursors), {key: list(events) for key, events in self.events.items()}
@@ -70,12 +71,19 @@ class Server:
         """The database came back from a backup: what it had acknowledged since must come again."""
         if self.backup:
             self.cursors, self.events = self.backup
-            self.backup = None
+            self.backup, self.restored = None, True
 
     def take_batch(self, tenant: str, machine: str, batch: Batch) -> core.Accepted:
         key = tenant, machine
-        taken = core.accept_batch(self.cursors.get(key, core.MachineCursor()), batch)
-        if not taken.gap:
+        have = self.cursors.get(key, core.MachineCursor())
+        stored: set[str] = set()
+        if needed := core.keys_needed(have, batch):
+            stored = {one for _, seq, one in self.events.get(key, ()) if needed[0] <= seq <= needed[1]}
+        taken = core.accept_batch(have, batch, stored)
+        if taken.gap or taken.copied:
+            # Who sends is kept all the same; where the machine stands is not.
+            self.cursors[key] = msgspec.structs.replace(have, run=taken.cursor.run, past_runs=taken.cursor.past_runs)
+        else:
             self.cursors[key] = taken.cursor
             self.events.setdefault(key, []).extend((batch.stream, e.seq, e.key) for e in taken.fresh)
         return taken
@@ -100,6 +108,13 @@ class Server:
         return token >= newest
 
 
+class Snapshot(NamedTuple):
+    log: tuple[tuple[str, SharedEvent | None], ...]
+    sent: int
+    saved: core.Upstream
+    received: int
+
+
 class Machine:
     def __init__(self, world: "World", tenant: str, name: str) -> None:
         self.world, self.tenant, self.name = world, tenant, name
@@ -108,15 +123,18 @@ class Machine:
             1 + chance.uniform(-DRIFT, DRIFT),
             chance.randrange(-(365 * 86_400_000), 365 * 86_400_000),
         )
-        self.log: list[tuple[str, bool]] = []
+        self.log: list[tuple[str, SharedEvent | None]] = []
+        """Keys, with the event as it is sent where it is shared."""
         self.backup = 0
-        self.sent: dict[tuple[int, int], str] = {}
+        self.snapshot: Snapshot | None = None
+        self.sent: list[tuple[int, str]] = []
         self.saved = self.state = core.Upstream(stream=1)
         self.received: list[int] = []
         self.held: dict[str, tuple[core.HeldLease, int]] = {}
         self.given_back: dict[str, int] = {}
         self.life = 0
-        self.waiting = False
+        self.session = self.run = f"run-{next(world.runs)}"
+        self.waiting = self.copied = False
 
     def local_now(self) -> int:
         return int(self.world.clock.now * self.rate) + self.offset
@@ -131,35 +149,59 @@ class Machine:
         if clock.now >= END_MS:
             return
         for _ in range(chance.randrange(1, 20)):
-            self.log.append((f"{self.name}-{next(self.world.keys)}", chance.random() < SHARED))
+            self.add_event(chance.random() < SHARED)
         clock.later(chance.uniform(0, 3_000), self.look)
         if chance.random() < 0.02:
             self.backup = len(self.log)
+        if chance.random() < 0.02:
+            self.snapshot = Snapshot(tuple(self.log), len(self.sent), self.saved, len(self.received))
         if chance.random() < 0.03:
             self.crash(restore=chance.random() < 0.2)
+        if chance.random() < 0.01:
+            self.return_to_snapshot()
+        if chance.random() < 0.003:
+            self.world.copy_machine(self)
         if chance.random() < 0.1:
             self.ask_lease()
         if chance.random() < 0.02:
             self.world.server.add_item(self.tenant)
         clock.later(chance.expovariate(1 / 20_000), self.work)
 
+    def add_event(self, shared: bool) -> None:
+        key, seq = f"{self.name}-{next(self.world.keys)}", len(self.log) + 1
+        self.log.append((key, SharedEvent(seq=seq, key=key, at=0, kind="k") if shared else None))
+        if shared:
+            self.world.shared_keys[key] = seq
+
     def crash(self, restore: bool) -> None:
         """What was not on disk is gone; with `restore` also the newest part of the log."""
         self.life += 1
+        self.run = f"run-{next(self.world.runs)}"
         self.state, self.waiting = self.saved, False
         for name in list(self.held):
             self.end_lease(name)
         if restore and self.backup:
             del self.log[self.backup :]
 
+    def return_to_snapshot(self) -> None:
+        """The whole state folder as it was: the log, and all that the machine remembers of what left."""
+        if self.snapshot and not self.copied:
+            self.crash(restore=False)
+            old = self.snapshot
+            self.log, self.backup = list(old.log), min(self.backup, len(old.log))
+            self.state = self.saved = old.saved
+            del self.sent[old.sent :], self.received[old.received :]
+
     def forward(self) -> None:
         """Soon again while something is under way; else it sends an empty batch once in a while, as its sign of life."""
-        if self.is_busy():
+        busy = self.is_busy()
+        if busy:
             self.look()
+            busy = self.is_busy()
         chance, clock = self.world.chance, self.world.clock
         if clock.now >= END_MS + QUIET_MS:
             return
-        if self.is_busy():
+        if busy:
             clock.later(chance.uniform(500, 4_000), self.forward)
         else:
             clock.later(chance.uniform(5_000, 30_000), self.beat)
@@ -169,46 +211,51 @@ class Machine:
         self.forward()
 
     def is_busy(self) -> bool:
-        return self.waiting or len(self.log) != self.state.cursor
+        return not self.copied and (self.waiting or len(self.log) != self.state.cursor)
 
     def look(self) -> None:
-        if self.waiting and self.world.chance.random() < 0.7:
+        if self.copied or (self.waiting and self.world.chance.random() < 0.7):
             return  # It times out some time.
-        self.look_at_log()
-        batch = core.build_batch(self.state, len(self.log), self.shared(), (), "facts", 0)
-        for event in batch.events:
-            assert self.sent.setdefault((batch.stream, event.seq), event.key) == event.key, "a number was used twice"
-        key = self.log[batch.upto - 1][0] if batch.upto else ""
-        self.state = core.before_sending(self.state, batch.upto, key)
-        self.saved = msgspec.structs.replace(self.saved, sent=self.state.sent, sent_key=self.state.sent_key)
+        self.notice_restore()
+        state, head = self.state, len(self.log)
+        shared = [event for _, event in self.log[state.cursor :] if event]
+        batch = core.build_batch(state, head, shared, (), "facts", 0)
+        batch = Batch(
+            stream=batch.stream, after=batch.after, upto=batch.upto, restores=batch.restores, events=batch.events,
+            common_event=state.common_key, run=self.run, after_event=self.key_at(batch.after), upto_event=self.key_at(batch.upto),
+        )  # fmt: skip
+        if batch.upto > state.sent:
+            self.sent += [(event.seq, event.key) for event in batch.events if event.seq > state.sent]
+            self.state = core.before_sending(state, batch.upto, batch.upto_event)
+            self.saved = msgspec.structs.replace(self.saved, sent=self.state.sent, sent_key=self.state.sent_key)
         self.waiting = True
-        self.call(lambda: self.world.server.take_batch(self.tenant, self.name, batch), self.answered(batch))
+        self.call(lambda: self.world.server.take_batch(self.tenant, self.name, batch), self.take_answer)
 
-    def look_at_log(self) -> None:
-        head = len(self.log)
-        here = self.log[self.state.sent - 1][0] if 0 < self.state.sent <= head else ""
-        if core.was_replaced(self.state, head, here):
-            same = [seq for (_, seq), key in self.sent.items() if seq <= head and self.log[seq - 1][0] == key]
-            self.state = self.saved = core.after_restore(self.state, max(same, default=0))
+    def notice_restore(self) -> None:
+        if core.was_replaced(self.state, len(self.log), self.key_at(self.state.sent)):
+            self.begin_stream()
 
-    def shared(self) -> list[SharedEvent]:
-        after = self.state.cursor
-        return [
-            SharedEvent(seq=seq, key=key, at=0, kind="k")
-            for seq, (key, yes) in enumerate(self.log[after:], after + 1)
-            if yes
-        ]
+    def key_at(self, seq: int) -> str:
+        return self.log[seq - 1][0] if 0 < seq <= len(self.log) else ""
 
-    def answered(self, batch: Batch) -> Callable[[Any], None]:
-        def take(answer: core.Accepted) -> None:
-            self.waiting = False
-            cursor = answer.cursor
-            if (self.state.stream, batch.stream) == (cursor.stream, cursor.stream):
-                self.state = core.after_answer(self.state, cursor.stream, cursor.cursor, answer.gap)
-                if self.world.chance.random() < 0.9:
-                    self.saved = self.state
+    def begin_stream(self, server: core.MachineCursor = core.MachineCursor()) -> None:  # noqa: B008 - frozen
+        bound = core.restore_bound(self.state, server.stream, server.restores)
+        common = max((seq for seq, key in self.sent if seq <= bound and self.key_at(seq) == key), default=0)
+        self.state = self.saved = core.after_restore(self.state, common, self.key_at(common), server.stream)
 
-        return take
+    def take_answer(self, answer: core.Accepted) -> None:
+        self.waiting = False
+        cursor = answer.cursor
+        if answer.copied:
+            self.copied = True
+            return
+        place = cursor.stream, cursor.cursor
+        if answer.gap and core.is_other_log(self.state, *place, cursor.key, len(self.log), self.key_at(cursor.cursor)):
+            self.begin_stream(cursor)
+        elif self.state.stream == cursor.stream:
+            self.state = core.after_answer(self.state, *place, answer.gap)
+            if self.world.chance.random() < 0.9:
+                self.saved = self.state
 
     def poll_feed(self) -> None:
         clock = self.world.clock
@@ -228,7 +275,7 @@ class Machine:
 
     def ask_lease(self) -> None:
         name = f"lease-{self.world.chance.randrange(LEASE_NAMES)}"
-        self.send_lease(LeaseRequest(act="acquire", project="p", name=name, ttl_s=30))
+        self.send_lease(LeaseRequest(act="acquire", project="p", name=name, session=self.session, ttl_s=30))
 
     def send_lease(self, request: LeaseRequest) -> None:
         asked, life = self.local_now(), self.life
@@ -252,8 +299,8 @@ class Machine:
         since = before[1] if before and before[0].token == held.token else self.world.clock.now
         self.held[name] = held, since
         assert self.world.server.write_guarded(self.tenant, name, held.token), "an older token after a newer one"
-        renew = LeaseRequest(act="renew", project="p", name=name, token=held.token)
-        done = LeaseRequest(act="release", project="p", name=name, token=held.token)
+        renew = LeaseRequest(act="renew", project="p", name=name, session=self.session, token=held.token)
+        done = LeaseRequest(act="release", project="p", name=name, session=self.session, token=held.token)
         more = self.world.chance.random() < 0.6
         self.world.clock.later(10_000, lambda: self.send_lease(renew) if more else self.give_back(done))
 
@@ -267,7 +314,7 @@ class Machine:
             held, since = self.held.pop(name)
             until = min(self.world.clock.now, self.true_time(held.until))
             if until > since:
-                self.world.relied.setdefault((self.tenant, name), []).append((since, until, self.name))
+                self.world.relied.setdefault((self.tenant, name), []).append((since, until, self.session))
 
     # ── the network ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -294,7 +341,9 @@ class World:
         self.chance = random.Random(seed)
         self.clock = Clockwork()
         self.server = Server(self.clock)
-        self.keys = itertools.count(1)
+        self.keys, self.runs = itertools.count(1), itertools.count(1)
+        self.shared_keys: dict[str, int] = {}
+        """Every event that any machine ever shared, with its number."""
         self.relied: dict[tuple[str, str], list[tuple[float, float, str]]] = {}
         self.cut: set[str] = set()
         tenants = [f"tenant-{n}" for n in range(max(2, machines // 50))]
@@ -308,6 +357,20 @@ class World:
             slow = not calm and self.chance.random() < 0.05
             self.clock.later(self.chance.expovariate(1 / (20_000 if slow else 150)), act)
 
+    def copy_machine(self, machine: Machine) -> None:
+        """Its state folder is put onto a second machine, which goes on from there under the same id."""
+        if any(one.name == machine.name for one in self.machines if one is not machine):
+            return
+        twin = Machine(self, machine.tenant, machine.name)
+        twin.log, twin.sent, twin.received = list(machine.log), list(machine.sent), list(machine.received)
+        twin.state = twin.saved = machine.saved
+        self.machines.append(twin)
+        self.begin(twin)
+
+    def begin(self, machine: Machine) -> None:
+        for act in (machine.work, machine.forward, machine.poll_feed):
+            self.clock.later(self.chance.uniform(0, 5_000), act)
+
     def partition(self) -> None:
         """Some machines lose their network, others get it back."""
         self.cut = {m.name for m in self.machines if self.chance.random() < 0.2}
@@ -320,8 +383,7 @@ class World:
 
     def run(self) -> int:
         for machine in self.machines:
-            for act in (machine.work, machine.forward, machine.poll_feed):
-                self.clock.later(self.chance.uniform(0, 5_000), act)
+            self.begin(machine)
         self.clock.later(0, self.partition)
         self.clock.run(END_MS + QUIET_MS + 60_000)
         for machine in self.machines:
@@ -333,12 +395,16 @@ class World:
 
     def check_machine(self, machine: Machine) -> None:
         stored = self.server.events.get((machine.tenant, machine.name), [])
-        keys = [key for _, _, key in stored]
-        assert len(keys) == len(set(keys)), f"{machine.name}: doubled"
-        assert all(machine.sent[stream, seq] == key for stream, seq, key in stored), f"{machine.name}: mixed up"
-        lost = {key for key, shared in machine.log if shared} - set(keys)
+        numbers = {key: seq for _, seq, key in stored}
+        assert len(numbers) == len(stored), f"{machine.name}: doubled"
+        assert numbers.items() <= self.shared_keys.items(), f"{machine.name}: mixed up or leaked"
+        # A copy that was told to stop keeps what it has not sent in its log, until a person joins it anew; nor does it hear
+        # that the server was restored.
+        machine.notice_restore()
+        stopped = 0 if self.server.restored else machine.state.cursor
+        upto = stopped if machine.copied else len(machine.log)
+        lost = [key for key, event in machine.log[:upto] if event and key not in numbers]
         assert not lost, f"{machine.name}: {len(lost)} lost"
-        assert not set(keys) & {key for key, shared in machine.log if not shared}, f"{machine.name}: leaked"
         others = [tenant for tenant, name in self.server.events if name == machine.name and tenant != machine.tenant]
         assert not others, f"{machine.name} in another tenant"
         everything = list(range(1, len(self.server.feeds.get(machine.tenant, [])) + 1))

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -17,6 +18,8 @@ from holdfast.stores import backup, open_reader, open_store, postgres_connection
 from holdfast.stores.postgres import PostgresReader, PostgresStore
 from holdfast.stores.rows import select_events
 from tests.factories import an_engine, an_event, counted, events
+from tests.kit import wait_until
+from tests.stores.proxy import DatabaseProxy
 
 NEXT = backup.newest_version("postgres") + 1
 
@@ -55,6 +58,18 @@ def reader(url: str, store: PostgresStore) -> Iterator[PostgresReader]:
 def admin(postgres_url: str) -> Iterator[psycopg.Connection]:
     with psycopg.connect(postgres_url, autocommit=True) as db:
         yield db
+
+
+def reconnected(store: PostgresStore) -> None:
+    """Another thread does that; whoever writes is told meanwhile that the server is not there."""
+
+    def is_back() -> bool:
+        try:
+            return not store._link.db.closed
+        except StoreUnavailable:
+            return False
+
+    wait_until(is_back, "the connection is back")
 
 
 def setting(store: PostgresStore, name: str) -> str:
@@ -150,8 +165,8 @@ def test_a_daemon_that_is_always_overtaken_takes_the_lock_in_the_end(opened, rea
     far, near = an_engine(opened()), an_engine(opened())
     begin = PostgresStore._without_lock
 
-    def overtaken(store: PostgresStore) -> Iterator[int]:
-        for head in begin(store):
+    def overtaken(store: PostgresStore, assumed: int) -> Iterator[int]:
+        for head in begin(store, assumed):
             if store is far.store:
                 near.handle([an_event(session="near")])
             yield head
@@ -208,8 +223,47 @@ def test_a_lost_connection_is_said_and_replaced(store: PostgresStore, reader: Po
     disconnect(admin, store._link)
     with pytest.raises(StoreUnavailable):
         engine.handle(events(2))
+    reconnected(store)
     assert [o.seq for o in engine.handle(events(2))] == [3, 4]
     assert (reader.state(counted()) or {})["n"] == 4
+
+
+def test_a_hook_is_one_way_to_the_server_and_back(url: str, tmp_path: Path, monkeypatch) -> None:
+    """Once its documents and names are known; where another daemon wrote meanwhile it reads once more."""
+    with DatabaseProxy(url, tmp_path) as proxy:
+        store = PostgresStore(proxy.url)
+        engine, other = an_engine(store), an_engine(PostgresStore(url))
+        for _ in range(2):
+            engine.handle([an_event()])
+        before = proxy.turns
+        engine.handle([an_event()])
+        assert proxy.turns - before == 1
+        other.handle([an_event()])
+        assert engine.handle([an_event()])[0].seq == 5
+        other.handle([an_event()])
+        before = proxy.turns
+        assert engine.handle([an_event()])[0].seq == 7
+        assert proxy.turns - before <= 4, "where others write too: the head, the known, the documents, the commit"
+        known = an_event(key="again")
+        assert [engine.handle([known])[0].seq for _ in range(3)] == [8, 0, 0]
+        store.close()
+        other.store.close()
+
+
+def test_a_server_that_is_silent_is_given_up_in_time_and_is_used_again(url: str, tmp_path: Path) -> None:
+    with DatabaseProxy(url, tmp_path) as proxy:
+        store = PostgresStore(proxy.url)
+        engine = an_engine(store)
+        engine.hurries = True
+        engine.handle([an_event()])
+        proxy.silent = True
+        for _ in range(3):
+            with pytest.raises(StoreUnavailable):
+                engine.handle([an_event()])
+        proxy.silent = False
+        reconnected(store)
+        assert engine.handle([an_event()])[0].seq == 2
+        store.close()
 
 
 def test_a_connection_lost_within_a_transaction_leaves_nothing(store: PostgresStore, reader: PostgresReader, admin):
@@ -217,6 +271,7 @@ def test_a_connection_lost_within_a_transaction_leaves_nothing(store: PostgresSt
     with pytest.raises(StoreUnavailable):
         engine.handle(batch, also=lambda _store: disconnect(admin, store._link))
     assert reader.head() == 0
+    reconnected(store)
     assert [o.seq for o in engine.handle(batch)] == [1, 2, 3]
     assert (reader.state(counted("half")) or {})["n"] == 3
     assert setting(store, "synchronous_commit") == "on"
@@ -235,6 +290,7 @@ def test_names_are_learned_anew_after_a_reconnect(store: PostgresStore, admin):
     disconnect(admin, store._link)
     with pytest.raises(StoreUnavailable), store.transaction():
         pass
+    reconnected(store)
     with store.transaction():
         assert store._names == {}
 

@@ -1,5 +1,7 @@
 """The forwarder against the real server: the log of a machine as a queue, in one process."""
 
+import shutil
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +144,64 @@ def test_a_log_restored_from_a_backup_goes_on_without_a_loss(team_url: str, mach
     assert machine.forwarder.state.stream == 2
 
 
+def test_a_machine_whose_whole_state_folder_came_back_from_a_snapshot_loses_nothing(
+    team_url: str, machine: Machine
+) -> None:
+    """Its log and all that it remembers of it are older: numbers are used again, and it does not know it."""
+    machine.add(*keys("a", 3))
+    machine.forward()
+    snapshot = machine.paths.state.with_name("snapshot")
+    machine.store.close()
+    shutil.copytree(machine.paths.state, snapshot)
+    machine.store = open_store(f"sqlite:///{machine.paths.database}")
+    machine.add(*keys("lost", 5))
+    machine.forward()
+    machine.store.close()
+    shutil.rmtree(machine.paths.state)
+    snapshot.rename(machine.paths.state)
+    machine.store = open_store(f"sqlite:///{machine.paths.database}")
+    machine.add(*keys("new", 2))
+    machine.begin()
+    assert machine.forward() == "current"
+    machine.add(*keys("more", 4))
+    assert machine.forward() == "current" and machine.forwarder.state.stream == 2
+    assert machine.stored(team_url) == [*keys("a", 3), *keys("lost", 5), *keys("new", 2), *keys("more", 4)]
+
+
+def test_a_copied_state_folder_is_found_and_stops_until_a_person_joins_it_anew(
+    team_url: str, machine: Machine, tmp_path: Path
+) -> None:
+    machine.add(*keys("a", 2))
+    machine.forward()
+    machine.store.close()
+    shutil.copytree(machine.paths.state, tmp_path / "twin" / "state")
+    machine.store = open_store(f"sqlite:///{machine.paths.database}")
+    twin = copy(machine)
+    twin.paths = Paths(tmp_path / "twin" / "state")
+    twin.store = open_store(f"sqlite:///{twin.paths.database}")
+    twin.begin()
+    machine.add(*keys("here", 3))
+    twin.add(*keys("there", 2))
+    assert (machine.forward(), twin.forward()) == ("current", "current"), "the copy goes on as the newer one"
+    machine.add(*keys("late", 1))
+    assert machine.forward() == "copied" and "state folder was copied" in machine.forwarder.status.error
+    machine.begin()
+    assert machine.forward() == "copied", "a new process does not take turns either"
+    twin.add(*keys("on", 1))
+    assert twin.forward() == "current"
+    assert machine.stored(team_url) == [*keys("a", 2), *keys("here", 3), *keys("there", 2), *keys("on", 1)]
+
+
+def test_the_keys_by_which_the_server_knows_the_log_are_not_taken_for_secrets(team_url: str, machine: Machine) -> None:
+    """A key of a derived event is long and random: under such a name redaction would remove it."""
+    key = "01a1e7e77571d926120e777e173296d8/decision"
+    machine.add(key)
+    assert machine.forward() == "current" and machine.stored(team_url) == [key]
+    with owner_connection(team_url) as db:
+        row = db.execute("select cursor_key from machines where machine = %s", (machine.joined.machine,)).fetchone()
+    assert row and row["cursor_key"] == key
+
+
 def test_an_event_that_the_server_will_not_take_is_left_out_and_counted(
     team_url: str, machine: Machine, monkeypatch
 ) -> None:
@@ -150,7 +210,7 @@ def test_an_event_that_the_server_will_not_take_is_left_out_and_counted(
     def refuse_one(method: str, path: str, content: bytes, **more: Any) -> tuple[int, bytes]:
         import zlib
 
-        return (422, b"{}") if b"poison" in zlib.decompress(content) else real(method, path, content, **more)
+        return (422, b"{}") if b',"key":"poison"' in zlib.decompress(content) else real(method, path, content, **more)
 
     monkeypatch.setattr(machine.wire, "send", refuse_one)
     machine.add(*keys("a", 5), "poison", *keys("b", 5))

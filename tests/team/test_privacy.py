@@ -32,12 +32,21 @@ from holdfast.team.protocol import LEVELS
     [
         ("git@Example.org:team/app.git", "example.org/team/app"),
         ("ssh://git@example.org:22/team/app.git", "example.org/team/app"),
-        ("ssh://git@example.org:2222/team/app", "example.org:2222/team/app"),
+        ("ssh://git@example.org:2222/team/app", "example.org/team/app"),
+        ("https://example.org:8443/team/app", "example.org/team/app"),
+        ("git+ssh://ann@example.org/team/app.git", "example.org/team/app"),
+        ("git@example.org:/team/app.git", "example.org/team/app"),
+        ("ssh://git@ssh.example.org:443/Team/App.git", "example.org/team/app"),
+        ("git@altssh.example.org:team/app.git", "example.org/team/app"),
+        ("https://example.org./team/my%20app", "example.org/team/my app"),
+        ("git@ssh.dev.azure.com:v3/acme/shop/app", "dev.azure.com/acme/shop/app"),
+        ("https://ann@dev.azure.com/acme/shop/_git/app", "dev.azure.com/acme/shop/app"),
+        ("ssh.example/team/app", ""),
         ("https://user:secret@example.org/team/app.git/", "example.org/team/app"),
         ("https://example.org:443//team//app?token=x#y", "example.org/team/app"),
-        ("http://[::1]:8080/app.git", "[::1]:8080/app"),
+        ("http://[::1]:8080/app.git", "[::1]/app"),
         ("example.org:team/app", "example.org/team/app"),
-        ("https://example.org/Team/App", "example.org/Team/App"),
+        ("https://example.org/Team/App", "example.org/team/app"),
         ("/srv/git/app.git", ""),
         ("../app", ""),
         ("file:///srv/git/app.git", ""),
@@ -68,6 +77,34 @@ def a_repository(folder: Path, remote: str, text: str = "x") -> Path:
     if remote:
         run_git(folder, "remote", "add", "origin", remote)
     return folder
+
+
+def test_an_identity_stays_when_another_history_is_joined_and_on_a_branch_that_begins_anew(tmp_path: Path) -> None:
+    main = a_repository(tmp_path / "main", "git@example.org:a/b.git")
+    before = identify_project(str(main)).shared
+    other = a_repository(tmp_path / "other", "", "another beginning")
+    run_git(main, "fetch", str(other), "main:theirs")
+    run_git(main, "merge", "--allow-unrelated-histories", "-X", "ours", "-m", "joined", "theirs")
+    assert identify_project(str(main)).shared == before
+    clone = tmp_path / "clone"
+    run_git(tmp_path, "clone", str(main), str(clone))
+    run_git(clone, "remote", "set-url", "origin", "https://example.org/a/b")
+    run_git(clone, "switch", "--orphan", "pages")
+    run_git(clone, "commit", "--allow-empty", "-m", "a new beginning")
+    assert identify_project(str(clone)).shared == before
+
+
+def test_a_fork_is_another_project_and_an_abbreviated_address_is_spelled_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    (tmp_path / ".gitconfig").write_text('[url "https://example.org/"]\n\tinsteadOf = ex:\n')
+    found = [
+        identify_project(str(a_repository(tmp_path / name, remote))).shared
+        for name, remote in (("one", "ex:a/b"), ("two", "git@example.org:a/b"), ("fork", "git@example.org:ann/b"))
+    ]
+    assert found[0] and found[0] == found[1] != found[2]
 
 
 def test_two_clones_at_different_paths_are_one_project_and_unrelated_ones_are_two(tmp_path: Path) -> None:

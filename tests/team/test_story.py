@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.team.server.database import TENANT_TABLES, owner_connection, team_schema
 from tests.kit import wait_until
 from tests.team.processes import TeamHost, TeamMachine, a_team, code_for
 
@@ -19,7 +20,9 @@ def test_two_people_work_together_and_nothing_is_lost_when_everything_is_killed(
         _hand_over(ann, ben)
         _kill_everything(host, ann, ben)
         _forget(host, ben)
+        _forget_words(host, ann, ben)
         _leave(host, ben)
+        _erase_everything(host, ann)
 
 
 def _join(host: TeamHost, ann: TeamMachine, ben: TeamMachine) -> None:
@@ -105,9 +108,36 @@ def _forget(host: TeamHost, ben: TeamMachine) -> None:
     wait_until(
         lambda: not host.rows("select 1 from events where data::text like '%%the words of ben%%'"), "it is forgotten"
     )
+    wait_until(lambda: host.rows("select events from receipts"), "there is a receipt")
     [receipt] = host.rows("select events from receipts")
     assert receipt["events"] >= 1 and "the words of ben" not in str(ben.sent())
     assert "and again" in str(host.rows("select data from events where machine = %s", ben.machine))
+
+
+def _forget_words(host: TeamHost, ann: TeamMachine, ben: TeamMachine) -> None:
+    """Text that commands told the team: a memory, a hand-over, a lease's name and reason. The agents there are told of it
+    no more, and a name that is taken again goes on with a higher token."""
+    secret = "the unannounced merger"
+    ann.cli("team", "lease", "acquire", "merger", "--why", secret, "--path", "deal/**", "--pid", str(os.getpid()))
+    memory = ann.cli("team", "memory", "share", f"{secret} moves the deadline").split()[2].strip(".")
+    ann.cli("team", "memory", "promote", memory)
+    ann.cli("team", "handoff", "ben", "--session", ann.session_id, "--next", f"hide {secret}")
+    wait_until(lambda: secret in str(ben.view("team.status")["handovers"]), "the hand-over arrived")
+    wait_until(lambda: ben.view("team.status")["leases"], "the lease arrived")
+    ann.cli("erase", "--text", secret, "--yes")
+    wait_until(lambda: secret not in everything_stored(host), "it is forgotten")
+    wait_until(lambda: secret not in str(ben.view("team.status")), "it is withdrawn from others")
+    wait_until(lambda: secret not in ann.cli("team", "sent", "-n", "0"), "it is not on record any more")
+    ben.session_id = "session-ben-4"
+    assert secret not in str(ben.fire("SessionStart", source="startup"))
+    assert "is yours, token 2" in ann.cli("team", "lease", "acquire", "merger", "--pid", str(os.getpid()))
+
+
+def everything_stored(host: TeamHost) -> str:
+    """All rows of all tables, as their owner sees them."""
+    with owner_connection(host.database) as db:
+        tables = [row["name"] for row in db.execute(TENANT_TABLES, (team_schema(host.database),))]
+        return " ".join(str(db.execute(f"select t::text from {name} t").fetchall()) for name in tables)
 
 
 def _leave(host: TeamHost, ben: TeamMachine) -> None:
@@ -118,6 +148,13 @@ def _leave(host: TeamHost, ben: TeamMachine) -> None:
     wait_until(lambda: not ben.forwarder_pids(), "the forwarder ended")
     assert "Plan it first." not in str(ben.edit("src/free.py"))
     assert [row["n"] for row in host.rows("select count(*) as n from machines where revoked_at > 0")] == [1]
+
+
+def _erase_everything(host: TeamHost, ann: TeamMachine) -> None:
+    machine = ann.machine
+    assert host.stored_keys(machine)
+    assert "The team's server forgot" in ann.cli("erase", "--everything", "--yes")
+    assert host.stored_keys(machine) == []
 
 
 @pytest.fixture(autouse=True)

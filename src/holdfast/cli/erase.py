@@ -11,7 +11,8 @@ import typer
 from holdfast import client
 from holdfast.cli import render
 from holdfast.cli.options import Json
-from holdfast.core.errors import CommandRefused
+from holdfast.core.errors import CommandRefused, HoldfastError
+from holdfast.paths import Paths
 from holdfast.redact import Redactor, current_redactor
 
 # `holdfast erase`: a session, a project, a text or everything, gone for good.
@@ -96,6 +97,7 @@ def erase_everything(yes: bool, json: bool) -> None:
     from holdfast.core.machine import Lease
     from holdfast.daemon.wipe import begin_wipe, finish_wipe, remove_state
 
+    told = _tell_team(paths)
     # While the daemon can still be asked: afterwards nobody knows which files in projects are ours.
     shown = client.ask_daemon("shown_files")
     # Marked before the daemon stops: one that a hook starts meanwhile finds the mark and goes on.
@@ -110,12 +112,29 @@ def erase_everything(yes: bool, json: bool) -> None:
     remove_state(paths)
     lease.release()
     if json:
-        render.json_line({"erased": str(paths.state), "files": len(shown)})
+        render.json_line({"erased": str(paths.state), "files": len(shown), "team": told})
     else:
         render.out.print(
             f"Erased: {paths.state}, and {len(shown)} files in projects. Settings and installed hooks are left;"
-            " `holdfast uninstall` removes the hooks."
+            f" `holdfast uninstall` removes the hooks.{told and ' '}{told}"
         )
+
+
+def _tell_team(paths: Paths) -> str:
+    """What became of what this machine sent to its team. Afterwards nobody here has the token any more."""
+    from holdfast.team.erased import forget_everything
+    from holdfast.team.membership import TeamFiles, connect_team
+
+    membership = TeamFiles(paths).membership()
+    if membership is None:
+        return ""
+    try:
+        receipt = forget_everything(connect_team(membership))
+    except HoldfastError as error:
+        return f"The team's server was not told ({error.message}): what this machine sent is still there."
+    if receipt.words is None:
+        return "The team's server is too old to forget a whole machine: what this machine sent is still there."
+    return f"The team's server forgot {receipt.events} events and {receipt.rows} rows. Its receipt {receipt.id}."
 
 
 # `holdfast redact`: a file or the standard input without its secrets, by the code that runs live.

@@ -23,11 +23,12 @@ from holdfast.cli.team_acts import (
     team_connection,
 )
 from holdfast.core.errors import CommandRefused
-from holdfast.core.machine import machine_id, use_state_folder
+from holdfast.core.machine import use_state_folder
 from holdfast.core.times import time_ago
 from holdfast.paths import Paths
 from holdfast.team.core import Upstream
 from holdfast.team.membership import (
+    COPIED,
     ForwarderStatus,
     Membership,
     TeamConnection,
@@ -78,7 +79,9 @@ def join(
     """Join this machine to a team. Shows what would leave it, and asks, before anything does."""
     paths, address = client.state_paths(), check_url(url)
     files = TeamFiles(paths)
-    if files.membership():
+    # A copied state folder joins anew, under an id of its own.
+    copied = files.status().state == COPIED
+    if files.membership() and not copied:
         raise CommandRefused("this machine is in a team already", fix="Leave it first: holdfast team leave")
     chosen = _parse_level(level)
     client.start_daemon()
@@ -90,6 +93,8 @@ def join(
     if not yes and not typer.confirm(f"Share this with {address}?"):
         raise typer.Abort
     # Only now is the server told anything.
+    if copied:
+        files.take_new_id()
     joined = _enrol_machine(paths, address, code or _sign_on(address, sign_on), chosen, history, certificate)
     client.run_command(
         "team.join", url=address, tenant=joined.tenant, person=joined.person, role=joined.role, level=joined.level
@@ -157,17 +162,20 @@ def _latest_shared(paths: Paths, level: Level) -> list[SharedEvent]:
 
 def _enrol_machine(paths: Paths, url: str, code: str, level: Level, history: bool, certificate: str) -> Membership:
     use_state_folder(paths.state)
-    # Without --history the stream begins at the present end of the log.
+    files = TeamFiles(paths)
+    before, machine = files.upstream(), files.machine_id()
+    # Without --history the stream begins at the present end of the log; of a machine that was copied, where it stopped.
     head = 0 if history else int(client.ask_daemon("status")["counts"]["events"])
-    request = EnrolRequest(code=code, machine=machine_id(), label=socket.gethostname()[:100], cursor=head)
+    head = min(before.cursor, head) if before else head
+    request = EnrolRequest(code=code, machine=machine, label=socket.gethostname()[:100], cursor=head)
     connection = TeamConnection(url, certificate=certificate)
     check_server(connection)
     enrolled = connection.ask("POST", "/v1/enrol", Enrolled, request)
-    files = TeamFiles(paths)
+    files.remove_all()
     # Before the membership: with that file the daemon starts the forwarder, which reads this one.
     files.save_upstream(Upstream(stream=enrolled.stream, cursor=enrolled.cursor, feed=enrolled.feed))
     joined = Membership(
-        url=url, token=enrolled.token, tenant=enrolled.tenant, person=enrolled.person, role=enrolled.role, machine=machine_id(),
+        url=url, token=enrolled.token, tenant=enrolled.tenant, person=enrolled.person, role=enrolled.role, machine=machine,
         level=level, certificate=certificate, joined_at=time.time_ns() // 1_000_000,
     )  # fmt: skip
     files.save_membership(joined)
@@ -182,8 +190,11 @@ def leave(yes: Yes = False) -> None:
     if not yes and not typer.confirm(f"Leave {membership.tenant}?"):
         raise typer.Abort
     try:
-        team_connection().ask("POST", "/v1/leave", dict[str, int])
-        notice = "The server no longer knows this machine's token."
+        if TeamFiles(client.state_paths()).status().state == COPIED:
+            notice = "The machine that has the same token stays in it."
+        else:
+            team_connection().ask("POST", "/v1/leave", dict[str, int])
+            notice = "The server no longer knows this machine's token."
     except (TeamUnreachable, TeamRefused) as error:
         notice = f"The server could not be told: {error.message}"
     # Left here even where the server could not be told.
@@ -256,6 +267,8 @@ def status(json: Json = False) -> None:
 def _forwarding_line(how: ForwarderStatus) -> str:
     if how.state == "viewing":
         return "Forwarding: nothing, a viewer looks and shares nothing"
+    if how.state == COPIED:
+        return f"Forwarding: stopped, {how.error}. Ask an admin for a code, and on one of the two: holdfast team join URL --code CODE"
     error = f" ({how.error})" if how.error else ""
     waiting = max(0, how.head - how.cursor)
     return f"Forwarding: {how.state or 'not started'}{error}, {how.sent} events sent, {waiting} not looked at yet"
@@ -279,7 +292,8 @@ def sent(
         counts = {"kept": len(events), "words_kept": len(words)}
         render.json_line({"events": msgspec.to_builtins(some), "words": msgspec.to_builtins(said), **counts})
         return
-    for one in (*some, *said):
+    left: list[Any] = [*some, *({"at": one.at, "path": one.path, "body": one.body} for one in said)]
+    for one in left:
         render.print_text(f"{msgspec.json.encode(one).decode()}\n")
     render.err.print(
         f"{len(some)} of {len(events)} events, and {len(said)} of {len(words)} hand-overs, memories and leases,"
@@ -343,9 +357,13 @@ def people(json: Json = False) -> None:
 
 
 def _machine_labels(person: dict[str, Any]) -> str:
-    return ", ".join(
-        f"{m['label'] or m['machine'][:8]}{' (revoked)' if m['revoked_at'] else ''}" for m in person["machines"]
-    )
+    return ", ".join(_machine_label(one) for one in person["machines"])
+
+
+def _machine_label(one: dict[str, Any]) -> str:
+    """With its id, which `team revoke --machine` takes."""
+    seen = "revoked" if one["revoked_at"] else f"seen {time_ago(one['seen_at'], time.time_ns() // 1_000_000)}"
+    return f"{one['label'] or 'no name'} {one['machine']} ({seen})"
 
 
 @app.command()
@@ -357,6 +375,9 @@ def invite(
     """A one-time code with which a person joins (admins)."""
     issued = ask_as_person("inviting somebody", "POST", "/v1/codes", CodeIssued, {"person": person, "role": role})
     show_lines(msgspec.to_builtins(issued), json, [issued.code])
+    if not json:
+        url = need_membership(client.state_paths()).url
+        render.err.print(f"{person} runs, within a day: holdfast team join {url} --code CODE")
 
 
 @app.command()

@@ -16,8 +16,9 @@ from holdfast.cli.options import Json
 from holdfast.core.caller import find_agent
 from holdfast.core.errors import CommandRefused
 from holdfast.core.machine import look_up_process
+from holdfast.core.text import strip_controls
 from holdfast.team.core import rely_on_lease
-from holdfast.team.membership import OwnLease, TeamConnection, TeamFiles, connect_team, need_membership
+from holdfast.team.membership import OwnLease, TeamConnection, TeamFiles, connect_team, need_membership, steady_ms
 from holdfast.team.privacy import identify_project, send_words
 from holdfast.team.protocol import BudgetRequest, LeaseAnswer, LeaseRequest
 
@@ -51,7 +52,8 @@ def show_lines(value: Any, json: bool, lines: list[str]) -> None:
         render.json_line(value)
         return
     for line in lines:
-        print(render.clean_line(line, 2000))
+        # Blanks are left as they are: they are columns.
+        print(strip_controls(line.replace("\n", " "))[:2000])
 
 
 def project_here() -> str:
@@ -84,7 +86,8 @@ def tell_team(path: str, answer: type[T], body: Any) -> T:
     # With the settings come the user's own rules of what is secret.
     open_settings()
     files = TeamFiles(client.state_paths())
-    return send_words(files, team_connection(), path, answer, body, time.time_ns() // 1_000_000)
+    now, folder = time.time_ns() // 1_000_000, client.current_project()
+    return send_words(files, team_connection(), path, answer, body, now, folder)
 
 
 # ── rules ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -228,7 +231,7 @@ def acquire(
 ) -> None:  # fmt: skip
     """Take a lease of this project. This machine renews it as long as the process lives; exit 75 when it is taken."""
     # Taken before the request: the server counts from when it came, which is later.
-    owner, asked_at = pid or find_agent(os.getpid()) or os.getppid(), time.monotonic_ns() // 1_000_000
+    owner, asked_at = pid or find_agent(os.getpid()) or os.getppid(), steady_ms()
     request = LeaseRequest(
         act="acquire", project=project_here(), name=name, session=client.current_session() or f"process-{owner}", ttl_s=ttl,
         paths=tuple(paths or ()), why=why,

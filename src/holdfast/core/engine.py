@@ -6,7 +6,7 @@ It knows neither sockets nor the journal: who is answered when, and what is stil
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -14,7 +14,7 @@ from holdfast.core.decision import Decision, Delivery
 from holdfast.core.errors import StoreMoved
 from holdfast.core.event import REMEMBERED, Deduplicator, Event, SessionOwners
 from holdfast.core.feature import Decide, Derive, Enqueue, Enrich, Feature, TakesOut, acts_on
-from holdfast.core.ports import Clock, Doc, EventQuery, Ref, Store
+from holdfast.core.ports import HOOK_PATIENCE_S, Clock, Doc, EventQuery, Ref, Store
 from holdfast.core.state import HotDocuments
 from holdfast.core.transaction import PROMPT_TOKENS, START_TOKENS, Arrival, Outcome, Transaction
 
@@ -22,6 +22,9 @@ __all__ = ["PROMPT_TOKENS", "START_TOKENS", "Committed", "Engine", "Outcome", "P
 
 UNLOCKED_ATTEMPTS = 3
 """Then a daemon takes the lock before it reads: one that is far from a busy database is not overtaken for ever."""
+
+LOCK_PATIENCE_S, FEW = 6.0, 64
+"""Longer than another daemon may keep the lock."""
 
 Report = Callable[[str, Event, Exception], None]
 SettingsFor = Callable[[str], Mapping[str, Any]]
@@ -64,6 +67,21 @@ class Ports(msgspec.Struct, frozen=True):
     """The same for fields that are JSON still, as importers send them."""
 
 
+class _NothingStored:
+    """A store that cannot be asked: what is not in memory is not known."""
+
+    shared = False
+
+    def known(self, _keys: Sequence[str]) -> dict[str, int]:
+        return {}
+
+    def session_agents(self, _sessions: Sequence[str]) -> dict[str, str]:
+        return {}
+
+    def load(self, _refs: Sequence[Ref]) -> dict[Ref, bytes]:
+        return {}
+
+
 class Engine:
     def __init__(self, store: Store, features: Sequence[Feature], ports: Ports) -> None:
         self.store, self.features, self.ports = store, tuple(features), ports
@@ -80,6 +98,12 @@ class Engine:
         """The last event that the store itself keeps through a power cut."""
         self.open_transaction: Transaction | None = None
         """Applied in memory, and neither committed nor discarded yet."""
+        self.hurries = False
+        """Whether hooks wait for it: then a server that does not answer is given up in time."""
+        self._alone = self._was_alone = True
+        """Whether nobody else wrote to a shared store between the last two transactions."""
+        self._offline: Engine | None = None
+        """What it thinks with while its store, a server, cannot be reached."""
         self._committed: list[Committed] = []
         self._subscribers: dict[str, Subscribers] = {}
 
@@ -102,9 +126,12 @@ class Engine:
         arrivals = [self._arrive(item) for item in items]
         self._begin()
         # `also` changes rows of jobs: without the lock it could wait for somebody who waits for the lock.
-        for _ in range(UNLOCKED_ATTEMPTS if self.store.shared and not also else 0):
+        for attempt in range(UNLOCKED_ATTEMPTS if self.store.shared and not also else 0):
             with contextlib.suppress(StoreMoved):
-                return self._handle(arrivals, None, past=past, lasting=lasting, locked=False)
+                # As if nobody else had written, where nobody did of late: then all of it is one way to the server and back.
+                assumed = self.head if self._alone and attempt == 0 else -1
+                self._alone = assumed < 0 and self._alone
+                return self._handle(arrivals, None, past=past, lasting=lasting, locked=False, assumed=assumed)
         return self._handle(arrivals, also, past=past, lasting=lasting)
 
     def _handle(
@@ -115,8 +142,13 @@ class Engine:
         past: bool,
         lasting: bool,
         locked: bool = True,
+        assumed: int = -1,
     ) -> list[Outcome]:
-        with self.store.transaction(lasting=lasting, locked=locked) as head:
+        # Few are hooks that somebody waits for; what is imported or drained may take its time.
+        patience = 0.0
+        if self.hurries and len(arrivals) <= FEW:
+            patience = LOCK_PATIENCE_S if locked else HOOK_PATIENCE_S
+        with self.store.transaction(lasting=lasting, locked=locked, assumed_head=assumed, patience_s=patience) as head:
             transaction = self._begin_transaction(head, past=past)
             outcomes = transaction.apply(arrivals)
             transaction.write()
@@ -133,6 +165,21 @@ class Engine:
         outcomes = transaction.apply(arrivals)
         self.open_transaction = transaction
         return transaction, outcomes
+
+    def apply_in_memory(self, deliveries: Sequence[Delivery]) -> list[Outcome]:
+        """While a server cannot be reached: answered by what is known here, on top of all that came since then. Nothing of
+        it is kept when the server is back: then the deliveries are applied to what it has."""
+        if self._offline is None:
+            self._offline = Engine(cast(Store, _NothingStored()), self.features, self.ports)
+            self._offline.hot, self._offline.owners, self._offline.recent = self.hot.copy(), self.owners, self.recent
+            self._offline.suspended, self._offline.head = self.suspended, max(self.head, 0)
+        arrivals = [self._arrive(item) for item in deliveries]
+        transaction = self._offline._begin_transaction(self._offline.head, lazy=True)
+        outcomes = transaction.apply(arrivals)
+        transaction.catch_up_all()
+        self._offline.head = transaction.seq
+        transaction.work.keep()
+        return outcomes
 
     def commit(self, transaction: Transaction, *, lasting: bool) -> None:
         """Where the store takes nothing the transaction stays open, and may be committed later."""
@@ -206,6 +253,7 @@ class Engine:
         if self.open_transaction:
             raise RuntimeError("the transaction before this one is neither committed nor discarded")
         # Somebody else wrote since then: cached documents may be out of date.
+        self._was_alone = head == self.head
         if head != self.head:
             self.hot.forget()
         return Transaction(self, head, past=past, lazy=lazy)
@@ -213,7 +261,7 @@ class Engine:
     # ── after the commit ───────────────────────────────────────────────────────────────────────────────────────────
 
     def _written(self, transaction: Transaction, *, lasting: bool = True) -> None:
-        self.head = transaction.seq
+        self.head, self._offline, self._alone = transaction.seq, None, self._was_alone
         if lasting and transaction.events:  # Where nothing was written nothing was synced.
             self.durable = transaction.seq
         self.recent.add(transaction.seen.items())

@@ -9,6 +9,8 @@ import msgspec
 from holdfast.core.event import Event
 from holdfast.core.job import ClaimedJob, Job
 
+HOOK_PATIENCE_S = 1.2
+"""How long the thread that answers hooks waits for a server: a hook that wants a decision waits two seconds in all."""
 Clock = Callable[[], int]
 """Milliseconds since 1970."""
 
@@ -139,12 +141,16 @@ class Store(Protocol):
     shared: bool
     """Whether others may write to it too."""
 
-    def transaction(self, *, lasting: bool = True, locked: bool = True) -> AbstractContextManager[int]:
+    def transaction(
+        self, *, lasting: bool = True, locked: bool = True, assumed_head: int = -1, patience_s: float = 0.0
+    ) -> AbstractContextManager[int]:
         """Begins, gives the head (last seq) as it is now, commits durably; any error rolls back.
 
         What is derived need not be `lasting`: a power cut may undo it, never a part of it, never what lasts before it.
         Where others write too and it is not `locked`, the lock of the writers is held only while the commit is on its
-        way to the server; `StoreMoved`, and nothing written, when another wrote since the head was read.
+        way to the server; `StoreMoved`, and nothing written, when another wrote since the head was read. With an
+        `assumed_head` it is not even read, nor is looked up which deliveries are known: either is found out at the commit.
+        A server that does not answer within `patience_s` counts as not available; 0 waits as long as it takes.
         """
         ...
 

@@ -37,6 +37,11 @@ class HotDocuments:
         if len(self._docs) > self._limit:
             self._docs.popitem(last=False)
 
+    def copy(self) -> "HotDocuments":
+        other = HotDocuments(self._limit)
+        other._docs = self._docs.copy()
+        return other
+
     def forget(self, refs: Iterable[Ref] | None = None) -> None:
         if refs is None:
             self._docs.clear()

@@ -289,10 +289,13 @@ class Transaction:
 
     # ── what is kept ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    def write(self) -> None:
+    def catch_up_all(self) -> None:
         for name in tuple(self._behind):
             if name in self._behind:  # A feature that was caught up may have asked for the documents of another.
                 self._catch_up(name)
+
+    def write(self) -> None:
+        self.catch_up_all()
         store = self.engine.store
         if self.events:
             store.append(self.events)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 # Events whose bodies are removed in one transaction.
 EXPIRE_AT_ONCE = 500
 ERASE_AGAIN_S = 60.0
+# Seconds that a page of history, or of bodies that are old, may take a server.
+INDEX_PATIENCE_S = 5.0
 
 
 class Housekeeping:
@@ -91,7 +93,7 @@ class Housekeeping:
 
     def _expire_some(self, days: int) -> int:
         store = self._daemon.app.store
-        with store.transaction():
+        with store.transaction(patience_s=INDEX_PATIENCE_S):
             return store.expire_bodies(now_ms() - days * DAY, EXPIRE_AT_ONCE)
 
     def _retry_erasures(self) -> None:
@@ -170,7 +172,7 @@ class HistoryIndexer:
     def _write(self, page: HistoryPage) -> None:
         """In the writer thread. It need not last: after a power cut the mark is as old as the index."""
         store = self._daemon.app.store
-        with store.transaction(lasting=False):
+        with store.transaction(lasting=False, patience_s=INDEX_PATIENCE_S):
             store.index_history(page.entries, str(page.before), str(page.after))
 
 

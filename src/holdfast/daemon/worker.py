@@ -12,7 +12,7 @@ from holdfast.core.feature import Feature, JobCall, JobHandler
 from holdfast.core.ids import delivery_key
 from holdfast.core.job import MAX_ATTEMPTS, ClaimedJob, Job, delay_s
 from holdfast.core.machine import machine_id
-from holdfast.core.ports import Reader, Store
+from holdfast.core.ports import HOOK_PATIENCE_S, Reader, Store
 from holdfast.daemon import children
 from holdfast.daemon.files import put_file
 from holdfast.footprint import Footprint
@@ -195,7 +195,8 @@ class Worker:
         def inside() -> Any:
             store = self._engine().store
             # Not lasting: a claim that a power cut takes is made again.
-            with store.transaction(lasting=False, locked=locked):
+            # It adds no event, so the head need not be read.
+            with store.transaction(lasting=False, locked=locked, assumed_head=0, patience_s=HOOK_PATIENCE_S):
                 return work(store)
 
         return self._calls.call(inside)

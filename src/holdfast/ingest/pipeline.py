@@ -5,10 +5,13 @@ anything to say, that is before it is applied; where one could, or takes somethi
 Everything runs in the writer thread.
 """
 
+import contextlib
 import enum
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
+
+import msgspec
 
 from holdfast.core.agent import Agent
 from holdfast.core.decision import Delivery
@@ -221,7 +224,29 @@ class IngestPipeline:
             self._batches.append(batch)
         else:
             batch.advance(Stage.HELD if outcomes is None else Stage.STORED)
+        if outcomes is None and self._engine().store.shared:
+            return self._answer_from_memory(batch)
         return outcomes
+
+    def _answer_from_memory(self, batch: Batch) -> list[Outcome] | None:
+        """The store is a server that cannot be reached: gates answer by what was known before. The guard brings the
+        deliveries when it is back; until then they are in the journal too, or else nothing was promised."""
+        try:
+            outcomes = self._engine().apply_in_memory(batch.deliveries)
+            told = [
+                msgspec.structs.replace(
+                    self._engine().ports.clean(delivery).unanswered(), told="deny" if _denies(outcome) else "none"
+                )
+                for delivery, outcome in zip(batch.deliveries, outcomes, strict=True)
+            ]
+        except Exception as error:
+            self._guard.note_failure("answer.not-from-memory", error, len(batch.deliveries))
+            return None
+        if not self._journal.add([JournalEntry(delivery) for delivery in told]):
+            return None
+        self._guard.hold_instead(told)
+        # No record of the answer is in the log yet: it is made when the delivery is stored.
+        return [msgspec.structs.replace(outcome, seq=0, event=None) for outcome in outcomes]
 
     def _apply(self, engine: Engine, batch: Batch) -> list[Outcome]:
         # Others write to the same log, so a number given in memory could be taken when it is written.
@@ -298,6 +323,10 @@ class IngestPipeline:
             self._drop_duplicates(deliveries, outcomes or ())
             for batch in batches:
                 batch.advance(Stage.HELD if outcomes is None else Stage.STORED)
+            if outcomes is None and self._engine().store.shared:
+                # Answers from memory must know of them.
+                with contextlib.suppress(Exception):
+                    self._engine().apply_in_memory(deliveries)
         finally:
             # The guard holds what it could not store: these are no longer ours to bring.
             del self._batches[: len(batches)]
@@ -339,6 +368,10 @@ class IngestPipeline:
             return False
         deliveries = [one.delivery for one in alike if one.delivery]
         return not deliveries or self._guard.commit(deliveries) is not None
+
+
+def _denies(outcome: Outcome) -> bool:
+    return outcome.decision.verdict == "deny"
 
 
 def _hook_and_folder(delivery: Delivery) -> HookAndFolder:

@@ -126,6 +126,14 @@ class StoreGuard:
                 self._retry_buffer.append(delivery.unanswered())
                 self._retry_bytes += len(delivery.body)
 
+    def hold_instead(self, batch: Sequence[Delivery]) -> None:
+        """These, which say what was answered, in the place of the same ones."""
+        by_key = {delivery.key: delivery for delivery in batch}
+        self._retry_buffer = [by_key.get(one.key, one) for one in self._retry_buffer]
+
+    def note_failure(self, what: str, error: Exception, size: int) -> None:
+        self._log.error(what, error, size=size)
+
     def _refuse(self, error: StoreUnavailable) -> None:
         # Once for each outage, not at every attempt.
         if not self.refusing:

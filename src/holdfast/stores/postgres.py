@@ -8,7 +8,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from holdfast.core.erase import Change
-from holdfast.core.errors import StoreUnavailable
+from holdfast.core.errors import StoreMoved, StoreUnavailable
 from holdfast.core.event import Event
 from holdfast.core.history import MARK, HistoryMark, history_entry
 from holdfast.core.job import ClaimedJob, Job
@@ -158,7 +158,10 @@ class PostgresStore:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self._link = Link(url, _prepare_for_writing)
+        self._link = Link(url, _prepare_for_writing, reconnects_beside=True)
+        self._schema = backup.newest_version("postgres")
+        self._assumes = False
+        """Whether this transaction looks nothing up that the commit finds out anyway."""
         self._names: dict[str, int] = {}
         self._new_names: list[str] = []
         self._deferred: list[tuple[str, Sequence[Any]]] | None = None
@@ -169,8 +172,15 @@ class PostgresStore:
     shared = True
 
     @contextlib.contextmanager
-    def transaction(self, *, lasting: bool = True, locked: bool = True) -> Iterator[int]:  # noqa: ARG002 - the server keeps all of it
-        with translate_postgres_errors(self._link):
+    def transaction(
+        self,
+        *,
+        lasting: bool = True,  # noqa: ARG002 - the server keeps all of it
+        locked: bool = True,
+        assumed_head: int = -1,
+        patience_s: float = 0.0,
+    ) -> Iterator[int]:
+        with translate_postgres_errors(self._link), self._link.giving_up_after(patience_s):
             self._reach()
             try:
                 if locked:
@@ -180,32 +190,42 @@ class PostgresStore:
                         commit = self._db.execute("commit")
                     self._check_commit(commit)
                 else:
-                    yield from self._without_lock()
+                    yield from self._without_lock(assumed_head)
             except BaseException:
                 self._undo()
                 raise
         self._new_names.clear()
 
-    def _without_lock(self) -> Iterator[int]:
+    def _without_lock(self, assumed_head: int) -> Iterator[int]:
         """Reads first, each statement by itself; all writes and the commit travel together, under the lock.
 
         A daemon far from the server thus keeps no other one waiting while its answers are under way. New names are
         stored at once: within the transaction they could wait for the lock of somebody who waits for them.
         """
-        head = self._head()
+        self._assumes = assumed_head >= 0
         self._deferred = []
         try:
+            head = assumed_head if self._assumes else self._head()
             yield head
             writes = self._deferred
         finally:
-            self._deferred = None
+            self._deferred, self._assumes = None, False
         if not writes:
             return
+        try:
+            self._commit_all(head, writes)
+        except psycopg.errors.UniqueViolation as error:
+            if assumed_head < 0:
+                raise
+            # A delivery that came before: known, had it been looked up.
+            raise StoreMoved("a delivery is known already", where=self._link.where) from error
+
+    def _commit_all(self, head: int, writes: Sequence[tuple[str, Sequence[Any]]]) -> None:
         with self._db.pipeline():
             self._db.execute(SQL["begin"])
             self._db.execute(SQL["lock"], self._link.lock_key)
             # Divides by zero where the head moved, which fails everything behind it in the pipeline.
-            self._db.execute(SQL["unmoved"], (head,), prepare=False)
+            self._db.execute(SQL["unmoved"], (head, self._schema), prepare=False)
             for (
                 name,
                 values,
@@ -249,7 +269,8 @@ class PostgresStore:
             self._link.lose()
 
     def known(self, keys: Sequence[str]) -> dict[str, int]:
-        return dict(self._all("known", list(keys))) if keys else {}
+        # A key that is there already fails the commit, and then it is looked up.
+        return dict(self._all("known", list(keys))) if keys and not self._assumes else {}
 
     def session_agents(self, sessions: Sequence[str]) -> dict[str, str]:
         return dict(self._all("session_agents", list(sessions))) if sessions else {}
@@ -369,7 +390,7 @@ class PostgresStore:
         return PostgresReader(self.url)
 
     def close(self) -> None:
-        self._link.lose()
+        self._link.close()
 
     def _all(self, name: str, *values: Any) -> list[tuple[Any, ...]]:
         return self._db.execute(SQL[name], values, binary=True).fetchall()

@@ -1,7 +1,11 @@
 """How a PostgreSQL database is reached, and what its errors mean to us."""
 
 import contextlib
+import os
 import re
+import socket
+import threading
+import time
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,7 +14,7 @@ import psycopg
 from psycopg import conninfo, sql
 from psycopg.types.string import StrDumperUnknown, TextBinaryLoader, TextLoader
 
-from holdfast.core.errors import BadSettings, StoreDamaged, StoreMoved, StoreUnavailable
+from holdfast.core.errors import BadSettings, HoldfastError, StoreDamaged, StoreMoved, StoreUnavailable
 from holdfast.stores import hide_password
 from holdfast.stores.rows import load_queries
 
@@ -23,6 +27,8 @@ LOCK_WAIT_MS = 5_000
 ABANDONED_MS = 60_000
 MOVED = "22012"
 """Division by zero: only the query `unmoved` divides."""
+# Seconds between attempts to bring a lost connection back.
+RECONNECT_S, LONGEST_RECONNECT_S = 0.2, 3.0
 PATIENCE = {"connect_timeout": 5, "keepalives_idle": 10, "keepalives_interval": 5, "tcp_user_timeout": 20_000}
 """A machine that vanished in the middle of a transaction must not hold the writers' lock for hours."""
 
@@ -59,16 +65,67 @@ class UnescapedBinaryText(TextBinaryLoader):
 class Link:
     """One connection that comes back by itself: a lost one is replaced when it is next asked for."""
 
-    def __init__(self, url: str, prepare: Callable[["Link", psycopg.Connection], None]) -> None:
+    def __init__(
+        self, url: str, prepare: Callable[["Link", psycopg.Connection], None], *, reconnects_beside: bool = False
+    ) -> None:
+        """`reconnects_beside`: for whoever must not wait. Once it was connected, a lost connection is brought back by another
+        thread, and until then the server is not available."""
         self.schema, self.where = schema_of(url), display_url(url)
         self._url, self._prepare = url, prepare
         self._db: psycopg.Connection | None = None
+        self._beside, self._was_connected, self._closed = reconnects_beside, False, False
+        self._reconnecting: threading.Thread | None = None
+        self._error = ""
 
     @property
     def db(self) -> psycopg.Connection:
         if self._db is None or self._db.closed:
-            self._db = self._connect()
+            if self._beside and self._was_connected:
+                self._reconnect_beside()
+                raise StoreUnavailable(
+                    self._error or "the connection was lost", where=self.where, fix="Is the server up?"
+                )
+            self._db, self._was_connected = self._connect(), True
         return self._db
+
+    def _reconnect_beside(self) -> None:
+        if self._reconnecting is None or not self._reconnecting.is_alive():
+            self._reconnecting = threading.Thread(target=self._reconnect, name="reconnect", daemon=True)
+            self._reconnecting.start()
+
+    def _reconnect(self) -> None:
+        pause = RECONNECT_S
+        while not self._closed:
+            try:
+                self._db, self._error = self._connect(), ""
+                return
+            except (psycopg.Error, HoldfastError, OSError) as error:
+                self._error = hide_password(str(error).strip())
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST_RECONNECT_S)
+
+    @contextlib.contextmanager
+    def giving_up_after(self, seconds: float) -> Iterator[None]:
+        """A server that takes what is sent and says nothing: the connection is cut, so that whoever waits is told."""
+        timer = threading.Timer(seconds, self._cut, (self._db,)) if seconds and self._db else None
+        if timer is None:
+            yield
+            return
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _cut(self, db: psycopg.Connection) -> None:
+        # Only the socket: the connection itself belongs to the thread that waits in it.
+        with contextlib.suppress(psycopg.Error, OSError):
+            copy = socket.socket(fileno=os.dup(db.fileno()))
+            try:
+                copy.shutdown(socket.SHUT_RDWR)
+            finally:
+                copy.close()
 
     def _connect(self) -> psycopg.Connection:
         address = parse_address(self._url)
@@ -86,6 +143,10 @@ class Link:
             db.close()
             raise
         return db
+
+    def close(self) -> None:
+        self._closed = True
+        self.lose()
 
     def lose(self) -> None:
         """Nothing is known about the connection any more, so it is not used again."""

@@ -220,7 +220,14 @@ class SqliteStore:
     shared = False
 
     @contextlib.contextmanager
-    def transaction(self, *, lasting: bool = True, locked: bool = True) -> Iterator[int]:  # noqa: ARG002 - one file, one writer
+    def transaction(
+        self,
+        *,
+        lasting: bool = True,
+        locked: bool = True,  # noqa: ARG002 - one file, one writer
+        assumed_head: int = -1,  # noqa: ARG002
+        patience_s: float = 0.0,  # noqa: ARG002
+    ) -> Iterator[int]:
         with translate_sqlite_errors(self.path), contextlib.nullcontext() if lasting else self._not_lasting():
             # IMMEDIATE takes the write lock at once; one taken after reads could be refused in the middle.
             self._db.execute("begin immediate")

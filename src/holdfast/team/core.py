@@ -4,7 +4,7 @@ The server on PostgreSQL, the forwarder and the simulation call these functions;
 Times are milliseconds of whatever clock the caller names; the server never uses a machine's clock.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -36,35 +36,92 @@ class MachineCursor(msgspec.Struct, frozen=True):
 
     stream: int = 0
     cursor: int = 0
+    key: str = ""
+    """Of the log's event at `cursor`, shared or not; empty: not known."""
+    top: int = 0
+    """The highest number that any stream reached."""
+    run: str = ""
+    past_runs: tuple[str, ...] = ()
+    """Which process sent last, and which ones it replaced: a process that was replaced never comes back."""
+    restores: tuple[tuple[int, int], ...] = ()
+    """(stream, how much of the stream before is its beginning), for every stream but the first."""
 
 
 class Accepted(msgspec.Struct, frozen=True):
+    """With `gap` or `copied` nothing was taken."""
+
     cursor: MachineCursor
     fresh: tuple[SharedEvent, ...]
     known: int
     gap: bool = False
+    copied: bool = False
 
 
 class BatchRefused(Exception):
     """A batch that no machine of ours makes"""
 
 
-def accept_batch(have: MachineCursor, batch: Batch) -> Accepted:
-    """What of it is new, and where the cursor stands then. A gap takes nothing: the machine sends from the cursor."""
+def accept_batch(have: MachineCursor, batch: Batch, stored_keys: Container[str] = ()) -> Accepted:
+    """What of it is new, and where the cursor stands then. A gap takes nothing: the machine looks at its log, and sends
+    from the cursor or begins a new stream. `stored_keys`: see `keys_needed`."""
     check_batch(batch)
+    if batch.run and batch.run in have.past_runs:
+        # Two processes take turns: the state folder was copied, and both copies are in use.
+        return Accepted(have, (), 0, copied=True)
+    have = _with_run(have, batch.run)
     if batch.stream < have.stream:
-        raise BatchRefused(f"stream {batch.stream} is over; this machine is at stream {have.stream}")
-    if batch.stream > have.stream:
-        have = MachineCursor(batch.stream, _common_prefix(have, batch))
-    if batch.after > have.cursor:
+        if not batch.run:
+            raise BatchRefused(f"stream {batch.stream} is over; this machine is at stream {have.stream}")
         return Accepted(have, (), 0, gap=True)
-    fresh = tuple(event for event in batch.events if event.seq > have.cursor)
-    upto = max(have.cursor, batch.upto)
-    return Accepted(MachineCursor(have.stream, upto), fresh, len(batch.events) - len(fresh))
+    if batch.stream > have.stream:
+        common = _common_prefix(have, batch, stored_keys)
+        restores = (*have.restores, (batch.stream, common))[-MOST_STREAMS:]
+        have = msgspec.structs.replace(have, stream=batch.stream, cursor=common, key="", restores=restores)
+    if batch.after > have.cursor or not _is_same_log(have, batch):
+        return Accepted(have, (), 0, gap=True)
+    fresh = tuple(event for event in batch.events if event.seq > have.cursor and event.key not in stored_keys)
+    moved = have
+    if batch.upto >= have.cursor:
+        top = max(have.top, batch.upto)
+        moved = msgspec.structs.replace(have, cursor=batch.upto, key=batch.upto_event, top=top)
+    return Accepted(moved, fresh, len(batch.events) - len(fresh))
 
 
-def _common_prefix(have: MachineCursor, batch: Batch) -> int:
-    """How much of what the server has is still the beginning of the machine's log."""
+MOST_RUNS, MOST_STREAMS = 8, 64
+
+
+def _with_run(have: MachineCursor, run: str) -> MachineCursor:
+    if run in ("", have.run):
+        return have
+    past = (*have.past_runs, have.run) if have.run else have.past_runs
+    return msgspec.structs.replace(have, run=run, past_runs=past[-MOST_RUNS:])
+
+
+def _is_same_log(have: MachineCursor, batch: Batch) -> bool:
+    """Whether the machine's log is still the one that the server knows. A machine whose whole state folder came back from
+    an older copy uses numbers again, and does not know it: taken for repeated, its new events would be lost."""
+    # A machine that sends no keys, or numbers that the server has no key for: nothing can be compared.
+    if not (batch.run and have.key):
+        return True
+    if batch.after == have.cursor:
+        return batch.after_event == have.key
+    # Sent again as it was. Anything else the machine has to look up in its log.
+    return batch.upto == have.cursor and batch.upto_event == have.key
+
+
+def keys_needed(have: MachineCursor, batch: Batch) -> tuple[int, int] | None:
+    """`accept_batch` needs the keys of the machine's stored events with numbers in this range, first and last, because
+    another stream may have brought some of the batch already; None: it needs none."""
+    if batch.stream > have.stream and batch.restores:
+        return min(batch.restores[-1][1], batch.after + 1), batch.upto
+    return (batch.after + 1, batch.upto) if batch.stream > 1 and batch.after < have.top else None
+
+
+def _common_prefix(have: MachineCursor, batch: Batch, stored_keys: Container[str]) -> int:
+    """How much of what the server has is still the beginning of the machine's log. Where it does not have the event that
+    the machine names, it came back from a backup since then: then everything is sent again, and what is known left out."""
+    if batch.common_event and batch.common_event not in stored_keys:
+        return 0
     return min([have.cursor, *(common for stream, common in batch.restores if have.stream < stream <= batch.stream)])
 
 
@@ -94,6 +151,8 @@ class Upstream(msgspec.Struct, frozen=True):
     sent_key: str = ""
     """The key of the log's event at `sent`: another key there means that the log was replaced."""
     restores: tuple[tuple[int, int], ...] = ()
+    common_key: str = ""
+    """Of the event that the last of `restores` names."""
     failures: int = 0
     next_at: int = 0
 
@@ -134,18 +193,40 @@ def after_failure(state: Upstream, now: int, chance: float) -> Upstream:
     return msgspec.structs.replace(state, failures=state.failures + 1, next_at=now + int(pause * (0.5 + chance / 2)))
 
 
-def after_restore(state: Upstream, common: int) -> Upstream:
-    """The log was replaced by one that is the same up to `common` only: its later numbers mean other events."""
-    restores = (*state.restores, (state.stream + 1, common))
+def restore_bound(state: Upstream, stream: int = 0, restores: Sequence[tuple[int, int]] = ()) -> int:
+    """Up to here the server may have what this log has, where the log was replaced. `stream` and `restores` are the server's,
+    where that is further than this machine remembers."""
+    unknown = [shared for number, shared in restores if number > state.stream]
+    if len(unknown) < stream - state.stream:
+        return 0
+    # What the server has now begins like the stream that this machine knew only as far as each stream since then did.
+    return min([state.cursor, *unknown])
+
+
+def after_restore(state: Upstream, common: int, common_key: str, stream: int = 0) -> Upstream:
+    """The log was replaced by one that is the same up to `common` only, a shared event within `restore_bound`: its later
+    numbers mean other events."""
+    new = max(state.stream, stream) + 1
     return msgspec.structs.replace(
         # Nothing of the new stream has left yet.
         state,
-        stream=state.stream + 1,
+        stream=new,
         cursor=min(common, state.cursor),
         sent=0,
         sent_key="",
-        restores=restores,
+        restores=(*state.restores, (new, common)),
+        common_key=common_key,
+        failures=0,
+        next_at=0,
     )
+
+
+def is_other_log(state: Upstream, stream: int, cursor: int, key: str, head: int, key_here: str) -> bool:
+    """After a gap: whether the server has of this machine what this log has not. Then the state folder came back from an
+    older copy, with all that it remembered. `key_here` is the key of this log's event at `cursor`."""
+    if stream != state.stream:
+        return stream > state.stream
+    return cursor > head or bool(key and cursor and key_here != key)
 
 
 def was_replaced(state: Upstream, head: int, key_at_sent: str) -> bool:
@@ -173,6 +254,8 @@ class Lease(msgspec.Struct, frozen=True):
     ttl_s: int = 0
     paths: tuple[str, ...] = ()
     why: str = ""
+    words: str = ""
+    """Machine and number of the record by which whoever took it can have it forgotten."""
 
     def held(self, now: int) -> bool:
         return bool(self.machine) and now < self.until
@@ -192,7 +275,8 @@ def change_lease(lease: Lease, request: LeaseRequest, machine: str, person: str,
         # 0 is a release without a token, by the machine and session that hold the lease.
         if not mine or request.token not in (0, lease.token):
             return lease, "lost"
-        return msgspec.structs.replace(lease, machine="", session="", person="", until=0), "released"
+        # Of a lease that is over only its token is needed, and its name; `words` stays for who wants that gone too.
+        return Lease(token=lease.token, words=lease.words), "released"
     if request.act == "renew":
         if not mine or request.token != lease.token:
             return lease, "lost"
@@ -205,8 +289,14 @@ def change_lease(lease: Lease, request: LeaseRequest, machine: str, person: str,
     taken = Lease(
         token=lease.token + 1, machine=machine, session=request.session, person=person, since=now,
         until=now + ttl * 1000, ttl_s=ttl, paths=request.paths, why=request.why,
+        words=words_key(machine, request.words),
     )  # fmt: skip
     return taken, "granted"
+
+
+def words_key(machine: str, words: str) -> str:
+    """What a command said, over all machines: with the machine in it nobody can have forgotten what another one said."""
+    return f"{machine}/{words[:64]}" if words else ""
 
 
 def payload_as_of(kind: str, payload: Mapping[str, Any], age_ms: int) -> dict[str, Any]:

@@ -7,6 +7,7 @@ It ends when the daemon ends (its standard input closes) or when the machine lea
 import contextlib
 import os
 import random
+import secrets
 import sys
 import threading
 import time
@@ -28,7 +29,9 @@ from holdfast.paths import Paths
 from holdfast.redact import redact
 from holdfast.stores import open_reader
 from holdfast.team import core
+from holdfast.team.erased import forget_erased
 from holdfast.team.membership import (
+    COPIED,
     ForwarderStatus,
     Membership,
     OwnLease,
@@ -39,15 +42,14 @@ from holdfast.team.membership import (
     connect_team,
     error_from_answer,
     rotate_token,
+    steady_ms,
 )
-from holdfast.team.privacy import ProjectIdentity, SentLog, digest_of, identify_project, level_named, share_event
+from holdfast.team.privacy import ProjectIdentity, SentLog, identify_project, level_named, share_event
 from holdfast.team.protocol import (
     MOST_EVENTS,
     Batch,
     BatchAnswer,
     FeedPage,
-    ForgetReceipt,
-    ForgetRequest,
     LeaseAnswer,
     LeaseRequest,
     Level,
@@ -63,10 +65,7 @@ LARGEST_BATCH = 8 << 20
 # Seconds that an identity is remembered, and that the lack of one is: somebody may add a remote.
 IDENTITY_S, MISSING_S = 3600.0, 120.0
 ERASED, FORGET_FILE = "erase.finished", "forget-due"
-
-
-def monotonic_ms() -> int:
-    return time.monotonic_ns() // 1_000_000
+COPIED_TEXT = "another machine sends as this one: its state folder was copied"
 
 
 class Projects:
@@ -121,7 +120,12 @@ class Forwarder:
         self.lock = threading.Lock()
         """Around `state`, which the feed's thread changes too."""
         self.state = self.files.upstream() or core.Upstream()
-        self.status = ForwarderStatus(pid=os.getpid(), sent=self.files.status().sent)
+        before = self.files.status()
+        self.status = ForwarderStatus(pid=os.getpid(), sent=before.sent)
+        if before.state == COPIED:
+            # A new process must not take the other one's place: it would go to and fro between the two.
+            self.status = before
+        self._run = secrets.token_hex(8)
         self._ready: Page | None = None
         self._reader: Reader | None = None
         self._inode = 0
@@ -131,7 +135,7 @@ class Forwarder:
 
     def step(self) -> bool:
         """Whether there is more to send at once."""
-        if now_ms() < self.state.next_at:
+        if now_ms() < self.state.next_at or self.status.state == COPIED:
             return False
         try:
             return self._send_next()
@@ -200,7 +204,7 @@ class Forwarder:
         """Until the server has answered: the file says that something was erased here since it was last told."""
         mark = self.files.folder / FORGET_FILE
         if mark.exists():
-            forget_erased(self)
+            forget_erased(self.files, self.connection, self.sent_log, self.reading, self.share_at)
             mark.unlink(missing_ok=True)
 
     def _rotate_if_due(self) -> None:
@@ -234,8 +238,9 @@ class Forwarder:
     # ── a batch on its way ─────────────────────────────────────────────────────────────────────────────────────────
 
     def _deliver(self, batch: Batch, keys: dict[int, str]) -> None:
-        # Redacted once more, over exactly the bytes that leave the machine.
-        clean, _ = redact(msgspec.json.encode(batch))
+        # Redacted once more, over exactly the bytes that leave the machine; but not the keys of our own events, which the
+        # server compares.
+        clean = _with_fields(redact(msgspec.json.encode(batch))[0], self._marks_of(batch, keys))
         if len(clean) > LARGEST_BATCH and len(batch.events) > 1:
             self._deliver(_first_half(batch), keys)
             return
@@ -255,7 +260,30 @@ class Forwarder:
             raise error_from_answer(status, answer)
         batch_answer = msgspec.json.decode(answer, type=BatchAnswer)
         self._last_contact = time.monotonic()
-        self._note_answer(batch_answer, len(batch.events), more=full)
+        if batch_answer.copied:
+            self._note_status(COPIED, COPIED_TEXT)
+        elif batch_answer.gap and self._has_other_log(batch_answer):
+            self._begin_stream(batch_answer)
+        else:
+            self._note_answer(batch_answer, len(batch.events), more=full)
+
+    def _marks_of(self, batch: Batch, keys: dict[int, str]) -> dict[str, str]:
+        """By which the server sees who sends, and that it is still the same log."""
+        after = self._key_at(batch.after)
+        upto = after if batch.upto == batch.after else keys.get(batch.upto) or self._key_at(batch.upto)
+        marks = {"run": self._run, "after_event": after, "upto_event": upto, "common_event": self.state.common_key}
+        return {name: value for name, value in marks.items() if value}
+
+    def _key_at(self, seq: int) -> str:
+        with self.reading() as reader:
+            event = reader.event(seq) if seq else None
+        return event.key if event else ""
+
+    def _has_other_log(self, answer: BatchAnswer) -> bool:
+        with self.reading() as reader:
+            head = reader.head()
+        key_here = self._key_at(answer.cursor)
+        return core.is_other_log(self.state, answer.stream, answer.cursor, answer.key, head, key_here)
 
     def _deliver_less(self, batch: Batch, keys: dict[int, str]) -> None:
         """The server will not have something in it: half of it, until it is one event, which is left out."""
@@ -286,9 +314,14 @@ class Forwarder:
         here = reader.event(self.state.sent) if self.state.sent else None
         if not core.was_replaced(self.state, reader.head(), here.key if here else ""):
             return
-        common = self.sent_log.common_prefix(lambda seq: event.key if (event := reader.event(seq)) else "")
+        self._begin_stream()
+
+    def _begin_stream(self, server: BatchAnswer | None = None) -> None:
+        further = (server.stream, server.restores) if server else ()
+        common = self.sent_log.common_prefix(self._key_at, core.restore_bound(self.state, *further))
         self._ready = None
-        self._save(core.after_restore(self.state, common))
+        stream = server.stream if server else 0
+        self._save(core.after_restore(self.state, common, self._key_at(common), stream))
 
     # ── how it goes ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -329,48 +362,14 @@ class Forwarder:
         yield self._reader
 
 
+def _with_fields(content: bytes, fields: dict[str, str]) -> bytes:
+    """A JSON object with further fields before its own."""
+    return msgspec.json.encode(fields)[:-1] + b"," + content[1:]
+
+
 def _first_half(batch: Batch) -> Batch:
     some = batch.events[: len(batch.events) // 2]
     return msgspec.structs.replace(batch, events=some, upto=some[-1].seq)
-
-
-# ── what was erased here is forgotten there ──────────────────────────────────────────────────────────────────────────
-
-
-def forget_erased(forwarder: Forwarder) -> ForgetReceipt | None:
-    """Compares what was sent with what the log has now; the server is told numbers and sessions, never the text."""
-    numbers, sessions, gone = [], set(), set()
-    with forwarder.reading() as reader:
-        for one in forwarder.sent_log.events():
-            event = reader.event(one.seq)
-            level = level_named(one.level)
-            again = forwarder.share_at(event, level) if event and level else None
-            if event is not None and event.kind != "event.erased" and again and digest_of(again) == one.digest:
-                continue
-            gone.add((one.stream, one.seq))
-            numbers.append(one.seq)
-            # The event itself is gone: perhaps its whole session was erased.
-            if event is None or event.kind == "event.erased":
-                sessions.add(one.session)
-    if not gone:
-        return None
-    whole = tuple(sorted(session for session in sessions if session and not _has_events_left(forwarder, session)))
-    request = ForgetRequest(sessions=whole, numbers=tuple(numbers))
-    receipt = forwarder.connection.ask("POST", "/v1/forget", ForgetReceipt, request)
-    forwarder.sent_log.drop_events(frozenset(gone))
-    note_receipt(forwarder.files, receipt)
-    return receipt
-
-
-def _has_events_left(forwarder: Forwarder, session: str) -> bool:
-    """Whether anything of the session is still in the log: then only single events of it were erased."""
-    with forwarder.reading() as reader:
-        return bool(reader.events(EventQuery(session=session, limit=1)))
-
-
-def note_receipt(files: TeamFiles, receipt: ForgetReceipt) -> None:
-    with (files.folder / "receipts.jsonl").open("ab") as out:
-        out.write(msgspec.json.encode(receipt) + b"\n")
 
 
 # ── what comes back, and leases ──────────────────────────────────────────────────────────────────────────────────────
@@ -410,7 +409,7 @@ def tend_leases(forwarder: Forwarder, connection: TeamConnection) -> None:
 
 def _tend_lease(lease: OwnLease, connection: TeamConnection) -> OwnLease | None:
     """None when it is over."""
-    asked_at = monotonic_ms()
+    asked_at = steady_ms()
     # A pid may have been given to another process since: the start time must be the same.
     alive = not lease.pid or ((seen := look_up_process(lease.pid)) is not None and seen.start == lease.start)
     # Renewed when 30 % of its time has passed: `until` stands at 90 % of it.

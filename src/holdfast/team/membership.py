@@ -7,6 +7,7 @@ import http.client
 import os
 import secrets
 import ssl
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +16,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from holdfast.core.errors import CommandRefused, HoldfastError
+from holdfast.core.machine import machine_id
 from holdfast.paths import Paths, private_folder, write_atomically
 from holdfast.team.core import Upstream
 from holdfast.team.protocol import (
@@ -31,7 +33,14 @@ from holdfast.team.protocol import (
 
 LOOPBACK = frozenset(("localhost", "127.0.0.1", "::1"))
 TIMEOUT_S = 15.0
+COPIED = "copied"
+"""The state of a forwarder that found another machine sending as its own: it sends no more until a person joins it anew."""
 T = TypeVar("T")
+
+
+def steady_ms() -> int:
+    """A clock that nobody sets, and that goes on while the machine sleeps: a lease runs out meanwhile."""
+    return time.clock_gettime_ns(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)) // 1_000_000
 
 
 class TeamUnreachable(HoldfastError):
@@ -72,7 +81,7 @@ class Membership(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class OwnLease(msgspec.Struct, kw_only=True):
-    """A lease of this machine; renewed while its owner's process lives. `until` is by the monotonic clock, in ms."""
+    """A lease of this machine; renewed while its owner's process lives. `until` is by `steady_ms`."""
 
     project: str
     name: str
@@ -88,7 +97,7 @@ class ForwarderStatus(msgspec.Struct, kw_only=True, omit_defaults=True):
     """For people: how forwarding goes."""
 
     state: str = ""
-    """current, sending, viewing, offline, refused or revoked."""
+    """current, sending, viewing, offline, refused, revoked or copied."""
     error: str = ""
     at: int = 0
     pid: int = 0
@@ -121,6 +130,16 @@ class TeamFiles:
 
     def membership(self) -> Membership | None:
         return self._load("membership.json", Membership)
+
+    def machine_id(self) -> str:
+        """The machine's id, unless another one was taken because the state folder was copied."""
+        try:
+            return (self.folder / "machine-id").read_text("ascii").strip() or machine_id()
+        except (OSError, ValueError):
+            return machine_id()
+
+    def take_new_id(self) -> None:
+        write_atomically(private_folder(self.folder) / "machine-id", secrets.token_hex(16).encode())
 
     def save_membership(self, value: Membership) -> None:
         self._save("membership.json", value)

@@ -5,14 +5,17 @@ import hashlib
 import os
 import posixpath
 import re
+import secrets
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import unquote
 
 import msgspec
 
 from holdfast.core import git
+from holdfast.core.erase import INSTEAD
 from holdfast.core.event import Event
 from holdfast.core.kinds import HOOK_KINDS, SESSION_ENDS, TEAM_KINDS, TURN_ENDS
 from holdfast.git_context import locate
@@ -26,8 +29,8 @@ T = TypeVar("T")
 # What a project is to a team: its remote address in normal form and its first commit, the same in every clone.
 
 GIT_S = 20.0
-# A port that is the default of its protocol is left out, so that all addresses of a repository become one.
-DEFAULT_PORTS = {"ssh": "22", "https": "443", "http": "80", "git": "9418"}
+# Hosts through which large providers offer the same repositories by SSH.
+_SSH_HOST = re.compile(r"^(?:alt)?ssh\.(?=[^.]+\.[^.]+)")
 # scheme://[user@]host[:port]/path, where the host may be an IPv6 address in brackets.
 _URL = re.compile(
     r"^(?P<scheme>[a-z][a-z0-9+.-]*)://(?:[^@/]*@)?(?P<host>\[[^\]]+\]|[^:/]+)(?::(?P<port>\d+))?/(?P<path>.*)$", re.I
@@ -48,7 +51,11 @@ class ProjectIdentity(msgspec.Struct, frozen=True):
 
 
 def normalise_remote(address: str) -> str:
-    """`host/path`, whatever the protocol, the user or a password in it; empty where no other machine could reach it."""
+    """`host/path`, whatever the protocol, the user or a password in it; empty where no other machine could reach it.
+
+    It may leave out what tells two repositories apart only in theory (ports, capital letters): an identity has the first
+    commit as well.
+    """
     text = address.strip()
     match = _URL.match(text) or (None if text.startswith((".", "/", "~")) else _SCP.match(text))
     if not match or len(match["host"]) < 2:  # `C:\path` is no host
@@ -57,10 +64,12 @@ def normalise_remote(address: str) -> str:
     scheme = (parts.get("scheme") or "ssh").lower()
     if scheme == "file":
         return ""
-    port = parts.get("port") or ""
-    host = parts["host"].lower() + (f":{port}" if port and port != DEFAULT_PORTS.get(scheme) else "")
-    path = re.split(r"[?#]", parts["path"])[0].strip("/")
+    host = _SSH_HOST.sub("", parts["host"].lower().rstrip("."))
+    path = unquote(re.split(r"[?#]", parts["path"])[0]).lower().strip("/")
     path = re.sub(r"/{2,}", "/", path).removesuffix(".git").strip("/")
+    if host.endswith("dev.azure.com"):
+        # The one large host whose paths differ by protocol: v3/ORG/PROJECT/REPO and ORG/PROJECT/_git/REPO.
+        path = path.removeprefix("v3/").replace("/_git/", "/")
     return f"{host}/{path}" if path else ""
 
 
@@ -71,7 +80,7 @@ def identify_project(folder: str) -> ProjectIdentity:
         return ProjectIdentity(problem="it is not in a git repository")
     root, common = git_context["root"], Path(git_context["repo"])
     here = ProjectIdentity(root, home=str(common.parent) if common.name == ".git" else root)
-    remote = normalise_remote(_remote_of(common / "config"))
+    remote = normalise_remote(_spell_out(_remote_of(common / "config")))
     if not remote:
         return msgspec.structs.replace(here, problem="it has no remote address that others could know")
     if (common / "shallow").exists():
@@ -100,9 +109,33 @@ def _remote_of(config: Path) -> str:
     return addresses.get("origin") or next(iter(addresses.values()), "")
 
 
+def _spell_out(address: str) -> str:
+    """With the abbreviations of the person's own git settings (`url.….insteadOf`): another machine has others, or none."""
+    try:
+        done = subprocess.run(
+            git.git_argv("config", "--global", "--includes", "-z", "--get-regexp", r"^url\..*\.insteadof$"),
+            env=git.git_environment(os.environ), capture_output=True, timeout=GIT_S, check=False, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return address
+    settings = (line.partition("\n") for line in done.stdout.decode("utf-8", "replace").split("\0"))
+    spelled = [(short, name[4:-10]) for name, _, short in settings if short and address.startswith(short)]
+    # As git does it: the longest abbreviation counts.
+    short, base = max(spelled, key=lambda one: len(one[0]), default=("", ""))
+    return base + address[len(short) :]
+
+
 def _first_commit(root: str) -> str:
-    """Of several beginnings the smallest hash: the same choice everywhere. Of the history of HEAD."""
-    command = git.git_argv("rev-list", "--max-parents=0", "HEAD")
+    """Where the line of the default branch, or else of HEAD, began: joining another repository's history to it, and a
+    branch that begins anew, change nothing."""
+    for start in ("refs/remotes/origin/HEAD", "HEAD"):
+        if first := _beginning_of(root, start):
+            return first
+    return ""
+
+
+def _beginning_of(root: str, start: str) -> str:
+    command = git.git_argv("rev-list", "--first-parent", "--max-parents=0", start, "--")
     try:
         done = subprocess.run(
             command, cwd=root, env=git.git_environment(os.environ), capture_output=True, timeout=GIT_S, check=False,
@@ -290,9 +323,9 @@ class SentLog:
             with contextlib.suppress(msgspec.DecodeError):
                 yield msgspec.json.decode(line, type=SentEvent)
 
-    def common_prefix(self, key_at: Callable[[int], str]) -> int:
-        """The last number at which the log still has what was sent."""
-        return max((one.seq for one in self.events() if key_at(one.seq) == one.key), default=0)
+    def common_prefix(self, key_at: Callable[[int], str], bound: int) -> int:
+        """The last number up to `bound` at which the log still has what was sent."""
+        return max((one.seq for one in self.events() if one.seq <= bound and key_at(one.seq) == one.key), default=0)
 
     def drop_events(self, gone: frozenset[tuple[int, int]]) -> None:
         """What was forgotten is not kept here either."""
@@ -307,23 +340,44 @@ class SentLog:
                 write_atomically(path, b"".join(line + b"\n" for line in remaining))
 
 
-class SentWords(msgspec.Struct, frozen=True):
+class SentWords(msgspec.Struct, frozen=True, omit_defaults=True):
     """What somebody told the team by a command: a hand-over, a memory, a lease."""
 
     at: int
     path: str
     """The server's address that it went to."""
     body: dict[str, Any]
+    id: str = ""
+    folder: str = ""
+    """Where it was said. It did not leave: it is here so that erasing the project changes this line too."""
+    digest: str = ""
+    """Of the body and the folder as they were: a line that differs from it was changed by erasing something."""
+
+    def was_changed(self) -> bool:
+        # Lines of the version before had no digest.
+        text = msgspec.json.encode(self.body).decode()
+        return self.digest != digest_of_words(self.body, self.folder) if self.digest else INSTEAD in text
 
 
-def send_words(files: TeamFiles, connection: TeamConnection, path: str, answer: type[T], body: Any, now: int) -> T:
+def digest_of_words(body: dict[str, Any], folder: str) -> str:
+    return hashlib.sha256(msgspec.json.encode((body, folder), order="deterministic")).hexdigest()[:20]
+
+
+def send_words(
+    files: TeamFiles, connection: TeamConnection, path: str, answer: type[T], body: Any, now: int, folder: str = ""
+) -> T:
     """Redacted and on record before it leaves, as events are: it leaves whatever the level is."""
-    clean, _ = redact(msgspec.json.encode(body))
+    plain = msgspec.to_builtins(body)
+    # A memory has its own id.
+    number = plain.get("id") or secrets.token_hex(8)
+    clean, _ = redact(msgspec.json.encode({**plain, **({} if "id" in plain else {"words": number})}))
     private_folder(files.folder)
     _rotate_file(files.words_file)
-    words = SentWords(now, path, msgspec.json.decode(clean))
-    _append_durably(files.words_file, msgspec.json.encode(words) + b"\n")
-    return connection.ask("POST", path, answer, words.body)
+    sent: dict[str, Any] = msgspec.json.decode(clean)
+    words = SentWords(now, path, sent, number, folder, digest_of_words(sent, folder))
+    with files.locked("words.lock"):
+        _append_durably(files.words_file, msgspec.json.encode(words) + b"\n")
+    return connection.ask("POST", path, answer, sent)
 
 
 def list_words(files: TeamFiles) -> list[SentWords]:
@@ -333,6 +387,23 @@ def list_words(files: TeamFiles) -> list[SentWords]:
         with contextlib.suppress(msgspec.DecodeError):
             found.append(msgspec.json.decode(line, type=SentWords))
     return found
+
+
+def drop_words(files: TeamFiles, gone: frozenset[str]) -> None:
+    """What was forgotten there is not kept here either."""
+    with files.locked("words.lock"):
+        for path in (_rotated_path(files.words_file), files.words_file):
+            if path.exists():
+                lines = [line for line in path.read_bytes().splitlines() if _words_id(line) not in gone]
+                write_atomically(path, b"".join(line + b"\n" for line in lines))
+
+
+def _words_id(line: bytes) -> str:
+    try:
+        words = msgspec.json.decode(line, type=SentWords)
+    except msgspec.DecodeError:
+        return ""
+    return words.id or str(words.body.get("id") or "")
 
 
 def describe_level(level: Level) -> str:

@@ -61,6 +61,13 @@ class Batch(Message, frozen=True):
     upto: int
     restores: tuple[tuple[int, int], ...] = ()
     """(stream, the last number that means the same as in the stream before it), for every time the log was replaced."""
+    common_event: str = ""
+    """The key of the event that the last of `restores` names: the server looks whether it has it."""
+    run: str = ""
+    """Random, of the process that sends. Empty: a machine that does not send keys either."""
+    after_event: str = ""
+    upto_event: str = ""
+    """Of the log's events at `after` and `upto`, shared or not: by them the server sees that it is still the same log."""
     sent_at: int = 0
     level: Level = "facts"
     projects: tuple[SharedProject, ...] = ()
@@ -68,10 +75,16 @@ class Batch(Message, frozen=True):
 
 
 class BatchAnswer(Message, frozen=True):
-    """After the commit. `gap`: nothing was taken, because the batch begins above `cursor`."""
+    """After the commit. `gap`: nothing was taken, because the batch does not continue what the server has."""
 
     stream: int
     cursor: int
+    key: str = ""
+    """Of the machine's event at `cursor`, as the server knows it; empty: not known."""
+    restores: tuple[tuple[int, int], ...] = ()
+    """With `gap`: the streams of this machine, as in `Batch`."""
+    copied: bool = False
+    """Nothing was taken: another process sends as this machine, its state folder was copied."""
     taken: int = 0
     known: int = 0
     gap: bool = False
@@ -136,6 +149,8 @@ class LeaseRequest(Message, frozen=True):
     paths: tuple[str, ...] = ()
     """Globs of files, relative to the project, that nobody else should edit meanwhile."""
     why: str = ""
+    words: str = ""
+    """The number under which the machine recorded what it said here (`ForgetRequest.words`)."""
 
 
 class LeaseAnswer(Message, frozen=True):
@@ -162,14 +177,18 @@ class HandoverRequest(Message, frozen=True):
     to: str
     text: str
     session: str = ""
+    words: str = ""
 
 
 class ForgetRequest(Message, frozen=True):
-    """Sessions and projects as a whole, or single events of this machine by number."""
+    """Sessions and projects as a whole, single events of this machine by number, what a command said (a hand-over, a
+    lease, a memory) by its id, or all that came from this machine."""
 
     sessions: tuple[str, ...] = ()
     projects: tuple[str, ...] = ()
     numbers: tuple[int, ...] = ()
+    words: tuple[str, ...] = ()
+    everything: bool = False
 
 
 class ForgetReceipt(Message, frozen=True):
@@ -177,6 +196,8 @@ class ForgetReceipt(Message, frozen=True):
     at: int
     events: int
     rows: int
+    words: int | None = None
+    """How many hand-overs, leases and memories are gone; None: the server is older and was not able to."""
 
 
 class CodeRequest(Message, frozen=True):

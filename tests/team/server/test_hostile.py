@@ -165,6 +165,25 @@ def test_a_machine_that_was_away_hears_of_a_lease_with_what_is_left_of_it(team_u
     assert stale["payload"]["left_ms"] == 0
 
 
+def test_nobody_has_forgotten_what_another_machine_said(team_url: str, ann: Joined) -> None:
+    """Ids of words are known to whoever hears them."""
+    ben = ann.invite("ben")
+    ann.ask("POST", "/v1/lease", json={"act": "acquire", "project": "p", "name": "n", "why": "mine", "words": "w1"})
+    ann.ask("POST", "/v1/memory", json={"id": "m1", "project": "p", "text": "words of ann"})
+    ann.ask("POST", "/v1/memory/m1/promote")
+    ann.ask("POST", "/v1/handover", json={"project": "p", "to": "ben", "text": "go on", "words": "w2"})
+    names = {"words": ["w1", "w2", "m1", f"{ann.machine}/w1"], "everything": True, "projects": ["p"]}
+    assert ben.ask("POST", "/v1/forget", json=names)["words"] == 0
+    assert [one["why"] for one in ann.ask("GET", "/v1/board")["leases"]] == ["mine"]
+    assert [one["text"] for one in ann.ask("GET", "/v1/memories")] == ["words of ann"]
+    receipt = ann.ask("POST", "/v1/forget", json={"everything": True})
+    assert receipt["words"] == 5, "a lease, a memory, and three items of the feed"
+    kinds = [(item["kind"], item["payload"]) for item in ben.ask("GET", "/v1/feed?after=0")["items"]]
+    assert kinds == [("withdrawn", {"numbers": [1, 2, 3]}), ("withdrawn", {"memories": ["m1"]})]
+    again = ben.ask("POST", "/v1/lease", json={"act": "acquire", "project": "p", "name": "n"})
+    assert (again["granted"], again["token"]) == (True, 2), "a token never comes back"
+
+
 def test_nobody_joins_as_the_machine_of_somebody_else_unless_it_left(ann: Joined) -> None:
     """The ids of machines are no secret within a team."""
     ben, code = ann.invite("ben"), ann.ask("POST", "/v1/codes", json={"person": "mallory"})["code"]

@@ -38,6 +38,15 @@ class TeamRevoked(TeamItemPayload):
     """An admin revoked this machine: nothing is sent any more. What the team decided before still counts."""
 
 
+@event_kind("team.words_withdrawn")
+class TeamWordsWithdrawn(TeamItemPayload):
+    """Somebody erased what they had told the team: hand-overs and leases by their numbers in the feed, memories by id."""
+
+    project_id: str = ""
+    numbers: list[int] = []
+    memories: list[str] = []
+
+
 @event_kind("team.rule_arrived")
 class TeamRuleArrived(TeamItemPayload):
     """A requirement of the team; it counts beside those of the settings."""

@@ -11,7 +11,7 @@ _table = partial(lazy_table, __name__)
 
 FEATURE = Feature(
     name="team",
-    version=1,
+    version=2,
     documents=DOCUMENTS,
     subscribed_kinds=SUBSCRIBED_KINDS,
     keys=keys,

@@ -10,7 +10,7 @@ from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event, own_event
 from holdfast.core.feature import Call, CommandResult
 from holdfast.core.kinds import Payload
-from holdfast.core.kinds.memory_events import MemoryObserved
+from holdfast.core.kinds.memory_events import MemoryDropped, MemoryObserved
 from holdfast.core.kinds.team_events import (
     TeamBudgetReached,
     TeamHandoverArrived,
@@ -22,6 +22,7 @@ from holdfast.core.kinds.team_events import (
     TeamRevoked,
     TeamRuleArrived,
     TeamRuleWithdrawn,
+    TeamWordsWithdrawn,
 )
 from holdfast.core.machine import machine_id
 from holdfast.features.team.policy import FOLDER, LEASES_FILE, Markers
@@ -98,7 +99,25 @@ def _events_of(item: Item, tenant: str, call: Call) -> list[Event]:
     if payload is None:
         return []
     # Numbers of items are unique within one tenant only.
-    return [own_event(payload, call.now, project=_project_of(item, call), once=f"{tenant}/{item.id}")]
+    project, once = _project_of(item, call), f"{tenant}/{item.id}"
+    if isinstance(payload, TeamWordsWithdrawn):
+        # A person here may have kept the memory; then it is theirs, and stays.
+        dropped = (MemoryDropped(id=f"team-{one}", repo=_repo_of(item, call)) for one in payload.memories)
+        words = [own_event(one, call.now, project=project, once=f"{once}/{one.id}") for one in dropped]
+        local = _shared_projects(call)
+        return [
+            *words,
+            *(
+                own_event(msgspec.structs.replace(payload, project_id=one), call.now, once=f"{once}/{one}")
+                for one in local
+            ),
+        ]
+    return [own_event(payload, call.now, project=project, once=once)]
+
+
+def _shared_projects(call: Call) -> list[str]:
+    """Ids of local projects: which of them a number belongs to is not said, for it may be of any."""
+    return sorted({one.id for _, one in LOCAL_PROJECT.list(call.reader, limit=MOST_PROJECTS) if one.id})
 
 
 def _payload_of(item: Item, call: Call) -> Payload | None:
@@ -107,7 +126,7 @@ def _payload_of(item: Item, call: Call) -> Payload | None:
     if item.kind == "memory":
         return _memory_of(item, _repo_of(item, call))
     if item.kind == "lease":
-        fields = {**fields, "mine": item.payload.get("machine") == machine_id()}
+        fields = {**fields, "mine": item.payload.get("machine") == _team_machine(call)}
     if item.kind == "handover":
         fields = {**fields, "origin": item.payload.get("session", "")}
     kind = ITEM_KINDS.get(item.kind)
@@ -122,7 +141,16 @@ ITEM_KINDS: Mapping[str, type[Payload]] = {
     "handover": TeamHandoverArrived,
     "revoked": TeamRevoked,
     "budget": TeamBudgetReached,
+    "withdrawn": TeamWordsWithdrawn,
 }
+
+
+def _team_machine(call: Call) -> str:
+    """The id under which this machine joined: another than its own where its state folder was copied."""
+    try:
+        return (call.state_dir / FOLDER / "machine-id").read_text("ascii").strip() or machine_id()
+    except (OSError, ValueError):
+        return machine_id()
 
 
 def _memory_of(item: Item, repo: str) -> MemoryObserved:

@@ -31,6 +31,8 @@ from holdfast.paths import default_state_dir
 FOLDER, LEASES_FILE = "team", "leases-in-force"
 # Hand-overs told at once.
 MOST_TOLD = 5
+# Clocks are corrected by some seconds all the time.
+CLOCK_BACK_MS = 60_000
 
 
 class Markers:
@@ -115,7 +117,10 @@ def _refusal_text(name: str, lease: KnownLease, path: str) -> str:
 
 def _foreign_leases(shared: SharedState, at: int) -> dict[str, KnownLease]:
     """Those of other machines whose time, as far as it is known here, is not over."""
-    return {name: one for name, one in shared.leases.items() if not one.mine and at < one.until}
+    # A clock that was set back would keep a lease of somebody who is gone: how much of it is left is then not known.
+    return {
+        name: one for name, one in shared.leases.items() if not one.mine and one.since - CLOCK_BACK_MS <= at < one.until
+    }
 
 
 def _tell_leases(state: State, event: Event) -> Decision | None:

@@ -23,6 +23,7 @@ from holdfast.core.kinds.team_events import (
     TeamRuleArrived,
     TeamRulesShown,
     TeamRuleWithdrawn,
+    TeamWordsWithdrawn,
 )
 from holdfast.core.ports import Doc, Ref
 
@@ -69,6 +70,9 @@ class KnownLease(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     until: int = 0
     why: str = ""
     mine: bool = False
+    since: int = 0
+    """When the news came, by the same clock: where that says an earlier time now, it was set back."""
+    item: int = 0
 
 
 class Handover(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -110,7 +114,7 @@ def keys(event: Event) -> Iterable[Ref]:
     data = event.data
     if isinstance(data, _OF_MEMBERSHIP):
         return (MEMBERSHIP.ref(THE_TEAM),)
-    if isinstance(data, TeamProjectPayload | TeamHandoverTold):
+    if isinstance(data, TeamProjectPayload | TeamHandoverTold | TeamWordsWithdrawn):
         return (SHARED.ref(bounded_name(data.project_id)),)
     if isinstance(data, TeamProjectKnown):
         return (LOCAL_PROJECT.ref(bounded_name(event.project)),)
@@ -173,6 +177,12 @@ def _reduce_shared(doc: SharedState, event: Event) -> SharedState:
     if isinstance(data, TeamHandoverArrived):
         arrived = Handover(item=data.item, by=data.by, text=data.text, at=event.at)
         return replace(doc, handovers=[*doc.handovers, arrived][-MOST_HANDOVERS:], at=event.at)
+    if isinstance(data, TeamWordsWithdrawn):
+        gone = set(data.numbers)
+        return replace(
+            doc, handovers=[one for one in doc.handovers if one.item not in gone],
+            leases={name: one for name, one in doc.leases.items() if one.item not in gone}, at=event.at,
+        )  # fmt: skip
     if isinstance(data, TeamHandoverTold):
         handovers = [replace(one, told=event.session) if one.item in data.handovers else one for one in doc.handovers]
         return replace(doc, handovers=handovers, at=event.at)
@@ -186,7 +196,7 @@ def _with_lease(doc: SharedState, data: TeamLeaseHeld, at: int) -> SharedState:
         return doc
     held = KnownLease(
         person=data.by, session=data.session, token=data.token, paths=data.paths, until=at + data.left_ms,
-        why=data.why, mine=data.mine,
+        why=data.why, mine=data.mine, since=at, item=data.item,
     )  # fmt: skip
     # Leases that ran out are dropped here, because nothing tells of their end.
     current = {name: one for name, one in doc.leases.items() if one.until > at and name != data.name}

@@ -1,6 +1,5 @@
 """What members of a team do, each as statements in one transaction of their tenant."""
 
-import secrets
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import Any
@@ -14,8 +13,6 @@ from holdfast.team.protocol import (
     BatchAnswer,
     CodeIssued,
     CodeRequest,
-    ForgetReceipt,
-    ForgetRequest,
     HandoverRequest,
     LeaseAnswer,
     LeaseRequest,
@@ -54,16 +51,30 @@ async def store_batch(
     row = await tx.one(LOCK_MACHINE, {"machine": who.machine, "today": _day_of(now)})
     if row is None or row["revoked_at"]:
         raise Refused(401, "this machine was revoked", "Ask an admin of your team for a new code.")
+    have = core.MachineCursor(
+        stream=row["stream"], cursor=row["cursor"], key=row["cursor_key"] if row["key_at"] == row["cursor"] else "",
+        top=max(row["top"], row["cursor"]), run=row["run"], past_runs=tuple(row["past_runs"]),
+        restores=tuple((int(stream), int(common)) for stream, common in row["restores"]),
+    )  # fmt: skip
     try:
-        taken = core.accept_batch(core.MachineCursor(row["stream"], row["cursor"]), batch)
+        needed = core.keys_needed(have, batch)
+        stored = await _stored_keys(tx, who, *needed) if needed else frozenset[str]()
+        taken = core.accept_batch(have, batch, stored)
     except core.BatchRefused as error:
         raise Refused(422, str(error), "Run: holdfast team status") from error
     answer = BatchAnswer(
-        stream=taken.cursor.stream, cursor=taken.cursor.cursor, taken=len(taken.fresh), known=taken.known,
-        gap=taken.gap, feed=row["feed_head"],
+        stream=taken.cursor.stream, cursor=taken.cursor.cursor, key=taken.cursor.key if taken.gap else "",
+        taken=len(taken.fresh), known=taken.known, gap=taken.gap, copied=taken.copied, feed=row["feed_head"],
     )  # fmt: skip
-    if not taken.gap:
+    if taken.cursor.run != have.run:
+        runs = {"machine": who.machine, "run": taken.cursor.run, "past": list(taken.cursor.past_runs)}
+        await tx.execute(SAVE_RUN, runs)
+    if taken.cursor.stream != have.stream and not taken.gap:
+        streams = {"machine": who.machine, "restores": json_value(taken.cursor.restores)}
+        await tx.execute(SAVE_STREAMS, streams)
+    if not (taken.gap or taken.copied):
         place = {
+            "key": taken.cursor.key, "top": taken.cursor.top,
             "machine": who.machine, "stream": taken.cursor.stream, "cursor": taken.cursor.cursor, "now": now,
             "level": batch.level, "skew": batch.sent_at - now if batch.sent_at else 0,
             "allowance": take_allowance(row, len(taken.fresh), now),
@@ -83,7 +94,8 @@ async def store_batch(
 
 
 LOCK_MACHINE = """
-select m.stream, m.cursor, m.revoked_at, m.allowance, m.allowance_at, t.feed_head, t.events_per_day,
+select m.stream, m.cursor, m.cursor_key, m.key_at, m.top, m.run, m.past_runs, m.restores, m.revoked_at, m.allowance, m.allowance_at,
+       t.feed_head, t.events_per_day,
        exists (select 1 from budgets b where b.tenant = t.tenant) as has_budgets,
        case when t.events_per_day > 0 then (
          select coalesce(sum(u.events), 0) from daily_use u where u.tenant = t.tenant and u.day = %(today)s
@@ -95,10 +107,25 @@ READ_MACHINE = """
 select m.stream, m.cursor, t.feed_head from machines m join tenants t on t.tenant = m.tenant
 where m.tenant = %(tenant)s and m.machine = %(machine)s
 """
+SAVE_RUN = """
+update machines set run = %(run)s, past_runs = %(past)s where tenant = %(tenant)s and machine = %(machine)s
+"""
+SAVE_STREAMS = "update machines set restores = %(restores)s where tenant = %(tenant)s and machine = %(machine)s"
 MOVE_CURSOR = """
-update machines set stream = %(stream)s, cursor = %(cursor)s, seen_at = %(now)s, level = %(level)s, skew_ms = %(skew)s,
+update machines set stream = %(stream)s, cursor = %(cursor)s, cursor_key = %(key)s, key_at = %(cursor)s, top = %(top)s,
+  seen_at = %(now)s, level = %(level)s, skew_ms = %(skew)s,
   allowance = %(allowance)s, allowance_at = %(now)s
 where tenant = %(tenant)s and machine = %(machine)s
+"""
+
+
+async def _stored_keys(tx: TenantTransaction, who: Member, first: int, last: int) -> frozenset[str]:
+    values = {"machine": who.machine, "first": first, "last": last}
+    return frozenset(row["key"] for row in await tx.all(STORED_KEYS, values))
+
+
+STORED_KEYS = """
+select key from events where tenant = %(tenant)s and machine = %(machine)s and seq between %(first)s and %(last)s
 """
 
 
@@ -211,8 +238,11 @@ async def change_lease(
 
 
 MAKE_LEASE = """
-insert into leases (tenant, project, name, lease) values (%(tenant)s, %(project)s, %(name)s, '{}') on conflict do nothing
+insert into leases (tenant, project, name, lease)
+select t.tenant, %(project)s, %(name)s, jsonb_build_object('token', t.lease_floor) from tenants t where t.tenant = %(tenant)s
+on conflict do nothing
 """
+"""A name that was forgotten and is taken again must not begin with a token that was given before."""
 LOCK_LEASE = (
     "select lease from leases where tenant = %(tenant)s and project = %(project)s and name = %(name)s for update"
 )
@@ -228,12 +258,13 @@ async def propose_memory(tx: TenantTransaction, who: Member, memory: MemoryPropo
     need_text("a memory", memory.text, LONGEST_TEXT)
     await tx.execute(ADD_MEMORY, {
         "id": memory.id, "project": memory.project, "type": memory.type, "text": memory.text, "by": who.person, "now": now,
+        "machine": who.machine,
     })  # fmt: skip
 
 
 ADD_MEMORY = """
-insert into memories (tenant, id, project, type, text, by_person, at)
-values (%(tenant)s, %(id)s, %(project)s, %(type)s, %(text)s, %(by)s, %(now)s) on conflict do nothing
+insert into memories (tenant, id, project, type, text, by_person, at, machine)
+values (%(tenant)s, %(id)s, %(project)s, %(type)s, %(text)s, %(by)s, %(now)s, %(machine)s) on conflict do nothing
 """
 
 
@@ -257,7 +288,8 @@ async def hand_over(tx: TenantTransaction, channel: str, who: Member, request: H
     need_text("a hand-over", request.text, LONGEST_TEXT)
     if not await tx.one("select 1 from people where tenant = %(tenant)s and person = %(to)s", {"to": request.to}):
         raise Refused(404, f"there is nobody called {request.to[:40]!r} in your team", "See: holdfast team people")
-    item = {"text": request.text, "session": request.session}
+    words = core.words_key(who.machine, request.words)
+    item = {"text": request.text, "session": request.session, "words": words}
     await add_item(tx, channel, who.person, "handover", item, now, project=request.project, person=request.to)
 
 
@@ -346,43 +378,3 @@ def parse_hash(text: str) -> bytes:
     if len(text) != 64 or text.strip("0123456789abcdef"):
         raise Refused(422, "a token's hash has 64 hexadecimal digits")
     return bytes.fromhex(text)
-
-
-# ── forgetting ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-async def erase_shared_data(tx: TenantTransaction, who: Member, request: ForgetRequest, now: int) -> ForgetReceipt:
-    """Of this machine only. Sums of tokens stay: they are not kept by session."""
-    named = {
-        "machine": who.machine, "person": who.person, "sessions": list(request.sessions),
-        "projects": list(request.projects), "numbers": list(request.numbers),
-    }  # fmt: skip
-    events = await tx.execute(FORGET_EVENTS, named)
-    rows = 0
-    for statement in FORGET_MORE:
-        rows += await tx.execute(statement, named)
-    receipt = ForgetReceipt(id=secrets.token_hex(8), at=now, events=events, rows=rows)
-    # How many were named, not which: the receipt must not repeat what was forgotten.
-    await tx.execute(ADD_RECEIPT, {
-        "id": receipt.id, "machine": who.machine, "now": now, "events": events, "rows": rows,
-        "asked": json_value({name: len(value) for name, value in named.items() if isinstance(value, list)}),
-    })  # fmt: skip
-    await write_audit(tx, who, "forgotten", {"receipt": receipt.id, "events": events}, now)
-    return receipt
-
-
-_MINE = "tenant = %(tenant)s and machine = %(machine)s"
-_NAMED = "(session = any(%(sessions)s) or project = any(%(projects)s))"
-FORGET_EVENTS = f"delete from events where {_MINE} and ({_NAMED} or seq = any(%(numbers)s))"
-FORGET_MORE = (
-    f"delete from sessions where {_MINE} and {_NAMED}",
-    f"delete from edited_files where {_MINE} and {_NAMED}",
-    """update feed set payload = '{}' where tenant = %(tenant)s and kind = 'handover' and by_person = %(person)s
-       and (payload->>'session' = any(%(sessions)s) or project = any(%(projects)s))""",
-    """delete from memories where tenant = %(tenant)s and by_person = %(person)s and project = any(%(projects)s)
-       and promoted_at = 0""",
-)
-ADD_RECEIPT = """
-insert into receipts (tenant, id, machine, at, asked, events, rows)
-values (%(tenant)s, %(id)s, %(machine)s, %(now)s, %(asked)s, %(events)s, %(rows)s)
-"""

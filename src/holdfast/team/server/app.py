@@ -18,7 +18,7 @@ from holdfast.core.times import now_ms
 from holdfast.stores import hide_password
 from holdfast.team import protocol
 from holdfast.team.protocol import MOST_BYTES, MOST_COMPRESSED, OLDEST_VERSION, VERSION, Role, role_allows
-from holdfast.team.server import acts, pages, reports, tenancy
+from holdfast.team.server import acts, forgetting, pages, reports, tenancy
 from holdfast.team.server.bodies import (
     as_response,
     inflate_body,
@@ -173,7 +173,10 @@ async def post_batch(ask: Ask) -> Response:
             answer, taken = await acts.store_batch(tx, channel, ask.who, batch, now_ms())
     ask.team.metrics.add("events_taken", taken)
     ask.team.metrics.add("events_known", answer.known)
-    return Response(msgspec.json.encode(answer), 409 if answer.gap else 200, media_type="application/json")
+    if answer.copied:
+        log_line("machine.copied", tenant=ask.who.tenant, machine=ask.who.machine)
+    status = 409 if answer.gap or answer.copied else 200
+    return Response(msgspec.json.encode(answer), status, media_type="application/json")
 
 
 async def get_cursor(ask: Ask) -> protocol.BatchAnswer:
@@ -257,7 +260,7 @@ async def post_handover(ask: Ask) -> dict[str, str]:
 async def post_forget(ask: Ask) -> protocol.ForgetReceipt:
     request = await read_message(ask.request, protocol.ForgetRequest)
     async with ask.transaction() as tx:
-        return await acts.erase_shared_data(tx, ask.who, request, now_ms())
+        return await forgetting.erase_shared_data(tx, ask.team.database.channel, ask.who, request, now_ms())
 
 
 async def post_code(ask: Ask) -> protocol.CodeIssued:

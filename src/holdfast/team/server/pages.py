@@ -59,9 +59,9 @@ def draw_board(board: dict[str, Any], who: Member) -> str:
             for one in board["overlaps"]
         ], "None."),
         "<h2>Leases</h2>",
-        _html_table(("Name", "Held by", "Files", "Why", "Ends, unless renewed", "Token"), [
+        _html_table(("Name", "Project", "Held by", "Files", "Why", "Ends, unless renewed", "Token"), [
             (
-                one["name"], one["person"], ", ".join(one["paths"]) or "none: only the name", one.get("why", ""),
+                one["name"], one.get("remote") or "", one["person"], ", ".join(one["paths"]) or "none: only the name", one.get("why", ""),
                 f"in {_format_seconds(max(0, one['until'] - now) // 1000)}", str(one["token"]),
             )
             for one in board["leases"]

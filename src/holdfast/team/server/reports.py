@@ -28,9 +28,8 @@ async def read_board(tx: TenantTransaction, now: int) -> dict[str, Any]:
             one["state"] = "unknown"
     overlaps = await tx.all(OVERLAPS, {"since": now - OVERLAP_MS, "board": now - BOARD_MS, "most": PAGE})
     leases = [
-        {"project": row["project"], "name": row["name"], **row["lease"]}
-        for row in await tx.all(LEASES, {"most": PAGE})
-        if row["lease"].get("until", 0) > now
+        {"project": row["project"], "remote": row["remote"], "name": row["name"], **row["lease"]}
+        for row in await tx.all(LEASES, {"most": PAGE, "now": now})
     ]
     return {"now": now, "sessions": sessions, "overlaps": overlaps, "leases": leases}
 
@@ -56,7 +55,11 @@ where e.tenant = %(tenant)s and e.at >= %(since)s and s.state <> 'over' and s.se
 group by e.project, p.remote, e.path having count(*) > 1
 order by max(e.at) desc, e.path limit %(most)s
 """
-LEASES = "select project, name, lease from leases where tenant = %(tenant)s order by project, name limit %(most)s"
+LEASES = """
+select l.project, p.remote, l.name, l.lease from leases l
+left join projects p on p.tenant = l.tenant and p.project = l.project
+where l.tenant = %(tenant)s and (l.lease->>'until')::bigint > %(now)s order by l.project, l.name limit %(most)s
+"""
 
 
 async def read_cost(tx: TenantTransaction) -> list[dict[str, Any]]:

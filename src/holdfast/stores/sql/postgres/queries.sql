@@ -19,8 +19,9 @@ select coalesce(max(seq), 0) from events
 select (select coalesce(max(seq), 0) from events), (select value::integer from meta where name = 'schema')
 
 -- name: unmoved
--- An error, and with it nothing is written, where another daemon wrote since the head was read.
-select 1 / (case when coalesce(max(seq), 0) = %s then 1 else 0 end) from events
+-- An error, and with it nothing is written, where another daemon wrote since the head was read, or brought newer tables.
+select 1 / (case when coalesce(max(seq), 0) = %s and (select value::integer from meta where name = 'schema') = %s
+  then 1 else 0 end) from events
 
 -- name: session_agents
 -- The first event that names an agent tells whose session it is.
