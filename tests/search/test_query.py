@@ -2,10 +2,10 @@
 
 import pytest
 
+from holdfast.search.evidence import flatten_words, name_in_line, phrase_share
 from holdfast.search.languages import role_of, role_of_chunk
 from holdfast.search.lexical import edit_distance
 from holdfast.search.query import names_in, parse_query, whole_tokens
-from holdfast.search.ranking import flatten_words, name_in_line, phrase_share
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ def language_of_path(path: str) -> str:
     return BY_NAME.get(name) or _SUFFIXES.get(posixpath.splitext(name)[1], "") or BY_NAME.get(first, "")
 
 
-CODE, TEST, DOCUMENT, CONFIGURATION, TRANSLATION, CHANGELOG, DATA = (
+CODE, TEST, DOCUMENT, CONFIGURATION, TRANSLATION, CHANGELOG, DATA, VENDORED, STYLE = (
     "code",
     "test",
     "document",
@@ -133,6 +133,13 @@ CODE, TEST, DOCUMENT, CONFIGURATION, TRANSLATION, CHANGELOG, DATA = (
     "translation",
     "changelog",
     "data",
+    "vendored",
+    "style",
+)
+# Somebody else's code that lies in the repository.
+_VENDORED = re.compile(
+    r"(?i)(?:^|/)(?:vendor|vendored|third[-_]?party|3rdparty|node_modules|bower_components|externals?|Pods|Carthage)/"
+    r"|(?:^|/)(?:jquery|bootstrap|font-?awesome|moment|lodash|angular|d3|popper|modernizr|normalize)[-.\w]*\.(?:js|css|scss|less)$"
 )
 # Folders of tests, or files named test_*, conftest.*, *_test.*, *.spec.*.
 _TEST = re.compile(
@@ -166,6 +173,8 @@ def role_of(path: str) -> str:
     # A test first: it may lie in a folder that looks like translations.
     if _TEST.search(path) or _TEST_CLASS.search(path):
         return TEST
+    if _VENDORED.search(path):
+        return VENDORED
     if _TRANSLATION.search(path):
         return TRANSLATION
     if _CHANGELOG.search(path):
@@ -173,6 +182,8 @@ def role_of(path: str) -> str:
     language = language_of_path(path)
     if language in PROSE:
         return DOCUMENT
+    if language == "css":
+        return STYLE
     return CONFIGURATION if language in _CONFIGURATION_LANGUAGES else CODE
 
 
