@@ -71,6 +71,12 @@ def flatten_words(text: str) -> str:
     return f" {' '.join(in_order(text))} "
 
 
+# `getOption('no-audit')` reads what another place declares; a variable of the environment is declared nowhere else.
+_READS = re.compile(
+    r"(?i)(?!\w*env)(?:get|has|is|read|fetch|find|lookup|check|isset|contains|exists|remove|unset|delete)\w*[(\[]"
+)
+
+
 @lru_cache(maxsize=256)
 def _name_patterns(name: str) -> tuple[re.Pattern[str], ...]:
     # Signs around a name (`--flag`, `/route`) may be missing in the text.
@@ -95,7 +101,7 @@ def _name_patterns(name: str) -> tuple[re.Pattern[str], ...]:
             # A heading that begins with it: "### `name=<url>`", "## name and other".
             rf"|^#+ +[\[*`~\"]*[-./$]{{0,2}}{escaped}"
         ),
-        re.compile(rf"(?i)[\w\])][(\[]\s*{quoted}"),
+        re.compile(rf"(?i)(?:\w*[\w\])])[(\[]\s*{quoted}"),
         re.compile(rf"(?i){quoted}"),
     )
 
@@ -109,7 +115,7 @@ def name_in_line(name: str, line: str) -> float:
     for pattern, value in (
         (declared, DECLARED), (assigned, ASSIGNED), (alone, HEADING), (registered, REGISTERED), (quoted, QUOTED)
     ):  # fmt: skip
-        if pattern.search(line):
+        if (match := pattern.search(line)) and not (pattern is registered and _READS.match(match[0])):
             worth = value
             break
     return worth if name.strip("-./:@#$") in line else worth * OTHER_CASE_IN_TEXT

@@ -125,7 +125,7 @@ def language_of_path(path: str) -> str:
     return BY_NAME.get(name) or _SUFFIXES.get(posixpath.splitext(name)[1], "") or BY_NAME.get(first, "")
 
 
-CODE, TEST, DOCUMENT, CONFIGURATION, TRANSLATION, CHANGELOG, DATA, VENDORED, STYLE = (
+CODE, TEST, DOCUMENT, CONFIGURATION, TRANSLATION, CHANGELOG, DATA, VENDORED, STYLE, AUTOMATION = (
     "code",
     "test",
     "document",
@@ -135,6 +135,11 @@ CODE, TEST, DOCUMENT, CONFIGURATION, TRANSLATION, CHANGELOG, DATA, VENDORED, STY
     "data",
     "vendored",
     "style",
+    "automation",
+)
+# What runs on somebody's build server.
+_AUTOMATION = re.compile(
+    r"(?i)(?:^|/)(?:\.github|\.gitlab|\.circleci|\.buildkite|\.azure-pipelines)/|(?:^|/)\.(?:gitlab-ci|travis)\.ya?ml$"
 )
 # Somebody else's code that lies in the repository.
 _VENDORED = re.compile(
@@ -184,6 +189,8 @@ def role_of(path: str) -> str:
         return DOCUMENT
     if language == "css":
         return STYLE
+    if _AUTOMATION.search(path):
+        return AUTOMATION
     return CONFIGURATION if language in _CONFIGURATION_LANGUAGES else CODE
 
 

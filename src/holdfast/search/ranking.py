@@ -43,6 +43,8 @@ class Weights(msgspec.Struct, frozen=True):
     changelog: float = 0.45
     vendored: float = 0.45
     style: float = 0.45
+    automation: float = 0.7
+    test_with_name: float = 0.5
     document: float = 0.7
     asked_for: float = 1.25
     class_head: float = 0.7
@@ -102,7 +104,7 @@ def role_factor(query: Query, path: str, symbol: str = "", weights: Weights = WE
     unless they are asked for. Documents and configuration come first where the question asks for them."""
     role = languages.role_of_chunk(path, symbol)
     if role == languages.TEST:
-        return 1.0 if query.about_tests else weights.test
+        return 1.0 if query.about_tests else weights.test_with_name if query.is_name else weights.test
     if role == languages.TRANSLATION:
         return 1.0 if query.about_translations else weights.translation
     if role == languages.CHANGELOG:
@@ -113,6 +115,8 @@ def role_factor(query: Query, path: str, symbol: str = "", weights: Weights = WE
         return 1.0 if query.about_style or query.is_name else weights.style
     if role == languages.DOCUMENT:
         return weights.asked_for if query.about_documents else weights.document if not query.is_name else 1.0
+    if role == languages.AUTOMATION:
+        return weights.asked_for if query.about_configuration else weights.automation
     if role == languages.CONFIGURATION:
         return weights.asked_for if query.about_configuration else 1.0
     return 1.0
