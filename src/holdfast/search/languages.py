@@ -149,7 +149,7 @@ _VENDORED = re.compile(
 # Folders of tests, or files named test_*, conftest.*, *_test.*, *.spec.*.
 _TEST = re.compile(
     r"(?i)(?:^|/)(?:tests?|testing|testdata|test-utils|__tests__|__mocks__|specs?|e2e|regress(?:ion)?|fixtures|cypress)/"
-    r"|(?:^|/)(?:test_|conftest\.)|[._-](?:tests?|spec)\.\w+$"
+    r"|(?:^|/)(?:test_|conftest\.)|[._-](?:tests?|spec)\.\w+$|(?:^|/)mocks?/|(?:^|/)mock_\w+\.\w+$"
 )
 # `ParserTest.java`, `ParserSpec.scala`: case matters, or `latest.py` would match.
 _TEST_CLASS = re.compile(r"[a-z0-9](?:Tests?|TestCase|Spec)\.\w+$")

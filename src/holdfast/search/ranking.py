@@ -153,7 +153,8 @@ FITTING = 60
 """Chunks by whose names others are found."""
 LISTING, TESTED = "listing", "tested"
 """Why a chunk was found by reference: it names many that fit, or a test that fits names it."""
-SHORT_NAME = 0.75
+SHORT_NAME, LONE_NAME = 0.75, 1.5
+"""For words that may be a name typed apart, and for a question that is nothing but a name."""
 LONG_WORD = 8
 VERY_LIKE = 0.75
 OTHER_CASE = 0.5
@@ -305,7 +306,7 @@ class Ranking:
                 self._take_definition(one, worth if one.name == last else worth * OTHER_CASE, "symbol")
             # Similar names only where the name itself stands nowhere; a route or a path is no name of a definition.
             if not named and "/" not in name and not lexical.chunks_with_token(self._db, name):
-                self._weigh_similar(name, 1.0)
+                self._weigh_similar(name, LONE_NAME if self._query.is_name else 1.0)
         words = self._query.text.split()
         if 1 < len(words) <= 4:
             unknown = [word for word in words if not self._is_known(word)]
