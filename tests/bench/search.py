@@ -207,9 +207,7 @@ def all_functions(texts: Sequence[tuple[str, str]]) -> list[Function]:
     return [made for path, text in texts for made in functions(text, languages.language_of_path(path), path)]
 
 
-def scores(
-    rank: Callable[[str], list[tuple[int, float]]], asked: Sequence[Asked]
-) -> tuple[float, float, float]:
+def scores(rank: Callable[[str], list[tuple[int, float]]], asked: Sequence[Asked]) -> tuple[float, float, float]:
     """(NDCG@10, MRR@10, recall@10)"""
     ranks = []
     for sentence, right in asked:
