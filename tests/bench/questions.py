@@ -1,9 +1,10 @@
 """Questions as people ask them, over checkouts of real repositories: a table by kind of question, by language and by repository.
 
 The questions are those of tests/corpus/search_questions.jsonl (95, written by reading five repositories before anything
-was asked), of search_questions_unseen.jsonl (219 over nine more) and, where it is there, of ../shared/corpus/questions. The repositories are never part of this one: each has to
-lie at the commit its questions name in the folder that HOLDFAST_CHECKOUTS names (else ../checkouts), under the last part
-of its name or the name of its file of questions. What is not there is left out and said.
+was asked), of search_questions_unseen.jsonl (219 over nine more) and, where it is there, of ../shared/corpus/questions.
+The repositories are never part of this one: each has to lie at the commit its questions name in the folder that
+HOLDFAST_CHECKOUTS names (else ../checkouts), under the last part of its name or the name of its file of questions. What is
+not there is left out and said.
 """
 
 import os
