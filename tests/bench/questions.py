@@ -1,9 +1,10 @@
 """Questions as people ask them, over checkouts of real repositories: a table by kind of question, by language and by repository.
 
 The questions are those of tests/corpus/search_questions.jsonl (95, written by reading five repositories before anything
-was asked) and, where it is there, of ../shared/corpus/questions. The repositories are never part of this one: each has to
-lie at the commit its questions name in the folder that HOLDFAST_CHECKOUTS names (else ../checkouts), under the last part
-of its name or the name of its file of questions. What is not there is left out and said.
+was asked), of search_questions_unseen.jsonl (219 over nine more) and, where it is there, of ../shared/corpus/questions.
+The repositories are never part of this one: each has to lie at the commit its questions name in the folder that
+HOLDFAST_CHECKOUTS names (else ../checkouts), under the last part of its name or the name of its file of questions. What is
+not there is left out and said.
 """
 
 import os
@@ -27,7 +28,7 @@ from holdfast.search.settings import IndexSettings
 from tests.bench.figures import fact, heading
 
 ROOT = Path(__file__).parents[2]
-OWN = ROOT / "tests" / "corpus" / "search_questions.jsonl"
+OWN = [ROOT / "tests" / "corpus" / f"{name}.jsonl" for name in ("search_questions", "search_questions_unseen")]
 GIVEN = ROOT.parent / "shared" / "corpus" / "questions"
 CHECKOUTS = Path(os.environ.get("HOLDFAST_CHECKOUTS") or ROOT.parent / "checkouts")
 KINDS = {
@@ -64,7 +65,7 @@ class Scored(msgspec.Struct):
 
 
 def read_questions() -> dict[str, list[Asked]]:
-    files = [OWN, *(sorted(GIVEN.glob("*.jsonl")) if GIVEN.is_dir() else ())]
+    files = [*OWN, *(sorted(GIVEN.glob("*.jsonl")) if GIVEN.is_dir() else ())]
     found: dict[str, list[Asked]] = defaultdict(list)
     for file in files:
         for line in file.read_bytes().splitlines():

@@ -189,8 +189,16 @@ class Haystack:
         return unpack_text(database.fetch_required_row(db, "select text from texts where file = ?", (file,))[0])
 
 
-def questions(found: Sequence[Function]) -> list[tuple[str, int]]:
-    asked = [(one.sentence, n) for n, one in enumerate(found, 1) if one.sentence and not is_test(one.path, one.name)]
+Asked = tuple[str, frozenset[int]]
+"""A sentence, and the functions of which it was said: overloads often share theirs word for word, and each is right."""
+
+
+def questions(found: Sequence[Function]) -> list[Asked]:
+    said: dict[str, list[int]] = {}
+    for number, one in enumerate(found, 1):
+        if one.sentence and not is_test(one.path, one.name):
+            said.setdefault(one.sentence, []).append(number)
+    asked = [(sentence, frozenset(numbers)) for sentence, numbers in said.items()]
     random.Random(SEED).shuffle(asked)
     return asked[:QUESTIONS]
 
@@ -199,14 +207,12 @@ def all_functions(texts: Sequence[tuple[str, str]]) -> list[Function]:
     return [made for path, text in texts for made in functions(text, languages.language_of_path(path), path)]
 
 
-def scores(
-    rank: Callable[[str], list[tuple[int, float]]], asked: Sequence[tuple[str, int]]
-) -> tuple[float, float, float]:
+def scores(rank: Callable[[str], list[tuple[int, float]]], asked: Sequence[Asked]) -> tuple[float, float, float]:
     """(NDCG@10, MRR@10, recall@10)"""
     ranks = []
     for sentence, right in asked:
         top = [chunk for chunk, _ in rank(sentence)[:10]]
-        ranks.append(top.index(right) + 1 if right in top else 0)
+        ranks.append(next((place for place, chunk in enumerate(top, 1) if chunk in right), 0))
     hits = [r for r in ranks if r]
     count = max(len(ranks), 1)
     return sum(1 / math.log2(r + 1) for r in hits) / count, sum(1 / r for r in hits) / count, len(hits) / count

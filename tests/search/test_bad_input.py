@@ -110,7 +110,7 @@ def test_files_that_are_left_out_and_why(tree: Tree) -> None:
             "key.pem": "x\n",
             "latin.txt": b"\xe9\xe8\xff" * 400,
             "empty.py": "",
-            "noext": "plain words\n",
+            "noext": "1 0.25 7e-3\n" * 9,
         }
     )
     (tree.root / "huge.py").touch()

@@ -2,10 +2,10 @@
 
 import pytest
 
+from holdfast.search.evidence import flatten_words, name_in_line, phrase_share
 from holdfast.search.languages import role_of, role_of_chunk
 from holdfast.search.lexical import edit_distance
 from holdfast.search.query import names_in, parse_query, whole_tokens
-from holdfast.search.ranking import flatten_words, name_in_line, phrase_share
 
 
 @pytest.mark.parametrize(
@@ -42,6 +42,8 @@ def test_what_a_question_is_about() -> None:
         ("app_test.go", "test"), ("src/locales/de.json", "translation"), ("CHANGELOG.md", "changelog"),
         ("docs/guide.rst", "document"), ("config/app.yaml", "configuration"), ("src/latest.py", "code"),
         ("doc/README-ru.md", "translation"), ("README.zh-Hans.md", "translation"), ("docs/user-id.md", "document"),
+        ("gui/vendor/jquery/jquery-3.7.1.js", "vendored"), ("src/vendors.py", "code"), ("web/app.css", "style"),
+        ("lib/mocks/model.go", "test"), (".github/workflows/ci.yaml", "automation"),
     ],
 )  # fmt: skip
 def test_what_a_file_is_for(path: str, role: str) -> None:
@@ -63,6 +65,16 @@ def test_a_declaration_is_worth_more_than_a_use() -> None:
     declared, used = name_in_line("LIMIT", "const LIMIT = 3"), name_in_line("LIMIT", "if size > LIMIT {")
     assert declared > name_in_line("LIMIT", 'os.getenv("LIMIT")') > used > name_in_line("LIMIT", "limit(2)") > 0
     assert name_in_line("LIMIT", "LIMITS = 3") == 0
+    registered = (
+        "new InputOption('no-audit', null)",
+        'flags.Bool("no-audit", false)',
+        'parser.add_argument("--no-audit")',
+    )
+    reading = "if ($input->getOption('no-audit')) {", 'ctx.IsSet("no-audit")'
+    assert min(name_in_line("--no-audit", line) for line in registered) > max(
+        name_in_line("--no-audit", line) for line in reading
+    )
+    assert name_in_line("WEB_URL", "#### [`WEB_URL=<url>`](#WEB_URL)") > name_in_line("WEB_URL", "set WEB_URL first")
     created = '<createTable tableName="tc_users">', 'await knex.schema.createTable("tc_users", (table) => {'
     assert {name_in_line("tc_users", line) for line in created} == {declared}
     assert name_in_line("tc_users", '<addColumn tableName="tc_users">') < declared
@@ -80,3 +92,9 @@ def test_a_message_is_recognised_with_its_values_filled_in() -> None:
 )
 def test_edits(one: str, other: str, count: int) -> None:
     assert edit_distance(one, other, 2) == count
+
+
+def test_digests_are_no_words_and_versions_are() -> None:
+    assert parse_query("hash mismatch 3fa0 != 0x77b1").telling_words == ("hash", "mismatch")
+    assert parse_query("decode utf8 v2 header").telling_words == ("decode", "utf", "8", "v", "2", "header")
+    assert parse_query("3fa0").telling_words == ("3", "fa", "0")

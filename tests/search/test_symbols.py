@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.search import symbols
+from holdfast.search import lexical, symbols
 from holdfast.search.searcher import Searcher
 from holdfast.search.settings import IndexSettings
 from tests.search.tree import Tree
@@ -159,3 +159,44 @@ def test_a_renamed_folder_keeps_its_vectors(tmp_path: Path) -> None:
     again = tree.index()
     assert (again.counts.added, again.counts.removed, again.counts.embedded) == (3, 3, 0)
     assert tree.ask("send_chunk").hits[0].path == "application/upload.py"
+
+
+def test_a_misspelt_name_is_found_among_hundreds_that_share_its_trigrams(tmp_path: Path) -> None:
+    others = "\n".join(f"def command_handler_{n}(value):\n    return value + {n}\n\n" for n in range(300))
+    files = {f"app/part{n}.py": others.replace("command", f"command{n}") for n in range(3)}
+    files["app/z_last.py"] = "def interesting_command(text):\n    return text.strip()\n"
+    tree = Tree(tmp_path / "project", tmp_path / "state").write(files)
+    tree.index()
+    assert tree.ask("intresting_command").hits[0].symbol == "interesting_command"
+
+
+def test_chunks_that_hold_most_names_come_first(tmp_path: Path) -> None:
+    names = ("MailSender", "SmsSender", "PagerSender")
+    files = {f"app/a{n}.py": f"def use_{n}():\n    return {names[n % 3]}({n})\n" for n in range(60)}
+    files["app/z_all.py"] = "SENDERS = [\n" + "".join(f"    {name},\n" for name in names) + "]\n"
+    tree = Tree(tmp_path / "project", tmp_path / "state").write(files)
+    tree.index()
+    with Searcher(tree.place).read() as db:
+        best = lexical.chunks_naming(db, [name.lower() for name in names], 61, 5)
+        row = db.execute(
+            "select f.path from chunks c join files f on f.id = c.file where c.id = ?", (best[0][0],)
+        ).fetchone()
+    assert row == ("app/z_all.py",)
+
+
+def test_digests_filled_into_a_message_say_nothing(tmp_path: Path) -> None:
+    colours = "\n".join(f".fa-{n} {{ color: #3fa0{n}; border: 77b1px 3 0 fa b 1 }}" for n in range(40))
+    check = 'def verify(block):\n    if block.digest != block.wanted:\n        raise ValueError(f"hash mismatch {a} != {b}")\n'
+    tree = Tree(tmp_path / "project", tmp_path / "state").write({"gui/icons.css": colours, "lib/verify.py": check})
+    tree.index()
+    assert tree.ask("hash mismatch 3fa0 != 77b1").hits[0].path == "lib/verify.py"
+
+
+def test_a_text_without_a_suffix_is_found_and_data_is_not(tmp_path: Path) -> None:
+    guide = "Key bindings\n============\n\nPress the modifier and a letter to move a window to another desktop.\n"
+    tree = Tree(tmp_path / "project", tmp_path / "state").write(
+        {"docs/userguide": guide, "data/table": "1 0.25 7e-3\n" * 50, "main.py": "print(1)\n"}
+    )
+    tree.index()
+    assert tree.ask("move a window to another desktop").hits[0].path == "docs/userguide"
+    assert all(hit.path != "data/table" for hit in tree.ask("table 0.25").hits)

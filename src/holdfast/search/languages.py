@@ -125,7 +125,7 @@ def language_of_path(path: str) -> str:
     return BY_NAME.get(name) or _SUFFIXES.get(posixpath.splitext(name)[1], "") or BY_NAME.get(first, "")
 
 
-CODE, TEST, DOCUMENT, CONFIGURATION, TRANSLATION, CHANGELOG, DATA = (
+CODE, TEST, DOCUMENT, CONFIGURATION, TRANSLATION, CHANGELOG, DATA, VENDORED, STYLE, AUTOMATION = (
     "code",
     "test",
     "document",
@@ -133,11 +133,23 @@ CODE, TEST, DOCUMENT, CONFIGURATION, TRANSLATION, CHANGELOG, DATA = (
     "translation",
     "changelog",
     "data",
+    "vendored",
+    "style",
+    "automation",
+)
+# What runs on somebody's build server.
+_AUTOMATION = re.compile(
+    r"(?i)(?:^|/)(?:\.github|\.gitlab|\.circleci|\.buildkite|\.azure-pipelines)/|(?:^|/)\.(?:gitlab-ci|travis)\.ya?ml$"
+)
+# Somebody else's code that lies in the repository.
+_VENDORED = re.compile(
+    r"(?i)(?:^|/)(?:vendor|vendored|third[-_]?party|3rdparty|node_modules|bower_components|externals?|Pods|Carthage)/"
+    r"|(?:^|/)(?:jquery|bootstrap|font-?awesome|moment|lodash|angular|d3|popper|modernizr|normalize)[-.\w]*\.(?:js|css|scss|less)$"
 )
 # Folders of tests, or files named test_*, conftest.*, *_test.*, *.spec.*.
 _TEST = re.compile(
     r"(?i)(?:^|/)(?:tests?|testing|testdata|test-utils|__tests__|__mocks__|specs?|e2e|regress(?:ion)?|fixtures|cypress)/"
-    r"|(?:^|/)(?:test_|conftest\.)|[._-](?:tests?|spec)\.\w+$"
+    r"|(?:^|/)(?:test_|conftest\.)|[._-](?:tests?|spec)\.\w+$|(?:^|/)mocks?/|(?:^|/)mock_\w+\.\w+$"
 )
 # `ParserTest.java`, `ParserSpec.scala`: case matters, or `latest.py` would match.
 _TEST_CLASS = re.compile(r"[a-z0-9](?:Tests?|TestCase|Spec)\.\w+$")
@@ -166,6 +178,8 @@ def role_of(path: str) -> str:
     # A test first: it may lie in a folder that looks like translations.
     if _TEST.search(path) or _TEST_CLASS.search(path):
         return TEST
+    if _VENDORED.search(path):
+        return VENDORED
     if _TRANSLATION.search(path):
         return TRANSLATION
     if _CHANGELOG.search(path):
@@ -173,6 +187,10 @@ def role_of(path: str) -> str:
     language = language_of_path(path)
     if language in PROSE:
         return DOCUMENT
+    if language == "css":
+        return STYLE
+    if _AUTOMATION.search(path):
+        return AUTOMATION
     return CONFIGURATION if language in _CONFIGURATION_LANGUAGES else CODE
 
 

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +18,8 @@ NAME, PATH, BODY = 5.0, 3.0, 1.0
 MOST_TOKEN_CHUNKS = 300
 MOST_PATHS = 20
 MOST_SIMILAR = 40
+MOST_NAMES_OF_A_TRIGRAM, MOST_COMPARED = 20_000, 400
+"""Definitions looked at that share a trigram with a name, and those of them that share most."""
 LEAST_SIMILAR = 0.5
 COVERED, NAMED = 0.5, 0.15
 """What a chunk gains that holds all words of the question, and more where they are in its name."""
@@ -77,10 +80,25 @@ class WordChunks:
 
 
 def _chunks_matching(db: apsw.Connection, expression: str) -> frozenset[int]:
-    """At most COMMON of them, in one value: a row each would cost more than finding them."""
-    select = "select group_concat(id, ' ') from (select rowid id from words where words match ? limit ?)"
-    row = db.execute(select, (expression, COMMON)).fetchone()
+    return _rows_matching(db, "words", expression, COMMON)
+
+
+def _rows_matching(db: apsw.Connection, table: str, expression: str, limit: int) -> frozenset[int]:
+    """At most so many of them, in one value: a row each would cost more than finding them."""
+    select = f"select group_concat(id, ' ') from (select rowid id from {table} where {table} match ? limit ?)"
+    row = db.execute(select, (expression, limit)).fetchone()
     return frozenset(map(int, row[0].split())) if row and row[0] else frozenset()
+
+
+def chunks_naming(db: apsw.Connection, names: Sequence[str], chunks: int, limit: int) -> Scored:
+    """Chunks in which the names stand as they are, those first that hold the rarest and most of them."""
+    scores: dict[int, float] = {}
+    for name in names:
+        holding = _rows_matching(db, "tokens", f'"{name}"', COMMON)
+        for chunk in holding:
+            scores[chunk] = scores.get(chunk, 0.0) + math.log(1 + chunks / (0.5 + len(holding)))
+    best = sorted(((chunk, round(score, 6)) for chunk, score in scores.items()), key=lambda one: -one[1])
+    return cut_before_tie(best[: limit + 1], limit)
 
 
 def chunks_with_token(db: apsw.Connection, token: str) -> list[int]:
@@ -131,11 +149,16 @@ def similar_names(db: apsw.Connection, name: str) -> list[NamedChunk]:
     # Shorter names are alike by chance; longer ones are no names.
     if not 4 <= len(squeezed_name) <= 60 or not grams:
         return []
-    expression = " OR ".join(f'"{gram}"' for gram in sorted(grams) if gram.isalnum())
+    shared: Counter[int] = Counter()
+    for gram in sorted(grams):
+        # The index keeps no frequencies (detail=none), so that it could not order by them: shared trigrams are counted.
+        shared.update(_rows_matching(db, "names", f'"{gram}"', MOST_NAMES_OF_A_TRIGRAM) if gram.isalnum() else ())
+    # Of equals all or none, so that the order of the index says nothing.
+    likest = [row for row, _ in cut_before_tie(shared.most_common(MOST_COMPARED + 1), MOST_COMPARED)]
     rows = db.execute(
-        "select d.chunk, d.name, d.symbol, d.kind, d.first, d.last from names n join definitions d on d.id = n.rowid"
-        " join chunks c on c.id = d.chunk join files f on f.id = c.file where names match ? and d.kind <> 'section'"
-        " order by bm25(names), f.path, c.start, d.first limit 200", (expression,),
+        "select d.chunk, d.name, d.symbol, d.kind, d.first, d.last from definitions d"
+        f" join chunks c on c.id = d.chunk join files f on f.id = c.file where d.id in ({','.join('?' * len(likest))})"
+        " and d.kind <> 'section' order by f.path, c.start, d.first", likest,
     )  # fmt: skip
     candidates = [NamedChunk(row, name_similarity(grams, row[1])) for row in rows]
     near = [one for one in candidates if one.likeness >= LEAST_SIMILAR]

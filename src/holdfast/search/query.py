@@ -110,6 +110,9 @@ _QUESTION_WORDS = frozenset(
     ).split()
 )
 
+# A digit first and a letter of a digest behind it, or a digest with a digit in it.
+_VALUE = lazy_pattern(r"(?i)^(?:\d+[a-f][0-9a-f]*|0x[0-9a-f]+|(?=[a-f]*\d)[0-9a-f]{7,})$")
+
 _ABOUT_TESTS = frozenset(("tested", "unittest", "unittests", "spec", "specs", "fixture", "fixtures", "mock", "mocks"))
 _TEST_PHRASE = lazy_pattern(
     r"(?i)\btests? (?:for|of|that|which|case|cases|suite|file|files)\b|\b(?:unit|integration) tests?\b"
@@ -122,6 +125,10 @@ _ABOUT_DOCUMENTS = lazy_pattern(
 _ABOUT_CONFIGURATION = lazy_pattern(
     r"(?i)\b(?:configuration file|config file|docker|compose|dockerfile|systemd|workflow|pipeline|ci job|github action|"
     r"makefile|helm|yaml|toml|json schema|manifest|service file|unit file|example config\w*)\b"
+)
+_ABOUT_STYLE = lazy_pattern(
+    r"(?i)\b(?:css|s[ac]ss|less|styles?|styl(?:ed|ing)|stylesheets?|colou?rs?|fonts?|theme[ds]?|dark|layout|margins?|padding|"
+    r"hover|animat\w+|responsive)\b|^\.[\w-]+"
 )
 _ABOUT_TRANSLATIONS = lazy_pattern(r"(?i)\b(?:translat\w+|locali[sz]\w+|i18n|l10n|locales?)\b")
 # Asks for one more of something: then the place where the others are listed is meant (`ranking`).
@@ -144,12 +151,15 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     about_documents: bool = False
     about_configuration: bool = False
     about_translations: bool = False
+    about_style: bool = False
     is_task: bool = False
+    values: frozenset[str] = frozenset()
+    """Pieces of numbers and digests that were filled into a message; they say nothing of the place it comes from."""
 
     @property
     def telling_words(self) -> tuple[str, ...]:
         """Without stopwords, and in a sentence without the words that questions are made of."""
-        content_words = tuple(word for word in self.words if word not in STOPWORDS)
+        content_words = tuple(word for word in self.words if word not in STOPWORDS and word not in self.values)
         if len(content_words) > MOST_WORDS_OF_A_NAME:
             telling = tuple(word for word in content_words if word not in _QUESTION_WORDS)
             # At least two words must be left to tell one chunk from another.
@@ -161,7 +171,9 @@ def parse_query(text: str) -> Query:
     text = text.strip()
     quoted = [next(part for part in match if part) for match in _QUOTED.findall(text)]
     words = distinct_words([text])
+    values = value_pieces(text)
     return Query(
+        values=values if len(values) < len(words) else frozenset(),
         text=text,
         words=tuple(words),
         names=tuple(names_in(text)),
@@ -171,8 +183,16 @@ def parse_query(text: str) -> Query:
         about_documents=bool(_ABOUT_DOCUMENTS.search(text)),
         about_configuration=bool(_ABOUT_CONFIGURATION.search(text)),
         about_translations=bool(_ABOUT_TRANSLATIONS.search(text)),
+        about_style=bool(_ABOUT_STYLE.search(text)),
         is_task=bool(_TASK.search(text)),
     )
+
+
+def value_pieces(text: str) -> frozenset[str]:
+    """What is left of `3fa0` and `0x7f` when they are cut into words; not of `utf8` or `v2`, which begin with letters."""
+    tokens = find_identifiers(text)
+    pieces = {part for token in tokens if _VALUE.match(token) for part in identifier_parts(token)}
+    return frozenset(pieces - {part for token in tokens if not _VALUE.match(token) for part in identifier_parts(token)})
 
 
 def is_name(text: str) -> bool:

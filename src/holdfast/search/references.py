@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 import apsw
 import msgspec
 
-from holdfast.search import languages
+from holdfast.search import languages, lexical
 from holdfast.search.embedder import cut_before_tie
 from holdfast.search.query import find_identifiers, is_compound
 
@@ -105,9 +105,8 @@ def weigh_listings(db: apsw.Connection, reader: ChunkReader, fitting: Mapping[in
 
 def _chunks_naming(db: apsw.Connection, names: Sequence[str]) -> list[int]:
     """Those that hold most of the names."""
-    found = _best_by(
-        db, "select rowid, -bm25(tokens) s from tokens where tokens match ?", _any_of(names), MOST_BY_TOKEN
-    )
+    total = db.execute("select count(*) from chunks").fetchone()
+    found = [chunk for chunk, _ in lexical.chunks_naming(db, names, total[0] if total else 0, MOST_BY_TOKEN)]
     # A name of one plain word is not among the tokens, only among the words.
     if plain := [name for name in names if name.isalnum()]:
         words = "select rowid, -bm25(words, 0, 0, 1) s from words where words match ?"

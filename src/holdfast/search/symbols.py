@@ -6,10 +6,10 @@ import apsw
 import msgspec
 
 from holdfast.search import languages, lexical
+from holdfast.search.evidence import name_in_lines
 from holdfast.search.index.database import fetch_required_row
 from holdfast.search.index.file_entry import unpack_text
 from holdfast.search.query import dotted_name
-from holdfast.search.ranking import name_in_lines
 from holdfast.search.references import TextOf
 from holdfast.search.results import Hit, Neighbour
 

@@ -351,6 +351,7 @@ DATA_SUFFIXES = frozenset(
         ".xlf",
     ]
 )
+LARGEST_TEXT = 512 * 1024
 LARGEST_DATA = 64 * 1024
 """JSON, YAML and the like are configuration when small, data when not."""
 CONFIGURATION = frozenset(("json", "yaml", "xml", "toml", "ini"))
@@ -396,7 +397,7 @@ def by_content(content: bytes, path: str, largest: int) -> str:
         return LARGE
     if b"\0" in content[:HEAD]:
         return BINARY
-    if not languages.language_of_path(path) and not _is_script(content):
+    if not languages.language_of_path(path) and not _is_script(content) and not _is_plain_text(path, content):
         return UNKNOWN
     if _GENERATED.search(content[:MARKED]) and not _DESCRIPTION.search(posixpath.basename(path).lower()):
         return GENERATED
@@ -412,6 +413,19 @@ def _is_minified(content: bytes) -> bool:
     return len(content) > 5_000 and (
         len(content) / lines > LONGEST_AVERAGE or max(map(len, content.split(b"\n"))) > LONGEST_LINE
     )
+
+
+def _is_plain_text(path: str, content: bytes) -> bool:
+    """Documents and settings often have no suffix (`docs/userguide`, `etc/config`); what is data looks otherwise."""
+    if "." in posixpath.basename(path) or len(content) > LARGEST_TEXT:
+        return False
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    # Lines of some length, mostly letters and blanks.
+    wordy = sum(c.isalpha() or c in " \n" for c in text)
+    return len(text) / (text.count("\n") + 1) <= LONGEST_AVERAGE and wordy > 0.7 * len(text)
 
 
 def _is_script(content: bytes) -> bool:

@@ -21,7 +21,7 @@ from holdfast.search.index import checkout
 
 # Opening an index file for writing or for reading, and the disk space it leaves to others.
 
-FORMAT = "4"
+FORMAT = "5"
 """Raised when chunks are cut or words are stored differently: indexes of another format are made anew."""
 SCHEMA = Path(__file__).with_name("schema.sql")
 # How long a connection waits for another one's lock.
