@@ -255,6 +255,8 @@ def _run_declare(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     for assignment in call.node.assignments:
         value = assigned_value(path, assignment)
         assign_variable(path, assignment.name, value, assignment.append)
+        if "-n" in call.words:  # Another name of that variable.
+            path.variables = {**path.variables, f"&{assignment.name}": value}
     names = [word.partition("=")[0] for word in call.words[1:] if not word.startswith("-")]
     if call.words[0] == "export":
         functions = "-f" in call.words
@@ -354,6 +356,12 @@ def _run_read(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     pieces = call.streams.stdin or ()
     whole = call.words[0] != "read"
     line = _plain_text(pieces) if pieces and not whole else None
+    listed = _plain_text(pieces) if pieces and (whole or _takes_list(call.words)) else None
+    if listed is not None and names:
+        fields = tuple(listed.splitlines() if whole else listed.strip().split("\n")[0].split())
+        path.variables = {**path.variables, names[-1]: Value(" ".join(fields), fields=fields)}
+        path.status = SUCCESS if whole else UNKNOWN_STATUS
+        return [path]
     if line is not None and line.strip() and names:
         return _read_line(path, names, line.strip().split("\n")[0])
     value_pieces = pieces if whole else tuple(piece.through("lines") for piece in pieces)
@@ -361,6 +369,11 @@ def _run_read(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     path.variables = {**path.variables, **{name: Value(UNKNOWN, value_pieces) for name in names}}
     path.status = SUCCESS if whole else UNKNOWN_STATUS
     return [path]
+
+
+def _takes_list(words: list[str]) -> bool:
+    """`read -ra NAME`."""
+    return any(re.fullmatch(r"-[a-zA-Z]*a", word) for word in words[1:])
 
 
 def _read_line(path: Path, names: list[str], line: str) -> list[Path]:

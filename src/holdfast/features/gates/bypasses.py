@@ -16,7 +16,8 @@ from holdfast.core.shell.acts import read_acts
 from holdfast.features.gates.observations import HEAD, HEAD_BRANCH, HEAD_VERB
 from holdfast.features.gates.requirements import Checker, Here, kind_of, triggered_rules
 from holdfast.features.gates.state import GateSession, digest_meanings
-from holdfast.features.gates.triggers import Rule, acts_of, command_of
+from holdfast.features.gates.tool_commands import command_of
+from holdfast.features.gates.triggers import Rule, acts_of
 
 if TYPE_CHECKING:
     from holdfast.features.gates.settings import GateSettings
@@ -57,7 +58,7 @@ def _as_looked_at(before: GateSession, event: Event, data: ToolPayload) -> Event
     if not changed:
         return event
     kept = {name: text for name, text in data.meanings.items() if name not in changed}
-    command, cwd = command_of(data), data.cwd or event.project or "."
+    command, cwd = command_of(event), data.cwd or event.project or "."
     # What is written only because of a file that changed is no part of what was looked at.
     now, then = (set(read_acts(command, cwd, meanings).writes) for meanings in (data.meanings, kept))
     added = {os.path.normpath(os.path.join(cwd, name)) for name in now - then}

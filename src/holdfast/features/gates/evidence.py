@@ -313,7 +313,9 @@ def _same_content(one: RunFact, other: RunFact) -> bool:
     return bool(one.content) and one.content == other.content
 
 
-_PLAIN_MAKE = re.compile(r"make(?: -s| -j ?\d*| --silent| --no-print-directory)*(?: [\w./][\w./-]*)+$")
+_PLAIN_MAKE = re.compile(
+    r"make(?: -s| -j ?\d*| --silent| --no-print-directory)*(?: [\w./][\w./-]*)+(?: -s| -j ?\d*| --silent| --no-print-directory)*$"
+)
 
 
 def _is_plain_entry(check: CheckFinished) -> bool:
