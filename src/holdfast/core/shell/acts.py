@@ -52,8 +52,20 @@ _TAKES_TEXT = re.compile(r"^-[a-zA-Z]*[mFCct]$|^--(?:message|file|author|date|tr
 _RECIPE_NOTHING = frozenset(
     "--list -l --list-all --summary --show --dump --evaluate --dry-run -n --dry --version --help -h -T --tasks --choose".split()
 )
-_RUNNER_VALUES = frozenset("--set -f --justfile -d --working-directory -t --taskfile --dir -C -p --prefix -w".split())
-_GIT_RUNS = re.compile(r"^(?:-x|--exec|--extcmd|--upload-pack|--tool-help)$|^--(?:exec|extcmd)=")
+_RUNNER_VALUES = frozenset(
+    "--set -f --justfile -d --working-directory -t --taskfile --dir -C -p --prefix -w --filter -F --workspace --cwd --scope".split()
+)
+# Programs whose words are tasks, and the verbs of others behind which one stands.
+_TASK_VERBS = frozenset(
+    "run run-script turbo nx lerna doit mage gradle gradlew earthly invoke inv fab rake nox tox just task".split()
+)
+# What tasks of these names do is known by custom.
+_CUSTOMARY = re.compile(
+    r"(?i)test|spec|lint|check|build|fmt|format|type|dev|start|watch|compile|clean|install|serve|doc|ci\b|bench|cover|help|list|e2e|unit"
+)
+_GIT_RUNS = re.compile(
+    r"^(?:-x|-u|--exec|--extcmd|--upload-pack|--receive-pack)$|^--(?:exec|extcmd|upload-pack|receive-pack)="
+)
 
 
 class CommandActs(msgspec.Struct, frozen=True):
@@ -139,6 +151,8 @@ class _Reader:
     def _read_command(self, command: ShellCommand, analysis: Analysis, depth: int) -> None:
         words, cwd = command.words, command.invocation.cwd
         name = program_name(self._links.get(join_path(cwd, words[0]), words[0]))
+        if name == "hub":
+            name, words = "git", ["git", *words[1:]]
         if name.startswith("git-") and name[4:] in GIT_VERBS:
             name, words = "git", ["git", name[4:], *words[1:]]
         if name in ("{", "!", "then", "do", "spawn"):
@@ -211,6 +225,9 @@ class _Reader:
             if words[at] == "-c" and at + 1 < len(words):
                 key, _, value = words[at + 1].partition("=")
                 configured[key.lower()] = value
+            elif words[at].startswith("--config-env="):
+                key, _, variable = words[at][13:].rpartition("=")
+                configured[key.lower()] = environment.get(variable, "")
             at += 2 if words[at] in _GIT_VALUES else 1
         if at >= len(words):
             return []
@@ -275,6 +292,9 @@ class _Reader:
         if name in ("make", "gmake") and parse_make(words).runs_nothing:
             return []
         meanings = self._known_meanings(keys := _meaning_keys(name, words, cwd))
+        if not meanings and name in RUNNERS and any(word in _TASK_VERBS for word in (name, *words[1:2])):
+            task = keys[0].split("\0")[2] if keys and keys[0].startswith("recipe ") else ""
+            self.hidden += [f"the task {task} of {name}"] if task and not _CUSTOMARY.search(task) else []
         return (
             [_with_arguments(text, words[1:]) for text in meanings]
             if keys[:1] and keys[0].startswith("file ")
@@ -344,7 +364,9 @@ def _run_by_git(verb: str, rest: list[str]) -> list[str]:
     """Commands that git itself starts: `rebase -x`, `bisect run`, `submodule foreach`."""
     if verb in ("bisect", "submodule") and {"run", "foreach"} & set(rest[:2]):
         return launched_commands([word for word in rest if word not in ("run", "foreach")], None)
-    match = [rest[at + 1] for at, word in enumerate(rest[:-1]) if _GIT_RUNS.match(word)]
+    match = [rest[at + 1] for at, word in enumerate(rest[:-1]) if _GIT_RUNS.match(word) and "=" not in word]
+    match += [word[2:] for word in rest if verb == "grep" and word.startswith("-O")]
+    match += [word[5:] for word in rest if word.startswith("ext::")]
     return match + [word.partition("=")[2] for word in rest if "=" in word and _GIT_RUNS.match(word)]
 
 
@@ -418,14 +440,16 @@ def _recipe_target(name: str, arguments: list[str]) -> str:
                 and not (at and arguments[at - 1] in _RUNNER_VALUES)]  # fmt: skip
     if name == "node":
         return next((word for flag, word in pairwise(arguments) if flag == "--run"), "")
-    if name in ("nox",):
+    if name in ("nox", "tox"):
         return next((word for flag, word in pairwise(arguments) if flag in ("-s", "--session", "-e")), "")
+    if name == "yarn" and operands[:1] == ["workspace"]:
+        operands = operands[2:]
     if operands[:1] and operands[0] in ("run", "run-script", "task", "exec", "x"):
         operands = operands[1:]
     elif name in ("pdm", "hatch", "mise", "deno", "rye"):
         return ""
     target = operands[0] if operands else ""
-    return target.rpartition(":")[2] if name == "hatch" else target
+    return target.rpartition(":")[2] if name in ("hatch", "nx") else target
 
 
 GIT_VERBS = frozenset(

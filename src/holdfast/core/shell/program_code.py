@@ -25,10 +25,12 @@ _STARTS_PROGRAMS = lazy_pattern(
 # Calls that start a program, up to the bracket, in Python, JavaScript, PHP, Ruby and others; `$(` too.
 _CALL = lazy_pattern(
     r"(?:\b(?:system|popen|Popen|check_call|check_output|getoutput|getstatusoutput|run|call|exec\w*|spawn\w*|posix_spawn\w*|"
-    r"shell_exec|passthru|proc_open|capture[23e]*|sh|local|sudo|execa\w*|zx|execute|create_subprocess_\w+)|\$)\s*\("
+    r"shell_exec|passthru|proc_open|capture[23e]*|sh|local|sudo|execa\w*|zx|execute|create_subprocess_\w+|Run[VW]?|Command|ProcessBuilder|commandLine)|\$)\s*\("
 )
 # Perl and Ruby without brackets: `system "..."`, `qx{...}`.
-_BARE_CALL = lazy_pattern(r"\b(?:system|exec|sh|run|spawn)\s+(?=[\"'])([^\n;]{1,400})|\bqx\s*[({/](.{1,400}?)[)}/]")
+_BARE_CALL = lazy_pattern(
+    r"\b(?:system|exec|sh|run|spawn|commandLine|cmd)\s+(?=[\"'])([^\n;]{1,400})|\bqx\s*[({/](.{1,400}?)[)}/]"
+)
 # Groups: a prefix letter as in Python, the text with its quotes.
 _LITERAL = lazy_pattern(r"""([rbfu]?)(\"(?:[^"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|`[^`]*`)""", re.S)
 # `qw(a b)` of Perl, `%w[a b]` of Ruby.
@@ -63,6 +65,10 @@ _OPENED = lazy_pattern(
 )
 _WRITES = lazy_pattern(
     r"""["'][rbt]*[wax+][bt+]*["']|write|append|truncate|put_contents|unlink|touch|rename|replace\(|mkdir|chmod|>"""
+)
+# A path that was put into a name of its own: `p = Path("a") / "b"; p.write_text(…)`.
+_WRITTEN_PATH = lazy_pattern(
+    r"""["']([^"'\n]{1,300})["']\s*\.(?:write_text|write_bytes|unlink|touch|rename|replace_with|open\(\s*["'][wax])"""
 )
 # Perl's `open F, ">", "name"` and Tcl's `open name w`.
 _OPENED_BY_MODE = lazy_pattern(
@@ -136,11 +142,12 @@ def code_writes(code: str) -> list[str]:
     """Names in quotes that code opens for writing, moves or removes, as far as they stand there."""
     code = inline_constants(code)
     match = [
-        name
-        for name, rest in _OPENED.findall(code)
+        found[1]
+        for found in _OPENED.finditer(code)
         # `Path('x').write_text()` names the file first, `File.write('x')` the act first.
-        if _WRITES.search(rest) or _WRITES.search(code.partition(name)[0][-40:].lower())
+        if _WRITES.search(found[2]) or _WRITES.search(code[found.start() : found.start(1)].lower())
     ]
+    match += _WRITTEN_PATH.findall(code)
     match += [name for names in _OPENED_BY_MODE.findall(code) for name in names if name]
     for in_brackets, bare in _MOVED.findall(code):
         match += _QUOTED.findall(in_brackets or bare)
@@ -160,6 +167,8 @@ def sed_acts(scripts: Iterable[str]) -> tuple[list[str], list[str]]:
 
 def inline_constants(code: str) -> str:
     """Names that stand for one text are replaced by it: `p = 'infra' + '/prod.tf'; open(p, 'w')`."""
+    if "HOME" in code or "home" in code:
+        code = _HOME_JOINED.sub(lambda found: f"{found[1]}~/", code)
     if "=" not in code:
         return code
     code = _JOINED_PATH.sub(lambda found: f'"{found[1]}/{found[2]}"', code) if "Path(" in code else code
@@ -172,6 +181,13 @@ def inline_constants(code: str) -> str:
         rf"{_QUOTED_TEXT}|(?<![\w.$'\"])\$?({'|'.join(map(re.escape, constants))})(?![\w'\"(])(?!\s*=(?!=))", re.S
     )
     return names.sub(lambda match: constants[match[1]] if match[1] else match[0], code)
+
+
+# The home folder as code asks for it, joined with a text in quotes.
+_HOME_JOINED = lazy_pattern(
+    r"""(?:require\(["'](?:node:)?os["']\)\.homedir\(\)|\bos\.homedir\(\)|(?:pathlib\.)?Path\.home\(\)|os\.environ(?:\.get\(|\[)["']HOME["'][\])]"""
+    r"""|os\.getenv\(["']HOME["']\)|process\.env\.HOME|ENV\[["']HOME["']\]|\$ENV\{HOME\}|Dir\.home|getenv\(["']HOME["']\))\s*[+./,]\s*(["'])/?"""
+)
 
 
 def _joined_text(text: str) -> str:

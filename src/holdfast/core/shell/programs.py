@@ -346,6 +346,12 @@ def _run_shell(executor: "Executor", call: Call, path: Path) -> list[Path]:
     # Files that a new shell may read before its own text.
     for variable in ("BASH_ENV", "ENV"):
         executor.note_sourced(path, call.environment.get(variable, ""))
+    # Text of the environment that the shell runs by itself: before a prompt, in one, or as a function of that name.
+    executor.run_later += [call.environment[name] for name in ("PROMPT_COMMAND",) if call.environment.get(name)]
+    executor.run_later += [
+        f': "{call.environment[name]}"' for name in ("PS0", "PS1", "PS4") if name in call.environment
+    ]
+    executor.run_later += [f"f{value}; f" for name, value in call.environment.items() if name.startswith("BASH_FUNC_")]
     options = set_options(frozenset(), flags)
     if text_follows:
         # `sh -c TEXT NAME ARG ...`: the word behind the text is `$0`.

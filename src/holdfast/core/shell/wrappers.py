@@ -6,7 +6,7 @@ import msgspec
 
 from holdfast.core.shell.syntax import UNKNOWN
 
-ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*=")
+ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*(?:%%|\(\))?=")
 
 
 class Unwrapped(msgspec.Struct, kw_only=True):

@@ -285,7 +285,8 @@ def _git_writes(words: list[str], stdin: Pieces | None) -> list[str]:
     if verb == "config":
         # Only what sets something: a key and a value beside the file.
         file = _flag_values(rest, ("-f", "--file"))
-        return file if file and len(_plain_operands(rest)) > 2 + (f"--file={file[0]}" not in rest) else []
+        operands = [word for word in _plain_operands(rest)[1:] if word not in (*file, "set", "get", "list")]
+        return file if len(operands) > 1 else []
     if verb == "bundle":
         return _plain_operands(rest)[1:2] if "create" in rest else []
     if verb in ("archive", "format-patch", "diff", "log", "show", "diff-tree"):

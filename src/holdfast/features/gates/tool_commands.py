@@ -14,7 +14,7 @@ _COMMAND_KEYS = ("command", "cmd", "commandLine", "command_line", "shell_command
 CAMEL = lazy_pattern(r"(?<=[a-z])(?=[A-Z])")
 # Tools that run a text or type it into a terminal, by a word of their name; those of a browser type into pages.
 _RUNNING_TOOL = lazy_pattern(
-    r"(?:^|_)(?:exec|execute|run|eval|evaluate|spawn|invoke|process|terminal|shell|repl|command|keys|type|stdin|python|node|bash)(?:_|$)"
+    r"(?:^|_)(?:exec|execute|run|eval|evaluate|spawn|invoke|process|terminal|shell|repl|command|keys|send_text|send_input|type|stdin|python|node|bash)(?:_|$)"
 )
 _BROWSER = lazy_pattern(r"browser|page|playwright|puppeteer|chrome|element|selenium|devtools")
 _TEXT_KEY = lazy_pattern(
