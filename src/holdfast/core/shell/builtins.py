@@ -18,7 +18,7 @@ from holdfast.core.shell.flow import (
 )
 from holdfast.core.shell.parse import ShellTooLarge, ShellUnreadable
 from holdfast.core.shell.redirects import join_path
-from holdfast.core.shell.syntax import UNKNOWN, Node, Word
+from holdfast.core.shell.syntax import ROOT_FOLDER, UNKNOWN, Node, Word
 
 if TYPE_CHECKING:
     from holdfast.core.shell.execute import Executor
@@ -37,6 +37,11 @@ _HARMLESS_SOURCE = lazy_pattern(
 # Each of these makes a well-known program load or run other code first.
 _PROGRAM_SEARCH = frozenset(("LD_PRELOAD", "LD_LIBRARY_PATH", "BASH_ENV", "ENV", "PYTHONSTARTUP", "PYTHONHOME"))
 MAX_EVALS = 4
+# Where tools and CI put the folder of the repository.
+_ROOT_VARIABLES = frozenset(
+    "CLAUDE_PROJECT_DIR GITHUB_WORKSPACE CI_PROJECT_DIR WORKSPACE BUILD_SOURCESDIRECTORY CODEBUILD_SRC_DIR REPO_ROOT GIT_ROOT "
+    "PROJECT_ROOT PROJECT_DIR REPO ROOT ROOT_DIR TOPLEVEL INIT_CWD".split()
+)
 _TOOL_MANAGERS = frozenset(
     "pyenv rbenv nodenv direnv conda mamba micromamba ssh-agent fnm mise rtx brew opam asdf jenv goenv nvm starship".split()
 )
@@ -177,9 +182,20 @@ def _run_cd(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     if target == "-":
         path.cwd = path.directories[-1] if path.directories else UNKNOWN
     else:
-        path.cwd = join_path(path.cwd, target) if UNKNOWN not in target else UNKNOWN
+        path.cwd = join_path(path.cwd, target) if UNKNOWN not in target else _unknown_folder(executor, call, path)
     path.directories = (*path.directories, before)
     return [path]
+
+
+def _unknown_folder(executor: "Executor", call: "Call", path: Path) -> str:
+    """`cd "$(git rev-parse --show-toplevel)"` and `cd "$GITHUB_WORKSPACE"` go to the root by custom; else nobody knows."""
+    word = call.node.words[-1] if call.node.words else None
+    names = {part.text for part in word.parts if part.kind == "variable"} if word else set()
+    if word and len(word.parts) == 1 and names & _ROOT_VARIABLES:
+        return ROOT_FOLDER
+    indexes = [piece.invocation for piece in word_pieces(path, word) if piece.invocation >= 0] if word else []
+    asked = [executor.invocations[index].words for index in indexes]
+    return ROOT_FOLDER if asked == [["git", "rev-parse", "--show-toplevel"]] else UNKNOWN
 
 
 def _run_pwd(executor: "Executor", call: "Call", path: Path) -> list[Path]:
