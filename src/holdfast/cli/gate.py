@@ -1,5 +1,6 @@
 """`holdfast gate …`: what is asked for here, how it stands, and every way out."""
 
+import os
 import re
 import select
 import sys
@@ -14,8 +15,10 @@ from holdfast import client
 from holdfast.agents import AGENTS
 from holdfast.cli import render
 from holdfast.cli.options import Json
+from holdfast.core.caller import judge_caller
 from holdfast.core.errors import CommandRefused
 from holdfast.git_context import locate
+from holdfast.trust import is_file_trusted, trust_file
 
 app = typer.Typer(help="Requirements that agents must meet, checked against what was recorded.", no_args_is_help=True)
 
@@ -359,9 +362,13 @@ def init(
     project = "" if layer == "user" else client.current_project()
     here = cache.settings.load(project)["gates"].requirements
     added = [name for name in chosen if name not in here]
+    file = cache.settings.file(layer, project)
+    trusts = layer != "user" and bool(added) and _is_ones_own(file)
     for name in added:
         set_value(cache.settings, layer, f"requirements.{name}", chosen[name], project=project)
-    path = str(cache.settings.file(layer, project))
+    if trusts:
+        trust_file(file)
+    path = str(file)
     if json:
         render.json_line({"path": path, "added": added, "kept": sorted(set(chosen) - set(added))})
         return
@@ -373,6 +380,18 @@ def init(
             )
         )
     _say_what_follows()
+
+
+def _is_ones_own(file: Path) -> bool:
+    """Whether what a person lets us write here may be trusted: nothing of somebody else is in the file."""
+    if judge_caller(os.getpid()).is_agent:
+        return False
+    try:
+        return is_file_trusted(file, file.read_bytes())
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
 
 
 def _say_what_follows() -> None:

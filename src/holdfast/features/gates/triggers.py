@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -125,12 +126,21 @@ _SWITCHES = lazy_pattern(
 )
 
 
+def switched_branch(event: Event) -> str:
+    """The branch that a shell command switches to last; empty without one."""
+    data = event.data
+    if not isinstance(data, ToolPayload) or not ("checkout" in data.command or "switch" in data.command):
+        return ""
+    switches = [match[2] for one in acts_of(event).readings if (match := _SWITCHES.match(one))]
+    return switches[-1] if switches and not _names_file(event, switches[-1]) else ""
+
+
 def _branch_test(protected: Sequence[str]) -> Test:
     """`git checkout -b topic && …`: files are carried over to the branch that the command ends on."""
 
     def test(event: Event) -> bool:
-        switches = [match[2] for one in acts_of(event).readings if (match := _SWITCHES.match(one))]
-        leaves = bool(switches) and switches[-1] not in protected and not _names_file(event, switches[-1])
+        branch = switched_branch(event)
+        leaves = bool(branch) and not any(fnmatchcase(branch, glob) for glob in protected)
         return not leaves and _edits_worktree(event)
 
     return test
