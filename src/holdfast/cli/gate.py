@@ -234,12 +234,13 @@ def accept(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False, code: Code = "", json: Json = False
 ) -> None:  # fmt: skip
     """Let the settings ask for less than what is in force. Shows the difference first. Only a person can do this."""
-    lines = client.ask_view("gates.attention")["waiting"]
-    if not lines:
+    differences = client.ask_view("gates.attention")["differences"]
+    if not differences:
         render.out.print("Nothing waits to be accepted.")
         return
-    for line in lines:
-        render.out.print(Text(f"! {render.clean_line(line, 400)}", style="yellow"))
+    render.out.print("The settings ask for less than what is in force:")
+    for difference in differences:
+        render.out.print(Text(f"  {render.clean_line(difference, 400)}", style="yellow"))
     if not yes:
         typer.confirm("Accept this?", abort=True)
     answer = client.run_command("gates.accept", **_caller_context(code=code))
