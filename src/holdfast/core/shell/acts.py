@@ -173,6 +173,8 @@ class _Reader:
             inner += self._git(words, command.invocation.environment, cwd)
         elif name in ("make", "gmake"):
             inner += self._make(words, command.invocation.stdin)
+            if UNKNOWN in "".join(words) or "MAKEFILES" in command.invocation.environment:
+                self.hidden.append("make with a target or a makefile that is not known")
         elif name in SHELLS:
             inner += self._shell(command)
         else:
@@ -396,6 +398,8 @@ def _meaning_keys(name: str, words: list[str], cwd: str) -> list[str]:
         return [f"git {verb}"] if verb and verb not in GIT_VERBS and UNKNOWN not in verb else []
     if name in ("make", "gmake"):
         return _make_keys(words, cwd)
+    if name == "ansible-playbook":
+        return [f"code {join_path(cwd, word)}" for word in words[1:] if word.endswith((".yml", ".yaml"))][:4]
     if name == "patch":
         return [f"patch {join_path(cwd, word)}" for flag, word in pairwise(words) if flag in ("-i", "--input")]
     if script := _script_file(name, words):

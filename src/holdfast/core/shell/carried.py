@@ -43,7 +43,7 @@ _TELLS_ONLY = frozenset(("echo", "printf", "gh", "glab", "git"))
 _RUN_VERBS = frozenset(("exec", "run", "ssh", "shell", "console", "spawn", "launch", "cmd.run"))
 # Short options whose value is a command where it has several words: `vagrant ssh -c 'git …'`, `tar -I '…'`, `rsync -e '…'`.
 _SHORT_FLAGS = frozenset(("-c", "-C", "-a", "-e", "-x", "-I", "-P", "-O", "-TT"))
-_RUNS_VALUE = re.compile(r"exec|command|cmd|filter|program|pager|editor|action|rsh|shell|hook|run|call|init")
+_RUNS_VALUE = re.compile(r"exec|eval|command|cmd|filter|program|pager|editor|action|rsh|shell|hook|run|call|init")
 _DECODERS = {"base64": ("-d", "-D", "--decode"), "base32": ("-d", "--decode"), "xxd": ("-r",), "openssl": ("-d",)}
 MOST_LAUNCHED = 12
 

@@ -42,6 +42,10 @@ _UNQUOTED = lazy_pattern(
     r"|\b(?:run|shell)\s*<([^>\n]{3,400})>|^\s*!\s*([^\n]{3,400})|^\s*\.(?:shell|system)\s+([^\n]{3,400})",
     re.M,
 )
+# Tasks of a playbook: `shell: make …`.
+_YAML_COMMAND = lazy_pattern(
+    r"""(?m)^\s*(?:-\s*)?(?:ansible\.builtin\.)?(?:shell|command|cmd|raw|script):\s*["']?([^\n"'|>]{3,400})"""
+)
 _JOINED = lazy_pattern(r"^\s*[+.]\s*$|^\s*$")
 # Also `"git", c("commit", …)` of R.
 _LISTED = lazy_pattern(r"^\s*,\s*(?:c|list|array|vec!)?\s*[\[(]?\s*$")
@@ -127,6 +131,8 @@ def shell_of_code(code: str, language: str = "") -> str:
     if language == "sed":
         runs, written = sed_acts([code])
         return "\n".join([*runs, *(f": > {_quote_word(name)}" for name in written)])
+    if language in ("yml", "yaml"):
+        return "\n".join(_YAML_COMMAND.findall(code[:MAX_CODE])[:MAX_SHOWN])
     code = inline_constants(_without_comments(code[:MAX_CODE]))
     arguments = [_call_arguments(code, match.end()) for match in _CALL.finditer(code)]
     arguments += [first or _quote_word(second) for first, second in _BARE_CALL.findall(code)]

@@ -240,11 +240,21 @@ _MAY_ACT = {
 """Programs that mostly look, and the word by which they may do more."""
 
 
+# `test -v 'a[$(…)]'`: bash evaluates the index of a name, also in quotes.
+_EVALUATED_INDEX = "[$("
+_PLAIN_WRAPPERS = frozenset("time timeout nice ionice env nohup stdbuf command builtin sudo xargs find".split())
+
+
 @remember_by_text
 def only_looks(command: str) -> bool:
     """Nothing of it can have changed a file or a branch."""
     analysis = analyse_command(command, cwd=None)
-    if analysis.problem or analysis.run_later or analysis.sourced:
+    if analysis.problem or analysis.run_later or analysis.sourced or _EVALUATED_INDEX in command:
+        return False
+    # Sent to a file, or started where the file may be another one (a container, another machine, a tool with a log).
+    if any(not name.startswith("/dev/") for _, name in analysis.redirected):
+        return False
+    if any(not _PLAIN_WRAPPERS.issuperset(one.invocation.wrappers) for one in analysis.commands):
         return False
     return not any(is_real_run(one.words) or one.invocation.writes or _may_act(one.words) for one in analysis.commands)
 

@@ -352,7 +352,8 @@ def _read_file(path: str) -> str:
 
 def _observe_refs(data: ToolPayload, settings: "GateSettings") -> dict[str, str]:
     """Where the branches stand that rules are about, and what git itself last noted of the one checked out."""
-    refs = read_refs(data.repo, settings.protected_branches)
+    # The branch is always noted: it says that somebody looked, also where a protected one is gone.
+    refs = {**read_refs(data.repo, settings.protected_branches), HEAD_BRANCH: data.branch}
     if data.branch and settings.index.names_commits:
         head = read_refs(data.repo, (data.branch,)).get(data.branch, "")
         refs |= {HEAD: head, HEAD_BRANCH: data.branch, HEAD_VERB: last_verb(data.repo)} if head else {}
