@@ -288,6 +288,9 @@ def hook_files(verb: str, settings: Mapping[str, str]) -> list[str]:
 
 def started_programs(settings: Mapping[str, str], environment: Mapping[str, str]) -> list[str]:
     started = [value.removeprefix("!") for key, value in settings.items() if _PROGRAMS.search(key)]
+    # What an editor puts into the list of a rebase: `sed -i '1i exec make …'`.
+    editors = (settings.get("sequence.editor", ""), environment.get("GIT_SEQUENCE_EDITOR", ""))
+    started += [text.strip() for value in editors for text in re.findall(r"\bexec ([^'\"\n]{3,400})", value)]
     return started + [environment[name] for name in _VARIABLES if environment.get(name)]
 
 

@@ -242,6 +242,8 @@ _MAY_ACT = {
 
 # `test -v 'a[$(…)]'`: bash evaluates the index of a name, also in quotes.
 _EVALUATED_INDEX = "[$("
+# Programs that write a log, or run something in a place whose files have other names.
+_ELSEWHERE = re.compile(r"\b(?:script|strace|ltrace|docker|podman|nerdctl|kubectl|ssh|chroot|unshare|nsenter|bwrap)\s")
 _PLAIN_WRAPPERS = frozenset("time timeout nice ionice env nohup stdbuf command builtin sudo xargs find".split())
 
 
@@ -250,6 +252,8 @@ def only_looks(command: str) -> bool:
     """Nothing of it can have changed a file or a branch."""
     analysis = analyse_command(command, cwd=None)
     if analysis.problem or analysis.run_later or analysis.sourced or _EVALUATED_INDEX in command:
+        return False
+    if _ELSEWHERE.search(command):
         return False
     # Sent to a file, or started where the file may be another one (a container, another machine, a tool with a log).
     if any(not name.startswith("/dev/") for _, name in analysis.redirected):
