@@ -299,9 +299,8 @@ def lost_hooks(agents: Iterable[Agent], project: Path, state: Path | None = None
             wrong = [problem for problem in wrong if not problem.endswith("is out of date")]
             if wrong:
                 more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
-                lost.append(
-                    f"{agent.title}: hooks of ours are gone ({wrong[0]}{more}): holdfast install --agent {agent.name}"
-                )
+                mend = f"holdfast install --agent {agent.name} --{level}"
+                lost.append(f"{agent.title}: hooks of ours are gone ({wrong[0]}{more}): {mend}")
     return list(dict.fromkeys(lost))
 
 
