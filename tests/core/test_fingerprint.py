@@ -199,3 +199,15 @@ def test_several_parts_cost_one_look(root: Path) -> None:
     found = Fingerprinter(counting, os.environ).take_parts(str(root), [(), ("src/**",), ("*.md",)], 30)
     assert [one.content for one in found] == [take(root), take(root, "src/**"), take(root, "*.md")]
     assert sum("status" in argv for argv in looks) == 1
+
+
+def test_content_of_a_sha256_repository_is_the_same_before_and_after_it_is_committed(tmp_path: Path) -> None:
+    root = tmp_path / "wide"
+    git(tmp_path, "init", "-q", "--object-format=sha256", "-b", "main", str(root))
+    (root / "a.py").write_text("1\n")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "base")
+    (root / "a.py").write_text("2\n")
+    edited = take(root)
+    git(root, "commit", "-qam", "edit")
+    assert take(root) == edited

@@ -645,3 +645,22 @@ def test_a_file_of_our_making_goes_also_after_an_upgrade(world: World, monkeypat
     for part in reversed(parts):
         install.remove_hooks(part, "user", world.project)
     assert not (world.home / ".claude/settings.json").exists()
+
+
+def test_hooks_that_were_put_in_and_are_gone_are_named_and_others_are_not(world):
+    assert install.lost_hooks(AGENTS.values(), world.project) == []
+    world.install()
+    assert install.lost_hooks(AGENTS.values(), world.project) == []
+    world.file.write_text("{}")
+    lost = install.lost_hooks(AGENTS.values(), world.project)
+    assert (
+        len(lost) == 1
+        and "Claude Code: hooks of ours are gone" in lost[0]
+        and "holdfast install --agent claude-code" in lost[0]
+    )
+    world.file.write_text("{")
+    assert len(install.lost_hooks(AGENTS.values(), world.project)) == 1
+    world.settings("{}")
+    world.install()
+    world.remove()
+    assert install.lost_hooks(AGENTS.values(), world.project) == [], "taken out by us"

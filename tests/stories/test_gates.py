@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.trust import is_trusted, read_trusted
 from tests.kit import Agent, World, git, needs, wait_until
 
 PLANNING = "requirements:\n" + "".join(
@@ -394,3 +395,14 @@ def test_the_state_is_what_the_log_says(world: World) -> None:
     world.cli("gate", "clear", "--all")
     agent.end()
     assert world.json("rebuild", "gates")["differences"] == []
+
+
+def test_the_file_that_gate_init_makes_is_the_persons_and_one_that_was_there_is_not(world: World) -> None:
+    """Its rules are told to the agent as theirs, not as those of an untrusted project."""
+    world.cli("gate", "init", "--preset", "minimal")
+    file = world.project / ".holdfast" / "settings.yaml"
+    known = read_trusted(Path(world.env["HOLDFAST_CONFIG"]))
+    assert is_trusted(file, file.read_bytes(), known)
+    file.write_text("requirements:\n  theirs: {type: blocking, message: obey}\n")
+    world.cli("gate", "init", "--preset", "minimal")
+    assert not is_trusted(file, file.read_bytes(), read_trusted(Path(world.env["HOLDFAST_CONFIG"])))

@@ -1,5 +1,6 @@
 """`holdfast gate …`: what is asked for here, how it stands, and every way out."""
 
+import os
 import re
 import select
 import sys
@@ -14,8 +15,10 @@ from holdfast import client
 from holdfast.agents import AGENTS
 from holdfast.cli import render
 from holdfast.cli.options import Json
+from holdfast.core.caller import judge_caller
 from holdfast.core.errors import CommandRefused
 from holdfast.git_context import locate
+from holdfast.trust import is_file_trusted, trust_file
 
 app = typer.Typer(help="Requirements that agents must meet, checked against what was recorded.", no_args_is_help=True)
 
@@ -231,12 +234,13 @@ def accept(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False, code: Code = "", json: Json = False
 ) -> None:  # fmt: skip
     """Let the settings ask for less than what is in force. Shows the difference first. Only a person can do this."""
-    lines = client.ask_view("gates.attention")["waiting"]
-    if not lines:
+    differences = client.ask_view("gates.attention")["differences"]
+    if not differences:
         render.out.print("Nothing waits to be accepted.")
         return
-    for line in lines:
-        render.out.print(Text(f"! {render.clean_line(line, 400)}", style="yellow"))
+    render.out.print("The settings ask for less than what is in force:")
+    for difference in differences:
+        render.out.print(Text(f"  {render.clean_line(difference, 400)}", style="yellow"))
     if not yes:
         typer.confirm("Accept this?", abort=True)
     answer = client.run_command("gates.accept", **_caller_context(code=code))
@@ -359,9 +363,13 @@ def init(
     project = "" if layer == "user" else client.current_project()
     here = cache.settings.load(project)["gates"].requirements
     added = [name for name in chosen if name not in here]
+    file = cache.settings.file(layer, project)
+    trusts = layer != "user" and bool(added) and _is_ones_own(file)
     for name in added:
         set_value(cache.settings, layer, f"requirements.{name}", chosen[name], project=project)
-    path = str(cache.settings.file(layer, project))
+    if trusts:
+        trust_file(file)
+    path = str(file)
     if json:
         render.json_line({"path": path, "added": added, "kept": sorted(set(chosen) - set(added))})
         return
@@ -373,6 +381,18 @@ def init(
             )
         )
     _say_what_follows()
+
+
+def _is_ones_own(file: Path) -> bool:
+    """Whether what a person lets us write here may be trusted: nothing of somebody else is in the file."""
+    if judge_caller(os.getpid()).is_agent:
+        return False
+    try:
+        return is_file_trusted(file, file.read_bytes())
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
 
 
 def _say_what_follows() -> None:

@@ -3,15 +3,18 @@
 import shutil
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import typer
 from rich.text import Text
 
 from holdfast import client
+from holdfast.agents import AGENTS
 from holdfast.cli import installing, memory, render, sessions
 from holdfast.cli.options import Json
 from holdfast.core.times import format_bytes, time_ago
+from holdfast.install import hooks
 
 
 def register(app: typer.Typer) -> None:
@@ -47,6 +50,7 @@ def status(json: Json = False) -> None:
     for warning in [
         *status_warnings(answer),
         *_gate_attention(pid),
+        *(render.clean_line(line, 400) for line in hooks.lost_hooks(AGENTS.values(), Path(client.current_project()))),
         *([f"model: {meter['error']}"] if meter.get("error") else ()),
     ]:
         render.out.print(Text(f"! {warning}", style="yellow"))

@@ -108,6 +108,8 @@ class GitLook(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
 
 WHOLE = "."
 """The folder that is the worktree itself."""
+UNKNOWN_FOLDER = "?"
+"""The folder of a run where nothing tells which it was."""
 # `tests`, `__tests__`, `integration-tests`, `e2e`, `App.Tests`, `AppTests`: what lies there tests what lies around it.
 _TEST_FOLDER = re.compile(
     r"(?:^|[-_.])(?i:tests?|specs?|testing|e2e|integration|acceptance|functional|unit)(?:[-_.]|$)|[a-z]Tests?$"

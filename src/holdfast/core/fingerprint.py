@@ -8,7 +8,7 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -39,6 +39,7 @@ PATIENT_S = 0.6
 MAX_REMEMBERED = 30
 """Of how many worktrees it is remembered what git said."""
 MAX_SETTINGS_BYTES = 1 << 20
+SHA256_DIGITS = 64
 # The mode of a submodule in git's index.
 SUBMODULE = "160000"
 # The sum of all files' hashes is taken modulo this: one changed file is exchanged without reading the others.
@@ -102,6 +103,8 @@ class Fingerprinter:
         self._run = run
         self._environment = git.git_environment(environment)
         self._hashes: dict[str, _Hashed] = {}
+        self._sha256: set[str] = set()
+        """Worktrees whose git names its objects by SHA-256."""
         self._indexes: dict[str, _Index] = {}
         self._folders: dict[str, KnownFolders] = {}
         self._asked_for: set[str] = set()
@@ -282,6 +285,8 @@ class Fingerprinter:
         if out is None:
             return None
         entries = _parse_stage(out)
+        if entries and len(next(iter(entries.values())).oid) == SHA256_DIGITS:
+            self._sha256.add(root)
         # Most entries are as before: sums are corrected by the difference.
         index = _Index(stamp or (0, 0, 0), entries, _updated_sums(cached, entries) if cached else {})
         if stamp is not None:
@@ -316,7 +321,8 @@ class Fingerprinter:
         cached = self._hashes.get(path)
         if cached is not None and cached.stamp == stamp:
             return cached.entry, file_stat.st_mtime_ns
-        entry, has_crlf = _hash_file(path, file_stat)
+        wide = any(path.startswith(f"{root}/") for root in self._sha256)
+        entry, has_crlf = _hash_file(path, file_stat, hashlib.sha256 if wide else hashlib.sha1)
         if len(self._hashes) > 4 * MAX_CHANGED:
             self._hashes.clear()
         # A file written within the same clock tick could change again without a new stamp.
@@ -418,10 +424,10 @@ def _parse_stage(out: bytes) -> dict[str, _Entry]:
     return entries
 
 
-def _hash_file(path: str, file_stat: os.stat_result) -> tuple[_Entry, bool]:
+def _hash_file(path: str, file_stat: os.stat_result, digest: "Callable[..., hashlib._Hash]") -> tuple[_Entry, bool]:
     """The same identity that git gives the content, so that staging it changes nothing; and whether it has CRLF in it."""
     if stat.S_ISLNK(file_stat.st_mode):
-        return _Entry("120000", _blob_id(os.readlink(path).encode("utf-8", "surrogateescape"))), False
+        return _Entry("120000", _blob_id(os.readlink(path).encode("utf-8", "surrogateescape"), digest)), False
     if not stat.S_ISREG(file_stat.st_mode):
         # A pipe, a socket or a device: there is no content to be hashed.
         return _Entry("other", str(file_stat.st_mtime_ns)), False
@@ -431,11 +437,11 @@ def _hash_file(path: str, file_stat: os.stat_result) -> tuple[_Entry, bool]:
         return _Entry(mode, f"{file_stat.st_size}:{file_stat.st_mtime_ns}"), True
     with open(path, "rb") as file:
         data = file.read()
-    return _Entry(mode, _blob_id(data)), b"\r\n" in data
+    return _Entry(mode, _blob_id(data, digest)), b"\r\n" in data
 
 
-def _blob_id(data: bytes) -> str:
-    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+def _blob_id(data: bytes, digest: "Callable[..., hashlib._Hash]") -> str:
+    return digest(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
 def _entry_hash(path: str, entry: _Entry) -> int:

@@ -2,7 +2,7 @@
 
 import difflib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -279,6 +279,29 @@ def verify_installation(agent: Agent, level: str, project: Path, state: Path | N
     if off := layout.switched_off(_decode_settings(path, locations.read_content(path))):
         wrong.append(f"{path}: {off}, so no hook runs")
     return wrong
+
+
+def lost_hooks(agents: Iterable[Agent], project: Path, state: Path | None = None) -> list[str]:
+    """Settings files that we put hooks into and that do not have all of them any more, in words."""
+    records = Records(state or default_state_dir())
+    lost = []
+    for agent in agents:
+        suffix = _record_suffix(_layout_name(agent))
+        for level in locations.install_levels(agent):
+            path = locations.settings_file(agent, level, project)
+            if records.find(path, suffix) is None:
+                continue
+            try:
+                wrong = verify_installation(agent, level, project, state)
+            except InstallRefused as refusal:
+                wrong = [refusal.problem]
+            # One that is out of date still runs.
+            wrong = [problem for problem in wrong if not problem.endswith("is out of date")]
+            if wrong:
+                more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+                mend = f"holdfast install --agent {agent.name} --{level}"
+                lost.append(f"{agent.title}: hooks of ours are gone ({wrong[0]}{more}): {mend}")
+    return list(dict.fromkeys(lost))
 
 
 def duplicate_hooks(agent: Agent, project: Path, state: Path | None = None) -> list[Double]:

@@ -41,7 +41,7 @@ class Notice:
         return f"{where}: {self.message}"
 
     def __str__(self) -> str:
-        return f"{self.problem} {self.fix}" if self.fix else self.problem
+        return f"{self.problem.rstrip('.')}. {self.fix}" if self.fix else self.problem
 
 
 @dataclass(frozen=True)

@@ -95,3 +95,16 @@ def test_what_node_loads_from_outside_may_do_anything(tmp_path: Path) -> None:
     assert passes("--require ./setup.js")
     assert not passes("--require /elsewhere/setup.js")
     assert not passes("--import=../setup.mjs")
+
+
+@pytest.mark.parametrize(
+    ("command", "folder"),
+    [
+        ('cd "$(git rev-parse --show-toplevel)" && pytest -q', "."), ('cd "$GITHUB_WORKSPACE" && pytest -q', "."),
+        ('cd "$(git rev-parse --show-toplevel)" && make -C api test', "api"), ('cd "$WHERE" && pytest -q', "?"),
+        ('cd "$GITHUB_WORKSPACE/x$Y" && pytest -q', "?"),
+    ],
+)  # fmt: skip
+def test_the_root_is_known_by_custom_and_other_variables_are_not(command: str, folder: str) -> None:
+    judged = judge_command(command, "/repo", 0, "3 passed in 0.01s\n", "", root="/repo")
+    assert [check.dir for check in judged.checks] == [folder]

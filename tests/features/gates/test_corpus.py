@@ -19,6 +19,7 @@ from holdfast.features.gates.settings import GateSettings
 from holdfast.features.gates.triggers import matches_command
 from holdfast.features.gates.views import Simulation
 from holdfast.git_context import locate
+from holdfast.paths import default_state_dir
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 GATES: dict[str, dict[str, Any]] = {
@@ -44,6 +45,9 @@ COMMANDS = [json.loads(line) for line in (CORPUS / "gate_commands.jsonl").read_t
 ATTACKS = [json.loads(line) for line in (CORPUS / "gate_attacks.jsonl").read_text().splitlines()]
 """Written after the rules, without looking at the labelled corpus: other spellings, tools, links, aliases, our own files."""
 WAYS = [json.loads(line) for line in (CORPUS / "gate_cheats.jsonl").read_text().splitlines()]
+BLIND = [json.loads(line) for line in (CORPUS / "gate_ways.jsonl").read_text().splitlines()]
+"""754 ways, labelled before their first run against real daemons and hooks. `at_once` is what the call itself shows: true is
+refused before it runs, false is honest; those without it show afterwards, or in what the whole story came to."""
 SAMPLE = [
     way for way in WAYS
     if way["group"] in SHOWN and way["expect"] in ("refused", "allowed") and way.get("goal", "") is None
@@ -87,9 +91,27 @@ def test_other_spellings_and_tools_are_seen_and_honest_calls_pass(gate: str, rep
         assert is_refused(gate, step, repository) is one["refused"], one
 
 
+@pytest.mark.parametrize("group", sorted({one["group"] for one in BLIND if "at_once" in one}))
+def test_ways_of_the_blind_set_show_before_they_run(group: str, repository: Path) -> None:
+    ended = {}
+    for one in (one for one in BLIND if one["group"] == group and "at_once" in one):
+        branch = "main" if one["gate"] == "protected-branch" else "feature/test"
+        (repository / ".git" / "HEAD").write_text(f"ref: refs/heads/{branch}\n")
+        if any(is_refused(one["gate"], step, repository) for step in one["steps"]) is not one["at_once"]:
+            ended[one["id"]] = one["steps"]
+    assert ended == {}
+
+
 def is_refused(gate: str, step: dict[str, Any], repository: Path) -> bool:
     """As the first call of a session: read by the agent's adapter, looked at, decided."""
-    body = json.loads(json.dumps(step).replace("${REPO}", str(repository)).replace("${HOME_DIR}", str(Path.home())))
+    body = json.loads(
+        json.dumps(step)
+        .replace("${REPO}", str(repository))
+        .replace("${HOME_DIR}", str(Path.home()))
+        .replace("${STATE}", str(default_state_dir()))
+        .replace("${SESSION}", "s-1")
+    )
+    body = {key: value for key, value in body.items() if key in ("tool_name", "tool_input")}
     given = {"session_id": "s-1", "cwd": str(repository), "hook_event_name": "PreToolUse", "tool_use_id": "t1", **body}
     delivery = Delivery(key="k1", agent="claude-code", event="PreToolUse", at=1, cwd=str(repository))
     event = AGENTS["claude-code"].read(delivery, given)

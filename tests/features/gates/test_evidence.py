@@ -267,6 +267,16 @@ def checked(stage: Stage, command: str, *, failed: int = 0, **check: Any) -> Non
     )
 
 
+def test_a_run_in_a_folder_that_cannot_be_told_proves_nothing() -> None:
+    stage = green(evidence={"command": "pytest*", "after_edit": ["src/**"]}, paths=["**"])
+    stage.edit("src/a.py")
+    checked(stage, 'cd "$DIR" && pytest -q', dir="?", reach=[])
+    told = stage.stop()
+    assert names(told) == ["tests"] and "ran cannot be told" in told.reasons[0]
+    checked(stage, "pytest -q", dir=".", reach=["."])
+    assert stage.stop().silent
+
+
 @pytest.mark.parametrize(
     ("covers", "reach", "proves"),
     [

@@ -244,3 +244,29 @@ def test_a_test_that_was_swapped_for_the_run_undoes_it_whatever_the_rule_covers(
 def test_verbs_of_git_that_only_begin_alike_are_none_of_the_rules_business(scripts: Path) -> None:
     assert not asked("git commit-graph verify", scripts)
     assert asked("git commit-tree HEAD^{tree} -m x", scripts)
+
+
+def test_a_command_that_switches_to_a_protected_branch_and_writes_there_is_refused() -> None:
+    stage = Stage(
+        guard={"type": "guard", "guard_type": "protected_branch", "protected_branches": ["main", "release/*"]}
+    )
+    write = {"written": [f"{PROJECT}/src/a.py"], "settings_at": 1}
+    assert names(stage.run("git checkout main && echo 1 > src/a.py", **write)) == ["guard"]
+    assert names(stage.run("git switch -q release/2 && echo 1 > src/a.py", **write)) == ["guard"]
+    assert stage.run("git checkout main && git pull && git checkout feature/test && echo 1 > src/a.py", **write).silent
+    assert stage.run("git checkout main").silent
+
+
+@pytest.mark.parametrize(
+    ("command", "seen"),
+    [
+        ("git fetch -q . topic:main", True), ("git pull -q ../copy topic", True), ("git fetch; git update-ref refs/heads/main x", True),
+        ("git fetch origin main:main", False), ("git pull --ff-only", False),
+    ],
+)  # fmt: skip
+def test_a_fetch_from_this_machine_is_no_fetch(command: str, seen: bool) -> None:
+    stage = Stage(guard={"type": "guard", "guard_type": "protected_branch", "protected_branches": ["main"]})
+    given = {"action": "shell", "command": command, "cwd": PROJECT, "call": "c1"}
+    stage.take("tool.started", tool="Bash", refs={"main": "a" * 40}, **given)
+    stage.take("tool.finished", tool="Bash", ok=True, exit_code=0, refs={"main": "b" * 40}, **given)
+    assert bool([one.text for one in attention(stage) if "main was moved" in one.text]) is seen

@@ -4,8 +4,6 @@ Every program that the command may start is one reading; words that are only arg
 message) are none.
 """
 
-import base64
-import binascii
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -14,6 +12,16 @@ from itertools import pairwise
 import msgspec
 
 from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand, analyse_command
+from holdfast.core.shell.carried import (
+    LAUNCHERS,
+    POWERSHELLS,
+    carried_commands,
+    decoded_input,
+    join_words,
+    launched_commands,
+    powershell_commands,
+    quote_word,
+)
 from holdfast.core.shell.flow import NULL, STDERR, STDOUT, TERMINAL, Pieces
 from holdfast.core.shell.git_acts import hook_files, made_setting, settings_of_variables, started_programs
 from holdfast.core.shell.program_code import CODE_FLAGS, INTERPRETER, read_commands, sed_acts, shorten_command
@@ -38,23 +46,26 @@ _DRY_PROGRAMS = frozenset(
     "git kubectl helm npm pnpm yarn cargo twine gh docker rsync ansible-playbook skaffold oc poetry uv flyctl serverless cdk".split()
 )
 _SHORT_DRY = {"push": "-n", "add": "-n", "clean": "-n", "rm": "-n", "mv": "-n", "fetch": "-n"}
-_LAUNCHERS = frozenset(
-    "script su runuser watch entr strace ltrace gdb unshare nsenter chroot parallel busybox tmux screen ssh at batch crontab "
-    "systemd-run xterm expect nix-shell nix direnv bwrap firejail proot fakeroot catchsegv valgrind perf rtk setarch linux64 "
-    "linux32 ld-linux-x86-64.so.2 toybox chpst s6-setuidgid daemonize start-stop-daemon dtach abduco fish tcsh csh pwsh powershell xonsh elvish nu rlwrap just "
-    "gnome-terminal konsole kitty alacritty wezterm foot zellij open osascript".split()
-)
 _EDITORS = frozenset(("vi", "vim", "nvim", "ex", "ed", "m4"))
 """They run what stands behind `!`: `vim -c ':!make deploy'`."""
-_TELLS_ONLY = frozenset("echo printf gh glab git".split())
-_RUNS_VALUE = re.compile(r"exec|command|cmd|filter|program|pager|editor|action|rsh|shell|hook|run|call|init")
 _TAKES_TEXT = re.compile(r"^-[a-zA-Z]*[mFCct]$|^--(?:message|file|author|date|trailer|template|reuse-message)$")
 _RECIPE_NOTHING = frozenset(
     "--list -l --list-all --summary --show --dump --evaluate --dry-run -n --dry --version --help -h -T --tasks --choose".split()
 )
-_RUNNER_VALUES = frozenset("--set -f --justfile -d --working-directory -t --taskfile --dir -C -p --prefix -w".split())
-_GIT_RUNS = re.compile(r"^(?:-x|--exec|--extcmd|--upload-pack|--tool-help)$|^--(?:exec|extcmd)=")
-_DECODERS = {"base64": ("-d", "-D", "--decode"), "base32": ("-d", "--decode"), "xxd": ("-r",), "openssl": ("-d",)}
+_RUNNER_VALUES = frozenset(
+    "--set -f --justfile -d --working-directory -t --taskfile --dir -C -p --prefix -w --filter -F --workspace --cwd --scope".split()
+)
+# Programs whose words are tasks, and the verbs of others behind which one stands.
+_TASK_VERBS = frozenset(
+    "run run-script turbo nx lerna doit mage gradle gradlew earthly invoke inv fab rake nox tox just task".split()
+)
+# What tasks of these names do is known by custom.
+_CUSTOMARY = re.compile(
+    r"(?i)test|spec|lint|check|build|fmt|format|type|dev|start|watch|compile|clean|install|serve|doc|ci\b|bench|cover|help|list|e2e|unit"
+)
+_GIT_RUNS = re.compile(
+    r"^(?:-x|-u|--exec|--extcmd|--upload-pack|--receive-pack)$|^--(?:exec|extcmd|upload-pack|receive-pack)="
+)
 
 
 class CommandActs(msgspec.Struct, frozen=True):
@@ -139,12 +150,14 @@ class _Reader:
 
     def _read_command(self, command: ShellCommand, analysis: Analysis, depth: int) -> None:
         words, cwd = command.words, command.invocation.cwd
-        name = self._links.get(join_path(cwd, words[0]), words[0]).rpartition("/")[2]
+        name = program_name(self._links.get(join_path(cwd, words[0]), words[0]))
+        if name == "hub":
+            name, words = "git", ["git", *words[1:]]
         if name.startswith("git-") and name[4:] in GIT_VERBS:
             name, words = "git", ["git", name[4:], *words[1:]]
         if name in ("{", "!", "then", "do", "spawn"):
             words = words[1:] or words
-            name = words[0].rpartition("/")[2]
+            name = program_name(words[0])
         if UNKNOWN in words[0] or re.search(r"[*?\[]", name.rstrip("[")):
             self.hidden.append("a program whose name is not known")
         inner: list[str] = []
@@ -160,27 +173,39 @@ class _Reader:
             inner += self._git(words, command.invocation.environment, cwd)
         elif name in ("make", "gmake"):
             inner += self._make(words, command.invocation.stdin)
+            if UNKNOWN in "".join(words) or "MAKEFILES" in command.invocation.environment:
+                self.hidden.append("make with a target or a makefile that is not known")
         elif name in SHELLS:
             inner += self._shell(command)
         else:
             self._add(name, words[1:])
-        if name in _LAUNCHERS:
-            inner += _launched_commands(words[1:], command.invocation.stdin)
-        elif name not in _TELLS_ONLY:
-            inner += _option_commands(words)
+        carried = carried_commands(name, words, command.invocation.stdin)
+        if name in LAUNCHERS or name in POWERSHELLS:
+            inner += carried
+        else:
+            self._read_if_command(carried, cwd, depth)
         if INTERPRETER.match(name):
             inner += self._code(name, code_of(command) or _awk_text(name, words))
         if name in _EDITORS:
             inner += [word.partition("!")[2] for word in words[1:] if "!" in word]
         if name in ("sed", "gsed"):
             inner += sed_acts(words[1:])[0]
-        inner += _decoded_input(name, words, command.invocation.stdin)
+        inner += decoded_input(name, words, command.invocation.stdin)
         inner += self._meaning(name, words, cwd)
         for wrapper in command.invocation.wrappers[-1:]:
+            if wrapper == "windows shell":
+                inner += powershell_commands(" ".join(words))
             if wrapper in ("pdm run", "hatch run", "rye run"):
                 inner += self._known_meanings([f"recipe {wrapper.partition(' ')[0]}\0{cwd}\0{words[0]}"])
         for text in inner:
             self.read(text, cwd, depth + 1)
+
+    def _read_if_command(self, texts: list[str], cwd: str, depth: int) -> None:
+        """Arguments that may be commands or something else: that one cannot be read tells nothing."""
+        known = len(self.hidden)
+        for text in texts:
+            self.read(text, cwd, depth + 1)
+        del self.hidden[known:]
 
     def _add(self, name: str, arguments: list[str]) -> None:
         """The whole, and without the options (and their values) that stand before the first operand."""
@@ -202,6 +227,9 @@ class _Reader:
             if words[at] == "-c" and at + 1 < len(words):
                 key, _, value = words[at + 1].partition("=")
                 configured[key.lower()] = value
+            elif words[at].startswith("--config-env="):
+                key, _, variable = words[at][13:].rpartition("=")
+                configured[key.lower()] = environment.get(variable, "")
             at += 2 if words[at] in _GIT_VALUES else 1
         if at >= len(words):
             return []
@@ -266,6 +294,9 @@ class _Reader:
         if name in ("make", "gmake") and parse_make(words).runs_nothing:
             return []
         meanings = self._known_meanings(keys := _meaning_keys(name, words, cwd))
+        if not meanings and name in RUNNERS and any(word in _TASK_VERBS for word in (name, *words[1:2])):
+            task = keys[0].split("\0")[2] if keys and keys[0].startswith("recipe ") else ""
+            self.hidden += [f"the task {task} of {name}"] if task and not _CUSTOMARY.search(task) else []
         return (
             [_with_arguments(text, words[1:]) for text in meanings]
             if keys[:1] and keys[0].startswith("file ")
@@ -298,6 +329,11 @@ class _Reader:
             self._links[join_path(cwd, operands[1])] = operands[0]
 
 
+def program_name(word: str) -> str:
+    """Without its folder and, on Windows, its ending."""
+    return re.split(r"[/\\\\]", word)[-1].removesuffix(".exe")
+
+
 def _written_texts(analysis: Analysis) -> dict[str, str]:
     """Files whose whole new text stands in the command: of heredocs, `echo` and `printf`."""
     sinks = {sink: pieces for path in analysis.paths for sink, pieces in path.outputs.items()}
@@ -314,22 +350,9 @@ def _without_values(rest: list[str]) -> list[str]:
     return [word for at, word in enumerate(rest) if not at or not _TAKES_TEXT.match(rest[at - 1])]
 
 
-def _option_commands(words: list[str]) -> list[str]:
-    """`--filter='…'`, `--checkpoint-action=exec=…`: options whose name says that their value is run."""
-    commands = []
-    for at, word in enumerate(words[1:], 1):
-        flag, equals, value = word.partition("=")
-        if flag.startswith("--") and _RUNS_VALUE.search(flag):
-            value = value if equals else "".join(words[at + 1 : at + 2])
-            commands += [value.removeprefix("exec=")] if " " in value else []
-        elif word.startswith((".shell ", ".system ")):
-            commands.append(word.partition(" ")[2])
-    return commands
-
-
 def _with_arguments(text: str, arguments: list[str]) -> str:
     """A script as it is called: `$1` is what stands behind its name."""
-    return f"set -- {' '.join(_quote_word(word) for word in arguments)}\n{text}" if arguments else text
+    return f"set -- {' '.join(quote_word(word) for word in arguments)}\n{text}" if arguments else text
 
 
 def _is_dry_run(arguments: list[str]) -> bool:
@@ -342,8 +365,10 @@ def _is_dry_run(arguments: list[str]) -> bool:
 def _run_by_git(verb: str, rest: list[str]) -> list[str]:
     """Commands that git itself starts: `rebase -x`, `bisect run`, `submodule foreach`."""
     if verb in ("bisect", "submodule") and {"run", "foreach"} & set(rest[:2]):
-        return _launched_commands([word for word in rest if word not in ("run", "foreach")], None)
-    match = [rest[at + 1] for at, word in enumerate(rest[:-1]) if _GIT_RUNS.match(word)]
+        return launched_commands([word for word in rest if word not in ("run", "foreach")], None)
+    match = [rest[at + 1] for at, word in enumerate(rest[:-1]) if _GIT_RUNS.match(word) and "=" not in word]
+    match += [word[2:] for word in rest if verb == "grep" and word.startswith("-O")]
+    match += [word[5:] for word in rest if word.startswith("ext::")]
     return match + [word.partition("=")[2] for word in rest if "=" in word and _GIT_RUNS.match(word)]
 
 
@@ -353,47 +378,12 @@ def _join_command(name: str, arguments: Iterable[str]) -> str:
 
 def _alias_command(value: str, rest: list[str]) -> str:
     """What git makes of an alias: a shell text behind `!`, else a verb with arguments."""
-    tail = " ".join(_quote_word(word) for word in rest)
+    tail = join_words(rest)
     return f"{value[1:]} {tail}" if value.startswith("!") else f"git {value} {tail}"
-
-
-def _quote_word(word: str) -> str:
-    return "'" + word.replace("'", "'\\''") + "'"
-
-
-def _launched_commands(arguments: list[str], stdin: Pieces | None) -> list[str]:
-    """Programs that start what they are told: every word that could begin a command does."""
-    commands = [word for word in arguments if " " in word or "\n" in word]
-    commands += [
-        " ".join(_quote_word(word) for word in arguments[at:])
-        for at in range(len(arguments))
-        if not arguments[at].startswith("-")
-    ]
-    text = "".join(piece.text for piece in stdin or () if piece.invocation < 0)
-    return [*commands[:12], *([text] if text.strip() and UNKNOWN not in text else ())]
 
 
 def _awk_text(name: str, words: list[str]) -> str:
     return " ".join(words[1:]) if name.endswith("awk") else ""
-
-
-def _decoded_input(name: str, words: list[str], stdin: Pieces | None) -> list[str]:
-    """`echo bWFr… | base64 -d` shows what it hides."""
-    flags = _DECODERS.get(name)
-    if not flags or not any(word in flags for word in words[1:]):
-        return []
-    text = "".join(piece.text for piece in stdin or () if piece.invocation < 0).strip()
-    try:
-        raw = (
-            bytes.fromhex(text)
-            if name == "xxd"
-            else base64.b32decode(text)
-            if name == "base32"
-            else base64.b64decode(text)
-        )
-        return [raw.decode()] if text else []
-    except (ValueError, binascii.Error):
-        return []
 
 
 def _meaning_keys(name: str, words: list[str], cwd: str) -> list[str]:
@@ -408,6 +398,8 @@ def _meaning_keys(name: str, words: list[str], cwd: str) -> list[str]:
         return [f"git {verb}"] if verb and verb not in GIT_VERBS and UNKNOWN not in verb else []
     if name in ("make", "gmake"):
         return _make_keys(words, cwd)
+    if name == "ansible-playbook":
+        return [f"code {join_path(cwd, word)}" for word in words[1:] if word.endswith((".yml", ".yaml"))][:4]
     if name == "patch":
         return [f"patch {join_path(cwd, word)}" for flag, word in pairwise(words) if flag in ("-i", "--input")]
     if script := _script_file(name, words):
@@ -452,14 +444,16 @@ def _recipe_target(name: str, arguments: list[str]) -> str:
                 and not (at and arguments[at - 1] in _RUNNER_VALUES)]  # fmt: skip
     if name == "node":
         return next((word for flag, word in pairwise(arguments) if flag == "--run"), "")
-    if name in ("nox",):
+    if name in ("nox", "tox"):
         return next((word for flag, word in pairwise(arguments) if flag in ("-s", "--session", "-e")), "")
+    if name == "yarn" and operands[:1] == ["workspace"]:
+        operands = operands[2:]
     if operands[:1] and operands[0] in ("run", "run-script", "task", "exec", "x"):
         operands = operands[1:]
     elif name in ("pdm", "hatch", "mise", "deno", "rye"):
         return ""
     target = operands[0] if operands else ""
-    return target.rpartition(":")[2] if name == "hatch" else target
+    return target.rpartition(":")[2] if name in ("hatch", "nx") else target
 
 
 GIT_VERBS = frozenset(

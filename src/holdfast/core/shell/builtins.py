@@ -18,7 +18,7 @@ from holdfast.core.shell.flow import (
 )
 from holdfast.core.shell.parse import ShellTooLarge, ShellUnreadable
 from holdfast.core.shell.redirects import join_path
-from holdfast.core.shell.syntax import UNKNOWN, Node, Word
+from holdfast.core.shell.syntax import ROOT_FOLDER, UNKNOWN, Node, Word
 
 if TYPE_CHECKING:
     from holdfast.core.shell.execute import Executor
@@ -37,6 +37,11 @@ _HARMLESS_SOURCE = lazy_pattern(
 # Each of these makes a well-known program load or run other code first.
 _PROGRAM_SEARCH = frozenset(("LD_PRELOAD", "LD_LIBRARY_PATH", "BASH_ENV", "ENV", "PYTHONSTARTUP", "PYTHONHOME"))
 MAX_EVALS = 4
+# Where tools and CI put the folder of the repository.
+_ROOT_VARIABLES = frozenset(
+    "CLAUDE_PROJECT_DIR GITHUB_WORKSPACE CI_PROJECT_DIR WORKSPACE BUILD_SOURCESDIRECTORY CODEBUILD_SRC_DIR REPO_ROOT GIT_ROOT "
+    "PROJECT_ROOT PROJECT_DIR REPO ROOT ROOT_DIR TOPLEVEL INIT_CWD".split()
+)
 _TOOL_MANAGERS = frozenset(
     "pyenv rbenv nodenv direnv conda mamba micromamba ssh-agent fnm mise rtx brew opam asdf jenv goenv nvm starship".split()
 )
@@ -177,9 +182,20 @@ def _run_cd(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     if target == "-":
         path.cwd = path.directories[-1] if path.directories else UNKNOWN
     else:
-        path.cwd = join_path(path.cwd, target) if UNKNOWN not in target else UNKNOWN
+        path.cwd = join_path(path.cwd, target) if UNKNOWN not in target else _unknown_folder(executor, call, path)
     path.directories = (*path.directories, before)
     return [path]
+
+
+def _unknown_folder(executor: "Executor", call: "Call", path: Path) -> str:
+    """`cd "$(git rev-parse --show-toplevel)"` and `cd "$GITHUB_WORKSPACE"` go to the root by custom; else nobody knows."""
+    word = call.node.words[-1] if call.node.words else None
+    names = {part.text for part in word.parts if part.kind == "variable"} if word else set()
+    if word and len(word.parts) == 1 and names & _ROOT_VARIABLES:
+        return ROOT_FOLDER
+    indexes = [piece.invocation for piece in word_pieces(path, word) if piece.invocation >= 0] if word else []
+    asked = [executor.invocations[index].words for index in indexes]
+    return ROOT_FOLDER if asked == [["git", "rev-parse", "--show-toplevel"]] else UNKNOWN
 
 
 def _run_pwd(executor: "Executor", call: "Call", path: Path) -> list[Path]:
@@ -255,6 +271,8 @@ def _run_declare(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     for assignment in call.node.assignments:
         value = assigned_value(path, assignment)
         assign_variable(path, assignment.name, value, assignment.append)
+        if "-n" in call.words:  # Another name of that variable.
+            path.variables = {**path.variables, f"&{assignment.name}": value}
     names = [word.partition("=")[0] for word in call.words[1:] if not word.startswith("-")]
     if call.words[0] == "export":
         functions = "-f" in call.words
@@ -354,6 +372,12 @@ def _run_read(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     pieces = call.streams.stdin or ()
     whole = call.words[0] != "read"
     line = _plain_text(pieces) if pieces and not whole else None
+    listed = _plain_text(pieces) if pieces and (whole or _takes_list(call.words)) else None
+    if listed is not None and names:
+        fields = tuple(listed.splitlines() if whole else listed.strip().split("\n")[0].split())
+        path.variables = {**path.variables, names[-1]: Value(" ".join(fields), fields=fields)}
+        path.status = SUCCESS if whole else UNKNOWN_STATUS
+        return [path]
     if line is not None and line.strip() and names:
         return _read_line(path, names, line.strip().split("\n")[0])
     value_pieces = pieces if whole else tuple(piece.through("lines") for piece in pieces)
@@ -361,6 +385,11 @@ def _run_read(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     path.variables = {**path.variables, **{name: Value(UNKNOWN, value_pieces) for name in names}}
     path.status = SUCCESS if whole else UNKNOWN_STATUS
     return [path]
+
+
+def _takes_list(words: list[str]) -> bool:
+    """`read -ra NAME`."""
+    return any(re.fullmatch(r"-[a-zA-Z]*a", word) for word in words[1:])
 
 
 def _read_line(path: Path, names: list[str], line: str) -> list[Path]:

@@ -327,9 +327,11 @@ class Executor:
         return [*paths, path]
 
     def function(self, node: Function, path: Path, streams: Streams, checked: bool) -> list[Path]:
+        # bash calls this one by itself, for a name that it does not find.
+        called = self.run(node.body, path.clone(), streams, True) if node.name == "command_not_found_handle" else []
         path.functions = {**path.functions, node.name: node.body}
         path.status = SUCCESS
-        return [path]
+        return [*called, path]
 
     def condition(self, node: Condition, path: Path, streams: Streams, checked: bool) -> list[Path]:
         done: list[Path] = []

@@ -37,7 +37,8 @@ def lookup_variable(path: Path, name: str) -> Value | None:
         return _pipe_status(path, match[2])
     if match:
         return _array_element(path.variables.get(match[1]), match[2])
-    value = path.variables.get(name)
+    named = path.variables.get(f"&{name}")  # `declare -n`.
+    value = path.variables.get(named.text if named is not None else name)
     if value is None and name in HOME_LIKE:
         return Value("~")
     return value
@@ -77,11 +78,47 @@ def resolve_part(path: Path, part: Part) -> Value:
     if part.kind == "number":
         return Value(status=UNKNOWN_STATUS)
     if part.kind == "unknown":
-        return Value(UNKNOWN)
+        return _changed_value(path, part)
     value = lookup_variable(path, part.text)
     if part.default is not None:
         return _with_default(path, part, value)
     return Value(UNKNOWN) if value is None else value
+
+
+# `${x//a/b}`, `${x:1:2}`, `${!x}`, `${x^^}`: groups are the sign of an indirection, the name, the operator, its operands.
+_OPERATION = re.compile(r"^\$\{(!?)(\w+)(?:(//?|:|\^\^?|,,?|##?|%%?)(.*))?\}$", re.S)
+
+
+def _changed_value(path: Path, part: Part) -> Value:
+    """A value that is changed as it is taken, where all of it is plain text."""
+    match = _OPERATION.match(part.operator)
+    value = lookup_variable(path, match[2]) if match else None
+    text = value_text(value) if value is not None else UNKNOWN
+    if match is None or UNKNOWN in text or "$" in (match[4] or "") or "`" in (match[4] or ""):
+        return Value(UNKNOWN)
+    if match[1]:
+        named = lookup_variable(path, text) if not match[3] else None
+        return named if named is not None else Value(UNKNOWN)
+    return Value(_change_text(text, match[3] or "", match[4] or ""))
+
+
+def _change_text(text: str, operator: str, operand: str) -> str:
+    if operator in ("^^", ",,"):
+        return text.upper() if operator == "^^" else text.lower()
+    if operator in ("^", ","):
+        return (text[:1].upper() if operator == "^" else text[:1].lower()) + text[1:]
+    if operator == ":":
+        start, _, length = operand.partition(":")
+        if not re.fullmatch(r"\s*-?\d+", start) or not re.fullmatch(r"-?\d*", length.strip()):
+            return UNKNOWN
+        rest = text[int(start) :]
+        return rest[: int(length)] if length.strip() else rest
+    pattern, _, new = operand.partition("/") if operator in ("/", "//") else (operand, "", "")
+    if re.search(r"[*?\[\\'\"]", pattern):
+        return UNKNOWN
+    if operator in ("/", "//"):
+        return text.replace(pattern, new.strip("'\""), -1 if operator == "//" else 1)
+    return text.removeprefix(pattern) if operator[0] == "#" else text.removesuffix(pattern)
 
 
 def _with_default(path: Path, part: Part, value: Value | None) -> Value:
@@ -241,6 +278,12 @@ def _plain_text(path: Path, word: Word) -> str:
     return "".join(value_text(resolve_part(path, part)) for part in word.parts)
 
 
+def _pattern_text(path: Path, word: Word) -> str:
+    """The right side of `=`: what is quoted in it is text, not a pattern."""
+    texts = ((value_text(resolve_part(path, part)), part.quoted) for part in word.parts)
+    return "".join(re.sub(r"([*?\[])", r"[\1]", text) if quoted else text for text, quoted in texts)
+
+
 def _unary_status(operator: str, operand: str) -> Status:
     if operator == "!":
         return UNKNOWN_STATUS
@@ -252,6 +295,8 @@ def _unary_status(operator: str, operand: str) -> Status:
 def _comparison_status(path: Path, left: Word, operator: str, right: Word) -> Status:
     status = _as_status(path, left)
     other = _plain_text(path, right)
+    if operator in ("=", "==", "!=") and UNKNOWN not in other:
+        other = _pattern_text(path, right)
     if status is not None:
         return _compare_status(status, operator, other)
     text = _plain_text(path, left)

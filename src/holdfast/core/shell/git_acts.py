@@ -249,7 +249,7 @@ def _effect_in_output(git_call: _Parsed, output: str) -> bool | None:
 
 
 _PROGRAMS = re.compile(
-    r"^core\.(?:pager|editor|sshcommand|fsmonitor|askpass|alternaterefscommand)$|^sequence\.editor$|^(?:diff|merge)\..*(?:external|command|driver|textconv|cmd)$|^pager\.|^credential\.helper$|^gpg\.program$|^filter\..*\.(?:clean|smudge|process)$"
+    r"^core\.(?:pager|editor|sshcommand|fsmonitor|askpass|alternaterefscommand)$|^sequence\.editor$|^(?:diff|merge)\..*(?:external|command|driver|textconv|cmd)$|^(?:difftool|mergetool|browser|man)\..*\.cmd$|^trailer\..*\.(?:command|cmd)$|^remote\..*\.(?:uploadpack|receivepack)$|^sendemail\..*cmd$|^uploadpack\.packobjectshook$|^core\.gitproxy$|^pager\.|^credential\.helper$|^gpg\.program$|^filter\..*\.(?:clean|smudge|process)$"
 )
 """Settings whose value git starts as a command."""
 _VARIABLES = (
@@ -269,17 +269,28 @@ _HOOKS: dict[str, tuple[str, ...]] = {
     "checkout": ("post-checkout",),
     "switch": ("post-checkout",),
     "worktree": ("post-checkout",),
+    "add": ("post-index-change",),
+    "reset": ("post-index-change",),
+    "status": ("post-index-change",),
 }
+_REF_VERBS = frozenset(
+    "commit tag branch fetch push pull merge rebase reset update-ref checkout switch cherry-pick stash".split()
+)
+"""Verbs that may move a ref, for which git starts `reference-transaction`."""
 
 
 def hook_files(verb: str, settings: Mapping[str, str]) -> list[str]:
     """The hooks that git may start for a verb, seen from the top of the repository."""
     folder = settings.get("core.hookspath", ".git/hooks").rstrip("/")
-    return [f"{folder}/{name}" for name in _HOOKS.get(verb, ())]
+    names = (*_HOOKS.get(verb, ()), *(("reference-transaction",) if verb in _REF_VERBS else ()))
+    return [f"{folder}/{name}" for name in names]
 
 
 def started_programs(settings: Mapping[str, str], environment: Mapping[str, str]) -> list[str]:
     started = [value.removeprefix("!") for key, value in settings.items() if _PROGRAMS.search(key)]
+    # What an editor puts into the list of a rebase: `sed -i '1i exec make …'`.
+    editors = (settings.get("sequence.editor", ""), environment.get("GIT_SEQUENCE_EDITOR", ""))
+    started += [text.strip() for value in editors for text in re.findall(r"\bexec ([^'\"\n]{3,400})", value)]
     return started + [environment[name] for name in _VARIABLES if environment.get(name)]
 
 

@@ -1,6 +1,7 @@
 """From the text of a command to its syntax tree. The grammar is tree-sitter's; nothing else here reads shell text."""
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -280,9 +281,9 @@ class _Builder:
 
     def _condition_words(self, leaf: "Leaf") -> tuple[Word, ...]:
         words: list[Word] = []
-        if not self._flatten(leaf, words):
-            return ()
-        return tuple(words)
+        if self._flatten(leaf, words):
+            return tuple(words)
+        return (Word((opaque,)),) if (opaque := self._opaque("unknown", leaf, "", False)).body else ()
 
     def _flatten(self, leaf: "Leaf", words: list[Word]) -> bool:
         for child in leaf.children:
@@ -379,7 +380,12 @@ class _Builder:
             inner = "substitution" if kind == "command_substitution" else "process"
             # The part's text is how it begins; the executor tells `<(` from `>(` by it.
             return [Part(inner, leaf.children[0].type if leaf.children else "", quoted, self.sequence(leaf.children))]
-        return [Part("number" if kind == "arithmetic_expansion" else "unknown", _leaf_text(leaf), quoted)]
+        return [self._opaque("number" if kind == "arithmetic_expansion" else "unknown", leaf, _leaf_text(leaf), quoted)]
+
+    def _opaque(self, kind: str, leaf: "Leaf", text: str, quoted: bool) -> Part:
+        """An expression that is not evaluated; the substitutions in it run all the same."""
+        inner = tuple(Group(self.sequence(one.children), True) for one in _substitutions_in(leaf))
+        return Part(kind, text, quoted, Sequence(inner) if inner else None)
 
     def _string_parts(self, leaf: "Leaf") -> list[Part]:
         """Text between the children of a string belongs to it too: the grammar leaves blanks out."""
@@ -406,18 +412,16 @@ class _Builder:
             # `${x-w}` and `${x:-w}` differ only for a variable that is set and empty; they are treated alike.
             words = [c for c in leaf.children if c.is_named][1:]
             return Part("variable", name, quoted, None, self._default(words), operators[0].lstrip(":"))
-        return Part("unknown", name, quoted)
+        return msgspec.structs.replace(self._opaque("unknown", leaf, name, quoted), operator=_leaf_text(leaf))
 
     def _default(self, leaves: "list[Leaf]") -> Word:
         return Word(tuple(part for leaf in leaves for part in self.parts(leaf, False)))
 
 
 def _string_text(raw: bytes) -> list[Part]:
-    if not raw:
-        return []
     text = raw.decode("utf-8", "replace")
     # Inside of double quotes a backslash escapes only these characters; before others it stays.
-    return [Part("text", re.sub(r'\\([$`"\\\n])', lambda m: "" if m[1] == "\n" else m[1], text), True)]
+    return [Part("text", re.sub(r'\\([$`"\\\n])', _unescape_match, text), True)] if text else []
 
 
 def _unescape_match(match: re.Match[str]) -> str:
@@ -432,6 +436,14 @@ def _unescape_ansi(match: re.Match[str]) -> str:
 
 def _leaf_text(leaf: "Leaf") -> str:
     return (leaf.text or b"").decode("utf-8", "replace")
+
+
+def _substitutions_in(leaf: "Leaf") -> "Iterator[Leaf]":
+    for child in leaf.children:
+        if child.type in ("command_substitution", "process_substitution"):
+            yield child
+        else:
+            yield from _substitutions_in(child)
 
 
 def _literal_word(text: str) -> Word:
@@ -478,22 +490,10 @@ def _add_redirects(node: Node, redirects: tuple[Redirect, ...]) -> Node:
 
 
 _STATEMENTS = {
-    "command": _Builder.command,
-    "variable_assignment": _Builder.assignments,
-    "variable_assignments": _Builder.assignments,
-    "declaration_command": _Builder.declaration,
-    "unset_command": _Builder.unset,
-    "redirected_statement": _Builder.redirected,
-    "pipeline": _Builder.pipeline,
-    "list": _Builder.list_,
-    "negated_command": _Builder.negation,
-    "compound_statement": _Builder.group,
-    "subshell": _Builder.group,
-    "test_command": _Builder.condition,
-    "if_statement": _Builder.if_,
-    "while_statement": _Builder.while_,
-    "for_statement": _Builder.for_,
-    "c_style_for_statement": _Builder.counting_for,
-    "case_statement": _Builder.case,
+    "command": _Builder.command, "variable_assignment": _Builder.assignments, "variable_assignments": _Builder.assignments,
+    "declaration_command": _Builder.declaration, "unset_command": _Builder.unset, "redirected_statement": _Builder.redirected,
+    "pipeline": _Builder.pipeline, "list": _Builder.list_, "negated_command": _Builder.negation, "compound_statement": _Builder.group,
+    "subshell": _Builder.group, "test_command": _Builder.condition, "if_statement": _Builder.if_, "while_statement": _Builder.while_,
+    "for_statement": _Builder.for_, "c_style_for_statement": _Builder.counting_for, "case_statement": _Builder.case,
     "function_definition": _Builder.function,
-}
+}  # fmt: skip

@@ -12,28 +12,43 @@ from collections.abc import Iterable
 from holdfast.core.lazy import lazy_pattern
 
 INTERPRETER = lazy_pattern(
-    r"^(?:python|pypy|perl|ruby|node|nodejs|deno|bun|php|lua|Rscript|tclsh|osascript|awk|gawk|mawk|m4|vim?|nvim|ex|ed|tsx|ts-node)[\d.]*$"
+    r"^(?:python|pypy|perl|ruby|node|nodejs|deno|bun|php|lua|Rscript|tclsh|osascript|awk|gawk|mawk|m4|vim?|nvim|ex|ed|tsx|ts-node|julia|elixir|"
+    r"groovy|scala|scala-cli|swipl|octave|raku|perl6|guile|emacs|racket|sbcl|clojure|clj|bb|runghc|R|kotlinc?|jshell|crystal|dc|sqlite3?)[\d.]*$"
 )
-CODE_FLAGS = ("-c", "-e", "-E", "--eval", "-r", "-pe", "-ne", "-ie", "-pie", "-i.bak -pe")
+CODE_FLAGS = ("-c", "-e", "-E", "--eval", "-eval", "-g", "-r", "-pe", "-ne", "-ie", "-pie", "-i.bak -pe")
 MAX_CODE = 64_000
 MAX_SHOWN = 60
 # What a code has to contain to start a program in any of the languages; all else is not read further.
 _STARTS_PROGRAMS = lazy_pattern(
-    r"system|popen|Popen|subprocess|exec|spawn|child_process|qx|`|pty|runpy|importlib|__import__|eval|compile\(|fork|shell|sh\b|getline|\|\s*\""
+    r"system|popen|Popen|subprocess|exec|spawn|child_process|qx|`|pty|runpy|importlib|__import__|eval|compile\(|fork|shell|sh\b|getline|\|\s*\"|process|cmd\b|\brun\b|^\s*[!.]"
 )
 # Calls that start a program, up to the bracket, in Python, JavaScript, PHP, Ruby and others; `$(` too.
 _CALL = lazy_pattern(
     r"(?:\b(?:system|popen|Popen|check_call|check_output|getoutput|getstatusoutput|run|call|exec\w*|spawn\w*|posix_spawn\w*|"
-    r"shell_exec|passthru|proc_open|capture[23e]*|sh|local|sudo|execa\w*|zx|execute|create_subprocess_\w+)|\$)\s*\("
+    r"shell_exec|passthru|proc_open|capture[23e]*|sh|local|sudo|execa\w*|zx|execute|create_subprocess_\w+|Run[VW]?|Command|ProcessBuilder|commandLine)|\$)\s*\("
 )
 # Perl and Ruby without brackets: `system "..."`, `qx{...}`.
-_BARE_CALL = lazy_pattern(r"\b(?:system|exec|sh|run|spawn)\s+(?=[\"'])([^\n;]{1,400})|\bqx\s*[({/](.{1,400}?)[)}/]")
+_BARE_CALL = lazy_pattern(
+    r"\b(?:system|exec|sh|run|spawn|commandLine|cmd)\s+(?=[\"'])([^\n;]{1,400})|\bqx\s*[({/](.{1,400}?)[)}/]"
+)
 # Groups: a prefix letter as in Python, the text with its quotes.
 _LITERAL = lazy_pattern(r"""([rbfu]?)(\"(?:[^"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|`[^`]*`)""", re.S)
 # `qw(a b)` of Perl, `%w[a b]` of Ruby.
 _WORDS = lazy_pattern(r"\b(?:qw|%w)\s*[(\[{/]([^)\]}/]{1,400})[)\]}/]")
+# Commands without quotes: Tcl's `exec git …`, m4's `syscmd(git …)`, Raku's `run <git …>`, and lines that begin with `!`
+# (ed, dc, notebooks) or `.shell` (SQLite).
+_UNQUOTED = lazy_pattern(
+    r"(?:^|[\[;\n{])\s*exec\s+(?:-\w+\s+)*([^\]\n;(\"'`]{3,400})|\be?syscmd\(\s*[`\[]?([^)\n]{3,400}?)['\]]?\)"
+    r"|\b(?:run|shell)\s*<([^>\n]{3,400})>|^\s*!\s*([^\n]{3,400})|^\s*\.(?:shell|system)\s+([^\n]{3,400})",
+    re.M,
+)
+# Tasks of a playbook: `shell: make …`.
+_YAML_COMMAND = lazy_pattern(
+    r"""(?m)^\s*(?:-\s*)?(?:ansible\.builtin\.)?(?:shell|command|cmd|raw|script):\s*["']?([^\n"'|>]{3,400})"""
+)
 _JOINED = lazy_pattern(r"^\s*[+.]\s*$|^\s*$")
-_LISTED = lazy_pattern(r"^\s*,\s*[\[(]?\s*$")
+# Also `"git", c("commit", …)` of R.
+_LISTED = lazy_pattern(r"^\s*,\s*(?:c|list|array|vec!)?\s*[\[(]?\s*$")
 # Signs that a text is put together when the code runs, so that it cannot be read here.
 _HIDES = lazy_pattern(r"decode|chr\(|fromhex|fromCharCode|atob|unhexlify|rot13|pack\(|\.reverse|\[::-1\]")
 _QUOTED_TEXT = r"""(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')"""
@@ -42,6 +57,8 @@ _CONSTANT = lazy_pattern(
     rf"""(?:^|[;\n{{(]|\bBEGIN\s*\{{)\s*(?:const\s+|let\s+|var\s+|my\s+)?\$?([A-Za-z_]\w*)\s*=\s*(?:(?:[\w.]*expanduser|(?:pathlib\.)?Path)\(\s*)?"""
     rf"""({_QUOTED_TEXT}(?:\s*[+.]\s*{_QUOTED_TEXT})*)\s*\)?\s*(?=[;\n}}]|$)"""
 )
+# `Path("a") / "b"`.
+_JOINED_PATH = lazy_pattern(r"""(?:pathlib\.)?Path\(\s*["']([^"'\n]+)["']\s*\)\s*/\s*["']([^"'\n]+)["']""")
 _CONSTANT_LIST = lazy_pattern(
     rf"(?m)^\s*(?:const\s+|let\s+|var\s+)?([A-Za-z_]\w*)\s*=\s*(\[\s*{_QUOTED_TEXT}(?:\s*,\s*{_QUOTED_TEXT})*\s*,?\s*\])\s*;?$"
 )
@@ -53,9 +70,17 @@ _OPENED = lazy_pattern(
 _WRITES = lazy_pattern(
     r"""["'][rbt]*[wax+][bt+]*["']|write|append|truncate|put_contents|unlink|touch|rename|replace\(|mkdir|chmod|>"""
 )
+# A path that was put into a name of its own: `p = Path("a") / "b"; p.write_text(…)`.
+_WRITTEN_PATH = lazy_pattern(
+    r"""["']([^"'\n]{1,300})["']\s*\.(?:write_text|write_bytes|unlink|touch|rename|replace_with|open\(\s*["'][wax])"""
+)
+# Perl's `open F, ">", "name"` and Tcl's `open name w`.
+_OPENED_BY_MODE = lazy_pattern(
+    r"""\bopen\b[^;\n"']{0,40}["']\+?>{1,2}[^"'\n]{0,20}["']\s*,\s*["']([^"'\n]{1,300})["']|\[open\s+["{]?([^\s"'\]{}]{1,300})["}]?\s+[wa]\+?\]"""
+)
 # Removes, moves or copies: group 1 its arguments.
 _MOVED = lazy_pattern(
-    r"""(?:os\.(?:remove|unlink|rename|replace|truncate|chmod|makedirs|mkdir|symlink|link)|shutil\.\w+|(?:unlink|rename|rm|cp|copyFile|mkdir|chmod)(?:Sync)?|FileUtils\.\w+)\s*\(([^)\n]{1,300})\)"""
+    r"""(?:os\.(?:remove|unlink|rename|replace|truncate|chmod|makedirs|mkdir|symlink|link)|shutil\.\w+|(?:unlink|rename|rm|cp|copyFile|mkdir|chmod)(?:Sync)?|FileUtils\.\w+)\s*(?:\(([^)\n]{1,300})\)|(?=["'])([^;\n]{1,300}))"""
 )
 _QUOTED = lazy_pattern(r"""["']([^"'\n]{1,300})["']""")
 # awk: `print > "file"`.
@@ -63,6 +88,8 @@ _PRINTED = lazy_pattern(r""">>?\s*\(?\s*"([^"\n]{1,300})\"""")
 # sed's command `e` behind an address; the next pattern is for `w`.
 _SED_RUNS = lazy_pattern(r"(?:^|[;\n{}/$]|\d)\s*e\s+([^\n}]{2,400})")
 _SED_WRITES = lazy_pattern(r"(?:^|[;\n{}/$gp]|\d)\s*w\s+([^\s;}]{1,300})")
+# `s/…/COMMAND/e`: what stands there then is run.
+_SED_REPLACES = lazy_pattern(r"(?:^|[;\n{}]|\d)\s*s([/|#,!@])(?:\\.|(?!\1).)*\1((?:\\.|(?!\1).)*)\1([a-zA-Z0-9]*)")
 LONGEST_COMMAND, LONGEST_READ, KEPT_OF_HEREDOC = 20_000, 400_000, 2_000
 # `<<'EOF'` with its text: only where the mark is quoted, since otherwise `$(…)` in the text is run.
 _LONG_HEREDOC = lazy_pattern(r"(<<-?[ \t]*(['\"])(\w+)\2[^\n]*\n)(.{2000,}?)\n[ \t]*\3(?![^\n])", re.S)
@@ -83,13 +110,17 @@ def read_commands(code: str) -> tuple[list[str], bool]:
     if not code or not _STARTS_PROGRAMS.search(code):
         return [], False
     code = inline_constants(code)
-    texts = [*literal_texts(code), *_WORDS.findall(code)]
+    texts = [*literal_texts(code), *_WORDS.findall(code), *_unquoted_commands(code)]
     if _HIDES.search(code):
         texts += [text for one in texts if (text := _decode_literal(one))]
     inner = [command for one in texts if _CALL.search(one) for command in literal_texts(inline_constants(one))]
     # A text without a blank is mostly data; a command has arguments.
     commands = [text for text in (*texts, *inner) if " " in text.strip()]
     return commands[:MAX_SHOWN], not commands or bool(_HIDES.search(code))
+
+
+def _unquoted_commands(code: str) -> list[str]:
+    return [text.strip() for groups in _UNQUOTED.findall(code) for text in groups if text]
 
 
 def shell_of_code(code: str, language: str = "") -> str:
@@ -100,10 +131,13 @@ def shell_of_code(code: str, language: str = "") -> str:
     if language == "sed":
         runs, written = sed_acts([code])
         return "\n".join([*runs, *(f": > {_quote_word(name)}" for name in written)])
+    if language in ("yml", "yaml"):
+        return "\n".join(_YAML_COMMAND.findall(code[:MAX_CODE])[:MAX_SHOWN])
     code = inline_constants(_without_comments(code[:MAX_CODE]))
     arguments = [_call_arguments(code, match.end()) for match in _CALL.finditer(code)]
     arguments += [first or _quote_word(second) for first, second in _BARE_CALL.findall(code)]
     commands = [text for one in arguments[:MAX_SHOWN] for text in [*literal_texts(one), *_WORDS.findall(one)]]
+    commands += _unquoted_commands(code) if language in ("tcl", "m4", "raku", "sql", "ipynb") else []
     lines = [text.replace("\n", " ; ") for text in commands if " " in text.strip()]
     written = [*code_writes(code), *(awk_writes(code) if language == "awk" else ())]
     lines += [f": > {_quote_word(name)}" for name in written if "\n" not in name]
@@ -114,13 +148,15 @@ def code_writes(code: str) -> list[str]:
     """Names in quotes that code opens for writing, moves or removes, as far as they stand there."""
     code = inline_constants(code)
     match = [
-        name
-        for name, rest in _OPENED.findall(code)
+        found[1]
+        for found in _OPENED.finditer(code)
         # `Path('x').write_text()` names the file first, `File.write('x')` the act first.
-        if _WRITES.search(rest) or _WRITES.search(code.partition(name)[0][-40:])
+        if _WRITES.search(found[2]) or _WRITES.search(code[found.start() : found.start(1)].lower())
     ]
-    for arguments in _MOVED.findall(code):
-        match += _QUOTED.findall(arguments)
+    match += _WRITTEN_PATH.findall(code)
+    match += [name for names in _OPENED_BY_MODE.findall(code) for name in names if name]
+    for in_brackets, bare in _MOVED.findall(code):
+        match += _QUOTED.findall(in_brackets or bare)
     return match
 
 
@@ -131,13 +167,17 @@ def awk_writes(program: str) -> list[str]:
 def sed_acts(scripts: Iterable[str]) -> tuple[list[str], list[str]]:
     """Commands that a sed script runs (`1e CMD`), and files that it writes (`w FILE`)."""
     text = "\n".join(scripts)
-    return _SED_RUNS.findall(text), _SED_WRITES.findall(text)
+    replaced = [match[2] for match in _SED_REPLACES.finditer(text) if "e" in match[3]]
+    return [*_SED_RUNS.findall(text), *replaced], _SED_WRITES.findall(text)
 
 
 def inline_constants(code: str) -> str:
     """Names that stand for one text are replaced by it: `p = 'infra' + '/prod.tf'; open(p, 'w')`."""
+    if "HOME" in code or "home" in code:
+        code = _HOME_JOINED.sub(lambda found: f"{found[1]}~/", code)
     if "=" not in code:
         return code
+    code = _JOINED_PATH.sub(lambda found: f'"{found[1]}/{found[2]}"', code) if "Path(" in code else code
     constants = {name: f'"{_joined_text(text)}"' for name, text in _CONSTANT.findall(code)[:MAX_SHOWN]}
     constants |= dict(_CONSTANT_LIST.findall(code)[:MAX_SHOWN])
     if not constants:
@@ -147,6 +187,13 @@ def inline_constants(code: str) -> str:
         rf"{_QUOTED_TEXT}|(?<![\w.$'\"])\$?({'|'.join(map(re.escape, constants))})(?![\w'\"(])(?!\s*=(?!=))", re.S
     )
     return names.sub(lambda match: constants[match[1]] if match[1] else match[0], code)
+
+
+# The home folder as code asks for it, joined with a text in quotes.
+_HOME_JOINED = lazy_pattern(
+    r"""(?:require\(["'](?:node:)?os["']\)\.homedir\(\)|\bos\.homedir\(\)|(?:pathlib\.)?Path\.home\(\)|os\.environ(?:\.get\(|\[)["']HOME["'][\])]"""
+    r"""|os\.getenv\(["']HOME["']\)|process\.env\.HOME|ENV\[["']HOME["']\]|\$ENV\{HOME\}|Dir\.home|getenv\(["']HOME["']\))\s*[+./,]\s*(["'])/?"""
+)
 
 
 def _joined_text(text: str) -> str:

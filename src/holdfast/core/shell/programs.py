@@ -1,5 +1,6 @@
 """One simple command: wrappers are taken off, functions, aliases and nested shells followed, programs recorded."""
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -23,7 +24,7 @@ from holdfast.core.shell.flow import (
 from holdfast.core.shell.parse import ShellTooLarge, ShellUnreadable
 from holdfast.core.shell.redirects import join_path
 from holdfast.core.shell.syntax import UNKNOWN, Node, Simple
-from holdfast.core.shell.wrappers import ASSIGNMENT, unwrap_command
+from holdfast.core.shell.wrappers import ASSIGNMENT, Unwrapped, unwrap_command
 
 if TYPE_CHECKING:
     from holdfast.core.shell.execute import Executor
@@ -157,11 +158,9 @@ def _run_program(executor: "Executor", call: Call, path: Path) -> list[Path]:
     if unwrapped is not None:
         if len(call.wrappers) >= MAX_WRAPPERS:
             raise ShellTooLarge
-        # What xargs reads becomes arguments, where all of it goes to one start of the program.
-        stdin_text = _stdin_text(call.streams.stdin) if unwrapped.name == "xargs" and not unwrapped.repeated else None
         inner = msgspec.structs.replace(
             call,
-            words=[*unwrapped.words, *(stdin_text or "").split()[:MAX_WRAPPERS]],
+            words=_with_input(call, unwrapped),
             environment={**call.environment, **unwrapped.environment},
             wrappers=(*call.wrappers, unwrapped.name),
             repeated=call.repeated or unwrapped.repeated,
@@ -176,6 +175,19 @@ def _run_program(executor: "Executor", call: Call, path: Path) -> list[Path]:
     if script is not None:
         return _run_nested(executor, call, path, script, call.words[1:], frozenset())
     return _run_plain(executor, call, path)
+
+
+def _with_input(call: Call, unwrapped: Unwrapped) -> list[str]:
+    """What xargs reads becomes arguments: all of it, or the first line in the place of the mark behind `-I`."""
+    text = _stdin_text(call.streams.stdin) if unwrapped.name == "xargs" else None
+    if not text:
+        return unwrapped.words
+    mark = next((word[2:] or after for word, after in pairwise(call.words) if word.startswith("-I")), "")
+    if mark and len(text.splitlines()) == 1:
+        return [word.replace(mark, text.strip()) for word in unwrapped.words]
+    return (
+        unwrapped.words if unwrapped.repeated else [*unwrapped.words, *text.replace("\0", " ").split()[:MAX_WRAPPERS]]
+    )
 
 
 def _starts_nothing(call: Call) -> bool:
@@ -225,9 +237,13 @@ def _run_plain(executor: "Executor", call: Call, path: Path) -> list[Path]:
 
 
 def _located_program(words: list[str]) -> str:
-    """`$(which git)` is git: where a program lies is printed by those that look it up on the search path."""
+    """`$(which git)` is git: where a program lies is printed by those that look it up on the search path. So is a part
+    of a path by those that cut it."""
     if words[:2] == ["command", "-v"] or (words[0] == "type" and words[1:2] in (["-p"], ["-P"])):
         words = words[1:]
+    elif words[0] in ("dirname", "basename", "realpath") and len(words) == 2 and UNKNOWN not in words[1]:
+        folder, _, name = words[1].rstrip("/").rpartition("/")
+        return {"dirname": folder or ".", "basename": name, "realpath": words[1]}[words[0]]
     elif words[0].rpartition("/")[2] != "which":
         return ""
     return words[1] if len(words) == 2 and not words[1].startswith("-") else ""
@@ -330,6 +346,12 @@ def _run_shell(executor: "Executor", call: Call, path: Path) -> list[Path]:
     # Files that a new shell may read before its own text.
     for variable in ("BASH_ENV", "ENV"):
         executor.note_sourced(path, call.environment.get(variable, ""))
+    # Text of the environment that the shell runs by itself: before a prompt, in one, or as a function of that name.
+    executor.run_later += [call.environment[name] for name in ("PROMPT_COMMAND",) if call.environment.get(name)]
+    executor.run_later += [
+        f': "{call.environment[name]}"' for name in ("PS0", "PS1", "PS4") if name in call.environment
+    ]
+    executor.run_later += [f"f{value}; f" for name, value in call.environment.items() if name.startswith("BASH_FUNC_")]
     options = set_options(frozenset(), flags)
     if text_follows:
         # `sh -c TEXT NAME ARG ...`: the word behind the text is `$0`.

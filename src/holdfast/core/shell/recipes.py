@@ -17,7 +17,7 @@ _TASK_FILES = ("Taskfile.yml", "Taskfile.yaml", "taskfile.yml", "Taskfile.dist.y
 _CODE_FILES = ("Rakefile", "noxfile.py", "tasks.py", "fabfile.py", "Rakefile.rb")
 RECIPE_FILES = (
     *MAKE_FILES, *_JUST_FILES, *_TASK_FILES, *_CODE_FILES, "package.json", "deno.json", "deno.jsonc", "composer.json",
-    "pyproject.toml", "mise.toml", ".mise.toml",
+    "pyproject.toml", "mise.toml", ".mise.toml", "tox.ini", "dodo.py", "magefile.go", "Earthfile", "build.gradle", "build.gradle.kts", "Procfile",
 )  # fmt: skip
 """Files of a folder that say what the names of its tasks mean."""
 MAX_INCLUDES = 5
@@ -26,7 +26,12 @@ _MAKE_VALUES = frozenset("-C -f -I -j -l -o -W --directory --file --makefile --i
 # Among the letters of a flag: dry run, question, version, help. Not behind a letter that takes a value: `-Ctests`.
 _MAKE_NOTHING = lazy_pattern(r"^-[BbdeikLmprRsStw]*[nqvh]|^--(?:dry-run|just-print|recon|question|version|help)$")
 _MAKE_TOUCHES = lazy_pattern(r"^-[BbdeikLmprRsSw]*t|^--touch$")
-_SCRIPTS_OF_PACKAGE = frozenset(("npm", "pnpm", "yarn", "bun", "node"))
+_SCRIPTS_OF_PACKAGE = frozenset(("npm", "pnpm", "yarn", "bun", "node", "turbo", "nx", "lerna"))
+# Runners whose file has a block of lines under the name of a task, with those files.
+_BLOCK_FILES = {
+    "tox": ("tox.ini",), "doit": ("dodo.py",), "mage": ("magefile.go",), "earthly": ("Earthfile",),
+    **dict.fromkeys(("gradle", "gradlew"), ("build.gradle", "build.gradle.kts")), **dict.fromkeys(("foreman", "honcho"), ("Procfile",)),
+}  # fmt: skip
 # `a b: c d`, but neither `a := b` nor `a:: b`. Groups: the targets, what they need.
 _TARGET = lazy_pattern(r"^([^\s:#=][^:=#]*):(?![=:])([^#\n]*)$")
 # The same with its recipe in the line: `a: b; command`.
@@ -36,7 +41,8 @@ _DEFAULT_GOAL = lazy_pattern(r"^\.DEFAULT_GOAL\s*:?=\s*(\S+)", re.M)
 # `@name parameters: dependencies`.
 _JUST_TARGET = lazy_pattern(r"^@?([\w-]+)((?:\s+[^:\n]*)?):(?!=)([^#\n]*)$")
 RUNNERS = frozenset(
-    "make gmake just task go-task npm pnpm yarn bun node deno composer poe pdm hatch mise rake invoke inv fab nox taskipy rye".split()
+    "make gmake just task go-task npm pnpm yarn bun node deno composer poe pdm hatch mise rake invoke inv fab nox taskipy rye "
+    "turbo nx lerna tox doit mage gradle gradlew earthly foreman honcho".split()
 )
 """Programs whose operand names a recipe of a file in the repository."""
 
@@ -64,6 +70,9 @@ def read_recipe(runner: str, target: str, folder: str, read: ReadText, makefile:
         return _pyproject_recipe(_parse_toml(first("pyproject.toml")), target)
     if runner == "mise":
         return _shell_text(_parse_toml(first("mise.toml", ".mise.toml")).get("tasks"), target)
+    if runner in _BLOCK_FILES:
+        text = first(*_BLOCK_FILES[runner])
+        return _named_block(text, target) if runner not in ("foreman", "honcho") else re.sub(r"(?m)^[\w-]+:", "", text)
     return _code_block(first(*_CODE_FILES), target)
 
 
@@ -263,6 +272,36 @@ def _shell_text(table: Any, name: str) -> str:
     if isinstance(value, list):
         return "\n".join(str(one) for one in value)
     return value if isinstance(value, str) else ""
+
+
+def _named_block(text: str, target: str) -> str:
+    """The lines below a name and those further in: as commands where they are some, else as code that starts them."""
+    from holdfast.core.shell.program_code import literal_texts, shell_of_code
+
+    name = re.escape(target.strip("+:").rpartition(":")[2])
+    begins = (
+        re.search(rf"(?mi)^(\s*)(?:\[testenv:|task[_ ]|def task_|func |tasks\.\w+[(\"']+)?{name}\b.*$", text)
+        if name
+        else None
+    )
+    if begins is None:
+        return ""
+    rest = text[begins.start() :].splitlines()
+    indent = len(begins[1].strip("\n"))
+    section = rest[0].startswith("[")
+    body = [rest[0]]
+    for line in rest[1:]:
+        if (
+            line.startswith("[")
+            if section
+            else line.strip() and len(line) - len(line.lstrip()) <= indent and line[:1] != "}"
+        ):
+            break
+        body.append(line)
+    lines = [re.sub(r"^\s*(?:RUN|commands(?:_pre|_post)?\s*=|-)\s*", "", line).strip() for line in body[1:]]
+    quoted = [one for one in literal_texts("\n".join(body)) if " " in one.strip() and "\n" not in one]
+    plain = [line for line in lines if re.match(r"[a-z./][\w./-]*(?: |$)", line)]
+    return "\n".join([shell_of_code("\n".join(body)), *quoted, *plain])
 
 
 def _code_block(text: str, target: str) -> str:

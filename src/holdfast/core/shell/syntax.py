@@ -7,6 +7,9 @@ import msgspec
 UNKNOWN = "\ufffd"
 """Stands in a word for the part whose value cannot be known from the command alone."""
 
+ROOT_FOLDER = f"{UNKNOWN}root"
+"""The root of the repository, whose name the command does not tell: unknown to all who do not ask for it."""
+
 
 class Part(msgspec.Struct, frozen=True):
     """A piece of a word: literal text, or an expansion that is resolved when the command is followed."""

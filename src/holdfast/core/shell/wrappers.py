@@ -6,7 +6,7 @@ import msgspec
 
 from holdfast.core.shell.syntax import UNKNOWN
 
-ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*=")
+ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*(?:%%|\(\))?=")
 
 
 class Unwrapped(msgspec.Struct, kw_only=True):
@@ -326,7 +326,7 @@ def _take_options(name: str, spec: _Spec, rest: list[str]) -> Unwrapped | None:
         elif name in ("env", "sudo", "doas", "cross-env") and ASSIGNMENT.match(word):
             environment[flag] = value
             at += 1
-        elif operands:
+        elif operands and not (name == "faketime" and "-f" in rest[:at]):
             operands -= 1
             at += 1
         else:

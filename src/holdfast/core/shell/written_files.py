@@ -13,8 +13,13 @@ from holdfast.core.shell.syntax import UNKNOWN
 
 MAX_FILES = 200
 _ALL_OPERANDS = frozenset(
-    "rm touch truncate tee sponge unlink shred mv patch ed ex vi vim nvim nano emacs mkdir rmdir mkfifo dos2unix unix2dos".split()
+    "rm touch truncate tee sponge unlink shred mv patch nano emacs mkdir rmdir mkfifo dos2unix unix2dos".split()
 )
+_EDITORS = frozenset(("ed", "ex", "vi", "vim", "nvim"))
+# Commands of an editor that write: `:w`, `:wq`, `:x`, `:update`, `:wa`. Group: the file, where one is named.
+_EDITOR_WRITES = lazy_pattern(r"^:?(?:w|wq|write|x|xit|update|up|wa|wqa|xa|saveas)(?:!|\s|$)\s*(\S*)")
+_EDITOR_OPENS = lazy_pattern(r"^:?(?:e|edit|new|vsp|split|tabe|badd)!?\s+(\S+)")
+_SQLITE_WRITES = lazy_pattern(r"""writefile\(\s*'([^'\n]+)'|\.(?:output|once|backup|dump|save)\s+([^\s'"]+)""")
 _WITHOUT_FIRST = frozenset(("chmod", "chown", "chgrp", "setfacl", "chattr"))
 """Their first operand is the mode or the owner."""
 # An empty pattern: these write unless they are told only to check.
@@ -33,8 +38,11 @@ _CHECKS_ONLY = lazy_pattern(
 )
 _FORMATTER_VERBS = frozenset(("fmt", "format", "check", "lint", "run"))
 _LAST_OPERAND = frozenset(("cp", "install", "rsync", "scp"))
+_COPIERS = frozenset(
+    "docker podman nerdctl kubectl oc aws gsutil gcloud rclone mc s3cmd az lxc incus multipass".split()
+)
 _IN_PLACE = frozenset(("sed", "gsed", "perl", "ruby"))
-_IN_PLACE_FLAG = lazy_pattern(r"^(?:-[a-zA-Z]*i|--in-place)")
+_IN_PLACE_FLAG = lazy_pattern(r"^(?:-[a-zA-Z0-9]*i|--in-place)")
 _OUTPUT_FLAGS = {
     "curl": ("-o", "--output"),
     "wget": ("-O", "--output-document"),
@@ -142,7 +150,16 @@ def _program_writes(command: ShellCommand) -> list[str]:
             _plain_operands(words)[-1:] if any("s" in w for w in words[1:] if w[:1] == "-") else _plain_operands(words)
         )
     if name in _WITHOUT_FIRST:
-        return _plain_operands(words)[1:]
+        # `chmod -x FILE`: the mode looks like an option.
+        skipped = 0 if name == "chmod" and any(re.fullmatch(r"-[rwxXst]+", word) for word in words[1:]) else 1
+        return _plain_operands(words)[skipped:]
+    if name in ("sqlite3", "sqlite"):
+        text = " ".join(words[1:]) + "\n" + _literal_text(command.invocation.stdin)
+        return [first or second for first, second in _SQLITE_WRITES.findall(text)]
+    if name in _EDITORS:
+        return _edited_files(words)
+    if name == "xxd":
+        return _plain_operands(words)[1:2]
     if name in _FORMATTERS or name == "sd":
         return _formatted_files(name, words)
     if name in _LAST_OPERAND:
@@ -171,7 +188,27 @@ def _program_writes(command: ShellCommand) -> list[str]:
         return _flag_values(words, _OUTPUT_FLAGS[name])
     if INTERPRETER.match(name):
         return code_writes(code_of(command))
-    return []
+    return _copied_target(words) if name in _COPIERS else []
+
+
+def _edited_files(words: list[str]) -> list[str]:
+    """An editor writes the files that it is given, unless it is told what to do and writing is no part of it."""
+    told = [words[at + 1] for at, word in enumerate(words[:-1]) if word in ("-c", "--cmd", "-S")]
+    told += [word[1:] for word in words[1:] if word.startswith("+")]
+    operands = [word for at, word in enumerate(words) if at and not word.startswith(("-", "+"))
+                and words[at - 1] not in ("-c", "--cmd", "-S", "-u", "-i", "-T")]  # fmt: skip
+    writes = [match[1] for text in told for part in text.split("|") if (match := _EDITOR_WRITES.match(part.strip()))]
+    if told and not writes:
+        return [] if any(re.match(r"^:?q", text) for text in told) else operands
+    opened = [match[1] for text in told if (match := _EDITOR_OPENS.match(text.strip()))]
+    return [*operands, *opened, *(file for file in writes if file)]
+
+
+def _copied_target(words: list[str]) -> list[str]:
+    """`docker cp c:/x FILE`, `aws s3 cp s3://b/x FILE`: the last operand, where it is no address."""
+    verbs = [at for at, word in enumerate(words[1:4], 1) if word in ("cp", "copy", "copyto", "mv", "sync", "download")]
+    operands = [word for word in words[verbs[0] + 1 :] if not word.startswith("-")] if verbs else []
+    return [operands[-1]] if len(operands) > 1 and not re.match(r"^[\w.-]*:", operands[-1]) else []
 
 
 def _plain_operands(words: list[str]) -> list[str]:
@@ -245,6 +282,17 @@ def _git_writes(words: list[str], stdin: Pieces | None) -> list[str]:
     verb, rest = words[at] if at < len(words) else "", words[at:]
     if verb == "checkout-index":
         return _plain_operands(rest)
+    if verb == "config":
+        # Only what sets something: a key and a value beside the file.
+        file = _flag_values(rest, ("-f", "--file"))
+        operands = [word for word in _plain_operands(rest)[1:] if word not in (*file, "set", "get", "list")]
+        return file if len(operands) > 1 else []
+    if verb == "bundle":
+        return _plain_operands(rest)[1:2] if "create" in rest else []
+    if verb in ("archive", "format-patch", "diff", "log", "show", "diff-tree"):
+        return _flag_values(
+            rest, ("-o", "--output", "--output-directory") if verb in ("archive", "format-patch") else ("--output",)
+        )
     if verb in ("apply", "am"):
         return (
             patched_files(_literal_text(stdin))
@@ -270,6 +318,7 @@ def code_of(command: ShellCommand) -> str:
     """The text that an interpreter is given to run: behind `-c` or `-e`, or on its input."""
     words = command.words
     code_texts = [words[i + 1] for i, word in enumerate(words[:-1]) if word in CODE_FLAGS]
-    if not code_texts and (len(words) == 1 or words[1] == "-"):
+    reads_input = len(words) == 1 or words[1] == "-" or words[0].rpartition("/")[2] in ("ed", "ex", "sqlite3", "sqlite")
+    if not code_texts and reads_input:
         code_texts = [_literal_text(command.invocation.stdin)]
     return "\n".join(code_texts)

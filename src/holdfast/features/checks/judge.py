@@ -6,12 +6,21 @@ import re
 
 import msgspec
 
-from holdfast.core.checks import Check, CheckKind, CommandJudgement, JudgedGitAct, Selection, Verdict
+from holdfast.core.checks import (
+    UNKNOWN_FOLDER,
+    WHOLE,
+    Check,
+    CheckKind,
+    CommandJudgement,
+    JudgedGitAct,
+    Selection,
+    Verdict,
+)
 from holdfast.core.kinds.agent_events import UNKNOWN_VERB
 from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand, analyse_command, remember_by_text
 from holdfast.core.shell.execute import ReadFile
 from holdfast.core.shell.git_acts import READS, GitAct, git_acts
-from holdfast.core.shell.syntax import UNKNOWN
+from holdfast.core.shell.syntax import ROOT_FOLDER, UNKNOWN
 from holdfast.core.shell.written_files import written_files
 from holdfast.core.text import CUT_MARK
 from holdfast.features.checks.git_watch import Place, find_place
@@ -198,8 +207,10 @@ def _judge_candidate(candidate: Candidate, root: str, read_file: ReadFile | None
 def _candidate_folder(candidate: Candidate) -> str:
     cwd = candidate.command.invocation.cwd
     inner = candidate.entry.directory if candidate.entry else ""
+    if cwd == ROOT_FOLDER and UNKNOWN not in inner:
+        return posixpath.normpath(inner) if inner else WHOLE
     if UNKNOWN in cwd or UNKNOWN in inner:
-        return "?"
+        return UNKNOWN_FOLDER
     return posixpath.normpath(posixpath.join(cwd, inner)) if inner else cwd
 
 

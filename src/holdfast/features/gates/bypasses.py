@@ -2,7 +2,8 @@
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,14 +17,19 @@ from holdfast.core.shell.acts import read_acts
 from holdfast.features.gates.observations import HEAD, HEAD_BRANCH, HEAD_VERB
 from holdfast.features.gates.requirements import Checker, Here, kind_of, triggered_rules
 from holdfast.features.gates.state import GateSession, digest_meanings
-from holdfast.features.gates.triggers import Rule, acts_of, command_of
+from holdfast.features.gates.tool_commands import command_of
+from holdfast.features.gates.triggers import Rule, acts_of
 
 if TYPE_CHECKING:
     from holdfast.features.gates.settings import GateSettings
 
 replace = msgspec.structs.replace
-# Programs that move a local branch to where a remote one stands already.
-_FETCHES = re.compile(r"^(?:git (?:pull|fetch|clone)|gh (?:pr|repo) )")
+# Programs that move a local branch to where a remote one stands already. A folder or a bundle of this machine is no remote.
+_FETCHES = re.compile(r"^(?:git (?:pull|fetch|clone)(?!.* (?:\.|/|~|file:))|gh (?:pr|repo) )")
+# What moves one to anywhere, also beside a fetch.
+_SETS_REF = re.compile(
+    r"^git (?:update-ref|symbolic-ref|push \.|branch (?:-f|--force|-[a-zA-Z]*[fDMC])|reset --(?:hard|soft|mixed))\b"
+)
 # Verbs of the reflog that move HEAD to a commit that exists already.
 _MOVES_BACK = re.compile(r"^(?:reset|checkout|pull|rebase|merge|clone|fetch|branch)")
 # A stash is a commit: a branch that is put onto one was committed to.
@@ -57,7 +63,7 @@ def _as_looked_at(before: GateSession, event: Event, data: ToolPayload) -> Event
     if not changed:
         return event
     kept = {name: text for name, text in data.meanings.items() if name not in changed}
-    command, cwd = command_of(data), data.cwd or event.project or "."
+    command, cwd = command_of(event), data.cwd or event.project or "."
     # What is written only because of a file that changed is no part of what was looked at.
     now, then = (set(read_acts(command, cwd, meanings).writes) for meanings in (data.meanings, kept))
     added = {os.path.normpath(os.path.join(cwd, name)) for name in now - then}
@@ -87,9 +93,10 @@ def _unseen(checker: Checker, rule: Rule, event: Event, data: ToolPayload) -> st
     before = checker.session
     if rule.spec.guard_type == "protected_branch":
         moved = [name for name in rule.spec.protected_branches if _has_moved(before, data, name)]
-        if moved and not any(_FETCHES.match(one) for one in acts_of(event).readings):
+        if moved and not _only_fetches(acts_of(event).readings):
             return f"the branch {moved[0]} was moved without approval"
-        return _changed(before, data, "", rule) if data.branch in rule.spec.protected_branches else ""
+        protected = any(fnmatchcase(data.branch, glob) for glob in rule.spec.protected_branches)
+        return _changed(before, data, "", rule) if protected else ""
     if data.action in ("shell", "mcp") and rule.patterns and rule.at_tool:
         return (
             _acted(before, data, rule, event)
@@ -97,6 +104,10 @@ def _unseen(checker: Checker, rule: Rule, event: Event, data: ToolPayload) -> st
             or _hidden(before, rule, event, data)
         )
     return _changed(before, data, content_key(rule.spec.paths), rule) if rule.spec.paths and rule.at_tool else ""
+
+
+def _only_fetches(readings: Sequence[str]) -> bool:
+    return any(map(_FETCHES.match, readings)) and not any(map(_SETS_REF.match, readings))
 
 
 def _has_moved(before: GateSession, data: ToolPayload, name: str) -> bool:

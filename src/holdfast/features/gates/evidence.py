@@ -240,11 +240,25 @@ _MAY_ACT = {
 """Programs that mostly look, and the word by which they may do more."""
 
 
+# `test -v 'a[$(…)]'`: bash evaluates the index of a name, also in quotes.
+_EVALUATED_INDEX = "[$("
+# Programs that write a log, or run something in a place whose files have other names.
+_ELSEWHERE = re.compile(r"\b(?:script|strace|ltrace|docker|podman|nerdctl|kubectl|ssh|chroot|unshare|nsenter|bwrap)\s")
+_PLAIN_WRAPPERS = frozenset("time timeout nice ionice env nohup stdbuf command builtin sudo xargs find".split())
+
+
 @remember_by_text
 def only_looks(command: str) -> bool:
     """Nothing of it can have changed a file or a branch."""
     analysis = analyse_command(command, cwd=None)
-    if analysis.problem or analysis.run_later or analysis.sourced:
+    if analysis.problem or analysis.run_later or analysis.sourced or _EVALUATED_INDEX in command:
+        return False
+    if _ELSEWHERE.search(command):
+        return False
+    # Sent to a file, or started where the file may be another one (a container, another machine, a tool with a log).
+    if any(not name.startswith("/dev/") for _, name in analysis.redirected):
+        return False
+    if any(not _PLAIN_WRAPPERS.issuperset(one.invocation.wrappers) for one in analysis.commands):
         return False
     return not any(is_real_run(one.words) or one.invocation.writes or _may_act(one.words) for one in analysis.commands)
 
@@ -313,7 +327,9 @@ def _same_content(one: RunFact, other: RunFact) -> bool:
     return bool(one.content) and one.content == other.content
 
 
-_PLAIN_MAKE = re.compile(r"make(?: -s| -j ?\d*| --silent| --no-print-directory)*(?: [\w./][\w./-]*)+$")
+_PLAIN_MAKE = re.compile(
+    r"make(?: -s| -j ?\d*| --silent| --no-print-directory)*(?: [\w./][\w./-]*)+(?: -s| -j ?\d*| --silent| --no-print-directory)*$"
+)
 
 
 def _is_plain_entry(check: CheckFinished) -> bool:

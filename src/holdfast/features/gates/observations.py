@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+import msgspec
+
 from holdfast.core import git
 from holdfast.core.caller import LEFT_BEHIND
 from holdfast.core.event import Event
@@ -28,7 +30,7 @@ from holdfast.core.shell.written_files import patched_files
 from holdfast.features.gates.evidence import is_named_by, only_looks
 from holdfast.features.gates.in_force import any_in_force
 from holdfast.features.gates.requirements import kind_of, triggered_rules
-from holdfast.features.gates.triggers import command_of
+from holdfast.features.gates.tool_commands import CAMEL, command_of
 from holdfast.paths import default_config_dir, default_state_dir, open_regular
 
 if TYPE_CHECKING:
@@ -62,7 +64,6 @@ _CONTENT_KEY = lazy_pattern(
     r"^(?:new_?)?(?:content|text|body|data|edit|patch|diff|value|code|string|str|source)s?$", re.IGNORECASE
 )
 LONGEST_PATH = 4096
-_CAMEL = lazy_pattern(r"(?<=[a-z])(?=[A-Z])")
 _KILLS = lazy_pattern(r"\b(?:kill|pkill|killall|skill)\b")
 _HOOK_FILES = lazy_pattern(
     r"/\.claude/settings(?:\.local)?\.json$|/\.codex/(?:hooks\.json|config\.toml)$|/\.(?:gemini|qwen)/settings\.json$|/\.cursor/hooks\.json$|/\.github/hooks/[^/]+\.json$"
@@ -121,7 +122,7 @@ def _brought_text(data: ToolPayload) -> bool:
 
 def _observe_tool(event: Event, data: ToolPayload, settings: "GateSettings") -> None:
     root = data.worktree or event.project
-    if data.action in ("shell", "mcp", "other") and (command := command_of(data)):
+    if data.action in ("shell", "mcp", "other") and (command := command_of(event)):
         _observe_command(data, command, root)
     elif data.action == "edit":
         data.written = resolve_links(data.paths)
@@ -242,7 +243,7 @@ def _ask_ignored(inside: list[str], root: str) -> set[str] | None:
 
 def writes_files(tool: str, tool_input: dict[str, Any]) -> bool:
     """By its name; else by having both a file and something to put into it."""
-    name = _CAMEL.sub("_", tool)
+    name = CAMEL.sub("_", tool)
     if _WRITING_TOOL.search(name):
         return True
     keys = [key for key, _ in _strings_in(tool_input)]
@@ -253,12 +254,23 @@ def writes_files(tool: str, tool_input: dict[str, Any]) -> bool:
 def _named_files(tool_input: dict[str, Any], cwd: str) -> list[str]:
     """Files that a tool's input names: under a key for paths at any depth, and in a patch."""
     names = []
+    names += [key for key in _path_keys(tool_input) if len(key) <= LONGEST_PATH]
     for key, value in _strings_in(tool_input):
         if "+++" in value or "*** " in value:
             names += patched_files(value)
         elif _PATH_KEY.search(key) and len(value) <= LONGEST_PATH and "\n" not in value:
-            names.append(unquote(value.removeprefix("file://")) if value.startswith("file://") else value)
+            names.append(value)
+    names = [unquote(name.removeprefix("file://")) if name.startswith("file://") else name for name in names]
     return [os.path.normpath(os.path.join(cwd, name)) for name in names if "://" not in name][:MOST_FILES]
+
+
+def _path_keys(tool_input: Any, depth: int = 4) -> Iterator[str]:
+    """`{"changes": {"src/app.py": …}}`: files that are named as keys."""
+    if isinstance(tool_input, dict) and depth:
+        for name, value in tool_input.items():
+            if "/" in name and not re.search(r"\s", name):
+                yield name
+            yield from _path_keys(value, depth - 1)
 
 
 def _strings_in(tool_input: Any, key: str = "", depth: int = 6) -> Iterator[tuple[str, str]]:
@@ -340,7 +352,8 @@ def _read_file(path: str) -> str:
 
 def _observe_refs(data: ToolPayload, settings: "GateSettings") -> dict[str, str]:
     """Where the branches stand that rules are about, and what git itself last noted of the one checked out."""
-    refs = read_refs(data.repo, settings.protected_branches)
+    # The branch is always noted: it says that somebody looked, also where a protected one is gone.
+    refs = {**read_refs(data.repo, settings.protected_branches), HEAD_BRANCH: data.branch}
     if data.branch and settings.index.names_commits:
         head = read_refs(data.repo, (data.branch,)).get(data.branch, "")
         refs |= {HEAD: head, HEAD_BRANCH: data.branch, HEAD_VERB: last_verb(data.repo)} if head else {}
@@ -352,7 +365,7 @@ def _observe_refs(data: ToolPayload, settings: "GateSettings") -> dict[str, str]
 
 def _touched_parts(event: Event, data: ToolPayload) -> list[str]:
     subjects = {what for path in data.written if (what := _protected_part(path, event, data))}
-    if data.action in ("shell", "mcp", "other") and (command := command_of(data)):
+    if data.action in ("shell", "mcp", "other") and (command := command_of(event)):
         subjects |= _touched_by_command(command)
     return sorted(subjects)
 
@@ -365,7 +378,10 @@ def _protected_part(path: str, event: Event, data: ToolPayload) -> str:
     home = os.path.expanduser("~")
     if path == f"{home}/.claude/requirements.yaml":
         return "settings"
-    above = path == home or any(folder.startswith(f"{path}/") for folder, _ in folders)
+    # `find ~/.local/state … -delete` removes below a folder.
+    above = path == home or any(
+        folder.startswith(f"{path.removesuffix('/**')}/") for folder, _ in folders if path != f"{home}/**"
+    )
     if above or path in (f"{home}/.claude", f"{home}/.codex", f"{home}/.gemini", f"{home}/.qwen"):
         return "hooks" if data.action == "shell" and not _only_makes(data) else ""
     if _OUR_PROGRAM.search(path):
@@ -396,9 +412,23 @@ def _is_about_hooks(event: Event, data: ToolPayload, path: str) -> bool:
     # Without any text in the input nothing shows that hooks are left alone.
     if not texts:
         return True
+    old, new = data.input.get("old_string"), data.input.get("new_string")
+    if isinstance(old, str) and isinstance(new, str) and old and path.endswith(".json"):
+        return _changes_hooks(_read_file(path), old, new)
     # A file that is written anew loses the hooks that were in it, whatever the new text says.
     replaced = event.tool == "Write" and _ABOUT_HOOKS.search(_read_file(path))
     return bool(replaced) or any(_ABOUT_HOOKS.search(text) for text in texts)
+
+
+def _changes_hooks(text: str, old: str, new: str) -> bool:
+    """Whether an edit leaves other hooks in the file, or a file that cannot be read."""
+    try:
+        before, after = (
+            msgspec.json.decode(one or "{}", type=dict[str, Any]) for one in (text, text.replace(old, new))
+        )
+    except msgspec.DecodeError:
+        return True
+    return before.get("hooks") != after.get("hooks") or bool(after.get("disableAllHooks"))
 
 
 def _touched_by_command(text: str) -> set[str]:
@@ -416,6 +446,7 @@ def _touched_by_command(text: str) -> set[str]:
 
 def _names_daemon(text: str) -> bool:
     """By the number of its process, by its lock file, or by its name."""
+    text = re.sub(r"[\[\]'\"\\\\]", "", text)  # `pgrep -f hold[f]ast` finds it too.
     return "daemon.lock" in text or "holdfast" in text or str(os.getpid()) in re.findall(r"\d+", text)
 
 
@@ -427,6 +458,9 @@ def _opens_state(text: str) -> bool:
     state = str(default_state_dir())
     if state not in text:
         return False
+    # Given to a container, which may do anything with it.
+    if re.search(re.escape(state) + r"(?::|,(?:target|dst|destination)=)", text):
+        return True
     # Sockets and the database: reading them goes round what `holdfast` allows.
     if re.search(re.escape(state) + r"/(?:run/|holdfast\.db\b)", text):
         return not (_only_lists(text) or _LOOKS_INTO.search(text))

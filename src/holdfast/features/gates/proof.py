@@ -5,7 +5,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from holdfast.core.checks import all_within, chosen_targets, folders_meet, reaches_globs, reaches_path, touches_globs
+from holdfast.core.checks import (
+    UNKNOWN_FOLDER,
+    all_within,
+    chosen_targets,
+    folders_meet,
+    reaches_globs,
+    reaches_path,
+    touches_globs,
+)
 from holdfast.core.fingerprint import content_key
 from holdfast.core.globs import any_matches
 from holdfast.core.ids import session_alias
@@ -86,6 +94,8 @@ class Asked:
             return f"{changed} was changed after the last {what}, in the same command"
         if self._is_too_old(one, newest):
             return f"the last {what} is older than {one.within} s"
+        if newest.dir == UNKNOWN_FOLDER:
+            return f"where the last {run} ran cannot be told: run it from the root, or with the folder written out"
         if where := self._unreached(one, newest):
             return f"the last {run} ran in {' and '.join(newest.reach)} and says nothing of {where}"
         if self._is_still_so(one, newest) and (failed := self._unhealed(one, newest)):
@@ -110,6 +120,7 @@ class Asked:
             and fact.seq > self.used
             and not self._is_too_old(one, fact)
             and not self._undone(one, fact)
+            and fact.dir != UNKNOWN_FOLDER
             and not self._unreached(one, fact)
             and not self._unhealed(one, fact)
         ]

@@ -35,7 +35,7 @@ from holdfast.features.gates.state import (
 )
 from holdfast.features.gates.state.branches import BranchState, Entry
 from holdfast.features.gates.state.spending import Cells, money_of, price_table, tokens_of
-from holdfast.features.gates.triggers import Rule, acts_of, written_paths
+from holdfast.features.gates.triggers import Rule, acts_of, switched_branch, written_paths
 
 if TYPE_CHECKING:
     from holdfast.features.gates.settings import Evidence, GateSettings, Requirement
@@ -56,11 +56,14 @@ class Here:
     now: int
     content: dict[str, str] = field(default_factory=dict)
     """Fingerprints of the worktree at that moment, by what they cover; empty: not looked at."""
+    ends_on: str = ""
+    """The branch that the command itself switches to: `git checkout main && echo 1 > src/app.py`."""
 
     @classmethod
     def of(cls, event: Event) -> "Here":
         content = event.data.content if isinstance(event.data, HookPayload) else {}
-        return cls(event.session, event.project, repo_or_project(event), branch_of(event), event.at, content)
+        place = repo_or_project(event)
+        return cls(event.session, event.project, place, branch_of(event), event.at, content, switched_branch(event))
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,9 +304,10 @@ class Guard(RequirementKind):
         return f"git switch -c NAME, or {PERSON_CAN}" if rule.spec.guard_type == "protected_branch" else PERSON_CAN
 
     def _protected(self, checker: Checker, rule: Rule) -> str:
-        branch = checker.here.branch
-        named = any(fnmatch.fnmatchcase(branch, glob) for glob in rule.spec.protected_branches)
-        return f"this is the protected branch {branch}" if branch and named else ""
+        for branch in filter(None, (checker.here.branch, checker.here.ends_on)):
+            if any(fnmatch.fnmatchcase(branch, glob) for glob in rule.spec.protected_branches):
+                return f"this is the protected branch {branch}"
+        return ""
 
     def _others(self, checker: Checker) -> str:
         here = checker.here

@@ -1,9 +1,9 @@
 """A requirement made ready for the hook: what triggers it, what resolves it, where it refuses."""
 
 import re
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -13,6 +13,7 @@ from holdfast.core.globs import any_matches
 from holdfast.core.kinds import HookPayload, ToolPayload
 from holdfast.core.lazy import lazy_pattern
 from holdfast.core.shell.acts import CommandActs, read_acts
+from holdfast.features.gates.tool_commands import command_of, named_acts
 
 if TYPE_CHECKING:
     from holdfast.features.gates.requirements import RequirementKind
@@ -125,12 +126,21 @@ _SWITCHES = lazy_pattern(
 )
 
 
+def switched_branch(event: Event) -> str:
+    """The branch that a shell command switches to last; empty without one."""
+    data = event.data
+    if not isinstance(data, ToolPayload) or not ("checkout" in data.command or "switch" in data.command):
+        return ""
+    switches = [match[2] for one in acts_of(event).readings if (match := _SWITCHES.match(one))]
+    return switches[-1] if switches and not _names_file(event, switches[-1]) else ""
+
+
 def _branch_test(protected: Sequence[str]) -> Test:
     """`git checkout -b topic && …`: files are carried over to the branch that the command ends on."""
 
     def test(event: Event) -> bool:
-        switches = [match[2] for one in acts_of(event).readings if (match := _SWITCHES.match(one))]
-        leaves = bool(switches) and switches[-1] not in protected and not _names_file(event, switches[-1])
+        branch = switched_branch(event)
+        leaves = bool(branch) and not any(fnmatchcase(branch, glob) for glob in protected)
         return not leaves and _edits_worktree(event)
 
     return test
@@ -195,36 +205,11 @@ def acts_of(event: Event) -> CommandActs:
     data = event.data
     if not isinstance(data, ToolPayload) or data.action not in ("shell", "mcp", "other"):
         return NO_ACTS
-    command = command_of(data)
+    command = command_of(event)
     acts = read_acts(command, data.cwd or event.project or ".", data.meanings) if command else NO_ACTS
     if data.action == "shell":
         return acts
-    return msgspec.structs.replace(acts, readings=(*_named_acts(event.tool), *acts.readings))
-
-
-_COMMAND_KEYS = ("command", "cmd", "commandLine", "command_line", "shell_command", "shellCommand", "script", "commands")
-_CAMEL = lazy_pattern(r"(?<=[a-z])(?=[A-Z])")
-
-
-def command_of(data: ToolPayload) -> str:
-    """The command line of a call; of an MCP tool what its input names as one."""
-    if data.action == "shell" or data.command:
-        return data.command
-    command = next((data.input[key] for key in _COMMAND_KEYS if data.input.get(key)), "")
-    if isinstance(command, list):
-        # Quoted, so that a word with a blank stays one word.
-        command = " ".join(shlex.quote(str(word)) for word in command)
-    arguments = data.input.get("args") or data.input.get("arguments")
-    if isinstance(command, str) and isinstance(arguments, list):
-        command = " ".join([command, *(shlex.quote(str(word)) for word in arguments)])
-    return command if isinstance(command, str) else ""
-
-
-def _named_acts(tool: str) -> tuple[str, ...]:
-    """`mcp__git__git_commit` and `mcp__git__commit` are both `git commit`."""
-    server, _, name = tool.rpartition("__")
-    words = " ".join(_CAMEL.sub("_", name).lower().split("_"))
-    return (words, f"{server.rpartition('__')[2].lower()} {words}") if server else (words,)
+    return msgspec.structs.replace(acts, readings=(*named_acts(event), *acts.readings))
 
 
 NO_ACTS = CommandActs()
@@ -236,10 +221,17 @@ _LISTENERS = frozenset(
 )
 
 
+def _unquoted(command: str) -> str:
+    """A line that could not be parsed, without quotes and with the words of `{git,commit}` apart."""
+    return re.sub(r"[{},]", " ", re.sub(r"['\"\\\\]", "", command))
+
+
 def matches_command(pattern: re.Pattern[str], acts: CommandActs, command: str) -> bool:
     # A line that cannot be parsed is searched as text: too much rather than too little.
     if acts.problem or _SHELL_SYNTAX.search(pattern.pattern):
-        return bool(pattern.search(" ".join(command.split())))
+        return any(
+            pattern.search(" ".join(text.split())) for text in (command, _unquoted(command) if acts.problem else "")
+        )
     return any(_matches_reading(pattern, reading) for reading in acts.readings)
 
 
@@ -265,7 +257,7 @@ def _matches_reading(pattern: re.Pattern[str], reading: str) -> bool:
 def _command_test(pattern: re.Pattern[str]) -> Test:
     def test(event: Event) -> bool:
         data = event.data
-        return isinstance(data, ToolPayload) and matches_command(pattern, acts_of(event), command_of(data))
+        return isinstance(data, ToolPayload) and matches_command(pattern, acts_of(event), command_of(event))
 
     return test
 

@@ -256,12 +256,14 @@ def list_attention(call: Call) -> dict[str, Any]:
     """What a person should see: pauses, rules that wait, ways round a requirement, attempts. For `status` too."""
     state = Stored(call.reader)
     lines = [f"gates are paused {_pause_text(doc)}" for doc in _active_pauses(call)]
-    now, waiting = settings_of(call), list[str]()
+    now, differences = settings_of(call), list[str]()
     for scope, rules in ((USER, now.user), (call.project, now)):
-        waiting += [waiting_line(text) for text in loosened_rules(state, scope, rules)]
+        differences += loosened_rules(state, scope, rules)
+    differences = list(dict.fromkeys(differences))
+    waiting = [waiting_line(text) for text in differences]
     seen = ATTENTIONS.load(call.reader, ATTENTION_REF.key) or Attention()
     lines += [*waiting, *(one.text for one in seen.recent(call.now))]
-    return {"lines": list(dict.fromkeys(lines))[:30], "waiting": list(dict.fromkeys(waiting))}
+    return {"lines": list(dict.fromkeys(lines))[:30], "waiting": waiting, "differences": differences}
 
 
 def _changed_tests(checker: Checker, settings: GateSettings) -> list[str]:

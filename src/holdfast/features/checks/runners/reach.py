@@ -4,7 +4,7 @@ import os
 import posixpath
 from itertools import pairwise
 
-from holdfast.core.checks import WHOLE, CheckKind, named_folder, tested_folder
+from holdfast.core.checks import UNKNOWN_FOLDER, WHOLE, CheckKind, named_folder, tested_folder
 from holdfast.core.shell.execute import ReadFile
 from holdfast.core.shell.syntax import UNKNOWN
 from holdfast.features.checks.runners.attribution import Candidate
@@ -46,7 +46,7 @@ _PATTERN_RUNNERS = frozenset(
 
 def find_reach(candidate: Candidate, folder: str, read_file: ReadFile | None) -> list[str]:
     """Relative to the worktree like `folder`; empty where it cannot be told."""
-    if folder == "?" or UNKNOWN in folder:
+    if folder == UNKNOWN_FOLDER or UNKNOWN in folder:
         return []
     match, entry = candidate.match, candidate.entry
     if entry is not None:

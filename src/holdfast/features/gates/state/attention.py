@@ -133,7 +133,9 @@ def _attempted_text(data: GatesAttempted, _event: Event) -> str:
 
 
 def _kept_text(data: GatesRulesKept, _event: Event) -> str:
-    return "settings changed by an agent or unknown, and would loosen: " + "; ".join(data.differences)
+    return "an agent, or somebody unknown, changed the settings so that they ask for less; kept in force: " + "; ".join(
+        data.differences
+    )
 
 
 def _accepted_text(data: GatesRulesAccepted, _event: Event) -> str:

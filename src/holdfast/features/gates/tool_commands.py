@@ -1,0 +1,91 @@
+"""The command line that a tool call stands for: of a shell as it is, of a tool of an MCP server by its name and its input."""
+
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+from holdfast.core.event import Event
+from holdfast.core.kinds import ToolPayload
+from holdfast.core.lazy import lazy_pattern
+from holdfast.core.shell.carried import as_powershell
+from holdfast.core.shell.program_code import shell_of_code
+
+_COMMAND_KEYS = ("command", "cmd", "commandLine", "command_line", "shell_command", "shellCommand", "script", "commands")
+CAMEL = lazy_pattern(r"(?<=[a-z])(?=[A-Z])")
+# Tools that run a text or type it into a terminal, by a word of their name; those of a browser type into pages.
+_RUNNING_TOOL = lazy_pattern(
+    r"(?:^|_)(?:exec|execute|run|eval|evaluate|spawn|invoke|process|terminal|shell|repl|command|keys|send_text|send_input|type|stdin|python|node|bash)(?:_|$)"
+)
+_BROWSER = lazy_pattern(r"browser|page|playwright|puppeteer|chrome|element|selenium|devtools")
+_TEXT_KEY = lazy_pattern(
+    r"(?i)^(?:input|keys?|text|data|lines?|argv|args|arguments|cell|source|expression|statement|snippet|\w*(?:cmd|command|script|code|shell)\w*)$"
+)
+_CODE_KEY = lazy_pattern(r"(?i)code|source|cell|expression|statement|snippet|script")
+# Keys whose value is the verb of what the tool is named after: `git_ops {action: commit}`, `make run {target: deploy}`.
+_VERB_KEYS = frozenset(("action", "operation", "verb", "subcommand", "target", "task", "recipe", "goal"))
+# Servers that are not called as the program that they stand for.
+_PROGRAMS = {"kubernetes": "kubectl", "k8s": "kubectl"}
+LONGEST_VERB = 80
+
+
+def command_of(event: Event) -> str:
+    """Shell text; empty where the call stands for no command."""
+    data = event.data
+    if not isinstance(data, ToolPayload):
+        return ""
+    if data.action == "shell" or data.command:
+        return as_powershell(data.command) if event.tool == "PowerShell" and data.command else data.command
+    command = _input_command(data.input)
+    if command or not _runs_text(event.tool):
+        return command
+    return "\n".join(_texts_to_run(data.input))
+
+
+def _input_command(tool_input: dict[str, Any]) -> str:
+    command = next((tool_input[key] for key in _COMMAND_KEYS if tool_input.get(key)), "")
+    if isinstance(command, list):
+        # Quoted, so that a word with a blank stays one word.
+        command = shlex.join(str(word) for word in command)
+    arguments = tool_input.get("args") or tool_input.get("arguments")
+    if isinstance(command, str) and command and isinstance(arguments, list):
+        command = " ".join([command, shlex.join(str(word) for word in arguments)])
+    return command if isinstance(command, str) else ""
+
+
+def _runs_text(tool: str) -> bool:
+    name = _plain_name(tool.rpartition("__")[2])
+    return bool(_RUNNING_TOOL.search(name)) and not _BROWSER.search(tool.lower())
+
+
+def _texts_to_run(tool_input: dict[str, Any]) -> Iterator[str]:
+    for key, value in tool_input.items():
+        if not _TEXT_KEY.match(key):
+            continue
+        if isinstance(value, list) and all(isinstance(word, str) for word in value):
+            yield shlex.join(value)
+        elif isinstance(value, str) and _CODE_KEY.search(key):
+            yield shell_of_code(value)
+            # Notebooks: a line behind `!` is one of the shell.
+            yield from (line.strip()[1:] for line in value.splitlines() if line.strip().startswith(("!", "%sx ")))
+        elif isinstance(value, str):
+            yield value
+
+
+def named_acts(event: Event) -> tuple[str, ...]:
+    """`mcp__git__git_commit` and `mcp__git__commit` are both `git commit`."""
+    data = event.data
+    server, _, name = event.tool.rpartition("__")
+    words = _plain_name(name).replace("_", " ")
+    program = server.rpartition("__")[2].lower()
+    program = _PROGRAMS.get(program, program)
+    acts = [words, f"{program} {words}"] if server else [words]
+    verbs = [value for key, value in data.input.items() if key in _VERB_KEYS] if isinstance(data, ToolPayload) else []
+    for verb in verbs:
+        if isinstance(verb, str) and len(verb) <= LONGEST_VERB:
+            acts += [f"{words.partition(' ')[0]} {verb}", f"{program} {verb}"]
+    return tuple(acts)
+
+
+def _plain_name(name: str) -> str:
+    """`runCommand` and `run-command` are `run_command`."""
+    return CAMEL.sub("_", name).lower().replace("-", "_")
