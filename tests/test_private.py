@@ -54,6 +54,12 @@ def test_an_answer_that_repeats_what_was_private_is_cleaned_too() -> None:
     assert words.clean_own(b'{"text": "plum \\"cake\\" 7"}') == b'{"text": "[private]"}'
 
 
+def test_fields_that_an_import_tells_lose_what_was_marked_in_them() -> None:
+    words = PrivateWords()
+    assert words.clean_own(b'{"prompt": "go <private>plum cake 7</private>"}') == b'{"prompt":"go [private]"}'
+    assert words.clean_own(b'{"message": "plum cake 7 it is"}') == b'{"message": "[private] it is"}'
+
+
 def test_short_private_words_and_other_bodies_are_left_alone() -> None:
     words = PrivateWords()
     words.clean(b'{"prompt": "<private>no</private>"}')

@@ -55,6 +55,19 @@ def test_no_secret_of_a_transcript_comes_in(world):
     assert all(secret.encode() not in file.read_bytes() for file in world.paths.state.rglob("*") if file.is_file())
 
 
+def test_what_a_person_marked_private_stays_out(world):
+    transcript = world.home / ".claude" / "projects" / "-home-dev-project" / "claude.jsonl"
+    prompt = next(e.data.prompt for e in _imported(world, "claude-code") if e.kind == "prompt.submitted")
+    world.close()
+    shutil.rmtree(world.paths.state)
+    text = transcript.read_text()
+    assert prompt in text
+    transcript.write_text(text.replace(prompt, f"{prompt} <private>the customer is Kowalski</private>"))
+    assert any("[private]" in e.data.get("prompt", "") for e in _imported(world, "claude-code"))
+    world.ask(op="settle")
+    assert all(b"Kowalski" not in file.read_bytes() for file in world.paths.state.rglob("*") if file.is_file())
+
+
 def test_a_dry_run_takes_nothing(world):
     assert world.json("import", "--dry-run")["taken"] > 20
     assert [e for e in world.events() if e.data.get("imported")] == []

@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -267,6 +267,8 @@ def within_budget(contexts: Iterable[Context], budget: int) -> tuple[list[Contex
 
 # `<private>…</private>` in a prompt is for the agent alone: it is taken out before anything is stored. Pure.
 
+T = TypeVar("T")
+
 SPOKEN = ("prompt", "user_prompt", "userPrompt", "command_args", "last_assistant_message", "prompt_response")
 """Only words between person and agent. What a tool is given stays whole: a gate must see all of a command."""
 INSTEAD = "[private]"
@@ -355,9 +357,11 @@ class PrivateWords:
         return _blank_tokens(answer, self._telling.get(session, ()))
 
     def clean_own(self, content: bytes) -> bytes:
-        """The same for JSON of our own making, whatever its fields."""
-        # A copy: another thread may learn more meanwhile.
-        for written in tuple(self._known.values()):
+        """The same for JSON of our own making, whatever its fields. An import tells prompts as they were typed, marks and all."""
+        if _mentions_private(content):
+            self._learn(content)
+            content = without_private(content)
+        for written in self._known.values():
             content = content.replace(written, INSTEAD.encode())
         return content
 
@@ -367,16 +371,17 @@ class PrivateWords:
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             return
         spoken = [payload[name] for name in SPOKEN if name in payload] if isinstance(payload, dict) else []
+        known, telling = dict(self._known), dict(self._telling)
         for spoken_text in (text for text in spoken if isinstance(text, str)):
             for marked in _PRIVATE_WORDS.findall(spoken_text):
-                self._telling.setdefault(_session_of(payload), set()).update(telling_words(marked))
+                session = _session_of(payload)
+                telling[session] = {*telling.get(session, ()), *telling_words(marked)}
                 for words in {marked.strip(), *(line.strip() for line in marked.splitlines())}:
                     if len(words) >= LEAST_PRIVATE:
                         # As JSON writes it, so that a body is searched without being decoded.
-                        self._known[words] = msgspec.json.encode(words)[1:-1]
-        for known in (self._known, self._telling):
-            for oldest in list(known)[:-MOST_PRIVATE]:
-                del known[oldest]
+                        known[words] = msgspec.json.encode(words)[1:-1]
+        # Replaced and never changed: another thread may be going through them.
+        self._known, self._telling = _newest(known), _newest(telling)
 
     def _without_repeats(self, body: bytes) -> bytes:
         repeated = [words for words, written in self._known.items() if written in body]
@@ -396,6 +401,10 @@ class PrivateWords:
             return msgspec.json.encode(payload | spoken) if any(payload[n] != v for n, v in spoken.items()) else body
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             return self.clean_own(body)
+
+
+def _newest(known: dict[str, T]) -> dict[str, T]:
+    return dict(list(known.items())[-MOST_PRIVATE:])
 
 
 def _blank_words(value: Any, words: list[str]) -> Any:
