@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import multiprocessing
 import os
+import threading
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -114,7 +115,7 @@ def searchable_words(text: str) -> str:
     return " ".join(out)
 
 
-# Several processes for a big job, none for a small one. They are of our process group and end with it.
+# Several processes for a big job, none for a small one. They end with the one that started them, however it ends.
 
 Given = TypeVar("Given")
 Made = TypeVar("Made")
@@ -131,11 +132,23 @@ def process_map(worth_it: bool) -> Iterator[Map[Any, Any]]:
         yield lambda work, items: map(work, items)
         return
     # A fork would copy locks and threads of a process that has them.
-    pool = ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"))
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(count, mp_context=context, initializer=_end_with_parent)
     try:
         yield lambda work, items: _map_ahead(pool, work, items, 2 * count)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _end_with_parent() -> None:
+    """A worker of a pool waits for work for ever when the process that hands it out was killed alone."""
+    threading.Thread(target=_wait_for_parent, daemon=True).start()
+
+
+def _wait_for_parent() -> None:
+    if parent := multiprocessing.parent_process():
+        parent.join()
+        os._exit(1)
 
 
 def _map_ahead(pool: Executor, work: Callable[[Given], Made], items: Iterable[Given], ahead: int) -> Iterator[Made]:
