@@ -506,7 +506,7 @@ def start_daemon(state, deadline):
         return -1
 
 
-def gone(child):
+def has_ended(child):
     return child > 0 and posix.waitpid(child, posix.WNOHANG)[0] == child
 
 
@@ -515,7 +515,7 @@ def wait_for_daemon(state, frame, deadline):
     end, answer, coming = REFUSED, None, child >= 0
     while coming and end == REFUSED and deadline.left():
         time.sleep(0.005)
-        coming = not young(b"failed", FAILED_FOR) and not gone(child)
+        coming = not young(b"failed", FAILED_FOR) and not has_ended(child)
         end, answer = deliver(frame, deadline)
     return end, answer
 

@@ -14,14 +14,14 @@ from holdfast.features.project.document.v4 import project_document
 from holdfast.features.project.files import document_text, seal_text
 from holdfast.features.project.state import Project
 from holdfast.imports import IMPORTERS
-from holdfast.imports.source import Place, Skipped, parse_milliseconds
+from holdfast.imports.source import ImportLocation, Skipped, parse_milliseconds
 
 SAMPLES = Path(__file__).parent / "samples"
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    made = Place(tmp_path / "home", tmp_path / "project")
+def place(tmp_path: Path) -> ImportLocation:
+    made = ImportLocation(tmp_path / "home", tmp_path / "project")
     made.home.mkdir()
     made.project.mkdir()
     return made
@@ -34,13 +34,13 @@ def put(folder: Path, name: str, content: str | bytes) -> Path:
     return file
 
 
-def told(name: str, place: Place) -> tuple[list[Event], list[Skipped]]:
+def told(name: str, place: ImportLocation) -> tuple[list[Event], list[Skipped]]:
     importer = IMPORTERS[name]
     found = [one for file in importer.find(place) for one in importer.read(file, place)]
     return [e for e in found if isinstance(e, Event)], [s for s in found if isinstance(s, Skipped) and not s.expected]
 
 
-def sample(place: Place, name: str) -> None:
+def sample(place: ImportLocation, name: str) -> None:
     folder = {"claude-code": ".claude/projects/-home-dev-project", "codex": ".codex/sessions/2026/11/15"}[name]
     source = next(SAMPLES.glob("claude.jsonl" if name == "claude-code" else "rollout-*.jsonl"))
     put(place.home / folder, source.name, source.read_bytes())
@@ -309,7 +309,7 @@ def test_nothing_that_stands_in_a_file_breaks_an_import(name, data, tmp_path_fac
     folder = tmp_path_factory.mktemp("any")
     content = data.draw(st.binary(max_size=200) | values.map(lambda v: json.dumps(v).encode()))
     put(folder, FILES[name], content)
-    place = Place(folder, folder)
+    place = ImportLocation(folder, folder)
     for file in IMPORTERS[name].find(place):
         for one in IMPORTERS[name].read(file, place):
             assert isinstance(one, Event | Skipped)

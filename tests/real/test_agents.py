@@ -14,7 +14,7 @@ from holdfast.agents.kimi import KIMI
 from holdfast.core.event import Event
 from holdfast.imports import IMPORTERS
 from holdfast.imports.history import number_turns
-from holdfast.imports.source import Place as ImportPlace
+from holdfast.imports.source import ImportLocation as ImportPlace
 from tests.features.sessions.story import House
 from tests.kit import NATIVE_HOOK, World, wait_until
 

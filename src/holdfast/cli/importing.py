@@ -23,7 +23,7 @@ from holdfast.core.times import BELIEVED_AHEAD, now_ms
 from holdfast.footprint import Footprint
 from holdfast.imports import IMPORTERS
 from holdfast.imports.history import believable_times, number_turns
-from holdfast.imports.source import Found, Importer, Place, Skipped
+from holdfast.imports.source import Found, Importer, ImportLocation, Skipped
 from holdfast.paths import private_folder, write_atomically
 
 BATCH_EVENTS, BATCH_BYTES, BATCH_FILES = 1_000, 4 << 20, 200
@@ -45,7 +45,7 @@ def import_history(
     json: Json = False,
 ) -> None:
     """Import earlier sessions from the agents' own files. These are only read; importing twice changes nothing."""
-    location = Place((home or Path.home()).absolute(), Path(client.current_project()))
+    location = ImportLocation((home or Path.home()).absolute(), Path(client.current_project()))
     known_files = KnownFiles()
     work = list(_files_of_others(chosen_importers(what or []), location))
     fresh = [(i, f) for i, f in work if again or not known_files.has(f)]
@@ -68,11 +68,11 @@ def _size_of(file: Path) -> int:
 
 def files_to_import() -> list[Path]:
     """Every file an import would read now."""
-    location, known_files = Place(Path.home(), Path(client.current_project())), KnownFiles()
+    location, known_files = ImportLocation(Path.home(), Path(client.current_project())), KnownFiles()
     return [file for _, file in _files_of_others(chosen_importers([]), location) if not known_files.has(file)]
 
 
-def _files_of_others(importers: Iterable[Importer], location: Place) -> Iterator[tuple[Importer, Path]]:
+def _files_of_others(importers: Iterable[Importer], location: ImportLocation) -> Iterator[tuple[Importer, Path]]:
     """Holdfast writes some of these formats itself, for older tools: that is no history, it is in the log."""
     footprint = Footprint(client.state_paths().state)
     for importer in importers:
@@ -104,7 +104,7 @@ class Totals:
         }  # fmt: skip
 
 
-def _import_file(importer: Importer, file: Path, location: Place, sender: "BatchSender") -> None:
+def _import_file(importer: Importer, file: Path, location: ImportLocation, sender: "BatchSender") -> None:
     # As it was before reading: a file that grows meanwhile is read again the next time.
     total, stamp = sender.total, file_stamp(file)
     try:

@@ -29,7 +29,7 @@ PACKAGE = HERE.parent
 PATIENCE_S = 10.0
 
 
-class Troupe:
+class Processes:
     def __init__(self, env: dict[str, str]) -> None:
         self._env = env
         self._running: dict[str, subprocess.Popen[str]] = {}
@@ -116,7 +116,7 @@ class Player:
             "LANG": "C.UTF-8",
         }
         os.environ.update(self.env)
-        self.troupe = Troupe(self.env)
+        self.troupe = Processes(self.env)
         self.played = Played()
         self.day: Day
         self.repos: dict[str, Repo] = {}

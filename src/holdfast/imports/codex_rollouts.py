@@ -16,7 +16,7 @@ from holdfast.imports.source import (
     PARSE_ERRORS,
     Found,
     Importer,
-    Place,
+    ImportLocation,
     Skipped,
     group_by_session,
     key_of,
@@ -47,13 +47,13 @@ class Record(msgspec.Struct):
 decode = msgspec.json.Decoder(Record).decode
 
 
-def find_rollouts(location: Place) -> Iterable[Path]:
+def find_rollouts(location: ImportLocation) -> Iterable[Path]:
     """A subagent's rollout is read with that of its session; alone only where that is not beside it."""
     folders = {path.parent for path in (location.home / ".codex").rglob("rollout-*.jsonl")}
     return [path for folder in sorted(folders) for path in _rollouts_in(folder)]
 
 
-def read_rollout(path: Path, _place: Place) -> Iterator[Found]:
+def read_rollout(path: Path, _place: ImportLocation) -> Iterator[Found]:
     return merge_by_time(map(_read_file, (path, *_rollouts_in(path.parent).get(path, ()))))
 
 

@@ -11,7 +11,7 @@ from holdfast.agents import normal
 from holdfast.agents.gemini import TABLES, exit_code_in, plain_output
 from holdfast.core.event import Event
 from holdfast.imports.history import History, UsageSide, read_lines, text_of
-from holdfast.imports.source import Found, Importer, Place, merge_by_time, parse_milliseconds
+from holdfast.imports.source import Found, Importer, ImportLocation, merge_by_time, parse_milliseconds
 from holdfast.usage.reader import Position
 from holdfast.usage.readers import gemini as usage
 
@@ -35,11 +35,11 @@ class Line(msgspec.Struct, rename={"session_id": "sessionId", "tool_calls": "too
 decode = msgspec.json.Decoder(Line).decode
 
 
-def find_chats(location: Place) -> Iterable[Path]:
+def find_chats(location: ImportLocation) -> Iterable[Path]:
     return [path for path in usage.find_usage_files(location.home) if path.parent.name == "chats"]
 
 
-def read_chat(path: Path, _place: Place) -> Iterator[Found]:
+def read_chat(path: Path, _place: ImportLocation) -> Iterator[Found]:
     """The folder of its subagents is named by the session's whole id, the chat by the beginning of it."""
     alias = path.stem.rpartition("-")[2]
     subagents = sorted(path.parent.glob(f"{escape(alias)}*/*.jsonl")) if alias else []

@@ -11,7 +11,7 @@ from holdfast.agents.gemini import exit_code_in
 from holdfast.agents.qwen import TABLES
 from holdfast.core.event import Event
 from holdfast.imports.history import History, UsageSide, read_lines, text_of
-from holdfast.imports.source import Found, Importer, Place, merge_by_time, parse_milliseconds
+from holdfast.imports.source import Found, Importer, ImportLocation, merge_by_time, parse_milliseconds
 from holdfast.usage.reader import Position
 from holdfast.usage.readers import qwen as usage
 
@@ -43,11 +43,11 @@ class Line(msgspec.Struct, rename="camel"):
 decode = msgspec.json.Decoder(Line).decode
 
 
-def find_chats(location: Place) -> Iterable[Path]:
+def find_chats(location: ImportLocation) -> Iterable[Path]:
     return usage.find_usage_files(location.home)
 
 
-def read_chat(path: Path, _place: Place) -> Iterator[Found]:
+def read_chat(path: Path, _place: ImportLocation) -> Iterator[Found]:
     subagents = sorted((path.parents[1] / "subagents" / path.stem).glob("**/*.jsonl"))
     return merge_by_time(map(_read_file, (path, *subagents)))
 

@@ -12,7 +12,7 @@ from holdfast.core.errors import InstallRefused
 from holdfast.footprint import Footprint
 from holdfast.install import hooks_text, locations
 from holdfast.install.json_edit import BrokenJson, line_of, parse_json
-from holdfast.install.locations import KEPT_RESULTS, Found, Record, Records, content_digest
+from holdfast.install.locations import KEPT_RESULTS, HookEntry, Record, Records, content_digest
 from holdfast.install.mcp_servers import CodexServers, Servers, StatusLine
 from holdfast.paths import default_state_dir
 
@@ -30,7 +30,7 @@ class Layout(Protocol):
     def wanted(self, agent: Agent, state: Path) -> dict[str, dict[str, Any]]: ...
     def with_ours(self, text: str, agent: Agent, state: Path) -> str: ...
     def without_ours(self, text: str, before: str) -> str: ...
-    def found(self, text: str) -> list[Found]: ...
+    def found(self, text: str) -> list[HookEntry]: ...
     def foreign(self, text: str) -> Any: ...
     def outline(self, text: str) -> bytes:
         """As much of a file whose copy is not kept as `without_ours` needs to know."""
@@ -59,10 +59,10 @@ class Settings:
         keep = hooks_text.parts_of(before) if before else ()
         return hooks_text.without_ours(hooks_text.ensure_json_object(text), keep)
 
-    def found(self, text: str) -> list[Found]:
+    def found(self, text: str) -> list[HookEntry]:
         root = hooks_text.parse_checked(hooks_text.ensure_json_object(text))
         ours = hooks_text.ours_in(root)
-        return [Found(event, line_of(text, at.items[i].start), at.items[i].value) for event, at, i in ours]
+        return [HookEntry(event, line_of(text, at.items[i].start), at.items[i].value) for event, at, i in ours]
 
     def foreign(self, text: str) -> Any:
         """The version that a new file must have is nobody's."""
@@ -97,11 +97,11 @@ class OwnFile:
     def without_ours(self, text: str, _before: str) -> str:
         return "" if self.found(text) else text
 
-    def found(self, text: str) -> list[Found]:
+    def found(self, text: str) -> list[HookEntry]:
         lines = text.splitlines() if text.startswith(MARK) else []
         for number, line in enumerate(lines, 1):
             if line.startswith(COMMAND):
-                return [Found("plugin", number, _parse_command_line(line))]
+                return [HookEntry("plugin", number, _parse_command_line(line))]
         return []
 
     def foreign(self, text: str) -> Any:

@@ -227,7 +227,7 @@ class Records:
 # One entry of ours in somebody's file.
 
 
-class Found(NamedTuple):
+class HookEntry(NamedTuple):
     event: str
     line: int
     entry: dict[str, Any]

@@ -22,7 +22,7 @@ from holdfast.features.gates.evidence import (
     reach_in,
     reading_of,
 )
-from holdfast.features.gates.proof import Asked
+from holdfast.features.gates.proof import ProofQuestion
 from holdfast.features.gates.state import (
     BRANCHES,
     FACTS_OF,
@@ -176,10 +176,10 @@ class Checker:
         """The latest fact for each thing it asks for, whether it counts or not."""
         return self.asked(rule).latest() if kind_of(rule).is_proven else []
 
-    def asked(self, rule: Rule) -> Asked:
+    def asked(self, rule: Rule) -> ProofQuestion:
         # Only a rule for single use is used up; the others keep what was proven.
         used = self.session.used.get(rule.name, 0) if rule.scope == "single_use" else 0
-        return Asked(rule, self.facts, self.here, used, self.session.content_at)
+        return ProofQuestion(rule, self.facts, self.here, used, self.session.content_at)
 
 
 def satisfied_by(entry: Entry) -> str:

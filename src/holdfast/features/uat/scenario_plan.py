@@ -17,7 +17,7 @@ from holdfast.core.kinds.uat_events import Plan, PlannedAssertion, PlannedCheck,
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.features.uat.drivers import ToolUse
 from holdfast.features.uat.evidence import read_page, whole_call
-from holdfast.features.uat.files import Places, root_of, slugify_text
+from holdfast.features.uat.files import RunFolders, root_of, slugify_text
 from holdfast.features.uat.results import Result, result_of
 from holdfast.features.uat.scenario import SHARED, Mistake, Scenario, Step, lines_of, mistake_at, read_scenario
 from holdfast.features.uat.settings import DEFAULTS, MOST_CHECKS, MOST_STEPS, UatSettings, clean_line
@@ -396,11 +396,11 @@ def settings_of_call(call: Call) -> UatSettings:
     return call.settings or DEFAULTS
 
 
-def places_of_call(call: Call) -> Places:
+def places_of_call(call: Call) -> RunFolders:
     root = root_of(call.project, settings_of_call(call).root)
     if not root:
         raise CommandRefused("there is no project here", fix="Go into its folder, or set `uat.root`.")
-    return Places(Path(root), call.project)
+    return RunFolders(Path(root), call.project)
 
 
 def find_run(call: Call, name: str = "run") -> Run:
