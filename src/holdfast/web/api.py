@@ -221,7 +221,7 @@ async def memory(
     return await ask("memory.listed", {"status": status, "everywhere": everywhere, "limit": limit}, project)
 
 
-async def list_injected(
+async def told(
     ask: Asked, project: Project = "", session: Session = "", everywhere: bool = False, limit: Hundred = 10
 ) -> Any:
     """What agents were told from memory."""
@@ -263,7 +263,7 @@ async def cost(
 
 SEARCH_ADDRESSES: Addresses = {
     "memory": memory,
-    "memory/told": list_injected,
+    "memory/told": told,
     "memory/search": memory_search,
     "search": code_search,
     "history": history,
