@@ -13,7 +13,7 @@ from tests.usage.kit import EXPECTED, sample_home
 
 def imported(home: Path, agent: str) -> list[Event]:
     place, importer = ImportLocation(home, home), IMPORTERS[agent]
-    found = (one for file in importer.find(place) for one in importer.read(file, place))
+    found = (one for file in importer.find_files(place) for one in importer.read(file, place))
     return list(number_turns(one for one in found if isinstance(one, Event)))
 
 

@@ -157,7 +157,7 @@ class Scene:
         house, place = House(folder), ImportPlace(self.agent.home, self.agent.project)
         try:
             importer = IMPORTERS[self.name]
-            found = (one for file in importer.find(place) for one in importer.read(file, place))
+            found = (one for file in importer.find_files(place) for one in importer.read(file, place))
             house.take(list(number_turns(one for one in found if isinstance(one, Event))))
             session = self.world.hooks_seen(kinds=("turn.ended",))[-1].session
             live = shown_rows(self.world.view("sessions.timeline", id=session)["entries"])

@@ -233,7 +233,7 @@ class Player:
         stage = self._stage(moment.cast)
         done = self._done(moment, at or now_ms())
         self._write_down(moment, stage)
-        for event, payload in DIALECTS[moment.cast.agent].say(stage, moment, done):
+        for event, payload in DIALECTS[moment.cast.agent].hook_payloads(stage, moment, done):
             answer = self._hook(moment.cast, stage, event, payload, at)
             self._note(moment, event, answer)
         if "running" in moment.step:

@@ -114,7 +114,7 @@ def _read_file(path: Path) -> Iterator[Found]:
         elif record.uuid in copied:
             yield Skipped(str(path), "copied from the session it was forked from", expected=True)
         else:
-            yield from transcript.take(record)
+            yield from transcript.read_entry(record)
             yield from transcript.spent(line)
     yield from transcript.close()
 
@@ -142,7 +142,7 @@ class _Transcript:
         if record:
             yield usage_event(msgspec.structs.replace(record, turn=self.turn), imported=NAME)
 
-    def take(self, record: Record) -> Iterator[Event]:
+    def read_entry(self, record: Record) -> Iterator[Event]:
         if not self.begun:
             self.begun = True
             yield self._event(record, "subagent.started" if record.agentId else "session.started", source="import")

@@ -81,7 +81,7 @@ def _read_file(path: Path) -> Iterator[Found]:
         except PARSE_ERRORS as error:
             yield Skipped(f"{path}:{number}", f"not a record: {str(error)[:120]}")
             continue
-        events: list[Found] = [*rollout.take(record, number), *rollout.spent(line)]
+        events: list[Found] = [*rollout.read_entry(record, number), *rollout.spent(line)]
         yield from events or [Skipped(str(path), rollout.name_of(record), expected=True)]
     yield from rollout.close()
 
@@ -117,7 +117,7 @@ class _Rollout:
         inner = normal.mapping_or_empty(record.payload).get("type")
         return f"{record.type} {inner}" if isinstance(inner, str) else record.type or "no type"
 
-    def take(self, record: Record, number: int) -> Iterator[Event]:
+    def read_entry(self, record: Record, number: int) -> Iterator[Event]:
         payload, at = normal.mapping_or_empty(record.payload), parse_milliseconds(record.timestamp)
         if record.type == "session_meta":
             yield from self._meta(payload, at, number)

@@ -36,7 +36,7 @@ def find_event_files(location: ImportLocation) -> Iterable[Path]:
 
 def read_event_file(path: Path, _place: ImportLocation) -> Iterator[Found]:
     events = _Events(path)
-    yield from read_lines(path, events.take, events.close)
+    yield from read_lines(path, events.read_entry, events.close)
 
 
 class _Events:
@@ -46,7 +46,7 @@ class _Events:
         self.side = UsageSide(NAME, Position(str(path), context=context))
         self.lanes: dict[str, History] = {}
 
-    def take(self, line: bytes, _number: int) -> Iterator[Event]:
+    def read_entry(self, line: bytes, _number: int) -> Iterator[Event]:
         record = decode(line)
         statement = usage.parse_copilot_usage(line, self.side.position)
         context, data, at = (

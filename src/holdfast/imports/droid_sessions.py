@@ -72,14 +72,14 @@ def _ids_of(path: Path) -> tuple[str, str]:
 
 def _read_file(path: Path) -> Iterator[Found]:
     session = _Session(path)
-    yield from read_lines(path, session.take, session.close)
+    yield from read_lines(path, session.read_entry, session.close)
 
 
 class _Session:
     def __init__(self, path: Path) -> None:
         self.history = History(NAME, path, TABLES)
 
-    def take(self, line: bytes, _number: int) -> Iterator[Event]:
+    def read_entry(self, line: bytes, _number: int) -> Iterator[Event]:
         record, history = decode(line), self.history
         if record.type == "session_start":
             # A subagent's file names the session that called it.

@@ -48,7 +48,7 @@ def read_chat(path: Path, _place: ImportLocation) -> Iterator[Found]:
 
 def _read_file(path: Path) -> Iterator[Found]:
     chat = _Chat(path)
-    yield from read_lines(path, chat.take, chat.history.close)
+    yield from read_lines(path, chat.read_entry, chat.history.close)
 
 
 class _Chat:
@@ -58,7 +58,7 @@ class _Chat:
         self.side = UsageSide(NAME, Position(str(path), context=context))
         self.seen: set[str] = set()
 
-    def take(self, line: bytes, _number: int) -> Iterator[Event]:
+    def read_entry(self, line: bytes, _number: int) -> Iterator[Event]:
         record, history, context = decode(line), self.history, self.side.position.context
         statement = usage.parse_gemini_usage(line, self.side.position)
         history.session, history.lane = context.session, context.lane

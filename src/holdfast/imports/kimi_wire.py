@@ -45,7 +45,7 @@ def read_wire_file(path: Path, _place: ImportLocation) -> Iterator[Found]:
 
 def _read_file(path: Path) -> Iterator[Found]:
     wire = _Wire(path)
-    yield from read_lines(path, wire.take, wire.history.close)
+    yield from read_lines(path, wire.read_entry, wire.history.close)
 
 
 class _Wire:
@@ -54,7 +54,7 @@ class _Wire:
         self.history = History(NAME, path, TABLES, session=context.session, lane=context.lane)
         self.side = UsageSide(NAME, Position(str(path), context=context))
 
-    def take(self, line: bytes, number: int) -> Iterator[Event]:
+    def read_entry(self, line: bytes, number: int) -> Iterator[Event]:
         record, history, at = decode(line), self.history, 0
         statement, at = usage.parse_kimi_usage(line, self.side.position), parse_milliseconds(record.time)
         history.project = self.side.position.context.project

@@ -54,7 +54,7 @@ def read_chat(path: Path, _place: ImportLocation) -> Iterator[Found]:
 
 def _read_file(path: Path) -> Iterator[Found]:
     chat = _Chat(path)
-    yield from read_lines(path, chat.take, chat.history.close)
+    yield from read_lines(path, chat.read_entry, chat.history.close)
 
 
 class _Chat:
@@ -64,7 +64,7 @@ class _Chat:
         self.counts = "subagents" not in path.parts
         """The session's own chat has the figures of its subagents, too."""
 
-    def take(self, line: bytes, _number: int) -> Iterator[Event]:
+    def read_entry(self, line: bytes, _number: int) -> Iterator[Event]:
         record, history = decode(line), self.history
         history.session, history.lane = record.session_id or history.session, record.agent_id or ""
         history.lane_type = record.agent_name or ""

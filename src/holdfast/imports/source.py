@@ -56,7 +56,7 @@ class ImportLocation:
 class Importer:
     name: str
     title: str
-    find: Callable[[ImportLocation], Iterable[Path]]
+    find_files: Callable[[ImportLocation], Iterable[Path]]
     read: Callable[[Path, ImportLocation], Iterator[Found]]
     whole_sessions: bool = False
     """Its events are sessions as hooks would have told them: none is imported for a session that hooks did tell."""

@@ -99,7 +99,7 @@ class Servers:
         where, what = (root, servers) if alone else (servers, ours)
         return apply_edits(text, remove_item(text, where, where.items.index(what)))
 
-    def found(self, text: str) -> list[HookEntry]:
+    def find_entries(self, text: str) -> list[HookEntry]:
         _, servers = self._checked(ensure_json_object(text))
         ours = servers.member(NAME) if servers else None
         return [HookEntry(NAME, line_of(text, ours.start), ours.value)] if ours and is_ours(ours.value) else []
@@ -164,9 +164,9 @@ class CodexServers:
         return _check_toml(f"{rest}{ending}{chr(10) if rest else ''}{_server_table(server_entry(state))}")
 
     def without_ours(self, text: str, _before: str) -> str:
-        return _remove_table(text) if self.found(text) else text
+        return _remove_table(text) if self.find_entries(text) else text
 
-    def found(self, text: str) -> list[HookEntry]:
+    def find_entries(self, text: str) -> list[HookEntry]:
         there = _our_server(_parse_toml(text))
         if there is None or not is_ours(there):
             return []
@@ -264,7 +264,7 @@ class StatusLine:
             return text
         return apply_edits(text, remove_item(text, root, root.items.index(there)))
 
-    def found(self, text: str) -> list[HookEntry]:
+    def find_entries(self, text: str) -> list[HookEntry]:
         _, there = self._checked(ensure_json_object(text))
         ours = there is not None and hooks_text.is_ours(there.value)
         return [HookEntry(self.name, line_of(text, there.start), there.value)] if there is not None and ours else []

@@ -43,7 +43,7 @@ class Searcher:
         self._texts_version = -1
         self._about: tuple[int, dict[str, int]] | None = None
 
-    def ask(self, question: Question, settings: IndexSettings) -> Answer:
+    def answer(self, question: Question, settings: IndexSettings) -> Answer:
         with self._lock:
             db = self._open()
             try:

@@ -121,7 +121,7 @@ def _notice_change(call: WatchCall, worktree: Worktree, staged: dict[str, str]) 
 
 def _live_places() -> dict[str, Worktree]:
     now = time.time_ns() // 1_000_000
-    return {root: live.place for root, live in OBSERVER.live_worktrees(now).items()}
+    return {root: live.worktree for root, live in OBSERVER.live_worktrees(now).items()}
 
 
 def _watched_folders(worktrees: Iterable[Worktree]) -> list[str]:

@@ -135,7 +135,7 @@ ACTING = frozenset(("shell", "mcp", "other"))
 class LiveWorktree(msgspec.Struct, frozen=True):
     """A worktree in which an agent works, as far as hooks tell."""
 
-    place: Worktree
+    worktree: Worktree
     project: str
     at: int
 
@@ -238,10 +238,10 @@ class Observer:
         live = self._live.get(root)
         if live is None or self._running.any_in(root, now):
             return []
-        look = self._git.look(live.place, outside=True)
+        look = self._git.look(live.worktree, outside=True)
         if not staged and not (look and look.acts):
             return []
-        noticed = GitNoticed(worktree=root, repo=live.place.shared, git=look, staged=staged)
+        noticed = GitNoticed(worktree=root, repo=live.worktree.shared, git=look, staged=staged)
         return [own_event(noticed, now, project=live.project)]
 
     def remember_folders(self) -> None:
@@ -259,11 +259,11 @@ class Observer:
 
     def _note_live(self, live: LiveWorktree) -> None:
         # The one that was quiet longest gives way.
-        if live.place.root not in self._live and len(self._live) >= MAX_LIVE:
+        if live.worktree.root not in self._live and len(self._live) >= MAX_LIVE:
             del self._live[min(self._live, key=lambda root: self._live[root].at)]
-        if live.place.root not in self._live:
+        if live.worktree.root not in self._live:
             self.became_live.set()
-        self._live[live.place.root] = live
+        self._live[live.worktree.root] = live
 
     def _take_content(
         self, event: Event, data: HookPayload, worktree: Worktree, settings: Settings, parts: ContentParts
@@ -282,7 +282,7 @@ def _by_part(parts: Sequence[Sequence[str]], taken: Sequence[Fingerprint]) -> di
     return {
         content_key(part): fingerprint.content
         for part, fingerprint in zip(parts, taken, strict=True)
-        if fingerprint.known
+        if fingerprint.is_known
     }
 
 

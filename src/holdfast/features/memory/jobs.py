@@ -148,7 +148,7 @@ def batch(call: JobCall) -> Iterator[Event]:
 def _set_aside(call: JobCall, queue: Queue, settings: MemorySettings, meter: Meter) -> Iterator[Event]:
     """As many turns as were asked for and as the day's tokens allow."""
     limit, head = settings.model.daily_tokens, call.reader.head()
-    left, beyond = meter.left(call.now, limit), meter.use_of(call.now).beyond
+    left, beyond = meter.remaining_tokens(call.now, limit), meter.use_of(call.now).beyond
     # After several unusable answers each turn is asked about alone, so that one bad turn blocks no others.
     most = settings.model.turns if queue.bad < BAD_ANSWERS else 1
     query = EventQuery(project=queue.project, kinds=("memory.queued",), after=queue.cursor, limit=most)

@@ -252,7 +252,7 @@ def record_steps(reader: Reader, session: str, extra: Mapping[str, str]) -> tupl
     names: dict[str, str] = {}
     for event in _finished_calls(reader, session):
         call = call_of_event(event, extra, whole_call(event).given)
-        if not call.use.known:
+        if not call.use.is_known:
             continue
         result = result_of(event, event.body, call.use, read_page(event))
         names |= {
@@ -260,7 +260,7 @@ def record_steps(reader: Reader, session: str, extra: Mapping[str, str]) -> tupl
             match["uid"] or match["ref"]: match["by_uid"] or match["by_ref"]
             for match in _NAMED.finditer(result.text)
         }
-        for use in (call.use, *call.use.then) if result.ok else ():
+        for use in (call.use, *call.use.following) if result.ok else ():
             base = base or _origin_of_url(use.address or result.url)
             _add_recorded_step(steps, use, _element_names(call.arguments, names), result)
     if not steps:

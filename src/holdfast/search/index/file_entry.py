@@ -40,7 +40,7 @@ class FileChunk(msgspec.Struct):
 
 
 class FileEntry(msgspec.Struct):
-    found: checkout.ListedFile
+    listed_file: checkout.ListedFile
     hash: bytes = b""
     mtime: int = checkout.UNTRUSTED
     lang: str = ""

@@ -142,7 +142,7 @@ class Update:
         self._db.execute("update files set size = ?, mtime = ?, ctime = ? where id = ?", times)
 
     def _write_file(self, row: Row | None, made: FileEntry) -> None:
-        listed_file = made.found
+        listed_file = made.listed_file
         values = (
             listed_file.name,
             listed_file.size,
