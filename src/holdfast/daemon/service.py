@@ -494,7 +494,7 @@ def finish_rebuild(daemon: Daemon, work: Rebuild) -> None:
     now = now_ms()
     event = Event(key=delivery_key(now), kind="state.rebuilt", at=now, data={"features": names, "events": work.seq})
     # The event itself is applied as well, so that the documents stand at the head once it is written.
-    work.apply_events(msgspec.structs.replace(event, seq=work.seq + 1))
+    work.apply_event(msgspec.structs.replace(event, seq=work.seq + 1))
     daemon.pipeline.commit_events([event], also=work.write)
     engine.forget()
     engine.resume(names)
