@@ -53,7 +53,7 @@ def test_what_somebody_changed_stays(footprint: Footprint, tmp_path: Path) -> No
     file = tmp_path / "home/GLOBAL_STATE.md"
     footprint.write(file, b"ours", 0o600)
     file.write_bytes(b"edited")
-    assert footprint.take_out().left == [str(file)]
+    assert footprint.take_out().left_behind == [str(file)]
     assert file.read_bytes() == b"edited"
 
 

@@ -19,7 +19,7 @@ from holdfast.git_context import CachedGitContext
 from holdfast.intake import Intake
 from holdfast.paths import Paths
 from holdfast.redact import UserRules, redact, use_rules
-from holdfast.settings import Elsewhere, Settings, SettingsCache
+from holdfast.settings import OtherPlacements, Settings, SettingsCache
 from holdfast.settings.sections import Redact as RedactSection
 from holdfast.stores import open_store
 
@@ -74,7 +74,7 @@ def _find_handler(features: Sequence[Feature], table: str, name: str) -> Callabl
 
 def open_settings(features: Sequence[Feature] = FEATURES) -> SettingsCache:
     mine = [f for f in features if f.settings]
-    elsewhere = {f.name: Elsewhere(f.settings_names, f.settings_files) for f in mine}
+    elsewhere = {f.name: OtherPlacements(f.settings_names, f.settings_files) for f in mine}
     settings = SettingsCache(Settings({f.name: f.settings for f in mine}, elsewhere=elsewhere))
     # A function and not a value: settings may change while the daemon runs.
     use_rules(lambda: _redaction_rules(settings.for_project("")["redact"]))

@@ -38,7 +38,7 @@ class WrittenFile(msgspec.Struct, kw_only=True):
 class TakenOut(msgspec.Struct, kw_only=True):
     removed: list[str] = []
     restored: list[str] = []
-    left: list[str] = []
+    left_behind: list[str] = []
     """Changed by somebody since we wrote them."""
 
 
@@ -129,13 +129,13 @@ class Footprint:
         private_folder(self._state)
         # First: from here on the daemon writes nothing outside that would be missed below.
         write_atomically(private_folder(self._folder) / "withdrawn", b"")
-        done = TakenOut(removed=[], restored=[], left=[])
+        done = TakenOut(removed=[], restored=[], left_behind=[])
         for record in list(self._records()):
             path = Path(record.path)
             try:
                 (_take_out_block if record.exclude else _take_out_file)(path, record, done)
             except OSError:
-                done.left.append(record.path)
+                done.left_behind.append(record.path)
                 continue
             self._file(path).unlink(missing_ok=True)
         return done
@@ -170,7 +170,7 @@ class Footprint:
 def _take_out_file(path: Path, record: WrittenFile, done: TakenOut) -> None:
     there = path.is_file() and not path.is_symlink()
     if there and _content_digest(path.read_bytes()) != record.digest:
-        done.left.append(record.path)
+        done.left_behind.append(record.path)
         return
     original = Path(record.original) if record.original else None
     if original and original.is_file():

@@ -130,7 +130,7 @@ def read_stdin(deadline):
     """
     while True:
         try:
-            stalled = not poll(0, 1, int(deadline.left() * 1000))  # 1 = POLLIN
+            stalled = not poll(0, 1, int(deadline.remaining() * 1000))  # 1 = POLLIN
         except OSError:
             stalled = False
         try:
@@ -144,7 +144,7 @@ def read_stdin(deadline):
 def drain():
     """An agent whose pipe breaks may take that for a failing hook: read to the end, unless there is none."""
     deadline = Deadline(STDIN_WAIT)
-    while deadline.left() and read_stdin(deadline):
+    while deadline.remaining() and read_stdin(deadline):
         pass
 
 
@@ -204,7 +204,7 @@ class Deadline:
     def __init__(self, seconds):
         self.end = time.monotonic() + seconds
 
-    def left(self):
+    def remaining(self):
         return max(0.0, self.end - time.monotonic())
 
 
@@ -222,7 +222,7 @@ def dial(deadline):
             sock.connect(b"hook.sock")
             return sock, ANSWERED
         except BlockingIOError:
-            if not deadline.left():
+            if not deadline.remaining():
                 return sock, TIMED_OUT
             time.sleep(0.002)
         except OSError:
@@ -232,7 +232,7 @@ def dial(deadline):
 def receive_exactly(sock, size, deadline):
     data = bytearray()
     while len(data) < size:
-        sock.settimeout(deadline.left() or 0.0001)
+        sock.settimeout(deadline.remaining() or 0.0001)
         chunk = sock.recv(min(size - len(data), 1 << 20))
         if not chunk:
             raise ConnectionError
@@ -253,7 +253,7 @@ def deliver(frame, deadline):
     sock, so_far = dial(deadline)
     try:
         if so_far == ANSWERED:
-            sock.settimeout(deadline.left() or 0.0001)
+            sock.settimeout(deadline.remaining() or 0.0001)
             sock.sendall(frame)
             return ANSWERED, (receive(sock, deadline), sock)
     except TimeoutError:
@@ -506,16 +506,16 @@ def start_daemon(state, deadline):
         return -1
 
 
-def gone(child):
+def has_ended(child):
     return child > 0 and posix.waitpid(child, posix.WNOHANG)[0] == child
 
 
 def wait_for_daemon(state, frame, deadline):
     child = start_daemon(state, deadline)
     end, answer, coming = REFUSED, None, child >= 0
-    while coming and end == REFUSED and deadline.left():
+    while coming and end == REFUSED and deadline.remaining():
         time.sleep(0.005)
-        coming = not young(b"failed", FAILED_FOR) and not gone(child)
+        coming = not young(b"failed", FAILED_FOR) and not has_ended(child)
         end, answer = deliver(frame, deadline)
     return end, answer
 

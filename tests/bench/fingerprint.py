@@ -38,14 +38,14 @@ def main() -> None:
 
 def _look_often(root: Path, changed: list[Path]) -> list[float]:
     fingerprinter = Fingerprinter(run_briefly, os.environ)
-    fingerprinter.take(str(root), budget_s=10)
+    fingerprinter.take_fingerprint(str(root), budget_s=10)
     # What the daemon does beside its answers, after a look that needed git.
     fingerprinter.remember_folders()
     looks, before = [], ""
     for number in range(LOOKS):
         _append(changed[number % len(changed)], number + 1)
         began = time.perf_counter()
-        taken = fingerprinter.take(str(root), budget_s=10)
+        taken = fingerprinter.take_fingerprint(str(root), budget_s=10)
         looks.append((time.perf_counter() - began) * 1000)
         assert taken.content not in ("", before), f"look {number} did not see the change: {taken}"
         before = taken.content

@@ -134,8 +134,8 @@ def _deciding() -> None:
     stage = Simulation(settings)
     counter = itertools.count(1)
     for _ in range(2_000):
-        stage.take(session_like(next(counter)))
-    stage.take(event(next(counter), "gates.measured", lines=100, base="main", covers={}, as_of=0))
+        stage.apply_event(session_like(next(counter)))
+    stage.apply_event(event(next(counter), "gates.measured", lines=100, base="main", covers={}, as_of=0))
     asked = {
         "an edit": {"action": "edit", "paths": [f"{PROJECT}/area1/x/y.py"]},
         "a command": {"action": "shell", "command": "cd /tmp && git push origin v3 --tags && echo done"},
@@ -144,7 +144,7 @@ def _deciding() -> None:
         one = event(next(counter), "tool.started", **data)
         figure(f"deciding {what}, 30 rules, p50", p50([_once(stage, one) for _ in range(3_000)]) * 1e6, 300, unit="µs")
     stop = event(next(counter), "turn.ended", message="done")
-    stage.take(event(stop.seq, "gates.triggered", requirements=[rule.name for rule in settings.rules]))
+    stage.apply_event(event(stop.seq, "gates.triggered", requirements=[rule.name for rule in settings.rules]))
     figure("deciding a stop, 30 rules, p50", p50([_once(stage, stop) for _ in range(3_000)]) * 1e6, 300, unit="µs")
 
 
@@ -153,7 +153,7 @@ def _without_gates() -> None:
     stage, took = Simulation(GateSettings()), []
     for one in map(session_like, range(1, 6_001)):
         began = time.perf_counter()
-        stage.take(one)
+        stage.apply_event(one)
         took.append(time.perf_counter() - began)
     figure("an event in a project without gates, p50", p50(took) * 1e6, 30, unit="µs")
 

@@ -91,7 +91,7 @@ def ask_all(name: str, asked: Sequence[Asked]) -> list[Scored]:
         language = main_language(searcher)
         rows = []
         for one in asked:
-            hits = searcher.ask(Question(text=one.question), IndexSettings()).hits
+            hits = searcher.answer(Question(text=one.question), IndexSettings()).hits
             right = (n for n, hit in enumerate(hits, 1) if any(is_right(hit, span) for span in one.answers))
             rows.append(Scored(one.kind, language, name, next(right, 0)))
         rows += [Scored("x", language, name, rank) for rank in ranks_of_names(searcher)]
@@ -119,7 +119,7 @@ def ranks_of_names(searcher: Searcher) -> list[int]:
         names = sorted({row[0] for row in db.execute("select distinct name from definitions") if is_compound(row[0])})
     ranks = []
     for name in random.Random(5).sample(names, min(NAMES, len(names))):
-        hits = searcher.ask(Question(text=name), IndexSettings()).hits
+        hits = searcher.answer(Question(text=name), IndexSettings()).hits
         stands = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
         ranks.append(next((n for n, hit in enumerate(hits, 1) if stands.search(f"{hit.symbol} {hit.excerpt}")), 0))
     return ranks

@@ -47,7 +47,7 @@ def _store_limit(root: Path, payload: Path, size: int) -> float:
     began, seq = time.perf_counter(), 0
     for batch in batches:
         with app.store.transaction():
-            app.store.known([e.key for e in batch])
+            app.store.seqs_of_keys([e.key for e in batch])
             app.store.append([msgspec.structs.replace(e, seq=seq + n) for n, e in enumerate(batch, 1)])
             seq += size
     rate = seq / (time.perf_counter() - began)

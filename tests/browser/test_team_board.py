@@ -19,7 +19,7 @@ HOSTILE = "<img src=x onerror=\"document.title='owned'\">.py"
 def _send_work(host: TeamHost, person: str) -> TeamConnection:
     """A machine of that person, with one session that wrote a file of a hostile name and waits."""
     request = {"code": code_for(host, person), "machine": f"machine-of-{person}", "label": f"{person}'s laptop"}
-    told = TeamConnection(host.url).ask("POST", "/v1/enrol", Enrolled, request)
+    told = TeamConnection(host.url).request("POST", "/v1/enrol", Enrolled, request)
     connection = TeamConnection(host.url, told.token)
     events = (
         an_event(1, session=person, action="edit", paths=[HOSTILE], branch="main"),

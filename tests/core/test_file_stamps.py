@@ -60,31 +60,31 @@ def remembering(root: Path, counting: Counting) -> Fingerprinter:
     (root / "build" / "out.js").write_text("1\n")
     settle(root)
     one = Fingerprinter(counting, os.environ)
-    one.take(str(root), budget_s=30)
+    one.take_fingerprint(str(root), budget_s=30)
     one.remember_folders()
     return one
 
 
 def fresh(root: Path) -> str:
-    return Fingerprinter(run, os.environ).take(str(root), budget_s=30).content
+    return Fingerprinter(run, os.environ).take_fingerprint(str(root), budget_s=30).content
 
 
 def test_an_unchanged_worktree_and_edits_need_no_git(
     root: Path, remembering: Fingerprinter, counting: Counting
 ) -> None:
     before = counting.asked
-    assert remembering.take(str(root), budget_s=30).content == fresh(root)
+    assert remembering.take_fingerprint(str(root), budget_s=30).content == fresh(root)
     (root / "src" / "a.py").write_text("a = 2\n")
-    assert remembering.take(str(root), budget_s=30).content == fresh(root)
+    assert remembering.take_fingerprint(str(root), budget_s=30).content == fresh(root)
     (root / "build" / "more.js").write_text("2\n")
-    assert remembering.take(str(root), budget_s=30).content == fresh(root)
+    assert remembering.take_fingerprint(str(root), budget_s=30).content == fresh(root)
     (root / "src" / "part").write_text("a = 3\n")
     (root / "src" / "part").rename(root / "src" / "a.py")
     os.utime(root / "src", ns=(1, 1))
-    assert remembering.take(str(root), budget_s=30).content == fresh(root)
+    assert remembering.take_fingerprint(str(root), budget_s=30).content == fresh(root)
     (root / "new.txt").unlink()
     os.utime(root, ns=(1, 1))
-    assert remembering.take(str(root), budget_s=30).content == fresh(root)
+    assert remembering.take_fingerprint(str(root), budget_s=30).content == fresh(root)
     assert counting.asked == before
 
 
@@ -130,7 +130,7 @@ def conflict(root: Path) -> None:
 @pytest.mark.parametrize("change", CHANGES)
 def test_every_way_of_getting_new_files_is_seen(root: Path, remembering: Fingerprinter, change: str) -> None:
     CHANGES[change](root)
-    assert remembering.take(str(root), budget_s=30).content == fresh(root)
+    assert remembering.take_fingerprint(str(root), budget_s=30).content == fresh(root)
 
 
 def test_many_changes_in_any_order(root: Path, remembering: Fingerprinter) -> None:
@@ -152,10 +152,10 @@ def test_many_changes_in_any_order(root: Path, remembering: Fingerprinter) -> No
         else:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(f"{step}\n")
-        assert remembering.take(str(root), budget_s=30).content == fresh(root), (step, file)
+        assert remembering.take_fingerprint(str(root), budget_s=30).content == fresh(root), (step, file)
         if step % 6 == 5:
             settle(root)
-            remembering.take(str(root), budget_s=30)
+            remembering.take_fingerprint(str(root), budget_s=30)
             remembering.remember_folders()
 
 
@@ -170,12 +170,12 @@ def test_where_git_compares_something_else_than_the_file_its_answer_counts(
     git(root, "checkout", "-q", "--", "src/a.py")
     settle(root)
     one = Fingerprinter(counting, os.environ)
-    before = one.take(str(root), budget_s=30).content
+    before = one.take_fingerprint(str(root), budget_s=30).content
     one.remember_folders()
     os.utime(root / "src" / "a.py", ns=(5, 5))
-    assert one.take(str(root), budget_s=30).content == before == fresh(root)
+    assert one.take_fingerprint(str(root), budget_s=30).content == before == fresh(root)
     (root / "src" / "a.py").write_text("a = 2\n")
-    assert one.take(str(root), budget_s=30).content == fresh(root) != before
+    assert one.take_fingerprint(str(root), budget_s=30).content == fresh(root) != before
 
 
 def test_without_the_library_the_same_is_seen(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,8 +56,8 @@ def root(tmp_path: Path) -> Path:
 
 
 def take(root: Path, *covers: str) -> str:
-    found = Fingerprinter(run, os.environ).take(str(root), covers, budget_s=30)
-    assert found.known, found
+    found = Fingerprinter(run, os.environ).take_fingerprint(str(root), covers, budget_s=30)
+    assert found.is_known, found
     return found.content
 
 
@@ -103,15 +103,15 @@ def test_the_same_fingerprinter_sees_a_second_edit(root: Path) -> None:
     seen = set()
     for number in range(5):
         (root / "src" / "a.py").write_text(f"a = {number}{number}\n")
-        seen.add(one.take(str(root), budget_s=30).content)
+        seen.add(one.take_fingerprint(str(root), budget_s=30).content)
     assert len(seen) == 5
 
 
 def test_worktrees_and_detached_heads(root: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     git(root, "worktree", "add", "-q", "--detach", str(other))
-    found = Fingerprinter(run, os.environ).take(str(other), budget_s=30)
-    assert found.known and found.content == take(root)
+    found = Fingerprinter(run, os.environ).take_fingerprint(str(other), budget_s=30)
+    assert found.is_known and found.content == take(root)
     (other / "README.md").write_text("x")
     assert take(other) != take(root)
 
@@ -132,10 +132,10 @@ def test_a_change_inside_of_a_submodule_counts(root: Path, tmp_path: Path) -> No
 
 def test_no_repository_and_no_time_are_unknown_not_errors(tmp_path: Path, root: Path) -> None:
     one = Fingerprinter(run, os.environ)
-    assert not one.take(str(tmp_path / "nowhere")).known
-    assert not one.take(str(tmp_path)).known
-    late = one.take(str(root), budget_s=0.0)
-    assert not late.known and "0 ms" in late.why_unknown
+    assert not one.take_fingerprint(str(tmp_path / "nowhere")).is_known
+    assert not one.take_fingerprint(str(tmp_path)).is_known
+    late = one.take_fingerprint(str(root), budget_s=0.0)
+    assert not late.is_known and "0 ms" in late.why_unknown
 
 
 def test_a_look_that_took_too_long_is_tried_once_more(root: Path) -> None:
@@ -148,7 +148,7 @@ def test_a_look_that_took_too_long_is_tried_once_more(root: Path) -> None:
 
     one = Fingerprinter(busy, os.environ)
     found = one.take_parts(str(root), [(), ("src/**",)], 30)
-    assert all(part.out_of_time and not part.known for part in found)
+    assert all(part.out_of_time and not part.is_known for part in found)
     found = one.take_patiently(str(root), [(), ("src/**",)], 30)
     assert [part.content for part in found] == [take(root), take(root, "src/**")]
 
@@ -157,8 +157,8 @@ def test_too_many_new_files_are_unknown(root: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("holdfast.core.fingerprint.MAX_CHANGED", 50)
     for number in range(60):
         (root / f"f{number}").write_text("x")
-    found = Fingerprinter(run, os.environ).take(str(root), budget_s=30)
-    assert not found.known and "too many" in found.why_unknown
+    found = Fingerprinter(run, os.environ).take_fingerprint(str(root), budget_s=30)
+    assert not found.is_known and "too many" in found.why_unknown
 
 
 def diverge(root: Path) -> None:

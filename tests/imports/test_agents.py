@@ -15,7 +15,7 @@ from holdfast.features.sessions.figures import build_figures
 from holdfast.features.sessions.state.reducer import reduce_session
 from holdfast.imports import IMPORTERS, source
 from holdfast.imports.history import believable_times, number_turns
-from holdfast.imports.source import Place, Skipped
+from holdfast.imports.source import ImportLocation, Skipped
 from holdfast.usage.model import KINDS, Usage
 from holdfast.usage.spending import Spending
 from tests.usage.kit import EXPECTED, Ledger, sample_home, scan_usage, total_of
@@ -28,8 +28,8 @@ WITH_LANES = set(EXPECTED) - {"continue"}
 
 
 def told(home: Path, agent: str) -> tuple[list[Event], list[Skipped]]:
-    place, importer = Place(home, home), IMPORTERS[agent]
-    found = [one for file in importer.find(place) for one in importer.read(file, place)]
+    place, importer = ImportLocation(home, home), IMPORTERS[agent]
+    found = [one for file in importer.find_files(place) for one in importer.read(file, place)]
     return [e for e in found if isinstance(e, Event)], [s for s in found if isinstance(s, Skipped) and not s.expected]
 
 
@@ -114,7 +114,7 @@ def test_twice_is_once(agent, tmp_path):
 def test_a_file_that_is_cut_or_bent_breaks_nothing_and_the_rest_comes_later(agent, data, tmp_path):
     home = sample_home(tmp_path / os.urandom(8).hex(), agent)
     whole = {e.key for e in told(home, agent)[0] if e.kind not in ("session.ended", "turn.ended", "subagent.ended")}
-    for path in list(IMPORTERS[agent].find(Place(home, home))):
+    for path in list(IMPORTERS[agent].find_files(ImportLocation(home, home))):
         content = path.read_bytes()
         cut = data.draw(st.integers(0, len(content)))
         path.write_bytes(content[:cut])
@@ -140,7 +140,7 @@ FIELDS = (
 @given(change=st.dictionaries(st.sampled_from(FIELDS), lines, min_size=1, max_size=3), which=st.integers(0, 60))
 def test_records_of_an_unknown_version_break_nothing(agent, change, which, tmp_path):
     home = sample_home(tmp_path / os.urandom(8).hex(), agent)
-    for path in IMPORTERS[agent].find(Place(home, home)):
+    for path in IMPORTERS[agent].find_files(ImportLocation(home, home)):
         records = [json.loads(line) for line in path.read_text().splitlines()]
         records[which % len(records)] |= change
         path.write_text("".join(json.dumps(record) + "\n" for record in records))
@@ -199,7 +199,7 @@ def test_a_line_and_a_document_beyond_all_bounds_are_named_and_not_read(tmp_path
     monkeypatch.setattr(source, "LONGEST_DOCUMENT", 100)
     home = sample_home(tmp_path, "claude-code")
     whole, _ = told(home, "claude-code")
-    (file, *_) = IMPORTERS["claude-code"].find(Place(home, home))
+    (file, *_) = IMPORTERS["claude-code"].find_files(ImportLocation(home, home))
     file.write_text(json.dumps({"type": "user", "message": "x" * 9_000}) + "\n" + file.read_text())
     events, skipped = told(home, "claude-code")
     assert [e.key for e in events] == [e.key for e in whole]
@@ -210,8 +210,8 @@ def test_a_line_and_a_document_beyond_all_bounds_are_named_and_not_read(tmp_path
 
 def test_a_transcript_that_grows_while_it_is_read_is_read_to_its_new_end(tmp_path):
     home = sample_home(tmp_path, "claude-code")
-    place, importer = Place(home, home), IMPORTERS["claude-code"]
-    (file, *_) = importer.find(place)
+    place, importer = ImportLocation(home, home), IMPORTERS["claude-code"]
+    (file, *_) = importer.find_files(place)
     lines_of = file.read_text().splitlines(keepends=True)
     whole, _ = told(home, "claude-code")
     file.write_text("".join(lines_of[:5]))
@@ -228,7 +228,7 @@ def test_a_transcript_that_grows_while_it_is_read_is_read_to_its_new_end(tmp_pat
 )
 def test_a_clock_that_is_wrong_makes_no_figure_negative(wrong, tmp_path):
     home = sample_home(tmp_path, "claude-code")
-    (file, *_) = IMPORTERS["claude-code"].find(Place(home, home))
+    (file, *_) = IMPORTERS["claude-code"].find_files(ImportLocation(home, home))
     records = [json.loads(line) for line in file.read_text().splitlines()]
     for record in records[len(records) // 2 :: 3]:
         record["timestamp"] = wrong
@@ -242,7 +242,7 @@ def test_a_clock_that_is_wrong_makes_no_figure_negative(wrong, tmp_path):
 
 def test_a_time_of_the_future_is_that_of_the_record_before(tmp_path):
     home = sample_home(tmp_path, "claude-code")
-    (file, *_) = IMPORTERS["claude-code"].find(Place(home, home))
+    (file, *_) = IMPORTERS["claude-code"].find_files(ImportLocation(home, home))
     records = [json.loads(line) for line in file.read_text().splitlines()]
     for record in records[len(records) // 2 :: 3]:
         record["timestamp"] = "9999-12-31T23:59:59.000Z"
@@ -256,7 +256,7 @@ def test_a_time_of_the_future_is_that_of_the_record_before(tmp_path):
 def test_a_call_that_gemini_was_refused_never_ran(tmp_path):
     """As 0.61.0 writes it down: a call that failed, with the reason of the hook."""
     home = sample_home(tmp_path, "gemini")
-    (chat,) = IMPORTERS["gemini"].find(Place(home, home))
+    (chat,) = IMPORTERS["gemini"].find_files(ImportLocation(home, home))
     response = {"functionResponse": {"response": {"error": "Tool execution blocked: not today."}}}
     made = {
         "id": "c9",

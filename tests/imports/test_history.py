@@ -7,13 +7,13 @@ import pytest
 from holdfast.core.event import Event
 from holdfast.imports import IMPORTERS
 from holdfast.imports.history import number_turns
-from holdfast.imports.source import Place
+from holdfast.imports.source import ImportLocation
 from tests.usage.kit import EXPECTED, sample_home
 
 
 def imported(home: Path, agent: str) -> list[Event]:
-    place, importer = Place(home, home), IMPORTERS[agent]
-    found = (one for file in importer.find(place) for one in importer.read(file, place))
+    place, importer = ImportLocation(home, home), IMPORTERS[agent]
+    found = (one for file in importer.find_files(place) for one in importer.read(file, place))
     return list(number_turns(one for one in found if isinstance(one, Event)))
 
 

@@ -14,14 +14,14 @@ from holdfast.features.project.document.v4 import project_document
 from holdfast.features.project.files import document_text, seal_text
 from holdfast.features.project.state import Project
 from holdfast.imports import IMPORTERS
-from holdfast.imports.source import Place, Skipped, parse_milliseconds
+from holdfast.imports.source import ImportLocation, Skipped, parse_milliseconds
 
 SAMPLES = Path(__file__).parent / "samples"
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    made = Place(tmp_path / "home", tmp_path / "project")
+def place(tmp_path: Path) -> ImportLocation:
+    made = ImportLocation(tmp_path / "home", tmp_path / "project")
     made.home.mkdir()
     made.project.mkdir()
     return made
@@ -34,13 +34,13 @@ def put(folder: Path, name: str, content: str | bytes) -> Path:
     return file
 
 
-def told(name: str, place: Place) -> tuple[list[Event], list[Skipped]]:
+def told(name: str, place: ImportLocation) -> tuple[list[Event], list[Skipped]]:
     importer = IMPORTERS[name]
-    found = [one for file in importer.find(place) for one in importer.read(file, place)]
+    found = [one for file in importer.find_files(place) for one in importer.read(file, place)]
     return [e for e in found if isinstance(e, Event)], [s for s in found if isinstance(s, Skipped) and not s.expected]
 
 
-def sample(place: Place, name: str) -> None:
+def sample(place: ImportLocation, name: str) -> None:
     folder = {"claude-code": ".claude/projects/-home-dev-project", "codex": ".codex/sessions/2026/11/15"}[name]
     source = next(SAMPLES.glob("claude.jsonl" if name == "claude-code" else "rollout-*.jsonl"))
     put(place.home / folder, source.name, source.read_bytes())
@@ -80,7 +80,7 @@ def test_keys_are_the_same_every_time_and_short_enough(name, place):
 def test_a_transcript_that_went_on_adds_only_what_is_new(place):
     sample(place, "claude-code")
     before = {e.key for e in told("claude-code", place)[0]}
-    file = next(iter(IMPORTERS["claude-code"].find(place)))
+    file = next(iter(IMPORTERS["claude-code"].find_files(place)))
     record = {"type": "user", "uuid": "u-new", "sessionId": "s", "message": {"content": "and then"}, "timestamp": 5}
     file.write_text(file.read_text() + json.dumps(record) + "\n")
     after = {e.key: e.kind for e in told("claude-code", place)[0]}
@@ -309,8 +309,8 @@ def test_nothing_that_stands_in_a_file_breaks_an_import(name, data, tmp_path_fac
     folder = tmp_path_factory.mktemp("any")
     content = data.draw(st.binary(max_size=200) | values.map(lambda v: json.dumps(v).encode()))
     put(folder, FILES[name], content)
-    place = Place(folder, folder)
-    for file in IMPORTERS[name].find(place):
+    place = ImportLocation(folder, folder)
+    for file in IMPORTERS[name].find_files(place):
         for one in IMPORTERS[name].read(file, place):
             assert isinstance(one, Event | Skipped)
     assert (folder / FILES[name]).read_bytes() == content

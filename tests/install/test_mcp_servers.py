@@ -40,7 +40,7 @@ def test_in_twice_and_out_again(project: Path, text: str) -> None:
     file.write_bytes(text.encode())
     install.install_hooks(CLAUDE, "project", project)
     after = file.read_bytes()
-    assert mcp_servers.Servers().found(after.decode())
+    assert mcp_servers.Servers().find_entries(after.decode())
     assert not install.install_hooks(CLAUDE, "project", project).changes
     assert install.verify_installation(CLAUDE, "project", project) == []
     install.remove_hooks(CLAUDE, "project", project)

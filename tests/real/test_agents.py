@@ -14,7 +14,7 @@ from holdfast.agents.kimi import KIMI
 from holdfast.core.event import Event
 from holdfast.imports import IMPORTERS
 from holdfast.imports.history import number_turns
-from holdfast.imports.source import Place as ImportPlace
+from holdfast.imports.source import ImportLocation as ImportPlace
 from tests.features.sessions.story import House
 from tests.kit import NATIVE_HOOK, World, wait_until
 
@@ -157,7 +157,7 @@ class Scene:
         house, place = House(folder), ImportPlace(self.agent.home, self.agent.project)
         try:
             importer = IMPORTERS[self.name]
-            found = (one for file in importer.find(place) for one in importer.read(file, place))
+            found = (one for file in importer.find_files(place) for one in importer.read(file, place))
             house.take(list(number_turns(one for one in found if isinstance(one, Event))))
             session = self.world.hooks_seen(kinds=("turn.ended",))[-1].session
             live = shown_rows(self.world.view("sessions.timeline", id=session)["entries"])

@@ -30,7 +30,7 @@ def asked(tree: Tree, text: str, settings: IndexSettings) -> Any:
     from holdfast.search.results import Question
     from holdfast.search.searcher import Searcher
 
-    return Searcher(tree.place).ask(Question(text=text), settings)
+    return Searcher(tree.place).answer(Question(text=text), settings)
 
 
 def test_it_embeds_and_answers(model: tuple[Model, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -339,7 +339,7 @@ def test_questions_while_runs_change_everything(tree: Tree) -> None:
     def ask() -> None:
         while not over.is_set():
             try:
-                searcher.ask(Question(text="return the number of wheels"), IndexSettings())
+                searcher.answer(Question(text="return the number of wheels"), IndexSettings())
             except Exception as error:
                 failures.append(error)
 

@@ -148,15 +148,15 @@ def test_a_long_lived_searcher_sees_changes(tree: Tree) -> None:
     from holdfast.search.searcher import Searcher
 
     asking = Searcher(tree.place)
-    assert "grease.py" not in {h.path for h in asking.ask(Question(text="grease the axle"), IndexSettings()).hits}
+    assert "grease.py" not in {h.path for h in asking.answer(Question(text="grease the axle"), IndexSettings()).hits}
     tree.write({"grease.py": 'def grease_axle(tin):\n    """Grease the axle."""\n    return tin - 1\n'})
     tree.index()
-    assert asking.ask(Question(text="grease the axle"), IndexSettings()).hits[0].path == "grease.py"
+    assert asking.answer(Question(text="grease the axle"), IndexSettings()).hits[0].path == "grease.py"
     (tree.root / "grease.py").unlink()
     tree.index()
-    assert "grease.py" not in {h.path for h in asking.ask(Question(text="grease the axle"), IndexSettings()).hits}
+    assert "grease.py" not in {h.path for h in asking.answer(Question(text="grease the axle"), IndexSettings()).hits}
     tree.index(rebuild=True)
-    assert asking.ask(Question(text="parse_header"), IndexSettings()).hits[0].path == "src/http/headers.py"
+    assert asking.answer(Question(text="parse_header"), IndexSettings()).hits[0].path == "src/http/headers.py"
 
 
 def test_why_a_file_is_in_it_or_not(tree: Tree) -> None:

@@ -56,7 +56,7 @@ class Tree:
 
     def ask(self, text: str, **given: Any) -> Answer:
         settings = IndexSettings(embedder=given.pop("embedder", "builtin"))
-        return Searcher(self.place).ask(Question(text=text, **given), settings)
+        return Searcher(self.place).answer(Question(text=text, **given), settings)
 
     def found(self, text: str, **given: Any) -> list[str]:
         return [f"{hit.path}:{hit.focus}" for hit in self.ask(text, **given).hits]

@@ -46,7 +46,7 @@ def test_names_no_text_column_would_take_are_kept_apart(store: Store, reader: Re
     one, two = append(store, an_event(session="a\x00b", key="k\x00"), an_event(session="a\x1b0000b", key="k\x1b0000"))
     assert reader.events(EventQuery(session="a\x00b")) == [one]
     assert reader.events(EventQuery(session="a\x1b0000b")) == [two]
-    assert reader.known(["k\x00", "k\x1b0000"]) == {"k\x00": 1, "k\x1b0000": 2}
+    assert reader.seqs_of_keys(["k\x00", "k\x1b0000"]) == {"k\x00": 1, "k\x1b0000": 2}
 
 
 def test_the_kept_body_may_be_shorter_than_the_whole_was(store: Store, reader: Reader):
@@ -85,7 +85,7 @@ def test_an_empty_store_answers(reader: Reader):
     assert reader.events(EventQuery()) == []
     assert reader.event(1) is None
     assert reader.state(Ref("session", "s-1")) is None
-    assert reader.known(["nobody"]) == {}
+    assert reader.seqs_of_keys(["nobody"]) == {}
     assert reader.meta("nothing") == ""
     assert reader.jobs() == []
     assert reader.counts() == {"events": 0, "jobs": 0, "dead_jobs": 0, "oldest_body": 0}
@@ -129,16 +129,16 @@ def test_the_store_itself_refuses_a_key_twice(store: Store, reader: Reader):
         append(store, an_event(key="before"), an_event(key="once"))
     assert reader.head() == 1
     append(store, an_event(key="before"))
-    assert reader.known(["once", "before"]) == {"once": 1, "before": 2}
+    assert reader.seqs_of_keys(["once", "before"]) == {"once": 1, "before": 2}
 
 
 def test_known_finds_many_at_once(store: Store, reader: Reader):
     written = append(store, *events(300))
     keys = [e.key for e in written]
     with store.transaction():
-        assert store.known([*keys, "other"]) == {e.key: e.seq for e in written}
-        assert store.known([]) == {}
-    assert len(reader.known(iter(keys))) == 300
+        assert store.seqs_of_keys([*keys, "other"]) == {e.key: e.seq for e in written}
+        assert store.seqs_of_keys([]) == {}
+    assert len(reader.seqs_of_keys(iter(keys))) == 300
 
 
 # ---- all or nothing
@@ -183,7 +183,7 @@ def test_nothing_is_seen_before_the_commit(store: Store, reader: Reader):
     with store.transaction():
         store.append([an_event(seq=1)])
         store.save([a_row()])
-        assert store.known(["sent"]) == {}  # a question sends what was only queued
+        assert store.seqs_of_keys(["sent"]) == {}  # a question sends what was only queued
         assert (reader.head(), reader.state(Ref("session", "s-1"))) == (0, None)
     assert (reader.head(), reader.state(Ref("session", "s-1"))) == (1, {"n": 1})
 

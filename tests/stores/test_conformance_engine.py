@@ -29,7 +29,7 @@ def test_whatever_was_acknowledged_survives_kill_9(place: Place):
     for number in range(10):
         acknowledged += _killed(place.url, f"round-{number}", random.random() * 0.12)
     reader = place.reader()
-    assert set(reader.known(acknowledged)) == set(acknowledged)
+    assert set(reader.seqs_of_keys(acknowledged)) == set(acknowledged)
     assert [e.seq for e in reader.replay()] == list(range(1, reader.head() + 1))
     assert differences(reader, a_counter()) == []
 

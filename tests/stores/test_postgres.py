@@ -152,7 +152,7 @@ def test_the_lock_is_not_held_while_a_daemon_reads_and_thinks(opened, reader: Po
     """A slow one in the middle of its transaction keeps nobody waiting; it notices, and does its work anew."""
     slow, quick = opened(), an_engine(opened())
     with pytest.raises(StoreMoved), slow.transaction(locked=False) as head:
-        assert slow.known(["a"]) == {} and slow.load([counted()]) == {}
+        assert slow.seqs_of_keys(["a"]) == {} and slow.load([counted()]) == {}
         quick.handle(events(2))
         slow.append([an_event(seq=head + 1)])
     assert reader.head() == 2

@@ -12,7 +12,7 @@ import pytest
 
 from holdfast import api, client
 from holdfast.features.uat import scenario
-from holdfast.features.uat.files import Places
+from holdfast.features.uat.files import RunFolders
 from tests.features.uat.pictures import png
 from tests.kit import Agent, World, hook_command, wait_until
 
@@ -34,7 +34,7 @@ def agent(world: World, monkeypatch: pytest.MonkeyPatch) -> Agent:
     for name, value in world.env.items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(world.project)
-    places = Places(world.project / "uat", str(world.project))
+    places = RunFolders(world.project / "uat", str(world.project))
     for path, content in scenario.initial_files(places, "login-flow", "http://localhost:3000"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)

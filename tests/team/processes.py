@@ -102,7 +102,7 @@ class TeamMachine(World):
 
     def board(self) -> dict[str, Any]:
         membership = need_membership(self.paths)
-        return connect_team(membership).ask("GET", "/v1/board", dict[str, Any])
+        return connect_team(membership).request("GET", "/v1/board", dict[str, Any])
 
     def sent(self) -> list[SharedEvent]:
         return [event for batch in SentLog(TeamFiles(self.paths)).batches() for event in batch.events]

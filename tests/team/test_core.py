@@ -155,7 +155,7 @@ def test_a_lease_is_one_holder_s_until_its_heartbeat_stops() -> None:
 def test_a_released_lease_keeps_its_token_so_that_the_next_is_higher() -> None:
     held, _ = core.change_lease(core.Lease(), lease("acquire"), "a", "ann", 0)
     free, outcome = core.change_lease(held, lease("release", token=1), "a", "ann", 1)
-    assert (outcome, free.token, free.held(2)) == ("released", 1, False)
+    assert (outcome, free.token, free.is_held(2)) == ("released", 1, False)
     assert core.change_lease(free, lease("acquire"), "b", "ben", 2)[0].token == 2
 
 

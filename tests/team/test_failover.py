@@ -25,7 +25,7 @@ class Sender(threading.Thread):
         super().__init__(daemon=True)
         self.machine, self.acknowledged, self.refused = f"machine-{number:08}", 0, 0
         request = {"code": code_for(host, f"person-{number}"), "machine": self.machine}
-        told = TeamConnection(host.url).ask("POST", "/v1/enrol", Enrolled, request)
+        told = TeamConnection(host.url).request("POST", "/v1/enrol", Enrolled, request)
         self._connection = TeamConnection(host.url, told.token)
 
     def run(self) -> None:

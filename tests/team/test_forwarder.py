@@ -38,7 +38,7 @@ class Wire:
             raise TeamUnreachable("the answer was lost")
         return answer.status_code, answer.content
 
-    def ask(self, method: str, path: str, type_: Any, body: Any = None) -> Any:
+    def request(self, method: str, path: str, type_: Any, body: Any = None) -> Any:
         import msgspec
 
         return msgspec.json.decode(self.send(method, path, msgspec.json.encode(body))[1], type=type_)

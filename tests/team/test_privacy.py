@@ -215,7 +215,7 @@ class Heard:
     def __init__(self) -> None:
         self.bodies: list[Any] = []
 
-    def ask(self, _method: str, _path: str, _answer: Any, body: Any) -> dict[str, str]:
+    def request(self, _method: str, _path: str, _answer: Any, body: Any) -> dict[str, str]:
         self.bodies.append(body)
         return {}
 

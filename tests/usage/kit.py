@@ -47,7 +47,7 @@ def scan_usage(home: Path, agents: Iterable[str] = READERS, ledger: Ledger | Non
     ledger = ledger or Ledger()
     for agent in agents:
         for reader in READERS[agent]:
-            for path in sorted(reader.find(home), key=lambda path: path.stat().st_mtime):
+            for path in sorted(reader.find_files(home), key=lambda path: path.stat().st_mtime):
                 yield from filter(ledger.is_new, records_of(reader, path))
 
 

@@ -42,7 +42,7 @@ def test_subagents_are_lanes(agent, tmp_path):
 def test_a_second_look_tells_nothing_new(agent, tmp_path):
     home = sample_home(tmp_path, agent)
     for reader in READERS[agent]:
-        for path in reader.find(home):
+        for path in reader.find_files(home):
             position = reader.read(Position(str(path))).position
             assert reader.read(position).records == []
 
@@ -62,7 +62,7 @@ def test_a_copy_of_the_whole_home_is_counted_once(agent, tmp_path):
 def test_a_file_cut_anywhere_comes_to_the_same_once_the_rest_is_there(agent, data, tmp_path):
     home = sample_home(tmp_path / os.urandom(8).hex(), agent)
     reader = READERS[agent][0]
-    path = max(reader.find(home), key=lambda file: file.stat().st_size)
+    path = max(reader.find_files(home), key=lambda file: file.stat().st_size)
     whole, expected = path.read_bytes(), totals(records_of(reader, path))
     cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), min_size=1, max_size=4)))
     path.write_bytes(b"")
@@ -88,7 +88,7 @@ def test_a_line_beyond_all_bounds_is_passed_over(agent, tmp_path, monkeypatch):
     monkeypatch.setattr(follow, "CHUNK", 1000)
     monkeypatch.setattr(follow, "LONGEST_LINE", 20_000)
     home = sample_home(tmp_path, agent)
-    for path in READERS[agent][0].find(home):
+    for path in READERS[agent][0].find_files(home):
         path.write_bytes(b'{"usage": "' + b"x" * 50_000 + b'"}\n' + path.read_bytes())
     assert totals(scan_usage(home)) == EXPECTED[agent]
 
@@ -97,7 +97,7 @@ def test_a_line_beyond_all_bounds_is_passed_over(agent, tmp_path, monkeypatch):
 def test_a_file_that_is_rotated_rewritten_or_cut_is_read_anew_and_counted_once(agent, tmp_path):
     home = sample_home(tmp_path, agent)
     ledger, reader = Ledger(), READERS[agent][0]
-    path = max(reader.find(home), key=lambda file: file.stat().st_size)
+    path = max(reader.find_files(home), key=lambda file: file.stat().st_size)
     whole = path.read_bytes()
     reading = reader.read(Position(str(path)))
     assert all(map(ledger.is_new, reading.records))
@@ -118,7 +118,7 @@ def test_a_file_that_is_rotated_rewritten_or_cut_is_read_anew_and_counted_once(a
 def test_noise_in_a_file_never_raises(agent, noise, place, tmp_path):
     home = sample_home(tmp_path / os.urandom(8).hex(), agent)
     for reader in READERS[agent]:
-        for path in reader.find(home):
+        for path in reader.find_files(home):
             content = path.read_bytes()
             path.write_bytes(content[:place] + noise + content[place:])
             list(records_of(reader, path))

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from holdfast import __version__
-from holdfast.web.page_routes import LARGEST_PICTURE, Shown, read_picture
+from holdfast.web.page_routes import LARGEST_PICTURE, RenderedPages, read_picture
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"rest"
 
@@ -42,6 +42,6 @@ def test_anything_else_is_not(tmp_path: Path) -> None:
 def test_a_page_that_fails_names_a_daemon_of_another_version(version: str, shown: str) -> None:
     client = SimpleNamespace(status=lambda: {"version": version})
     context = SimpleNamespace(client=client, paths=SimpleNamespace(logs="/state/logs"))
-    maker = Shown(context, None)
+    maker = RenderedPages(context, None)
     failure = maker._describe_failure(SimpleNamespace(name="cost"), KeyError("a field"))
     assert failure.message.endswith(shown.format(version=__version__))

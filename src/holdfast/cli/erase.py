@@ -104,7 +104,7 @@ def erase_everything(yes: bool, json: bool) -> None:
     begin_wipe(paths)
     client.stop_daemon("holdfast erase --everything")
     lease = Lease(paths.lease)
-    if not lease.take():
+    if not lease.acquire():
         raise CommandRefused("a daemon has started meanwhile and erases everything", fix="See: holdfast status")
     for name in shown:
         Path(name).unlink(missing_ok=True)

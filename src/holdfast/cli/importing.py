@@ -23,7 +23,7 @@ from holdfast.core.times import BELIEVED_AHEAD, now_ms
 from holdfast.footprint import Footprint
 from holdfast.imports import IMPORTERS
 from holdfast.imports.history import believable_times, number_turns
-from holdfast.imports.source import Found, Importer, Place, Skipped
+from holdfast.imports.source import Found, Importer, ImportLocation, Skipped
 from holdfast.paths import private_folder, write_atomically
 
 BATCH_EVENTS, BATCH_BYTES, BATCH_FILES = 1_000, 4 << 20, 200
@@ -45,7 +45,7 @@ def import_history(
     json: Json = False,
 ) -> None:
     """Import earlier sessions from the agents' own files. These are only read; importing twice changes nothing."""
-    location = Place((home or Path.home()).absolute(), Path(client.current_project()))
+    location = ImportLocation((home or Path.home()).absolute(), Path(client.current_project()))
     known_files = KnownFiles()
     work = list(_files_of_others(chosen_importers(what or []), location))
     fresh = [(i, f) for i, f in work if again or not known_files.has(f)]
@@ -56,7 +56,7 @@ def import_history(
             for importer, file in fresh:
                 _import_file(importer, file, location, sender)
                 bar.advance(task, _size_of(file))
-    render.json_line(total.told()) if json else _show_totals(total, dry_run)
+    render.json_line(total.describe()) if json else _show_totals(total, dry_run)
 
 
 def _size_of(file: Path) -> int:
@@ -68,15 +68,15 @@ def _size_of(file: Path) -> int:
 
 def files_to_import() -> list[Path]:
     """Every file an import would read now."""
-    location, known_files = Place(Path.home(), Path(client.current_project())), KnownFiles()
+    location, known_files = ImportLocation(Path.home(), Path(client.current_project())), KnownFiles()
     return [file for _, file in _files_of_others(chosen_importers([]), location) if not known_files.has(file)]
 
 
-def _files_of_others(importers: Iterable[Importer], location: Place) -> Iterator[tuple[Importer, Path]]:
+def _files_of_others(importers: Iterable[Importer], location: ImportLocation) -> Iterator[tuple[Importer, Path]]:
     """Holdfast writes some of these formats itself, for older tools: that is no history, it is in the log."""
     footprint = Footprint(client.state_paths().state)
     for importer in importers:
-        yield from ((importer, file) for file in importer.find(location) if not footprint.wrote(file))
+        yield from ((importer, file) for file in importer.find_files(location) if not footprint.wrote(file))
 
 
 def chosen_importers(names: list[str]) -> list[Importer]:
@@ -89,22 +89,22 @@ def chosen_importers(names: list[str]) -> list[Importer]:
 class Totals:
     files: int = 0
     unchanged: int = 0
-    taken: int = 0
-    known: int = 0
-    left: int = 0
+    imported: int = 0
+    already_known: int = 0
+    told_by_hooks: int = 0
     """Events of sessions that hooks told of themselves."""
     expected: collections.Counter[str] = field(default_factory=collections.Counter)
     skipped: list[Skipped] = field(default_factory=list)
 
-    def told(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         return {
-            "files": self.files, "unchanged": self.unchanged, "taken": self.taken, "known": self.known,
-            "told_by_hooks": self.left, "without_meaning": dict(self.expected),
+            "files": self.files, "unchanged": self.unchanged, "taken": self.imported, "known": self.already_known,
+            "told_by_hooks": self.told_by_hooks, "without_meaning": dict(self.expected),
             "skipped": [{"where": s.where, "why": s.why} for s in self.skipped],
         }  # fmt: skip
 
 
-def _import_file(importer: Importer, file: Path, location: Place, sender: "BatchSender") -> None:
+def _import_file(importer: Importer, file: Path, location: ImportLocation, sender: "BatchSender") -> None:
     # As it was before reading: a file that grows meanwhile is read again the next time.
     total, stamp = sender.total, file_stamp(file)
     try:
@@ -207,11 +207,11 @@ class BatchSender:
     def _send(self, batch: Batch) -> None:
         events = self._without_told(batch)
         if self._dry_run or not events:
-            self.total.taken += len(events)
+            self.total.imported += len(events)
         else:
             done = client.ask_daemon("ingest", events=events)
-            self.total.taken += done["taken"]
-            self.total.known += done["known"]
+            self.total.imported += done["taken"]
+            self.total.already_known += done["known"]
         # After the daemon has answered: files of a batch that failed are read again.
         if not self._dry_run:
             self._known.add(batch.ended)
@@ -223,7 +223,7 @@ class BatchSender:
             self._told_by_hooks.update((session, session in answer) for session in new)
         by_hooks = {session for session in batch.of_sessions if self._told_by_hooks[session]}
         events = [event for session, event in batch.events if session not in by_hooks]
-        self.total.left += len(batch.events) - len(events)
+        self.total.told_by_hooks += len(batch.events) - len(events)
         return events
 
 
@@ -279,13 +279,13 @@ def _show_totals(total: Totals, dry_run: bool) -> None:
         render.out.print("Nothing to import: no files of earlier sessions were found. See: holdfast import --help")
         return
     verb = "would be imported" if dry_run else "imported"
-    files, events = render.counted(total.files, "file", "files"), render.counted(total.taken, "event", "events")
-    render.out.print(f"{files}: {events} {verb}, {total.known} already there.")
+    files, events = render.counted(total.files, "file", "files"), render.counted(total.imported, "event", "events")
+    render.out.print(f"{files}: {events} {verb}, {total.already_known} already there.")
     if total.unchanged:
         unchanged = render.counted(total.unchanged, "file is", "files are")
         render.out.print(f"{unchanged} unchanged since the last import.")
-    if total.left:
-        left = render.counted(total.left, "event belongs", "events belong")
+    if total.told_by_hooks:
+        left = render.counted(total.told_by_hooks, "event belongs", "events belong")
         render.out.print(f"{left} to sessions that hooks recorded, and left out.")
     if total.expected:
         kinds = ", ".join(f"{count} {why}" for why, count in total.expected.most_common(8))

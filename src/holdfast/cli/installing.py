@@ -74,7 +74,7 @@ def _show_files(files: TakenOut) -> None:
         render.out.print(f"{len(files.removed)} files and entries that Holdfast wrote were taken out.")
     for path in files.restored:
         render.out.print(f"{render.clean_line(path, 200)}: as it was before Holdfast.")
-    for path in files.left:
+    for path in files.left_behind:
         render.out.print(f"{render.clean_line(path, 200)}: left, because it was changed since Holdfast wrote it.")
 
 
@@ -152,7 +152,7 @@ def _show_status_line(plan: hooks.Plan, put_in: bool) -> None:
         render.out.print(f"{plan.agent}: our status line {'put into' if put_in else 'taken out of'} {plan.path}.")
     elif put_in:
         setup = AGENTS[plan.agent].setup
-        ours = setup and StatusLine(setup.status_line).found((plan.before or b"").decode("utf-8", "replace"))
+        ours = setup and StatusLine(setup.status_line).find_entries((plan.before or b"").decode("utf-8", "replace"))
         how = "our status line is in" if ours else "another status line was left alone in"
         render.out.print(f"{plan.agent}: {how} {plan.path}.")
 

@@ -170,7 +170,7 @@ def _enrol_machine(paths: Paths, url: str, code: str, level: Level, history: boo
     request = EnrolRequest(code=code, machine=machine, label=socket.gethostname()[:100], cursor=head)
     connection = TeamConnection(url, certificate=certificate)
     check_server(connection)
-    enrolled = connection.ask("POST", "/v1/enrol", Enrolled, request)
+    enrolled = connection.request("POST", "/v1/enrol", Enrolled, request)
     files.remove_all()
     # Before the membership: with that file the daemon starts the forwarder, which reads this one.
     files.save_upstream(Upstream(stream=enrolled.stream, cursor=enrolled.cursor, feed=enrolled.feed))
@@ -193,7 +193,7 @@ def leave(yes: Yes = False) -> None:
         if TeamFiles(client.state_paths()).status().state == COPIED:
             notice = "The machine that has the same token stays in it."
         else:
-            team_connection().ask("POST", "/v1/leave", dict[str, int])
+            team_connection().request("POST", "/v1/leave", dict[str, int])
             notice = "The server no longer knows this machine's token."
     except (TeamUnreachable, TeamRefused) as error:
         notice = f"The server could not be told: {error.message}"
@@ -307,11 +307,11 @@ def board(
 ) -> None:
     """Everybody's sessions: who waits, who works on which files, what overlaps."""
     if open_:
-        path = team_connection().ask("POST", "/v1/link", dict[str, str])["path"]
+        path = team_connection().request("POST", "/v1/link", dict[str, str])["path"]
         print(f"{need_membership(client.state_paths()).url}{path}")
         render.err.print("Open that in a browser within a minute; it works once.")
         return
-    answer = team_connection().ask("GET", "/v1/board", dict[str, Any])
+    answer = team_connection().request("GET", "/v1/board", dict[str, Any])
     lines = [_session_line(one, answer["now"]) for one in answer["sessions"]] or ["No session is running."]
     lines += [f"Overlap: {one['path']} ({one['remote']}): {_writer_names(one)}" for one in answer["overlaps"]]
     lines += [
@@ -336,7 +336,7 @@ def cost(json: Json = False) -> None:
     """Tokens by week, person, project and model; priced with this machine's price list."""
     from holdfast.team.cost import price_rows
 
-    rows = price_rows(team_connection().ask("GET", "/v1/cost", list[dict[str, Any]]))
+    rows = price_rows(team_connection().request("GET", "/v1/cost", list[dict[str, Any]]))
     lines = [
         f"{one.week}  {one.person:<12} {one.remote or one.project[:8]:<30} {one.model:<24} {one.tokens:>12,} tokens  "
         f"{'price unknown' if one.usd is None else f'${one.usd:.2f}'}"
@@ -351,7 +351,7 @@ def cost(json: Json = False) -> None:
 @app.command()
 def people(json: Json = False) -> None:
     """Who is in the team, with which machines."""
-    rows = team_connection().ask("GET", "/v1/people", list[dict[str, Any]])
+    rows = team_connection().request("GET", "/v1/people", list[dict[str, Any]])
     lines = [f"{one['person']:<16} {one['role']:<8} {_machine_labels(one)}" for one in rows]
     show_lines({"people": rows}, json, lines)
 
@@ -395,7 +395,7 @@ def revoke(
 @app.command()
 def audit(json: Json = False) -> None:
     """Every administrative act (admins)."""
-    rows = team_connection().ask("GET", "/v1/audit", list[dict[str, Any]])
+    rows = team_connection().request("GET", "/v1/audit", list[dict[str, Any]])
     lines = [
         f"{render.day_and_clock(one['at'])}  {one['by_person']:<12} {one['act']:<18} {_about_text(one['about'])}"
         for one in rows

@@ -44,7 +44,7 @@ def team_connection() -> TeamConnection:
 def ask_as_person(act: str, method: str, path: str, answer: type[T], body: Any = None) -> T:
     """An act of a lead or an admin: the daemon must see a person behind it before the server is asked."""
     client.run_command("team.authorise", act=act)
-    return team_connection().ask(method, path, answer, body)
+    return team_connection().request(method, path, answer, body)
 
 
 def show_lines(value: Any, json: bool, lines: list[str]) -> None:
@@ -118,7 +118,7 @@ def withdraw(name: str) -> None:
 @rule_app.command("list")
 def list_rules(json: Json = False) -> None:
     """The rules of the team."""
-    rules = team_connection().ask("GET", "/v1/rules", list[dict[str, Any]])
+    rules = team_connection().request("GET", "/v1/rules", list[dict[str, Any]])
     lines = [
         f"{one['name']}  set by {one['by_person']}  {msgspec.json.encode(one['requirement']).decode()}" for one in rules
     ]
@@ -154,7 +154,7 @@ def remove_budget(name: str) -> None:
 @budget_app.command("list")
 def list_budgets(json: Json = False) -> None:
     """The budgets, and how much of each was spent this week."""
-    told = team_connection().ask("GET", "/v1/budgets", list[dict[str, Any]])
+    told = team_connection().request("GET", "/v1/budgets", list[dict[str, Any]])
     show_lines({"budgets": told}, json, [_budget_line(one) for one in told] or ["The team has no budgets."])
 
 
@@ -192,7 +192,7 @@ def promote(id: str) -> None:
 @memory_app.command("list")
 def list_memories(json: Json = False) -> None:
     """Words that were proposed and promoted."""
-    memories = team_connection().ask("GET", "/v1/memories", list[dict[str, Any]])
+    memories = team_connection().request("GET", "/v1/memories", list[dict[str, Any]])
     lines = [
         f"{one['id']}  {one['by_person']}  {'promoted' if one['promoted_at'] else 'proposed'}  {one['text']}"
         for one in memories
@@ -269,13 +269,13 @@ def release(name: str) -> None:
         leases[:] = [one for one in leases if one not in mine]
     for one in mine:
         request = LeaseRequest(act="release", project=project, name=name, session=one.session, token=one.token)
-        team_connection().ask("POST", "/v1/lease", LeaseAnswer, request)
+        team_connection().request("POST", "/v1/lease", LeaseAnswer, request)
     render.out.print(f"{name} is free." if mine else f"This machine does not hold {name}.")
 
 
 @lease_app.command("list")
 def list_leases(json: Json = False) -> None:
     """Leases that are held now, in every project of the team."""
-    leases = team_connection().ask("GET", "/v1/board", dict[str, Any])["leases"]
+    leases = team_connection().request("GET", "/v1/board", dict[str, Any])["leases"]
     lines = [f"{one['name']}  {one['person']}  token {one['token']}  {', '.join(one['paths'])}" for one in leases]
     show_lines({"leases": leases}, json, lines or ["Nothing is held."])

@@ -273,9 +273,9 @@ MOST = 200
 class Leftover(msgspec.Struct):
     name: str
     start: int
-    seen: int
+    first_seen_at: int
     """When it was seen first, in ms: at the end of the call that began it."""
-    gone: int = 0
+    ended_at: int = 0
     """When it was first seen to be gone; 0 while it runs."""
 
 
@@ -305,14 +305,14 @@ class LeftBehind:
             self._look_at(pid, now)
         self._looked_at = pids
         self._below_agents &= pids
-        fresh = {pid: one for pid, one in self._left.items() if not one.gone or now - one.gone < KEPT_MS}
+        fresh = {pid: one for pid, one in self._left.items() if not one.ended_at or now - one.ended_at < KEPT_MS}
         self._left = dict(list(fresh.items())[-MOST:])
 
     def name_running_at(self, moment: int, now: int) -> str:
         """One that ran at that moment, as far as is known; empty without one."""
         for pid, one in self._left.items():
             self._note_end(pid, now)
-            if one.seen <= moment <= (one.gone or now):
+            if one.first_seen_at <= moment <= (one.ended_at or now):
                 return f"{one.name} (process {pid})"
         return ""
 
@@ -331,10 +331,10 @@ class LeftBehind:
 
     def _note_end(self, pid: int, now: int) -> None:
         left = self._left[pid]
-        process = None if left.gone else machine.look_up_process(pid)
+        process = None if left.ended_at else machine.look_up_process(pid)
         # The number may belong to another process by now.
-        if not left.gone and (process is None or process.start != left.start):
-            left.gone = now
+        if not left.ended_at and (process is None or process.start != left.start):
+            left.ended_at = now
 
 
 def _has_our_home(pid: int) -> bool:

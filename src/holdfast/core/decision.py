@@ -105,7 +105,7 @@ class Delivery(msgspec.Struct, kw_only=True, frozen=True):
     digest: str = ""
     confirms: bool = False
     """Whether the client says so when it has written an answer out."""
-    told: str = ""
+    client_verdict: str = ""
     """What the client told the agent without us: `none`, or `deny` (a requirement with `when_unsure: deny`)."""
     missed: bool = False
     """An answer was wanted and could not be given: it came by the spool, or the store took nothing."""

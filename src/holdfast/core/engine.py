@@ -178,7 +178,7 @@ class Engine:
         outcomes = transaction.apply(arrivals)
         transaction.catch_up_all()
         self._offline.head = transaction.seq
-        transaction.work.keep()
+        transaction.work.keep_committed()
         return outcomes
 
     def commit(self, transaction: Transaction, *, lasting: bool) -> None:
@@ -223,7 +223,7 @@ class Engine:
             return item
         if isinstance(item, Event):
             return Arrival(self.ports.scrub(item))
-        return Arrival(self._enriched(self.ports.read(item)), item.mode != "tell", item.missed, item.told)
+        return Arrival(self._enriched(self.ports.read(item)), item.mode != "tell", item.missed, item.client_verdict)
 
     def _enriched(self, event: Event) -> Event:
         """What features saw of the world when the event came is written into its payload."""
@@ -265,10 +265,10 @@ class Engine:
         if lasting and transaction.events:  # Where nothing was written nothing was synced.
             self.durable = transaction.seq
         self.recent.add(transaction.seen.items())
-        transaction.work.keep()
+        transaction.work.keep_committed()
         if transaction.events:
             self._committed.append(
-                Committed(tuple(transaction.events), tuple(transaction.work.documents()), transaction.due())
+                Committed(tuple(transaction.events), tuple(transaction.work.documents()), transaction.count_due_jobs())
             )
 
     def take_committed(self) -> list[Committed]:

@@ -58,7 +58,7 @@ class Fingerprint(msgspec.Struct, frozen=True):
     """When the last of them was written, in milliseconds; 0 where none is there."""
 
     @property
-    def known(self) -> bool:
+    def is_known(self) -> bool:
         return bool(self.content)
 
 
@@ -110,7 +110,7 @@ class Fingerprinter:
         self._asked_for: set[str] = set()
         """Worktrees of which git had to be asked."""
 
-    def take(self, root: str, covers: Iterable[str] = (), budget_s: float = 0.15) -> Fingerprint:
+    def take_fingerprint(self, root: str, covers: Iterable[str] = (), budget_s: float = 0.15) -> Fingerprint:
         """`covers`: globs as in .gitignore; only matching files count. Over the budget the content is unknown."""
         return self.take_parts(root, (tuple(covers),), budget_s)[0]
 
@@ -344,7 +344,7 @@ class Fingerprinter:
             folder = os.path.join(root, path)
             if os.path.exists(os.path.join(folder, ".git")):
                 inner = self._take_once(folder, deadline, depth + 1)
-                if not inner.known:
+                if not inner.is_known:
                     raise ValueError(f"submodule {path}: {inner.why_unknown}")
                 total += _entry_hash(path, _Entry("submodule", inner.content))
         return total

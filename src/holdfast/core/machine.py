@@ -204,7 +204,7 @@ class Lease:
         self._path = path
         self._fd = -1
 
-    def take(self) -> bool:
+    def acquire(self) -> bool:
         fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -61,13 +61,13 @@ class Rebuild:
     def read(self, total: int | None = None) -> None:
         total = self.reader.head() if total is None else total
         for event in self.reader.replay(after=self.seq):
-            self.take(event)
+            self.apply_event(event)
             if self.progress and self.seq % EVERY == 0:
                 self.progress(self.seq, max(total, self.seq))
         if self.progress:
             self.progress(self.seq, max(total, self.seq))
 
-    def take(self, event: Event) -> None:
+    def apply_event(self, event: Event) -> None:
         for feature in self.features:
             fold_events(feature, [event], self.docs[feature.name])
         self.seq = event.seq

@@ -90,7 +90,7 @@ class WorkingSet:
     def documents(self) -> list[tuple[Feature, Ref, Doc]]:
         return [(feature, ref, self._docs[ref]) for ref, feature in self.changed.items()]
 
-    def keep(self) -> None:
+    def keep_committed(self) -> None:
         """After the commit: what was worked on is now what is known."""
         for ref, doc in self._docs.items():
             self._hot.put(ref, doc)

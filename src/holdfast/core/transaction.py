@@ -36,7 +36,7 @@ class Arrival(NamedTuple):
     """Whether somebody waits for an answer."""
     missed: bool = False
     """Whether somebody wanted one and has gone without it."""
-    told: str = ""
+    client_verdict: str = ""
     """What the client told the agent instead."""
 
 
@@ -85,7 +85,7 @@ class Transaction:
 
     def replay(self, events: Sequence[Event]) -> None:
         """Events that were thought about before, with all that followed: those that the log does not have."""
-        known_keys = self.engine.store.known([event.key for event in events])
+        known_keys = self.engine.store.seqs_of_keys([event.key for event in events])
         for event in events:
             if event.key not in known_keys:
                 self._append(event)
@@ -100,7 +100,7 @@ class Transaction:
 
     def _fresh(self, arrivals: Sequence[Arrival]) -> dict[str, None]:
         keys = [arrival.event.key for arrival in arrivals]
-        known_keys = self.engine.store.known(keys)
+        known_keys = self.engine.store.seqs_of_keys(keys)
         return dict.fromkeys(key for key in keys if key not in known_keys)
 
     def _is_first_delivery(self, event: Event, fresh: dict[str, None]) -> bool:
@@ -125,7 +125,7 @@ class Transaction:
             for made in self._following(event):
                 self._append(made)
         if arrival.missed and not self.past:
-            self._note_missed(event, arrival.told)
+            self._note_missed(event, arrival.client_verdict)
         # Last: features decide by the state with this event and with all that was derived from it.
         decision, reply = self._answer(event) if arrival.waits else (NOTHING, b"")
         return Outcome(event.seq, reply, decision, event if reply else None)
@@ -304,7 +304,7 @@ class Transaction:
         if self.jobs:
             store.enqueue([*self.jobs.values()], self.engine.ports.clock())
 
-    def due(self) -> int:
+    def count_due_jobs(self) -> int:
         """Jobs that can begin now: for the others nobody need be woken."""
         now = self.engine.ports.clock()
         return sum(job.run_at <= now for job in self.jobs.values())

@@ -107,7 +107,7 @@ def _readable_rows(damaged: Path, after: int) -> Iterator[tuple[Any, ...]]:
 
 def _append_new(store: Store, events: list[Event]) -> int:
     with store.transaction() as head:
-        known_keys = store.known([e.key for e in events])
+        known_keys = store.seqs_of_keys([e.key for e in events])
         # Numbers must rise, and a damaged file may give a row twice.
         fresh = [e for e in events if e.key not in known_keys and e.seq > head]
         if fresh:

@@ -33,7 +33,7 @@ def run_daemon(paths: Paths, *, foreground: bool = False) -> int:
     try:
         paths.prepare()
         lease = Lease(paths.lease)
-        if not lease.take():
+        if not lease.acquire():
             _close_start_lock()
             return 0
         use_folders_for_life(paths.state)

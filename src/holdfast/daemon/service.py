@@ -240,11 +240,11 @@ class Daemon:
             return
         reader = self.app.store.reader()
         try:
-            decisions = reader.known([f"{delivery.key}/decision" for delivery in spooled])
+            decisions = reader.seqs_of_keys([f"{delivery.key}/decision" for delivery in spooled])
             answers = [(d, reader.event(decisions.get(f"{d.key}/decision", 0))) for d in spooled]
         finally:
             reader.close()
-        self._record_events([undelivered_answer(d.key, made, d.told) for d, made in answers if made])
+        self._record_events([undelivered_answer(d.key, made, d.client_verdict) for d, made in answers if made])
 
     def _drain_at_start(self) -> None:
         """What waited goes before what comes now, unless there is so much of it that the first hook would wait."""
@@ -494,7 +494,7 @@ def finish_rebuild(daemon: Daemon, work: Rebuild) -> None:
     now = now_ms()
     event = Event(key=delivery_key(now), kind="state.rebuilt", at=now, data={"features": names, "events": work.seq})
     # The event itself is applied as well, so that the documents stand at the head once it is written.
-    work.take(msgspec.structs.replace(event, seq=work.seq + 1))
+    work.apply_event(msgspec.structs.replace(event, seq=work.seq + 1))
     daemon.pipeline.commit_events([event], also=work.write)
     engine.forget()
     engine.resume(names)

@@ -28,7 +28,7 @@ class Dialect(Protocol):
 
     def env(self, stage: Stage) -> dict[str, str]: ...
     def transcript(self, stage: Stage) -> Path: ...
-    def say(self, stage: Stage, moment: Moment, done: Payload) -> Iterator[Said]: ...
+    def hook_payloads(self, stage: Stage, moment: Moment, done: Payload) -> Iterator[Said]: ...
 
 
 def iso_time(at: int) -> str:
@@ -54,7 +54,7 @@ class ClaudeCode:
         folder = str(stage.root).replace("/", "-").replace(".", "-")
         return stage.home / ".claude" / "projects" / folder / f"{stage.cast.id}.jsonl"
 
-    def say(self, stage: Stage, moment: Moment, done: Payload) -> Iterator[Said]:
+    def hook_payloads(self, stage: Stage, moment: Moment, done: Payload) -> Iterator[Said]:
         common = {
             "session_id": stage.cast.id, "transcript_path": str(self.transcript(stage)), "cwd": str(stage.root),
             **({"prompt_id": f"{stage.cast.id[:24]}{moment.turn:012d}"} if moment.turn else {}),
@@ -157,7 +157,7 @@ class Codex:
         name = f"rollout-{day:%Y-%m-%dT%H-%M-%S}-{stage.cast.id}.jsonl"
         return stage.home / ".codex" / "sessions" / f"{day:%Y}" / f"{day:%m}" / f"{day:%d}" / name
 
-    def say(self, stage: Stage, moment: Moment, done: Payload) -> Iterator[Said]:
+    def hook_payloads(self, stage: Stage, moment: Moment, done: Payload) -> Iterator[Said]:
         common = {
             "session_id": stage.cast.id, "transcript_path": str(self.transcript(stage)), "cwd": str(stage.root),
             "model": stage.cast.model, "permission_mode": "default",
@@ -225,7 +225,7 @@ class Gemini:
     def transcript(self, stage: Stage) -> Path:
         return stage.home / ".gemini" / "tmp" / stage.root.name / "chats" / f"session-{stage.cast.id[:8]}.jsonl"
 
-    def say(self, stage: Stage, moment: Moment, done: Payload) -> Iterator[Said]:
+    def hook_payloads(self, stage: Stage, moment: Moment, done: Payload) -> Iterator[Said]:
         common = {"session_id": stage.cast.id, "transcript_path": str(self.transcript(stage)), "cwd": str(stage.root)}
         for event, fields in self._hook_payloads(stage, moment, done):
             yield event, {**common, "hook_event_name": event, "timestamp": iso_time(moment.at), **fields}

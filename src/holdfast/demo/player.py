@@ -29,12 +29,12 @@ PACKAGE = HERE.parent
 PATIENCE_S = 10.0
 
 
-class Troupe:
+class Processes:
     def __init__(self, env: dict[str, str]) -> None:
         self._env = env
         self._running: dict[str, subprocess.Popen[str]] = {}
 
-    def tell(self, cast: Cast, order: dict[str, Any]) -> dict[str, Any]:
+    def send_hooks(self, cast: Cast, order: dict[str, Any]) -> dict[str, Any]:
         process = self._running.get(cast.id) or self._start(cast)
         assert process.stdin and process.stdout
         process.stdin.write(json.dumps(order) + "\n")
@@ -45,7 +45,7 @@ class Troupe:
     def pid(self, cast: Cast) -> int:
         return self._running[cast.id].pid if cast.id in self._running else 0
 
-    def leave(self, cast: Cast) -> None:
+    def end_process(self, cast: Cast) -> None:
         if process := self._running.pop(cast.id, None):
             _end_process(process)
 
@@ -116,7 +116,7 @@ class Player:
             "LANG": "C.UTF-8",
         }
         os.environ.update(self.env)
-        self.troupe = Troupe(self.env)
+        self.troupe = Processes(self.env)
         self.played = Played()
         self.day: Day
         self.repos: dict[str, Repo] = {}
@@ -227,17 +227,17 @@ class Player:
             self._known.add(moment.cast.project)
             self._wait_for_looks()
         if moment.what == "end":
-            self.troupe.leave(moment.cast)
+            self.troupe.end_process(moment.cast)
 
     def _fired(self, moment: Moment, at: int) -> None:
         stage = self._stage(moment.cast)
         done = self._done(moment, at or now_ms())
         self._write_down(moment, stage)
-        for event, payload in DIALECTS[moment.cast.agent].say(stage, moment, done):
+        for event, payload in DIALECTS[moment.cast.agent].hook_payloads(stage, moment, done):
             answer = self._hook(moment.cast, stage, event, payload, at)
             self._note(moment, event, answer)
         if "running" in moment.step:
-            self.troupe.tell(moment.cast, {"tool": True})
+            self.troupe.send_hooks(moment.cast, {"tool": True})
 
     def _hook(self, cast: Cast, stage: Stage, event: str, payload: dict[str, Any], at: int) -> dict[str, Any]:
         words = [MODES[cast.agent][event], cast.agent, event]
@@ -246,7 +246,7 @@ class Player:
             "at": at, "command": HOOK, "words": words, "env": env, "cwd": str(stage.root), "body": json.dumps(payload),
         }  # fmt: skip
         self.played.hooks += 1
-        out = self.troupe.tell(cast, order).get("out") or "{}"
+        out = self.troupe.send_hooks(cast, order).get("out") or "{}"
         value: dict[str, Any] = json.loads(out)
         return value
 

@@ -14,7 +14,15 @@ from holdfast.agents import normal
 from holdfast.agents.auggie import TABLES
 from holdfast.core.event import Event
 from holdfast.imports.history import History
-from holdfast.imports.source import PARSE_ERRORS, Found, Importer, Place, Skipped, load_session, parse_milliseconds
+from holdfast.imports.source import (
+    PARSE_ERRORS,
+    Found,
+    Importer,
+    ImportLocation,
+    Skipped,
+    load_session,
+    parse_milliseconds,
+)
 from holdfast.usage.events import usage_event
 from holdfast.usage.readers import auggie as usage
 from holdfast.usage.scan import records_of
@@ -64,11 +72,11 @@ class Session(msgspec.Struct, rename="camel"):
 decode = msgspec.json.Decoder(Session).decode
 
 
-def find_sessions(location: Place) -> Iterable[Path]:
+def find_sessions(location: ImportLocation) -> Iterable[Path]:
     return usage.find_usage_files(location.home)
 
 
-def read_session(path: Path, _place: Place) -> Iterator[Found]:
+def read_session(path: Path, _place: ImportLocation) -> Iterator[Found]:
     session = load_session(path, decode)
     if isinstance(session, Skipped):
         yield session

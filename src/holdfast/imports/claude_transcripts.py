@@ -17,7 +17,7 @@ from holdfast.imports.source import (
     PARSE_ERRORS,
     Found,
     Importer,
-    Place,
+    ImportLocation,
     Skipped,
     key_of,
     merge_by_time,
@@ -83,7 +83,7 @@ _decode_result = msgspec.json.Decoder(ToolUseResult).decode
 decode = msgspec.json.Decoder(Record).decode
 
 
-def find_transcripts(location: Place) -> Iterable[Path]:
+def find_transcripts(location: ImportLocation) -> Iterable[Path]:
     """A subagent's transcript is read with that of its session; alone only where that is gone."""
     transcripts = sorted((location.home / ".claude" / "projects").rglob("*.jsonl"))
     return [path for path in transcripts if path.parent.name != SUBAGENTS or not _session_file(path).exists()]
@@ -94,7 +94,7 @@ def _session_file(subagent: Path) -> Path:
     return folder.with_name(folder.name + ".jsonl")
 
 
-def read_transcript(path: Path, _place: Place) -> Iterator[Found]:
+def read_transcript(path: Path, _place: ImportLocation) -> Iterator[Found]:
     subagents = sorted((path.with_suffix("") / SUBAGENTS).glob("*.jsonl"))
     return merge_by_time(map(_read_file, (path, *subagents)))
 
@@ -114,7 +114,7 @@ def _read_file(path: Path) -> Iterator[Found]:
         elif record.uuid in copied:
             yield Skipped(str(path), "copied from the session it was forked from", expected=True)
         else:
-            yield from transcript.take(record)
+            yield from transcript.read_entry(record)
             yield from transcript.spent(line)
     yield from transcript.close()
 
@@ -142,7 +142,7 @@ class _Transcript:
         if record:
             yield usage_event(msgspec.structs.replace(record, turn=self.turn), imported=NAME)
 
-    def take(self, record: Record) -> Iterator[Event]:
+    def read_entry(self, record: Record) -> Iterator[Event]:
         if not self.begun:
             self.begun = True
             yield self._event(record, "subagent.started" if record.agentId else "session.started", source="import")

@@ -16,7 +16,7 @@ from holdfast.imports.source import (
     PARSE_ERRORS,
     Found,
     Importer,
-    Place,
+    ImportLocation,
     Skipped,
     group_by_session,
     key_of,
@@ -47,13 +47,13 @@ class Record(msgspec.Struct):
 decode = msgspec.json.Decoder(Record).decode
 
 
-def find_rollouts(location: Place) -> Iterable[Path]:
+def find_rollouts(location: ImportLocation) -> Iterable[Path]:
     """A subagent's rollout is read with that of its session; alone only where that is not beside it."""
     folders = {path.parent for path in (location.home / ".codex").rglob("rollout-*.jsonl")}
     return [path for folder in sorted(folders) for path in _rollouts_in(folder)]
 
 
-def read_rollout(path: Path, _place: Place) -> Iterator[Found]:
+def read_rollout(path: Path, _place: ImportLocation) -> Iterator[Found]:
     return merge_by_time(map(_read_file, (path, *_rollouts_in(path.parent).get(path, ()))))
 
 
@@ -81,7 +81,7 @@ def _read_file(path: Path) -> Iterator[Found]:
         except PARSE_ERRORS as error:
             yield Skipped(f"{path}:{number}", f"not a record: {str(error)[:120]}")
             continue
-        events: list[Found] = [*rollout.take(record, number), *rollout.spent(line)]
+        events: list[Found] = [*rollout.read_entry(record, number), *rollout.spent(line)]
         yield from events or [Skipped(str(path), rollout.name_of(record), expected=True)]
     yield from rollout.close()
 
@@ -117,7 +117,7 @@ class _Rollout:
         inner = normal.mapping_or_empty(record.payload).get("type")
         return f"{record.type} {inner}" if isinstance(inner, str) else record.type or "no type"
 
-    def take(self, record: Record, number: int) -> Iterator[Event]:
+    def read_entry(self, record: Record, number: int) -> Iterator[Event]:
         payload, at = normal.mapping_or_empty(record.payload), parse_milliseconds(record.timestamp)
         if record.type == "session_meta":
             yield from self._meta(payload, at, number)

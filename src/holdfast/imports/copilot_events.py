@@ -11,7 +11,7 @@ from holdfast.agents import normal
 from holdfast.agents.copilot import TABLES
 from holdfast.core.event import Event
 from holdfast.imports.history import History, UsageSide, read_lines
-from holdfast.imports.source import Found, Importer, Place, parse_milliseconds
+from holdfast.imports.source import Found, Importer, ImportLocation, parse_milliseconds
 from holdfast.usage.reader import Position
 from holdfast.usage.readers import copilot as usage
 
@@ -30,13 +30,13 @@ class Line(msgspec.Struct, rename={"agent": "agentId"}):
 decode = msgspec.json.Decoder(Line).decode
 
 
-def find_event_files(location: Place) -> Iterable[Path]:
+def find_event_files(location: ImportLocation) -> Iterable[Path]:
     return usage.find_usage_files(location.home)
 
 
-def read_event_file(path: Path, _place: Place) -> Iterator[Found]:
+def read_event_file(path: Path, _place: ImportLocation) -> Iterator[Found]:
     events = _Events(path)
-    yield from read_lines(path, events.take, events.close)
+    yield from read_lines(path, events.read_entry, events.close)
 
 
 class _Events:
@@ -46,7 +46,7 @@ class _Events:
         self.side = UsageSide(NAME, Position(str(path), context=context))
         self.lanes: dict[str, History] = {}
 
-    def take(self, line: bytes, _number: int) -> Iterator[Event]:
+    def read_entry(self, line: bytes, _number: int) -> Iterator[Event]:
         record = decode(line)
         statement = usage.parse_copilot_usage(line, self.side.position)
         context, data, at = (

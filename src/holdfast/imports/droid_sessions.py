@@ -15,7 +15,7 @@ from holdfast.imports.source import (
     PARSE_ERRORS,
     Found,
     Importer,
-    Place,
+    ImportLocation,
     group_by_session,
     merge_by_time,
     parse_milliseconds,
@@ -47,13 +47,13 @@ class Line(msgspec.Struct, rename={"caller": "callingSessionId"}):
 decode = msgspec.json.Decoder(Line).decode
 
 
-def find_sessions(location: Place) -> Iterable[Path]:
+def find_sessions(location: ImportLocation) -> Iterable[Path]:
     """A subagent's file is read with that of its session; alone only where that is gone."""
     folders = {path.parent for path in (location.home / ".factory" / "sessions").glob("**/*.jsonl")}
     return [path for folder in sorted(folders) for path in _sessions_in(folder)]
 
 
-def read_session(path: Path, _place: Place) -> Iterator[Found]:
+def read_session(path: Path, _place: ImportLocation) -> Iterator[Found]:
     return merge_by_time(map(_read_file, (path, *_sessions_in(path.parent).get(path, ()))))
 
 
@@ -72,14 +72,14 @@ def _ids_of(path: Path) -> tuple[str, str]:
 
 def _read_file(path: Path) -> Iterator[Found]:
     session = _Session(path)
-    yield from read_lines(path, session.take, session.close)
+    yield from read_lines(path, session.read_entry, session.close)
 
 
 class _Session:
     def __init__(self, path: Path) -> None:
         self.history = History(NAME, path, TABLES)
 
-    def take(self, line: bytes, _number: int) -> Iterator[Event]:
+    def read_entry(self, line: bytes, _number: int) -> Iterator[Event]:
         record, history = decode(line), self.history
         if record.type == "session_start":
             # A subagent's file names the session that called it.

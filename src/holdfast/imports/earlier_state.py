@@ -15,7 +15,7 @@ from holdfast.agents.claude_code import TABLES
 from holdfast.core.event import Event
 from holdfast.core.ids import bounded_name
 from holdfast.core.kinds.project_events import DOCUMENT_SOURCE
-from holdfast.imports.source import Found, Importer, Place, Skipped, key_of, parse_milliseconds, session_name
+from holdfast.imports.source import Found, Importer, ImportLocation, Skipped, key_of, parse_milliseconds, session_name
 
 # The reindex system's file, version 1: which session was shown the first-prompt status.
 
@@ -23,11 +23,11 @@ REINDEX_STATE_NAME = "reindex"
 REINDEX_STATE_FILE = "logs/state/session-reindex-tracking.json"
 
 
-def find_state_file(location: Place) -> Iterable[Path]:
+def find_state_file(location: ImportLocation) -> Iterable[Path]:
     return [file] if (file := location.project / REINDEX_STATE_FILE).is_file() else []
 
 
-def read_state_file(path: Path, location: Place) -> Iterator[Found]:
+def read_state_file(path: Path, location: ImportLocation) -> Iterator[Found]:
     try:
         state = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
@@ -57,11 +57,11 @@ REQUIREMENTS_STATE_NAME = "requirements"
 SCOPES = ("session", "branch", "permanent", "single_use")
 
 
-def find_requirement_files(location: Place) -> Iterable[Path]:
+def find_requirement_files(location: ImportLocation) -> Iterable[Path]:
     return sorted((location.project / ".git" / "requirements").rglob("*.json"))
 
 
-def read_requirement_file(path: Path, location: Place) -> Iterator[Found]:
+def read_requirement_file(path: Path, location: ImportLocation) -> Iterator[Found]:
     try:
         state = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
@@ -80,11 +80,11 @@ def import_file(path: Path) -> Iterator[Event]:
     """Of a branch file that Holdfast meets where it writes its own (S2-7); nothing for any other file."""
     folder = next((one for one in path.parents if one.name == "requirements" and one.parent.name == ".git"), None)
     if folder is not None:
-        location = Place(Path.home(), folder.parent.parent)
+        location = ImportLocation(Path.home(), folder.parent.parent)
         yield from (record for record in read_requirement_file(path, location) if isinstance(record, Event))
 
 
-def _read_requirement(path: Path, location: Place, branch: str, name: str, entry: Any) -> Iterator[Found]:
+def _read_requirement(path: Path, location: ImportLocation, branch: str, name: str, entry: Any) -> Iterator[Found]:
     where = f"{path}: {name}"
     if not isinstance(entry, Mapping) or entry.get("scope", "session") not in SCOPES:
         yield Skipped(where, "not a requirement of a known scope")
@@ -101,7 +101,7 @@ def _read_requirement(path: Path, location: Place, branch: str, name: str, entry
 
 def _satisfied_event(
     path: Path,
-    location: Place,
+    location: ImportLocation,
     branch: str,
     name: str,
     session: str,
@@ -132,7 +132,7 @@ FILES = ("SESSION_STATE.md", "SESSION_STATE.yaml", "SESSION_STATE.yml")
 LARGEST = 4 << 20
 
 
-def find_session_documents(location: Place) -> Iterable[Path]:
+def find_session_documents(location: ImportLocation) -> Iterable[Path]:
     own = location.home / ".claude" / "sessions" / location.project.name
     folders = (location.project, location.project / ".claude", location.project / "docs", own)
     candidates = [file for folder in folders for name in FILES if (file := folder / name).is_file()]
@@ -145,7 +145,7 @@ def find_session_documents(location: Place) -> Iterable[Path]:
     return [file for file in candidates if not is_ours(file.read_bytes()[:LARGEST])]
 
 
-def read_session_document(path: Path, location: Place) -> Iterator[Found]:
+def read_session_document(path: Path, location: ImportLocation) -> Iterator[Found]:
     content = path.read_bytes()
     if len(content) > LARGEST:
         yield Skipped(str(path), f"larger than {LARGEST >> 20} MB")
@@ -179,12 +179,12 @@ FOLDERS = ("uat/sessions", ".claude/uat/sessions", "sessions", "uat")
 MOST_CALLS = 5_000
 
 
-def find_uat_sessions(location: Place) -> Iterable[Path]:
+def find_uat_sessions(location: ImportLocation) -> Iterable[Path]:
     candidates = [file for name in FOLDERS for file in sorted((location.project / name).glob("claude-session-*.json"))]
     return list(dict.fromkeys(candidates))
 
 
-def read_uat_session(path: Path, location: Place) -> Iterator[Found]:
+def read_uat_session(path: Path, location: ImportLocation) -> Iterator[Found]:
     try:
         state = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
@@ -199,7 +199,7 @@ def read_uat_session(path: Path, location: Place) -> Iterator[Found]:
 
 
 class _Run:
-    def __init__(self, path: Path, location: Place, session: str, uat: str, state: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path, location: ImportLocation, session: str, uat: str, state: Mapping[str, Any]) -> None:
         self.path, self.place, self.session, self.uat, self.state = path, location, session, uat, state
         self.begun = parse_milliseconds(_mapping_in(state, "session").get("startTime"))
 
@@ -274,11 +274,11 @@ AGENTS = {"claude": "claude-code"}
 Row = Mapping[str, Any]
 
 
-def find_oak_database(location: Place) -> Iterable[Path]:
+def find_oak_database(location: ImportLocation) -> Iterable[Path]:
     return [file] if (file := location.project / OAK_FILE).is_file() else []
 
 
-def read_oak_database(path: Path, location: Place) -> Iterator[Found]:
+def read_oak_database(path: Path, location: ImportLocation) -> Iterator[Found]:
     """Opening a database can write to its folder, so that even a look would change something."""
     with tempfile.TemporaryDirectory(prefix="holdfast-import-") as folder:
         # The write-ahead log goes along: it may have rows that the database file lacks.
@@ -294,7 +294,7 @@ def read_oak_database(path: Path, location: Place) -> Iterator[Found]:
 
 
 class _Database:
-    def __init__(self, db: apsw.Connection, path: Path, location: Place) -> None:
+    def __init__(self, db: apsw.Connection, path: Path, location: ImportLocation) -> None:
         self.db, self.path, self.place = db, path, location
         self.agents: dict[str, str] = {}
         self.numbers: dict[Any, str] = {}

@@ -11,7 +11,7 @@ from holdfast.agents import normal
 from holdfast.agents.gemini import TABLES, exit_code_in, plain_output
 from holdfast.core.event import Event
 from holdfast.imports.history import History, UsageSide, read_lines, text_of
-from holdfast.imports.source import Found, Importer, Place, merge_by_time, parse_milliseconds
+from holdfast.imports.source import Found, Importer, ImportLocation, merge_by_time, parse_milliseconds
 from holdfast.usage.reader import Position
 from holdfast.usage.readers import gemini as usage
 
@@ -35,11 +35,11 @@ class Line(msgspec.Struct, rename={"session_id": "sessionId", "tool_calls": "too
 decode = msgspec.json.Decoder(Line).decode
 
 
-def find_chats(location: Place) -> Iterable[Path]:
+def find_chats(location: ImportLocation) -> Iterable[Path]:
     return [path for path in usage.find_usage_files(location.home) if path.parent.name == "chats"]
 
 
-def read_chat(path: Path, _place: Place) -> Iterator[Found]:
+def read_chat(path: Path, _place: ImportLocation) -> Iterator[Found]:
     """The folder of its subagents is named by the session's whole id, the chat by the beginning of it."""
     alias = path.stem.rpartition("-")[2]
     subagents = sorted(path.parent.glob(f"{escape(alias)}*/*.jsonl")) if alias else []
@@ -48,7 +48,7 @@ def read_chat(path: Path, _place: Place) -> Iterator[Found]:
 
 def _read_file(path: Path) -> Iterator[Found]:
     chat = _Chat(path)
-    yield from read_lines(path, chat.take, chat.history.close)
+    yield from read_lines(path, chat.read_entry, chat.history.close)
 
 
 class _Chat:
@@ -58,7 +58,7 @@ class _Chat:
         self.side = UsageSide(NAME, Position(str(path), context=context))
         self.seen: set[str] = set()
 
-    def take(self, line: bytes, _number: int) -> Iterator[Event]:
+    def read_entry(self, line: bytes, _number: int) -> Iterator[Event]:
         record, history, context = decode(line), self.history, self.side.position.context
         statement = usage.parse_gemini_usage(line, self.side.position)
         history.session, history.lane = context.session, context.lane

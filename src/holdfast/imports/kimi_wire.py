@@ -10,7 +10,7 @@ from holdfast.agents import normal
 from holdfast.agents.kimi import TABLES
 from holdfast.core.event import Event
 from holdfast.imports.history import History, UsageSide, read_lines, text_of
-from holdfast.imports.source import Found, Importer, Place, merge_by_time, parse_milliseconds
+from holdfast.imports.source import Found, Importer, ImportLocation, merge_by_time, parse_milliseconds
 from holdfast.usage.reader import Position
 from holdfast.usage.readers import kimi as usage
 
@@ -33,19 +33,19 @@ class Line(msgspec.Struct, rename="camel"):
 decode = msgspec.json.Decoder(Line).decode
 
 
-def find_wire_files(location: Place) -> Iterable[Path]:
+def find_wire_files(location: ImportLocation) -> Iterable[Path]:
     # Only the main agent's file; those of subagents are read with it.
     return [path for path in usage.find_usage_files(location.home) if path.parent.name == usage.MAIN]
 
 
-def read_wire_file(path: Path, _place: Place) -> Iterator[Found]:
+def read_wire_file(path: Path, _place: ImportLocation) -> Iterator[Found]:
     subagents = sorted(file for file in path.parents[1].glob(f"*/{path.name}") if file != path)
     return merge_by_time(map(_read_file, (path, *subagents)))
 
 
 def _read_file(path: Path) -> Iterator[Found]:
     wire = _Wire(path)
-    yield from read_lines(path, wire.take, wire.history.close)
+    yield from read_lines(path, wire.read_entry, wire.history.close)
 
 
 class _Wire:
@@ -54,7 +54,7 @@ class _Wire:
         self.history = History(NAME, path, TABLES, session=context.session, lane=context.lane)
         self.side = UsageSide(NAME, Position(str(path), context=context))
 
-    def take(self, line: bytes, number: int) -> Iterator[Event]:
+    def read_entry(self, line: bytes, number: int) -> Iterator[Event]:
         record, history, at = decode(line), self.history, 0
         statement, at = usage.parse_kimi_usage(line, self.side.position), parse_milliseconds(record.time)
         history.project = self.side.position.context.project

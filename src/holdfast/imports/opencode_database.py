@@ -11,7 +11,7 @@ from holdfast.agents import normal
 from holdfast.agents.opencode import TABLES
 from holdfast.core.event import Event
 from holdfast.imports.history import History, UsageSide
-from holdfast.imports.source import PARSE_ERRORS, Found, Importer, Place, Skipped, merge_by_time
+from holdfast.imports.source import PARSE_ERRORS, Found, Importer, ImportLocation, Skipped, merge_by_time
 from holdfast.usage.reader import Position
 from holdfast.usage.readers import opencode as usage
 from holdfast.usage.readers.opencode import decode as decode_message
@@ -23,11 +23,11 @@ MESSAGES = "SELECT id, time_created, data FROM message WHERE session_id = ? ORDE
 PARTS = "SELECT id, data FROM part WHERE message_id = ? ORDER BY id"
 
 
-def find_databases(location: Place) -> Iterable[Path]:
+def find_databases(location: ImportLocation) -> Iterable[Path]:
     return usage.opencode_find_usage_files(location.home)
 
 
-def read_database(path: Path, _place: Place) -> Iterator[Found]:
+def read_database(path: Path, _place: ImportLocation) -> Iterator[Found]:
     try:
         database = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     except apsw.Error as error:

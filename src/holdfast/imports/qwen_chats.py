@@ -11,7 +11,7 @@ from holdfast.agents.gemini import exit_code_in
 from holdfast.agents.qwen import TABLES
 from holdfast.core.event import Event
 from holdfast.imports.history import History, UsageSide, read_lines, text_of
-from holdfast.imports.source import Found, Importer, Place, merge_by_time, parse_milliseconds
+from holdfast.imports.source import Found, Importer, ImportLocation, merge_by_time, parse_milliseconds
 from holdfast.usage.reader import Position
 from holdfast.usage.readers import qwen as usage
 
@@ -43,18 +43,18 @@ class Line(msgspec.Struct, rename="camel"):
 decode = msgspec.json.Decoder(Line).decode
 
 
-def find_chats(location: Place) -> Iterable[Path]:
+def find_chats(location: ImportLocation) -> Iterable[Path]:
     return usage.find_usage_files(location.home)
 
 
-def read_chat(path: Path, _place: Place) -> Iterator[Found]:
+def read_chat(path: Path, _place: ImportLocation) -> Iterator[Found]:
     subagents = sorted((path.parents[1] / "subagents" / path.stem).glob("**/*.jsonl"))
     return merge_by_time(map(_read_file, (path, *subagents)))
 
 
 def _read_file(path: Path) -> Iterator[Found]:
     chat = _Chat(path)
-    yield from read_lines(path, chat.take, chat.history.close)
+    yield from read_lines(path, chat.read_entry, chat.history.close)
 
 
 class _Chat:
@@ -64,7 +64,7 @@ class _Chat:
         self.counts = "subagents" not in path.parts
         """The session's own chat has the figures of its subagents, too."""
 
-    def take(self, line: bytes, _number: int) -> Iterator[Event]:
+    def read_entry(self, line: bytes, _number: int) -> Iterator[Event]:
         record, history = decode(line), self.history
         history.session, history.lane = record.session_id or history.session, record.agent_id or ""
         history.lane_type = record.agent_name or ""

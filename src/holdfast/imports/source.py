@@ -17,8 +17,8 @@ __all__ = [
     "LONGEST_LINE",
     "PARSE_ERRORS",
     "Found",
+    "ImportLocation",
     "Importer",
-    "Place",
     "Skipped",
     "group_by_session",
     "key_of",
@@ -45,7 +45,7 @@ Found = Event | Skipped
 
 
 @dataclass(frozen=True)
-class Place:
+class ImportLocation:
     """Where to look: the home folder for what agents keep, the project for what the five systems kept."""
 
     home: Path
@@ -56,8 +56,8 @@ class Place:
 class Importer:
     name: str
     title: str
-    find: Callable[[Place], Iterable[Path]]
-    read: Callable[[Path, Place], Iterator[Found]]
+    find_files: Callable[[ImportLocation], Iterable[Path]]
+    read: Callable[[Path, ImportLocation], Iterator[Found]]
     whole_sessions: bool = False
     """Its events are sessions as hooks would have told them: none is imported for a session that hooks did tell."""
 

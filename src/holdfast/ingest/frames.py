@@ -65,7 +65,7 @@ def as_delivery(frame: bytes, ancestors: tuple[int, ...] = ()) -> Delivery:
         body=frame[split:],
         ancestors=ancestors,
         confirms=fields.get("confirms") == "1",
-        told=fields.get("told", ""),
+        client_verdict=fields.get("told", ""),
         whole=_parse_number(fields["whole"]) if "whole" in fields else 0,
     )
 

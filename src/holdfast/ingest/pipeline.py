@@ -215,7 +215,7 @@ class IngestPipeline:
     def _apply_and_answer(self, batch: Batch) -> list[Outcome] | None:
         if self._blocked:
             outcomes = None
-            self._guard.hold(batch.deliveries)
+            self._guard.hold_in_memory(batch.deliveries)
         else:
             outcomes = self._guard.commit(batch.deliveries, lambda engine, _: self._apply(engine, batch))
         if batch.stage is Stage.READY:
@@ -235,7 +235,8 @@ class IngestPipeline:
             outcomes = self._engine().apply_in_memory(batch.deliveries)
             told = [
                 msgspec.structs.replace(
-                    self._engine().ports.clean(delivery).unanswered(), told="deny" if _denies(outcome) else "none"
+                    self._engine().ports.clean(delivery).unanswered(),
+                    client_verdict="deny" if _denies(outcome) else "none",
                 )
                 for delivery, outcome in zip(batch.deliveries, outcomes, strict=True)
             ]
@@ -354,7 +355,7 @@ class IngestPipeline:
         reader = self._engine().store.reader()
         try:
             # Most are there already; their keys are asked for at once.
-            known_keys = reader.known([one.key for one in entries])
+            known_keys = reader.seqs_of_keys([one.key for one in entries])
             return [one for one in entries if one.key not in known_keys]
         finally:
             reader.close()

@@ -53,7 +53,7 @@ class StoreGuard:
         except StoreUnavailable as error:
             self._refuse(error)
             # Kept here although the hooks spool as well: some of them cannot write their spool either.
-            self.hold(batch)
+            self.hold_in_memory(batch)
             return None
 
     @property
@@ -119,7 +119,7 @@ class StoreGuard:
     def _unread(self, delivery: Delivery, problem: str) -> Delivery | Event:
         return msgspec.structs.replace(unread_event(delivery, problem), **_safe_body_fields(delivery, self._redact))
 
-    def hold(self, batch: Sequence[Delivery]) -> None:
+    def hold_in_memory(self, batch: Sequence[Delivery]) -> None:
         """In memory, until the store takes it."""
         for delivery in batch:
             if self._retry_bytes + len(delivery.body) <= RETRY_BYTES:

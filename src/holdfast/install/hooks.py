@@ -12,7 +12,7 @@ from holdfast.core.errors import InstallRefused
 from holdfast.footprint import Footprint
 from holdfast.install import hooks_text, locations
 from holdfast.install.json_edit import BrokenJson, line_of, parse_json
-from holdfast.install.locations import KEPT_RESULTS, Found, Record, Records, content_digest
+from holdfast.install.locations import KEPT_RESULTS, HookEntry, Record, Records, content_digest
 from holdfast.install.mcp_servers import CodexServers, Servers, StatusLine
 from holdfast.paths import default_state_dir
 
@@ -30,7 +30,7 @@ class Layout(Protocol):
     def wanted(self, agent: Agent, state: Path) -> dict[str, dict[str, Any]]: ...
     def with_ours(self, text: str, agent: Agent, state: Path) -> str: ...
     def without_ours(self, text: str, before: str) -> str: ...
-    def found(self, text: str) -> list[Found]: ...
+    def find_entries(self, text: str) -> list[HookEntry]: ...
     def foreign(self, text: str) -> Any: ...
     def outline(self, text: str) -> bytes:
         """As much of a file whose copy is not kept as `without_ours` needs to know."""
@@ -59,10 +59,10 @@ class Settings:
         keep = hooks_text.parts_of(before) if before else ()
         return hooks_text.without_ours(hooks_text.ensure_json_object(text), keep)
 
-    def found(self, text: str) -> list[Found]:
+    def find_entries(self, text: str) -> list[HookEntry]:
         root = hooks_text.parse_checked(hooks_text.ensure_json_object(text))
         ours = hooks_text.ours_in(root)
-        return [Found(event, line_of(text, at.items[i].start), at.items[i].value) for event, at, i in ours]
+        return [HookEntry(event, line_of(text, at.items[i].start), at.items[i].value) for event, at, i in ours]
 
     def foreign(self, text: str) -> Any:
         """The version that a new file must have is nobody's."""
@@ -90,22 +90,22 @@ class OwnFile:
         return {"plugin": {"command": command, "args": words}} if agent.setup else {}
 
     def with_ours(self, text: str, agent: Agent, state: Path) -> str:
-        if text.strip() and not self.found(text):
+        if text.strip() and not self.find_entries(text):
             raise BrokenJson("there is another file of this name", 0)
         return agent.setup.text(hooks_text.our_words(state)) if agent.setup and agent.setup.text else ""
 
     def without_ours(self, text: str, _before: str) -> str:
-        return "" if self.found(text) else text
+        return "" if self.find_entries(text) else text
 
-    def found(self, text: str) -> list[Found]:
+    def find_entries(self, text: str) -> list[HookEntry]:
         lines = text.splitlines() if text.startswith(MARK) else []
         for number, line in enumerate(lines, 1):
             if line.startswith(COMMAND):
-                return [Found("plugin", number, _parse_command_line(line))]
+                return [HookEntry("plugin", number, _parse_command_line(line))]
         return []
 
     def foreign(self, text: str) -> Any:
-        return "" if self.found(text) else text.strip()
+        return "" if self.find_entries(text) else text.strip()
 
     def outline(self, text: str) -> bytes:
         return text.encode()
@@ -199,7 +199,7 @@ def plan_install(agent: Agent, level: str, project: Path, state: Path | None = N
     # Read again after the edit: what belongs to others must be the same values as before.
     after = _edit_safely(layout, path, text, lambda: layout.with_ours(text, agent, state)).encode()
     record = _make_record(
-        agent, level, path, Records(state).find(path, _record_suffix(_layout_name(agent))), before, after
+        agent, level, path, Records(state).read_record(path, _record_suffix(_layout_name(agent))), before, after
     )
     return Plan(agent.name, level, path, state, before, after, record, _layout_name(agent))
 
@@ -207,7 +207,7 @@ def plan_install(agent: Agent, level: str, project: Path, state: Path | None = N
 def plan_removal(agent: Agent, level: str, project: Path, state: Path | None = None) -> Plan:
     state = state or default_state_dir()
     path = locations.settings_file(agent, level, project)
-    before, record = locations.read_content(path), Records(state).find(path, _record_suffix(_layout_name(agent)))
+    before, record = locations.read_content(path), Records(state).read_record(path, _record_suffix(_layout_name(agent)))
     after = _original_content(layout_of(agent), path, before, record)
     # Where nothing has to be removed, a read-only file is no problem.
     if after != before:
@@ -263,7 +263,7 @@ def installed_hooks(agent: Agent, level: str, project: Path, state: Path | None 
             missing=hooks_text.missing_program(hook.entry),
             current=hook.entry == expected.get(hook.event),
         )
-        for hook in _edit_safely(layout, path, text, lambda: layout.found(text))
+        for hook in _edit_safely(layout, path, text, lambda: layout.find_entries(text))
     ]
 
 
@@ -289,7 +289,7 @@ def lost_hooks(agents: Iterable[Agent], project: Path, state: Path | None = None
         suffix = _record_suffix(_layout_name(agent))
         for level in locations.install_levels(agent):
             path = locations.settings_file(agent, level, project)
-            if records.find(path, suffix) is None:
+            if records.read_record(path, suffix) is None:
                 continue
             try:
                 wrong = verify_installation(agent, level, project, state)
@@ -373,7 +373,7 @@ def _original_content(layout: Layout, path: Path, now: bytes | None, record: Rec
     if record and record.wrote(now) and not record.not_kept:
         return record.original
     text = _decode_settings(path, now)
-    if not _edit_safely(layout, path, text, lambda: layout.found(text)):
+    if not _edit_safely(layout, path, text, lambda: layout.find_entries(text)):
         return now
     # What somebody changed in a file of ours may be worth keeping.
     if layout.all_ours and record:
@@ -390,7 +390,7 @@ def _made_by_us(record: Record | None) -> bool:
 
 def _put_in(plan: Plan, record: Record, records: Records, now: bytes | None) -> None:
     with locations.refuse_on_os_error(records.folder):
-        records.keep(record)
+        records.write_record(record)
         # An earlier removal withdrew the permission to write files outside of the state folder.
         Footprint(plan.state).allow()
     if now == plan.after:
@@ -402,7 +402,7 @@ def _put_in(plan: Plan, record: Record, records: Records, now: bytes | None) -> 
 
 def _take_out(plan: Plan, records: Records, now: bytes | None) -> None:
     """The record goes last: until then a second try finds everything it needs."""
-    record = records.find(plan.path, _record_suffix(plan.layout))
+    record = records.read_record(plan.path, _record_suffix(plan.layout))
     # A write that was interrupted left a partial file.
     if now != plan.after or locations.partial_of(plan.path).exists():
         locations.replace_file(plan.path, plan.after)

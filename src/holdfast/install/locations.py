@@ -192,14 +192,14 @@ class Records:
     def __init__(self, state: Path) -> None:
         self.state, self.folder = state, state / "installs"
 
-    def find(self, path: Path, part: str = "") -> Record | None:
+    def read_record(self, path: Path, part: str = "") -> Record | None:
         """A record that cannot be read is as good as none: our entries are then taken out one by one."""
         try:
             return msgspec.json.decode(self._file(path, part).read_bytes(), type=Record)
         except (OSError, msgspec.DecodeError):
             return None
 
-    def keep(self, record: Record) -> None:
+    def write_record(self, record: Record) -> None:
         write_atomically(self._file(Path(record.path), record.part), msgspec.json.encode(record))
 
     def drop(self, path: Path, part: str = "") -> None:
@@ -227,7 +227,7 @@ class Records:
 # One entry of ours in somebody's file.
 
 
-class Found(NamedTuple):
+class HookEntry(NamedTuple):
     event: str
     line: int
     entry: dict[str, Any]

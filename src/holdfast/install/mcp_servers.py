@@ -24,7 +24,7 @@ from holdfast.install.json_edit import (
     remove_item,
     style_of,
 )
-from holdfast.install.locations import Found
+from holdfast.install.locations import HookEntry
 
 NAME, PROGRAM = "holdfast", "holdfast"
 SECTIONS: dict[McpFormat, str] = {"opencode": "mcp"}
@@ -99,10 +99,10 @@ class Servers:
         where, what = (root, servers) if alone else (servers, ours)
         return apply_edits(text, remove_item(text, where, where.items.index(what)))
 
-    def found(self, text: str) -> list[Found]:
+    def find_entries(self, text: str) -> list[HookEntry]:
         _, servers = self._checked(ensure_json_object(text))
         ours = servers.member(NAME) if servers else None
-        return [Found(NAME, line_of(text, ours.start), ours.value)] if ours and is_ours(ours.value) else []
+        return [HookEntry(NAME, line_of(text, ours.start), ours.value)] if ours and is_ours(ours.value) else []
 
     def foreign(self, text: str) -> Any:
         value = dict(parse_json(ensure_json_object(text)).value)
@@ -164,14 +164,14 @@ class CodexServers:
         return _check_toml(f"{rest}{ending}{chr(10) if rest else ''}{_server_table(server_entry(state))}")
 
     def without_ours(self, text: str, _before: str) -> str:
-        return _remove_table(text) if self.found(text) else text
+        return _remove_table(text) if self.find_entries(text) else text
 
-    def found(self, text: str) -> list[Found]:
+    def find_entries(self, text: str) -> list[HookEntry]:
         there = _our_server(_parse_toml(text))
         if there is None or not is_ours(there):
             return []
         header = text.find(f"[{SECTION}.{NAME}]")
-        return [Found(NAME, text.count("\n", 0, max(0, header)) + 1, there)]
+        return [HookEntry(NAME, text.count("\n", 0, max(0, header)) + 1, there)]
 
     def foreign(self, text: str) -> Any:
         value = _parse_toml(text)
@@ -264,10 +264,10 @@ class StatusLine:
             return text
         return apply_edits(text, remove_item(text, root, root.items.index(there)))
 
-    def found(self, text: str) -> list[Found]:
+    def find_entries(self, text: str) -> list[HookEntry]:
         _, there = self._checked(ensure_json_object(text))
         ours = there is not None and hooks_text.is_ours(there.value)
-        return [Found(self.name, line_of(text, there.start), there.value)] if there is not None and ours else []
+        return [HookEntry(self.name, line_of(text, there.start), there.value)] if there is not None and ours else []
 
     def foreign(self, text: str) -> Any:
         value = dict(parse_json(ensure_json_object(text)).value)

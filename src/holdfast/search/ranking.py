@@ -214,7 +214,7 @@ class Ranking:
 
     def _by_place(self, scored: Scored) -> list[tuple[int, float]]:
         """The best first, equals as they stand in the repository; scores that differ by less are made equal by rounding."""
-        return sorted(scored, key=lambda one: (-round(one[1], 6), self._chunks.place(one[0])))
+        return sorted(scored, key=lambda one: (-round(one[1], 6), self._chunks.location(one[0])))
 
     def _one(self, chunk: int) -> Ranked:
         return self._found.setdefault(chunk, Ranked(chunk, 0.0))

@@ -46,7 +46,7 @@ class ChunkReader:
     def __getitem__(self, chunk: int) -> ChunkRow:
         return self._rows[chunk]
 
-    def place(self, chunk: int) -> tuple[str, int]:
+    def location(self, chunk: int) -> tuple[str, int]:
         """Where it stands: of equals the first one comes first, whichever was indexed first."""
         row = self._rows[chunk]
         return row.path, row.start

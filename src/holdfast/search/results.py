@@ -70,7 +70,7 @@ FEWEST_LINES = 4
 """A definition of fewer lines is shown with those after it."""
 
 
-class Found(msgspec.Struct, frozen=True):
+class Candidates(msgspec.Struct, frozen=True):
     """How near each chunk is in meaning, which chunks share a word with the question, how much its words say."""
 
     meaning: dict[int, float]
@@ -95,7 +95,12 @@ class Block(msgspec.Struct):
 
 
 def build_hits(
-    db: apsw.Connection, query: Query, ranked: Sequence[Ranked], matches: Found, text_of: TextOf, question: Question
+    db: apsw.Connection,
+    query: Query,
+    ranked: Sequence[Ranked],
+    matches: Candidates,
+    text_of: TextOf,
+    question: Question,
 ) -> list[Hit]:
     hits: list[Hit] = []
     for one in ranked:
@@ -115,7 +120,7 @@ def _hits_overlap(one: Hit, other: Hit) -> bool:
     return shared > 0.5 * min(one.end - one.line + 1, other.end - other.line + 1)
 
 
-def _build_hit(db: apsw.Connection, one: Ranked, query: Query, matches: Found, text_of: TextOf, kind: str) -> Hit:
+def _build_hit(db: apsw.Connection, one: Ranked, query: Query, matches: Candidates, text_of: TextOf, kind: str) -> Hit:
     query_words = set(query.telling_words)
     block = _load_block(db, one, text_of)
     if one.symbol:
@@ -186,7 +191,7 @@ def _focus_block(
         block.focus = min(block.stop, block.start + best.first)
 
 
-def _hit_reasons(one: Ranked, block: Block, query_words: set[str], matches: Found) -> list[str]:
+def _hit_reasons(one: Ranked, block: Block, query_words: set[str], matches: Candidates) -> list[str]:
     why = list(dict.fromkeys(one.why))
     if one.chunk in matches.text and (
         shared := _shared_words(query_words, f"{block.symbol} {block.path} {block.body}")

@@ -15,7 +15,7 @@ from holdfast.search.index.database import IndexDir
 from holdfast.search.index.file_entry import unpack_text
 from holdfast.search.query import parse_query
 from holdfast.search.ranking import DEPTH, TEXT_DEPTH, Ranked, Ranking, is_related
-from holdfast.search.results import Answer, Found, Question, build_hits
+from holdfast.search.results import Answer, Candidates, Question, build_hits
 from holdfast.search.settings import IndexSettings
 
 # Words of a question; files whose lines are kept in memory.
@@ -43,7 +43,7 @@ class Searcher:
         self._texts_version = -1
         self._about: tuple[int, dict[str, int]] | None = None
 
-    def ask(self, question: Question, settings: IndexSettings) -> Answer:
+    def answer(self, question: Question, settings: IndexSettings) -> Answer:
         with self._lock:
             db = self._open()
             try:
@@ -74,7 +74,7 @@ class Searcher:
         own = symbols.chunk_lines(db, chunk)
         ranked = [Ranked(other, score) for other, score in nearest if other != chunk]
         question = Question(text="", limit=limit + RELATED_SPARE)
-        hits = build_hits(db, query, ranked, Found(dict(nearest), set(), {}), self._text_of, question)
+        hits = build_hits(db, query, ranked, Candidates(dict(nearest), set(), {}), self._text_of, question)
         # Parts of the text one came from are no news.
         hits = symbols.same_role_first([hit for hit in hits if not own.covers(hit.path, hit.line)], own)[:limit]
         symbols.name_neighbours(db, hits, self._text_of)
@@ -125,7 +125,7 @@ class Searcher:
         near, worded = dict(meaning), {chunk for chunk, _ in text}
         ranked = Ranking(db, query, word_chunks, self._text_of, allowed_chunks, question.kind).ranked(meaning, text)
         ranked = [one for one in ranked if one.why or is_related(one.chunk, near, worded)]
-        hits = build_hits(db, query, ranked, Found(near, worded, rarity), self._text_of, question)
+        hits = build_hits(db, query, ranked, Candidates(near, worded, rarity), self._text_of, question)
         symbols.name_neighbours(db, hits, self._text_of)
         return Answer(hits=hits, note=note, **sizes)
 

@@ -45,7 +45,7 @@ def read_file(path: Path) -> bytes | None:
 
 
 @dataclass(frozen=True)
-class Elsewhere:
+class OtherPlacements:
     names: tuple[str, ...] = ()
     """Of the section, those that may also stand at the top of a settings file."""
     files: Mapping[str, str] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class SectionFile:
     path: Path
 
 
-def section_files(sections: Mapping[str, Elsewhere], home: Path, project: str | Path) -> list[SectionFile]:
+def section_files(sections: Mapping[str, OtherPlacements], home: Path, project: str | Path) -> list[SectionFile]:
     files = []
     for section, elsewhere in sections.items():
         for layer, name in elsewhere.files.items():
@@ -72,7 +72,7 @@ def as_section(root: Node, section: str) -> Node:
     return Node({section: root} if root.value else {}, root.source)
 
 
-def move_into_sections(root: Node, sections: Mapping[str, Elsewhere]) -> Node:
+def move_into_sections(root: Node, sections: Mapping[str, OtherPlacements]) -> Node:
     """`requirements:` at the top becomes `gates: requirements:`; what stands in the section itself goes before it."""
     for section, elsewhere in sections.items():
         for name in elsewhere.names:
@@ -151,7 +151,7 @@ class Settings:
         *,
         config_dir: Path | None = None,
         environ: Mapping[str, str] | None = None,
-        elsewhere: Mapping[str, Elsewhere] | None = None,
+        elsewhere: Mapping[str, OtherPlacements] | None = None,
     ) -> None:
         self.sections: dict[str, type[Section]] = {**FOUNDATION, **(sections or {})}
         self.config_dir = config_dir or default_config_dir()

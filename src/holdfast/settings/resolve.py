@@ -115,7 +115,7 @@ def _leaf_values(value: Any, path: tuple[str, ...]) -> Iterator[tuple[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NamedNode:
     """No fields = no part knows this name."""
 
     path: ValuePath
@@ -142,7 +142,7 @@ class Place:
 
 def walk_places(
     kinds: Iterable[Kind], node: Node, path: ValuePath = (), wholes: tuple[ValuePath, ...] = ()
-) -> Iterator[Place]:
+) -> Iterator[NamedNode]:
     leaves = [leaf for kind in kinds for leaf in kind.alternatives]
     if isinstance(node.value, dict):
         # A list that may be written as a single item: the mapping is that item.
@@ -161,18 +161,18 @@ def walk_places(
 
 def _walk_named_fields(
     parts: tuple[Part, ...], node: Node, path: ValuePath, wholes: tuple[ValuePath, ...]
-) -> Iterator[Place]:
+) -> Iterator[NamedNode]:
     if any(part.marks.get("whole") for part in parts):
         wholes = (*wholes, path)
     for name, child in node.value.items():
         fields = tuple(field for part in parts if (field := part.fields.get(name)))
-        yield Place((*path, name), child, fields, parts, wholes)
+        yield NamedNode((*path, name), child, fields, parts, wholes)
         yield from walk_places([field.kind for field in fields], child, (*path, name), wholes)
 
 
 def _walk_children(
     inner: list[Kind], children: Iterable[Any], path: ValuePath, wholes: tuple[ValuePath, ...]
-) -> Iterator[Place]:
+) -> Iterator[NamedNode]:
     for step, child in children if inner else ():
         yield from walk_places(inner, child, (*path, step), wholes)
 
@@ -274,14 +274,14 @@ def _check_places(section: str, part: Part, node: Node, notices: Notices, gone: 
     return removed
 
 
-def _looks_meant(setting: Place) -> bool:
+def _looks_meant(setting: NamedNode) -> bool:
     """A word that is nearly one we know was meant to say something; without it the rest would mean something else."""
     from difflib import get_close_matches
 
     return bool(get_close_matches(str(setting.path[-1])[:60].lower(), setting.names(), n=1))
 
 
-def _take_out(setting: Place, layer: Node) -> set[ValuePath]:
+def _take_out(setting: NamedNode, layer: Node) -> set[ValuePath]:
     setting.node.dead = True
     return {_mark_dead(layer, path[1:]) for path in setting.wholes}
 
@@ -292,7 +292,7 @@ def _mark_dead(layer: Node, path: ValuePath) -> ValuePath:
     return path
 
 
-def _is_guarded(setting: Place) -> bool:
+def _is_guarded(setting: NamedNode) -> bool:
     if setting.mark("command"):
         return True
     guard = setting.mark("guarded")

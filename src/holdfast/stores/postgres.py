@@ -125,7 +125,7 @@ class PostgresReader(DecodedReads):
     def any_due(self, now: int, kinds: Sequence[str]) -> bool:
         return bool(self._all(SQL["any_due"], now, now, list(kinds)))
 
-    def known(self, keys: Iterable[str]) -> dict[str, int]:
+    def seqs_of_keys(self, keys: Iterable[str]) -> dict[str, int]:
         return dict(self._all(SQL["known"], list(keys)))
 
     def meta(self, name: str) -> str:
@@ -268,7 +268,7 @@ class PostgresStore:
             # Not even a rollback went through: the state of the connection is not known.
             self._link.lose()
 
-    def known(self, keys: Sequence[str]) -> dict[str, int]:
+    def seqs_of_keys(self, keys: Sequence[str]) -> dict[str, int]:
         # A key that is there already fails the commit, and then it is looked up.
         return dict(self._all("known", list(keys))) if keys and not self._assumes else {}
 

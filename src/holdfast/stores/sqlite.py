@@ -171,7 +171,7 @@ class SqliteReader(DecodedReads):
     def any_due(self, now: int, kinds: Sequence[str]) -> bool:
         return bool(self._all(SQL["any_due"], [now, now, encode(kinds).decode()]))
 
-    def known(self, keys: Iterable[str]) -> dict[str, int]:
+    def seqs_of_keys(self, keys: Iterable[str]) -> dict[str, int]:
         return dict(self._all(SQL["known"], [encode(list(keys)).decode()]))
 
     def meta(self, name: str) -> str:
@@ -260,7 +260,7 @@ class SqliteStore:
         with contextlib.suppress(apsw.Error):
             self._head = self._value("head")
 
-    def known(self, keys: Sequence[str]) -> dict[str, int]:
+    def seqs_of_keys(self, keys: Sequence[str]) -> dict[str, int]:
         with translate_sqlite_errors(self.path):
             return dict(self._db.execute(SQL["known"], (encode(list(keys)).decode(),)))
 

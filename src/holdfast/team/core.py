@@ -257,11 +257,11 @@ class Lease(msgspec.Struct, frozen=True):
     words: str = ""
     """Machine and number of the record by which whoever took it can have it forgotten."""
 
-    def held(self, now: int) -> bool:
+    def is_held(self, now: int) -> bool:
         return bool(self.machine) and now < self.until
 
     def held_by(self, machine: str, session: str, now: int) -> bool:
-        return self.held(now) and (self.machine, self.session) == (machine, session)
+        return self.is_held(now) and (self.machine, self.session) == (machine, session)
 
 
 Outcome = Literal["granted", "renewed", "busy", "released", "lost"]
@@ -284,7 +284,7 @@ def change_lease(lease: Lease, request: LeaseRequest, machine: str, person: str,
     # Asking again for a lease of one's own extends it; the token stays.
     if mine:
         return msgspec.structs.replace(lease, until=now + ttl * 1000, ttl_s=ttl), "granted"
-    if lease.held(now):
+    if lease.is_held(now):
         return lease, "busy"
     taken = Lease(
         token=lease.token + 1, machine=machine, session=request.session, person=person, since=now,

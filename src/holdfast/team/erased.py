@@ -38,7 +38,7 @@ def forget_erased(
         return None
     whole = tuple(sorted(session for session in sessions if session and not _has_events_left(reading, session)))
     request = ForgetRequest(sessions=whole, numbers=tuple(numbers), words=tuple(words))
-    receipt = connection.ask("POST", "/v1/forget", ForgetReceipt, request)
+    receipt = connection.request("POST", "/v1/forget", ForgetReceipt, request)
     sent_log.drop_events(frozenset(gone))
     # A server that is older forgets no words: they are named again the next time something is erased.
     if receipt.words is not None:
@@ -49,7 +49,7 @@ def forget_erased(
 
 def forget_everything(connection: TeamConnection) -> ForgetReceipt:
     """All that this machine sent. The receipt is the caller's to show: nothing of this machine is kept."""
-    return connection.ask("POST", "/v1/forget", ForgetReceipt, ForgetRequest(everything=True))
+    return connection.request("POST", "/v1/forget", ForgetReceipt, ForgetRequest(everything=True))
 
 
 def _has_events_left(reading: Reading, session: str) -> bool:

@@ -86,7 +86,7 @@ class Projects:
             self.found[folder] = identity.shared
         return identity
 
-    def known(self) -> list[ProjectIdentity]:
+    def shared_identities(self) -> list[ProjectIdentity]:
         return [identity for _, identity in self._known.values()]
 
     def problems(self) -> dict[str, str]:
@@ -226,7 +226,7 @@ class Forwarder:
 
     def _used_projects(self, shared: Sequence[SharedEvent]) -> list[SharedProject]:
         used = {event.project for event in shared}
-        projects_by_id = {one.id: one for identity in self.projects.known() if (one := identity.shared)}
+        projects_by_id = {one.id: one for identity in self.projects.shared_identities() if (one := identity.shared)}
         return [projects_by_id[name] for name in sorted(used) if name in projects_by_id]
 
     def _tell_projects(self) -> None:
@@ -385,7 +385,7 @@ class Receiver:
     def step(self, wait: float = FEED_WAIT_S) -> int:
         """How many items came. Errors are the caller's to wait after."""
         after = self._forwarder.state.feed
-        page = self._connection.ask("GET", f"/v1/feed?after={after}&wait={int(wait)}", FeedPage)
+        page = self._connection.request("GET", f"/v1/feed?after={after}&wait={int(wait)}", FeedPage)
         items = core.new_items(self._forwarder.state, page.items)
         if items:
             plain = [msgspec.to_builtins(item) for item in items]
@@ -418,7 +418,7 @@ def _tend_lease(lease: OwnLease, connection: TeamConnection) -> OwnLease | None:
     act = "renew" if alive else "release"
     request = LeaseRequest(act=act, project=lease.project, name=lease.name, session=lease.session, token=lease.token)  # type: ignore[arg-type]
     try:
-        answer = connection.ask("POST", "/v1/lease", LeaseAnswer, request)
+        answer = connection.request("POST", "/v1/lease", LeaseAnswer, request)
     except TeamRefused:
         return None
     except TeamUnreachable:

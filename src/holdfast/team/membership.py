@@ -218,7 +218,7 @@ class TeamConnection:
         self._certificate = certificate
         self._http: http.client.HTTPConnection | None = None
 
-    def ask(self, method: str, path: str, type_: type[T], body: Any = None) -> T:
+    def request(self, method: str, path: str, type_: type[T], body: Any = None) -> T:
         content = b"" if body is None else msgspec.json.encode(body)
         status, answer = self.send(method, path, content)
         if status >= 400:
@@ -285,7 +285,7 @@ def connect_team(membership: Membership, timeout: float = TIMEOUT_S) -> TeamConn
 
 def check_server(connection: TeamConnection) -> None:
     """Before a code is shown to it: whether it is a team server, and one that this version can speak with."""
-    health = connection.ask("GET", "/health", Health)
+    health = connection.request("GET", "/health", Health)
     if health.version < OLDEST_VERSION:
         raise CommandRefused(
             f"the server speaks version {health.version}, this machine {OLDEST_VERSION} or newer",
@@ -317,7 +317,7 @@ def rotate_token(paths: Paths, now: int) -> Membership:
         new = membership.next_token or f"hft_{secrets.token_urlsafe(32)}"
         files.save_membership(msgspec.structs.replace(membership, next_token=new))
         hashed = hashlib.sha256(new.encode()).hexdigest()
-        told = connect_team(membership).ask("POST", "/v1/rotate", RotateAnswer, RotateRequest(token_hash=hashed))
+        told = connect_team(membership).request("POST", "/v1/rotate", RotateAnswer, RotateRequest(token_hash=hashed))
         # A server older than this machine makes the token itself.
         changed = msgspec.structs.replace(membership, token=told.token or new, next_token="", rotated_at=now)
         files.save_membership(changed)

@@ -377,7 +377,7 @@ def send_words(
     words = SentWords(now, path, sent, number, folder, digest_of_words(sent, folder))
     with files.locked("words.lock"):
         _append_durably(files.words_file, msgspec.json.encode(words) + b"\n")
-    return connection.ask("POST", path, answer, sent)
+    return connection.request("POST", path, answer, sent)
 
 
 def list_words(files: TeamFiles) -> list[SentWords]:

@@ -100,7 +100,7 @@ def named_files(session: LiveSession) -> Iterable[Path]:
 class UsageReader(msgspec.Struct, frozen=True):
     name: str
     endings: tuple[str, ...]
-    find: Callable[[Path], Iterable[Path]]
+    find_files: Callable[[Path], Iterable[Path]]
     """The files below a home folder."""
     read: Callable[[Position], Reading]
     """On from a position; never raises for what a file may hold."""

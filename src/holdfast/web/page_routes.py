@@ -93,7 +93,7 @@ class Broken(HoldfastError):
 
 def register(routes: Routes, web_context: "WebContext", _agents: Mapping[str, Agent]) -> None:
     pages = Pages(web_context.static, menu=[screen for screen in SCREENS if screen.key], csrf=web_context.keys.csrf)
-    shown = Shown(web_context, pages)
+    shown = RenderedPages(web_context, pages)
     web_context.warm = shown.warm
     for screen in SCREENS:
         routes.add("GET", screen.path, Permission.READ, _page_handler(screen, shown), include_in_schema=False)
@@ -106,7 +106,7 @@ def register(routes: Routes, web_context: "WebContext", _agents: Mapping[str, Ag
     routes.add("GET", "/open", Permission.LINK, _open_link_handler(web_context), include_in_schema=False)
 
 
-class Shown:
+class RenderedPages:
     """Pages as they were made last: fifty viewers of one page cost one rendering per change."""
 
     def __init__(self, web_context: "WebContext", pages: Pages) -> None:
@@ -230,7 +230,7 @@ def _export_text(web_context: "WebContext", session: str, format: str) -> str:
     return "".join(escape_invisible(part) if format == "jsonl" else strip_controls(part) for part in parts)
 
 
-def _page_handler(screen: Screen, shown: Shown) -> Callable[[Request], Any]:
+def _page_handler(screen: Screen, shown: RenderedPages) -> Callable[[Request], Any]:
     async def page(request: Request) -> HTMLResponse:
         return await shown.page(screen, request)
 

@@ -94,9 +94,9 @@ class Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, web_context: WebContext) -> None:
         super().__init__(config)
         self._house = web_context
-        web_context.stop = self.leave
+        web_context.stop = self.stop_serving
 
-    def leave(self) -> None:
+    def stop_serving(self) -> None:
         self._house.live.stopping = True
         self.should_exit = True
 
@@ -121,19 +121,19 @@ class Server(uvicorn.Server):
         while not self.should_exit:
             await asyncio.sleep(CHECK_S)
             if not web_context.paths.run.exists():
-                self.leave()  # The state directory was thrown away, and everything with it.
+                self.stop_serving()  # The state directory was thrown away, and everything with it.
                 return
             minutes = web_context.client.app.settings.for_project("")["dashboard"].idle_minutes
             # An open page may look on for hours without a request.
             if web_context.live.viewers:
                 web_context.last_seen = time.monotonic()
             elif minutes and time.monotonic() - web_context.last_seen > minutes * 60:
-                self.leave()
+                self.stop_serving()
 
 
 def serve_dashboard(paths: Paths, port: int, *, or_another: bool = False, tell: Any = None) -> None:
     lease = keys.server_lease(paths.prepare())
-    if not lease.take():
+    if not lease.acquire():
         running = keys.running_server(paths) or {}
         raise CommandRefused(
             f"one is running already, on port {running.get('port', 'unknown')}", fix="End it: holdfast dashboard --stop"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.checks import GitLogEntry
-from holdfast.features.checks.git_watch import GitWatch, Place, find_place
+from holdfast.features.checks.git_watch import GitWatch, Worktree, find_place
 from tests.kit import git
 
 
@@ -24,7 +24,7 @@ def commit(folder: Path, text: str) -> None:
     git(folder, "commit", "-qm", text)
 
 
-def place(folder: Path) -> Place:
+def place(folder: Path) -> Worktree:
     found = find_place(str(folder))
     assert found is not None
     return found

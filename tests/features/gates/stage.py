@@ -34,7 +34,7 @@ class Stage:
         event = Event(key=f"k{seq}", seq=seq, kind=kind, at=self.now, session=session, project=PROJECT, agent=agent,
                       tool=tool, data=data)  # fmt: skip
         self.log.append(event)
-        return self.simulation.take(event) or NOTHING
+        return self.simulation.apply_event(event) or NOTHING
 
     def later(self, seconds: float) -> "Stage":
         self.now += int(seconds * 1000)
@@ -67,7 +67,7 @@ class Stage:
         event = Event(key=f"k{seq}", seq=seq, kind="tool.exit_read", at=ran.at, session=ran.session, project=PROJECT,
                       agent=ran.agent, tool=ran.tool, data={**told, "ok": code == 0, "exit_code": code, "of": ran.seq})  # fmt: skip
         self.log.append(event)
-        return self.simulation.take(event) or NOTHING
+        return self.simulation.apply_event(event) or NOTHING
 
     def skill(self, name: str, session: str = "s-1", ok: bool = True) -> Decision:
         told = self.take("tool.started", session, tool="Skill", action="skill", skill=name)

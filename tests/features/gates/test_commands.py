@@ -19,17 +19,17 @@ NOON = 1_700_000_000_000
 
 def test_a_code_counts_once_for_its_act_and_not_by_trying() -> None:
     codes = PersonCodes()
-    codes.ask("approving x", "it is detached", NOON)
+    codes.require_code("approving x", "it is detached", NOON)
     [pending] = codes.pending(NOON)
     assert not codes.redeem("approving y", pending.code, NOON)
     assert codes.redeem("approving x", f"{pending.code[:3]} {pending.code[3:]}", NOON)
     assert not codes.redeem("approving x", pending.code, NOON)
-    codes.ask("approving x", "", NOON)
+    codes.require_code("approving x", "", NOON)
     [pending] = codes.pending(NOON)
     wrong = "000000" if pending.code != "000000" else "111111"
     assert not any(codes.redeem("approving x", wrong, NOON) for _ in range(5))
     assert not codes.redeem("approving x", pending.code, NOON)
-    codes.ask("approving x", "", NOON)
+    codes.require_code("approving x", "", NOON)
     [pending] = codes.pending(NOON)
     assert not codes.redeem("approving x", pending.code, NOON + 11 * 60_000)
 

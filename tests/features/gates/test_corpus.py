@@ -119,5 +119,5 @@ def is_refused(gate: str, step: dict[str, Any], repository: Path) -> bool:
     event.data.branch, event.data.repo = around["branch"], around["repo"]
     settings = GateSettings.of({"requirements": GATES[gate]})
     observe_event(event, settings)
-    decision = Simulation(settings).take(event)
+    decision = Simulation(settings).apply_event(event)
     return decision is not None and decision.verdict == "deny"

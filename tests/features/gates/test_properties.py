@@ -159,7 +159,7 @@ def log_of(happened: list[tuple[str, str, dict[str, Any]]]) -> list[Event]:
 def test_replay_with_the_same_settings_gives_the_same_decisions(happened: list[Any]) -> None:
     log = log_of(happened)
     first, second = Simulation(RULES), Simulation(RULES)
-    assert [first.take(event) for event in log] == [second.take(event) for event in log]
+    assert [first.apply_event(event) for event in log] == [second.apply_event(event) for event in log]
     assert first.docs == second.docs
 
 
@@ -171,10 +171,10 @@ def test_what_one_session_satisfies_for_itself_no_other_ever_sees(happened: list
     only = rules(in_session=SCOPES["in_session"], each_commit=SCOPES["each_commit"])
     with_, without = Simulation(only), Simulation(only)
     for event in log:
-        told = with_.take(event)
+        told = with_.apply_event(event)
         if event.session == "s-1" and event.data.get("skill") and event.kind in ("tool.finished", "prompt.expanded"):
             continue
-        other = without.take(event)
+        other = without.apply_event(event)
         if event.session != "s-1":
             assert told == other
 

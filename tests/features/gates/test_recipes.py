@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.features.gates import FEATURE
 from holdfast.features.gates.settings import GateSettings
-from holdfast.settings import Elsewhere, Settings
+from holdfast.settings import OtherPlacements, Settings
 from tests.features.gates.stage import Stage, names
 
 PAGE = Path(__file__).parents[3] / "docs" / "features" / "gates.md"
@@ -21,7 +21,7 @@ def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Stage:
     file = tmp_path / "project" / ".claude" / "requirements.yaml"
     file.parent.mkdir(parents=True)
     file.write_text(GATES[request.param])
-    elsewhere = {"gates": Elsewhere(FEATURE.settings_names, FEATURE.settings_files)}
+    elsewhere = {"gates": OtherPlacements(FEATURE.settings_names, FEATURE.settings_files)}
     settings = Settings(
         {"gates": GateSettings}, config_dir=tmp_path, environ={"HOME": str(tmp_path)}, elsewhere=elsewhere
     )

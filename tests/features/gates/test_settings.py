@@ -8,7 +8,7 @@ import pytest
 from holdfast import trust
 from holdfast.features.gates import FEATURE
 from holdfast.features.gates.settings import BUILT_IN, PRESETS, GateSettings
-from holdfast.settings import Elsewhere, Resolved, Settings, json_schema
+from holdfast.settings import OtherPlacements, Resolved, Settings, json_schema
 from holdfast.settings.yaml_document import set_value
 from tests.features.gates.stage import Stage
 
@@ -26,7 +26,7 @@ class Home:
 
     def __init__(self, root: Path) -> None:
         self.home, self.project = root / "home", root / "project"
-        elsewhere = {"gates": Elsewhere(FEATURE.settings_names, FEATURE.settings_files)}
+        elsewhere = {"gates": OtherPlacements(FEATURE.settings_names, FEATURE.settings_files)}
         environ = {"HOME": str(self.home)}
         self.settings = Settings(
             {"gates": GateSettings}, config_dir=root / "config", environ=environ, elsewhere=elsewhere

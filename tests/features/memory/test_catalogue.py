@@ -200,7 +200,7 @@ def test_words_added_and_words_settled_are_the_same() -> None:
         one.add(number, counts)
         other.add(number, counts)
         if chance.random() < 0.1:
-            other.settle()
+            other.flush_pending()
     for word in [*WORDS, "nothing"]:
         mine, theirs = one.of(word), other.of(word)
         assert all((a == b).all() for a, b in zip(mine, theirs, strict=True))

@@ -290,7 +290,7 @@ def test_whatever_is_asked_and_answered_the_day_holds(told: list) -> None:
             doc = model_state.reduce(doc, an_event(kind="memory.answered", data=data, **common), model_state.METER_REF)
         days = doc.days.values() if doc else ()
         assert all(day.tokens <= limit for day in days)
-        assert not doc or doc.left(at, limit) >= 0 or len(doc.open) > 1
+        assert not doc or doc.remaining_tokens(at, limit) >= 0 or len(doc.open) > 1
 
 
 odd = st.recursive(

@@ -15,7 +15,7 @@ from holdfast.features.sessions.figures import (
     format_work,
     shown_state,
 )
-from holdfast.features.sessions.state.documents import IDLE, SESSION, WAITING, Ask
+from holdfast.features.sessions.state.documents import IDLE, SESSION, WAITING, PendingQuestion
 from holdfast.features.sessions.state.reducer import local_day
 from holdfast.usage.spending import Spending
 
@@ -111,5 +111,5 @@ def test_a_session_that_waits_for_an_answer_does_not_become_idle() -> None:
     assert over.state == WAITING
     late = over.since + 3_600_000 * 24
     assert (shown_state(over, over.since), shown_state(over, late)) == (WAITING, IDLE)
-    over.asks = [Ask(what="permission", tool="Bash", about="", lane="", at=over.since)]
+    over.asks = [PendingQuestion(what="permission", tool="Bash", about="", lane="", at=over.since)]
     assert shown_state(over, late) == WAITING

@@ -28,7 +28,7 @@ def placed(*events: Event) -> list[str]:
     """The lanes that were found, with a watch of their own."""
     watch, copies = SubagentWatch(), [an_again(event) for event in events]
     for event in copies:
-        watch.place(event)
+        watch.assign_lane(event)
     return [event.data.lane for event in copies]
 
 
@@ -74,7 +74,7 @@ def gemini(house: House, kind: str, tool: str = "", after: int = 1000, **given: 
     ok = {"ok": True} if kind == "tool.finished" else {}
     event = an(kind, at=house.clock.tick(after), tool=tool, **more, **ok)
     event = msgspec.structs.replace(event, agent="gemini")
-    WATCH.place(event)
+    WATCH.assign_lane(event)
     house.take([event])
 
 
@@ -130,7 +130,7 @@ def test_an_agent_that_names_its_subagents_is_left_alone() -> None:
 def test_what_is_watched_is_bounded() -> None:
     watch = SubagentWatch()
     for n in range(MOST_SESSIONS + 50):
-        watch.place(an("tool.started", session=f"s{n}", tool="Agent", action="agent", call="c", lane_untold=True))
+        watch.assign_lane(an("tool.started", session=f"s{n}", tool="Agent", action="agent", call="c", lane_untold=True))
     assert len(watch._waiting) == MOST_SESSIONS
 
 

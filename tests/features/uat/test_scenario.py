@@ -11,7 +11,7 @@ from holdfast.core.kinds.uat_events import Plan, PlannedCheck
 from holdfast.features.uat import results
 from holdfast.features.uat import scenario as scenario_file
 from holdfast.features.uat import scenario as template
-from holdfast.features.uat.files import Places
+from holdfast.features.uat.files import RunFolders
 from holdfast.features.uat.jobs.collect import load_catalogue
 from holdfast.features.uat.scenario import Condition, Scenario, scenario_schema
 from holdfast.features.uat.scenario_plan import build_plan, no_shared_steps, read_plan
@@ -107,7 +107,7 @@ def test_two_files_with_one_name(tmp_path: Path) -> None:
 
 def test_the_first_scenario_is_a_good_one(tmp_path: Path) -> None:
     for name in ("login-flow", 'Käse: {x} "y"', "a" * 90):
-        places = Places(tmp_path / name[:5], str(tmp_path))
+        places = RunFolders(tmp_path / name[:5], str(tmp_path))
         made = dict(template.initial_files(places, name, "http://localhost:1"))
         scenario, found = scenario_file.parse_scenario(made[template.scenario_file(places, name)], "x")
         assert found == []

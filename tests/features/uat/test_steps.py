@@ -26,7 +26,7 @@ NAMES = {
 
 @pytest.mark.parametrize(("tool", "is_one"), NAMES.items())
 def test_browser_tools_of_all_kinds_are_known(tool: str, is_one: bool) -> None:
-    assert recognise_tool_use(tool, {}).known is is_one
+    assert recognise_tool_use(tool, {}).is_known is is_one
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ class GitFacts(Record):
     """Fingerprint of the worktree at this look; empty when it could not be taken."""
 
     @property
-    def seen(self) -> bool:
+    def was_read(self) -> bool:
         return bool(self.status)
 
     @property
@@ -399,7 +399,7 @@ class LeaseLock(Record):
     token: int = 0
 
     @property
-    def held(self) -> bool:
+    def is_held(self) -> bool:
         return bool(self.mode)
 
 

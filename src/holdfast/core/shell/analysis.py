@@ -7,7 +7,7 @@ from enum import StrEnum
 import msgspec
 
 from holdfast.core.shell.execute import Executor, ReadFile
-from holdfast.core.shell.flow import FAILED, TERMINAL, Invocation, Path, Piece, Pieces, Status, Streams
+from holdfast.core.shell.flow import FAILED, TERMINAL, Invocation, OutputPiece, Path, Pieces, Status, Streams
 from holdfast.core.shell.parse import ShellTooLarge, ShellUnreadable, parse_command
 from holdfast.core.shell.programs import finish_shell
 from holdfast.core.shell.syntax import UNKNOWN
@@ -258,7 +258,7 @@ def _fits_text(path: Path, stdout: str) -> bool:
     """
     if len(stdout) < MAX_UNCUT and not _contains_literals(path, stdout):
         return False
-    last: list[Piece] = []
+    last: list[OutputPiece] = []
     for piece in reversed(path.outputs.get(TERMINAL, ())):
         if piece.stderr or piece.invocation >= 0 or piece.filters:
             break

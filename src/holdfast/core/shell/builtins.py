@@ -9,8 +9,8 @@ from holdfast.core.shell.expand import assigned_value, expand_word, parse_intege
 from holdfast.core.shell.flow import (
     SUCCESS,
     UNKNOWN_STATUS,
+    OutputPiece,
     Path,
-    Piece,
     Pieces,
     Status,
     Value,
@@ -106,21 +106,21 @@ def _run_echo(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     pieces = _join_words(path, words)
     if escapes:
         pieces = tuple(_unescape_piece(piece) for piece in pieces)
-    path.write(call.streams.stdout, pieces + ((Piece(text="\n"),) if newline else ()))
+    path.write(call.streams.stdout, pieces + ((OutputPiece(text="\n"),) if newline else ()))
     path.status = SUCCESS
     return [path]
 
 
 def _join_words(path: Path, words: list[Word]) -> Pieces:
-    pieces: list[Piece] = []
+    pieces: list[OutputPiece] = []
     for number, word in enumerate(words):
-        pieces += [Piece(text=" ")] if number else []
+        pieces += [OutputPiece(text=" ")] if number else []
         pieces += word_pieces(path, word)
     return tuple(pieces)
 
 
-def _unescape_piece(piece: Piece) -> Piece:
-    return Piece(text=unescape_text(piece.text)) if piece.text else piece
+def _unescape_piece(piece: OutputPiece) -> OutputPiece:
+    return OutputPiece(text=unescape_text(piece.text)) if piece.text else piece
 
 
 def unescape_text(text: str) -> str:
@@ -148,23 +148,23 @@ def _run_printf(executor: "Executor", call: "Call", path: Path) -> list[Path]:
 
 def _format_pieces(path: Path, form: str, words: list[Word]) -> Pieces:
     """The format with each directive replaced by its word; used again while words are left."""
-    pieces: list[Piece] = []
+    pieces: list[OutputPiece] = []
     rest = list(words)
     # A bound on the rounds, for a format that is given very many words.
     for _ in range(50):
         at = 0
         for match in _PRINTF.finditer(form):
-            pieces.append(Piece(text=form[at : match.start()]))
+            pieces.append(OutputPiece(text=form[at : match.start()]))
             at = match.end()
             if match[0] == "%%":
-                pieces.append(Piece(text="%"))
+                pieces.append(OutputPiece(text="%"))
             elif rest:
                 word = word_pieces(path, rest.pop(0))
                 pieces += [_unescape_piece(piece) for piece in word] if match[0].endswith("b") else word
-        pieces.append(Piece(text=form[at:]))
+        pieces.append(OutputPiece(text=form[at:]))
         if not rest or not _PRINTF.search(form):
             break
-    return tuple(piece for piece in pieces if piece != Piece())
+    return tuple(piece for piece in pieces if piece != OutputPiece())
 
 
 def _run_cd(executor: "Executor", call: "Call", path: Path) -> list[Path]:
@@ -199,7 +199,7 @@ def _unknown_folder(executor: "Executor", call: "Call", path: Path) -> str:
 
 
 def _run_pwd(executor: "Executor", call: "Call", path: Path) -> list[Path]:
-    path.write(call.streams.stdout, (Piece(text=f"{path.cwd}\n"),))
+    path.write(call.streams.stdout, (OutputPiece(text=f"{path.cwd}\n"),))
     path.status = SUCCESS
     return [path]
 

@@ -4,7 +4,7 @@ import itertools
 import re
 from fnmatch import fnmatchcase
 
-from holdfast.core.shell.flow import UNKNOWN_STATUS, Path, Piece, Pieces, Status, Value, known_status
+from holdfast.core.shell.flow import UNKNOWN_STATUS, OutputPiece, Path, Pieces, Status, Value, known_status
 from holdfast.core.shell.syntax import UNKNOWN, Assignment, Part, Word
 
 # At most 18 digits: larger numbers would cost time, and Python refuses very long ones.
@@ -227,19 +227,21 @@ def word_value(path: Path, word: Word) -> Value:
 
 def word_pieces(path: Path, word: Word) -> Pieces:
     """The word as it is printed by `echo`."""
-    pieces: list[Piece] = []
+    pieces: list[OutputPiece] = []
     for part in word.parts:
         value = resolve_part(path, part)
         if value.status is not None:
-            pieces.append(Piece(text=value_text(value)) if value.status.kind == "code" else Piece(status=value.status))
+            pieces.append(
+                OutputPiece(text=value_text(value)) if value.status.kind == "code" else OutputPiece(status=value.status)
+            )
         elif value.pieces:
             pieces += value.pieces if part.quoted else [_unquoted_piece(piece) for piece in value.pieces]
         elif value.text:
-            pieces.append(Piece(text=value.text))
+            pieces.append(OutputPiece(text=value.text))
     return tuple(pieces)
 
 
-def _unquoted_piece(piece: Piece) -> Piece:
+def _unquoted_piece(piece: OutputPiece) -> OutputPiece:
     """Outside of quotes the lines of captured output are joined; a single line is left as it is."""
     one_line = "tail1" in piece.filters
     return piece if piece.invocation < 0 or one_line else piece.through("rewritten")

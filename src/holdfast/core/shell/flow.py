@@ -39,7 +39,7 @@ def known_status(code: int) -> Status:
 UNFINISHED = "unfinished"
 
 
-class Piece(msgspec.Struct, frozen=True):
+class OutputPiece(msgspec.Struct, frozen=True):
     """One stretch of output: literal text, an exit status printed as a number, or what an invocation prints."""
 
     invocation: int = -1
@@ -49,15 +49,15 @@ class Piece(msgspec.Struct, frozen=True):
     """How it was changed on its way: `tail`, `lines` (a choice of whole lines), `rewritten`, or `unfinished`."""
     stderr: bool = False
 
-    def through(self, how: str) -> "Piece":
+    def through(self, how: str) -> "OutputPiece":
         return msgspec.structs.replace(self, filters=(*self.filters, how)) if how else self
 
 
-def _finished_piece(piece: Piece) -> Piece:
+def _finished_piece(piece: OutputPiece) -> OutputPiece:
     return msgspec.structs.replace(piece, filters=tuple(how for how in piece.filters if how != UNFINISHED))
 
 
-Pieces: TypeAlias = tuple[Piece, ...]
+Pieces: TypeAlias = tuple[OutputPiece, ...]
 
 
 class Value(msgspec.Struct, frozen=True):

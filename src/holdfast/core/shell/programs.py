@@ -11,8 +11,8 @@ from holdfast.core.shell.flow import (
     SUCCESS,
     UNKNOWN_STATUS,
     Invocation,
+    OutputPiece,
     Path,
-    Piece,
     Pieces,
     Status,
     Streams,
@@ -228,9 +228,9 @@ def _run_plain(executor: "Executor", call: Call, path: Path) -> list[Path]:
         _write_copies(executor, call, path)
         return [path]
     _spoil_files(executor, call, path)
-    mine = Piece(invocation.index)
+    mine = OutputPiece(invocation.index)
     located = _located_program(call.words)
-    path.write(streams.stdout, (Piece(text=f"{located}\n"),) if located else (mine,))
+    path.write(streams.stdout, (OutputPiece(text=f"{located}\n"),) if located else (mine,))
     path.write(streams.stderr, (mine,))
     path.status = _invocation_status(invocation)
     return [path]
@@ -260,12 +260,14 @@ def _filtered_pieces(executor: "Executor", call: Call, path: Path, how: str, ind
     if not files:
         pieces = call.streams.stdin
         if pieces is None:
-            return (Piece(index),)
+            return (OutputPiece(index),)
     else:
         pieces = ()
         for file in files:
             source = executor.file_name(path, file)
-            pieces += path.outputs.get(source, (Piece(index),)) if UNKNOWN not in source else (Piece(index),)
+            pieces += (
+                path.outputs.get(source, (OutputPiece(index),)) if UNKNOWN not in source else (OutputPiece(index),)
+            )
     # One line stays as it is when it is put into words without quotes (`_unquoted_piece`).
     one_line = (how == "tail" and any(word in ("-1", "-n1") for word in call.words)) or call.words[-2:] == ["-n", "1"]
     how = "tail1" if one_line and how == "tail" else how
@@ -292,7 +294,7 @@ def _write_copies(executor: "Executor", call: Call, path: Path) -> None:
     for file in filter_operands(call.words):
         name = executor.file_name(path, file)
         old = path.outputs.get(name, ()) if "-a" in call.words else ()
-        path.outputs[name] = old + (call.streams.stdin or (Piece(text=UNKNOWN),))
+        path.outputs[name] = old + (call.streams.stdin or (OutputPiece(text=UNKNOWN),))
 
 
 def _record_invocation(executor: "Executor", call: Call, path: Path, shadowed: bool = False) -> Invocation:

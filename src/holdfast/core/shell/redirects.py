@@ -7,7 +7,7 @@ import msgspec
 
 from holdfast.core.lazy import lazy_pattern
 from holdfast.core.shell.expand import value_text, word_text, word_value
-from holdfast.core.shell.flow import NULL, STDOUT, Path, Piece, Pieces, Streams
+from holdfast.core.shell.flow import NULL, STDOUT, OutputPiece, Path, Pieces, Streams
 from holdfast.core.shell.syntax import UNKNOWN, Redirect, Simple
 
 
@@ -47,13 +47,13 @@ def apply_redirect(path: Path, redirect: Redirect, streams: Streams) -> Streams:
 def _input_pieces(path: Path, redirect: Redirect) -> Pieces:
     if redirect.operator in ("<<", "<<<"):
         value = word_value(path, redirect.target)
-        pieces = value.pieces or (Piece(text=value_text(value)),)
-        return pieces if redirect.operator == "<<" else (*pieces, Piece(text="\n"))
+        pieces = value.pieces or (OutputPiece(text=value_text(value)),)
+        return pieces if redirect.operator == "<<" else (*pieces, OutputPiece(text="\n"))
     name = file_name(path, word_text(path, redirect.target))
     if name == "/dev/null":
         return ()
     # A file that this command did not write has a content that is not known.
-    return path.outputs.get(name, (Piece(text=UNKNOWN),))
+    return path.outputs.get(name, (OutputPiece(text=UNKNOWN),))
 
 
 def _file_sink(path: Path, redirect: Redirect, streams: Streams) -> str:
@@ -71,7 +71,7 @@ def _file_sink(path: Path, redirect: Redirect, streams: Streams) -> str:
     if redirect.operator == ">":
         path.outputs[name] = ()
     elif name not in path.outputs:
-        path.outputs[name] = (Piece(text=UNKNOWN),)
+        path.outputs[name] = (OutputPiece(text=UNKNOWN),)
     return name
 
 

@@ -36,7 +36,7 @@ class GitFiles(msgspec.Struct, frozen=True):
     stash: Stamp
 
 
-class Place(msgspec.Struct, frozen=True):
+class Worktree(msgspec.Struct, frozen=True):
     """A worktree with its own git folder and the one it shares."""
 
     root: str
@@ -69,10 +69,10 @@ class Place(msgspec.Struct, frozen=True):
         return ""
 
 
-_PLACES: dict[str, Place] = {}
+_PLACES: dict[str, Worktree] = {}
 
 
-def find_place(folder: str) -> Place | None:
+def find_place(folder: str) -> Worktree | None:
     """The worktree that a folder lies in; None outside of git. One that is known is only looked at for being there."""
     cached = _PLACES.get(folder)
     if cached is not None and os.path.isfile(os.path.join(cached.own, "HEAD")):
@@ -86,14 +86,14 @@ def find_place(folder: str) -> Place | None:
     return worktree
 
 
-def _search_place(folder: str) -> Place | None:
+def _search_place(folder: str) -> Worktree | None:
     root = folder if os.path.isabs(folder) else ""
     while root and not os.path.lexists(os.path.join(root, ".git")):
         root = os.path.dirname(root) if os.path.dirname(root) != root else ""
     own = git_folder(root) if root else None
     if own is None or not os.path.isfile(os.path.join(own, "HEAD")):
         return None
-    return Place(root, own, git_folders(own)[-1])
+    return Worktree(root, own, git_folders(own)[-1])
 
 
 class GitWatch:
@@ -102,7 +102,7 @@ class GitWatch:
     def __init__(self) -> None:
         self._last: OrderedDict[str, GitFiles] = OrderedDict()
 
-    def look(self, worktree: Place, *, outside: bool) -> GitLook | None:
+    def look(self, worktree: Worktree, *, outside: bool) -> GitLook | None:
         """None when nothing changed since the last look."""
         now, last = _read_files(worktree), self._last.get(worktree.root)
         if now == last:
@@ -124,7 +124,7 @@ class GitWatch:
         )
 
 
-def _read_files(worktree: Place) -> GitFiles:
+def _read_files(worktree: Worktree) -> GitFiles:
     logs = os.path.join(worktree.shared, "logs", "refs")
     return GitFiles(
         _file_text(os.path.join(worktree.own, "HEAD")),
@@ -134,7 +134,7 @@ def _read_files(worktree: Place) -> GitFiles:
     )
 
 
-def _log_acts(worktree: Place, last: GitFiles | None, now: GitFiles) -> list[GitLogEntry]:
+def _log_acts(worktree: Worktree, last: GitFiles | None, now: GitFiles) -> list[GitLogEntry]:
     """New lines of HEAD's reflog; at the first look its end, for whoever remembers how long it was."""
     size = now.log[0]
     # Not longer than before: nothing was added, or the reflog was expired and rewritten.
@@ -166,7 +166,7 @@ def _without_steps(acts: list[GitLogEntry]) -> list[GitLogEntry]:
     return merged
 
 
-def _remote_acts(worktree: Place, last: GitFiles, now: GitFiles) -> list[GitLogEntry]:
+def _remote_acts(worktree: Worktree, last: GitFiles, now: GitFiles) -> list[GitLogEntry]:
     acts: list[GitLogEntry] = []
     for name, stamp in now.remotes.items():
         if last.remotes.get(name, NO_STAMP) == stamp:

@@ -13,7 +13,7 @@ from holdfast.core.event import Event, derived_event
 from holdfast.core.feature import JobCall, WatchCall
 from holdfast.core.job import run_briefly
 from holdfast.core.kinds import ToolEndPayload
-from holdfast.features.checks.git_watch import Place
+from holdfast.features.checks.git_watch import Worktree
 from holdfast.features.checks.observe import OBSERVER, read_shell_result
 from holdfast.features.checks.policy import check_finished
 
@@ -86,7 +86,7 @@ def watch_worktrees(call: WatchCall) -> None:
             OBSERVER.became_live.clear()
 
 
-def _watch_places(call: WatchCall, worktrees: dict[str, Place]) -> None:
+def _watch_places(call: WatchCall, worktrees: dict[str, Worktree]) -> None:
     from watchfiles import watch
 
     staged = {root: _staged_digest(worktree) for root, worktree in worktrees.items()}
@@ -107,7 +107,7 @@ def _watch_places(call: WatchCall, worktrees: dict[str, Place]) -> None:
         OBSERVER.remember_folders()
 
 
-def _notice_change(call: WatchCall, worktree: Place, staged: dict[str, str]) -> None:
+def _notice_change(call: WatchCall, worktree: Worktree, staged: dict[str, str]) -> None:
     """`git status` in an editor rewrites the index too: only what is staged counts."""
     before, now = staged.get(worktree.root, ""), _staged_digest(worktree)
     staged[worktree.root] = now
@@ -119,18 +119,18 @@ def _notice_change(call: WatchCall, worktree: Place, staged: dict[str, str]) -> 
         call.report(error)
 
 
-def _live_places() -> dict[str, Place]:
+def _live_places() -> dict[str, Worktree]:
     now = time.time_ns() // 1_000_000
-    return {root: live.place for root, live in OBSERVER.live_worktrees(now).items()}
+    return {root: live.worktree for root, live in OBSERVER.live_worktrees(now).items()}
 
 
-def _watched_folders(worktrees: Iterable[Place]) -> list[str]:
+def _watched_folders(worktrees: Iterable[Worktree]) -> list[str]:
     folders = [folder for worktree in worktrees for folder in (worktree.own, os.path.join(worktree.own, "logs"))]
     # A fresh repository has no reflog yet, and watching a folder that is missing fails.
     return [folder for folder in dict.fromkeys(folders) if os.path.isdir(folder)]
 
 
-def _staged_digest(worktree: Place) -> str:
+def _staged_digest(worktree: Worktree) -> str:
     """Of every path, mode and content in the index; empty where git does not tell it in time."""
     argv = git.git_argv("ls-files", "-z", "--stage")
     try:

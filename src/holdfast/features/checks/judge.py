@@ -23,7 +23,7 @@ from holdfast.core.shell.git_acts import READS, GitAct, git_acts
 from holdfast.core.shell.syntax import ROOT_FOLDER, UNKNOWN
 from holdfast.core.shell.written_files import written_files
 from holdfast.core.text import CUT_MARK
-from holdfast.features.checks.git_watch import Place, find_place
+from holdfast.features.checks.git_watch import Worktree, find_place
 from holdfast.features.checks.observe import ShellResult
 from holdfast.features.checks.runners.attribution import Candidate, Output, attribute_reports, clean_output, read_all
 from holdfast.features.checks.runners.entries import (
@@ -294,7 +294,7 @@ def git_verbs_of(command: str, cwd: str, root: str) -> list[str]:
     return list(dict.fromkeys(act.verb for act in acts if act.effective is not False))
 
 
-def _judge_in(result: ShellResult, cwd: str, worktree: Place | None) -> Judgement:
+def _judge_in(result: ShellResult, cwd: str, worktree: Worktree | None) -> Judgement:
     root = worktree.root if worktree else ""
     read = RepositoryFiles(root).read if root else None
     return judge_command(
@@ -302,7 +302,7 @@ def _judge_in(result: ShellResult, cwd: str, worktree: Place | None) -> Judgemen
     )  # fmt: skip
 
 
-def _other_place(judged: Judgement, worktree: Place | None) -> Place | None:
+def _other_place(judged: Judgement, worktree: Worktree | None) -> Worktree | None:
     """Where the command went to another worktree and ran its checks there, and nowhere else."""
     folders = {check.dir for check in judged.checks}
     if not folders or not all(os.path.isabs(folder) for folder in folders):
@@ -314,7 +314,7 @@ def _other_place(judged: Judgement, worktree: Place | None) -> Place | None:
     )
 
 
-def _kept_judgement(judged: Judgement, worktree: Place | None, cwd: str) -> CommandJudgement:
+def _kept_judgement(judged: Judgement, worktree: Worktree | None, cwd: str) -> CommandJudgement:
     """What is of interest later: git commands that only look are not, nor where a command was that did nothing."""
     acts = [JudgedGitAct(act.verb, act.effective) for act in judged.git[:MAX_CHECKS] if act.effective is not False]
     if not judged.checks and not acts:

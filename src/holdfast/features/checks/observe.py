@@ -16,7 +16,7 @@ from holdfast.core.kinds import TOOL_ENDS, HookPayload, ToolEndPayload, ToolPayl
 from holdfast.core.kinds.agent_events import UNKNOWN_VERB
 from holdfast.core.kinds.check_events import GitNoticed
 from holdfast.core.text import CUT_MARK
-from holdfast.features.checks.git_watch import GitWatch, Place, find_place
+from holdfast.features.checks.git_watch import GitWatch, Worktree, find_place
 from holdfast.features.checks.settings import DEFAULTS
 
 # Shell calls that began and have not ended, as far as hooks tell: where each began, and who may have done a git act.
@@ -135,7 +135,7 @@ ACTING = frozenset(("shell", "mcp", "other"))
 class LiveWorktree(msgspec.Struct, frozen=True):
     """A worktree in which an agent works, as far as hooks tell."""
 
-    place: Place
+    worktree: Worktree
     project: str
     at: int
 
@@ -238,10 +238,10 @@ class Observer:
         live = self._live.get(root)
         if live is None or self._running.any_in(root, now):
             return []
-        look = self._git.look(live.place, outside=True)
+        look = self._git.look(live.worktree, outside=True)
         if not staged and not (look and look.acts):
             return []
-        noticed = GitNoticed(worktree=root, repo=live.place.shared, git=look, staged=staged)
+        noticed = GitNoticed(worktree=root, repo=live.worktree.shared, git=look, staged=staged)
         return [own_event(noticed, now, project=live.project)]
 
     def remember_folders(self) -> None:
@@ -250,7 +250,7 @@ class Observer:
 
     # ── looks ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _look_at_git(self, event: Event, data: HookPayload, worktree: Place, *, outside: bool) -> None:
+    def _look_at_git(self, event: Event, data: HookPayload, worktree: Worktree, *, outside: bool) -> None:
         """While a call runs in the worktree, what happened is seen at its end: only then is it clear who did it."""
         self._note_live(LiveWorktree(worktree, event.project, event.at))
         if outside and self._running.any_in(worktree.root, event.at):
@@ -259,14 +259,14 @@ class Observer:
 
     def _note_live(self, live: LiveWorktree) -> None:
         # The one that was quiet longest gives way.
-        if live.place.root not in self._live and len(self._live) >= MAX_LIVE:
+        if live.worktree.root not in self._live and len(self._live) >= MAX_LIVE:
             del self._live[min(self._live, key=lambda root: self._live[root].at)]
-        if live.place.root not in self._live:
+        if live.worktree.root not in self._live:
             self.became_live.set()
-        self._live[live.place.root] = live
+        self._live[live.worktree.root] = live
 
     def _take_content(
-        self, event: Event, data: HookPayload, worktree: Place, settings: Settings, parts: ContentParts
+        self, event: Event, data: HookPayload, worktree: Worktree, settings: Settings, parts: ContentParts
     ) -> None:
         # Whoever lets a look take longer, as on a loaded machine, takes later events as well.
         if time.time() * 1000 - event.at > max(LATE_MS, settings.look_ms):
@@ -282,7 +282,7 @@ def _by_part(parts: Sequence[Sequence[str]], taken: Sequence[Fingerprint]) -> di
     return {
         content_key(part): fingerprint.content
         for part, fingerprint in zip(parts, taken, strict=True)
-        if fingerprint.known
+        if fingerprint.is_known
     }
 
 
@@ -290,7 +290,7 @@ def _distinct_parts(parts: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
     return list(dict.fromkeys(tuple(sorted(set(part))) for part in parts if part))[:MAX_PARTS]
 
 
-def _place_of(event: Event, data: HookPayload) -> Place | None:
+def _place_of(event: Event, data: HookPayload) -> Worktree | None:
     """Without a repository there is nothing to look at; the intake has found that out already."""
     return find_place(data.worktree or event.project) if data.repo else None
 

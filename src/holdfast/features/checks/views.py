@@ -34,7 +34,7 @@ class ListedRun(msgspec.Struct, kw_only=True):
     current: bool | None
     """Whether the content is still the one it ran on; None when that is not known."""
 
-    def shown(self) -> dict[str, Any]:
+    def as_row(self) -> dict[str, Any]:
         whole = msgspec.structs.asdict(self.run) | {"counts": counts_of(self.run)}
         rest = {name: getattr(self, name) for name in ("worktree", "branch", "here", "own", "current")}
         return whole | rest
@@ -45,7 +45,7 @@ def list_runs(call: Call) -> dict[str, Any]:
     with_content = call.args.get("look", True)
     now = _content_now(call) if with_content else Fingerprint(why_unknown="nobody looked")
     runs = [run for run in _listed_runs(call, now) if _is_wanted(run.run, call.args)]
-    return {"now": now.content, "why_unknown": now.why_unknown, "runs": [run.shown() for run in runs[:MAX_LISTED]]}
+    return {"now": now.content, "why_unknown": now.why_unknown, "runs": [run.as_row() for run in runs[:MAX_LISTED]]}
 
 
 def show_run(call: Call) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def explain_last(call: Call) -> dict[str, Any]:
         return {"kind": kind, "holds": False, "why": f"no {kind} run is known here", "run": None, "hint": ""}
     why = _why_not(nearest, now, folder)
     return {
-        "kind": kind, "holds": holding is not None, "why": why or nearest.run.why, "run": nearest.shown(),
+        "kind": kind, "holds": holding is not None, "why": why or nearest.run.why, "run": nearest.as_row(),
         "hint": _pipe_hint(nearest.run),
     }  # fmt: skip
 
@@ -97,7 +97,7 @@ def _why_not(listed: ListedRun, now: Fingerprint, folder: str) -> str:
         return run.why
     if not run.content:
         return "the content it ran on could not be looked at in time"
-    if not now.known:
+    if not now.is_known:
         return f"what the content is now is not known: {now.why_unknown}"
     if not listed.current:
         return "files changed after it"
@@ -130,7 +130,7 @@ def _listed_run(call: Call, doc: BranchChecks, run: CheckRun, here: tuple[str, s
         here=(doc.worktree, doc.branch) == here,
         own=bool(call.session) and run.session == call.session,
         # The empty key is the fingerprint of the whole worktree.
-        current=run.content.get("") == now.content if now.known and run.content.get("") else None,
+        current=run.content.get("") == now.content if now.is_known and run.content.get("") else None,
     )
 
 

@@ -30,7 +30,7 @@ class CostFilters(msgspec.Struct, kw_only=True):
     since: int = 0
     until: int = 0
 
-    def take(self, session: str, cell: CostCell) -> bool:
+    def matches(self, session: str, cell: CostCell) -> bool:
         return (
             (not self.project or cell.project == self.project)
             and (not self.agent or cell.agent == self.agent)
@@ -95,7 +95,7 @@ def read_records(reader: Reader, filters: CostFilters) -> Iterator[UsageRecord]:
         # The commits of later days have been seen by now: newest first.
         later = commits[day.session] = [*day.commits, *commits.get(day.session, ())]
         for cell in day.cells:
-            if filters.take(day.session, cell):
+            if filters.matches(day.session, cell):
                 record = cell.as_record(day.session)
                 yield record if record.commit else msgspec.structs.replace(record, commit=next_commit(later, cell.last))
 

@@ -181,7 +181,7 @@ class PersonCodes:
     def __init__(self) -> None:
         self._pending: dict[str, PendingCode] = {}
 
-    def ask(self, act: str, why: str, now: int) -> None:
+    def require_code(self, act: str, why: str, now: int) -> None:
         pending = self._pending.get(act)
         # A pending code stays: asking again must not give further tries.
         if pending is None or pending.until <= now or pending.tries >= MOST_TRIES:
@@ -227,7 +227,7 @@ def judge_person(call: Call, act: str) -> tuple[Caller, CommandResult | None]:
         return who, _refuse_agent(call, who, act)
     if CODES.redeem(act, str(call.args.get("code") or ""), call.now):
         return Caller("person", "with the code of the dashboard"), None
-    CODES.ask(act, who.why, call.now)
+    CODES.require_code(act, who.why, call.now)
     event = own_event(GatesAttempted(act=act, why=who.why), call.now, session=call.session, project=call.project)
     how = "Type the code that the dashboard's gates page shows (or `holdfast gate codes` in a terminal): --code CODE"
     return who, CommandResult((event,), refused=f"whether a person asks for {act} cannot be seen: {who.why}. {how}")
@@ -386,7 +386,7 @@ def _requirements_result(
 
     # Called after the events were applied, so that the answer shows the new state.
     def answer(reader: Reader) -> JsonObject:
-        branch_state = BRANCHES.load(reader, branch_key(where.place, where.branch))
+        branch_state = BRANCHES.load(reader, branch_key(where.worktree, where.branch))
         return {"session": session, "branch": where.branch, "requirements": msgspec.to_builtins(payload.requirements),
                 "state": msgspec.to_builtins(branch_state.requirements) if branch_state else {}}  # fmt: skip
 

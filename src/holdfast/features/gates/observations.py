@@ -132,7 +132,7 @@ def _observe_tool(event: Event, data: ToolPayload, settings: "GateSettings") -> 
     if data.repo and not data.content and _wants_content(event, data, settings):
         parts = [(), *content_parts(settings)]
         taken = shared_fingerprinter().take_patiently(root, parts, CONTENT_S)
-        data.content = {content_key(part): one.content for part, one in zip(parts, taken, strict=True) if one.known}
+        data.content = {content_key(part): one.content for part, one in zip(parts, taken, strict=True) if one.is_known}
     # Without an act that could move a branch the refs need not be read.
     if data.action in ("shell", "mcp") and data.repo and not (data.command and only_looks(data.command)):
         data.refs = _observe_refs(data, settings)

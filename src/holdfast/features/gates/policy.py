@@ -300,7 +300,7 @@ def _decide_tool(checker: Checker, event: Event, settings: "GateSettings") -> De
     # Where it is unknown whether something was bypassed, it is shown to the person and nothing is refused.
     if seen := [one for one in checker.session.bypassed if "unknown" not in one.what]:
         return deny_decision(bypass_message(seen), details=_detail_dicts(GateDetail(gate="bypass")))
-    findings = [checker.find(rule) for rule in triggered_rules(settings, event) if rule.at_tool]
+    findings = [checker.check(rule) for rule in triggered_rules(settings, event) if rule.at_tool]
     refused = [one for one in findings if not one.ok]
     return _refuse_tool(checker, event, refused) if refused else _warn_of_amounts(checker, findings)
 
@@ -337,7 +337,7 @@ def _decide_stop(checker: Checker, event: Event, settings: "GateSettings") -> De
     checked = [
         rule for rule in settings.rules if rule.asked_at_stop(stop.verify_scopes) and _concerns_session(rule, checker, event)
     ]  # fmt: skip
-    refused = [one for one in map(checker.find, checked) if not one.ok]
+    refused = [one for one in map(checker.check, checked) if not one.ok]
     if not refused:
         return None
     # Something refused before is done now, so the count begins anew.
@@ -380,7 +380,7 @@ def _decide_start(checker: Checker, event: Event, settings: "GateSettings") -> D
     if not settings.rules or not settings.hooks.session_start.inject_context:
         return decision
     others = live_sessions(checker.state).others(event.session, event.project)
-    findings = [checker.find(rule) for rule in settings.rules]
+    findings = [checker.check(rule) for rule in settings.rules]
     text = at_start(findings, others, settings.hooks.stop.verify_scopes)
     return Decision(contexts=(Context("gates", text, 70),), notices=decision.notices, details=decision.details)
 

@@ -40,7 +40,7 @@ _THAT_PASSED = " that passed"
 _RERUNS_FAILED = frozenset(("--lf", "--last-failed", "--onlyFailures", "--only-failures", "--last-run"))
 
 
-class Asked:
+class ProofQuestion:
     """One question, with everything it is asked about. `used`: the event that used up what was proven before;
     `content_at`: when the content was last known."""
 

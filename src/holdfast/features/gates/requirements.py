@@ -22,7 +22,7 @@ from holdfast.features.gates.evidence import (
     reach_in,
     reading_of,
 )
-from holdfast.features.gates.proof import Asked
+from holdfast.features.gates.proof import ProofQuestion
 from holdfast.features.gates.state import (
     BRANCHES,
     FACTS_OF,
@@ -51,7 +51,7 @@ class Here:
 
     session: str
     project: str
-    place: str
+    worktree: str
     branch: str
     now: int
     content: dict[str, str] = field(default_factory=dict)
@@ -110,13 +110,13 @@ class Checker:
     def __init__(self, state: State, here: Here) -> None:
         self.state, self.here = state, here
 
-    def find(self, rule: Rule) -> Finding:
-        return kind_of(rule).find(self, rule)
+    def check(self, rule: Rule) -> Finding:
+        return kind_of(rule).check(self, rule)
 
     def paused(self) -> bool:
         here = self.here
         # Any one of the three pauses is enough.
-        for where in (EVERYWHERE, here.place, f"session:{here.session}"):
+        for where in (EVERYWHERE, here.worktree, f"session:{here.session}"):
             pause = PAUSES.get(self.state, where)
             if pause is not None and pause.holds(here.now):
                 return True
@@ -133,7 +133,7 @@ class Checker:
     @cached_property
     def branch(self) -> BranchState:
         here = self.here
-        return BRANCHES.get(self.state, branch_key(here.place, here.branch)) or BranchState(place=here.place)
+        return BRANCHES.get(self.state, branch_key(here.worktree, here.branch)) or BranchState(place=here.worktree)
 
     def spending(self, per: str) -> Cells:
         """What was spent in this turn or session, or in this project."""
@@ -154,12 +154,12 @@ class Checker:
 
     @cached_property
     def _bases(self) -> list[BranchState]:
-        found = (BRANCHES.get(self.state, branch_key(self.here.place, base)) for base in BASES)
+        found = (BRANCHES.get(self.state, branch_key(self.here.worktree, base)) for base in BASES)
         return [base for base in found if base]
 
     def proved_other_content(self, rule: Rule) -> bool:
         """Whether this session showed a green run of something else than what it leaves."""
-        return self.asked(rule).proved_other_content()
+        return self.proof_question(rule).proved_other_content()
 
     def is_let_through(self, rule: Rule) -> bool:
         """Satisfied, proven or approved: whatever was done was allowed."""
@@ -170,16 +170,16 @@ class Checker:
         return Finding(rule, True, satisfied_by(entry)) if entry and entry.approved else None
 
     def changed_tests(self, rule: Rule) -> list[str]:
-        return self.asked(rule).changed_tests() if kind_of(rule).is_proven else []
+        return self.proof_question(rule).changed_tests() if kind_of(rule).is_proven else []
 
     def facts_for(self, rule: Rule) -> list[RunFact]:
         """The latest fact for each thing it asks for, whether it counts or not."""
-        return self.asked(rule).latest() if kind_of(rule).is_proven else []
+        return self.proof_question(rule).latest() if kind_of(rule).is_proven else []
 
-    def asked(self, rule: Rule) -> Asked:
+    def proof_question(self, rule: Rule) -> ProofQuestion:
         # Only a rule for single use is used up; the others keep what was proven.
         used = self.session.used.get(rule.name, 0) if rule.scope == "single_use" else 0
-        return Asked(rule, self.facts, self.here, used, self.session.content_at)
+        return ProofQuestion(rule, self.facts, self.here, used, self.session.content_at)
 
 
 def satisfied_by(entry: Entry) -> str:
@@ -215,12 +215,12 @@ class RequirementKind:
     def warning(self, finding: "Finding") -> str:
         return f"{finding.rule.name}: {finding.why}; refused from {finding.rule.spec.thresholds.block} on."
 
-    def find(self, checker: Checker, rule: Rule) -> Finding:
+    def check(self, checker: Checker, rule: Rule) -> Finding:
         raise NotImplementedError
 
     def lets_through(self, checker: Checker, rule: Rule) -> bool:
         """Whether what it is about was allowed, asked afterwards."""
-        return self.find(checker, rule).ok
+        return self.check(checker, rule).ok
 
     def way_out(self, rule: Rule) -> str:
         return PERSON_CAN
@@ -234,7 +234,7 @@ class Blocking(RequirementKind):
     name = "blocking"
     is_a_thing_to_do = True
 
-    def find(self, checker: Checker, rule: Rule) -> Finding:
+    def check(self, checker: Checker, rule: Rule) -> Finding:
         entry = checker.entry(rule)
         return Finding(rule, bool(entry), satisfied_by(entry) if entry else "not satisfied")
 
@@ -269,8 +269,8 @@ class ProvenByEvidence(RequirementKind):
         patterns = spec.command_pattern or any(not isinstance(t, str) and t.command_pattern for t in spec.trigger_tools)
         return bool(patterns), not patterns
 
-    def find(self, checker: Checker, rule: Rule) -> Finding:
-        evidence = checker.asked(rule)
+    def check(self, checker: Checker, rule: Rule) -> Finding:
+        evidence = checker.proof_question(rule)
         why = evidence.missing()
         return checker.approved(rule) or Finding(rule, False, why) if why else Finding(rule, True, evidence.proven())
 
@@ -293,7 +293,7 @@ class Guard(RequirementKind):
     def asked_at(self, spec: "Requirement") -> tuple[bool, bool]:
         return True, False
 
-    def find(self, checker: Checker, rule: Rule) -> Finding:
+    def check(self, checker: Checker, rule: Rule) -> Finding:
         why = self._protected(checker, rule) if rule.spec.guard_type == "protected_branch" else self._others(checker)
         return checker.approved(rule) or Finding(rule, False, why) if why else Finding(rule, True, "holds")
 
@@ -322,7 +322,7 @@ class BranchSize(RequirementKind):
     def asked_at(self, spec: "Requirement") -> tuple[bool, bool]:
         return True, False
 
-    def find(self, checker: Checker, rule: Rule) -> Finding:
+    def check(self, checker: Checker, rule: Rule) -> Finding:
         size = checker.facts.sizes.get(checker.here.branch)
         if not size:
             return Finding(rule, True, "not measured yet")
@@ -349,7 +349,7 @@ class Budget(RequirementKind):
     def warn_from(self, rule: Rule) -> int:
         return int(rule.spec.warn_at * 100)
 
-    def find(self, checker: Checker, rule: Rule) -> Finding:
+    def check(self, checker: Checker, rule: Rule) -> Finding:
         spec, cells = rule.spec, checker.spending(rule.spec.per)
         parts = [self._tokens(spec, cells)] if spec.tokens else []
         parts += [self._money(spec, cells)] if spec.usd else []

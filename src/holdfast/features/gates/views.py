@@ -114,7 +114,7 @@ class Simulation(Documents):
         super().__init__()
         self.settings = settings
 
-    def take(self, event: Event) -> Decision | None:
+    def apply_event(self, event: Event) -> Decision | None:
         if event.kind in CALLS and self._of_no_concern(event):
             return None
         fold_events(FOLDED, [event], self.docs)
@@ -139,7 +139,7 @@ def simulate_rules(reader: Reader, settings: GateSettings, *, since: int = 0, pr
     stage = Simulation(settings)
     seen, refused, cases = Counter[str](), Counter[str](), list[dict[str, Any]]()
     for event in recorded_events(reader, since, project):
-        decision = stage.take(event)
+        decision = stage.apply_event(event)
         if event.kind in JUDGED:
             seen[event.kind] += 1
             if decision is not None and decision.verdict == "deny":
@@ -267,7 +267,7 @@ def list_attention(call: Call) -> dict[str, Any]:
 
 
 def _changed_tests(checker: Checker, settings: GateSettings) -> list[str]:
-    changed = {rule.name: checker.changed_tests(rule) for rule in settings.rules if checker.find(rule).ok}
+    changed = {rule.name: checker.changed_tests(rule) for rule in settings.rules if checker.check(rule).ok}
     return [
         f"{name}: proved by tests that were themselves changed before that: {', '.join(files[:3])}"
         for name, files in changed.items()
@@ -294,14 +294,14 @@ def gate_status(call: Call) -> dict[str, Any]:
         "session": session, "agent": doc.agent, "project": call.project, "branch": checker.here.branch,
         "paused": checker.paused(), "stops": doc.stops, "refused": doc.refused,
         "requirements": [_requirement_status(checker, rule, doc.triggered, settings) for rule in settings.rules],
-        "sessions": [_live_session_fields(sid, one) for sid, one in live_here(call).items() if one.place == checker.here.place],
+        "sessions": [_live_session_fields(sid, one) for sid, one in live_here(call).items() if one.place == checker.here.worktree],
         "attention": [*shown["lines"], *_changed_tests(checker, settings)], "waiting": shown["waiting"],
         "notices": [*settings.notices, *(f"no skill named {s} was found" for s in checker.facts.missing)],
     }  # fmt: skip
 
 
 def _requirement_status(checker: Checker, rule: Rule, used: dict[str, int], settings: GateSettings) -> dict[str, Any]:
-    finding = checker.find(rule)
+    finding = checker.check(rule)
     entry = checker.entry(rule)
     facts = [{"seq": fact.seq, "at": fact.at, "ok": fact.passed} for fact in checker.facts_for(rule)]
     return {**_rule_fields(rule, settings), "ok": finding.ok, "why": finding.why, "triggered": rule.name in used,
@@ -399,7 +399,7 @@ def _as_then(call: Call, event: Event, settings: GateSettings) -> list[dict[str,
     checker = Checker(state, Here.of(event))
     about = {rule.name for rule in triggered_rules(settings, event)} if event.kind.startswith("tool.") else set()
     return [
-        {**_rule_fields(rule, settings), **_finding_fields(checker.find(rule)), "about": rule.name in about}
+        {**_rule_fields(rule, settings), **_finding_fields(checker.check(rule)), "about": rule.name in about}
         for rule in settings.rules
     ]
 

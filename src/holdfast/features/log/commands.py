@@ -15,4 +15,4 @@ def add_note(call: Call) -> CommandResult:
     key = delivery_key(call.now)
     data = {"text": text[:LONGEST_NOTE]}
     note = Event(key=key, kind="note.added", at=call.now, session=call.session, project=call.project, data=data)
-    return CommandResult((note,), answer=lambda reader: {"seq": reader.known([key])[key]})
+    return CommandResult((note,), answer=lambda reader: {"seq": reader.seqs_of_keys([key])[key]})

@@ -57,7 +57,7 @@ def verify_log(call: Call) -> dict[str, Any]:
         last = stored.seq
         seen += 1
     keys = [str(k) for k in call.args.get("keys") or ()]
-    missing = sorted(set(keys) - set(call.reader.known(keys)))
+    missing = sorted(set(keys) - set(call.reader.seqs_of_keys(keys)))
     return {"events": seen, "head": last, "gaps": gaps[:GAPS_NAMED], "missing": missing}
 
 

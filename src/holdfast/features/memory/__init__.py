@@ -33,7 +33,7 @@ FEATURE = Feature(
     jobs={
         policy.FIND_FILES: _lazy("jobs", "find_files"),
         policy.BATCH: _lazy("jobs", "batch"),
-        policy.ASK: _lazy("jobs", "ask"),
+        policy.ASK: _lazy("jobs", "ask_model"),
         policy.KEEP_INDEX: _lazy("jobs", "keep_index"),
         policy.LOAD_LANGUAGE: _lazy("jobs", "load_language"),
     },

@@ -150,7 +150,7 @@ class Hit(msgspec.Struct, frozen=True):
     observations: tuple[str, ...]
 
 
-class Found(msgspec.Struct, frozen=True):
+class SearchResult(msgspec.Struct, frozen=True):
     hits: list[Hit]
     left: int = 0
     """Events that were not looked through yet; 0 where the answer is whole."""
@@ -182,7 +182,7 @@ class Catalogue:
 
     # ── finding ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def find(self, reader: Reader, question: str, *, places: Collection[str], since: int, limit: int) -> Found:
+    def find(self, reader: Reader, question: str, *, places: Collection[str], since: int, limit: int) -> SearchResult:
         """Only of these places; of all of them where none is named."""
         with self._lock:
             left = self._catch_up_for(reader, SPEND_S)
@@ -192,7 +192,7 @@ class Catalogue:
                 # Where both have a text, the whole index knows more of what lies around it.
                 every = {hit.entry.seq: hit for hit in (*newest, *hits)}
                 hits = sorted(every.values(), key=lambda hit: (-hit.score, hit.entry.seq))[:limit]
-            return Found(hits, left)
+            return SearchResult(hits, left)
 
     def _best_hits(self, question: str, places: Collection[str], since: int, limit: int) -> list[Hit]:
         scores = self._allowed(self._ranking.scores(question), places, since)

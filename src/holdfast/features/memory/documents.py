@@ -204,7 +204,7 @@ class ProjectMemory(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=Tru
     at: int = 0
 
 
-class Place(msgspec.Struct, kw_only=True, frozen=True):
+class FolderRepository(msgspec.Struct, kw_only=True, frozen=True):
     """Which repository a folder belongs to, as an agent in it last said."""
 
     project: str
@@ -216,7 +216,7 @@ OBSERVATION = DocumentType("observation", Observation)
 SESSION = DocumentType("memory.session", MemorySession)
 SESSION_GATES = DocumentType("session", SessionGates)
 PROJECT = DocumentType("memory.project", ProjectMemory)
-PLACE = DocumentType("memory.place", Place)
+PLACE = DocumentType("memory.place", FolderRepository)
 
 
 def observation_ref(identity: str) -> Ref:

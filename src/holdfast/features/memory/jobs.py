@@ -148,7 +148,7 @@ def batch(call: JobCall) -> Iterator[Event]:
 def _set_aside(call: JobCall, queue: Queue, settings: MemorySettings, meter: Meter) -> Iterator[Event]:
     """As many turns as were asked for and as the day's tokens allow."""
     limit, head = settings.model.daily_tokens, call.reader.head()
-    left, beyond = meter.left(call.now, limit), meter.use_of(call.now).beyond
+    left, beyond = meter.remaining_tokens(call.now, limit), meter.use_of(call.now).beyond
     # After several unusable answers each turn is asked about alone, so that one bad turn blocks no others.
     most = settings.model.turns if queue.bad < BAD_ANSWERS else 1
     query = EventQuery(project=queue.project, kinds=("memory.queued",), after=queue.cursor, limit=most)
@@ -175,12 +175,12 @@ def _most_tokens(question: Question, settings: MemorySettings) -> int:
 # ── step two: the one call ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-class Asked(ModelAsked):
+class ModelRequest(ModelAsked):
     project: str = ""
 
 
-def ask(call: JobCall) -> Iterable[Event]:
-    request = msgspec.convert(call.job.payload, Asked)
+def ask_model(call: JobCall) -> Iterable[Event]:
+    request = msgspec.convert(call.job.payload, ModelRequest)
     meter = METER.load(call.reader, METER_REF.key)
     # Not granted, or settled already: this job ran before and its result is in the log.
     if meter is None or request.id not in meter.open:
@@ -195,7 +195,9 @@ def ask(call: JobCall) -> Iterable[Event]:
     return _ask_about(call, request, turns, settings)
 
 
-def _ask_about(call: JobCall, request: Asked, turns: Sequence[ReadTurn], settings: MemorySettings) -> list[Event]:
+def _ask_about(
+    call: JobCall, request: ModelRequest, turns: Sequence[ReadTurn], settings: MemorySettings
+) -> list[Event]:
     question = build_question(turns)
     try:
         reply = _ask_model(call, question, settings)
@@ -248,7 +250,7 @@ def _observed_candidates(reader: Reader, candidates: Iterable[tuple[ReadTurn, Ca
 
 def _failed_call(
     call: JobCall,
-    request: Asked,
+    request: ModelRequest,
     why: str,
     *,
     spent: bool = False,
@@ -266,7 +268,7 @@ def _failed_call(
     return _call_ended(call, request, ended)
 
 
-def _call_ended(call: JobCall, request: Asked, ended: ModelCallEnded) -> Event:
+def _call_ended(call: JobCall, request: ModelRequest, ended: ModelCallEnded) -> Event:
     # The queue goes on behind the last of these turns.
     whole = msgspec.structs.replace(ended, id=request.id, turns=len(request.turns), until=max(request.turns))
     return own_event(whole, call.now, project=request.project)

@@ -53,12 +53,12 @@ class Meter(msgspec.Struct, kw_only=True, frozen=True):
         return self.days.get(self.day_of(at)) or DayUse()
 
     @property
-    def held(self) -> int:
+    def reserved_tokens(self) -> int:
         return sum(one.tokens for one in self.open.values())
 
-    def left(self, at: int, limit: int) -> int:
+    def remaining_tokens(self, at: int, limit: int) -> int:
         """Tokens that may still be set aside today. What is still open counts, whenever it was begun."""
-        return limit - self.use_of(at).tokens - self.held
+        return limit - self.use_of(at).tokens - self.reserved_tokens
 
     def is_busy(self, project: str) -> bool:
         return any(one.project == project for one in self.open.values())
@@ -112,7 +112,7 @@ def _set_aside(meter: Meter, event: Event) -> Meter:
     """If there is enough, and if no other call for this project is under way; else nothing changes."""
     reservation: ModelAsked = event.data
     # Checked again in the reducer: two jobs may have read the same meter before either event.
-    enough = 0 < reservation.tokens <= meter.left(event.at, reservation.limit)
+    enough = 0 < reservation.tokens <= meter.remaining_tokens(event.at, reservation.limit)
     if not enough or meter.is_busy(event.project):
         return meter
     day = meter.day_of(event.at)
@@ -141,7 +141,7 @@ def meter_view(meter: Meter | None, at: int, limit: int) -> dict[str, Any]:
     current = meter or new_meter(at)
     today = current.use_of(at)
     return {
-        "limit": limit, "used": today.tokens, "left": max(0, current.left(at, limit)), "held": current.held,
+        "limit": limit, "used": today.tokens, "left": max(0, current.remaining_tokens(at, limit)), "held": current.reserved_tokens,
         "calls": today.calls, "failed": today.failed,
         "days": [{"at": day * DAY, **msgspec.to_builtins(use)} for day, use in reversed(current.days.items())],
     }  # fmt: skip

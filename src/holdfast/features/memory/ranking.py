@@ -38,7 +38,7 @@ class Postings:
         self._seen = None
         # A quarter of the block: merging costs time in proportion to all of it.
         if len(words) > max(MOST_ADDED, len(self._texts) // 4):
-            self.settle()
+            self.flush_pending()
 
     def of(self, word: str) -> tuple[Any, Any]:
         """(texts, how often)"""
@@ -63,9 +63,9 @@ class Postings:
     def ready(self) -> None:
         """Before a question."""
         if len(self._added[0]) > MOST_ADDED:
-            self.settle()
+            self.flush_pending()
 
-    def settle(self) -> None:
+    def flush_pending(self) -> None:
         np = self._np
         words, texts, often = self._lately()
         old = np.repeat(np.arange(len(self._begins) - 1, dtype=np.int32), np.diff(self._begins))
@@ -86,7 +86,7 @@ class Postings:
         return self._seen
 
     def dump(self) -> dict[str, Any]:
-        self.settle()
+        self.flush_pending()
         return {"begins": self._begins, "texts": self._texts, "often": self._often}
 
     def load(self, arrays: Mapping[str, Any], words: list[str]) -> None:

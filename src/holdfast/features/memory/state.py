@@ -45,9 +45,9 @@ from holdfast.features.memory.documents import (
     SUMMARY,
     SUPERSEDED,
     TRUSTED,
+    FolderRepository,
     Handoff,
     Observation,
-    Place,
     ProjectItem,
     ProjectMemory,
     observation_ref,
@@ -118,9 +118,9 @@ def reduce(doc: Any, event: Event, ref: Ref) -> Any:
     return session_state.reduce(doc, event) if ref.kind == SESSION.kind else model_state.reduce(doc, event, ref)
 
 
-def _reduce_place(doc: Place | None, event: Event) -> Place:
+def _reduce_place(doc: FolderRepository | None, event: Event) -> FolderRepository:
     repo = repo_of(event)
-    return doc if doc and doc.repo == repo else Place(project=event.project, repo=repo, at=event.at)
+    return doc if doc and doc.repo == repo else FolderRepository(project=event.project, repo=repo, at=event.at)
 
 
 def facets(_ref: Ref, doc: Any) -> tuple[str, str, int]:

@@ -253,7 +253,7 @@ def _lease_changed(doc: Project, event: Event) -> Project:
     locks = {**_without_entry(doc.locks, data.name), data.name: data.lock}
     if len(locks) > MAX_LOCKS:
         # A lock that nobody holds goes first.
-        del locks[next((name for name, lock in locks.items() if not lock.held), next(iter(locks)))]
+        del locks[next((name for name, lock in locks.items() if not lock.is_held), next(iter(locks)))]
     after = replace(doc, locks=locks)
     if data.freed:
         line = HistoryLine(section=f"RESOURCE_LOCKS.{data.name}", summary=data.freed)
@@ -397,7 +397,7 @@ def _known_project(project: KnownProject, facts: ProjectFacts) -> KnownProject:
 
 def _global_lock(doc: GlobalState, event: Event, data: LeaseChanged) -> GlobalState:
     current_lock = doc.locks.get(data.name)
-    if current_lock == data.lock or (current_lock is None and not data.lock.held):
+    if current_lock == data.lock or (current_lock is None and not data.lock.is_held):
         return doc
-    locks = {**_without_entry(doc.locks, data.name), **({data.name: data.lock} if data.lock.held else {})}
+    locks = {**_without_entry(doc.locks, data.name), **({data.name: data.lock} if data.lock.is_held else {})}
     return replace(doc, locks=_last_entries(locks, MAX_GLOBAL_LOCKS), at=event.at)

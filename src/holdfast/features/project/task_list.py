@@ -35,9 +35,9 @@ Lines = Iterator[tuple[str, str]]
 def _git_lines(before: Project, after: Project) -> Lines:
     old, new = before.git, after.git
     # The very same object: the event was not about git.
-    if new is old or not new.seen:
+    if new is old or not new.was_read:
         return
-    if not old.seen:
+    if not old.was_read:
         yield "git", f"First look: {new.branch or 'no branch'}, {count_with_noun(new.count, 'uncommitted file')}"
         return
     if new.branch != old.branch:

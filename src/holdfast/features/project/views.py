@@ -113,7 +113,7 @@ def migrate_state(call: Call) -> Fields:
     if not isinstance(state, dict):
         raise CommandRefused("a state is a mapping of sections")
     document = old_formats.as_v4(state)
-    if doc.git.seen and call.args.get("observe", True):
+    if doc.git.was_read and call.args.get("observe", True):
         document = schema.filled_in(document, project_document(doc, call.now))
     return {"document": document, "text": document_text(document)}
 
@@ -131,7 +131,7 @@ def list_tasks(call: Call) -> Fields:
     return {
         "project": doc.name,
         "root": doc.project,
-        "known": doc.git.seen,
+        "known": doc.git.was_read,
         "tasks": [_shown_task(one) for one in doc.tasks],
         "sections": SECTIONS,
         "looked_at": _looked_at(doc),
@@ -175,7 +175,11 @@ def look_progress(call: Call) -> Fields:
     # Jobs of a project are deduplicated by its folder.
     waiting = [job for job in call.reader.jobs(1000) if job["kind"] == "project.refresh" and job["dedupe"] == root]
     error = next((job["error"] for job in waiting if job["error"]), "")
-    return {"waiting": sum(not job["dead"] for job in waiting), "error": error, "known": _asked_project(call).git.seen}
+    return {
+        "waiting": sum(not job["dead"] for job in waiting),
+        "error": error,
+        "known": _asked_project(call).git.was_read,
+    }
 
 
 # ── leases ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -247,7 +251,10 @@ def list_projects(call: Call) -> Fields:
     """The latest first: where each stands, in one line."""
     limit = max(1, min(int(call.args.get("limit") or MAX_PROJECTS), 200))
     projects = [doc for _, doc in PROJECT.list(call.reader, limit=limit)]
-    return {"projects": [_project_row(tasks_at(doc, call.now)) for doc in projects if doc.git.seen], "now": call.now}
+    return {
+        "projects": [_project_row(tasks_at(doc, call.now)) for doc in projects if doc.git.was_read],
+        "now": call.now,
+    }
 
 
 def _project_row(doc: Project) -> Fields:

@@ -143,7 +143,7 @@ def suggest(call: JobCall) -> list[Event]:
     index_dir = index_dir_of(call.state_dir, checkout_of(payload["project"])[0])
     try:
         # Characters: a pasted file as a prompt is no question.
-        answer = cached_searcher(index_dir).ask(Question(text=prompt[:2000], limit=MOST_SUGGESTED), settings.index())
+        answer = cached_searcher(index_dir).answer(Question(text=prompt[:2000], limit=MOST_SUGGESTED), settings.index())
     except NoIndex:
         return []
     fitting = [msgspec.to_builtins(hit) for hit in answer.hits if _is_relevant_hit(hit, settings.context_score)]

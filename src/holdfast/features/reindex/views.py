@@ -84,7 +84,7 @@ def search(call: Call) -> dict[str, Any]:
         limit=max(1, min(int(call.args.get("limit") or 10), MOST_HITS)),
     )
     with _translate_index_errors(call):
-        answer = cached_searcher(index_dir).ask(question, settings.index())
+        answer = cached_searcher(index_dir).answer(question, settings.index())
     root, _ = checkout_of(_required_project(call))
     return dict(_with_age({"query": question.text, "root": root, **msgspec.to_builtins(answer)}, _load_checkout(call)))
 

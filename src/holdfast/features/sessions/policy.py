@@ -49,7 +49,7 @@ def enrich(event: Event, _settings: Settings, _parts: ContentParts) -> bool:
     # The process of an imported event is long gone.
     if not isinstance(data, HookPayload) or not event.session or data.imported:
         return False
-    _SUBAGENTS.place(event)
+    _SUBAGENTS.assign_lane(event)
     data.process = _PROCESSES.identify((event.agent, event.session), event.kind, data, event.at)
     return False
 

@@ -48,7 +48,7 @@ class SubagentWatch:
     def __init__(self) -> None:
         self._waiting: dict[tuple[str, str], _Waiting] = {}
 
-    def place(self, event: Event) -> None:
+    def assign_lane(self, event: Event) -> None:
         data, key = event.data, (event.agent, event.session)
         if event.kind in BEGINS_ANEW:
             self._waiting.pop(key, None)

@@ -27,7 +27,7 @@ from holdfast.features.sessions.state.documents import (  # fmt: skip
     WAITING,
     WATCHED,
     YEAR,
-    Ask,
+    PendingQuestion,
     RunningCall,
     Session,
     Turn,
@@ -148,7 +148,7 @@ def _current_activity(session: Session) -> str:
     return _describe_call(running[-1]) if running else ""
 
 
-def _describe_call(call: Ask | RunningCall) -> str:
+def _describe_call(call: PendingQuestion | RunningCall) -> str:
     return f"{call.tool}: {call.about}" if call.tool and call.about else call.tool or call.about
 
 

@@ -119,7 +119,7 @@ def _call_start_data(event: Event, doc: Run, number: int, call: Called) -> dict[
 
 def _is_recorded_call(number: int, call: Called, plan: Plan) -> bool:
     """Everything in the browser, and whatever is a step; without steps also what runs in the shell."""
-    return bool(number) or call.use.known or (not plan.steps and call.action == "shell")
+    return bool(number) or call.use.is_known or (not plan.steps and call.action == "shell")
 
 
 def _detect_scenario(state: State, event: Event, mine: SessionRuns, settings: UatSettings) -> Following:
@@ -160,7 +160,7 @@ def _tool_ended(state: State, event: Event, mine: SessionRuns, settings: UatSett
     whole = whole_call(event)
     call = call_of_event(event, settings.drivers, whole.given)
     # Browser calls of the turn in which the last step was done still belong to the run that ended.
-    run_id = mine.active or (mine.tail if call.use.known else "")
+    run_id = mine.active or (mine.tail if call.use.is_known else "")
     doc = RUNS.get(state, run_id) if run_id else None
     if doc is None or is_ours(call):
         return
@@ -182,7 +182,7 @@ def _tool_ended(state: State, event: Event, mine: SessionRuns, settings: UatSett
 
 def _parts(event: Event, call: Called, whole: WholeCall) -> Iterator[tuple[Called, Result]]:
     """A command line may do several things in a browser: each is a call of its own, with what it said."""
-    uses = (call.use, *call.use.then)
+    uses = (call.use, *call.use.following)
     told = results.split_result(result_of(event, whole.body, call.use, whole.page), uses)
     for use, result in zip(uses, told, strict=False):
         yield with_use(call, use), result
@@ -254,7 +254,7 @@ def _is_public(plan: Plan, number: int) -> bool:
 
 def _return_cause(call: Called, ok: bool, error: str) -> str:
     """After these the next call may belong to an earlier step."""
-    if call.use.known and not ok and is_crash(error):
+    if call.use.is_known and not ok and is_crash(error):
         return "crash"
     return {"close": "restart", "back": "back"}.get(call.use.meaning, "") if ok else ""
 

@@ -301,7 +301,7 @@ def _score_tool_call(steps: Sequence[PlannedStep], base_url: str, call: Called |
         return 0, ()
     if any(matches_step(step, call, base_url) for step in steps):
         return TOOL, (f"+{TOOL} {call.tool} is a step of it",)
-    return (TOOL - 5, (f"+{TOOL - 5} {call.tool} drives a browser",)) if call.use.known else (0, ())
+    return (TOOL - 5, (f"+{TOOL - 5} {call.tool} drives a browser",)) if call.use.is_known else (0, ())
 
 
 def _correlate_name(orders: str, name: str) -> tuple[int, str]:

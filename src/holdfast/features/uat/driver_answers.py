@@ -48,7 +48,7 @@ def requests_in(text: str) -> Iterator[tuple[str, str, str, str]]:
 def shown_page(use: ToolUse, text: str) -> tuple[str, str]:
     """(title, address) of the page, where a driver other than Playwright says them."""
     # With further commands on the line the answer is not the title alone.
-    if use.asks and not use.then:
+    if use.asks and not use.following:
         return (clean_line(text), "") if use.asks == "title" else ("", clean_line(text, 2_000))
     found = next((match for form in _PAGES if (match := form.search(text))), None)
     return ((found[1] or "").strip(), found[2] or "") if found else ("", "")

@@ -169,13 +169,13 @@ class ToolUse(msgspec.Struct, frozen=True):
     driver: str = ""
     meaning: str = ""
     address: str = ""
-    then: tuple["ToolUse", ...] = ()
+    following: tuple["ToolUse", ...] = ()
     """What the same command line does after it."""
     asks: str = ""
     """`title` or `url`: the whole answer is that of the page."""
 
     @property
-    def known(self) -> bool:
+    def is_known(self) -> bool:
         return bool(self.meaning)
 
 
@@ -211,7 +211,7 @@ def recognise_tool_use(tool: str, arguments: Mapping[str, Any], extra: Mapping[s
 
 def is_unknown_driver(tool: str, arguments: Mapping[str, Any], extra: Mapping[str, str] | None = None) -> bool:
     """Looks like a browser's tool, and is in no table: it is recorded, and its steps cannot be told."""
-    if "__" not in tool or recognise_tool_use(tool, arguments, extra).known:
+    if "__" not in tool or recognise_tool_use(tool, arguments, extra).is_known:
         return False
     server, name = split_tool(tool)
     return bool(_LIKE_SERVER.search(server) or (_LIKE_TOOL.search(name) and not server.startswith("plugin_files")))
@@ -233,7 +233,7 @@ def _of_tool(driver: Driver, server: str, name: str, arguments: Mapping[str, Any
 def _of_command(command: str) -> ToolUse:
     """What a command line does in a browser: its first command, and those after it."""
     uses = [ToolUse(one.driver, one.meaning, one.address, asks=one.asks) for one in parse_browser_commands(command)]
-    return msgspec.structs.replace(uses[0], then=tuple(uses[1:])) if uses else NOT_A_DRIVER
+    return msgspec.structs.replace(uses[0], following=tuple(uses[1:])) if uses else NOT_A_DRIVER
 
 
 def _address_argument(arguments: Mapping[str, Any]) -> str:

@@ -59,7 +59,7 @@ def enrich(event: Event, settings: UatSettings | None, _parts: ContentParts) -> 
     if not isinstance(data, ToolPayload):
         return False
     use = call_of_event(event, (settings or DEFAULTS).drivers).use
-    if not use.known:
+    if not use.is_known:
         return False
     call = _remember_call(event)
     answer = text_of(response_of(event.body)) or data.output if isinstance(data, ToolEndPayload) else ""
@@ -102,7 +102,7 @@ def _is_driver(name: bytes) -> bool:
 
 
 def _is_driver_of(extra: Mapping[str, str], name: bytes) -> bool:
-    return recognise_tool_use(name.decode("utf-8", "replace"), {}, extra).known
+    return recognise_tool_use(name.decode("utf-8", "replace"), {}, extra).is_known
 
 
 def _tool_names(body: bytes) -> set[bytes]:

@@ -61,7 +61,7 @@ def root_of(project: str, root: str) -> str:
 
 
 @dataclass(frozen=True)
-class Places:
+class RunFolders:
     root: Path
     project: str = ""
 
@@ -461,10 +461,10 @@ def context_section(doc: Run) -> dict[str, Any]:
     }
 
 
-def places_of(doc: Run) -> Places | None:
+def places_of(doc: Run) -> RunFolders | None:
     from pathlib import Path
 
-    return Places(Path(doc.root), doc.project) if doc.root else None
+    return RunFolders(Path(doc.root), doc.project) if doc.root else None
 
 
 def is_valid_document(value: Any) -> bool:

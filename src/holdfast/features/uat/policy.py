@@ -74,7 +74,7 @@ def _ask_for_picture(doc: Run, event: Event, settings: UatSettings) -> Decision 
         return None
     missed = any(a.step == last.step and a.result == FAILED and a.at == last.at for a in doc.assertions)
     use = call_of_event(event, settings.drivers).use
-    if (last.ok and not missed) or not use.known or use.meaning == "screenshot":
+    if (last.ok and not missed) or not use.is_known or use.meaning == "screenshot":
         return None
     return _context_decision(
         f"Step {last.step} of UAT run {doc.id} failed. Take a screenshot now, so that the report shows it; then try the "

@@ -109,10 +109,10 @@ def result_of(event: Event, body: bytes, use: ToolUse, page: str = "") -> Result
     facts = value if isinstance(value, Mapping) else {}
     ok = event.kind == "tool.finished" and event.data.ok is not False and facts.get("success") is not False
     # The text decides only for known drivers: other tools may quote the word "Error" from anywhere.
-    ok = bool(ok and not (use.known and _FAILED.match(without_notes(text))))
+    ok = bool(ok and not (use.is_known and _FAILED.match(without_notes(text))))
     page_title, page_url = shown_page(use, text)
     url = _first_text(facts, "url", "currentUrl") or _first_match(_URL, text) or page_url
-    unproved = _unproved_check(event) or (hidden_error(response, text, url) if use.known else "") if ok else ""
+    unproved = _unproved_check(event) or (hidden_error(response, text, url) if use.is_known else "") if ok else ""
     ok = ok and not unproved
     problems = tuple(_find_problems(text))
     return Result(
@@ -289,8 +289,8 @@ def _screenshot_paths(event: Event, use: ToolUse, text: str, response: Any) -> l
     """The picture a browser call left: in a file, or in its answer.
 
     Only a tool that makes screenshots is believed about files: a page may talk of any."""
-    sent = [IN_ANSWER] if use.known and next(images_in(response), "") else []
-    wanted = sum(one.meaning == "screenshot" for one in (use, *use.then))
+    sent = [IN_ANSWER] if use.is_known and next(images_in(response), "") else []
+    wanted = sum(one.meaning == "screenshot" for one in (use, *use.following))
     if not wanted:
         return sent
     arguments = event.data.input

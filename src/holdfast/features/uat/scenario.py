@@ -13,7 +13,7 @@ from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from holdfast.core.section import Before, Section, Unfit
 from holdfast.core.times import DAY
-from holdfast.features.uat.files import Places, slugify_text
+from holdfast.features.uat.files import RunFolders, slugify_text
 from holdfast.features.uat.results import CONDITIONS, conditions_of
 from holdfast.features.uat.settings import (
     LONGEST_NAME,
@@ -371,11 +371,11 @@ health_checks:
 """
 
 
-def scenario_file(paths: Places, name: str) -> Path:
+def scenario_file(paths: RunFolders, name: str) -> Path:
     return paths.scenarios / f"{slugify_text(name)}.yaml"
 
 
-def initial_files(paths: Places, name: str, base_url: str, recorded: str = "") -> Iterator[tuple[Path, bytes]]:
+def initial_files(paths: RunFolders, name: str, base_url: str, recorded: str = "") -> Iterator[tuple[Path, bytes]]:
     """`recorded`: the scenario itself, where it was made from a session."""
     quoted = msgspec.json.encode(name).decode() if slugify_text(name) != name else name
     address = msgspec.json.encode(base_url or "http://localhost:3000").decode()

@@ -17,7 +17,7 @@ from holdfast.core.kinds.uat_events import Plan, PlannedAssertion, PlannedCheck,
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.features.uat.drivers import ToolUse
 from holdfast.features.uat.evidence import read_page, whole_call
-from holdfast.features.uat.files import Places, root_of, slugify_text
+from holdfast.features.uat.files import RunFolders, root_of, slugify_text
 from holdfast.features.uat.results import Result, result_of
 from holdfast.features.uat.scenario import SHARED, Mistake, Scenario, Step, lines_of, mistake_at, read_scenario
 from holdfast.features.uat.settings import DEFAULTS, MOST_CHECKS, MOST_STEPS, UatSettings, clean_line
@@ -252,7 +252,7 @@ def record_steps(reader: Reader, session: str, extra: Mapping[str, str]) -> tupl
     names: dict[str, str] = {}
     for event in _finished_calls(reader, session):
         call = call_of_event(event, extra, whole_call(event).given)
-        if not call.use.known:
+        if not call.use.is_known:
             continue
         result = result_of(event, event.body, call.use, read_page(event))
         names |= {
@@ -260,7 +260,7 @@ def record_steps(reader: Reader, session: str, extra: Mapping[str, str]) -> tupl
             match["uid"] or match["ref"]: match["by_uid"] or match["by_ref"]
             for match in _NAMED.finditer(result.text)
         }
-        for use in (call.use, *call.use.then) if result.ok else ():
+        for use in (call.use, *call.use.following) if result.ok else ():
             base = base or _origin_of_url(use.address or result.url)
             _add_recorded_step(steps, use, _element_names(call.arguments, names), result)
     if not steps:
@@ -396,11 +396,11 @@ def settings_of_call(call: Call) -> UatSettings:
     return call.settings or DEFAULTS
 
 
-def places_of_call(call: Call) -> Places:
+def places_of_call(call: Call) -> RunFolders:
     root = root_of(call.project, settings_of_call(call).root)
     if not root:
         raise CommandRefused("there is no project here", fix="Go into its folder, or set `uat.root`.")
-    return Places(Path(root), call.project)
+    return RunFolders(Path(root), call.project)
 
 
 def find_run(call: Call, name: str = "run") -> Run:

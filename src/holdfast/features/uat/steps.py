@@ -410,7 +410,7 @@ def _tool_fits(step: PlannedStep, call: Called) -> bool:
         return any(_matches_glob(glob.strip(), name) for glob in step.tool.split("|") for name in names if name)
     if action in _SHELL:
         return call.action == "shell"
-    if not call.use.known:
+    if not call.use.is_known:
         return False
     allowed_meanings = MEANINGS_OF.get(action)
     return (

@@ -55,7 +55,7 @@ class _Trace:
         self.frames: list[tuple[float, str]] = []
         self.problems: list[tuple[float, str, str]] = []
 
-    def take(self, told: Mapping[str, Any]) -> None:
+    def handle_entry(self, told: Mapping[str, Any]) -> None:
         handler = getattr(self, f"_take_{str(told.get('type')).replace('-', '_')}", None)
         if handler is not None:
             handler(told)
@@ -114,7 +114,7 @@ def parse_trace(path: Path, name: str) -> TestReport:
     try:
         with zipfile.ZipFile(path) as archive:
             for told in _lines(archive):
-                trace.take(told)
+                trace.handle_entry(told)
     except (zipfile.BadZipFile, OSError, RuntimeError, ValueError, AttributeError, TypeError) as error:
         raise CommandRefused(f"{path} cannot be read as a trace: {clean_line(error, 200)}") from None
     if not trace.actions:

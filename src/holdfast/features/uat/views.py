@@ -205,7 +205,7 @@ def locate_run_files(call: Call) -> dict[str, Any]:
 def request_result(call: Call) -> dict[str, Any] | None:
     """The event a command's job answered with; None as long as it works."""
     key = str(call.args.get("key"))
-    seq = call.reader.known([key]).get(key)
+    seq = call.reader.seqs_of_keys([key]).get(key)
     # By its number: the view has only the key that the command promised.
     page = call.reader.events(EventQuery(after=seq - 1, before=seq + 1, limit=1)) if seq else []
     return {"kind": page[0].kind, **page[0].data.as_dict()} if page else None

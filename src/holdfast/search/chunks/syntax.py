@@ -158,14 +158,14 @@ MOST_SCRAPS = 2
 Node = Any
 
 
-class Found(msgspec.Struct):
+class DefinitionNode(msgspec.Struct):
     """A definition in the tree. Rows from 0, end excluded."""
 
     kind: str
     symbol: str
     start: int
     end: int
-    inner: list["Found"]
+    inner: list["DefinitionNode"]
 
 
 def cut_by_syntax(lines: Sequence[str], language: str) -> list[Chunk]:
@@ -195,7 +195,7 @@ def _parse_in_time(parse: Any, content: bytes) -> Any:
     return None if late else tree
 
 
-def _chunks_of_file(lines: Sequence[str], definitions: list[Found]) -> Iterator[Chunk]:
+def _chunks_of_file(lines: Sequence[str], definitions: list[DefinitionNode]) -> Iterator[Chunk]:
     rest = [(d.start, d.end) for d in definitions]
     pieces = [(start, end, None) for start, end in uncovered_spans(rest, 0, len(lines))] + [
         (d.start, d.end, d) for d in definitions
@@ -207,7 +207,7 @@ def _chunks_of_file(lines: Sequence[str], definitions: list[Found]) -> Iterator[
             yield from _definition_chunks(lines, definition)
 
 
-def _definition_chunks(lines: Sequence[str], definition: Found) -> Iterator[Chunk]:
+def _definition_chunks(lines: Sequence[str], definition: DefinitionNode) -> Iterator[Chunk]:
     inner = definition.inner
     named: tuple[Definition, ...] = (
         Definition(definition.kind, definition.symbol, definition.start + 1, definition.end),
@@ -221,9 +221,9 @@ def _definition_chunks(lines: Sequence[str], definition: Found) -> Iterator[Chun
         yield from _definition_chunks(lines, one)
 
 
-def _remove_overlaps(definitions: list[Found], start: int, end: int) -> list[Found]:
+def _remove_overlaps(definitions: list[DefinitionNode], start: int, end: int) -> list[DefinitionNode]:
     """In order, without overlap: two definitions on one line are one."""
-    tidied: list[Found] = []
+    tidied: list[DefinitionNode] = []
     # Of two that begin together the longer one first: it holds the other.
     for one in sorted(definitions, key=lambda d: (d.start, -d.end)):
         one.start, one.end = max(one.start, start), min(one.end, end)
@@ -234,7 +234,7 @@ def _remove_overlaps(definitions: list[Found], start: int, end: int) -> list[Fou
     return tidied
 
 
-def _take_scraps(lines: Sequence[str], definitions: list[Found], end: int) -> None:
+def _take_scraps(lines: Sequence[str], definitions: list[DefinitionNode], end: int) -> None:
     """A line or two after a definition (a closing brace, an alias) are part of it, not a chunk that says little."""
     for number, one in enumerate(definitions):
         until = definitions[number + 1].start if number + 1 < len(definitions) else end
@@ -243,8 +243,8 @@ def _take_scraps(lines: Sequence[str], definitions: list[Found], end: int) -> No
         _take_scraps(lines, one.inner, one.end)
 
 
-def _definitions_within(node: Node, grammar: Grammar, prefix: str, depth: int) -> list[Found]:
-    definitions: list[Found] = []
+def _definitions_within(node: Node, grammar: Grammar, prefix: str, depth: int) -> list[DefinitionNode]:
+    definitions: list[DefinitionNode] = []
     if depth == 0:
         return definitions
     for child in node.named_children:
@@ -252,7 +252,7 @@ def _definitions_within(node: Node, grammar: Grammar, prefix: str, depth: int) -
     return definitions
 
 
-def _definitions_of_node(node: Node, grammar: Grammar, prefix: str, depth: int) -> list[Found]:
+def _definitions_of_node(node: Node, grammar: Grammar, prefix: str, depth: int) -> list[DefinitionNode]:
     kind = node.type
     if kind in grammar.functions or kind in grammar.leaves:
         return _build_definition(node, grammar, prefix, depth, "function" if kind in grammar.functions else "class")
@@ -263,7 +263,9 @@ def _definitions_of_node(node: Node, grammar: Grammar, prefix: str, depth: int) 
     return _definitions_within(node, grammar, prefix, depth - 1) if kind in LOOKED_INTO or kind in VALUES else []
 
 
-def _build_definition(node: Node, grammar: Grammar, prefix: str, depth: int, kind: str, name: str = "") -> list[Found]:
+def _build_definition(
+    node: Node, grammar: Grammar, prefix: str, depth: int, kind: str, name: str = ""
+) -> list[DefinitionNode]:
     name = name or _node_name(node)
     # An anonymous struct or enum belongs to the definition around it.
     if kind == "class" and not name and node.type.endswith("_specifier"):
@@ -276,10 +278,10 @@ def _build_definition(node: Node, grammar: Grammar, prefix: str, depth: int, kin
     inner = _definitions_within(node, grammar, symbol, depth - 1) if holds else []
     if kind == "function" and prefix and _in_class(node):
         kind = "method"
-    return [Found(kind, symbol, start, end, inner)]
+    return [DefinitionNode(kind, symbol, start, end, inner)]
 
 
-def _assigned_definitions(node: Node, grammar: Grammar, prefix: str, depth: int) -> list[Found]:
+def _assigned_definitions(node: Node, grammar: Grammar, prefix: str, depth: int) -> list[DefinitionNode]:
     """`const f = () => …`, `exports.f = function …`, `f = class …`"""
     value = node.child_by_field_name("value") or node.child_by_field_name("right")
     if value is None:

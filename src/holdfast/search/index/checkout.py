@@ -63,7 +63,7 @@ class TooManyFiles(HoldfastError):
     """The checkout has too many files"""
 
 
-class Found(msgspec.Struct, frozen=True):
+class ListedFile(msgspec.Struct, frozen=True):
     path: str
     size: int
     mtime: int
@@ -82,7 +82,7 @@ def _display_path(path: str) -> str:
 
 
 class Listing(msgspec.Struct):
-    files: list[Found]
+    files: list[ListedFile]
     folders: dict[str, int]
     """Every folder something new could appear in → its time; UNTRUSTED where it changed while we looked."""
 
@@ -104,7 +104,7 @@ def list_checkout(root: str, settings: IndexSettings) -> Listing:
     return Listing(files, {_display_path(name): _folder_mtime(root, name, began) for name in folders})
 
 
-def _wanted_files(root: str, names: Iterable[str], settings: IndexSettings, folders: set[str]) -> Iterator[Found]:
+def _wanted_files(root: str, names: Iterable[str], settings: IndexSettings, folders: set[str]) -> Iterator[ListedFile]:
     count, inside = 0, _Inside(root)
     for name in names:
         _add_above(name, folders)
@@ -154,12 +154,12 @@ def _walk_files(root: str, folders: set[str], below: str = "") -> Iterator[str]:
                 waiting.append(name)
 
 
-def _stat_file(root: str, name: str, inside: bool) -> Found | None:
+def _stat_file(root: str, name: str, inside: bool) -> ListedFile | None:
     try:
         seen = os.lstat(os.path.join(root, name))
     except (OSError, ValueError):
         return None
-    return Found(name, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, inside and stat.S_ISREG(seen.st_mode))
+    return ListedFile(name, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, inside and stat.S_ISREG(seen.st_mode))
 
 
 class _Inside:
@@ -202,7 +202,7 @@ def _matches_any_glob(name: str, globs: tuple[str, ...]) -> bool:
     return False
 
 
-def read_file(root: str, one: Found, largest: int) -> bytes:
+def read_file(root: str, one: ListedFile, largest: int) -> bytes:
     """The file itself, never what a link put in its place, or in place of its folder, points at. Raises OSError."""
     with open(os.path.join(root, one.path), "rb", opener=open_regular_itself) as file:
         # Only the last part of the path is no link for certain; a folder on the way may have become one.

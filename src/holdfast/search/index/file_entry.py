@@ -40,7 +40,7 @@ class FileChunk(msgspec.Struct):
 
 
 class FileEntry(msgspec.Struct):
-    found: checkout.Found
+    listed_file: checkout.ListedFile
     hash: bytes = b""
     mtime: int = checkout.UNTRUSTED
     lang: str = ""
@@ -51,7 +51,7 @@ class FileEntry(msgspec.Struct):
 
 
 def read_entry(
-    root: str, listed_file: checkout.Found, settings: IndexSettings, known_hash: bytes = b""
+    root: str, listed_file: checkout.ListedFile, settings: IndexSettings, known_hash: bytes = b""
 ) -> FileEntry | None:
     """None: it has the content that `known_hash` names, only its times differ."""
     largest = settings.largest_kb * 1024
@@ -66,12 +66,12 @@ def read_entry(
     return _build_entry(listed_file, content, largest, known_hash)
 
 
-def trusted_mtime(listed_file: checkout.Found) -> int:
+def trusted_mtime(listed_file: checkout.ListedFile) -> int:
     # A file that changed just now may change again without its time changing: it is read next time.
     return listed_file.mtime if listed_file.mtime < time.time_ns() - checkout.FRESH_NS else checkout.UNTRUSTED
 
 
-def _build_entry(listed_file: checkout.Found, content: bytes, largest: int, known_hash: bytes) -> FileEntry | None:
+def _build_entry(listed_file: checkout.ListedFile, content: bytes, largest: int, known_hash: bytes) -> FileEntry | None:
     digest = hashlib.blake2b(content, digest_size=16).digest()
     # Compared by content: a checkout of another branch and back changes times only.
     if digest == known_hash:

@@ -70,7 +70,7 @@ class Row(msgspec.Struct, frozen=True):
     left_out: str
 
 
-Batch = list[tuple[checkout.Found, bytes]]
+Batch = list[tuple[checkout.ListedFile, bytes]]
 """Files to look at, each with the hash under which it is known."""
 
 
@@ -113,7 +113,9 @@ class Update:
                     self._db.execute("delete from files where id = ?", (file,))
         self.counts.removed += len(gone)
 
-    def _write_all(self, changed: Sequence[checkout.Found], known_rows: dict[str, Row], each: Map[Any, Any]) -> None:
+    def _write_all(
+        self, changed: Sequence[checkout.ListedFile], known_rows: dict[str, Row], each: Map[Any, Any]
+    ) -> None:
         done = 0
         self._tell("index", done, len(changed))
         batches = [
@@ -135,12 +137,12 @@ class Update:
                 else:
                     self._write_file(known_rows.get(listed_file.name), made)
 
-    def _touch(self, file: int, listed_file: checkout.Found) -> None:
+    def _touch(self, file: int, listed_file: checkout.ListedFile) -> None:
         times = (listed_file.size, trusted_mtime(listed_file), listed_file.ctime, file)
         self._db.execute("update files set size = ?, mtime = ?, ctime = ? where id = ?", times)
 
     def _write_file(self, row: Row | None, made: FileEntry) -> None:
-        listed_file = made.found
+        listed_file = made.listed_file
         values = (
             listed_file.name,
             listed_file.size,
@@ -227,7 +229,7 @@ def _known_hash(row: Row | None) -> bytes:
     return row.hash if row and not row.left_out else b""
 
 
-def _is_same_file(row: Row | None, listed_file: checkout.Found) -> bool:
+def _is_same_file(row: Row | None, listed_file: checkout.ListedFile) -> bool:
     return row is not None and (row.size, row.mtime, row.ctime) == (
         listed_file.size,
         listed_file.mtime,

@@ -40,7 +40,7 @@ SIGN_ON_COOKIE = "holdfast_sign_on"
 Access = Literal["public", "page"] | Role
 
 
-class Ask(NamedTuple):
+class TeamRequest(NamedTuple):
     """A request of a member, after the guard."""
 
     request: Request
@@ -51,7 +51,7 @@ class Ask(NamedTuple):
         return self.team.database.transaction(self.who.tenant)
 
 
-Handler = Callable[[Ask], Awaitable[Any]]
+Handler = Callable[[TeamRequest], Awaitable[Any]]
 
 
 class Address(NamedTuple):
@@ -118,7 +118,7 @@ class TeamServer:
         need_version(request)
         # After the token was checked: a stranger cannot use up a machine's share.
         self.limits.take_request(who)
-        return as_response(await address.handler(Ask(request, who, self)))
+        return as_response(await address.handler(TeamRequest(request, who, self)))
 
     def address_of(self, request: Request) -> str:
         """Where browsers reach this server: as it was told, or else as this request was made."""
@@ -163,7 +163,7 @@ async def post_enrolment(team: TeamServer, request: Request) -> protocol.Enrolle
     return protocol.Enrolled(token=token, **rows[0])
 
 
-async def post_batch(ask: Ask) -> Response:
+async def post_batch(ask: TeamRequest) -> Response:
     body = await read_body(ask.request, MOST_COMPRESSED)
     batch = msgspec.json.decode(inflate_body(body, MOST_BYTES), type=protocol.Batch)
     ask.team.limits.take_events(ask.who, len(batch.events))
@@ -179,7 +179,7 @@ async def post_batch(ask: Ask) -> Response:
     return Response(msgspec.json.encode(answer), status, media_type="application/json")
 
 
-async def get_cursor(ask: Ask) -> protocol.BatchAnswer:
+async def get_cursor(ask: TeamRequest) -> protocol.BatchAnswer:
     async with ask.transaction() as tx:
         row = await tx.one(acts.READ_MACHINE, {"machine": ask.who.machine})
     if row is None:
@@ -187,7 +187,7 @@ async def get_cursor(ask: Ask) -> protocol.BatchAnswer:
     return protocol.BatchAnswer(stream=row["stream"], cursor=row["cursor"], feed=row["feed_head"])
 
 
-async def get_feed(ask: Ask) -> protocol.FeedPage:
+async def get_feed(ask: TeamRequest) -> protocol.FeedPage:
     """Waits for news up to `wait` seconds."""
     after = number_of(ask.request, "after")
     wait = min(number_of(ask.request, "wait"), LONGEST_WAIT_S)
@@ -201,7 +201,7 @@ async def get_feed(ask: Ask) -> protocol.FeedPage:
     return page
 
 
-async def _feed_page(ask: Ask, after: int) -> protocol.FeedPage:
+async def _feed_page(ask: TeamRequest, after: int) -> protocol.FeedPage:
     async with ask.transaction() as tx:
         return await tenancy.read_feed(tx, ask.who, after, now_ms())
 
@@ -214,14 +214,14 @@ def number_of(request: Request, name: str) -> int:
     return int(text)
 
 
-async def post_rotation(ask: Ask) -> protocol.RotateAnswer:
+async def post_rotation(ask: TeamRequest) -> protocol.RotateAnswer:
     body = await read_body(ask.request)
     asked = msgspec.json.decode(body, type=protocol.RotateRequest) if body else protocol.RotateRequest()
     async with ask.transaction() as tx:
         return protocol.RotateAnswer(token=await acts.rotate_token(tx, ask.who, asked.token_hash, now_ms()))
 
 
-async def post_leave(ask: Ask) -> dict[str, int]:
+async def post_leave(ask: TeamRequest) -> dict[str, int]:
     async with ask.transaction() as tx:
         request = protocol.RevokeRequest(machine=ask.who.machine)
         return {"revoked": await acts.revoke_machines(tx, ask.team.database.channel, ask.who, request, now_ms())}
@@ -230,52 +230,52 @@ async def post_leave(ask: Ask) -> dict[str, int]:
 # ── what members do ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def post_lease(ask: Ask) -> protocol.LeaseAnswer:
+async def post_lease(ask: TeamRequest) -> protocol.LeaseAnswer:
     request = await read_message(ask.request, protocol.LeaseRequest)
     async with ask.transaction() as tx:
         return await acts.change_lease(tx, ask.team.database.channel, ask.who, request, now_ms())
 
 
-async def post_memory(ask: Ask) -> dict[str, str]:
+async def post_memory(ask: TeamRequest) -> dict[str, str]:
     memory = await read_message(ask.request, protocol.MemoryProposal)
     async with ask.transaction() as tx:
         await acts.propose_memory(tx, ask.who, memory, now_ms())
     return {"id": memory.id}
 
 
-async def promote_memory(ask: Ask) -> dict[str, str]:
+async def promote_memory(ask: TeamRequest) -> dict[str, str]:
     name = str(ask.request.path_params["id"])
     async with ask.transaction() as tx:
         await acts.promote_memory(tx, ask.team.database.channel, ask.who, name, now_ms())
     return {"id": name}
 
 
-async def post_handover(ask: Ask) -> dict[str, str]:
+async def post_handover(ask: TeamRequest) -> dict[str, str]:
     request = await read_message(ask.request, protocol.HandoverRequest)
     async with ask.transaction() as tx:
         await acts.hand_over(tx, ask.team.database.channel, ask.who, request, now_ms())
     return {"to": request.to}
 
 
-async def post_forget(ask: Ask) -> protocol.ForgetReceipt:
+async def post_forget(ask: TeamRequest) -> protocol.ForgetReceipt:
     request = await read_message(ask.request, protocol.ForgetRequest)
     async with ask.transaction() as tx:
         return await forgetting.erase_shared_data(tx, ask.team.database.channel, ask.who, request, now_ms())
 
 
-async def post_code(ask: Ask) -> protocol.CodeIssued:
+async def post_code(ask: TeamRequest) -> protocol.CodeIssued:
     request = await read_message(ask.request, protocol.CodeRequest)
     async with ask.transaction() as tx:
         return await acts.issue_code(tx, ask.who, request, now_ms())
 
 
-async def post_revoke(ask: Ask) -> dict[str, int]:
+async def post_revoke(ask: TeamRequest) -> dict[str, int]:
     request = await read_message(ask.request, protocol.RevokeRequest)
     async with ask.transaction() as tx:
         return {"revoked": await acts.revoke_machines(tx, ask.team.database.channel, ask.who, request, now_ms())}
 
 
-async def post_rule(ask: Ask) -> dict[str, str]:
+async def post_rule(ask: TeamRequest) -> dict[str, str]:
     rule = await read_message(ask.request, protocol.RuleRequest)
     if problem_found := check_requirement(rule):
         raise Refused(422, problem_found, "A rule is written as in .claude/requirements.yaml.")
@@ -296,7 +296,7 @@ def check_requirement(rule: protocol.RuleRequest) -> str:
     return "" if rule.name in settings.requirements else "it is not a requirement"
 
 
-async def delete_rule(ask: Ask) -> dict[str, str]:
+async def delete_rule(ask: TeamRequest) -> dict[str, str]:
     name = str(ask.request.path_params["name"])
     async with ask.transaction() as tx:
         await acts.withdraw_rule(tx, ask.team.database.channel, ask.who, name, now_ms())
@@ -306,51 +306,51 @@ async def delete_rule(ask: Ask) -> dict[str, str]:
 # ── what members look at ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def get_board(ask: Ask) -> Any:
+async def get_board(ask: TeamRequest) -> Any:
     async with ask.transaction() as tx:
         return await reports.read_board(tx, now_ms())
 
 
-async def get_cost(ask: Ask) -> Any:
+async def get_cost(ask: TeamRequest) -> Any:
     async with ask.transaction() as tx:
         return await reports.read_cost(tx)
 
 
-async def get_budgets(ask: Ask) -> Any:
+async def get_budgets(ask: TeamRequest) -> Any:
     async with ask.transaction() as tx:
         return await reports.list_budgets(tx, now_ms())
 
 
-async def post_budget(ask: Ask) -> dict[str, str]:
+async def post_budget(ask: TeamRequest) -> dict[str, str]:
     budget = await read_message(ask.request, protocol.BudgetRequest)
     async with ask.transaction() as tx:
         await reports.set_budget(tx, ask.who, budget, now_ms())
     return {"name": budget.name}
 
 
-async def delete_budget(ask: Ask) -> dict[str, str]:
+async def delete_budget(ask: TeamRequest) -> dict[str, str]:
     name = str(ask.request.path_params["name"])
     async with ask.transaction() as tx:
         await reports.remove_budget(tx, ask.who, name, now_ms())
     return {"name": name}
 
 
-async def get_people(ask: Ask) -> Any:
+async def get_people(ask: TeamRequest) -> Any:
     async with ask.transaction() as tx:
         return await reports.list_people(tx)
 
 
-async def get_rules(ask: Ask) -> Any:
+async def get_rules(ask: TeamRequest) -> Any:
     async with ask.transaction() as tx:
         return await reports.list_rules(tx)
 
 
-async def get_memories(ask: Ask) -> Any:
+async def get_memories(ask: TeamRequest) -> Any:
     async with ask.transaction() as tx:
         return await reports.list_memories(tx)
 
 
-async def get_audit(ask: Ask) -> Any:
+async def get_audit(ask: TeamRequest) -> Any:
     async with ask.transaction() as tx:
         return await reports.read_audit(tx, number_of(ask.request, "before"))
 
@@ -358,7 +358,7 @@ async def get_audit(ask: Ask) -> Any:
 # ── the page ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def post_link(ask: Ask) -> Mapping[str, str]:
+async def post_link(ask: TeamRequest) -> Mapping[str, str]:
     """A word that opens the page once, within a minute, for the person of this machine."""
     secret = new_secret("link")
     async with ask.transaction() as tx:
@@ -421,7 +421,7 @@ async def finish_sign_on(team: TeamServer, request: Request) -> Response:
     return response
 
 
-async def board_page(ask: Ask) -> Response:
+async def board_page(ask: TeamRequest) -> Response:
     board = await get_board(ask)
     return Response(pages.draw_board(board, ask.who), media_type="text/html", headers=pages.HEADERS)
 

@@ -146,7 +146,7 @@ class Bucket:
     def __init__(self, rate: float, now: float) -> None:
         self.rate, self.left, self.at = rate, rate * BURST_S, now
 
-    def take(self, amount: float, now: float) -> float:
+    def take_tokens(self, amount: float, now: float) -> float:
         """0.0 when it was given, else the seconds to wait."""
         self.left = min(self.rate * BURST_S, self.left + (now - self.at) * self.rate)
         self.at = now
@@ -179,7 +179,7 @@ class Limits:
             if len(self._buckets) >= MOST_BUCKETS:
                 self._buckets.clear()
             bucket = self._buckets[key] = Bucket(rate, now)
-        if wait := bucket.take(amount, now):
+        if wait := bucket.take_tokens(amount, now):
             raise Refused(429, f"too much at once; try again in {max(1, round(wait))} s")
 
 

@@ -34,14 +34,14 @@ class Metrics(msgspec.Struct):
     usage: Tokens | None = None
 
 
-class Place(msgspec.Struct, rename="camel"):
+class SessionFolder(msgspec.Struct, rename="camel"):
     cwd: str | None = None
     git_root: str | None = None
     branch: str | None = None
 
 
 class Data(msgspec.Struct, rename="camel"):
-    context: Place | None = None
+    context: SessionFolder | None = None
     usage: Tokens | None = None
     message_id: str | None = None
     model_metrics: dict[str, Metrics] | None = None

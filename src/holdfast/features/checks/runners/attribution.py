@@ -6,7 +6,7 @@ import msgspec
 
 from holdfast.core.checks import CheckKind
 from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand
-from holdfast.core.shell.flow import UNFINISHED, Piece
+from holdfast.core.shell.flow import UNFINISHED, OutputPiece
 from holdfast.core.shell.syntax import UNKNOWN
 from holdfast.features.checks.runners.entries import Entry
 from holdfast.features.checks.runners.recognise import TEST_RUNNERS, Match
@@ -154,13 +154,13 @@ def attribute_reports(candidates: list[Candidate], analysis: Analysis, output: O
 # ── how output is shown ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _best_form(pieces: list[Piece]) -> str:
+def _best_form(pieces: list[OutputPiece]) -> str:
     """The best form in which any of the pieces is shown."""
     forms = {_piece_form(piece) for piece in pieces}
     return next(form for form in _ORDER if form in forms or form == "hidden")
 
 
-def _piece_form(piece: Piece) -> str:
+def _piece_form(piece: OutputPiece) -> str:
     if "rewritten" in piece.filters or UNFINISHED in piece.filters:
         return "rewritten"
     if "lines" in piece.filters:

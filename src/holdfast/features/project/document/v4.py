@@ -105,7 +105,7 @@ def find_phase(doc: Project, now: int) -> str:
         return "building" if _quiet_for(doc, now) < RECENT else "paused"
     if git.ahead:
         return "ready_to_push"
-    return doc.focus or ("idle" if git.seen else "unknown")
+    return doc.focus or ("idle" if git.was_read else "unknown")
 
 
 FOLDERS = (
@@ -441,7 +441,7 @@ def _all_lock_fields(doc: Project) -> Fields:
 
 
 def lock_fields(lock: LeaseLock) -> Fields:
-    if not lock.held:
+    if not lock.is_held:
         return {"locked": False, "locked_by": None, "locked_at": None, "locked_for": None, "estimated_release": None}
     return {
         "locked": True,

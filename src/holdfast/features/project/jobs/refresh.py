@@ -155,7 +155,7 @@ def _with_content(root: str, doc: Project, git: GitFacts) -> GitFacts:
     # The sum is compared with the content of the last look in it: only what git says can differ.
     git.content = doc.git.content
     if doc.sums.get("git") != _checksum_of(git):
-        taken = shared_fingerprinter().take(root, budget_s=FINGERPRINT_S) if git.head else None
+        taken = shared_fingerprinter().take_fingerprint(root, budget_s=FINGERPRINT_S) if git.head else None
         git.content = taken.content if taken else ""
     return git
 

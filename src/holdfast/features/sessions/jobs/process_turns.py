@@ -53,7 +53,7 @@ class UsagePositions:
         progress = self._progress.get((session, path))
         if progress is None:
             return Position(path=path, stamp=stamp)
-        return progress.after if not progress.last_key or reader.known([progress.last_key]) else progress.before
+        return progress.after if not progress.last_key or reader.seqs_of_keys([progress.last_key]) else progress.before
 
     def advance(self, session: str, before: Position, after: Position, last_key: str) -> None:
         name = session, before.path
@@ -98,7 +98,7 @@ def _new_records(
         own_records = [one for one in reading.records if not source.shared or one.session == live.id]
         for part in (own_records[n : n + KEYS_AT_ONCE] for n in range(0, len(own_records), KEYS_AT_ONCE)):
             # Asked in portions: a database bounds the length of a question.
-            known_keys = reader.known([record.key for record in part])
+            known_keys = reader.seqs_of_keys([record.key for record in part])
             fresh = [record for record in part if record.key not in known_keys]
             last_key = fresh[-1].key if fresh else last_key
             yield from fresh

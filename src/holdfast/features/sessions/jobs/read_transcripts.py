@@ -207,7 +207,7 @@ def _read_answer_file(path: str, ended: Event) -> str:
     return ""
 
 
-class Spoken(msgspec.Struct):
+class TranscriptMessage(msgspec.Struct):
     """What a line of a transcript says that somebody said. Words with which the model calls tools are no answer yet."""
 
     at: int
@@ -220,7 +220,7 @@ class Spoken(msgspec.Struct):
 def find_answer(agent: str, tail: bytes, ended_at: int, lane: str = "") -> str:
     """The last words of the model in the turn that ended at that time; empty while they are not written. A turn begins
     with words of the user."""
-    last: Spoken | None = None
+    last: TranscriptMessage | None = None
     for spoken in _spoken_backwards(agent, tail, lane):
         if not spoken.by_user:
             last = last or spoken
@@ -233,7 +233,7 @@ def find_answer(agent: str, tail: bytes, ended_at: int, lane: str = "") -> str:
     return "" if last is None or last.calls_tools else shorten(last.text, LONGEST_ANSWER)
 
 
-def _spoken_backwards(agent: str, tail: bytes, lane: str) -> Iterator[Spoken]:
+def _spoken_backwards(agent: str, tail: bytes, lane: str) -> Iterator[TranscriptMessage]:
     marks, parse = SPEAKERS[agent]
     for line in reversed(tail.split(b"\n")):
         if any(mark in line for mark in marks):
@@ -261,12 +261,12 @@ class _CopilotLine(msgspec.Struct, rename={"lane": "agentId"}):
 _copilot_line = msgspec.json.Decoder(_CopilotLine).decode
 
 
-def _parse_copilot_line(line: bytes) -> Spoken | None:
+def _parse_copilot_line(line: bytes) -> TranscriptMessage | None:
     """1.0.102."""
     record = _copilot_line(line)
     if record.type not in ("user.message", "assistant.message"):
         return None
-    return Spoken(
+    return TranscriptMessage(
         parse_milliseconds(record.timestamp), record.type == "user.message", record.data.content, bool(record.data.tool_requests),
         record.lane or "",
     )  # fmt: skip
@@ -292,15 +292,15 @@ class _DroidLine(msgspec.Struct):
 _droid_line = msgspec.json.Decoder(_DroidLine).decode
 
 
-def _parse_droid_line(line: bytes) -> Spoken | None:
+def _parse_droid_line(line: bytes) -> TranscriptMessage | None:
     """0.225.2. Results of tools and reports of hooks are messages of the user too."""
     record = _droid_line(line)
     message, texts = record.message, [part.text for part in record.message.content if part.type == "text"]
     at, calls = parse_milliseconds(record.timestamp), any(part.type == "tool_use" for part in message.content)
     if message.role == "assistant":
-        return Spoken(at, False, "\n".join(texts), calls)
+        return TranscriptMessage(at, False, "\n".join(texts), calls)
     # Reports of hooks are shown to the user only, and begin no turn.
-    return Spoken(at, True) if texts and message.visibility != "user_only" else None
+    return TranscriptMessage(at, True) if texts and message.visibility != "user_only" else None
 
 
 class _KimiEvent(msgspec.Struct):
@@ -317,19 +317,19 @@ class _KimiLine(msgspec.Struct):
 _kimi_line = msgspec.json.Decoder(_KimiLine).decode
 
 
-def _parse_kimi_line(line: bytes) -> Spoken | None:
+def _parse_kimi_line(line: bytes) -> TranscriptMessage | None:
     """2.1.0: words and calls of tools are records of their own."""
     record = _kimi_line(line)
     if record.type == "turn.prompt":
-        return Spoken(record.time, True)
+        return TranscriptMessage(record.time, True)
     if record.type != "context.append_loop_event" or record.event.type not in ("content.part", "tool.call"):
         return None
     if record.event.type == "content.part" and record.event.part.type != "text":
         return None  # Thinking.
-    return Spoken(record.time, False, record.event.part.text, record.event.type == "tool.call")
+    return TranscriptMessage(record.time, False, record.event.part.text, record.event.type == "tool.call")
 
 
-SPEAKERS: dict[str, tuple[tuple[bytes, ...], Callable[[bytes], Spoken | None]]] = {
+SPEAKERS: dict[str, tuple[tuple[bytes, ...], Callable[[bytes], TranscriptMessage | None]]] = {
     "copilot": ((b'"user.message"', b'"assistant.message"'), _parse_copilot_line),
     "droid": ((b'"role"',), _parse_droid_line),
     "kimi": ((b'"turn.prompt"', b'"content.part"', b'"tool.call"'), _parse_kimi_line),

@@ -84,7 +84,7 @@ class EndedCall(msgspec.Struct, kw_only=True):
     """False while only its end was told."""
 
 
-class Ask(msgspec.Struct, kw_only=True):
+class PendingQuestion(msgspec.Struct, kw_only=True):
     """What the user is asked: a permission or a question."""
 
     what: str
@@ -149,7 +149,7 @@ class Session(msgspec.Struct, kw_only=True):
     running: dict[str, RunningCall] = {}
     ended_calls: dict[str, EndedCall] = {}
     """The last that ended, by lane and id: what is told again counts once."""
-    asks: list[Ask] = []
+    asks: list[PendingQuestion] = []
     open_gates: dict[str, OpenGate] = {}
     lanes: dict[str, Lane] = {}
     lanes_seen: int = 0

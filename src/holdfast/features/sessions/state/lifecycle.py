@@ -26,10 +26,10 @@ from holdfast.features.sessions.state.documents import (  # fmt: skip  # fmt: sk
     MAX_REMEMBERED_CALLS,
     MAX_REMEMBERED_TURNS,
     MAX_RUNNING,
-    Ask,
     EndedCall,
     Lane,
     OpenGate,
+    PendingQuestion,
     RunningCall,
     Session,
     Turn,
@@ -306,7 +306,7 @@ def clear_running(session: Session, lane: str | None = None) -> None:
 
 def add_ask(session: Session, event: Event, what: str) -> None:
     if session.is_active:
-        ask = Ask(
+        ask = PendingQuestion(
             what=what, tool=event.tool, about=about_call(event), lane=event.data.lane, at=event.at,
             shell=what == "permission" and event.get("action") == "shell",
         )  # fmt: skip
@@ -321,7 +321,7 @@ def remove_answered(session: Session, event: Event) -> None:
         session.asks = [a for a in session.asks if not _is_about(a, event) and (a.tool or a.lane != lane)]
 
 
-def _is_about(ask: Ask, event: Event) -> bool:
+def _is_about(ask: PendingQuestion, event: Event) -> bool:
     return (ask.tool, ask.about, ask.lane) == (event.tool, about_call(event), event.data.lane)
 
 

@@ -23,8 +23,8 @@ from holdfast.core.times import DAY
 from holdfast.features.uat import files, scenario
 from holdfast.features.uat.driver_answers import images_in
 from holdfast.features.uat.files import (
-    Places,
     Record,
+    RunFolders,
     is_inside_folders,
     keyed_run_event,
     load_record,
@@ -250,7 +250,7 @@ def scan_scenarios(call: JobCall) -> list[Event]:
 
 
 def catalogue_events(call: JobCall, project: str, root: str) -> list[Event]:
-    plans, mistakes = load_catalogue(Places(Path(root), project).scenarios)
+    plans, mistakes = load_catalogue(RunFolders(Path(root), project).scenarios)
     problems = [str(m) for m in mistakes[:MOST_MISTAKES]]
     current = CATALOGUES.load(call.reader, project) or Catalogue()
     # An unchanged catalogue makes no event.
@@ -330,7 +330,7 @@ def _answer_event(doc: Run, kind: str, at: int, **data: Any) -> Event:
 def _handle_new_scenario(call: JobCall, event: Event) -> Event:
     """A first scenario, the schema beside it, and what git should not keep."""
     settings = call.settings(event.project) or DEFAULTS
-    paths = Places(Path(root_of(event.project, settings.root)), event.project)
+    paths = RunFolders(Path(root_of(event.project, settings.root)), event.project)
     paths.ready(paths.scenarios)
     for path, content in scenario.initial_files(paths, event.data.name, event.data.base_url, event.data.text):
         if not os.path.lexists(path):
@@ -362,7 +362,7 @@ def _compare_picture_pair(call: JobCall, pair: dict[str, Any], folder: Path | No
         return {**pair, "share": None, "note": "could not be compared"}
 
 
-def _comparison_page(call: JobCall, one: Record, other: Record, pairs: list[dict[str, Any]], paths: Places) -> str:
+def _comparison_page(call: JobCall, one: Record, other: Record, pairs: list[dict[str, Any]], paths: RunFolders) -> str:
     comparison = {**suite.compare_runs(one, other), "screenshots": pairs}
     path = paths.ready(paths.reports) / f"compare-{safe_file_name(one.doc.id)}-{safe_file_name(other.doc.id)}.html"
     call.put(File(path, render_comparison(comparison, (one, other)), REQUESTS_MODE))
@@ -377,14 +377,14 @@ def _handle_cleanup(call: JobCall, event: Event) -> Event:
     limit = call.now - int(days if isinstance(days, int) else settings.keep_days) * DAY
     removed: list[str] = []
     if root and Path(root).is_dir():
-        paths = Places(Path(root), event.project)
+        paths = RunFolders(Path(root), event.project)
         removed = [str(p) for p in tend.sweep_temp_files(paths, time.time())]
         removed += _remove_old_runs(call, paths, event.project, limit, dry=event.data.dry)
     data = {"removed": removed[:1000], "count": len(removed), "dry": event.data.dry}
     return Event(key="", kind="uat.cleaned", at=call.now, project=event.project, data=data)
 
 
-def _remove_old_runs(call: JobCall, paths: Places, project: str, limit: int, *, dry: bool) -> list[str]:
+def _remove_old_runs(call: JobCall, paths: RunFolders, project: str, limit: int, *, dry: bool) -> list[str]:
     removed = []
     for status in ("completed", "archived"):
         for doc in tend.runs_with_status(call, status):
@@ -393,7 +393,7 @@ def _remove_old_runs(call: JobCall, paths: Places, project: str, limit: int, *, 
     return removed
 
 
-def _remove_run_files(call: JobCall, paths: Places, doc: Run, *, dry: bool) -> list[str]:
+def _remove_run_files(call: JobCall, paths: RunFolders, doc: Run, *, dry: bool) -> list[str]:
     candidates = [paths.screenshots(doc.id), paths.archive_file(doc.id)]
     candidates += [paths.reports / f"{doc.id}{end}" for end in ENDINGS.values()]
     # The session's file may belong to a later run of the session.

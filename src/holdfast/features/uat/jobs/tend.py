@@ -20,7 +20,7 @@ from holdfast.core.ports import Reader
 from holdfast.core.times import HOUR
 from holdfast.features.uat import files
 from holdfast.features.uat.derive import run_ending_events
-from holdfast.features.uat.files import Places, keyed_run_event, load_record, places_of
+from holdfast.features.uat.files import RunFolders, keyed_run_event, load_record, places_of
 from holdfast.features.uat.report import ENDINGS, render_report
 from holdfast.features.uat.report.suite import build_suite, render_suite
 from holdfast.features.uat.results import Result, meets_conditions
@@ -63,7 +63,7 @@ def put_run_files(call: JobCall, doc: Run) -> None:
         call.put(File(path, made, WRITE_MODE, hidden=path.parent))
 
 
-def target_files(paths: Places, doc: Run, reader: Reader) -> list[Path]:
+def target_files(paths: RunFolders, doc: Run, reader: Reader) -> list[Path]:
     """The session's file belongs to its latest run; the others are in the archive."""
     if doc.archived or latest_run_id(reader, doc.session) != doc.id:
         return [paths.archive_file(doc.id)]
@@ -100,7 +100,7 @@ def tend_runs(call: JobCall) -> list[Event]:
             events += _tend_run(call, doc)
             if doc.root and doc.root not in swept:
                 swept.add(doc.root)
-                sweep_temp_files(Places(Path(doc.root), doc.project), time.time())
+                sweep_temp_files(RunFolders(Path(doc.root), doc.project), time.time())
     return events
 
 
@@ -155,7 +155,7 @@ def archive_run(call: JobCall, doc: Run) -> list[Event]:
     return [keyed_run_event(doc, "uat.archived", call.now, "once", path=str(path))]
 
 
-def _remove_session_files(paths: Places, session: str) -> None:
+def _remove_session_files(paths: RunFolders, session: str) -> None:
     paths.ready(paths.session_file(session).parent)
     for path in (paths.session_file(session), paths.backup_file(session), paths.lock_file(session)):
         path.unlink(missing_ok=True)
@@ -184,7 +184,7 @@ def bytes_of(path: Path) -> bytes:
         return b""
 
 
-def sweep_temp_files(paths: Places, now_s: float) -> list[Path]:
+def sweep_temp_files(paths: RunFolders, now_s: float) -> list[Path]:
     """S3-19: `temp-*` and half-written files older than an hour, only plain ones, only of the sessions folder."""
     folder, removed = paths.root / "sessions", []
     if not paths.is_plain(folder):
