@@ -290,7 +290,8 @@ def _count_line(answer: dict[str, Any]) -> str:
 
 def _session_facts(answer: dict[str, Any]) -> list[tuple[str, str]]:
     # That it ended is said already; what else there is to say stands behind it.
-    words = [answer["end"] if answer["reason"] != "exit" else "", answer["detail"]]
+    imported = answer["detail"] == "import"
+    words = [answer["end"] if answer["reason"] != "exit" or imported else "", "" if imported else answer["detail"]]
     ended = f" ({', '.join(filter(None, words))})" if any(words) else ""
     tokens = answer["tokens"]
     spent = (

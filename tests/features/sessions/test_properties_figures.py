@@ -205,7 +205,7 @@ def check_texts(house: Recorder, exports: dict[str, str], show: dict[str, Any]) 
         assert work.search(text), text[:600]
     for text in (markdown, re.sub(r"<[^>]+>", " ", exports["html"])):
         assert format_duration(show["duration_ms"]) in text
-        assert describe_end(show["reason"]) in text
+        assert describe_end(show["reason"], show["detail"]) in text
     line = house.view("statusline", id=SESSION)["text"]
     money = UNTOLD if show["cost"] is None else format_dollars(show["cost"])
     if show["total_tokens"] is not None:

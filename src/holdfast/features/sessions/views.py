@@ -116,7 +116,7 @@ def session_row(session: Session, figures: Figures) -> SessionRow:
     return SessionRow(
         id=session.id, alias=session_alias(session.id), agent=session.agent, project=session.project, branch=session.branch,
         title=session.title, status=session.status, state=figures.state, reason=session.reason,
-        end=describe_end(session.reason), detail=session.detail,
+        end=describe_end(session.reason, session.detail), detail=session.detail,
         started_at=session.started_at, at=session.at, since=session.since, ended_at=session.ended_at,
         restarts=session.restarts, parent=session.parent, parent_reason=session.parent_reason,
         duration_ms=figures.duration_ms, turns_count=figures.turns, prompts=figures.prompts, tools=figures.calls,
