@@ -197,6 +197,9 @@ def check_doors(house: Recorder, show: dict[str, Any]) -> None:
         }
     outline = house.view("outline", id=SESSION)
     assert outline["rows"] == sum(turn.get("rows", 0) for turn in outline["turns"])
+    for turn, other in zip(outline["turns"][-len(show["turns"]) :], show["turns"], strict=True):
+        text = format_known_cost(other["cost"], other["unpriced"]) if other["cost"] is not None else ""
+        assert (turn["n"], turn.get("cost_text", ""), turn.get("tools", 0)) == (other["n"], text, other["tools"])
     for live in house.view("who")["sessions"]:
         assert {name: live[name] for name in FIGURES} == {name: show[name] for name in FIGURES}
     line = list(timeline_lines(SESSION, AskingRecorder(Caller("/p"), lambda *_: None, house=house)))[1]
