@@ -103,3 +103,23 @@ def test_a_hostile_repository_sends_us_nowhere(footprint: Footprint, repo: Path,
     footprint.hide_from_git(repo / "a")
     assert (outside / "profile").read_text() == "mine"
     assert list((outside / "info").iterdir()) == []
+
+
+def test_folders_go_whichever_file_is_taken_out_first(footprint: Footprint, tmp_path: Path) -> None:
+    """Records come in the order of their digests: a folder is full when the file that had it made is looked at."""
+    project = tmp_path / "home" / "sessions" / "shop"
+    for n in range(12):
+        footprint.write(project / "history" / f"{n}" / "SESSION_STATE.md", b"x", 0o600)
+        footprint.write(project / f"SESSION_STATE-{n}.md", b"x", 0o600)
+    footprint.take_out()
+    assert not (tmp_path / "home").exists()
+
+
+def test_the_block_of_a_moved_repository_goes_too(footprint: Footprint, repo: Path, tmp_path: Path) -> None:
+    (repo / "logs").mkdir()
+    before = (repo / ".git" / "info" / "exclude").read_bytes()
+    footprint.hide_from_git(repo / "logs" / "ours.json")
+    moved = repo.rename(tmp_path / "moved")
+    footprint.hide_from_git(moved / "logs" / "ours.json")
+    footprint.take_out()
+    assert (moved / ".git" / "info" / "exclude").read_bytes() == before

@@ -3,6 +3,7 @@
 Each is recorded in the state folder, so that `holdfast uninstall` takes it out again and gives back what was there before.
 """
 
+import contextlib
 import hashlib
 import os
 import stat
@@ -109,11 +110,14 @@ class Footprint:
     def _add_line(self, exclude: Path, line: bytes) -> None:
         before = exclude.read_bytes() if exclude.exists() else b""
         head, ours, tail = _split_at_block(before)
-        if line in ours or len(ours) >= MAX_LINES or len(before) > MAX_EXCLUDE_BYTES:
-            return
         record = self._read_record(exclude) or WrittenFile(
             path=str(exclude), exclude=True, created=not exclude.exists()
         )
+        if line in ours:
+            # Also the block of a repository that was moved or copied here is taken out again.
+            self._write_record(record)
+        if line in ours or len(ours) >= MAX_LINES or len(before) > MAX_EXCLUDE_BYTES:
+            return
         if not ours:
             # Remembered, so that an uninstall gives the file back byte for byte.
             record.added_newline = bool(head) and not head.endswith(b"\n")
@@ -130,7 +134,8 @@ class Footprint:
         # First: from here on the daemon writes nothing outside that would be missed below.
         write_atomically(private_folder(self._folder) / "withdrawn", b"")
         done = TakenOut(removed=[], restored=[], left_behind=[])
-        for record in list(self._records()):
+        records = list(self._records())
+        for record in records:
             path = Path(record.path)
             try:
                 (_take_out_block if record.exclude else _take_out_file)(path, record, done)
@@ -138,6 +143,7 @@ class Footprint:
                 done.left_behind.append(record.path)
                 continue
             self._file(path).unlink(missing_ok=True)
+        _remove_empty_folders(records)
         return done
 
     # ── records ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -181,16 +187,14 @@ def _take_out_file(path: Path, record: WrittenFile, done: TakenOut) -> None:
     if there:
         path.unlink()
         done.removed.append(record.path)
-    _remove_empty_folders(path, record.made_folders)
 
 
-def _remove_empty_folders(path: Path, made: int) -> None:
-    # From the inside out, and only as many as we made.
-    for folder in list(path.parents)[:made]:
-        try:
+def _remove_empty_folders(records: list[WrittenFile]) -> None:
+    """Those that we made, when all files are gone: whichever file came first into a folder had it made for the others too."""
+    made = {folder for record in records for folder in list(Path(record.path).parents)[: record.made_folders]}
+    for folder in sorted(made, key=lambda one: len(one.parts), reverse=True):
+        with contextlib.suppress(OSError):
             folder.rmdir()
-        except OSError:
-            return
 
 
 def _take_out_block(path: Path, record: WrittenFile, done: TakenOut) -> None:

@@ -140,6 +140,12 @@ def test_every_way_a_session_can_end_has_words() -> None:
     assert describe_end("a reason of tomorrow") == "a reason of tomorrow"
 
 
+def test_an_imported_session_does_not_say_that_it_ended_normally() -> None:
+    """A transcript tells until when it was written, not whether its agent exited or was killed."""
+    assert describe_end("exit", "import") == "imported" and describe_end("exit", "logout") == "ended normally"
+    assert describe_end("", "") == ""
+
+
 @pytest.mark.parametrize(("ms", "shown"), [(0.187, "0.19 ms"), (50.997, "51.0 ms"), (413.115, "413 ms")])
 def test_a_latency_has_three_digits(ms: float, shown: str) -> None:
     assert pages.format_latency(ms) == shown

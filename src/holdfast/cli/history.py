@@ -376,5 +376,6 @@ def _git_output(folder: Path, command: list[str], *, missing_ok: bool = False) -
         return ""
     if ran.returncode:
         problem = " ".join(ran.stderr.decode("utf-8", "replace").split())[:200]
-        raise CommandRefused(problem.removeprefix("fatal: ") or "git failed", fix="Run it in a git repository.")
+        fix = "Run it in a git repository." if "not a git repository" in problem else ""
+        raise CommandRefused(problem.removeprefix("fatal: ") or "git failed", fix=fix)
     return ran.stdout.decode("utf-8", "replace")

@@ -15,7 +15,7 @@ from holdfast.cli import render
 from holdfast.cli.options import Json, OfThisProject
 from holdfast.core.text import escape_invisible, strip_controls
 from holdfast.core.times import format_duration, time_ago
-from holdfast.usage.report import UNTOLD, format_cost_facts, format_count, format_dollars
+from holdfast.usage.report import UNTOLD, format_cost_facts, format_count, format_known_cost
 
 app = typer.Typer(help="Look at sessions; close, reopen or export one.", no_args_is_help=True)
 
@@ -120,11 +120,12 @@ def list_sessions(
         return
     table = render.plain_table("session", "project", "state", "last", "turns", "tools", "tokens", "cost", "title")
     for row in answer["sessions"]:
-        counts = (str(row["turn_n"]), str(row["tools"]), _count_text(row["total_tokens"]), format_dollars(row["cost"]))
+        counts = (str(row["turn_n"]), str(row["tools"]), _count_text(row["total_tokens"]))
         table.add_row(
             *_session_cells(row),
             time_ago(row["at"], answer["now"]),
             *counts,
+            format_known_cost(row["cost"], row["unpriced"]),
             render.clean_line(row["title"], 60),
         )
     _print_table(table)
@@ -150,7 +151,7 @@ def show(
     table = render.plain_table("turn", "when", "ended by", "tools", "failed", "tokens", "cost", "prompt")
     for turn in answer["turns"]:
         when, how = render.clock_time(turn["at"]), turn["how"] or "open"
-        spent = (_count_text(turn["total_tokens"]), format_dollars(turn["cost"]))
+        spent = (_count_text(turn["total_tokens"]), format_known_cost(turn["cost"], turn["unpriced"]))
         counts = (str(turn["tools"]), str(turn["failed"]), *spent)
         table.add_row(
             str(turn["n"]), when, how, *counts, render.clean_line(turn["prompt"] or f"({turn['origin']})", 80)
@@ -290,7 +291,8 @@ def _count_line(answer: dict[str, Any]) -> str:
 
 def _session_facts(answer: dict[str, Any]) -> list[tuple[str, str]]:
     # That it ended is said already; what else there is to say stands behind it.
-    words = [answer["end"] if answer["reason"] != "exit" else "", answer["detail"]]
+    imported = answer["detail"] == "import"
+    words = [answer["end"] if answer["reason"] != "exit" or imported else "", "" if imported else answer["detail"]]
     ended = f" ({', '.join(filter(None, words))})" if any(words) else ""
     tokens = answer["tokens"]
     spent = (

@@ -202,7 +202,8 @@ def _was_recorded(agent: Agent, event: str, head: int) -> bool:
 
 def _seen_step(agent: Agent, seen: dict[str, Any]) -> Step:
     if seen.get("last"):
-        return Step("seen", True, f"{seen['sessions']} sessions on record, the last {time_ago(seen['last'])}")
+        many = "1 session" if seen["sessions"] == 1 else f"{seen['sessions']} sessions"
+        return Step("seen", True, f"{many} on record, the last {time_ago(seen['last'])}")
     program = agent.setup.program if agent.setup else agent.name
     return Step("seen", None, "no session yet", f"start {program} and work as always")
 

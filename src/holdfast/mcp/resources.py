@@ -140,7 +140,7 @@ def _recent_changes(since: int, context: Context) -> Iterator[str]:
 
 def _figures_line(session: dict[str, Any]) -> str:
     """The figures that every list and page shows."""
-    from holdfast.usage.report import UNTOLD, format_dollars  # Only who asks for a session needs prices.
+    from holdfast.usage.report import UNTOLD, format_cost_facts  # Only who asks for a session needs prices.
 
     counted = (
         ("turn_n", "turns"), ("prompts", "prompts"), ("tools", "tool calls"), ("failed", "failed"), ("denied", "denied"),
@@ -148,6 +148,5 @@ def _figures_line(session: dict[str, Any]) -> str:
     )  # fmt: skip
     tokens = UNTOLD if session["total_tokens"] is None else f"{session['total_tokens']} tokens"
     parts = [f"{session[name]} {words}" for name, words in counted]
-    return " | ".join(
-        (format_duration(session["duration_ms"]), ", ".join(parts), tokens, format_dollars(session["cost"]))
-    )
+    cost = format_cost_facts(session["cost"], session["reported_cost"], session["unpriced"])
+    return " | ".join((format_duration(session["duration_ms"]), ", ".join(parts), tokens, cost))

@@ -128,6 +128,11 @@ def format_dollars(micro: int | None) -> str:
     return f"${micro / MICRO:.{LONGEST}f}".rstrip("0")
 
 
+def format_known_cost(cost: int | None, unpriced: Iterable[str]) -> str:
+    """`$0.26+` where some of the models have no price: it cost more than that."""
+    return format_dollars(cost) + ("+" if cost is not None and any(True for _ in unpriced) else "")
+
+
 def format_token_count(amount: int | None) -> str:
     return UNTOLD if amount is None else f"{amount:,}"
 
@@ -151,7 +156,7 @@ def token_amounts(group: Mapping[str, Any]) -> tuple[int | None, ...]:
 def format_money(group: Mapping[str, Any]) -> str:
     """Marked with + when some of it has no price."""
     priced = group["cost_micro_dollars"]
-    return format_dollars(priced) + ("+" if group["unpriced_models"] and priced is not None else "")
+    return format_known_cost(priced, group["unpriced_models"])
 
 
 def reported_money(group: Mapping[str, Any]) -> str:

@@ -18,7 +18,9 @@ from holdfast.core.machine import boot_id, machine_id
 from holdfast.core.times import format_duration
 from holdfast.features import cost
 from holdfast.features.sessions.figures import describe_end
-from holdfast.usage.report import UNTOLD, format_dollars
+from holdfast.mcp.context import Caller, Context
+from holdfast.mcp.resources import timeline_lines
+from holdfast.usage.report import UNTOLD, format_cost_facts, format_known_cost
 
 from .story import an
 from .test_timelines import PARTS, SESSION, Recorder, Script
@@ -168,9 +170,42 @@ def check(house: Recorder) -> None:
     for summary in (show["summary"], first["summary"]):
         named = ("prompts", "tools", "failed", "denied", "edits", "ms")
         assert [summary[name] for name in named] == [show[n] for n in (*named[:-1], "duration_ms")]
+    check_doors(house, show)
     check_rows(timeline["entries"], show)
     check_texts(house, exports, show)
     check_money(house, show)
+
+
+class AskingRecorder(Context):
+    """MCP's side of a call, with the same views behind it."""
+
+    house: Any = None
+
+    def view(self, name: str, **args: Any) -> Any:
+        return self.house.view(name.removeprefix("sessions."), **args)
+
+
+def check_doors(house: Recorder, show: dict[str, Any]) -> None:
+    """What pages, the HTTP API, MCP and whoever goes on with the work are given."""
+    (tabled,) = house.view("table")["sessions"]
+    assert {name: tabled[name] for name in FIGURES} == {name: show[name] for name in FIGURES}
+    overview = house.view("overview", id=SESSION)
+    assert [turn["tools"] for turn in overview["turns"]] == [turn["tools"] for turn in show["turns"]]
+    for turn, other in zip(overview["turns"], show["turns"], strict=True):
+        assert {name: turn[name] for name in ("tokens", "cost", "unpriced")} == {
+            name: other[name] for name in ("tokens", "cost", "unpriced")
+        }
+    outline = house.view("outline", id=SESSION)
+    assert outline["rows"] == sum(turn.get("rows", 0) for turn in outline["turns"])
+    for turn, other in zip(outline["turns"][-len(show["turns"]) :], show["turns"], strict=True):
+        text = format_known_cost(other["cost"], other["unpriced"]) if other["cost"] is not None else ""
+        assert (turn["n"], turn.get("cost_text", ""), turn.get("tools", 0)) == (other["n"], text, other["tools"])
+    for live in house.view("who")["sessions"]:
+        assert {name: live[name] for name in FIGURES} == {name: show[name] for name in FIGURES}
+    line = list(timeline_lines(SESSION, AskingRecorder(Caller("/p"), lambda *_: None, house=house)))[1]
+    counts = [int(n) for n in re.findall(r"(\d+) (?:turns|prompts|tool calls|failed|denied|edits|open gates)", line)]
+    assert counts == [show[name] for name in ("turn_n", "prompts", "tools", "failed", "denied", "edits", "open_gates")]
+    assert line.endswith(f"| {format_cost_facts(show['cost'], show['reported_cost'], show['unpriced'])}")
 
 
 def whole_export(house: Recorder, form: str) -> str:
@@ -205,11 +240,15 @@ def check_texts(house: Recorder, exports: dict[str, str], show: dict[str, Any]) 
         assert work.search(text), text[:600]
     for text in (markdown, re.sub(r"<[^>]+>", " ", exports["html"])):
         assert format_duration(show["duration_ms"]) in text
-        assert describe_end(show["reason"]) in text
+        assert describe_end(show["reason"], show["detail"]) in text
     line = house.view("statusline", id=SESSION)["text"]
-    money = UNTOLD if show["cost"] is None else format_dollars(show["cost"])
+    money = UNTOLD if show["cost"] is None else format_known_cost(show["cost"], show["unpriced"])
     if show["total_tokens"] is not None:
-        assert line.startswith(money) and money in markdown
+        # What no price is known for is said, in one way or the other: less than all of it never looks like all.
+        assert (
+            line.startswith(f"{money} ")
+            and format_cost_facts(show["cost"], show["reported_cost"], show["unpriced"]) in markdown
+        )
 
 
 def check_money(house: Recorder, show: dict[str, Any]) -> None:

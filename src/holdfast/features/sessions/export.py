@@ -53,7 +53,8 @@ def format_outcome(row: Row) -> str:
 
 
 def session_facts(session: Session, figures: Figures) -> list[tuple[str, str]]:
-    ended = f" {format_moment(session.ended_at)} ({describe_end(session.reason)})" if session.ended_at else ""
+    why = describe_end(session.reason, session.detail)
+    ended = f" {format_moment(session.ended_at)} ({why})" if session.ended_at else ""
     facts: list[tuple[str, Any]] = [
         ("session", session.id),
         ("agent", session.agent),

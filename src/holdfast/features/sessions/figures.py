@@ -114,15 +114,18 @@ def shown_state(session: Session, now: int, settings: SessionsSettings | None = 
 
 # ── how figures read ──────────────────────────────────────────────────────────────────────────────────────────────────
 
+# What importers give as the reason of an end.
+IMPORTED = "import"
 ENDS_IN_WORDS = {
     "exit": "ended normally", "clear": "cleared", "process-gone": "its process is gone", "stale": "no sign of life",
     "closed-by-user": "closed by a person",
 }  # fmt: skip
 
 
-def describe_end(reason: str) -> str:
+def describe_end(reason: str, detail: str = "") -> str:
     """Why a session is over, in the words of every list, page and export; empty while it is not."""
-    return ENDS_IN_WORDS.get(reason, reason)
+    # A file of an agent says until when it was written, not whether the agent exited or was killed.
+    return "imported" if reason and detail == IMPORTED else ENDS_IN_WORDS.get(reason, reason)
 
 
 TOKEN_NAMES = {

@@ -21,6 +21,7 @@ from holdfast.features.sessions.figures import NOTHING_SPENT, Figures, figures_o
 from holdfast.features.sessions.state.documents import SUBSCRIBED_KINDS, TURN, Session, Turn, one_line
 from holdfast.features.sessions.state.reducer import Turns, reduce_session, wanted_session
 from holdfast.features.sessions.views import filtered_kinds
+from holdfast.usage.report import format_known_cost
 
 # Rows that a page fetches at a time.
 BLOCK_ROWS = 200
@@ -47,6 +48,8 @@ class OutlineTurn(msgspec.Struct, kw_only=True, omit_defaults=True):
     tokens: int | None = None
     cost: int | None = None
     """Micro-dollars; None where no price is known."""
+    cost_text: str = ""
+    """As every list writes it: the page's script has no rules of its own for money."""
 
 
 class Outline(msgspec.Struct, kw_only=True):
@@ -109,7 +112,7 @@ def _outline_turn(turn: Turn, numbers: Sequence[int], figures: Figures) -> Outli
         # A script of the page shows it as it is: no template goes over it.
         prompt=name_invisible(one_line(turn.prompt, PROMPT_LENGTH)),
         rows=len(numbers), blocks=list(numbers[::BLOCK_ROWS]), tokens=spent.total_tokens,
-        cost=spent.cost,
+        cost=spent.cost, cost_text=format_known_cost(spent.cost, spent.unpriced) if spent.cost is not None else "",
     )  # fmt: skip
 
 

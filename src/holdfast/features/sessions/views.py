@@ -42,7 +42,7 @@ from holdfast.features.sessions.state.reducer import (
     wanted_session,
 )
 from holdfast.usage.model import micro_dollars
-from holdfast.usage.report import UNTOLD, format_count, format_dollars
+from holdfast.usage.report import UNTOLD, format_count, format_dollars, format_known_cost
 
 LONGEST_PAGE = 500
 MAX_LIVE = 200
@@ -116,7 +116,7 @@ def session_row(session: Session, figures: Figures) -> SessionRow:
     return SessionRow(
         id=session.id, alias=session_alias(session.id), agent=session.agent, project=session.project, branch=session.branch,
         title=session.title, status=session.status, state=figures.state, reason=session.reason,
-        end=describe_end(session.reason), detail=session.detail,
+        end=describe_end(session.reason, session.detail), detail=session.detail,
         started_at=session.started_at, at=session.at, since=session.since, ended_at=session.ended_at,
         restarts=session.restarts, parent=session.parent, parent_reason=session.parent_reason,
         duration_ms=figures.duration_ms, turns_count=figures.turns, prompts=figures.prompts, tools=figures.calls,
@@ -223,7 +223,7 @@ def turn_row(turn: Turn, figures: Figures) -> dict[str, Any]:
     spent = figures.by_turn.get(turn.n, NOTHING_SPENT)
     return {
         **to_plain(turn), "tokens": spent.tokens, "total_tokens": spent.total_tokens, "cost": spent.cost,
-        "reported_cost": spent.reported,
+        "unpriced": spent.unpriced, "reported_cost": spent.reported,
     }  # fmt: skip
 
 
@@ -463,7 +463,7 @@ def _spending_parts(figures: Figures, reported: object) -> list[str]:
     if spent.total_tokens is None:
         reported_cost = micro_dollars(reported)
         return [format_dollars(reported_cost)] if reported_cost is not None else [f"{UNTOLD} tokens"]
-    return [format_dollars(spent.cost), f"{format_count(spent.total_tokens)} tokens"]
+    return [format_known_cost(spent.cost, spent.unpriced), f"{format_count(spent.total_tokens)} tokens"]
 
 
 def _context_part(percent: object) -> list[str]:

@@ -10,7 +10,7 @@ import msgspec
 
 from holdfast.core.errors import CommandRefused, HoldfastError
 from holdfast.core.times import DAY
-from holdfast.usage.report import format_dollars
+from holdfast.usage.report import format_known_cost
 from holdfast.web import session_rows
 from holdfast.web.live import list_changes
 from holdfast.web.screen import Screen, Visit
@@ -57,7 +57,7 @@ def sessions_page(visit: Visit) -> dict[str, Any]:
     offset = visit.number("offset")
     answer = visit.view("sessions.table", costs=costs, offset=offset, limit=PAGE, **_table_arguments(chosen, visit))
     for row in answer["sessions"]:
-        row["cost"] = format_dollars(costs[row["id"]]) if row["id"] in costs else "–"
+        row["cost"] = format_known_cost(row["cost"], row["unpriced"])
     return {
         "told": answer,
         "chosen": chosen,

@@ -349,7 +349,7 @@ function turnHead(turn) {
   if (turn.n) go.href = `/event/${turn.first}`;
   const figures = [
     (turn.tools && `${turn.tools} ${turn.tools === 1 ? "call" : "calls"}`), (turn.failed && `${turn.failed} failed`),
-    (turn.tokens && `${amount(turn.tokens)} tokens`), (turn.cost && `$${(turn.cost / 1e6).toFixed(2)}`),
+    (turn.tokens && `${amount(turn.tokens)} tokens`), turn.cost_text,
   ].filter(Boolean).join(" · ");
   go.append(
     part("time", turn.at ? clock(turn.at) : "", "t"), part("span", turn.n ? `Turn ${turn.n}` : "Start", "k"),

@@ -337,3 +337,19 @@ def test_what_cannot_be_read_is_named_and_nothing_is_taken(content: bytes) -> No
 def test_any_bytes_are_read(content: bytes) -> None:
     for event in adopt_document(ours(), PATH, content, NOON):
         assert len(event.key) == 64 or event.kind == "project.task_done"
+
+
+def test_an_entry_is_read_under_whatever_name_its_text_has() -> None:
+    """S1-16, by hand: what stood under `work` or `task` was called "unnamed", and a state in words was dropped unsaid."""
+    document = """CURRENT_STATE: "The counter overflows"
+RECENT_WORK:
+  - {agent: coder, work: "Counter added"}
+  - {agent: tester, result: "All tests pass", priority: high}
+NEXT_ACTIONS:
+  - {task: "Fix the counter", assigned_to: coder}
+  - {priority: high, todo: "Write the test"}
+"""
+    adoption = read_adoption(document.encode())
+    assert [line.summary for line in adoption.history] == ["Counter added", "All tests pass"]
+    assert [task.description for task in adoption.tasks] == ["Write the test", "Fix the counter"]
+    assert adoption.left == ["CURRENT_STATE (no sections: it is found out anew)"]

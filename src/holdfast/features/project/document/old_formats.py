@@ -230,7 +230,7 @@ def priority_of(value: Any) -> str:
 
 
 def _task_from_action(action: Mapping[str, Any], number: int) -> State:
-    text = _without_names(str(action.get("action") or action.get("description") or "unnamed"), action)
+    text = _without_names(_entry_text(action), action)
     task = {"id": f"task_{number:03}", "description": text, "gap_type": gap_type(text)}
     if action.get("created_at"):
         task["discovered_at"] = str(action["created_at"])
@@ -252,8 +252,8 @@ def _history_lines(v3_state: State) -> list[State]:
         {
             "timestamp": str(one["timestamp"]) if one.get("timestamp") else last,
             "change_type": "state_update",
-            "section": _section_name(str(one.get("action") or "")),
-            "summary": _as_fact(_without_names(str(one.get("action") or ""), one)),
+            "section": _section_name(_entry_text(one)),
+            "summary": _as_fact(_without_names(_entry_text(one), one)),
         }
         for one in work
     ]
@@ -287,6 +287,7 @@ def _without_names(text: str, entry: Mapping[str, Any]) -> str:
 # What a SESSION_STATE document that is not of our writing means for the project: tasks, history, focus, and what is left out.
 
 MAX_TASKS = 500
+NO_TEXT = "id agent assigned_to created_by status priority severity timestamp created_at updated_at time date".split()
 OVER = ("done", "complete", "completed", "closed", "cancelled", "resolved")
 UNDERSTOOD = frozenset(
     "SCHEMA_VERSION LAST_UPDATED PROJECT CURRENT_STATE TASKS PROJECT_RESOLUTION WORK_CONTEXT LEARNED_PATTERNS RESOURCE_LOCKS "
@@ -338,13 +339,9 @@ def adopt_document(doc: Project, path: Path, content: bytes, now: int) -> list[E
             events.append(msgspec.structs.replace(own_event(added, now, project=doc.project), key=key))
     events += _finished_tasks(doc, adoption.done, now)
     adopted = DocumentAdopted(
-        path=str(path),
-        version=adoption.version,
-        tasks=len(events),
-        history=adoption.history,
-        focus=adoption.focus,
+        path=str(path), version=adoption.version, tasks=len(events), history=adoption.history, focus=adoption.focus,
         left=adoption.left,
-    )
+    )  # fmt: skip
     key = adoption_key(doc.project, str(path), digest)
     return [*events, msgspec.structs.replace(own_event(adopted, now, project=doc.project), key=key)]
 
@@ -401,6 +398,8 @@ def _read_state(state: Mapping[str, Any], doc: Project | None) -> Adoption:
     for name in state:
         if name not in UNDERSTOOD:
             _add_unknown_section(adoption, str(name), state[name])
+    if isinstance(state.get("CURRENT_STATE"), str | list):
+        adoption.left.append("CURRENT_STATE (no sections: it is found out anew)")
     # Our own document was changed by hand: its history and focus are known here already.
     if doc is None:
         adoption.history = list(_adopted_lines(v4.get("STATE_HISTORY")))
@@ -433,7 +432,7 @@ def _listed_by_priority(written: Any, priority: str) -> Iterator[tuple[str, Any]
 
 def _add_task(adoption: Adoption, priority: str, item: Any, doc: Project | None) -> None:
     fields: Mapping[str, Any] = item if isinstance(item, Mapping) else {"description": item}
-    description = _task_description(fields)
+    description = _entry_text(fields)
     if doc is not None and (ours := _task_of_ours(fields, doc)):
         adoption.done += [ours] if _is_over(fields) else []
     elif not description:
@@ -455,10 +454,11 @@ def _is_over(fields: Mapping[str, Any]) -> bool:
     return str(fields.get("status", "")).lower() in OVER
 
 
-def _task_description(fields: Mapping[str, Any]) -> str:
-    names = ("description", "action", "task", "title", "name")
-    text = next((fields[name] for name in names if fields.get(name)), "")
-    return " ".join(str(text).split())[:500]
+def _entry_text(fields: Mapping[str, Any]) -> str:
+    """What an entry says under the names that people use, else its first text that tells neither who, when nor how urgent."""
+    names = ("action", "description", "task", "title", "name", "work", "summary")
+    other = (value for name, value in fields.items() if isinstance(value, str) and name not in NO_TEXT)
+    return " ".join(str(next((fields[name] for name in names if fields.get(name)), next(other, ""))).split())[:500]
 
 
 def _done_when(fields: Mapping[str, Any]) -> list[str]:
