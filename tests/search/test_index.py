@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 
 from holdfast.search import inspect
 from holdfast.search.index import build, database, update
+from holdfast.search.index.checkout import list_checkout
 from holdfast.search.index.database import index_dir_of
+from holdfast.search.index.file_entry import KnownFile, read_entry
 from holdfast.search.results import Question
 from holdfast.search.searcher import Searcher
 from holdfast.search.settings import IndexSettings
@@ -159,6 +161,17 @@ def test_only_chunks_that_changed_are_written_and_embedded(tree: Tree) -> None:
     assert (told.changed, told.embedded) == (1, 2)
     assert tree.found("f7")[0] == "a.py:32"
     assert tree.content() == fresh(tree)
+
+
+def test_words_are_counted_only_of_chunks_that_are_new(tree: Tree) -> None:
+    tree.write({"a.py": "".join(f"def f{n}():\n    return {n}\n\n\n" * 8 for n in range(20))})
+    [listed] = list_checkout(str(tree.root), IndexSettings()).files
+    first = read_entry(str(tree.root), listed, IndexSettings())
+    assert first and all(part.words for part in first.parts)
+    known = KnownFile(b"other content", tuple(part.key for part in first.parts[1:]))
+    again = read_entry(str(tree.root), listed, IndexSettings(), known)
+    assert again and [part.key for part in again.parts] == [part.key for part in first.parts]
+    assert [bool(part.words) for part in again.parts] == [True] + [False] * (len(first.parts) - 1)
 
 
 def test_worktrees_share_what_is_the_same(tree: Tree, tmp_path: Path) -> None:

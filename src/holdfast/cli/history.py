@@ -47,16 +47,17 @@ def history(
     json: Json = False,
 ) -> None:  # fmt: skip
     """Prompts, answers, commands, outputs, files, errors and commits, newest first."""
-    answer = client.ask_view(
-        "log.history", query=" ".join(query or ()), project=_project_filter(project, here), agent=agent, session=session, tool=tool,
-        file=file, kinds=kind or [], failed=failed, since=parse_moment(since, now_ms()) if since else 0, before=before, limit=limit,
-    )  # fmt: skip
+    filters: dict[str, Any] = {
+        "project": _project_filter(project, here), "agent": agent, "session": session, "tool": tool, "file": file,
+        "kinds": kind or [], "failed": failed, "since": parse_moment(since, now_ms()) if since else 0, "before": before,
+    }  # fmt: skip
+    answer = client.ask_view("log.history", query=" ".join(query or ()), limit=limit, **filters)
     if json:
         render.json_line(answer)
         return
     for hit in answer["hits"]:
         _show_hit(hit, answer["words"])
-    _show_footer(answer)
+    _show_footer(answer, is_narrowed=any(filters.values()))
 
 
 def _project_filter(project: str, here: bool) -> str:
@@ -79,8 +80,10 @@ def _show_hit(hit: dict[str, Any], words: list[str]) -> None:
     render.out.print(line + snippet)
 
 
-def _show_footer(answer: dict[str, Any]) -> None:
-    if not answer["hits"]:
+def _show_footer(answer: dict[str, Any], is_narrowed: bool) -> None:
+    if not answer["hits"] and is_narrowed:
+        render.out.print("No results with these filters. Without them, every session on record is searched.")
+    elif not answer["hits"]:
         render.out.print("No results in any session on record.")
     elif answer["partly"]:
         render.err.print(Text("No event has all of these words; those with the most of them come first.", style="dim"))

@@ -120,17 +120,17 @@ class AnchorSearch:
     def is_native(self) -> bool:
         return self._native is not None
 
-    def find(self, text: bytes, once: bool = False, most: int = 0) -> Hits:
+    def find(self, text: bytes, once: bool = False, most: int = 0, judged: int = 0) -> Hits:
         """With `once` those are left out that stand in the same surroundings as an earlier one, in texts that have
-        very many. With `most` the search may end after so many."""
+        very many. With `most` the search may end after so many. At least `judged` are listed, however many there are."""
         if self._native:
-            return self._native.find(text, once, most)
+            return self._native.find(text, once, most, judged)
         assert self._automaton is not None
-        return self._automaton.find(text)
+        return self._automaton.find(text, judged)
 
 
-def room_for(text: bytes) -> int:
-    return _ROOM_LEAST + len(text) // _ROOM_PER
+def room_for(text: bytes, judged: int = 0) -> int:
+    return max(judged, _ROOM_LEAST + len(text) // _ROOM_PER)
 
 
 class _Automaton:
@@ -144,9 +144,9 @@ class _Automaton:
             [*by_text], matchkind=MatchKind.Standard, implementation=Implementation.DFA
         ).find_matches_as_indexes
 
-    def find(self, text: bytes) -> Hits:
+    def find(self, text: bytes, judged: int = 0) -> Hits:
         hits = self._list_hits(text)
-        room = room_for(text)
+        room = room_for(text, judged)
         if len(hits) <= room:
             return Hits(hits)
         rest = hits[room:]
@@ -285,10 +285,10 @@ class _NativeTables:
         self._by_ref = ctypes.byref(self._tables)
         self._space = _Space()
 
-    def find(self, text: bytes, once: bool, most: int = 0) -> Hits:
+    def find(self, text: bytes, once: bool, most: int = 0, judged: int = 0) -> Hits:
         space = self._space
         # With `most` the caller only wants to know that there are many, so no room is needed beyond it.
-        room = most or room_for(text)
+        room = most or room_for(text, judged)
         hits = space.hits if room <= _ROOM else (ctypes.c_uint32 * (3 * room))()
         count = self._call(
             self._by_ref, text, len(text), hits, room, space.seen if once else None, space.dropped_ref,

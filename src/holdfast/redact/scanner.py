@@ -154,11 +154,11 @@ class Scanner:
 
     def _find_plain(self, text: bytes, work: Work) -> tuple[list[Span], list[Hit]]:
         """What is repeated very often is looked at once; only where that is a secret are all of its places searched."""
-        got = self._search.find(text, once=True)
+        got = self._search.find(text, once=True, judged=work.left)
         spans = self._check(got, text, work) if got.hits else []
         # Repeated hits were left out; they are a secret as well, so all of them must be listed.
         if got.left_out and spans and not work.is_look:
-            got = self._search.find(text)
+            got = self._search.find(text, judged=work.left)
             spans = self._check(got, text, work)
         return spans, got.hits
 

@@ -18,8 +18,8 @@ NAME, PATH, BODY = 5.0, 3.0, 1.0
 MOST_TOKEN_CHUNKS = 300
 MOST_PATHS = 20
 MOST_SIMILAR = 40
-MOST_NAMES_OF_A_TRIGRAM, MOST_COMPARED = 20_000, 400
-"""Definitions looked at that share a trigram with a name, and those of them that share most."""
+MOST_NAMES_OF_A_TRIGRAM, MOST_COUNTED, MOST_COMPARED = 20_000, 20_000, 400
+"""Definitions looked at that share a trigram with a name, those of all its trigrams, and those that share most."""
 LEAST_SIMILAR = 0.5
 COVERED, NAMED = 0.5, 0.15
 """What a chunk gains that holds all words of the question, and more where they are in its name."""
@@ -150,9 +150,14 @@ def similar_names(db: apsw.Connection, name: str) -> list[NamedChunk]:
     if not 4 <= len(squeezed_name) <= 60 or not grams:
         return []
     shared: Counter[int] = Counter()
-    for gram in sorted(grams):
-        # The index keeps no frequencies (detail=none), so that it could not order by them: shared trigrams are counted.
-        shared.update(_rows_matching(db, "names", f'"{gram}"', MOST_NAMES_OF_A_TRIGRAM) if gram.isalnum() else ())
+    room = MOST_COUNTED
+    # The index keeps no frequencies (detail=none), so that it could not order by them: shared trigrams are counted, the
+    # rarest first, for they tell most.
+    for count, gram in sorted((_count_names(db, gram), gram) for gram in grams if gram.isalnum()):
+        room -= count
+        if room < 0 and shared:
+            break
+        shared.update(_rows_matching(db, "names", f'"{gram}"', MOST_NAMES_OF_A_TRIGRAM))
     # Of equals all or none, so that the order of the index says nothing.
     likest = [row for row, _ in cut_before_tie(shared.most_common(MOST_COMPARED + 1), MOST_COMPARED)]
     rows = db.execute(
@@ -163,6 +168,12 @@ def similar_names(db: apsw.Connection, name: str) -> list[NamedChunk]:
     candidates = [NamedChunk(row, name_similarity(grams, row[1])) for row in rows]
     near = [one for one in candidates if one.likeness >= LEAST_SIMILAR]
     return sorted(near, key=lambda one: -one.likeness)[:MOST_SIMILAR]
+
+
+def _count_names(db: apsw.Connection, gram: str) -> int:
+    select = "select count(*) from (select 1 from names where names match ? limit ?)"
+    row = db.execute(select, (f'"{gram}"', MOST_NAMES_OF_A_TRIGRAM)).fetchone()
+    return int(row[0]) if row else 0
 
 
 def squeeze_name(name: str) -> str:

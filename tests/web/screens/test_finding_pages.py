@@ -27,7 +27,8 @@ def test_the_command_line_says_the_same(lived_in: Door):
     assert world.json("history", "faster")["hits"] == lived_in.api("history?q=faster")["data"]["hits"]
     assert world.json("history", "make", "--session", "first", "--tool", "Bash", "--failed")["hits"][0]["failed"]
     assert world.json("history", "a.py", "--file", "a.py", "--since", "1h", "--here")["hits"]
-    assert "No results" in world.cli("history", "zzzz")
+    assert "No results in any session" in world.cli("history", "zzzz")
+    assert "No results with these filters" in world.cli("history", "faster", "--agent", "nobody")
 
 
 @pytest.mark.parametrize(
@@ -46,7 +47,9 @@ def test_a_code_hit_leads_into_the_editor(editor: str, link: str) -> None:
 def test_the_page_narrows_the_history(lived_in: Door):
     wait_until(lambda: _indexed(lived_in), "the log is indexed")
     assert 'class="card hit" id="h' in lived_in.page("/search?q=lint&tool=Bash&since=7d")
-    assert 'class="card hit" id="h' not in lived_in.page("/search?q=lint&tool=Nothing&since=7d")
+    narrowed = lived_in.page("/search?q=lint&tool=Nothing&since=7d")
+    assert 'class="card hit" id="h' not in narrowed
+    assert "No results with these filters" in narrowed and 'href="/search?q=lint"' in narrowed
 
 
 def test_cost_on_the_page(lived_in: Door):

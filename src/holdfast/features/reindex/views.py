@@ -95,6 +95,12 @@ def related(call: Call) -> dict[str, Any]:
     path = inspect.path_within(root, str(call.args.get("file") or ""))
     line = max(1, int(call.args.get("line") or 1))
     limit = max(1, min(int(call.args.get("limit") or 10), MOST_HITS))
+    known = _required_outline(call, path)
+    if line > known.lines:
+        raise CommandRefused(
+            f"{path} has {known.lines} lines in the index, not {line}",
+            fix=f"What is in it: holdfast search outline {path}",
+        )
     with _translate_index_errors(call):
         answer = cached_searcher(_index_dir(call)).related(path, line, limit, _call_settings(call).index())
     return {"path": path, "line": line, **msgspec.to_builtins(answer)}
@@ -104,11 +110,15 @@ def outline(call: Call) -> dict[str, Any]:
     """The definitions of a file, in order."""
     root, _ = checkout_of(_required_project(call))
     path = inspect.path_within(root, str(call.args.get("file") or ""))
+    return dict(msgspec.to_builtins(_required_outline(call, path)))
+
+
+def _required_outline(call: Call, path: str) -> symbols.Outline:
     with _translate_index_errors(call), cached_searcher(_index_dir(call)).read() as db:
-        definitions = symbols.file_outline(db, path)
-    if definitions is None:
+        known = symbols.file_outline(db, path)
+    if known is None:
         raise CommandRefused(f"{path} is not in the index", fix=f"See why: holdfast index why {path}")
-    return dict(msgspec.to_builtins(definitions))
+    return known
 
 
 def symbol(call: Call) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import os
 import threading
 import time
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from typing import Any, TypeVar
@@ -23,6 +24,10 @@ from holdfast.search.settings import IndexSettings
 # One file on its way into the index: read, judged, cut, its words counted. No database here.
 
 
+ChunkKey = tuple[str, str, bytes]
+"""Kind, symbol and hash: a chunk of a file is the same chunk while these are."""
+
+
 class FileChunk(msgspec.Struct):
     """A chunk as it is stored."""
 
@@ -32,11 +37,26 @@ class FileChunk(msgspec.Struct):
     stop: int
     hash: bytes
     words: str
-    """What the full text sees."""
+    """What the full text sees. Empty, as are the tokens, where the file has this chunk in the index already: counting
+    words is half the work, and most chunks of a file that changed are as they were."""
     tokens: str
     """Whole names, with a space between them."""
     definitions: list[Definition]
     """Lines counted from the first line of the chunk."""
+
+    @property
+    def key(self) -> ChunkKey:
+        return self.kind, self.symbol, self.hash
+
+
+class KnownFile(msgspec.Struct, frozen=True):
+    """What the index has of a file."""
+
+    hash: bytes = b""
+    chunks: tuple[ChunkKey, ...] = ()
+
+
+NOTHING = KnownFile()
 
 
 class FileEntry(msgspec.Struct):
@@ -51,9 +71,9 @@ class FileEntry(msgspec.Struct):
 
 
 def read_entry(
-    root: str, listed_file: checkout.ListedFile, settings: IndexSettings, known_hash: bytes = b""
+    root: str, listed_file: checkout.ListedFile, settings: IndexSettings, known: KnownFile = NOTHING
 ) -> FileEntry | None:
-    """None: it has the content that `known_hash` names, only its times differ."""
+    """None: it has the content that the index knows, only its times differ."""
     largest = settings.largest_kb * 1024
     if not listed_file.plain:
         return FileEntry(listed_file, mtime=listed_file.mtime, left_out=checkout.LINK)
@@ -63,7 +83,7 @@ def read_entry(
         content = checkout.read_file(root, listed_file, largest)
     except OSError:
         return FileEntry(listed_file, left_out=checkout.UNREADABLE)
-    return _build_entry(listed_file, content, largest, known_hash)
+    return _build_entry(listed_file, content, largest, known)
 
 
 def trusted_mtime(listed_file: checkout.ListedFile) -> int:
@@ -71,10 +91,10 @@ def trusted_mtime(listed_file: checkout.ListedFile) -> int:
     return listed_file.mtime if listed_file.mtime < time.time_ns() - checkout.FRESH_NS else checkout.UNTRUSTED
 
 
-def _build_entry(listed_file: checkout.ListedFile, content: bytes, largest: int, known_hash: bytes) -> FileEntry | None:
+def _build_entry(listed_file: checkout.ListedFile, content: bytes, largest: int, known: KnownFile) -> FileEntry | None:
     digest = hashlib.blake2b(content, digest_size=16).digest()
     # Compared by content: a checkout of another branch and back changes times only.
-    if digest == known_hash:
+    if digest == known.hash:
         return None
     made = FileEntry(
         listed_file, digest, trusted_mtime(listed_file), checkout.language_of_file(listed_file.path, content)
@@ -82,19 +102,25 @@ def _build_entry(listed_file: checkout.ListedFile, content: bytes, largest: int,
     made.left_out = checkout.by_content(content, listed_file.path, largest)
     if not made.left_out:
         text, made.left_out = checkout.text_of(content)
-        made.parts = [_file_chunk(chunk) for chunk in cut_chunks(text, made.lang)]
+        unclaimed = Counter(known.chunks)
+        made.parts = [_file_chunk(chunk, unclaimed) for chunk in cut_chunks(text, made.lang)]
         made.text = pack_text(text)
     return made
 
 
-def _file_chunk(chunk: Chunk) -> FileChunk:
+def _file_chunk(chunk: Chunk, unclaimed: Counter[ChunkKey]) -> FileChunk:
+    """`unclaimed`: chunks of the index that none before this one turned out to be."""
     # Relative lines: a chunk that only moved keeps its hash and with it its vector.
     defined = [Definition(d.kind, d.symbol, d.start - chunk.start, d.end - chunk.start) for d in chunk.definitions]
     digest = hashlib.blake2b(chunk.text.encode("utf-8", "replace"), digest_size=8)
     digest.update(repr(defined).encode("utf-8", "replace"))
-    tokens = " ".join(sorted(query.whole_tokens(chunk.text)))
-    words = searchable_words(chunk.text)
-    return FileChunk(chunk.kind, chunk.symbol, chunk.start, chunk.end, digest.digest(), words, tokens, defined)
+    made = FileChunk(chunk.kind, chunk.symbol, chunk.start, chunk.end, digest.digest(), "", "", defined)
+    if unclaimed[made.key]:
+        unclaimed[made.key] -= 1
+    else:
+        made.words = searchable_words(chunk.text)
+        made.tokens = " ".join(sorted(query.whole_tokens(chunk.text)))
+    return made
 
 
 def pack_text(text: str) -> bytes:
