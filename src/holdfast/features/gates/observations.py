@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from glob import iglob
 from itertools import islice
@@ -147,7 +148,7 @@ def _wants_content(event: Event, data: ToolPayload, settings: "GateSettings") ->
         return False
     if data.action == "shell" and any(is_named_by(rule, data.command) for rule in settings.rules):
         return True
-    guarded = data.branch in settings.protected_branches
+    guarded = any(fnmatchcase(data.branch, glob) for glob in settings.protected_branches)
     return guarded or any(rule.spec.paths and rule.at_tool and not kind_of(rule).is_proven for rule in settings.rules)
 
 
