@@ -110,15 +110,17 @@ def observe_event(event: Event, settings: "GateSettings | None", _parts: Any = N
     data.left_running = LEFT_BEHIND.observe(data.settings_at, ended)
     if isinstance(data, ToolPayload):
         _observe_tool(event, data, settings)
-        return _brought_text(data)
+        return _brought_text(data, settings)
     return False
 
 
-def _brought_text(data: ToolPayload) -> bool:
+def _brought_text(data: ToolPayload, settings: "GateSettings") -> bool:
     """Whether names or texts of the world came in that the payload did not have: all that it had is redacted already."""
     verb = data.refs.get(HEAD_VERB, "")
     plain = not verb or (verb.isalpha() and len(verb) < 20)
-    return bool(data.meanings) or not plain or not set(data.written).issubset(data.paths)
+    # Branches that a pattern matches are named by the repository.
+    own_names = {HEAD, HEAD_BRANCH, HEAD_VERB, *settings.protected_branches}.issuperset(data.refs)
+    return bool(data.meanings) or not plain or not own_names or not set(data.written).issubset(data.paths)
 
 
 def _observe_tool(event: Event, data: ToolPayload, settings: "GateSettings") -> None:
