@@ -63,6 +63,30 @@ def test_branches_are_read_loose_and_packed(repo: Path) -> None:
     assert read_refs("", branches) == {}
 
 
+def test_a_pattern_stands_for_every_branch_it_matches(repo: Path) -> None:
+    folder = str(repo / ".git")
+    for name in ("release/1", "release/2/hotfix", "releases"):
+        git(repo, "branch", name)
+    assert read_refs(folder, ("release/*", "missing/*")).keys() == {"release/1", "release/2/hotfix"}
+    git(repo, "pack-refs", "--all")
+    git(repo, "branch", "release/3")
+    assert read_refs(folder, ("main", "release/*")).keys() == {"main", "release/1", "release/2/hotfix", "release/3"}
+    assert read_refs(folder, ("*",)).keys() >= {"main", "feature", "releases", "release/3"}
+
+
+def test_a_pattern_leads_nowhere_else_and_reads_a_bounded_number(repo: Path) -> None:
+    heads = repo / ".git" / "refs" / "heads"
+    (repo / "outside").mkdir()
+    (repo / "outside" / "x").write_text("a" * 40)
+    (heads / "linked").symlink_to(repo / "outside")
+    globs = (f"{repo}/outside/*", "../../../outside/*", "linked/*")
+    assert read_refs(str(repo / ".git"), globs) == {}
+    (heads / "many").mkdir()
+    for number in range(150):
+        (heads / "many" / str(number)).write_text("a" * 40)
+    assert len(read_refs(str(repo / ".git"), ("many/*",))) == 100
+
+
 def test_files_that_are_not_there_say_nothing(tmp_path: Path) -> None:
     assert (read_from(str(tmp_path / "HEAD"), 0), last_verb(str(tmp_path)), operation_in(str(tmp_path))) == (
         b"",

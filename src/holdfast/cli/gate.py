@@ -241,8 +241,10 @@ def accept(
     render.out.print("The settings ask for less than what is in force:")
     for difference in differences:
         render.out.print(Text(f"  {render.clean_line(difference, 400)}", style="yellow"))
-    if not yes:
-        typer.confirm("Accept this?", abort=True)
+    if not yes and not typer.confirm("Accept this?"):
+        client.run_command("gates.keep", **_caller_context())
+        render.out.print("Not accepted: what is in force stays in force.")
+        raise typer.Exit(1)
     answer = client.run_command("gates.accept", **_caller_context(code=code))
     render.json_line(answer) if json else render.out.print(f"accepted: {'; '.join(answer['accepted']) or 'nothing'}")
 

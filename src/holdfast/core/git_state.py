@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterable
+from fnmatch import fnmatchcase
 
 import msgspec
 
@@ -111,17 +112,59 @@ def _read_last_verb(path: str) -> str:
     return re.split(r"[\s:(]", last.partition(b"\t")[2].decode("utf-8", "replace").strip(), maxsplit=1)[0]
 
 
+MOST_REFS = 100
+"""Branches of one pattern that are looked at: the first by name."""
+MOST_REF_FILES = 2_000
+_WILDCARD = lazy_pattern(r"[*?\[]")
+
+
+def is_branch_glob(name: str) -> bool:
+    return _WILDCARD.search(name) is not None
+
+
 def read_refs(repo: str, branches: Iterable[str]) -> dict[str, str]:
-    """Where branches stand, from git's own files; those that are not there are left out."""
+    """Where branches stand, from git's own files; those that are not there are left out.
+
+    `release/*` stands for every branch that it matches, up to `MOST_REFS`.
+    """
     refs = {}
     packed: str | None = None
-    for branch in branches if repo else ():
-        loose = _git_text(os.path.join(repo, "refs", "heads", branch)).strip()
+    waiting = list(branches) if repo else []
+    while waiting:
+        branch = waiting.pop(0)
+        loose = "" if is_branch_glob(branch) else _git_text(os.path.join(repo, "refs", "heads", branch)).strip()
         if not loose:
             # Read at most once, and only where a branch has no file of its own.
             packed = _git_text(os.path.join(repo, "packed-refs")) if packed is None else packed
+            if is_branch_glob(branch):
+                waiting += _matching_branches(repo, branch, packed)
+                continue
             match = re.search(rf"^([0-9a-f]+) refs/heads/{re.escape(branch)}$", packed, re.M)
             loose = match[1] if match else ""
         if _COMMIT_ID.fullmatch(loose):
             refs[branch] = loose
     return refs
+
+
+def _matching_branches(repo: str, glob: str, packed: str) -> list[str]:
+    """No name of a branch has a wildcard in it: git refuses those."""
+    named = {*re.findall(r"^[0-9a-f]+ refs/heads/(.+)$", packed, re.M), *_loose_branches(repo, glob)}
+    return sorted(name for name in named if fnmatchcase(name, glob) and not is_branch_glob(name))[:MOST_REFS]
+
+
+def _loose_branches(repo: str, glob: str) -> Iterable[str]:
+    heads, above = os.path.join(repo, "refs", "heads"), _WILDCARD.split(glob)[0].rpartition("/")[0]
+    # The pattern may come from a project's settings, which must not lead out of its repository.
+    if os.path.isabs(above) or ".." in above.split("/") or not _is_inside(os.path.join(heads, above), heads):
+        return
+    seen = 0
+    for folder, _, files in os.walk(os.path.join(heads, above)):
+        for name in files:
+            seen += 1
+            if seen > MOST_REF_FILES:
+                return
+            yield os.path.relpath(os.path.join(folder, name), heads)
+
+
+def _is_inside(path: str, folder: str) -> bool:
+    return f"{os.path.realpath(path)}/".startswith(f"{os.path.realpath(folder)}/")

@@ -180,6 +180,7 @@ def _walk_children(
 # Enough for a person to read; passes over a file whose values are removed one by one.
 MOST_NOTICES = 100
 MOST_PASSES = 100
+NEARLY_ALIKE = 0.8
 BELOW = "Until it is corrected, what the layer below says counts."
 TRUST = "Read that file, then run `holdfast config trust`."
 NOBODY = Source("default", "")
@@ -260,11 +261,21 @@ def _check_places(section: str, part: Part, node: Node, notices: Notices, gone: 
     for setting in walk_places([part], node, (section,)):
         if setting.unknown:
             # A name that nobody knows is harmless; one that is nearly known was meant for something.
-            if setting.mark("lenient") and not _looks_meant(setting):
+            left_out: set[ValuePath] = set()
+            if setting.mark("lenient") and not _nearest_name(setting.path[-1], setting.names()):
                 setting.node.dead = True
             else:
-                removed |= _take_out(setting, node)
-            _report_unknown_name(setting.path[-1], setting.names(), setting.node, notices, "setting", setting.path)
+                left_out = _take_out(setting, node)
+            removed |= left_out
+            _report_unknown_name(
+                setting.path[-1],
+                setting.names(),
+                setting.node,
+                notices,
+                "setting",
+                setting.path,
+                min(left_out, default=()),
+            )
         elif not node.source.free and _is_guarded(setting):
             removed |= _take_out(setting, node)
             what = "is a command" if setting.mark("command") else "is not for a project to set"
@@ -274,11 +285,16 @@ def _check_places(section: str, part: Part, node: Node, notices: Notices, gone: 
     return removed
 
 
-def _looks_meant(setting: NamedNode) -> bool:
+def _nearest_name(name: Any, known_names: Iterable[str]) -> str:
     """A word that is nearly one we know was meant to say something; without it the rest would mean something else."""
     from difflib import get_close_matches
 
-    return bool(get_close_matches(str(setting.path[-1])[:60].lower(), setting.names(), n=1))
+    # So near that it is a slip of the keyboard: `adr_path` is no `warn_at`.
+    return next(iter(get_close_matches(str(name)[:60].lower(), list(known_names), n=1, cutoff=NEARLY_ALIKE)), "")
+
+
+def _without_whole(section: str, whole: ValuePath) -> str:
+    return f"Until it is corrected, this file's `{dotted_path((section, *whole))}` does not count."
 
 
 def _take_out(setting: NamedNode, layer: Node) -> set[ValuePath]:
@@ -302,13 +318,16 @@ def _is_guarded(setting: NamedNode) -> bool:
     return setting.node.value not in guard if isinstance(guard, list) else bool(guard)
 
 
-def _report_unknown_name(name: Any, known_names: Any, node: Node, notices: Notices, what: str, path: ValuePath) -> None:
+def _report_unknown_name(
+    name: Any, known_names: Any, node: Node, notices: Notices, what: str, path: ValuePath, left_out: ValuePath = ()
+) -> None:
+    """`left_out`: what does not count at all because of it."""
     if notices.full:
         return
-    from difflib import get_close_matches
-
-    near = get_close_matches(str(name)[:60].lower(), list(known_names), n=1)
-    fix = f"Did you mean `{near[0]}`?" if near else f"Known here: {', '.join(sorted(set(known_names))[:12])}."
+    near = _nearest_name(name, known_names)
+    known = sorted(set(known_names))
+    fix = f"Did you mean `{near}`?" if near else f"Known here: {', '.join(known[:12])}{' …' if known[12:] else '.'}"
+    fix += f" {_without_whole(str(path[0]), left_out)}" if left_out else ""
     notices.add(node.notice(f"unknown {what} `{printable_name(name)}`.", fix, dotted_path(path)))
 
 
@@ -346,7 +365,8 @@ class _Wholes:
         self.paths = {path for setting in walk_places([part], merged) for path in setting.wholes}
         self.layers = layers
 
-    def take_out(self, loc: tuple[Any, ...], victim: Node) -> None:
+    def take_out(self, loc: tuple[Any, ...], victim: Node) -> ValuePath:
+        """The path of what no longer counts; empty where only the value is gone."""
         sources = [layer.source for layer in self.layers]
         # A victim without a layer is of the defaults, so no layer is concerned.
         first = sources.index(victim.source) if victim.source in sources else len(sources)
@@ -354,6 +374,7 @@ class _Wholes:
             if loc[: len(path)] == path:
                 for layer in self.layers[first:]:
                     _mark_dead(layer, path)
+        return min((path for path in self.paths if loc[: len(path)] == path), default=())
 
 
 def _report_faults(section: str, merged: Node, faults: list[Fault], notices: Notices, wholes: _Wholes) -> None:
@@ -364,8 +385,8 @@ def _report_faults(section: str, merged: Node, faults: list[Fault], notices: Not
         message = f"`{path}`" + (f" ({below})" if below else "") + f": {shown_message(text)}."
         # The part of the highest layer is taken out; the one below it is tried in the next pass.
         victim = node.kill()
-        notices.add(victim.value_notice(message, BELOW, path))
-        wholes.take_out(loc, victim)
+        whole = wholes.take_out(loc, victim)
+        notices.add(victim.value_notice(message, _without_whole(section, whole) if whole else BELOW, path))
 
 
 def shown_message(text: str) -> str:

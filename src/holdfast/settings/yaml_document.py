@@ -225,10 +225,11 @@ def _first_that_holds(
         if complaint is None:
             return content
     assert complaint is not None
-    raise BadSettings(complaint.message.rstrip("."), where=str(path), fix=complaint.fix.replace(_BELOW, ""))
+    raise BadSettings(complaint.message.rstrip("."), where=str(path), fix=_UNTIL.sub("", complaint.fix))
 
 
-_BELOW = "Until it is corrected, what the layer below says counts."
+_UNTIL = re.compile(r"\s*Until it is corrected, .*")
+"""Of no meaning for a value that is not written."""
 
 
 def _relevant_notice(notices: tuple[Notice, ...], dotted: str) -> Notice | None:

@@ -57,6 +57,22 @@ def test_a_turn_a_day_and_a_project_are_counted_apart() -> None:
         assert read(stage.later(DAY_S)).silent is (later or per == "turn"), per
 
 
+def test_an_answer_that_is_read_late_belongs_to_the_turn_it_was_given_in() -> None:
+    """The last answers of a turn are read from the transcript when the next prompt may have come already."""
+    stage = Stage(purse={"type": "budget", "tokens": 1_000, "per": "turn"})
+    stage.start()
+    stage.prompt()
+    answered_at = stage.later(10).now
+    stage.later(10).prompt()
+    asked_at, stage.now = stage.now, answered_at
+    spend(stage, 900)
+    stage.now = asked_at
+    spend(stage, 200)
+    assert read(stage.later(5)).silent
+    spend(stage, 800)
+    assert "1,000 of 1,000 tokens in this turn" in read(stage).reasons[0]
+
+
 def test_money_is_counted_by_the_price_list_and_unknown_prices_are_named() -> None:
     stage = Stage(purse={"type": "budget", "usd": 3.0})
     stage.start()

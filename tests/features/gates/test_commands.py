@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import termios
+import time
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,22 @@ def test_what_waits_is_said_by_status_doctor_and_the_next_session(world: World) 
     assert waits in str(world.session("s2").start())
     world.cli("gate", "accept", "--yes")
     assert waits not in world.cli("doctor", code=None)
+
+
+def test_who_does_not_accept_keeps_what_is_in_force(world: World) -> None:
+    """Without it the next look at the files would take the change for the person's own."""
+    settings = world.root / "config" / "settings.yaml"
+    settings.write_text("requirements:\n  deploy: {manual: false, command_pattern: 'make deploy'}\n")
+    agent = world.session("s1")
+    agent.start()
+    settings.write_text("requirements: {}\n")
+    an_hour_ago = time.time() - 3600
+    assert "Not accepted" in world.cli("gate", "accept", code=1, stdin="n\n")
+    os.utime(settings, (an_hour_ago, an_hour_ago))  # nobody writes it any more
+    assert "deny" in str(agent.before("Bash", command="make deploy"))
+    assert "deploy: is gone" in world.cli("gate", "status")
+    world.cli("gate", "accept", stdin="y\n")
+    assert agent.before("Bash", command="make deploy") == {}
 
 
 def _at_a_terminal(world: World, *words: str) -> list[str]:

@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from holdfast.core.event import Event
+from holdfast.core.shell.analysis import analyse_command
+from holdfast.features.gates.evidence import is_real_run, only_looks
 from tests.features.gates.stage import Stage, names
 
 
@@ -368,3 +370,37 @@ def test_a_run_that_was_ended_early_is_no_failure_of_the_one_before() -> None:
     del check["kind"]
     stage.say("check.finished", "s-1", of=of, command="timeout 1 pytest -q", content={"": "c1"}, **check)
     assert stage.stop(content={"": "c1"}).silent
+
+
+LOOKS = [
+    "git status", "git log -p", "git diff HEAD~1", "git branch -a", "git branch --show-current", "git branch -vv", "git stash list",
+    "git remote -v", "git config --get user.name", "grep -rn x . | head", "cd src && ls 2>/dev/null", "find . -name '*.py'", "sed -n 1p a",
+]  # fmt: skip
+MAY_CHANGE = [
+    "git stash", "git stash pop", "git branch -f main HEAD", "git branch -v -f main HEAD", "git branch -D topic", "git fetch . topic:main",
+    "git diff --output=src/a.py", "git show --output=src/a.py HEAD", "GIT_EXTERNAL_DIFF='sh x' git diff", "git -c diff.external=x diff",
+    "tree -o src/a.py", "rg --pre ./x y", "sort -o src/a.py b", "echo 1 > src/a.py", "sed -i s/a/b/ src/a.py", "ls | tee src/a.py",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", LOOKS)
+def test_what_only_looks_needs_no_comparison_and_is_no_run(command: str) -> None:
+    assert only_looks(command)
+    stage = green()
+    stage.edit()
+    stage.run("pytest -q")
+    stage.run(command)
+    assert stage.stop().silent
+
+
+@pytest.mark.parametrize("command", MAY_CHANGE)
+def test_what_may_write_or_move_a_branch_does_not_only_look(command: str) -> None:
+    """Where nobody looks at the files and branches after it, a change that it made would go unnoticed."""
+    assert not only_looks(command)
+
+
+@pytest.mark.parametrize("command", [*LOOKS, *MAY_CHANGE, "pytest -q", "cd src && pytest", "git log && pytest -q"])
+def test_leaving_out_what_only_looks_leaves_out_no_run(command: str) -> None:
+    """`with_run` asks it first, to save work: then nothing in the command may be a run."""
+    commands = analyse_command(command, 0, "", cwd=None).commands
+    assert not (only_looks(command) and any(is_real_run(one.words) for one in commands))

@@ -175,6 +175,26 @@ def test_one_wrong_word_takes_out_that_requirement_whole_and_no_other(
     assert found["gates"].notices
 
 
+@pytest.mark.parametrize("key", ["adr_path: docs/adr", "colour: blue", "review_days: 3", "owner: platform"])
+def test_a_name_that_is_really_unknown_takes_out_only_itself(home: Home, key: str) -> None:
+    """Also where it is a little like a word of ours: `adr_path` is no misspelled `warn_at`."""
+    home.write(
+        "~/.claude/requirements.yaml", f"requirements:\n  adr_reviewed: {{enabled: true, scope: branch, {key}}}\n"
+    )
+    found = home.load()
+    assert [(rule.name, rule.scope) for rule in found["gates"].rules] == [("adr_reviewed", "branch")]
+    assert [f"unknown setting `{key.partition(':')[0]}`." in str(notice) for notice in found.notices] == [True]
+    assert "does not count" not in str(found.notices[0])
+
+
+def test_a_notice_says_that_the_whole_requirement_does_not_count(home: Home) -> None:
+    home.write(".claude/requirements.yaml", "requirements:\n  a: {trigger_tool: [Edit]}\n  b: {scope: weekly}\n")
+    found = home.load()
+    for name in ("a", "b"):
+        said = f"Until it is corrected, this file's `gates.requirements.{name}` does not count."
+        assert any(said in str(notice) for notice in found.notices)
+
+
 def test_a_wrong_word_in_one_layer_leaves_what_the_layer_below_says(home: Home) -> None:
     home.write("~/.claude/requirements.yaml", "requirements:\n  a: {scope: branch}\n")
     home.write(".claude/requirements.yaml", "requirements:\n  a: {message: new, scope: nowhere}\n")

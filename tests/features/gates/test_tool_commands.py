@@ -23,6 +23,10 @@ def tool(name: str, action: str = "mcp", **given: Any) -> Event:
         (tool("mcp__jupyter__execute_cell", source="!make deploy\nprint('git commit')"), "\nmake deploy"),
         (tool("mcp__playwright__browser_type", text="make deploy"), ""),
         (tool("mcp__slack__send_message", text="make deploy"), ""),
+        (tool("mcp__ide__run_task", id="shell: ship it"), "editor-task 'ship it'"),
+        (tool("run_vs_code_task", "other", task="ship"), "editor-task ship"),
+        (tool("createAndRunTask", "other", task={"command": "make", "args": ["deploy"]}), "make deploy"),
+        (tool("mcp__jira__create_task", label="ship"), ""),
         (tool("PowerShell", "shell", command="git status"), "pwsh -Command 'git status'"),
     ],
 )  # fmt: skip

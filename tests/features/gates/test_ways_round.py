@@ -270,3 +270,26 @@ def test_a_fetch_from_this_machine_is_no_fetch(command: str, seen: bool) -> None
     stage.take("tool.started", tool="Bash", refs={"main": "a" * 40}, **given)
     stage.take("tool.finished", tool="Bash", ok=True, exit_code=0, refs={"main": "b" * 40}, **given)
     assert bool([one.text for one in attention(stage) if "main was moved" in one.text]) is seen
+
+
+@pytest.mark.parametrize(
+    ("command", "after", "seen"),
+    [
+        ("git push . HEAD:release/2", {"release/2": "b"}, "release/2"),
+        ("git update-ref refs/heads/release/1 HEAD", {"release/1": "b"}, "release/1"),
+        ("git branch -D release/1", {"release/1": ""}, "release/1"),
+        ("git branch -f topic HEAD", {"topic": "b", "HEAD": "b"}, ""),
+        ("git branch release/3", {"release/3": "b"}, ""),
+        ("git fetch origin release/1:release/1", {"release/1": "b"}, ""),
+    ],
+)  # fmt: skip
+def test_branches_of_a_protected_pattern_are_protected_each(command: str, after: dict[str, str], seen: str) -> None:
+    guard = {"type": "guard", "guard_type": "protected_branch", "protected_branches": ["release/*", "H*"]}
+    stage = Stage(guard=guard)
+    refs = dict.fromkeys(("release/1", "release/2", "HEAD"), "a" * 40) | {"HEAD branch": stage.branch}
+    given = {"action": "shell", "command": command, "cwd": PROJECT, "call": "c1"}
+    stage.take("tool.started", tool="Bash", refs=refs, **given)
+    now = {name: text for name, text in (refs | {k: v * 40 for k, v in after.items()}).items() if text}
+    stage.take("tool.finished", tool="Bash", ok=True, exit_code=0, refs=now, **given)
+    told = [one.text for one in attention(stage) if "was moved without approval" in one.text]
+    assert [f"the branch {seen} was moved without approval" in text for text in told] == ([True] if seen else [])

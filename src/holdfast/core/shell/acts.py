@@ -26,7 +26,7 @@ from holdfast.core.shell.flow import NULL, STDERR, STDOUT, TERMINAL, Pieces
 from holdfast.core.shell.git_acts import hook_files, made_setting, settings_of_variables, started_programs
 from holdfast.core.shell.program_code import CODE_FLAGS, INTERPRETER, read_commands, sed_acts, shorten_command
 from holdfast.core.shell.programs import SHELLS
-from holdfast.core.shell.recipes import RUNNERS, find_meaning, is_source_of, make_recipe, parse_make
+from holdfast.core.shell.recipes import EDITOR_TASK, RUNNERS, find_meaning, is_source_of, make_recipe, parse_make
 from holdfast.core.shell.redirects import join_path
 from holdfast.core.shell.syntax import UNKNOWN
 from holdfast.core.shell.written_files import code_of, written_files
@@ -57,7 +57,8 @@ _RUNNER_VALUES = frozenset(
 )
 # Programs whose words are tasks, and the verbs of others behind which one stands.
 _TASK_VERBS = frozenset(
-    "run run-script turbo nx lerna doit mage gradle gradlew earthly invoke inv fab rake nox tox just task".split()
+    "run run-script turbo nx lerna doit mage gradle gradlew earthly invoke inv fab rake nox tox just task "
+    f"grunt gulp {EDITOR_TASK}".split()
 )
 # What tasks of these names do is known by custom.
 _CUSTOMARY = re.compile(
@@ -406,7 +407,11 @@ def _meaning_keys(name: str, words: list[str], cwd: str) -> list[str]:
         return [f"code {join_path(cwd, script)}"]
     if name in RUNNERS and not _RECIPE_NOTHING.intersection(words[1:]):
         target = _recipe_target(name, words[1:])
-        return [f"recipe {name}\0{cwd}\0{target}"] if target or name in ("just", "task", "go-task") else []
+        return (
+            [f"recipe {name}\0{cwd}\0{target}"]
+            if target or name in ("just", "task", "go-task", "grunt", "gulp")
+            else []
+        )
     if "/" in words[0] and UNKNOWN not in words[0]:
         return [f"file {join_path(cwd, words[0])}"]
     return []

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from holdfast.core.shell import syntax
+from holdfast.core.shell.grammar_fixes import add_redirects, append_to_list, rebalance_pipeline, spell_plainly
 from holdfast.core.shell.redirects import HERE_STRING, MARKED, MAX_HEREDOCS, Heredoc, extract_heredocs
 from holdfast.core.shell.syntax import (
-    AndOr,
     Assignment,
     Background,
     Case,
@@ -22,7 +22,6 @@ from holdfast.core.shell.syntax import (
     Negation,
     Node,
     Part,
-    Pipeline,
     Redirect,
     Sequence,
     Simple,
@@ -102,6 +101,8 @@ class _Builder:
 
     def build(self, text: str) -> Node:
         root = _bash_parser().parse(text.encode("utf-8", "replace")).root_node
+        if root.has_error and (plain := spell_plainly(text)) != text:
+            root = _bash_parser().parse(plain.encode("utf-8", "replace")).root_node
         if root.has_error:
             raise ShellUnreadable
         if root.descendant_count > MAX_NODES:
@@ -142,6 +143,8 @@ class _Builder:
                 redirects.append(self.redirect(child))
             elif kind == "command_name":
                 words.append(self.word(child.children[0]))
+            elif kind == "subshell" and _leaf_text(leaf).startswith("coproc"):
+                return Background(self.group(child))
             elif child.is_named:
                 words.append(self.word(child))
         return Simple(tuple(words), tuple(assignments), tuple(redirects), leaf.start_point[0])
@@ -191,7 +194,7 @@ class _Builder:
                 body = self.statement(child)
         if words and isinstance(body, Simple):
             body = msgspec.structs.replace(body, words=(*body.words, *words))
-        return _add_redirects(body, tuple(redirects))
+        return add_redirects(body, tuple(redirects))
 
     def _words_behind(self, leaf: "Leaf") -> list[Word]:
         """`tee < a b`: the parser takes all words after the operator for the redirection's."""
@@ -255,7 +258,7 @@ class _Builder:
                     negated, stage = True, stage.body
                 stages.append(stage)
         merged += [False] * (len(stages) - len(merged))
-        whole = _rebalance_pipeline(stages[0], tuple(stages[1:]), tuple(merged))
+        whole = rebalance_pipeline(stages[0], tuple(stages[1:]), tuple(merged))
         return Negation(whole) if negated else whole
 
     def list_(self, leaf: "Leaf") -> Node:
@@ -264,7 +267,7 @@ class _Builder:
             return Unparsed(_leaf_text(leaf))
         node = self.statement(parts[0])
         for operator, right in zip(parts[1::2], parts[2::2], strict=False):
-            node = _append_to_list(node, operator.type, self.statement(right))
+            node = append_to_list(node, operator.type, self.statement(right))
         return node
 
     def negation(self, leaf: "Leaf") -> Node:
@@ -452,41 +455,6 @@ def _literal_word(text: str) -> Word:
 
 def _is_descriptor(word: Word) -> bool:
     return len(word.parts) == 1 and word.parts[0].kind == "text" and word.parts[0].text.rstrip("-").isdecimal()
-
-
-def _rebalance_pipeline(first: Node, rest: tuple[Node, ...], merged: tuple[bool, ...]) -> Node:
-    """The grammar takes `a && b 2>&1 | c` for a pipeline of the list; only `b` is piped."""
-    if isinstance(first, AndOr):
-        return AndOr(first.left, first.operator, _rebalance_pipeline(first.right, rest, merged))
-    if isinstance(first, Negation):
-        return Negation(_rebalance_pipeline(first.body, rest, merged))
-    if isinstance(first, Pipeline):
-        return Pipeline((*first.stages, *rest), (*first.stderr_too[:-1], *merged))
-    return Pipeline((first, *rest), merged)
-
-
-def _append_to_list(left: Node, operator: str, right: Node) -> Node:
-    """Lists group from the left, whatever the grammar nested."""
-    if isinstance(right, AndOr):
-        return AndOr(_append_to_list(left, operator, right.left), right.operator, right.right)
-    return AndOr(left, operator, right)
-
-
-def _add_redirects(node: Node, redirects: tuple[Redirect, ...]) -> Node:
-    """The grammar hangs the redirections of `a && b > f` on the list; they belong to its last command."""
-    if not redirects:
-        return node
-    if isinstance(node, Sequence) and not node.items:
-        return Simple((), (), redirects)
-    if isinstance(node, AndOr):
-        return AndOr(node.left, node.operator, _add_redirects(node.right, redirects))
-    if isinstance(node, Pipeline):
-        return Pipeline((*node.stages[:-1], _add_redirects(node.stages[-1], redirects)), node.stderr_too)
-    if isinstance(node, Negation):
-        return Negation(_add_redirects(node.body, redirects))
-    if isinstance(node, Simple | Group | If | While | For | Case | Condition):
-        return msgspec.structs.replace(node, redirects=node.redirects + redirects)
-    return node
 
 
 _STATEMENTS = {

@@ -1,6 +1,7 @@
 """Recipes of task runners (make, just, task, npm and the like) as shell text: what `just ship` comes down to."""
 
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,10 +15,14 @@ ReadText = Callable[[str], str]
 MAKE_FILES = ("GNUmakefile", "makefile", "Makefile")
 _JUST_FILES = ("justfile", "Justfile", ".justfile")
 _TASK_FILES = ("Taskfile.yml", "Taskfile.yaml", "taskfile.yml", "Taskfile.dist.yml")
+_GRUNT_FILES = tuple(f"Gruntfile.{suffix}" for suffix in ("js", "cjs", "ts", "coffee"))
+_GULP_FILES = tuple(f"gulpfile.{suffix}" for suffix in ("js", "mjs", "cjs", "ts", "babel.js"))
+_VSCODE_TASKS = ".vscode/tasks.json"
 _CODE_FILES = ("Rakefile", "noxfile.py", "tasks.py", "fabfile.py", "Rakefile.rb")
 RECIPE_FILES = (
     *MAKE_FILES, *_JUST_FILES, *_TASK_FILES, *_CODE_FILES, "package.json", "deno.json", "deno.jsonc", "composer.json",
     "pyproject.toml", "mise.toml", ".mise.toml", "tox.ini", "dodo.py", "magefile.go", "Earthfile", "build.gradle", "build.gradle.kts", "Procfile",
+    *_GRUNT_FILES, *_GULP_FILES, _VSCODE_TASKS,
 )  # fmt: skip
 """Files of a folder that say what the names of its tasks mean."""
 MAX_INCLUDES = 5
@@ -40,9 +45,12 @@ _INCLUDE = lazy_pattern(r"^-?include\s+(\S+)\s*$", re.M)
 _DEFAULT_GOAL = lazy_pattern(r"^\.DEFAULT_GOAL\s*:?=\s*(\S+)", re.M)
 # `@name parameters: dependencies`.
 _JUST_TARGET = lazy_pattern(r"^@?([\w-]+)((?:\s+[^:\n]*)?):(?!=)([^#\n]*)$")
+EDITOR_TASK = "editor-task"
+"""As if it were a program: a task of an editor, which its tools run by name."""
 RUNNERS = frozenset(
     "make gmake just task go-task npm pnpm yarn bun node deno composer poe pdm hatch mise rake invoke inv fab nox taskipy rye "
-    "turbo nx lerna tox doit mage gradle gradlew earthly foreman honcho".split()
+    "turbo nx lerna tox doit mage gradle gradlew earthly foreman honcho grunt gulp "
+    f"{EDITOR_TASK}".split()
 )
 """Programs whose operand names a recipe of a file in the repository."""
 
@@ -70,6 +78,10 @@ def read_recipe(runner: str, target: str, folder: str, read: ReadText, makefile:
         return _pyproject_recipe(_parse_toml(first("pyproject.toml")), target)
     if runner == "mise":
         return _shell_text(_parse_toml(first("mise.toml", ".mise.toml")).get("tasks"), target)
+    if runner in ("grunt", "gulp"):
+        return _js_task(first(*(_GRUNT_FILES if runner == "grunt" else _GULP_FILES)), target or "default", runner)
+    if runner == EDITOR_TASK:
+        return _editor_task(first(_VSCODE_TASKS), target)
     if runner in _BLOCK_FILES:
         text = first(*_BLOCK_FILES[runner])
         return _named_block(text, target) if runner not in ("foreman", "honcho") else re.sub(r"(?m)^[\w-]+:", "", text)
@@ -302,6 +314,65 @@ def _named_block(text: str, target: str) -> str:
     quoted = [one for one in literal_texts("\n".join(body)) if " " in one.strip() and "\n" not in one]
     plain = [line for line in lines if re.match(r"[a-z./][\w./-]*(?: |$)", line)]
     return "\n".join([shell_of_code("\n".join(body)), *quoted, *plain])
+
+
+def _js_task(text: str, target: str, runner: str) -> str:
+    """`grunt.registerTask('ship', [...])`, `exports.ship = …`, a function or an entry of that name: the commands that its
+    code starts, and the tasks that it names."""
+    from holdfast.core.shell.program_code import literal_texts, shell_of_code
+
+    # `shell:deploy` is the entry `deploy` of a task that runs it.
+    name = re.escape(target.rpartition(":")[2])
+    begins = re.finditer(
+        rf"\b(?:registerTask|registerMultiTask|task)\(\s*['\"`]{name}['\"`]|\b(?:exports\.|(?:async )?function\s+|const\s+|let\s+|export\s+const\s+){name}\b"
+        rf"|(?m:^)\s*['\"]?{name}['\"]?\s*:",
+        text,
+    )
+    bodies = [_balanced(text, match.end()) for match in begins]
+    lines: list[str] = []
+    for body in bodies:
+        quoted = literal_texts(body)
+        called = [
+            inner
+            for match in re.findall(r"\b(?:series|parallel)\(([^()]*)\)", body)
+            for inner in re.findall(r"\w+", match)
+        ]
+        # `exports.default = build`.
+        called += re.findall(r"^\s*=\s*(\w+)\s*;?\s*$", body)
+        tasks = [one for one in (*quoted, *called) if re.fullmatch(r"[A-Za-z][\w:.-]*", one) and one != target]
+        lines += [shell_of_code(body), *(one for one in quoted if " " in one.strip() and "\n" not in one)]
+        lines += [f"{runner} {one}" for one in dict.fromkeys(tasks)]
+    return "\n".join(filter(None, lines))
+
+
+def _balanced(text: str, at: int) -> str:
+    """From there to the end of the call, the block or the line: whichever closes all that was opened."""
+    depth, opened = 0, False
+    for end in range(at, len(text)):
+        if text[end] in "([{":
+            depth, opened = depth + 1, True
+        elif text[end] in ")]}":
+            depth -= 1
+        if depth < 0 or (depth == 0 and text[end] in "};\n" and (opened or text[end] != "}")):
+            return text[at : end + 1]
+    return text[at:]
+
+
+def _editor_task(text: str, target: str) -> str:
+    """A task of VS Code, with those it depends on. Its file may have comments and a comma behind the last entry."""
+    plain = re.sub(r",(\s*[}\]])", r"\1", re.sub(r"(?m)^\s*//.*$", "", text))
+    tasks = [one for one in _parse_json(plain).get("tasks") or () if isinstance(one, dict)]
+    lines: list[str] = []
+    for task in tasks:
+        if target not in (task.get("label"), task.get("taskName"), task.get("script")):
+            continue
+        needs = task.get("dependsOn") or []
+        lines += [f"{EDITOR_TASK} {shlex.quote(str(one))}" for one in (needs if isinstance(needs, list) else [needs])]
+        lines += [f"{task['type']} run {task['script']}"] if task.get("type") == "npm" and task.get("script") else []
+        command, arguments = task.get("command"), task.get("args") or []
+        if isinstance(command, str):
+            lines.append(" ".join([command, *(shlex.quote(str(one)) for one in arguments)]))
+    return "\n".join(lines)
 
 
 def _code_block(text: str, target: str) -> str:

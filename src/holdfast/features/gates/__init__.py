@@ -12,7 +12,7 @@ from holdfast.features.gates.policy import DECISIONS, can_decide, decide, derive
 from holdfast.features.gates.settings import GateSettings
 from holdfast.features.gates.state import DOCUMENTS, reduce
 
-COMMANDS = ("satisfy", "approve", "clear", "pause", "resume", "prune", "accept", "attempt")
+COMMANDS = ("satisfy", "approve", "clear", "pause", "resume", "prune", "accept", "keep", "attempt")
 VIEWS = ("attention", "status", "list", "presets", "verify", "explain", "replay", "places", "codes", "refused")
 
 _table = partial(lazy_table, __name__)
@@ -20,7 +20,7 @@ _table = partial(lazy_table, __name__)
 
 FEATURE = Feature(
     name="gates",
-    version=3,
+    version=4,
     documents=DOCUMENTS,
     subscribed_kinds=SUBSCRIBED_KINDS,
     keys=keys,

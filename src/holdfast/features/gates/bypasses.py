@@ -11,6 +11,7 @@ import msgspec
 from holdfast.core.event import Event, derived_event
 from holdfast.core.feature import State
 from holdfast.core.fingerprint import content_key
+from holdfast.core.git_state import MOST_REFS, is_branch_glob
 from holdfast.core.kinds import ToolPayload
 from holdfast.core.kinds.gates_events import GatesBypassed
 from holdfast.core.shell.acts import read_acts
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from holdfast.features.gates.settings import GateSettings
 
 replace = msgspec.structs.replace
+_ABOUT_HEAD = frozenset((HEAD, HEAD_BRANCH, HEAD_VERB))
+"""What stands beside the branches in what was noted of them."""
 # Programs that move a local branch to where a remote one stands already. A folder or a bundle of this machine is no remote.
 _FETCHES = re.compile(r"^(?:git (?:pull|fetch|clone)(?!.* (?:\.|/|~|file:))|gh (?:pr|repo) )")
 # What moves one to anywhere, also beside a fetch.
@@ -92,7 +95,7 @@ def _disclosed(before: GateSession, rule: Rule, event: Event, data: ToolPayload)
 def _unseen(checker: Checker, rule: Rule, event: Event, data: ToolPayload) -> str:
     before = checker.session
     if rule.spec.guard_type == "protected_branch":
-        moved = [name for name in rule.spec.protected_branches if _has_moved(before, data, name)]
+        moved = [name for glob in rule.spec.protected_branches for name in _moved_branches(before, data, glob)]
         if moved and not _only_fetches(acts_of(event).readings):
             return f"the branch {moved[0]} was moved without approval"
         protected = any(fnmatchcase(data.branch, glob) for glob in rule.spec.protected_branches)
@@ -114,6 +117,15 @@ def _has_moved(before: GateSession, data: ToolPayload, name: str) -> bool:
     was, now = before.refs.get(name), data.refs.get(name)
     # Without refs in the payload nobody looked, and a missing branch means nothing.
     return bool(was and data.refs and was != now)
+
+
+def _moved_branches(before: GateSession, data: ToolPayload, glob: str) -> list[str]:
+    if not is_branch_glob(glob):
+        return [glob] if _has_moved(before, data, glob) else []
+    matching = [name for name in before.refs if name not in _ABOUT_HEAD and fnmatchcase(name, glob)]
+    moved = [name for name in matching if _has_moved(before, data, name)]
+    # Of more branches than are looked at, one that is not among them now need not be gone.
+    return moved if len(matching) < MOST_REFS else [name for name in moved if name in data.refs]
 
 
 def _acted(before: GateSession, data: ToolPayload, rule: Rule, event: Event) -> str:

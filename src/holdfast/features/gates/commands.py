@@ -22,6 +22,7 @@ from holdfast.core.kinds.gates_events import (
     GatesPruned,
     GatesResumed,
     GatesRulesAccepted,
+    GatesRulesKept,
     GatesSatisfied,
     SatisfiedPayload,
     SatisfiedRequirement,
@@ -411,6 +412,21 @@ def accept_rules(call: Call) -> CommandResult:
     )
 
 
+def keep_rules(call: Call) -> CommandResult:
+    """A person was asked and did not accept: from now on no look at the files takes the change for theirs."""
+    now, state = settings_of(call), Stored(call.reader)
+    changes = [
+        (scope, rules, loosened_rules(state, scope, rules)) for scope, rules in ((USER, now.user), (call.project, now))
+    ]
+    kept = [
+        GatesRulesKept(scope=scope, digest=rules.digest, differences=looser[:20])
+        for scope, rules, looser in changes
+        if looser
+    ]
+    events = tuple(own_event(one, call.now, session=call.session, project=call.project) for one in kept)
+    return CommandResult(events, {"kept": list(dict.fromkeys(text for one in kept for text in one.differences))})
+
+
 def judge_attempt(call: Call) -> CommandResult:
     """Asked by commands that change files themselves: is this a person? What an agent tried is on record."""
     who, refused = judge_person(call, str(call.args.get("act") or "")[:200])
@@ -429,5 +445,6 @@ COMMANDS: dict[str, Callable[[Call], CommandResult]] = {
     "resume": resume_gates,
     "prune": prune_branches,
     "accept": accept_rules,
+    "keep": keep_rules,
     "attempt": judge_attempt,
 }

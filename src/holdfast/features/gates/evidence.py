@@ -236,6 +236,11 @@ _MAY_ACT = {
     "sort": re.compile(r"^-[a-zA-Z]*o|^--(?:output|compress-program)"),
     "env": re.compile(r"^[^-=]+$"),
     "fd": re.compile(r"^(?:-[xX]|--exec)"),
+    "tree": re.compile(r"^-o"),
+    "rg": re.compile(r"^--(?:pre|hostname-bin)"),
+    "less": re.compile(r"^-[a-zA-Z]*[oO]|^--(?:log-file|LOG-FILE)|^\+"),
+    "file": re.compile(r"^-[a-zA-Z]*C|^--compile"),
+    "date": re.compile(r"^-[a-zA-Z]*s|^--set"),
 }
 """Programs that mostly look, and the word by which they may do more."""
 
@@ -260,10 +265,37 @@ def only_looks(command: str) -> bool:
         return False
     if any(not _PLAIN_WRAPPERS.issuperset(one.invocation.wrappers) for one in analysis.commands):
         return False
+    if any(map(_STARTING_VARIABLES.search, (name for one in analysis.commands for name in one.invocation.environment))):
+        return False
     return not any(is_real_run(one.words) or one.invocation.writes or _may_act(one.words) for one in analysis.commands)
 
 
+# Verbs that are no proof of anything, and the words with which they do no more than look; empty: always.
+_GIT_LOOKS_WITH = {
+    **dict.fromkeys("status log diff show rev-parse blame grep ls-files".split(), re.compile("")),
+    "branch": re.compile(
+        r"^(?!(?:.* )?(?:-[a-zA-Z]*[fdDmMcCu]|--(?:force|delete|move|copy|set-|unset-|edit-)))"
+        r"(?:$|(?:-[avrl]+|--(?:list|all|remotes|verbose|show-current|(?:no-)?merged|(?:no-)?contains))(?: |$))"
+    ),
+    "stash": re.compile(r"^(?:list|show)\b"),
+    "remote": re.compile(r"^(?:-v|--verbose|show\b.*|get-url\b.*)?$"),
+    "config": re.compile(r"^(?:--get\S*|--list|-l|list|get)\b"),
+}  # fmt: skip
+# Words with which any of them writes a file or starts a program.
+_GIT_ACTS = re.compile(r"^--(?:output|open-files-in-pager|ext-diff|exec-path=|config-env)|^-O|^-c$")
+_STARTING_VARIABLES = re.compile(r"^GIT_|PAGER$|EDITOR$|^LESS")
+
+
+def _git_may_act(words: list[str]) -> bool:
+    """What `is_real_run` calls no run may still move a branch or write: `git branch -f`, `git stash`, `git diff --output=f`."""
+    verb, *rest = reading_words(words)[1:] or [""]
+    looks = _GIT_LOOKS_WITH.get(verb)
+    return looks is None or looks.match(" ".join(rest)) is None or any(map(_GIT_ACTS.search, words[1:]))
+
+
 def _may_act(words: list[str]) -> bool:
+    if words[0].rpartition("/")[2] == "git":
+        return _git_may_act(words)
     pattern = _MAY_ACT.get(words[0].rpartition("/")[2])
     return pattern is not None and any(pattern.search(word) for word in words[1:])
 

@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from glob import iglob
 from itertools import islice
@@ -109,15 +110,17 @@ def observe_event(event: Event, settings: "GateSettings | None", _parts: Any = N
     data.left_running = LEFT_BEHIND.observe(data.settings_at, ended)
     if isinstance(data, ToolPayload):
         _observe_tool(event, data, settings)
-        return _brought_text(data)
+        return _brought_text(data, settings)
     return False
 
 
-def _brought_text(data: ToolPayload) -> bool:
+def _brought_text(data: ToolPayload, settings: "GateSettings") -> bool:
     """Whether names or texts of the world came in that the payload did not have: all that it had is redacted already."""
     verb = data.refs.get(HEAD_VERB, "")
     plain = not verb or (verb.isalpha() and len(verb) < 20)
-    return bool(data.meanings) or not plain or not set(data.written).issubset(data.paths)
+    # Branches that a pattern matches are named by the repository.
+    own_names = {HEAD, HEAD_BRANCH, HEAD_VERB, *settings.protected_branches}.issuperset(data.refs)
+    return bool(data.meanings) or not plain or not own_names or not set(data.written).issubset(data.paths)
 
 
 def _observe_tool(event: Event, data: ToolPayload, settings: "GateSettings") -> None:
@@ -147,7 +150,7 @@ def _wants_content(event: Event, data: ToolPayload, settings: "GateSettings") ->
         return False
     if data.action == "shell" and any(is_named_by(rule, data.command) for rule in settings.rules):
         return True
-    guarded = data.branch in settings.protected_branches
+    guarded = any(fnmatchcase(data.branch, glob) for glob in settings.protected_branches)
     return guarded or any(rule.spec.paths and rule.at_tool and not kind_of(rule).is_proven for rule in settings.rules)
 
 

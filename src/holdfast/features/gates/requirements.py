@@ -333,6 +333,14 @@ class BranchSize(RequirementKind):
         return Finding(rule, True, why, lines)
 
 
+_SPANS = {
+    "turn": "in this turn",
+    "session": "in this session",
+    "day": "today (UTC)",
+    "project": "in this project",
+}
+
+
 class Budget(RequirementKind):
     """Tokens or money for a turn, a session, a day or a project. What a model without a price cost stays unknown."""
 
@@ -361,13 +369,13 @@ class Budget(RequirementKind):
 
     def _tokens(self, spec: "Requirement", cells: Cells) -> tuple[int, str]:
         used = tokens_of(cells)
-        return used * 100 // spec.tokens, f"{used:,} of {spec.tokens:,} tokens in this {spec.per}"
+        return used * 100 // spec.tokens, f"{used:,} of {spec.tokens:,} tokens {_SPANS[spec.per]}"
 
     def _money(self, spec: "Requirement", cells: Cells) -> tuple[int, str]:
         money = money_of(cells, price_table())
         used = money.micros / 1_000_000
         more = f", and what {', '.join(money.unknown[:3])} cost is unknown" if money.unknown else ""
-        return int(used * 100 / spec.usd), f"${used:.2f} of ${spec.usd:.2f} in this {spec.per}{more}"
+        return int(used * 100 / spec.usd), f"${used:.2f} of ${spec.usd:.2f} {_SPANS[spec.per]}{more}"
 
     def warning(self, finding: Finding) -> str:
         return f"{finding.rule.name}: {finding.why}; tool calls are refused when it is used up."

@@ -9,6 +9,7 @@ from holdfast.core.kinds import ToolPayload
 from holdfast.core.lazy import lazy_pattern
 from holdfast.core.shell.carried import as_powershell
 from holdfast.core.shell.program_code import shell_of_code
+from holdfast.core.shell.recipes import EDITOR_TASK
 
 _COMMAND_KEYS = ("command", "cmd", "commandLine", "command_line", "shell_command", "shellCommand", "script", "commands")
 CAMEL = lazy_pattern(r"(?<=[a-z])(?=[A-Z])")
@@ -23,6 +24,10 @@ _TEXT_KEY = lazy_pattern(
 _CODE_KEY = lazy_pattern(r"(?i)code|source|cell|expression|statement|snippet|script")
 # Keys whose value is the verb of what the tool is named after: `git_ops {action: commit}`, `make run {target: deploy}`.
 _VERB_KEYS = frozenset(("action", "operation", "verb", "subcommand", "target", "task", "recipe", "goal"))
+# Tools that run a task of the editor by its name (`run_task {id: "shell: ship"}`), and where they have that name.
+_RUNS_TASK = lazy_pattern(r"(?:^|_)(?:run|execute|start)_(?:\w+_)?tasks?(?:_|$)")
+_TASK_NAMES = ("task", "label", "id", "name", "task_name", "taskName", "task_label", "taskLabel", "taskId")
+_TASK_TYPE = lazy_pattern(r"^(?:shell|process|npm|workspace): ")
 # Servers that are not called as the program that they stand for.
 _PROGRAMS = {"kubernetes": "kubectl", "k8s": "kubectl"}
 LONGEST_VERB = 80
@@ -35,7 +40,7 @@ def command_of(event: Event) -> str:
         return ""
     if data.action == "shell" or data.command:
         return as_powershell(data.command) if event.tool == "PowerShell" and data.command else data.command
-    command = _input_command(data.input)
+    command = _input_command(data.input) or _editor_task(event.tool, data.input)
     if command or not _runs_text(event.tool):
         return command
     return "\n".join(_texts_to_run(data.input))
@@ -50,6 +55,16 @@ def _input_command(tool_input: dict[str, Any]) -> str:
     if isinstance(command, str) and command and isinstance(arguments, list):
         command = " ".join([command, shlex.join(str(word) for word in arguments)])
     return command if isinstance(command, str) else ""
+
+
+def _editor_task(tool: str, tool_input: dict[str, Any]) -> str:
+    if not _RUNS_TASK.search(_plain_name(tool.rpartition("__")[2])):
+        return ""
+    task = next((tool_input[key] for key in _TASK_NAMES if tool_input.get(key)), "")
+    # A task that is made and run at once comes whole.
+    if isinstance(task, dict):
+        return _input_command(task)
+    return f"{EDITOR_TASK} {shlex.quote(_TASK_TYPE.sub('', task))}" if isinstance(task, str) and task else ""
 
 
 def _runs_text(tool: str) -> bool:

@@ -311,7 +311,9 @@ def _requirement_status(checker: Checker, rule: Rule, used: dict[str, int], sett
 
 def _rule_fields(rule: Rule, settings: GateSettings) -> dict[str, Any]:
     at_stop = rule.asked_at_stop(settings.hooks.stop.verify_scopes)
-    return {"name": rule.name, "type": rule.type, "scope": rule.scope, "resolve": resolution_text(rule),
+    # A budget is spent within what its `per` says; a scope has no meaning for it.
+    scope = rule.spec.per if rule.type == "budget" else rule.scope
+    return {"name": rule.name, "type": rule.type, "scope": scope, "resolve": resolution_text(rule),
             "at_tool": rule.at_tool, "at_stop": at_stop, "description": rule.spec.description}  # fmt: skip
 
 

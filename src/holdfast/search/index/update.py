@@ -139,7 +139,7 @@ class Update:
         return KnownFile(row.hash, tuple(chunks))
 
     def _write(
-        self, batch: Sequence[checkout.Found], pieces: Sequence[FileEntry | None], known_rows: dict[str, Row]
+        self, batch: Sequence[checkout.ListedFile], pieces: Sequence[FileEntry | None], known_rows: dict[str, Row]
     ) -> None:
         with self._db:
             dropped: list[int] = []

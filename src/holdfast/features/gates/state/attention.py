@@ -133,9 +133,7 @@ def _attempted_text(data: GatesAttempted, _event: Event) -> str:
 
 
 def _kept_text(data: GatesRulesKept, _event: Event) -> str:
-    return "an agent, or somebody unknown, changed the settings so that they ask for less; kept in force: " + "; ".join(
-        data.differences
-    )
+    return "the settings ask for less, and no person accepted it; kept in force: " + "; ".join(data.differences)
 
 
 def _accepted_text(data: GatesRulesAccepted, _event: Event) -> str:

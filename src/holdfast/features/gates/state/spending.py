@@ -24,6 +24,8 @@ from holdfast.usage.prices import (
 
 # Cells (a model at a rate) of one document; the oldest go first.
 MOST_MODELS = 60
+WHOLE_SECONDS = 1_000
+"""Some agents write down times without their milliseconds."""
 
 
 class SpentCell(Document, frozen=True):
@@ -57,6 +59,8 @@ class Spending(Document, frozen=True):
 
     whole: Cells = []
     turn: Cells = []
+    turn_at: int = 0
+    """When the prompt came that opened the turn."""
     day: int = 0
     today: Cells = []
     at: int = 0
@@ -70,16 +74,16 @@ class Spending(Document, frozen=True):
 def reduce_spending(doc: Spending | None, event: Event) -> Spending | None:
     if isinstance(event.data, PromptSubmitted):
         # What an agent's own program typed begins no new turn.
-        return None if doc is None or event.data.synthetic else replace(doc, turn=[], at=event.at)
+        return None if event.data.synthetic else replace(doc or Spending(), turn=[], turn_at=event.at, at=event.at)
     record = usage_record(event)
     if record is None or record.spent.is_empty:
         return None
     doc, day, new = doc or Spending(), event.at // DAY, cell_of(record)
     # An event of an earlier day that arrives late is not counted for today.
     today = add_cell(doc.today if doc.day == day else [], new) if day >= doc.day else doc.today
-    return Spending(
-        whole=add_cell(doc.whole, new), turn=add_cell(doc.turn, new), day=max(day, doc.day), today=today, at=event.at,
-    )  # fmt: skip
+    # What was answered before the prompt is read from the transcript only now, and belongs to an earlier turn.
+    turn = add_cell(doc.turn, new) if event.at >= doc.turn_at - WHOLE_SECONDS else doc.turn
+    return replace(doc, whole=add_cell(doc.whole, new), turn=turn, day=max(day, doc.day), today=today, at=event.at)
 
 
 def cell_of(record: UsageRecord) -> SpentCell:
