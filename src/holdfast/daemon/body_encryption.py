@@ -27,6 +27,8 @@ class BodyEncryption:
         self._daemon = daemon
         self._form: bool | None = None
         """Which form all bodies had when this daemon last looked through them; None: it has not."""
+        self._counted_for: bool | None = None
+        """For which of the two forms `left` was counted."""
         self._next_key = 0.0
         self.left: int | None = None
         """Bodies that are not in the wanted form yet; None before they are counted."""
@@ -39,7 +41,8 @@ class BodyEncryption:
         if wanted and not cipher.ready and not self._prepared():
             return
         if self._form is None and not wanted and not self._was_ever_on():
-            self._form, self.left = False, 0
+            self._form = self._counted_for = False
+            self.left = 0
         if self._form == wanted:
             return
         self._count(wanted)
@@ -77,7 +80,7 @@ class BodyEncryption:
         plain = by_key.pop(b"", 0)
         cipher = self._daemon.app.cipher
         self.unreadable = sum(count for name, count in by_key.items() if not cipher.can_open(name))
-        self.left = plain if wanted else sum(by_key.values())
+        self.left, self._counted_for = plain if wanted else sum(by_key.values()), wanted
 
     def _change_stored(self, wanted: bool) -> None:
         store = self._daemon.app.store
@@ -137,6 +140,7 @@ class BodyEncryption:
         return {
             "wanted": cipher.wanted,
             "problem": cipher.problem if cipher.wanted else "",
-            "left": self.left if self._form != cipher.wanted or self.left else 0,
+            "left": self.left if self._counted_for == cipher.wanted else None,
+            "done": self._form == cipher.wanted,
             "unreadable": self.unreadable,
         }
