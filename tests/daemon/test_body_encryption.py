@@ -1,7 +1,6 @@
 """`store.encrypt_bodies`: what only a payload holds cannot be read on disk, and everything else goes on as before."""
 
 import json
-import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -208,4 +207,5 @@ def test_the_keyring_holds_the_key_and_the_state_folder_does_not(world: World) -
     (entry,) = json.loads(keyring_file(world).read_text()).items()
     assert entry[0].startswith("holdfast/")
     assert all(entry[1].encode() not in path.read_bytes() for path in plain_files(world.paths.state))
-    assert not any(os.environ.get(name) for name in ("TEST_KEYRING",)), "only the world's processes have it"
+    world.cli("erase", "--everything", "--yes")
+    assert json.loads(keyring_file(world).read_text()) == {}, "the key goes with what it opened"

@@ -63,6 +63,10 @@ def create_key(name_of: Callable[[bytes], bytes]) -> bytes:
     return key
 
 
+def remove_key(name: str) -> None:
+    _ask(lambda: require_keyring().delete_password(SERVICE, name))
+
+
 def _ask(work: Callable[[], T]) -> T:
     """In a thread of its own: a keyring that waits for its user must not hold up anybody else."""
     answers: list[tuple[T | None, Exception | None]] = []
