@@ -22,6 +22,7 @@ from holdfast.redact import UserRules, redact, use_rules
 from holdfast.settings import OtherPlacements, Settings, SettingsCache
 from holdfast.settings.sections import Redact as RedactSection
 from holdfast.stores import open_store
+from holdfast.stores.body_cipher import BodyCipher, prepare_key
 
 Report = Callable[[str, Event, Exception], None]
 
@@ -61,6 +62,7 @@ class App(ReadOnlyApp):
     store: Store
     engine: Engine
     redact: Callable[[bytes], tuple[bytes, int]]
+    cipher: BodyCipher
 
 
 def _find_handler(features: Sequence[Feature], table: str, name: str) -> Callable[[Call], Any]:
@@ -109,7 +111,10 @@ def build_app(
     # From here on events name this machine by its id.
     machine.use_state_folder(paths.state)
     settings = open_settings(features)
-    store = open_store(store_url(paths, settings), backups=paths.backups)
+    cipher = BodyCipher(lambda: bool(settings.for_project("")["store"].encrypt_bodies))
+    store = open_store(store_url(paths, settings), backups=paths.backups, cipher=cipher)
+    # Before the first event: one that came earlier would be stored plain.
+    prepare_key(cipher, store)
     intake = Intake(agents, CachedGitContext(), redact)
     ports = Ports(
         read=intake.read,
@@ -124,7 +129,7 @@ def build_app(
     )
     engine = Engine(store, features, ports)
     engine.hurries = True
-    return App(paths, settings, tuple(features), agents, store, engine, redact)
+    return App(paths, settings, tuple(features), agents, store, engine, redact, cipher)
 
 
 def _write_reply(agents: Mapping[str, Agent], event: Event, decision: Decision) -> bytes:

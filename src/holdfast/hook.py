@@ -17,6 +17,7 @@ SLOW_FOR, FAILED_FOR = 5.0, 30.0  # how long run/slow and run/failed count
 STDIN_WAIT, STDIN_TELL_WAIT = 2.0, 1.0  # how long stdin may keep us waiting, in all
 STDOUT_IDLE_MS, LOCK_WAIT = 5000, 0.5
 VALUE_MAX, ANSWER_MAX, BODY_MAX = 4096, 16 << 20, 1 << 30
+HELD_MAX, PIECE = 4 << 20, 1 << 18  # a longer body lies in a file without a name until it is handed on
 ENVIRONMENT = (
     b"CLAUDECODE CLAUDE_PROJECT_DIR CLAUDE_PID CLAUDE_CODE_SESSION_ID CLAUDE_CODE_ENTRYPOINT CLAUDE_PROJECT "
     b"GEMINI_SESSION_ID GEMINI_PROJECT_DIR CODEX_HOME COPILOT_HOME CURSOR_VERSION CURSOR_PROJECT_DIR "
@@ -148,16 +149,83 @@ def drain():
         pass
 
 
-def read_body(deadline):
-    """The body, and whether it is whole. A cut one is kept, but only spooled."""
-    chunks, size = [], 0
+class Body:
+    """In memory up to HELD_MAX, beyond that in a file that is gone with us; in memory too where there is no such file."""
+
+    def __init__(self, state, key):
+        self.state, self.key = state, key
+        self.held, self.size, self.fd, self.may_spill = [], 0, -1, True
+
+    def add(self, chunk):
+        self.held.append(chunk)
+        self.size += len(chunk)
+        if self.may_spill and (self.fd >= 0 or self.size > HELD_MAX):
+            self.spill()
+
+    def spill(self):
+        try:
+            if self.fd < 0:
+                self.fd = open_nameless(self.state, self.key)
+            while self.held:
+                write_all(self.fd, self.held[0])
+                del self.held[0]
+        except OSError:  # a full disk: what is written so far is read back, and the rest is held
+            self.may_spill = False
+            self.recover()
+
+    def recover(self):
+        if self.fd >= 0:
+            there = self.size - sum(map(len, self.held))
+            posix.ftruncate(self.fd, there)
+            self.held = [*self.read_file(), *self.held]
+            posix.close(self.fd)
+            self.fd = -1
+
+    def read_file(self):
+        posix.lseek(self.fd, 0, 0)
+        while piece := posix.read(self.fd, PIECE):
+            yield piece
+
+    def pieces(self):
+        return self.held if self.fd < 0 else self.read_file()
+
+    def windows(self, overlap):
+        """Its pieces, each with the end of what came before, so that nothing is missed between two."""
+        before = b""
+        for piece in self.pieces():
+            yield before + piece
+            before = (before + piece)[-overlap:]
+
+
+def open_nameless(state, key):
+    enter_state(state, b"/spool")
+    name = key + b".body"
+    fd = posix.open(name, posix.O_RDWR | posix.O_CREAT | posix.O_EXCL | posix.O_NOFOLLOW, 0o600)
+    posix.unlink(name)
+    return fd
+
+
+def read_body(deadline, body):
+    """Whether it is whole. A cut one is kept, but only spooled."""
     while chunk := read_stdin(deadline):
-        chunks.append(chunk)
-        size += len(chunk)
-        if size > BODY_MAX:
+        body.add(chunk)
+        if body.size > BODY_MAX:
             drain()
-            return b"".join(chunks), False
-    return b"".join(chunks), chunk is not None
+            return False
+    return chunk is not None
+
+
+class Frame:
+    def __init__(self, header, body):
+        self.head, self.body = b"".join((b"HFQ1", u32(len(header)), u32(body.size), header)), body
+
+    def pieces(self):
+        """A small one in one piece: more would cost the daemon a reading each."""
+        if self.body.size <= PIECE:
+            yield self.head + b"".join(self.body.pieces())
+            return
+        yield self.head
+        yield from self.body.pieces()
 
 
 # ---- directories ----
@@ -253,8 +321,9 @@ def deliver(frame, deadline):
     sock, so_far = dial(deadline)
     try:
         if so_far == ANSWERED:
-            sock.settimeout(deadline.remaining() or 0.0001)
-            sock.sendall(frame)
+            for piece in frame.pieces():
+                sock.settimeout(deadline.remaining() or 0.0001)
+                sock.sendall(piece)
             return ANSWERED, (receive(sock, deadline), sock)
     except TimeoutError:
         so_far = TIMED_OUT
@@ -290,10 +359,14 @@ def is_inside(path, folder):
 def names_one_of(body, key, values):
     """Whether the first `key` of the body has one of these values. Inside of strings quotes are escaped, so that no text
     of a tool call is taken for the key."""
-    at = body.find(key)
+    window, at = b"", -1
+    for window in body.windows(len(key) + VALUE_MAX):
+        at = window.find(key)
+        if 0 <= at <= len(window) - len(key) - VALUE_MAX:  # else its value may go on in the next
+            break
     if at < 0:
         return False
-    value = body[at + len(key) : at + len(key) + 4096].lstrip(b" :\t\r\n")
+    value = window[at + len(key) : at + len(key) + VALUE_MAX].lstrip(b" :\t\r\n")
     return any(value.startswith(one) for one in values.split(b"\n") if one)
 
 
@@ -325,10 +398,21 @@ def fallback_answer(words, cwd, state, body):
 # ---- the spool ----
 
 
-def seal_record(frame):
-    from binascii import crc32
+class Record:
+    def __init__(self, frame):
+        from binascii import crc32
 
-    return b"HFS1" + u32(crc32(frame)) + u32(len(frame)) + frame
+        checksum, size = 0, 0
+        for piece in frame.pieces():
+            checksum, size = crc32(piece, checksum), size + len(piece)
+        self.head, self.frame = b"HFS1" + u32(checksum) + u32(size), frame
+
+    def pieces(self):
+        """A small one in one piece, so that it is written by one call."""
+        first = self.head
+        for piece in self.frame.pieces():
+            yield first + piece
+            first = b""
 
 
 def on_disk(fd):
@@ -373,7 +457,8 @@ def lock(fd, name, until):
 def append_locked(fd, record, size):
     """Append to the locked file; what could not be written whole and durably is taken back."""
     try:
-        write_all(fd, record)
+        for piece in record.pieces():
+            write_all(fd, piece)
         on_disk(fd)
     except OSError:
         posix.ftruncate(fd, size)
@@ -445,7 +530,7 @@ def append_elsewhere(directory, key, record):
 
 
 def spool(state, key, frame):
-    record = seal_record(frame)
+    record = Record(frame)
     runtime = posix.environ.get(b"XDG_RUNTIME_DIR", b"")
     if append_to_state(state, key, record):
         return
@@ -581,8 +666,9 @@ def ask_daemon(mode, state, frame):
 def hook(words, at, cwd, state):
     key = make_key(at)
     header = make_header(words, at, key, cwd, state)
-    body, whole = read_body(Deadline(STDIN_TELL_WAIT if words[0] == b"tell" else STDIN_WAIT))
-    frame = b"".join((b"HFQ1", u32(len(header)), u32(len(body)), header, body))
+    body = Body(state, key)
+    whole = read_body(Deadline(STDIN_TELL_WAIT if words[0] == b"tell" else STDIN_WAIT), body)
+    frame = Frame(header, body)
     end, answer = ask_daemon(words[0], state, frame) if whole else (BROKEN, None)
     if end == ANSWERED:
         pass_on(*answer)
@@ -591,7 +677,7 @@ def hook(words, at, cwd, state):
         return
     if refusal := fallback_answer(words, cwd, state, body):
         write_all(1, refusal)
-        frame = frame.replace(b"told=none\0", TOLD_DENY, 1)
+        frame.head = frame.head.replace(b"told=none\0", TOLD_DENY, 1)
     spool(state, key, frame)
     if end == REFUSED and not may_wait(words[0], state):
         start_daemon(state, Deadline(0))

@@ -18,6 +18,7 @@ from holdfast.core.caller import judge_caller
 from holdfast.core.errors import CommandRefused, DaemonUnreachable
 from holdfast.redact import current_redactor
 from holdfast.settings.yaml_document import set_value
+from holdfast.stores.body_keys import require_keyring
 
 app = typer.Typer(help="Settings and where each comes from.", no_args_is_help=True)
 
@@ -60,8 +61,12 @@ def set_setting(
 ) -> None:
     """Change one value in a settings file; comments and order are kept."""
     _person_only(f"setting {name}")
+    parsed = _parse_yaml(value)
+    if name == "store.encrypt_bodies" and parsed is True:
+        # Refused here, where a person reads it, instead of in a daemon that finds no key.
+        require_keyring()
     settings, project = open_settings().settings, _layer_project(layer)
-    notices = set_value(settings, layer, name, _parse_yaml(value), project=project)
+    notices = set_value(settings, layer, name, parsed, project=project)
     render.out.print(f"{name} = {render.clean_line(value)} in {settings.file(layer, project)}")
     for notice in notices:
         render.out.print(Text(str(notice)))

@@ -44,6 +44,8 @@ def status(json: Json = False) -> None:
     render.out.print(_daemon_line(pid, answer))
     if answer:
         render.out.print(_log_line(answer))
+    if answer.get("bodies"):
+        render.out.print(f"bodies   {bodies_line(answer['bodies'])}")
     render.out.print(_hooks_line(installed))
     if meter and (meter["use"] != "off" or meter["used"] or meter["waiting"]):
         render.out.print(f"model    {memory.meter_line(meter)}")
@@ -89,6 +91,25 @@ def _log_line(answer: dict[str, Any]) -> str:
     )
 
 
+def bodies_line(bodies: dict[str, Any]) -> str:
+    """Whether stored payloads are encrypted, and how far that has come."""
+    left, form = bodies["left"], "encrypted" if bodies["wanted"] else "plain"
+    if bodies["problem"]:
+        return "not stored: they are to be encrypted, and there is no key"
+    if left is None and bodies["wanted"]:
+        return "encrypted at rest from now on; older ones are being counted"
+    if left:
+        return f"{form} from now on; {left} older ones are not yet"
+    return "encrypted at rest" if bodies["wanted"] else "not encrypted at rest"
+
+
+def _bodies_warnings(bodies: dict[str, Any]) -> list[str]:
+    lines = [bodies["problem"]] if bodies.get("problem") else []
+    if bodies.get("unreadable"):
+        lines.append(f"{bodies['unreadable']} stored payloads cannot be decrypted: their key is not in the keyring")
+    return lines
+
+
 def _hooks_line(installed: list[dict[str, Any]]) -> str:
     if not installed:
         return "hooks    in no agent yet"
@@ -103,6 +124,7 @@ def status_warnings(answer: dict[str, Any]) -> list[str]:
     lines += [
         f"{feature}: {n} rules failed; see holdfast daemon logs" for feature, n in answer.get("errors", {}).items()
     ]
+    lines += _bodies_warnings(answer.get("bodies", {}))
     lines += [f"being rebuilt from the log: {name}" for name in answer.get("asleep", ())]
     lines += [f"{counts['dead_jobs']} jobs failed"] if counts.get("dead_jobs") else []
     return lines + list(answer.get("notices", ()))

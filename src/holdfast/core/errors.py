@@ -40,6 +40,10 @@ class StoreUnavailable(HoldfastError):
     """The database cannot be reached or written."""
 
 
+class KeyUnavailable(HoldfastError):
+    """Bodies cannot be encrypted or decrypted."""
+
+
 class StoreMoved(StoreUnavailable):
     """Another daemon wrote to the database meanwhile."""
 

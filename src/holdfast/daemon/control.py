@@ -343,6 +343,7 @@ def daemon_status(daemon: "Daemon", reader: Reader, project: str = "") -> dict[s
         "counts": reader.counts(),
         "spool_bytes": daemon.spool.waiting(),
         "refusing": daemon.store_guard.refusing,
+        "bodies": daemon.background.housekeeping.encryption.status(),
         "asleep": sorted(daemon.app.engine.suspended),
         "errors": daemon.errors,
         "memory_bytes": resident_bytes(),

@@ -13,7 +13,7 @@ import msgspec
 from holdfast.app import App
 from holdfast.core.engine import Committed
 from holdfast.core.erase import Quotation, build_eraser, find_excerpts
-from holdfast.core.errors import HoldfastError, StoreUnavailable
+from holdfast.core.errors import HoldfastError, KeyUnavailable, StoreUnavailable
 from holdfast.core.event import Event, own_event
 from holdfast.core.feature import Feature
 from holdfast.core.ids import delivery_key
@@ -425,6 +425,8 @@ class _Erasure:
                 backup.check_database(path)
                 backup.remove_side_files(path)
                 self._receipt.copies += 1
+            except KeyUnavailable:
+                raise  # It is not damaged: its bodies cannot be opened now.
             except (HoldfastError, apsw.Error):
                 backup.remove_copy(path)  # Damaged: nobody can say what is in it.
                 self._receipt.removed += 1
@@ -435,7 +437,7 @@ class _Erasure:
             raise StoreUnavailable("it is not a database of ours")
         # Documents are derived and may quote it: they are dropped from copies, not searched.
         drop_documents(db)
-        sql = sqlite_sql(db)
+        sql = sqlite_sql(db, self._daemon.app.cipher)
         blanked = sql.blank_events(
             self._intent.sessions, self._intent.projects, name_id(db, ERASED_KIND), name_id(db, "")
         )

@@ -16,6 +16,7 @@ from holdfast.paths import INTENT_SUFFIX
 from holdfast.stores import backup, sqlite_path
 
 if TYPE_CHECKING:
+    from holdfast.daemon.body_encryption import BodyEncryption
     from holdfast.daemon.service import Daemon
 
 # Events whose bodies are removed in one transaction.
@@ -33,10 +34,11 @@ class Housekeeping:
         self._next_expiry = 0.0
         self._expired = False
         self._next_erasures = time.monotonic() + ERASE_AGAIN_S
+        self._encryption: BodyEncryption | None = None
 
     def round(self) -> None:
         # Each on its own: a failed backup does not keep retention from running.
-        for duty in (self._check_once, self._back_up, self._expire, self._retry_erasures):
+        for duty in (self._check_once, self._back_up, self._expire, self._retry_erasures, self._encrypt_bodies):
             try:
                 duty()
             except Exception as error:
@@ -101,6 +103,17 @@ class Housekeeping:
             self._next_erasures = time.monotonic() + ERASE_AGAIN_S
             if any(self._daemon.paths.run.glob(f"*{INTENT_SUFFIX}")):
                 self.finish_erasures()
+
+    def _encrypt_bodies(self) -> None:
+        self.encryption.round()
+
+    @property
+    def encryption(self) -> "BodyEncryption":
+        if self._encryption is None:
+            from holdfast.daemon.body_encryption import BodyEncryption  # Here, because a start should not wait for it.
+
+            self._encryption = BodyEncryption(self._daemon)
+        return self._encryption
 
     def finish_erasures(self) -> None:
         from holdfast.daemon.erase import finish_open_erasures  # Here, because a start should not wait for it.

@@ -69,7 +69,7 @@ class Daemon:
             lambda error: self.repair_store(error, self.app.store),
             lambda body: self.app.redact(body),
         )
-        self.journal = Journal(paths.journal)
+        self.journal = Journal(paths.journal, self.app.cipher)
         self.ledger = AckLedger(paths.ledger)
         self.pipeline = IngestPipeline(self._engine, self.app.agents, self.store_guard, self.journal, self.ledger)
         self.spool = Spool(paths, self._store_spooled)
@@ -367,7 +367,7 @@ class _Background:
         self._daemon = daemon
         self._stopping = threading.Event()
         self.committed = threading.Event()
-        self._housekeeping = Housekeeping(daemon)
+        self.housekeeping = Housekeeping(daemon)
         self.history = HistoryIndexer(daemon, self._stopping)
         self.upstream = UpstreamProcess(daemon.paths)
         self._control: Any = None
@@ -439,7 +439,7 @@ class _Background:
             daemon.log.error("rebuild.failed", error)
 
     def look_for_damage(self) -> None:
-        self._housekeeping.check_again()
+        self.housekeeping.check_again()
 
     def _open_control(self) -> None:
         # Imported here, in a background thread: the first hook does not wait for these modules.
@@ -470,14 +470,14 @@ class _Background:
         try:
             remove_partials(self._daemon.paths)
             if any(self._daemon.paths.run.glob(f"*{INTENT_SUFFIX}")):
-                self._housekeeping.finish_erasures()
+                self.housekeeping.finish_erasures()
         except Exception as error:
             self._daemon.log.error("erase.failed", error)
 
     def _keep_house(self) -> None:
         self.upstream.check()
         while not self._stopping.wait(5.0):
-            self._housekeeping.round()
+            self.housekeeping.round()
             self.upstream.check()
 
 

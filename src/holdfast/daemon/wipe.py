@@ -5,11 +5,15 @@ import os
 import shutil
 from pathlib import Path
 
+import apsw
+
 from holdfast.core.decision import Delivery
 from holdfast.core.errors import HoldfastError
 from holdfast.ingest.frames import BadFrame, as_delivery, split_spool_records
 from holdfast.paths import WIPE_MARK, Paths, emergency_spools, private_folder, sync_path, write_atomically
-from holdfast.stores import sqlite_path
+from holdfast.stores import open_reader, sqlite_path
+from holdfast.stores.body_cipher import KEY_NAME
+from holdfast.stores.body_keys import remove_key
 
 
 def mark_of(paths: Paths) -> Path:
@@ -25,6 +29,8 @@ def begin_wipe(paths: Paths) -> None:
 
 def finish_wipe(paths: Paths, url: str) -> None:
     """The caller holds the lease. The lease and the mark are left, the mark until all else is gone."""
+    # Before the database, which names it.
+    _remove_body_key(url)
     _remove_database(url)
     _remove_emergency_spools(paths)
     still_needed = (paths.run, mark_of(paths), paths.lease, paths.start_lock)
@@ -56,6 +62,18 @@ def _remove_path(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
+
+
+def _remove_body_key(url: str) -> None:
+    """Out of the keyring. One that is locked keeps a key to nothing."""
+    with contextlib.suppress(HoldfastError, apsw.Error):
+        reader = open_reader(url)
+        try:
+            name = reader.meta(KEY_NAME)
+        finally:
+            reader.close()
+        if name:
+            remove_key(name)
 
 
 def _remove_database(url: str) -> None:

@@ -280,8 +280,24 @@ def _check_store() -> Iterator[Finding]:
         yield Finding(f"the store is {format_bytes(answer['store_bytes'])}", "holdfast config set store.body_days 30")
     if answer["counts"].get("dead_jobs"):
         yield Finding(f"{answer['counts']['dead_jobs']} background jobs failed", "holdfast daemon logs")
+    yield from _check_bodies(answer.get("bodies") or {})
     for feature, count in answer["errors"].items():
         yield Finding(f"{count} rules of “{feature}” failed since the daemon started", "holdfast daemon logs")
+
+
+def _check_bodies(bodies: dict[str, Any]) -> Iterator[Finding]:
+    if bodies.get("problem"):
+        yield Finding(
+            f"payloads are not stored: {bodies['problem']}",
+            "unlock the keyring, or: holdfast config set store.encrypt_bodies false",
+        )
+    elif bodies.get("wanted") and bodies.get("left"):
+        yield Finding(f"{bodies['left']} older payloads are not encrypted yet", "wait; the daemon goes on by itself")
+    if bodies.get("unreadable"):
+        yield Finding(
+            f"{bodies['unreadable']} stored payloads cannot be decrypted: their key is not in the keyring",
+            "put the key back into the keyring, or let them expire (store.body_days)",
+        )
 
 
 def _open_settings() -> "SettingsCache":

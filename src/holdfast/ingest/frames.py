@@ -83,6 +83,10 @@ class LargeFrame:
         self.add(start)
 
     @property
+    def taken(self) -> int:
+        return self._taken
+
+    @property
     def is_complete(self) -> bool:
         return self._taken >= self._wanted
 

@@ -10,7 +10,7 @@ import os
 import struct
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from zlib import crc32
 
@@ -18,6 +18,7 @@ import msgspec
 
 from holdfast.core.decision import Delivery
 from holdfast.core.event import Event
+from holdfast.stores.body_cipher import JOURNAL_PLACE, READING, BodyCipher, BodyUnreadable
 
 FIRST_SIZE, SIZE = 64 << 10, 4 << 20
 """It is born small, so that no start waits for it, and grows beside the first hooks."""
@@ -43,22 +44,26 @@ decode = msgspec.msgpack.Decoder(JournalEntry).decode
 
 
 class Journal:
-    def __init__(self, path: Path) -> None:
-        self._path, self._fd = path, -1
+    def __init__(self, path: Path, cipher: BodyCipher = READING) -> None:
+        self._path, self._fd, self._cipher = path, -1, cipher
         # The generation begins with the time: it differs from those that an earlier process left in the file.
         self._at, self._size, self._generation = 0, 0, time.time_ns()
         self._growing = threading.Lock()
 
-    def pending_entries(self) -> list[JournalEntry]:
-        """What the daemon before us promised; most or all of it is in the log by now."""
+    def pending_entries(self, *, ask: bool = True) -> list[JournalEntry]:
+        """What the daemon before us promised; most or all of it is in the log by now. Raises `KeyUnavailable` where it
+        is encrypted and the keyring is locked; the keyring is asked only if the caller may wait (`ask`)."""
         try:
             with self._path.open("rb") as file:
                 head = file.read(HEAD.size)
                 # After an orderly end nothing is left, and a start need not read all of it to know.
                 # `close` blanks the first record where nothing was left.
-                return _parse_entries(head + file.read()) if head.startswith(MAGIC) else []
+                return _parse_entries(head + file.read(), self._open_record(ask)) if head.startswith(MAGIC) else []
         except OSError:
             return []
+
+    def _open_record(self, ask: bool) -> Callable[[bytes], bytes]:
+        return lambda record: self._cipher.open(record, JOURNAL_PLACE, ask=ask)
 
     def open(self) -> None:
         """What was left is in the log. Where this fails there are no promises, and hooks wait for the log instead."""
@@ -87,8 +92,8 @@ class Journal:
     def add(self, promised: Sequence[JournalEntry]) -> bool:
         """Durable when it returns True; where it does not, nothing was promised."""
         records = b"".join([self._record(one) for one in promised])
-        # No space is no error: the caller waits for the store instead.
-        if self._fd < 0 or self._at + len(records) > self._size:
+        # No space, or no key for what must be encrypted, is no error: the caller waits for the store instead.
+        if self._fd < 0 or not records or self._at + len(records) > self._size:
             return False
         try:
             if os.pwrite(self._fd, records, self._at) != len(records):
@@ -130,7 +135,9 @@ class Journal:
                 os.close(fd)
 
     def _record(self, promised: JournalEntry) -> bytes:
-        content = encode(promised)
+        content = self._cipher.seal(encode(promised), JOURNAL_PLACE)
+        if not content:
+            return b""
         return HEAD.pack(MAGIC, self._generation, _entry_checksum(self._generation, content), len(content)) + content
 
 
@@ -196,7 +203,7 @@ def _older_ledger(path: Path) -> Path:
     return path.with_name(f"{path.name}.1")
 
 
-def _parse_entries(content: bytes) -> list[JournalEntry]:
+def _parse_entries(content: bytes, open_record: Callable[[bytes], bytes]) -> list[JournalEntry]:
     entries: list[JournalEntry] = []
     at, first = 0, -1
     while at + HEAD.size <= len(content):
@@ -205,8 +212,9 @@ def _parse_entries(content: bytes) -> list[JournalEntry]:
         # A record of another generation is left over from an earlier pass: the entries end here.
         if mark != MAGIC or first not in (-1, lap) or len(record) != length or checksum != _entry_checksum(lap, record):
             break
-        with contextlib.suppress(msgspec.MsgspecError):  # The checksum holds: it was written by some other version.
-            entries.append(decode(record))
+        # The checksum holds: it was written by some other version, or with a key that is gone.
+        with contextlib.suppress(msgspec.MsgspecError, BodyUnreadable):
+            entries.append(decode(open_record(record)))
         at, first = at + HEAD.size + length, lap
     return entries
 

@@ -16,7 +16,7 @@ import msgspec
 from holdfast.core.agent import Agent
 from holdfast.core.decision import Delivery
 from holdfast.core.engine import Committed, Engine, Outcome
-from holdfast.core.errors import StoreDamaged, StoreUnavailable
+from holdfast.core.errors import KeyUnavailable, StoreDamaged, StoreUnavailable
 from holdfast.core.event import Event
 from holdfast.core.feature import TakesOut
 from holdfast.core.ports import Store
@@ -336,7 +336,12 @@ class IngestPipeline:
 
     def replay_journal(self) -> None:
         """What the last daemon answered goes into the log before anything new does. Most of it is there already."""
-        entries = self._journal.pending_entries()
+        try:
+            entries = self._journal.pending_entries(ask=False)
+        except KeyUnavailable:
+            # It stays as it is until the keyring is open; meanwhile hooks wait for the store.
+            self._replayed = False
+            return
         try:
             replayed = self._replay_all(entries)
         except StoreDamaged as error:

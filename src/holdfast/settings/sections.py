@@ -184,6 +184,10 @@ class Store(Section):
     body_days: Annotated[
         int, Meta(ge=1, le=36500, description="Raw payloads are kept so long; the events for ever.")
     ] = 90
+    encrypt_bodies: Annotated[
+        bool,
+        Meta(description="Encrypts stored payloads; the key lies in the system's keyring. Counts only for the user."),
+    ] = False
     size_warn_mb: Annotated[int, Meta(ge=1, description="`status` warns above this size.")] = 5000
 
 

@@ -7,22 +7,23 @@ from pathlib import Path
 
 from holdfast.core.errors import BadSettings
 from holdfast.core.ports import Reader, Store
+from holdfast.stores.body_cipher import READING, BodyCipher
 
 # Group 1: the user before a password in an address; group 2: `password=` of a connection string.
 _PASSWORD = re.compile(r"((?<=://)[^\s:/@]*:)[^\s]*(?=@)|(password\s*=\s*)(?:'[^']*'|[^\s&'\"]+)", re.IGNORECASE)
 
 
-def open_store(url: str, *, backups: Path | None = None) -> Store:
+def open_store(url: str, *, backups: Path | None = None, cipher: BodyCipher = READING) -> Store:
     """The write side. Migrates (backing up first) or refuses a newer schema."""
     if path := sqlite_path(url):
         # Imported here: a daemon on one engine does not load the driver of the other.
         from holdfast.stores.sqlite import SqliteStore
 
-        return SqliteStore(path, backups=backups)
+        return SqliteStore(path, backups=backups, cipher=cipher)
     if url.startswith(("postgresql://", "postgres://")):
         with _translate_missing_driver():
             from holdfast.stores.postgres import PostgresStore
-        return PostgresStore(url)
+        return PostgresStore(url, cipher=cipher)
     raise BadSettings(
         f"store.url is {hide_password(url)!r}", fix="Use sqlite:///PATH or postgresql://USER@HOST/DATABASE."
     )

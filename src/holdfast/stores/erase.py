@@ -13,6 +13,7 @@ from holdfast.core.errors import StoreUnavailable
 from holdfast.core.history import MARK, HistoryMark, history_entry
 from holdfast.core.ports import HistoryEntry
 from holdfast.paths import sync_path
+from holdfast.stores.body_cipher import ENCRYPTED_MARK, READING, BodyCipher, BodyUnreadable, is_encrypted, place_of
 from holdfast.stores.rows import EVENT, FROM, as_event, facet_words, load_queries
 from holdfast.stores.sqlite_connection import BUSY_MS, translate_sqlite_errors
 
@@ -22,6 +23,8 @@ TABLES = {"facts": ("key",), "bodies": ("key",), "states": ("kind", "key")}
 ERASED_KIND = "event.erased"
 # Numbers in one statement.
 AT_ONCE = 10_000
+# Encrypted bodies read at once: each may be some hundred kilobytes.
+ENCRYPTED_AT_ONCE = 100
 
 
 class StoredRow(msgspec.Struct, frozen=True):
@@ -41,17 +44,21 @@ class EraseSql:
         act: Callable[[str, dict[str, Any]], object],
         pack_ids: Callable[[Sequence[int]], Any],
         reindex: Callable[[list[int]], None],
+        cipher: BodyCipher,
     ) -> None:
         self._ask, self._act, self._pack_ids, self._reindex = ask, act, pack_ids, reindex
+        self._cipher = cipher
 
     def rows_with(self, probes: Iterable[bytes]) -> Iterator[StoredRow]:
         """Every row that has one of these small letters in any case, once, and every job."""
         # A row can contain several probes; it is rewritten once.
         seen: set[tuple[Any, ...]] = set()
+        probes = tuple(probes)
+        yield from self._encrypted_with(probes)
         for probe in probes:
             for table in TABLES:
                 for *key, content in self._ask(f"{table}_with", {"probe": probe.decode()}):
-                    if (table, *key) not in seen:
+                    if (table, *key) not in seen and not (table == "bodies" and is_encrypted(bytes(content))):
                         seen.add((table, *key))
                         yield StoredRow(table, tuple(key), bytes(content))
         # Jobs are few: all are looked at, in whichever column the words stand.
@@ -59,9 +66,71 @@ class EraseSql:
             job_row = msgspec.json.encode([dedupe, error, bytes(payload).decode("utf-8", "replace")])
             yield StoredRow("jobs", (number,), job_row)
 
+    def _encrypted_with(self, probes: Sequence[bytes]) -> Iterator[StoredRow]:
+        """No statement can look into these: each is opened. One that no key opens is passed over."""
+        for seq, stored in self._encrypted_bodies():
+            try:
+                body = self._cipher.open(stored, place_of(seq))
+            except BodyUnreadable:
+                continue
+            small = body.lower()
+            if any(probe in small for probe in probes):
+                yield StoredRow("bodies", (seq,), body)
+
+    def _encrypted_bodies(self) -> Iterator[tuple[int, bytes]]:
+        after = 0
+        while page := self._ask(
+            "encrypted_bodies", {"after": after, "mark": ENCRYPTED_MARK, "limit": ENCRYPTED_AT_ONCE}
+        ):
+            for seq, stored in page:
+                yield seq, bytes(stored)
+            after = page[-1][0]
+
+    def _drop_unreadable(self) -> None:
+        """Whether these quote it nobody can tell, and nobody can read them either."""
+        gone: list[int] = []
+        for seq, stored in self._encrypted_bodies():
+            try:
+                self._cipher.open(stored, place_of(seq))
+            except BodyUnreadable:
+                gone.append(seq)
+        if gone:
+            self._act("blank_bodies", {"ids": self._pack_ids(gone)})
+
+    def change_bodies(self, seqs: Sequence[int]) -> int:
+        """Inside a transaction: these bodies as the setting wants them, encrypted or plain. How many were changed."""
+        changed = 0
+        for seq, stored in self._ask("bodies_of", {"ids": self._pack_ids(seqs)}):
+            after = self._cipher.change_form(bytes(stored), seq)
+            if after != bytes(stored):
+                self._act("set_bodies", {"key": seq, "row": after})
+                changed += 1
+        return changed
+
+    def change_all_bodies(self) -> int:
+        """The same for a copy that nobody serves from."""
+        changed = after = 0
+        while seqs := self._bodies_to_change(after):
+            changed += self.change_bodies(seqs)
+            after = seqs[-1]
+        return changed
+
+    def has_bodies_to_change(self) -> bool:
+        return bool(self._bodies_to_change(0))
+
+    def _bodies_to_change(self, after: int) -> list[int]:
+        where = {
+            "mark": ENCRYPTED_MARK,
+            "encrypted": not self._cipher.wanted,
+            "after": after,
+            "limit": ENCRYPTED_AT_ONCE,
+        }
+        return [seq for (seq,) in self._ask("bodies_in_form", where)]
+
     def rewrite(self, probes: Iterable[bytes], change: Change) -> int:
         """Inside a transaction. How many rows were changed; a job that quotes it is dropped."""
         changed, events = 0, list[int]()
+        self._drop_unreadable()
         for row in list(self.rows_with(probes)):
             after = change(row.content)
             if after == row.content:
@@ -72,9 +141,16 @@ class EraseSql:
                 self._act("drop_job", {"key": row.key[0]})
             else:
                 where = dict(zip(TABLES[row.table], row.key, strict=True))
-                self._act(f"set_{row.table}", {**where, "row": after})
+                stored = self._reseal(row.key[0], after) if row.table == "bodies" else after
+                self._act(f"set_{row.table}", {**where, "row": stored})
         self._reindex(events)
         return changed + self._rename(change)
+
+    def _reseal(self, seq: int, body: bytes) -> bytes:
+        """In the form that the row has."""
+        for _seq, stored in self._ask("bodies_of", {"ids": self._pack_ids([seq])}):
+            return self._cipher.reseal(bytes(stored), body, place_of(seq))
+        return body
 
     def _rename(self, change: Change) -> int:
         """Sessions and projects whose very name quotes it."""
@@ -117,12 +193,13 @@ def _is_under(name: str, folder: str) -> bool:
     return name == folder or name.startswith(f"{folder.rstrip('/')}/")
 
 
-def sqlite_sql(db: apsw.Connection) -> EraseSql:
+def sqlite_sql(db: apsw.Connection, cipher: BodyCipher = READING) -> EraseSql:
     return EraseSql(
         ask=lambda name, values: db.execute(SQL[name], values).fetchall(),
         act=lambda name, values: db.execute(SQL[name], values).fetchall(),
         pack_ids=lambda ids: msgspec.json.encode(list(ids)).decode(),
         reindex=lambda seqs: reindex_history(db, seqs),
+        cipher=cipher,
     )
 
 

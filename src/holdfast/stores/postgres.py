@@ -14,12 +14,14 @@ from holdfast.core.history import MARK, HistoryMark, history_entry
 from holdfast.core.job import ClaimedJob, Job
 from holdfast.core.ports import EventQuery, HistoryEntry, HistoryQuery, Ref, StateQuery, StateRow
 from holdfast.stores import backup, erase
+from holdfast.stores.body_cipher import ENCRYPTED_MARK, READING, BodyCipher
 from holdfast.stores.postgres_connection import SQL, Link, for_reading, for_writing, translate_postgres_errors
 from holdfast.stores.rows import (
     FACETS,
     PAGE,
     DecodedReads,
     as_event,
+    body_rows,
     build_tsquery,
     decode,
     encode,
@@ -36,8 +38,8 @@ NAME_COLUMNS = (1, 2, 4, 5, 6)
 
 
 class PostgresReader(DecodedReads):
-    def __init__(self, url: str) -> None:
-        self._link = Link(url, for_reading)
+    def __init__(self, url: str, cipher: BodyCipher = READING) -> None:
+        self._link, self._cipher = Link(url, for_reading), cipher
         self._names: dict[int, str] = {}
         with translate_postgres_errors(self._link):
             # Connects now, so that a wrong address fails when the store is opened and not at the first read.
@@ -54,7 +56,7 @@ class PostgresReader(DecodedReads):
         rows = self._all(statement[0].encode(), *statement[1])
         # All names of a page with one question, instead of one for each row.
         self._learn({row[i] for row in rows for i in NAME_COLUMNS})
-        events = [as_event(row, self._names.__getitem__) for row in rows]
+        events = [as_event(row, self._names.__getitem__, self._cipher) for row in rows]
         return events[::-1] if query.newest else events
 
     def marks(self, query: EventQuery, every: int) -> list[int]:
@@ -122,6 +124,12 @@ class PostgresReader(DecodedReads):
     def jobs(self, limit: int = 100) -> list[dict[str, Any]]:
         return self._dicts(SQL["jobs"], limit)
 
+    def body_keys(self) -> dict[bytes, int]:
+        return {bytes(name): count for name, count in self._all(SQL["body_keys"], ENCRYPTED_MARK)}
+
+    def bodies_in_form(self, encrypted: bool, after: int, limit: int) -> list[int]:
+        return [seq for (seq,) in self._all(SQL["bodies_in_form"], after, ENCRYPTED_MARK, encrypted, limit)]
+
     def any_due(self, now: int, kinds: Sequence[str]) -> bool:
         return bool(self._all(SQL["any_due"], now, now, list(kinds)))
 
@@ -156,8 +164,8 @@ REMEMBERED_NAMES = 50_000
 class PostgresStore:
     """Inside a transaction everything is sent in pipeline mode: writes travel with the commit, in one round trip."""
 
-    def __init__(self, url: str) -> None:
-        self.url = url
+    def __init__(self, url: str, *, cipher: BodyCipher = READING) -> None:
+        self.url, self._cipher = url, cipher
         self._link = Link(url, _prepare_for_writing, reconnects_beside=True)
         self._schema = backup.newest_version("postgres")
         self._assumes = False
@@ -285,8 +293,7 @@ class PostgresStore:
             ],
         )  # fmt: skip
         self._columns("add_facts", [(e.seq, e.key, encode(e.data)) for e in events])
-        with_body = [(e.seq, e.body_size or len(e.body), e.body_hash, e.body) for e in events if e.body]
-        self._columns("add_bodies", with_body)
+        self._columns("add_bodies", body_rows(events, self._cipher))
 
     def load(self, refs: Sequence[Ref]) -> dict[Ref, bytes]:
         rows = self._all("load", [r.kind for r in refs], [r.key for r in refs])
@@ -333,6 +340,9 @@ class PostgresStore:
 
     def expire_bodies(self, older_than: int, limit: int) -> int:
         return len(self._all("expire_bodies", limit, older_than))
+
+    def change_bodies(self, seqs: Sequence[int]) -> int:
+        return self._erase_sql().change_bodies(seqs)
 
     def index_history(self, entries: Sequence[HistoryEntry], before: str, after: str) -> bool:
         if not self._all("move_history_mark", after, before):
@@ -384,10 +394,11 @@ class PostgresStore:
             act=lambda name, values: self._db.execute(SQL[name], values),
             pack_ids=list,
             reindex=self._reindex,
+            cipher=self._cipher,
         )
 
     def reader(self) -> PostgresReader:
-        return PostgresReader(self.url)
+        return PostgresReader(self.url, self._cipher)
 
     def close(self) -> None:
         self._link.close()

@@ -14,6 +14,7 @@ from holdfast.core.event import Event
 from holdfast.core.history import split_words
 from holdfast.core.kinds import decode_payload
 from holdfast.core.ports import EventQuery, HistoryEntry, HistoryQuery, Ref, StateQuery
+from holdfast.stores.body_cipher import READING, BodyCipher, place_of
 
 # Rows ↔ events: the one place that knows how an event lies in the tables, on every engine.
 
@@ -30,7 +31,7 @@ NameOf = Callable[[int], str]
 IdOf = Callable[[str], int | None]
 
 
-def as_event(row: Sequence[Any], name: NameOf) -> Event:
+def as_event(row: Sequence[Any], name: NameOf, cipher: BodyCipher = READING) -> Event:
     # In the order of EVENT; a row with a body has three columns more (BODY).
     seq, session, project, at, kind_id, tool, agent, version, key, data = row[:10]
     kind = name(kind_id)
@@ -45,10 +46,16 @@ def as_event(row: Sequence[Any], name: NameOf) -> Event:
         agent=name(agent),
         key=key,
         data=decode_payload(kind, version, bytes(data)),
-        body=bytes(body or b""),
+        body=cipher.show(bytes(body or b""), seq),
         body_size=size or 0,
         body_hash=digest or "",
     )
+
+
+def body_rows(events: Sequence[Event], cipher: BodyCipher) -> list[tuple[int, int, str, bytes]]:
+    """(seq, size, hash, body) as they are stored: the one place where bodies of new events are written from."""
+    sealed = [(e, cipher.seal(e.body, place_of(e.seq))) for e in events if e.body]
+    return [(e.seq, e.body_size or len(e.body), e.body_hash, body) for e, body in sealed if body]
 
 
 def key_range(prefix: str) -> tuple[str, str]:

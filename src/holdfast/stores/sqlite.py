@@ -13,9 +13,11 @@ from holdfast.core.event import Event
 from holdfast.core.job import ClaimedJob, Job
 from holdfast.core.ports import EventQuery, HistoryEntry, HistoryQuery, Ref, StateQuery, StateRow
 from holdfast.stores import backup, erase
+from holdfast.stores.body_cipher import ENCRYPTED_MARK, READING, BodyCipher
 from holdfast.stores.rows import (
     DecodedReads,
     as_event,
+    body_rows,
     decode,
     encode,
     facet_words,
@@ -88,8 +90,8 @@ LARGEST_SEQ = (1 << 63) - 1
 
 
 class SqliteReader(DecodedReads):
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, cipher: BodyCipher = READING) -> None:
+        self._path, self._cipher = path, cipher
         with translate_sqlite_errors(path):
             self._db = for_reading(path)
         self._names: dict[int, str] = {}
@@ -102,7 +104,7 @@ class SqliteReader(DecodedReads):
         statement = select_events(query, self._id_of, "?")
         if statement is None:
             return []
-        events = [as_event(row, self._name) for row in self._all(*statement)]
+        events = [as_event(row, self._name, self._cipher) for row in self._all(*statement)]
         return events[::-1] if query.newest else events
 
     def marks(self, query: EventQuery, every: int) -> list[int]:
@@ -168,6 +170,13 @@ class SqliteReader(DecodedReads):
         names = ("id", "kind", "dedupe", "run_at", "attempts", "owner", "lease_until", "dead", "error")
         return [dict(zip(names, row, strict=True)) for row in self._all(SQL["jobs"], [limit])]
 
+    def body_keys(self) -> dict[bytes, int]:
+        return dict(self._all(SQL["body_keys"], {"mark": ENCRYPTED_MARK}))
+
+    def bodies_in_form(self, encrypted: bool, after: int, limit: int) -> list[int]:
+        values = {"mark": ENCRYPTED_MARK, "encrypted": encrypted, "after": after, "limit": limit}
+        return [seq for (seq,) in self._all(SQL["bodies_in_form"], values)]
+
     def any_due(self, now: int, kinds: Sequence[str]) -> bool:
         return bool(self._all(SQL["any_due"], [now, now, encode(kinds).decode()]))
 
@@ -190,7 +199,7 @@ class SqliteReader(DecodedReads):
         value: int | None = self._value("name_id", name)
         return value
 
-    def _all(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    def _all(self, sql: str, values: Sequence[Any] | dict[str, Any] = ()) -> list[tuple[Any, ...]]:
         """Every read goes through here, so that damage is called damage at every door."""
         with translate_sqlite_errors(self._path):
             return self._db.execute(sql, values).fetchall()
@@ -206,8 +215,8 @@ AT_MAY_LAG_MS = 2_000
 
 
 class SqliteStore:
-    def __init__(self, path: Path, *, backups: Path | None = None) -> None:
-        self.path, self.url = path, f"sqlite:///{path}"
+    def __init__(self, path: Path, *, backups: Path | None = None, cipher: BodyCipher = READING) -> None:
+        self.path, self.url, self._cipher = path, f"sqlite:///{path}", cipher
         with translate_sqlite_errors(path):
             self._db = for_writing(path)
             backup.migrate_sqlite(self._db, path, backups)
@@ -278,7 +287,7 @@ class SqliteStore:
             ],
         )
         many(SQL["add_fact"], [(e.seq, e.key, encode(e.data)) for e in events])
-        many(SQL["add_body"], [(e.seq, e.body_size or len(e.body), e.body_hash, e.body) for e in events if e.body])
+        many(SQL["add_body"], body_rows(events, self._cipher))
         self._head = events[-1].seq
 
     def load(self, refs: Sequence[Ref]) -> dict[Ref, bytes]:
@@ -336,10 +345,19 @@ class SqliteStore:
 
     def expire_bodies(self, older_than: int, limit: int) -> int:
         """What is deleted is overwritten in its page, so that no free page tells it."""
+        with self._overwriting():
+            return len(list(self._db.execute(SQL["expire_bodies"], (limit, older_than))))
+
+    def change_bodies(self, seqs: Sequence[int]) -> int:
+        with self._overwriting():
+            return erase.sqlite_sql(self._db, self._cipher).change_bodies(seqs)
+
+    @contextlib.contextmanager
+    def _overwriting(self) -> Iterator[None]:
         # Only here: overwriting every deleted byte would make ordinary writes slower.
         self._db.execute("pragma secure_delete = on").fetchall()
         try:
-            return len(list(self._db.execute(SQL["expire_bodies"], (limit, older_than))))
+            yield
         finally:
             self._db.execute("pragma secure_delete = off").fetchall()
 
@@ -352,17 +370,17 @@ class SqliteStore:
         return True
 
     def rows_with(self, probes: Iterable[bytes]) -> Iterator[erase.StoredRow]:
-        return erase.sqlite_sql(self._db).rows_with(probes)
+        return erase.sqlite_sql(self._db, self._cipher).rows_with(probes)
 
     def rewrite(self, probes: Iterable[bytes], change: Change) -> int:
         # Names may be rewritten too, and the cache would give new events the old ones.
         self._names.clear()
-        return erase.sqlite_sql(self._db).rewrite(probes, change)
+        return erase.sqlite_sql(self._db, self._cipher).rewrite(probes, change)
 
     def blank_events(self, sessions: Sequence[str], projects: Sequence[str]) -> int:
         erased, nothing = self._name_id(erase.ERASED_KIND), self._name_id("")
         self._names.clear()
-        return erase.sqlite_sql(self._db).blank_events(sessions, projects, erased, nothing)
+        return erase.sqlite_sql(self._db, self._cipher).blank_events(sessions, projects, erased, nothing)
 
     def vacuum_erased(self) -> None:
         with translate_sqlite_errors(self.path):
@@ -373,7 +391,7 @@ class SqliteStore:
             erase.truncate_log(self._db, self.path)
 
     def reader(self) -> SqliteReader:
-        return SqliteReader(self.path)
+        return SqliteReader(self.path, self._cipher)
 
     def close(self) -> None:
         self._checkpointer.close()

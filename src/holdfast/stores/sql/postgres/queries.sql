@@ -208,3 +208,17 @@ where meta.value = %s returning 1
 -- name: events_of
 select e.seq, '', '', e.at, kind.name, '', '', e.v, f.key, f.data
 from events e join facts f on f.seq = e.seq join names kind on kind.id = e.kind where e.seq = any(%s)
+
+-- name: body_keys
+-- How many bodies each key has encrypted; those with an empty key are plain.
+select case when substring(body from 1 for 5) = %b then substring(body from 6 for 8) else ''::bytea end as key, count(*)
+from bodies group by 1
+
+-- name: bodies_in_form
+select seq from bodies where seq > %s and (substring(body from 1 for 5) = %b) = %s order by seq limit %s
+
+-- name: encrypted_bodies
+select seq, body from bodies where seq > %(after)s and substring(body from 1 for 5) = %(mark)s order by seq limit %(limit)s
+
+-- name: bodies_of
+select seq, body from bodies where seq = any(%(ids)s)

@@ -198,3 +198,16 @@ select rowid from history where history match ? and rowid < ? order by rowid des
 -- name: find_history_since
 select history.rowid from history cross join events e on e.seq = history.rowid
 where history match ? and history.rowid < ? and e.at >= ? order by history.rowid desc limit ?
+
+-- name: body_keys
+-- How many bodies each key has encrypted; those with an empty key are plain.
+select case when substr(body, 1, 5) = :mark then substr(body, 6, 8) else x'' end as key, count(*) from bodies group by key
+
+-- name: bodies_in_form
+select seq from bodies where seq > :after and (substr(body, 1, 5) = :mark) = :encrypted order by seq limit :limit
+
+-- name: encrypted_bodies
+select seq, body from bodies where seq > :after and substr(body, 1, 5) = :mark order by seq limit :limit
+
+-- name: bodies_of
+select seq, body from bodies where seq in (select value from json_each(:ids))

@@ -1,0 +1,97 @@
+"""The key of encrypted bodies in the system's keyring: found, made, and refused where there is no real keyring."""
+
+import base64
+import binascii
+import os
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from holdfast.core.errors import KeyUnavailable
+
+SERVICE = "holdfast"
+KEY_BYTES = 32
+# Seconds. A locked keyring may ask its user, who may not be there.
+PATIENCE_S = 5.0
+NOT_REAL = ("keyring.backends.fail", "keyring.backends.null", "keyrings.alt")
+"""Modules whose keyrings keep nothing, or keep it in a file that anybody reads who reads ours."""
+
+T = TypeVar("T")
+_asking = threading.Lock()
+
+
+def require_keyring() -> Any:
+    """The keyring of this system; `KeyUnavailable` where it would protect nothing."""
+    try:
+        import cryptography  # noqa: F401 - without it nothing can be encrypted
+        import keyring
+    except ImportError as error:
+        raise KeyUnavailable(
+            f"{error.name} is not installed", fix="Run: pip install 'holdfast-agents[encryption]'"
+        ) from error
+    backend = keyring.get_keyring()
+    # Several at once: each of them may be given the key.
+    for one in getattr(backend, "backends", None) or [backend]:
+        if type(one).__module__.startswith(NOT_REAL) or one.priority < 1:
+            raise KeyUnavailable(
+                f"there is no system keyring here ({type(one).__module__})",
+                fix="Start one (GNOME Keyring, KWallet, KeePassXC; macOS has its own), or encrypt the disk instead and "
+                "leave store.encrypt_bodies off.",
+            )
+    return backend
+
+
+def find_key(name: str) -> bytes | None:
+    """None where the keyring answers that it has no such key."""
+    text = _ask(lambda: require_keyring().get_password(SERVICE, name))
+    if text is None:
+        return None
+    try:
+        key = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    return key if len(key) == KEY_BYTES else None
+
+
+def create_key(name_of: Callable[[bytes], bytes]) -> bytes:
+    """Kept in the keyring, and read back, before anything is encrypted with it."""
+    key = os.urandom(KEY_BYTES)
+    name = name_of(key).hex()
+    _ask(lambda: require_keyring().set_password(SERVICE, name, base64.b64encode(key).decode()))
+    if find_key(name) != key:
+        raise KeyUnavailable("the keyring does not keep what it is given")
+    return key
+
+
+def remove_key(name: str) -> None:
+    _ask(lambda: require_keyring().delete_password(SERVICE, name))
+
+
+def _ask(work: Callable[[], T]) -> T:
+    """In a thread of its own: a keyring that waits for its user must not hold up anybody else."""
+    answers: list[tuple[T | None, Exception | None]] = []
+    if not _asking.acquire(timeout=PATIENCE_S):
+        raise KeyUnavailable("the keyring does not answer", fix="Unlock it; it is asked again.")
+
+    def run() -> None:
+        try:
+            answers.append((work(), None))
+        except Exception as error:
+            answers.append((None, error))
+        finally:
+            _asking.release()
+
+    thread = threading.Thread(target=run, name="keyring", daemon=True)
+    thread.start()
+    thread.join(PATIENCE_S)
+    if not answers:
+        raise KeyUnavailable("the keyring does not answer", fix="Unlock it; it is asked again.")
+    value, error = answers[0]
+    if isinstance(error, KeyUnavailable):
+        raise error
+    if error is not None:
+        # Its type only: a backend's message is not ours to repeat.
+        raise KeyUnavailable(
+            f"the keyring failed ({type(error).__name__})", fix="Unlock it; it is asked again."
+        ) from error
+    return value  # type: ignore[return-value]
