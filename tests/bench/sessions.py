@@ -124,15 +124,16 @@ def a_log(count: int) -> Iterator[Event]:
 TEXT = "collected 42 items, all of them passed in a reasonable time on this machine. " * 3
 
 
-def an_event(seq: int, at: int, session: int, step: int, *, ends: bool) -> Event:
-    kind, tool, data = _step(step, ends)
+def an_event(seq: int, at: int, session: int, step: int, *, ends: bool, call: int | None = None) -> Event:
+    """`call`: the number in the id of its tool call; a session of more than one round has to give one."""
+    kind, tool, data = _step(step, ends, step // 2 if call is None else call)
     return Event(
         key=f"{seq:032x}", kind=kind, at=at, session=f"s-{session}", project=f"/home/dev/project-{session % 40}",
         agent="claude-code", tool=tool, data={"cwd": "/home/dev", "branch": "main", **data}, seq=seq,
     )  # fmt: skip
 
 
-def _step(step: int, ends: bool) -> tuple[str, str, dict]:
+def _step(step: int, ends: bool, call: int) -> tuple[str, str, dict]:
     if step == 0:
         return "session.started", "", {"source": "startup"}
     if step == EVENTS_A_SESSION - 1 and ends:
@@ -142,7 +143,7 @@ def _step(step: int, ends: bool) -> tuple[str, str, dict]:
         return "prompt.submitted", "", {"prompt": f"Please do the thing number {step} and then look at it again."}
     if place == 0:
         return "turn.ended", "", {"message": TEXT[:120]}
-    data = {"call": f"toolu_{step // 2:024}", "action": "shell", "command": "pytest -q tests/unit"}
+    data = {"call": f"toolu_{call:024}", "action": "shell", "command": "pytest -q tests/unit"}
     if place % 2 == 0:
         return "tool.started", "Bash", data
     return "tool.finished", "Bash", {**data, "ok": True, "exit_code": 0, "output": TEXT, "ms": 12}

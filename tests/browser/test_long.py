@@ -26,9 +26,9 @@ SEEN = """() => {
 def made_events() -> Iterator[Event]:
     steps = itertools.chain([0], itertools.cycle(range(1, 49)))
     for n, step in zip(range(FOLDED), steps, strict=False):
-        yield an_event(n + 1, 1_760_000_000_000 + n * 500, 7, step, ends=False)
+        yield an_event(n + 1, 1_760_000_000_000 + n * 500, 7, step, ends=False, call=n // 2)
     for n in range(FOLDED, EVENTS):
-        yield an_event(n + 1, 1_760_000_000_000 + n * 500, 7, 3, ends=False)
+        yield an_event(n + 1, 1_760_000_000_000 + n * 500, 7, 3, ends=False, call=n)
 
 
 @pytest.fixture(scope="module")
