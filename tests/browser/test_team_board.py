@@ -37,7 +37,7 @@ def test_the_board_shows_everybody_and_runs_nothing_of_what_they_wrote(
     host.start()
     try:
         ann, _ = _send_work(host, "ann"), _send_work(host, "ben")
-        link = f"{host.url}{ann.ask('POST', '/v1/link', dict[str, str])['path']}"
+        link = f"{host.url}{ann.request('POST', '/v1/link', dict[str, str])['path']}"
         context = browser.new_context()
         page = context.new_page()
         page.goto(link)

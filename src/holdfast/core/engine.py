@@ -72,7 +72,7 @@ class _NothingStored:
 
     shared = False
 
-    def known(self, _keys: Sequence[str]) -> dict[str, int]:
+    def seqs_of_keys(self, _keys: Sequence[str]) -> dict[str, int]:
         return {}
 
     def session_agents(self, _sessions: Sequence[str]) -> dict[str, str]:
