@@ -88,4 +88,5 @@ def test_a_lease_and_a_hand_over_between_two_real_agents(desks: tuple[TeamHost, 
     wrote = "select distinct machine from edited_files where path = 'src/api.py'"
     wait_until(lambda: len(host.rows(wrote)) == 2, "the team knows that both wrote it")
     agents = {row["agent"] for row in host.rows("select distinct agent from events")}
-    assert agents == {"claude-code", "codex"}
+    # What a daemon notes itself, a session whose process is gone for one, is no agent's.
+    assert agents - {""} == {"claude-code", "codex"}
