@@ -69,7 +69,7 @@ def test_a_lease_and_a_hand_over_between_two_real_agents(desks: tuple[TeamHost, 
     working = ann.agent.start("take it and write")
     try:
         wait_until(lambda: written.exists(), "the first agent wrote")
-        assert ann.model.saw("api is yours, token 1")
+        wait_until(lambda: ann.model.saw("api is yours, token 1"), "the first agent was told that it has the lease")
         wait_until(lambda: ben.machine.view("team.status")["leases"], "the lease is known to the other machine")
         ben.run("write it too", call("apply_patch", patch=PATCH), text("BEN-DONE"))
         assert not (ben.machine.project / "src" / "api.py").exists()
