@@ -158,7 +158,7 @@ def _cold(root: Path, place: IndexDir) -> None:
         "from holdfast.search.index.database import IndexDir\n"
         "from holdfast.search.searcher import Searcher\n"
         "from holdfast.search.settings import IndexSettings\n"
-        "found = Searcher(IndexDir(Path(sys.argv[1]))).ask(Question(text='escape html in a string'), IndexSettings())\n"
+        "found = Searcher(IndexDir(Path(sys.argv[1]))).answer(Question(text='escape html in a string'), IndexSettings())\n"
         "assert found.hits and not found.note, found\n"
     )
     argv = [sys.executable, "-c", script, str(place.folder)]
