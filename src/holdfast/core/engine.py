@@ -14,7 +14,7 @@ from holdfast.core.decision import Decision, Delivery
 from holdfast.core.errors import StoreMoved
 from holdfast.core.event import REMEMBERED, Deduplicator, Event, SessionOwners
 from holdfast.core.feature import Decide, Derive, Enqueue, Enrich, Feature, TakesOut, acts_on
-from holdfast.core.ports import HOOK_PATIENCE_S, Clock, Doc, EventQuery, Ref, Store
+from holdfast.core.ports import HOOK_PATIENCE_S, Clock, Doc, EventQuery, Lookups, Ref, Store
 from holdfast.core.state import HotDocuments
 from holdfast.core.transaction import PROMPT_TOKENS, START_TOKENS, Arrival, Outcome, Transaction
 
@@ -170,7 +170,8 @@ class Engine:
         """While a server cannot be reached: answered by what is known here, on top of all that came since then. Nothing of
         it is kept when the server is back: then the deliveries are applied to what it has."""
         if self._offline is None:
-            self._offline = Engine(cast(Store, _NothingStored()), self.features, self.ports)
+            nothing: Lookups = _NothingStored()
+            self._offline = Engine(cast(Store, nothing), self.features, self.ports)
             self._offline.hot, self._offline.owners, self._offline.recent = self.hot.copy(), self.owners, self.recent
             self._offline.suspended, self._offline.head = self.suspended, max(self.head, 0)
         arrivals = [self._arrive(item) for item in deliveries]

@@ -142,12 +142,24 @@ class Reader(Protocol):
     def close(self) -> None: ...
 
 
-class Store(Protocol):
+class Lookups(Protocol):
+    """What a transaction asks of a store while it thinks, before anything is written."""
+
+    shared: bool
+    """Whether others may write to it too."""
+
+    def seqs_of_keys(self, keys: Sequence[str], /) -> dict[str, int]: ...
+    def session_agents(self, sessions: Sequence[str], /) -> dict[str, str]:
+        """Session → the agent of its first event that has one; sessions without any are absent."""
+        ...
+
+    def load(self, refs: Sequence[Ref], /) -> dict[Ref, bytes]: ...
+
+
+class Store(Lookups, Protocol):
     """The write side: one connection, one thread. Everything below happens inside `transaction()`."""
 
     url: str
-    shared: bool
-    """Whether others may write to it too."""
 
     def transaction(
         self, *, lasting: bool = True, locked: bool = True, assumed_head: int = -1, patience_s: float = 0.0
@@ -162,13 +174,7 @@ class Store(Protocol):
         """
         ...
 
-    def seqs_of_keys(self, keys: Sequence[str]) -> dict[str, int]: ...
-    def session_agents(self, sessions: Sequence[str]) -> dict[str, str]:
-        """Session → the agent of its first event that has one; sessions without any are absent."""
-        ...
-
     def append(self, events: Sequence[Event]) -> None: ...
-    def load(self, refs: Sequence[Ref]) -> dict[Ref, bytes]: ...
     def save(self, rows: Sequence[StateRow]) -> None: ...
     def drop_states(self, feature: str) -> None: ...
     def enqueue(self, jobs: Sequence[Job], now: int) -> None: ...
