@@ -6,9 +6,11 @@ import importlib.util
 import re
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
 from holdfast.agents import AGENTS
 from holdfast.core.agent import ACTIONS
@@ -162,6 +164,28 @@ def _is_there(module: str, name: str) -> bool:
     found = importlib.import_module(module)
     is_package = hasattr(found, "__path__")
     return hasattr(found, name) or (is_package and importlib.util.find_spec(f"{module}.{name}") is not None)
+
+
+def test_pinned_packages_install_on_the_oldest_python_we_name() -> None:
+    """Debian 12 has 3.11.2: a pin that wants 3.11.5 stops `make test` there at its first line."""
+    oldest = f"{_oldest_python()}.0"
+    names = [line.partition("==")[0] for line in (ROOT / "constraints.txt").read_text().splitlines() if "==" in line]
+    wanted = {name: _wanted_python(name) for name in names}
+    assert len([python for python in wanted.values() if python]) > 50, "the pinned packages are installed here"
+    assert [name for name, python in wanted.items() if not SpecifierSet(python).contains(oldest)] == []
+
+
+def _oldest_python() -> str:
+    named = re.search(r'requires-python = ">=([\d.]+)"', (ROOT / "pyproject.toml").read_text())
+    assert named
+    return named[1]
+
+
+def _wanted_python(package: str) -> str:
+    try:
+        return metadata.metadata(package)["Requires-Python"] or ""
+    except metadata.PackageNotFoundError:
+        return ""
 
 
 @pytest.mark.parametrize("name", ["uv.lock", "poetry.lock", "package-lock.json", "yarn.lock"])
