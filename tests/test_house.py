@@ -20,6 +20,9 @@ from holdfast.features import FEATURES
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "holdfast"
 LONGEST_FILE = 500
+FEATURE_FILES = {"__init__", "events", "state", "policy", "commands", "views", "jobs", "files", "settings"}
+"""What has the same name in every feature, as a module or as a folder of modules."""
+MOST_HELPERS = 4
 ACROSS = {
     "attacks",
     "bench",
@@ -91,6 +94,14 @@ def test_every_feature_is_registered_once_and_has_its_page() -> None:
     folders = {p.name for p in (SOURCE / "features").iterdir() if p.is_dir() and not p.name.startswith("_")}
     assert {f.name for f in FEATURES} == folders
     assert [name for name in sorted(folders) if not (ROOT / "docs" / "features" / f"{name}.md").exists()] == []
+
+
+def test_every_feature_has_the_same_shape() -> None:
+    """A reader who knows one feature knows where to look in the next."""
+    for feature in FEATURES:
+        entries = {p.stem for p in (SOURCE / "features" / feature.name).iterdir() if not p.name.startswith("__pycache")}
+        helpers = entries - FEATURE_FILES
+        assert len(helpers) <= MOST_HELPERS, f"{feature.name}: {sorted(helpers)}"
 
 
 def test_features_do_not_import_one_another() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 NOT_AT_START = (
     "pydantic", "pydantic_core", "ruamel.yaml", "difflib", "fastapi", "typer", "rich",
-    "holdfast.statements", "holdfast.handover.summary", "holdfast.features.memory.validity", "holdfast.features.memory.recall",
+    "holdfast.statements", "holdfast.handover.summary", "holdfast.features.memory.validity", "holdfast.features.memory.policy.recall",
 )  # fmt: skip
 """The last four compile many patterns; a job of memory loads them beside the first hooks."""
 LOADED = "import sys, {module}; print(*[name for name in {names!r} if name in sys.modules])"

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from holdfast.core.event import Event
 from holdfast.core.kinds import HOOK_KINDS
-from holdfast.features.sessions.figures import build_figures
 from holdfast.features.sessions.state.reducer import reduce_session
+from holdfast.features.sessions.views.figures import build_figures
 from holdfast.imports import IMPORTERS, source
 from holdfast.imports.history import believable_times, number_turns
 from holdfast.imports.source import ImportLocation, Skipped

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from holdfast import api, client
-from holdfast.features.uat import scenario
 from holdfast.features.uat.files import RunFolders
+from holdfast.features.uat.scenarios import scenario
 from tests.features.uat.pictures import png
 from tests.kit import Agent, World, hook_command, wait_until
 

@@ -13,8 +13,8 @@ from holdfast.core.decision import Delivery
 from holdfast.core.event import Event
 from holdfast.core.kinds import TOOL_ENDS
 from holdfast.core.times import format_duration
-from holdfast.features.sessions.figures import ENDS_IN_WORDS, describe_end
 from holdfast.features.sessions.state import documents
+from holdfast.features.sessions.views.figures import ENDS_IN_WORDS, describe_end
 from holdfast.git_context import CachedGitContext
 from holdfast.intake import Intake
 from holdfast.mcp.context import Caller, Context

@@ -226,7 +226,7 @@ def explain(
     import contextlib
     import sys
 
-    from holdfast.features.memory.recall import explain_line
+    from holdfast.features.memory.policy.recall import explain_line
 
     opened = contextlib.nullcontext(sys.stdin.buffer) if source == "-" else open(source, "rb")  # noqa: SIM115
     with opened as lines:

@@ -18,8 +18,8 @@ from holdfast.core.engine import Committed
 from holdfast.core.event import Event
 from holdfast.core.ports import Reader
 from holdfast.features.gates.events import PAUSE, RULES
-from holdfast.features.gates.in_force import StandIn, list_stand_ins
-from holdfast.features.gates.triggers import Rule
+from holdfast.features.gates.rules.in_force import StandIn, list_stand_ins
+from holdfast.features.gates.rules.triggers import Rule
 from holdfast.ingest.log import Log
 from holdfast.paths import write_atomically
 

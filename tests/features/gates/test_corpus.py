@@ -15,8 +15,8 @@ from holdfast.agents import AGENTS
 from holdfast.core.decision import Delivery
 from holdfast.core.shell.acts import read_acts
 from holdfast.features.gates.observations import observe_event
+from holdfast.features.gates.rules.triggers import matches_command
 from holdfast.features.gates.settings import GateSettings
-from holdfast.features.gates.triggers import matches_command
 from holdfast.features.gates.views import Simulation
 from holdfast.git_context import locate
 from holdfast.paths import default_state_dir

@@ -13,8 +13,9 @@ from holdfast.core.job import ClaimedJob
 from holdfast.core.kinds import HOOK_KINDS
 from holdfast.core.ports import Doc
 from holdfast.daemon.files import put_file
-from holdfast.features.memory import FEATURE, catalogue, jobs, policy
-from holdfast.features.memory.catalogue import open_catalogue
+from holdfast.features.memory import FEATURE, jobs, policy
+from holdfast.features.memory.index import catalogue
+from holdfast.features.memory.index.catalogue import open_catalogue
 from holdfast.features.memory.settings import MemorySettings
 from holdfast.features.sessions import FEATURE as SESSIONS
 from tests.factories import a_key

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from holdfast.cli.memory import app
-from holdfast.features.memory.recall import explain_line
+from holdfast.features.memory.policy.recall import explain_line
 
 
 def test_a_prompt() -> None:

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from holdfast.core.job import Ran
 from holdfast.core.section import Unfit
-from holdfast.features.memory import llm_state as model_state
 from holdfast.features.memory.llm import BadAnswer, ReadTurn, read_answer
 from holdfast.features.memory.settings import ModelSettings
+from holdfast.features.memory.state import llm_state as model_state
 from tests.factories import an_event
 from tests.features.memory.harness import MemoryHarness
 from tests.features.memory.models import Asked, Model, a_model, drop_by_drop, slowly

@@ -10,8 +10,8 @@ from holdfast.core.ports import StateQuery
 from holdfast.core.replay import fold_events
 from holdfast.core.state import encode
 from holdfast.features.memory import FEATURE
-from holdfast.features.memory.documents import MOST_ITEMS
-from holdfast.features.memory.state import SUBSCRIBED_KINDS
+from holdfast.features.memory.state.documents import MOST_ITEMS
+from holdfast.features.memory.state.reducer import SUBSCRIBED_KINDS
 from tests.features.memory.harness import MemoryHarness
 
 LARGEST = 120_000

@@ -6,7 +6,8 @@ import re
 import pytest
 
 from holdfast.core.errors import CommandRefused
-from holdfast.features.sessions import export, timeline, views
+from holdfast.features.sessions import views
+from holdfast.features.sessions.views import export, timeline
 
 from .story import House, Story
 

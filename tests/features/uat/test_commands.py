@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.errors import CommandRefused
-from holdfast.features.uat.run import DERIVED, merge_objects, split_patch
+from holdfast.features.uat.state.run import DERIVED, merge_objects, split_patch
 from tests.features.uat.kit import LOGIN, SESSION, Lab
-from tests.features.uat.test_derive import begin
+from tests.features.uat.policy.test_derive import begin
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5),

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.features.uat.drivers import HIDDEN, hide_typed, is_unknown_driver, recognise_tool_use
-from holdfast.features.uat.shell_drivers import hide_typed_words, parse_browser_commands
+from holdfast.features.uat.drivers.shell import hide_typed_words, parse_browser_commands
 from tests.features.uat.kit import LOGIN, Lab
 from tests.features.uat.pictures import png
-from tests.features.uat.test_derive import begin
+from tests.features.uat.policy.test_derive import begin
 
 CALLS: list[tuple[str, dict[str, Any], str, str]] = [
     ("mcp__playwright__browser_navigate", {"url": "http://x"}, "playwright-mcp", "navigate"),

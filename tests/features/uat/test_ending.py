@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.core.event import Event
 from tests.features.uat.kit import FILL, NAVIGATE, SEED_BEGAN, SESSION, URL, Lab
-from tests.features.uat.test_derive import begin
+from tests.features.uat.policy.test_derive import begin
 
 HOUR = 3_600_000
 

@@ -10,7 +10,7 @@ import pytest
 from holdfast.features.uat.files import safe_file_name
 from holdfast.features.uat.jobs.tend import file_condition
 from tests.features.uat.kit import FILL, NAVIGATE, SESSION, URL, Lab
-from tests.features.uat.test_derive import begin
+from tests.features.uat.policy.test_derive import begin
 
 
 def test_file_and_backup_are_what_the_log_says(lab: Lab) -> None:

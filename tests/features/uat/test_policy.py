@@ -1,7 +1,7 @@
 """What an agent is told about UAT: what is recorded, which steps, what is to be made sure first, when a picture is due."""
 
 from tests.features.uat.kit import CLICK, FILL, LOGIN, NAVIGATE, SHOT, URL, Lab
-from tests.features.uat.test_derive import begin
+from tests.features.uat.policy.test_derive import begin
 
 MANY = "name: login-flow\nsteps:\n" + "".join(f"  - {{action: click, description: Do {n}}}\n" for n in range(1, 15))
 PROMPT = "Please test the login flow scenario"

@@ -13,7 +13,7 @@ from holdfast.features.uat.report import render_report
 from holdfast.features.uat.report.page import build_page
 from tests.features.uat.kit import CLICK, FILL, LOGIN, NAVIGATE, SHOT, SNAPSHOT, URL, Lab
 from tests.features.uat.pictures import png
-from tests.features.uat.test_derive import PAGE
+from tests.features.uat.policy.test_derive import PAGE
 
 EVIL = "</pre><script>alert(1)</script>\"'&<img src=x onerror=1>"
 PROMPT = "Please test the login flow scenario"

@@ -35,7 +35,7 @@ from holdfast.features.checks.runners.entries import (
 from holdfast.features.checks.runners.reach import find_foreign_code, find_reach
 from holdfast.features.checks.runners.recognise import recognise_runner
 from holdfast.features.checks.runners.reports import add_report
-from holdfast.features.checks.verdicts import judge_entry, judge_runner
+from holdfast.features.checks.runners.verdicts import judge_entry, judge_runner
 
 # Attribution compares candidates with each other; a generated line with hundreds would hold the hook up.
 MAX_CANDIDATES = 60

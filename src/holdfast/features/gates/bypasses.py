@@ -16,10 +16,10 @@ from holdfast.core.kinds import ToolPayload
 from holdfast.core.kinds.gates_events import GatesBypassed
 from holdfast.core.shell.acts import read_acts
 from holdfast.features.gates.observations import HEAD, HEAD_BRANCH, HEAD_VERB
-from holdfast.features.gates.requirements import Checker, Here, kind_of, triggered_rules
+from holdfast.features.gates.rules.requirements import Checker, Here, kind_of, triggered_rules
+from holdfast.features.gates.rules.tool_commands import command_of
+from holdfast.features.gates.rules.triggers import Rule, acts_of
 from holdfast.features.gates.state import GateSession, digest_meanings
-from holdfast.features.gates.tool_commands import command_of
-from holdfast.features.gates.triggers import Rule, acts_of
 
 if TYPE_CHECKING:
     from holdfast.features.gates.settings import GateSettings

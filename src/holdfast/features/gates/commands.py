@@ -29,13 +29,13 @@ from holdfast.core.kinds.gates_events import (
 )
 from holdfast.core.ports import Doc, Reader
 from holdfast.features.gates.events import EVERYWHERE, branch_key
-from holdfast.features.gates.in_force import USER, loosened_rules, rules_in_force
 from holdfast.features.gates.policy import as_satisfied
-from holdfast.features.gates.requirements import Checker, Here, kind_of, resolution_text
+from holdfast.features.gates.rules.in_force import USER, loosened_rules, rules_in_force
+from holdfast.features.gates.rules.requirements import Checker, Here, kind_of, resolution_text
+from holdfast.features.gates.rules.triggers import Rule
 from holdfast.features.gates.settings import GateSettings
 from holdfast.features.gates.state import BRANCHES, DOCUMENTS, SESSIONS, GateSession, live_sessions
 from holdfast.features.gates.state.branches import BranchState, LiveSession
-from holdfast.features.gates.triggers import Rule
 
 TYPES = {one.kind: one for one in DOCUMENTS}
 

@@ -18,7 +18,7 @@ from holdfast.core.shell.acts import BLANK
 from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand, analyse_command, remember_by_text
 from holdfast.core.shell.written_files import put_back_after, written_after
 from holdfast.features.gates.events import UAT
-from holdfast.features.gates.triggers import Rule
+from holdfast.features.gates.rules.triggers import Rule
 
 replace = msgspec.structs.replace
 MOST_EDITS, MOST_COMMANDS, MOST_SKILLS, MOST_COMMITS, MOST_RUNS, MOST_SIZES = 60, 40, 30, 20, 30, 20

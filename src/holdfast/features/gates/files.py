@@ -11,7 +11,7 @@ from holdfast.core.feature import File
 from holdfast.core.kinds import JsonObject
 from holdfast.core.ports import Doc, Ref
 from holdfast.features.gates.events import RULES
-from holdfast.features.gates.in_force import marker_path
+from holdfast.features.gates.rules.in_force import marker_path
 from holdfast.features.gates.state.branches import BranchState, Entry, LiveSession, LiveSessions, RequirementEntries
 
 if TYPE_CHECKING:

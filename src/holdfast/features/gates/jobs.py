@@ -19,9 +19,9 @@ from holdfast.core.kinds import TOOL_ENDS
 from holdfast.core.kinds.gates_events import GatesLooked, GatesMeasured
 from holdfast.features.gates.events import action_of, branch_of, repo_of
 from holdfast.features.gates.evidence import NO_FACTS
-from holdfast.features.gates.requirements import kind_of
+from holdfast.features.gates.rules.requirements import kind_of
+from holdfast.features.gates.rules.triggers import Rule
 from holdfast.features.gates.state import FACTS_OF
-from holdfast.features.gates.triggers import Rule
 from holdfast.paths import open_regular
 
 if TYPE_CHECKING:

@@ -29,9 +29,9 @@ from holdfast.core.shell.acts import CommandActs, names_to_resolve, read_acts
 from holdfast.core.shell.program_code import shell_of_code
 from holdfast.core.shell.written_files import patched_files
 from holdfast.features.gates.evidence import is_named_by, only_looks
-from holdfast.features.gates.in_force import any_in_force
-from holdfast.features.gates.requirements import kind_of, triggered_rules
-from holdfast.features.gates.tool_commands import CAMEL, command_of
+from holdfast.features.gates.rules.in_force import any_in_force
+from holdfast.features.gates.rules.requirements import kind_of, triggered_rules
+from holdfast.features.gates.rules.tool_commands import CAMEL, command_of
 from holdfast.paths import default_config_dir, default_state_dir, open_regular
 
 if TYPE_CHECKING:

@@ -24,9 +24,10 @@ from holdfast.core.kinds.gates_events import (
 from holdfast.core.kinds.session_events import ToolExitRead
 from holdfast.features.gates.bypasses import find_bypasses
 from holdfast.features.gates.events import TEAM_RULES, action_of, branch_of, repo_of
-from holdfast.features.gates.in_force import any_in_force, note_in_force, review_rules, rules_in_force
 from holdfast.features.gates.jobs import wants_look, wants_measure, wants_usage
-from holdfast.features.gates.messages import (
+from holdfast.features.gates.observations import HEAD
+from holdfast.features.gates.rules.in_force import any_in_force, note_in_force, review_rules, rules_in_force
+from holdfast.features.gates.rules.messages import (
     at_start,
     bypass_line,
     bypass_message,
@@ -38,10 +39,9 @@ from holdfast.features.gates.messages import (
     waiting_line,
     warning_message,
 )
-from holdfast.features.gates.observations import HEAD
-from holdfast.features.gates.requirements import Checker, Finding, Here, kind_of, triggered_rules
+from holdfast.features.gates.rules.requirements import Checker, Finding, Here, kind_of, triggered_rules
+from holdfast.features.gates.rules.triggers import Rule, acts_of
 from holdfast.features.gates.state import GateDetail, GateSession, live_sessions
-from holdfast.features.gates.triggers import Rule, acts_of
 
 if TYPE_CHECKING:
     from holdfast.features.gates.settings import GateSettings

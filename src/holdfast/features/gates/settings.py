@@ -8,9 +8,9 @@ import msgspec
 from msgspec import Meta
 
 from holdfast.core.section import ALONE, After, Before, Section
-from holdfast.features.gates.in_force import digest_of, keep_strict
-from holdfast.features.gates.requirements import KINDS
-from holdfast.features.gates.triggers import ACTIONS, Index, Rule, compile_rule
+from holdfast.features.gates.rules.in_force import digest_of, keep_strict
+from holdfast.features.gates.rules.requirements import KINDS
+from holdfast.features.gates.rules.triggers import ACTIONS, Index, Rule, compile_rule
 
 # Plans are satisfied by either of these skills.
 PLANNED = {"scope": "session", "auto_resolve_skill": ["arch-review", "plan-review"]}

@@ -49,16 +49,16 @@ from holdfast.features.gates.events import (
     keys,
     repo_or_project,
 )
-from holdfast.features.gates.in_force import USER, loosened_rules
 from holdfast.features.gates.jobs import find_main_branch, find_test_commands, missing_skills
-from holdfast.features.gates.messages import waiting_line
 from holdfast.features.gates.policy import DECISIONS, DERIVATIONS, REVIEWING, decide, derive
-from holdfast.features.gates.requirements import Checker, Finding, Here, resolution_text, triggered_rules
+from holdfast.features.gates.rules.in_force import USER, loosened_rules
+from holdfast.features.gates.rules.messages import waiting_line
+from holdfast.features.gates.rules.requirements import Checker, Finding, Here, resolution_text, triggered_rules
+from holdfast.features.gates.rules.triggers import Rule
 from holdfast.features.gates.settings import BUILT_IN, PRESETS, GateSettings
 from holdfast.features.gates.state import ATTENTIONS, BRANCHES, FOLDED, PAUSES, Documents, details_of
 from holdfast.features.gates.state.attention import Attention, Pause
 from holdfast.features.gates.state.branches import BranchState, LiveSession
-from holdfast.features.gates.triggers import Rule
 
 LOG_PAGE = 2_000
 

@@ -4,8 +4,9 @@ from functools import partial
 
 from holdfast.core.feature import Feature
 from holdfast.core.lazy import lazy_function
-from holdfast.features.memory import policy, state
+from holdfast.features.memory import policy
 from holdfast.features.memory.settings import MemorySettings
+from holdfast.features.memory.state import reducer as state
 
 _lazy = partial(lazy_function, __name__)
 """The index needs numpy, the model http: they are loaded when somebody asks, not when the daemon starts."""

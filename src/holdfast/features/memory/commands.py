@@ -21,8 +21,11 @@ from holdfast.core.kinds.memory_events import (
     WorkHandedOver,
 )
 from holdfast.core.ports import EventQuery, Reader
-from holdfast.features.memory import documents, handoff
-from holdfast.features.memory.documents import (
+from holdfast.features.memory.policy import contradicted_ids, handoff, remembered_payload, superseded_ids
+from holdfast.features.memory.policy.turn_rules import Candidate
+from holdfast.features.memory.settings import settings_or_default
+from holdfast.features.memory.state import documents
+from holdfast.features.memory.state.documents import (
     AGENT,
     CANDIDATE,
     DROPPED,
@@ -43,9 +46,6 @@ from holdfast.features.memory.documents import (
     session_ref,
     string_list,
 )
-from holdfast.features.memory.policy import contradicted_ids, remembered_payload, superseded_ids
-from holdfast.features.memory.settings import settings_or_default
-from holdfast.features.memory.turn_rules import Candidate
 
 # As for a decision or a rule that the user states in a prompt.
 IMPORTANCE = 8

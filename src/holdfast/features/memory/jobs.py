@@ -19,8 +19,7 @@ from holdfast.core.job import delay_s
 from holdfast.core.kinds.memory_events import MemoryFilesFound, ModelAsked, ModelCallEnded
 from holdfast.core.ports import EventQuery, Reader, Ref
 from holdfast.features.memory import llm as model_call
-from holdfast.features.memory.catalogue import TEXTS, index_path, indexed_until, mark_content, mark_path
-from holdfast.features.memory.documents import OBSERVATION, PLACE, PROJECT, Observation
+from holdfast.features.memory.index.catalogue import TEXTS, index_path, indexed_until, mark_content, mark_path
 from holdfast.features.memory.llm import (
     BadAnswer,
     ModelFailed,
@@ -31,10 +30,11 @@ from holdfast.features.memory.llm import (
     read_answer,
     read_turn,
 )
-from holdfast.features.memory.llm_state import METER, METER_REF, QUEUE, WAITING, Meter, Queue, new_meter
 from holdfast.features.memory.policy import observed_events
+from holdfast.features.memory.policy.turn_rules import Candidate
 from holdfast.features.memory.settings import CLAUDE, OFF, MemorySettings, settings_or_default
-from holdfast.features.memory.turn_rules import Candidate
+from holdfast.features.memory.state.documents import OBSERVATION, PLACE, PROJECT, Observation
+from holdfast.features.memory.state.llm_state import METER, METER_REF, QUEUE, WAITING, Meter, Queue, new_meter
 
 MOST_PROJECTS = 100
 BAD_ANSWERS = 3
@@ -87,7 +87,7 @@ def _tracked_files(call: JobCall, project: str) -> list[str]:
 
 def load_language(_call: JobCall) -> Iterable[Event]:
     """A hook that comes meanwhile is served by another thread; the first turn that ends finds everything compiled."""
-    from holdfast.features.memory import recall
+    from holdfast.features.memory.policy import recall
     from holdfast.features.memory.validity import pair_model
     from holdfast.statements import cues, observe
 
@@ -107,7 +107,7 @@ def keep_index(call: JobCall) -> Iterable[Event]:
     # The mark file is read first: both checks are cheap, loading numpy is not.
     if call.reader.head() - reached < WORTH or not _any_text(call.reader, reached):
         return ()
-    from holdfast.features.memory.catalogue import Catalogue
+    from holdfast.features.memory.index.catalogue import Catalogue
 
     catalogue = Catalogue(path)  # Not the one that answers: where nobody searches, none stays in memory.
     until = time.monotonic() + LONGEST_S

@@ -26,9 +26,17 @@ from holdfast.core.kinds.memory_events import TurnQueued
 from holdfast.core.kinds.session_events import TurnAnswerRead
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.core.text import sanitise
-from holdfast.features.memory.documents import MODEL, MOST_PER_TURN, TYPES, USER, one_line, shorten_strings, string_list
+from holdfast.features.memory.policy.turn_rules import Candidate, split_sentences
 from holdfast.features.memory.settings import MemorySettings, ModelSettings, is_excluded
-from holdfast.features.memory.turn_rules import Candidate, split_sentences
+from holdfast.features.memory.state.documents import (
+    MODEL,
+    MOST_PER_TURN,
+    TYPES,
+    USER,
+    one_line,
+    shorten_strings,
+    string_list,
+)
 
 # Finished turns as a model reads them, from the log; and what it said about them, as candidates.
 #

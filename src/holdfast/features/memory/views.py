@@ -12,9 +12,11 @@ from holdfast.core.feature import Call
 from holdfast.core.kinds.engine_events import DecisionMade
 from holdfast.core.kinds.memory_events import RememberedPayload
 from holdfast.core.ports import EventQuery
-from holdfast.features.memory import documents
-from holdfast.features.memory.catalogue import Hit, open_catalogue
-from holdfast.features.memory.documents import (
+from holdfast.features.memory.index.catalogue import Hit, open_catalogue
+from holdfast.features.memory.policy import has_expired
+from holdfast.features.memory.settings import settings_or_default
+from holdfast.features.memory.state import documents
+from holdfast.features.memory.state.documents import (
     ACTIVE,
     CANDIDATE,
     DROPPED,
@@ -27,10 +29,8 @@ from holdfast.features.memory.documents import (
     one_line,
     text_of,
 )
-from holdfast.features.memory.llm_state import METER, METER_REF, QUEUE, WAITING, meter_view
-from holdfast.features.memory.policy import has_expired
-from holdfast.features.memory.session_state import memory_contexts
-from holdfast.features.memory.settings import settings_or_default
+from holdfast.features.memory.state.llm_state import METER, METER_REF, QUEUE, WAITING, meter_view
+from holdfast.features.memory.state.session_state import memory_contexts
 
 # Characters of a text in a list.
 SHORT = 240

@@ -25,10 +25,10 @@ from holdfast.features.project.document.v4 import resolution_fields
 from holdfast.features.project.gaps import PRIORITIES
 from holdfast.features.project.jobs.refresh import load_project
 from holdfast.features.project.jobs.resolution import resolve_project, safe_name
-from holdfast.features.project.leases import Owner, free_lost, owner_of, start_time
 from holdfast.features.project.settings import DEFAULTS
 from holdfast.features.project.state import ACTIVITY, ALL, LEASES, Lease, LeaseEntry, Task, project_key
-from holdfast.features.project.task_list import tasks_at
+from holdfast.features.project.state.leases import Owner, free_lost, owner_of, start_time
+from holdfast.features.project.state.task_list import tasks_at
 from holdfast.features.project.views import find_answer
 
 MAX_TTL_S = 7 * 86_400

@@ -28,10 +28,7 @@ from holdfast.core.kinds.project_events import (
     TurnSummed,
 )
 from holdfast.core.ports import Doc, Ref
-from holdfast.features.project.check_results import add_run, belongs_here, copy_to_branch, run_of_event
 from holdfast.features.project.document.old_formats import describe_adoption
-from holdfast.features.project.habits import concerns_activity, reduce_activity, reduce_habits
-from holdfast.features.project.leases import LEASE_KINDS, reduce_leases
 from holdfast.features.project.origins import commits_of, reduce_commit
 from holdfast.features.project.state import (
     ACTIVITY,
@@ -56,7 +53,10 @@ from holdfast.features.project.state import (
     project_key,
     task_identity,
 )
-from holdfast.features.project.task_list import update_tasks, with_changes, with_line
+from holdfast.features.project.state.check_results import add_run, belongs_here, copy_to_branch, run_of_event
+from holdfast.features.project.state.habits import concerns_activity, reduce_activity, reduce_habits
+from holdfast.features.project.state.leases import LEASE_KINDS, reduce_leases
+from holdfast.features.project.state.task_list import update_tasks, with_changes, with_line
 
 # Bounds of each list in a project's document.
 MAX_OWN_TASKS, MAX_RULES, MAX_LOCKS, MAX_DISMISSED, MAX_COMMITS, MAX_NAMES = 100, 50, 30, 100, 20, 30

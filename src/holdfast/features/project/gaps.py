@@ -8,15 +8,15 @@ import msgspec
 from holdfast.core.checks import Verdict
 from holdfast.core.kinds.project_events import AreaRules, ChangedFile
 from holdfast.core.times import DAY, HOUR, MINUTE
-from holdfast.features.project.check_results import (
+from holdfast.features.project.document.text import count_with_noun, iso_time
+from holdfast.features.project.state import CheckRun, Project, task_identity
+from holdfast.features.project.state.check_results import (
     area_of,
     check_runs,
     count_failed,
     failing_suites,
     unvalidated_files,
 )
-from holdfast.features.project.document.text import count_with_noun, iso_time
-from holdfast.features.project.state import CheckRun, Project, task_identity
 
 PRIORITIES = ("P0", "P1", "P2", "P3")
 DEFAULT_PRIORITY = "P2"

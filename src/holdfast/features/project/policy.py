@@ -28,12 +28,11 @@ from holdfast.core.kinds.project_events import (
     TurnSummed,
 )
 from holdfast.core.times import MINUTE, SECOND
-from holdfast.features.project import habits
-from holdfast.features.project.check_results import proven_areas
 from holdfast.features.project.events import REDUCED_KINDS
-from holdfast.features.project.leases import LEASE_KINDS, lock_of
 from holdfast.features.project.settings import DEFAULTS, ProjectSettings
-from holdfast.features.project.state import ACTIVITY, ALL, LEASES, PROJECT, Activity, Project, Task, project_key
+from holdfast.features.project.state import ACTIVITY, ALL, LEASES, PROJECT, Activity, Project, Task, habits, project_key
+from holdfast.features.project.state.check_results import proven_areas
+from holdfast.features.project.state.leases import LEASE_KINDS, lock_of
 
 COMMAND_ENDS = frozenset(("tool.finished", "tool.exit_read"))
 """The last is told by the feature sessions, of the time when the command ended."""

@@ -12,7 +12,6 @@ from holdfast.core.kinds.project_events import ProjectObserved
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.core.replay import document_at
 from holdfast.core.times import parse_moment
-from holdfast.features.project.check_results import check_runs, summarise_tests
 from holdfast.features.project.document import old_formats, schema
 from holdfast.features.project.document.old_formats import describe_adoption
 from holdfast.features.project.document.text import count_with_noun
@@ -20,7 +19,6 @@ from holdfast.features.project.document.v4 import project_document, task_fields
 from holdfast.features.project.files import document_text
 from holdfast.features.project.gaps import PRIORITIES
 from holdfast.features.project.jobs.refresh import load_project
-from holdfast.features.project.leases import why_lost
 from holdfast.features.project.origins import show_origin
 from holdfast.features.project.state import (
     ALL,
@@ -33,7 +31,9 @@ from holdfast.features.project.state import (
     Task,
     project_ref,
 )
-from holdfast.features.project.task_list import SECTIONS, tasks_at
+from holdfast.features.project.state.check_results import check_runs, summarise_tests
+from holdfast.features.project.state.leases import why_lost
+from holdfast.features.project.state.task_list import SECTIONS, tasks_at
 
 Fields = dict[str, Any]
 

@@ -4,9 +4,11 @@ from functools import partial
 
 from holdfast.core.feature import Feature
 from holdfast.core.lazy import lazy_table
-from holdfast.features.uat import derive, evidence, policy, reduce
+from holdfast.features.uat import policy
+from holdfast.features.uat.drivers import evidence
+from holdfast.features.uat.policy import derive
 from holdfast.features.uat.settings import SUBSCRIBED_KINDS, UatSettings
-from holdfast.features.uat.state import CATALOGUES, PLANS, RUNS, SESSION_RUNS
+from holdfast.features.uat.state import CATALOGUES, PLANS, RUNS, SESSION_RUNS, reduce
 
 COMMANDS = (
     *("start", "step", "assert", "check", "call", "signal", "update", "end"),

@@ -12,12 +12,15 @@ from holdfast.core.event import Event
 from holdfast.core.feature import Call, Command, CommandResult
 from holdfast.core.ids import delivery_key
 from holdfast.core.kinds.uat_events import Plan
-from holdfast.features.uat import derive, files, run, runner_reports, scenario, scenario_plan
-from holdfast.features.uat import run as patch
+from holdfast.features.uat import files, runner_reports
+from holdfast.features.uat.drivers.results import bound_value
 from holdfast.features.uat.files import load_record
 from holdfast.features.uat.jobs.collect import done_key, load_catalogue
+from holdfast.features.uat.policy import derive
 from holdfast.features.uat.report import FORMATS
-from holdfast.features.uat.results import bound_value
+from holdfast.features.uat.runner_reports.trace import parse_trace
+from holdfast.features.uat.scenarios import plan as scenario_plan
+from holdfast.features.uat.scenarios import scenario
 from holdfast.features.uat.settings import (
     FAILED,
     LARGEST_OVERLAY,
@@ -28,8 +31,8 @@ from holdfast.features.uat.settings import (
     clean_line,
     run_id,
 )
-from holdfast.features.uat.state import NO_PLAN, PLANS, RUNS, Run
-from holdfast.features.uat.trace_report import parse_trace
+from holdfast.features.uat.state import NO_PLAN, PLANS, RUNS, Run, run
+from holdfast.features.uat.state import run as patch
 from holdfast.features.uat.views import run_summary
 
 

@@ -15,11 +15,11 @@ from holdfast.core.errors import CommandRefused, UnsafePath
 from holdfast.core.event import Event
 from holdfast.core.kinds.uat_events import HealthChecked, JudgedCheck, Plan, PlannedStep
 from holdfast.core.ports import EventQuery, Reader
-from holdfast.features.uat.results import expected_conditions
-from holdfast.features.uat.run import merge_objects
+from holdfast.features.uat.drivers.results import expected_conditions
 from holdfast.features.uat.settings import COMPLETED, FORMAT, IN_PROGRESS, INTERRUPTED, VERSION, format_iso
 from holdfast.features.uat.state import NO_PLAN, PLANS, RUNS, Run, Step
-from holdfast.features.uat.steps import duration_ms, is_flaky, step_verdict
+from holdfast.features.uat.state.run import merge_objects
+from holdfast.features.uat.state.steps import duration_ms, is_flaky, step_verdict
 
 # File names from outside: a hostile id or scenario name never leaves its folder, and two of them never meet.
 

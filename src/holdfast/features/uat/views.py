@@ -9,15 +9,17 @@ import msgspec
 from holdfast.core.errors import CommandRefused
 from holdfast.core.feature import Call, View
 from holdfast.core.ports import EventQuery
-from holdfast.features.uat import files, scenario, scenario_plan, steps
+from holdfast.features.uat import files
 from holdfast.features.uat.files import load_record
 from holdfast.features.uat.jobs import tend
 from holdfast.features.uat.jobs.collect import load_catalogue
 from holdfast.features.uat.report import render_report, suite
 from holdfast.features.uat.report.suite import suite_view
-from holdfast.features.uat.scenario import scenario_schema
+from holdfast.features.uat.scenarios import plan as scenario_plan
+from holdfast.features.uat.scenarios import scenario
+from holdfast.features.uat.scenarios.scenario import scenario_schema
 from holdfast.features.uat.settings import FAILED, PASSED, format_iso
-from holdfast.features.uat.state import RUNS, Run
+from holdfast.features.uat.state import RUNS, Run, steps
 
 LONGEST_PAGE = 500
 PAGE = 50

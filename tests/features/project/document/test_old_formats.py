@@ -19,7 +19,7 @@ from holdfast.features.project.document.v4 import project_document
 from holdfast.features.project.events import reduce
 from holdfast.features.project.files import document_text, is_ours, seal_text
 from holdfast.features.project.state import PROJECT, OwnTask, Project
-from holdfast.features.project.task_list import update_tasks
+from holdfast.features.project.state.task_list import update_tasks
 from tests.factories import NOON
 
 SEEDS = Path(__file__).parents[3] / "stories" / "seeds"

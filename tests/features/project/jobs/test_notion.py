@@ -8,7 +8,7 @@ from holdfast.core.kinds.project_events import NotionState
 from holdfast.features.project.jobs import notion
 from holdfast.features.project.settings import Notion
 from holdfast.features.project.state import OwnTask, Project
-from holdfast.features.project.task_list import tasks_at
+from holdfast.features.project.state.task_list import tasks_at
 from tests.factories import NOON
 from tests.features.project.notion_server import DATABASE, NotionServer
 

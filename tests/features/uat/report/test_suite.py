@@ -3,7 +3,7 @@
 import pytest
 
 from tests.features.uat.kit import CLICK, FILL, NAVIGATE, SHOT, SNAPSHOT, URL, Lab
-from tests.features.uat.test_derive import PAGE
+from tests.features.uat.policy.test_derive import PAGE
 
 
 def play(lab: Lab, ms: int, calls: int = 5) -> None:

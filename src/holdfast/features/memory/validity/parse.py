@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import msgspec
 
-from holdfast.features.memory.documents import stem_word
+from holdfast.features.memory.state.documents import stem_word
 from holdfast.features.memory.validity.tools import GROUP_OF, MULTIWORD, SAME_WORD, tools_in
 
 # One CJK character, a word with its apostrophe part, or a name joined by _ . + / - (`src/app.py`, `c++17`).

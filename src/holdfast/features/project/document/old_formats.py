@@ -18,7 +18,7 @@ from holdfast.core.lazy import lazy_pattern
 from holdfast.features.project.document.text import HEAD_MARK, count_with_noun
 from holdfast.features.project.jobs.resolution import safe_name
 from holdfast.features.project.state import MAX_HISTORY, SCHEMA_VERSION, Project, Task
-from holdfast.features.project.task_list import SECTIONS
+from holdfast.features.project.state.task_list import SECTIONS
 from holdfast.usage.model import parse_milliseconds
 
 # Reading state files of every age: v3 (agents' actions), the minimal v4, the full v4. Nothing is ever written here.

@@ -17,17 +17,17 @@ from holdfast.core.kinds.project_events import (
     TreeFacts,
 )
 from holdfast.core.times import HOUR, MINUTE
-from holdfast.features.project.check_results import (
+from holdfast.features.project.document.text import count_with_noun, iso_time
+from holdfast.features.project.state import SCHEMA_VERSION, CheckRun, GlobalState, HistoryLine, Project, Task
+from holdfast.features.project.state.check_results import (
     area_of,
     check_runs,
     is_validated,
     summarise_tests,
     unvalidated_files,
 )
-from holdfast.features.project.document.text import count_with_noun, iso_time
-from holdfast.features.project.habits import habit_confidence, shared_habits
-from holdfast.features.project.state import SCHEMA_VERSION, CheckRun, GlobalState, HistoryLine, Project, Task
-from holdfast.features.project.task_list import by_section
+from holdfast.features.project.state.habits import habit_confidence, shared_habits
+from holdfast.features.project.state.task_list import by_section
 
 # Why the state is as it is: phase, activity, and why files are uncommitted. Hypotheses gather evidence and compete.
 

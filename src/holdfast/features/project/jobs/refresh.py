@@ -26,14 +26,11 @@ from holdfast.core.kinds.project_events import (
 )
 from holdfast.core.ports import Reader
 from holdfast.core.times import DAY
-from holdfast.features.project.check_results import MAX_FAILURES
 from holdfast.features.project.document.old_formats import LARGEST, adopt_document
 from holdfast.features.project.document.v4 import habits_of_several
 from holdfast.features.project.files import document_path, is_ours
-from holdfast.features.project.habits import shown_habits, summarise_activity, token_budget
 from holdfast.features.project.jobs.git_status import GitQuestions, git_folders, read_git_status, text_of
 from holdfast.features.project.jobs.resolution import folder_name, resolve_project
-from holdfast.features.project.leases import free_lost
 from holdfast.features.project.settings import DEFAULTS, Check, ProjectSettings
 from holdfast.features.project.state import (
     ACTIVITY,
@@ -46,7 +43,10 @@ from holdfast.features.project.state import (
     RuleOutcome,
     project_key,
 )
-from holdfast.features.project.task_list import is_due
+from holdfast.features.project.state.check_results import MAX_FAILURES
+from holdfast.features.project.state.habits import shown_habits, summarise_activity, token_budget
+from holdfast.features.project.state.leases import free_lost
+from holdfast.features.project.state.task_list import is_due
 
 # JUnit XML reports that the settings name: read when they are newer than what was read last.
 

@@ -11,10 +11,10 @@ import msgspec
 
 from holdfast.core.kinds.project_events import Resolution, Signal
 from holdfast.core.ports import Reader
-from holdfast.features.project.habits import recent_paths
 from holdfast.features.project.jobs.git_status import tilde_path
 from holdfast.features.project.settings import ProjectSettings
 from holdfast.features.project.state import ACTIVITY, ALL, GLOBAL, PROJECT, Activity, Project, project_key
+from holdfast.features.project.state.habits import recent_paths
 
 # What each signal is worth; the shares of the vote are made from these.
 WEIGHTS = {"pwd": 0.9, "git": 0.7, "recent_files": 0.6, "user_override": 1.0}

@@ -20,7 +20,7 @@ from holdfast.core.kinds.agent_events import ToolFailed, ToolPayload
 from holdfast.core.ports import EventQuery
 from holdfast.core.text import shorten
 from holdfast.features.sessions.settings import DEFAULTS
-from holdfast.features.sessions.timeline import pair_calls
+from holdfast.features.sessions.views.timeline import pair_calls
 from holdfast.paths import open_regular
 from holdfast.usage.model import parse_milliseconds
 

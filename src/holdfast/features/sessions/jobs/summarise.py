@@ -14,11 +14,11 @@ from holdfast.core.kinds.engine_events import DecisionMade
 from holdfast.core.kinds.session_events import CommandRun, CommitMade, SessionSummarised, ToolExitRead
 from holdfast.core.ports import Reader
 from holdfast.core.times import format_duration
-from holdfast.features.sessions.figures import Figures, figures_of, format_counted, format_work
 from holdfast.features.sessions.state.call_text import about_call
 from holdfast.features.sessions.state.documents import COMPLETED, SESSION, SUMMARY, Session, one_line, session_event
 from holdfast.features.sessions.state.lifecycle import is_synthetic, prompt_text
-from holdfast.features.sessions.timeline import CallPairing
+from holdfast.features.sessions.views.figures import Figures, figures_of, format_counted, format_work
+from holdfast.features.sessions.views.timeline import CallPairing
 from holdfast.handover.course import Course
 
 MAX_STEPS = 300

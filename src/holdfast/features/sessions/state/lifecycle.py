@@ -265,15 +265,21 @@ def remember_ended(session: Session, event: Event) -> None:
     session.ended_calls = dict(list(ended.items())[-MAX_REMEMBERED_CALLS:])
 
 
+def is_start_of(event: Event, ended: EndedCall) -> bool:
+    """Whether this start is of the call of its id that ended: its end came first, or hooks are registered twice. Else
+    the id is used again, for some models count from 0 in every conversation, and it is another call."""
+    # However long the call took, its start is not later than its end, but for clocks of two processes.
+    return event.at <= ended.at + LATE_MS and not (ended.started and ended.about != about_call(event))
+
+
 def is_told_again(session: Session, event: Event) -> bool:
-    """Whether this start is of a call that ended: its end came first, or hooks are registered twice. Else its id is used
-    again, for some models count from 0 in every conversation, and it is another call."""
+    """Whether this start is of a call that ended."""
     name = _call_in_lane(event)
     ended = session.ended_calls.get(name) if event.data.call else None
     if ended is None:
         return False
     others = {call: one for call, one in session.ended_calls.items() if call != name}
-    again = abs(event.at - ended.at) <= LATE_MS and not (ended.started and ended.about != about_call(event))
+    again = is_start_of(event, ended)
     session.ended_calls = {**others, name: msgspec.structs.replace(ended, started=True)} if again else others
     return again
 

@@ -20,8 +20,10 @@ from holdfast.core.feature import File, JobCall
 from holdfast.core.ids import delivery_key
 from holdfast.core.kinds.uat_events import Plan
 from holdfast.core.times import DAY
-from holdfast.features.uat import files, scenario
-from holdfast.features.uat.driver_answers import images_in
+from holdfast.features.uat import files
+from holdfast.features.uat.drivers.answers import images_in
+from holdfast.features.uat.drivers.results import IN_ANSWER, console_lines, response_of
+from holdfast.features.uat.drivers.shell import DRIVER_FOLDERS
 from holdfast.features.uat.files import (
     Record,
     RunFolders,
@@ -36,13 +38,12 @@ from holdfast.features.uat.files import (
 from holdfast.features.uat.jobs import tend
 from holdfast.features.uat.report import ENDINGS, suite
 from holdfast.features.uat.report.page import render_comparison
-from holdfast.features.uat.results import IN_ANSWER, console_lines, response_of
-from holdfast.features.uat.scenario import Mistake, scenario_files
-from holdfast.features.uat.scenario_plan import read_plan
+from holdfast.features.uat.runner_reports.trace import MEMBER
+from holdfast.features.uat.scenarios import scenario
+from holdfast.features.uat.scenarios.plan import read_plan
+from holdfast.features.uat.scenarios.scenario import Mistake, scenario_files
 from holdfast.features.uat.settings import DEFAULTS, LARGEST_CATALOGUE, UatSettings, utc_datetime
-from holdfast.features.uat.shell_drivers import DRIVER_FOLDERS
 from holdfast.features.uat.state import CATALOGUES, NO_PLAN, PLANS, RUNS, Catalogue, Run
-from holdfast.features.uat.trace_report import MEMBER
 from holdfast.paths import NotRegular, open_regular_itself
 
 # Bytes.
@@ -285,7 +286,7 @@ def load_catalogue(folder: Path) -> tuple[dict[str, Plan], list[Mistake]]:
 
 # Seconds.
 PIXELS_S = 120.0
-COMPARE_PROGRAM = Path(__file__).parents[1] / "picture_difference.py"
+COMPARE_PROGRAM = Path(__file__).with_name("picture_difference.py")
 REQUESTS_MODE = 0o644
 
 

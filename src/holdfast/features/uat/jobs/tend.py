@@ -19,11 +19,11 @@ from holdfast.core.kinds.uat_events import Conditions
 from holdfast.core.ports import Reader
 from holdfast.core.times import HOUR
 from holdfast.features.uat import files
-from holdfast.features.uat.derive import run_ending_events
+from holdfast.features.uat.drivers.results import Result, meets_conditions
 from holdfast.features.uat.files import RunFolders, keyed_run_event, load_record, places_of
+from holdfast.features.uat.policy.derive import run_ending_events
 from holdfast.features.uat.report import ENDINGS, render_report
 from holdfast.features.uat.report.suite import build_suite, render_suite
-from holdfast.features.uat.results import Result, meets_conditions
 from holdfast.features.uat.settings import ACTIVE, COMPLETED, DEFAULTS, TEMP_MINUTES, clean_line, format_iso
 from holdfast.features.uat.state import PLANS, RUNS, SESSION_RUNS, Run
 

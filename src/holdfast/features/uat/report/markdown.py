@@ -12,8 +12,8 @@ import msgspec
 from holdfast.core.event import Event
 from holdfast.core.kinds.uat_events import CallEnded, PlannedStep
 from holdfast.features.uat import files
+from holdfast.features.uat.drivers.results import LISTING, SILENT
 from holdfast.features.uat.files import Record
-from holdfast.features.uat.results import LISTING, SILENT
 from holdfast.features.uat.settings import (
     FAILED,
     INTERRUPTED,
@@ -24,7 +24,7 @@ from holdfast.features.uat.settings import (
     format_iso,
     utc_datetime,
 )
-from holdfast.features.uat.steps import is_flaky, step_verdict
+from holdfast.features.uat.state.steps import is_flaky, step_verdict
 
 # What all reports say in the same labels.
 

@@ -14,10 +14,10 @@ from markupsafe import Markup
 from holdfast.core.event import Event
 from holdfast.core.kinds.uat_events import CallEnded
 from holdfast.features.uat import files
+from holdfast.features.uat.drivers.results import is_crash
 from holdfast.features.uat.files import Record, is_inside_folders
 from holdfast.features.uat.report import markdown
 from holdfast.features.uat.report.markdown import render_timeline_svg
-from holdfast.features.uat.results import is_crash
 from holdfast.features.uat.settings import FAILED, INTERRUPTED, SKIPPED
 
 # Bytes of one picture, and of all in one report, which carries them along.
@@ -377,7 +377,7 @@ def _data_url(kind: str, content: bytes) -> str:
 
 def make_thumbnail(content: bytes, kind: str) -> str:
     """Small enough for a strip of all pictures; empty where the picture cannot be opened."""
-    from holdfast.features.uat import picture_difference
+    from holdfast.features.uat.jobs import picture_difference
 
     if not content:
         return ""

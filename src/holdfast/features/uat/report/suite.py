@@ -16,7 +16,7 @@ from holdfast.features.uat.files import Record
 from holdfast.features.uat.report.page import render_page
 from holdfast.features.uat.settings import COMPLETED, PASSED, SKIPPED
 from holdfast.features.uat.state import NO_PLAN, PLANS, RUNS, Run
-from holdfast.features.uat.steps import duration_ms
+from holdfast.features.uat.state.steps import duration_ms
 
 MOST_RUNS = 1_000
 MOST_IN_TREND = 20

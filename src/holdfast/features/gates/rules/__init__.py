@@ -1,0 +1,1 @@
+"""Rules: what a requirement asks for, when it is asked, what proves it, which rules count, how a refusal is worded."""

@@ -1,0 +1,261 @@
+"""Whether the runs on record prove what a requirement asks for: the same content, and what the requirement covers."""
+
+import re
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from holdfast.core.checks import (
+    UNKNOWN_FOLDER,
+    all_within,
+    chosen_targets,
+    folders_meet,
+    reaches_globs,
+    reaches_path,
+    touches_globs,
+)
+from holdfast.core.fingerprint import content_key
+from holdfast.core.globs import any_matches
+from holdfast.core.ids import session_alias
+from holdfast.core.shell.written_files import WHOLE_TREE
+from holdfast.features.gates.evidence import SOMEWHERE, Facts, RunFact, command_matches
+from holdfast.features.gates.rules.triggers import Rule
+
+if TYPE_CHECKING:
+    from holdfast.features.gates.rules.requirements import Here
+    from holdfast.features.gates.settings import Evidence
+
+replace = msgspec.structs.replace
+EVERYTHING = ("**",)
+_REPORT = re.compile(r"\.(?:txt|log|xml|json|html|out|csv|tap|lcov|info)$|/[^./]+$")
+"""What people write beside a run: no source."""
+_TEST_FILE = re.compile(r"(?:^|/)tests?/|(?:^|/)test_[^/]*$|[._]test\.|[._]spec\.|(?:^|/)specs?/")
+
+
+_NO_CODE = re.compile(
+    r"\.(?:md|mdx|rst|adoc|txt|json|ya?ml|toml|ini|cfg|lock|csv|svg|png|jpe?g|gif)$|(?:^|/)(?:\.[^/]+|[A-Z]+)$"
+)
+"""Files beside the code, that no test run is expected to reach."""
+_THAT_PASSED = " that passed"
+_RERUNS_FAILED = frozenset(("--lf", "--last-failed", "--onlyFailures", "--only-failures", "--last-run"))
+
+
+class ProofQuestion:
+    """One question, with everything it is asked about. `used`: the event that used up what was proven before;
+    `content_at`: when the content was last known."""
+
+    def __init__(self, rule: Rule, facts: Facts, here: "Here", used: int = 0, content_at: int = 0) -> None:
+        self.content_at = content_at
+        self.rule, self.facts, self.project, self.now = rule, facts, here.project, here.now
+        self.session = "" if rule.scope in ("branch", "permanent") else here.session
+        self.asking, self.branch, self.used, self.content = here.session, here.branch, used, here.content
+        self._found: dict[Evidence, list[RunFact]] = {}
+
+    def missing(self) -> str:
+        """What is not proven, in words; empty when all of it is."""
+        return next((why for one in self.rule.spec.evidence if (why := self._missing(one))), "")
+
+    def proven(self) -> str:
+        """In words: `proven`, and whose run it was where it was another session's."""
+        whose = [fact.session for one in self.rule.spec.evidence if (fact := self._proof(one))]
+        theirs = sorted({session_alias(sid) for sid in whose if sid and sid != self.asking})
+        return f"proven by session {', '.join(theirs)}" if theirs else "proven"
+
+    def proved_other_content(self) -> bool:
+        every = ((one, fact) for one in self.rule.spec.evidence for fact in self._candidates(one))
+        runs = [fact for one, fact in every if not self._is_same_content(one, fact)]
+        return any(fact.passed and fact.session == self.asking and fact.content for fact in runs)
+
+    def changed_tests(self) -> list[str]:
+        """Tests that were edited before the run that proves it: whether they still test the same, a person can say."""
+        proofs = [fact for one in self.rule.spec.evidence if (fact := self._proof(one))]
+        return [
+            path.removeprefix(f"{self.project}/")
+            for path, seq in self.facts.edits.items()
+            if _TEST_FILE.search(path) and any(seq <= proof.seq for proof in proofs)
+        ]
+
+    def latest(self) -> list[RunFact]:
+        """For each part of it the newest fact."""
+        return [fact for one in self.rule.spec.evidence if (fact := self._newest(one))]
+
+    def _missing(self, one: "Evidence") -> str:
+        if self._proof(one):
+            return ""
+        what, newest = _describe_evidence(one), self._newest(one)
+        if newest is None or newest.seq <= self.used:
+            return f"no {what} is on record"
+        run = what.removesuffix(_THAT_PASSED)
+        if newest.outcome == 0:
+            return f"the last {run} failed"
+        if newest.outcome < 0:
+            return f"the last {run} proves nothing: {newest.why or 'how it ended is not known'}"
+        if changed := self._undone(one, newest):
+            return f"{changed} was changed after the last {what}, in the same command"
+        if self._is_too_old(one, newest):
+            return f"the last {what} is older than {one.within} s"
+        if newest.dir == UNKNOWN_FOLDER:
+            return f"where the last {run} ran cannot be told: run it from the root, or with the folder written out"
+        if where := self._unreached(one, newest):
+            return f"the last {run} ran in {' and '.join(newest.reach)} and says nothing of {where}"
+        if self._is_still_so(one, newest) and (failed := self._unhealed(one, newest)):
+            return f"{_selection_text(failed)} failed on the same files, and the last {run} does not include it"
+        return (
+            f"{self._change(one, newest)} changed after the last {what}"
+            if self._knows(one, newest)
+            else self._unknown(what)
+        )
+
+    def _unknown(self, what: str) -> str:
+        ago = max(0, self.now - self.content_at) // 1000
+        since = f", since {ago} s ago" if self.content_at else ""
+        return f"whether something changed since the last {what} is unknown{since}: the files could not be read in time"
+
+    def _proof(self, one: "Evidence") -> RunFact | None:
+        """The newest run that counts. On the very same content anybody's does."""
+        candidates = [
+            fact
+            for fact in self._candidates(one)
+            if fact.passed
+            and fact.seq > self.used
+            and not self._is_too_old(one, fact)
+            and not self._undone(one, fact)
+            and fact.dir != UNKNOWN_FOLDER
+            and not self._unreached(one, fact)
+            and not self._unhealed(one, fact)
+        ]
+        same = [fact for fact in candidates if self._is_same_content(one, fact)]
+        own = [fact for fact in candidates if self._is_ours(fact) and not fact.content and not self._change(one, fact)]
+        if self.content and any(fact.content for fact in candidates):
+            own = []
+        return max(same + own, default=None, key=lambda fact: fact.seq)
+
+    def _newest(self, one: "Evidence") -> RunFact | None:
+        candidates = self._candidates(one)
+        ours = [fact for fact in candidates if self._is_ours(fact)]
+        return max(ours or candidates, default=None, key=lambda fact: fact.seq)
+
+    def _is_too_old(self, one: "Evidence", fact: RunFact) -> bool:
+        return bool(one.within) and self.now - fact.at > one.within * 1000
+
+    def _undone(self, one: "Evidence", fact: RunFact) -> str:
+        """A file it covers that the very command changed after the run: `echo fix >> f; pytest; git checkout f`."""
+        if WHOLE_TREE in fact.changed_after:
+            return "the worktree"
+        root = f"{self.project}/"
+        full = {name: name if name.startswith("/") else root + name.removeprefix("./") for name in fact.changed_after}
+        inside = [(name, path) for name, path in full.items() if path.startswith(root)]
+        # A test that was swapped for the run undoes it too, whatever files the rule covers.
+        covered = (p for n, p in inside if n in fact.put_back or any_matches(one.after_edit, p, self.project))
+        return next((path.removeprefix(root) for path in covered if not _REPORT.search(path)), "")
+
+    def _unreached(self, one: "Evidence", fact: RunFact) -> str:
+        """What it covers and the run says nothing of: other folders, or files that were edited in others."""
+        if not fact.reach or reaches_globs(fact.reach, one.after_edit):
+            return ""
+        if not touches_globs(fact.reach, one.after_edit):
+            return ", ".join(one.after_edit)
+        # It ran in a part of what is covered: the edits elsewhere need a run of their own.
+        passed = [other for other in self._candidates(one) if other.passed]
+        for path, seq in self.facts.edits.items():
+            inside = path.removeprefix(f"{self.project}/")
+            if _NO_CODE.search(inside) or not any_matches(one.after_edit, path, self.project):
+                continue
+            if not any(run.seq > seq and (not run.reach or reaches_path(run.reach, inside)) for run in passed):
+                return inside
+        return ""
+
+    def _unhealed(self, one: "Evidence", fact: RunFact) -> RunFact | None:
+        """A failure on the same content that neither this run nor a later one includes: `pytest` fails, `pytest
+        tests/test_a.py` passes."""
+        runs = self._candidates(one)
+        for failed in runs:
+            if failed.outcome != 0 or not self._is_still_so(one, failed) or not _overlap(fact, failed):
+                continue
+            if not any(run.passed and run.seq > failed.seq and _includes(run, failed) for run in runs):
+                return failed
+        return None
+
+    def _is_still_so(self, one: "Evidence", fact: RunFact) -> bool:
+        """Nothing that it covers changed since that run, as far as is known."""
+        if fact.content and self.content:
+            return self._is_same_content(one, fact)
+        return not self._change(one, fact)
+
+    def _is_same_content(self, one: "Evidence", fact: RunFact) -> bool:
+        key = _evidence_key(one)
+        return bool(self.content.get(key)) and fact.content.get(key) == self.content[key]
+
+    def _knows(self, one: "Evidence", fact: RunFact) -> bool:
+        """Whether the contents can be compared, or neither was ever looked at and edits tell."""
+        key = _evidence_key(one)
+        return bool(self.content.get(key)) == bool(fact.content.get(key)) or not fact.content
+
+    def _candidates(self, one: "Evidence") -> list[RunFact]:
+        """Asked of each of them again: the facts of one question are the same all the time."""
+        found = self._found.get(one)
+        if found is None:
+            found = self._found[one] = self._find_candidates(one)
+        return found
+
+    def _find_candidates(self, one: "Evidence") -> list[RunFact]:
+        if one.command:
+            ran = ((name.partition("\n")[0], fact) for name, fact in self.facts.ran.items())
+            return [fact for command, fact in ran if command_matches(command, one.command)]
+        if one.skill:
+            return self._skills(one.skill)
+        if one.commit:
+            return [*self.facts.commits.values()]
+        run = self.facts.uat.get(one.uat)
+        return [replace(run, session=self.asking, branch=self.branch)] if run else []
+
+    def _skills(self, names: tuple[str, ...]) -> list[RunFact]:
+        skill_names = {name.lstrip("/").rpartition(":")[2] for name in names}
+        return [fact for name, fact in self.facts.skills.items() if name.rpartition(":")[2] in skill_names]
+
+    def _is_ours(self, fact: RunFact) -> bool:
+        """By this session, or, for what the whole branch shares, on this branch."""
+        return fact.session == self.session if self.session else fact.branch == self.branch
+
+    def _change(self, one: "Evidence", fact: RunFact) -> str:
+        """What was edited after that run, as far as tool calls told."""
+        since = fact.seq
+        for path, seq in reversed(self.facts.edits.items()):
+            if seq > since and (path == SOMEWHERE or any_matches(one.after_edit, path, self.project)):
+                return "a file" if path == SOMEWHERE else path.removeprefix(f"{self.project}/")
+        if self.facts.floor > since:
+            return "too much"
+        touched = self.facts.touched.get(self.rule.name, -1)
+        if touched >= since or (self.content and fact.content):
+            return "a file it covers"
+        return ""
+
+
+def _overlap(one: RunFact, other: RunFact) -> bool:
+    return not one.reach or not other.reach or any(folders_meet(a, b) for a in one.reach for b in other.reach)
+
+
+def _includes(run: RunFact, failed: RunFact) -> bool:
+    """Whether the run had everything in it that failed."""
+    if _RERUNS_FAILED.intersection(run.operands) or (run.dir, run.operands) == (failed.dir, failed.operands):
+        return True
+    if not run.operands:
+        return not run.reach or all(reaches_path(run.reach, folder) for folder in failed.reach)
+    chosen = chosen_targets(run.operands) if run.dir == failed.dir else []
+    return any(all_within(targets, chosen) for targets in (failed.failures, chosen_targets(failed.operands)))
+
+
+def _selection_text(fact: RunFact) -> str:
+    return f"a run of {' '.join(fact.operands)}" if fact.operands else "a run of all tests"
+
+
+def _evidence_key(one: "Evidence") -> str:
+    return "" if one.after_edit == EVERYTHING else content_key(one.after_edit)
+
+
+def _describe_evidence(one: "Evidence") -> str:
+    if one.command:
+        return f"`{' or '.join(one.command)}`{_THAT_PASSED}"
+    if one.skill:
+        return "run of " + " or ".join(f"/{name.lstrip('/')}" for name in one.skill)
+    return "commit" if one.commit else f"UAT run of {one.uat}"

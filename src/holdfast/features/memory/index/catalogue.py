@@ -1,0 +1,390 @@
+"""What the index holds, and how it keeps in step with the log.
+
+It lives in the daemon's memory. A copy lies in a file, so that the first search after a start need not read the log from its
+beginning; that file is made from the log alone, and goes when something is forgotten (decision 0006)."""
+
+import io
+import threading
+import time
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from holdfast.core.event import Event
+from holdfast.core.kinds.agent_events import PromptSubmitted, TurnEnded
+from holdfast.core.kinds.memory_events import MemoryKept, RememberedPayload
+from holdfast.core.kinds.session_events import TurnAnswerRead
+from holdfast.core.ports import EventQuery, Reader
+from holdfast.features.memory.index.ranking import Alike, Ranking
+from holdfast.features.memory.state.documents import MODEL, place_of, stem_word
+from holdfast.search import embedder, lexical
+from holdfast.search.embedder import NoEmbedder
+
+# The index as a file: arrays as they are, everything else as JSON. Whatever is wrong with it, it is as if there were none.
+
+TEXTS = ("prompt.submitted", "turn.ended", "turn.answer_read", "memory.observed", "memory.kept")
+"""The events whose words are in it."""
+FOLDER = "derived"
+"""Of the state directory: what can be made again from the log. It is emptied when something is forgotten."""
+FORMAT = 2
+"""Raise it when the index, or how texts are cut into words, changes."""
+
+
+def index_path(state_dir: Path) -> Path:
+    return state_dir / FOLDER / "memory.npz"
+
+
+def pack_index(arrays: Mapping[str, Any], about: Mapping[str, Any]) -> bytes:
+    import numpy as np
+
+    whole = io.BytesIO()
+    words = np.frombuffer(msgspec.json.encode({**about, "format": FORMAT}), np.uint8)
+    np.savez(whole, about=words, **arrays)
+    return whole.getvalue()
+
+
+def read_index(path: Path) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    import zipfile
+
+    import numpy as np
+
+    try:
+        # Loading a pickle would run code from the file.
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        about = msgspec.json.decode(arrays.pop("about").tobytes())
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, msgspec.DecodeError):
+        return None
+    return (arrays, about) if isinstance(about, dict) and about.get("format") == FORMAT else None
+
+
+def remove_index(path: Path) -> None:
+    mark_path(path).unlink(missing_ok=True)
+    path.unlink(missing_ok=True)
+
+
+def mark_path(path: Path) -> Path:
+    """How far the file goes, to be read without numpy."""
+    return path.with_suffix(".json")
+
+
+def mark_content(seq: int) -> bytes:
+    return msgspec.json.encode({"format": FORMAT, "seq": seq})
+
+
+def indexed_until(path: Path) -> int:
+    try:
+        content = msgspec.json.decode(mark_path(path).read_bytes())
+        return int(content["seq"]) if content["format"] == FORMAT and path.is_file() else 0
+    except (OSError, msgspec.DecodeError, KeyError, TypeError, ValueError):
+        return 0
+
+
+# Words of like meaning: everyday words (`vacation`, `trip`) by a table of them, programmers' words (`delete`, `remove`) by
+# the search library's model of code. Without the one or the other there are fewer.
+
+LIKE_LEAST, CODE_LIKE_LEAST = 0.4, 0.6
+"""In the everyday table and in the model of code, where words that merely occur together are nearer to one another."""
+MOST = 60
+"""Of these only a few will be in the texts."""
+
+
+@lru_cache(maxsize=20_000)
+def similar_words(word: str) -> tuple[tuple[str, float], ...]:
+    """A word that stands in the everyday table is looked for there; any other in the model of code."""
+    similar: list[tuple[str, float]] = []
+    with suppress(NoEmbedder):
+        similar = lexical.load_everyday_words().like(stem_word(word), LIKE_LEAST, MOST)
+    if not similar:
+        with suppress(NoEmbedder):
+            similar = embedder.load_model().like(word, CODE_LIKE_LEAST, MOST)
+    stems: dict[str, float] = {}
+    for other, likeness in similar:
+        stems.setdefault(stem_word(other), likeness)
+    return tuple(stems.items())
+
+
+def similar_word_lookup() -> Alike | None:
+    def ask(word: str) -> list[tuple[str, float]]:
+        return list(similar_words(word))
+
+    return ask
+
+
+CHANGED = "state.rebuilt"
+"""Words may have been taken out of the log behind the last number read."""
+KINDS = (*TEXTS, CHANGED)
+PAGE = 500
+SPEND_S, BEHIND, NEWEST = 0.3, 4_000, 3_000
+"""A search spends so much processor time on catching up, unless no more than so many events are left. Where more are left, it
+looks through the newest texts and through what is in the index by then: the whole of it is the job's work."""
+LONGEST = 2_000
+QUIET_MS = 30 * 60_000
+"""What a person adds outside any session belongs together if no longer pause lies between."""
+PROMPT, ANSWER, OBSERVATION = range(3)
+NAMES = ("prompt", "answer", "observation")
+OCCASION = "\n#"
+COLUMNS = {"seqs": "q", "ats": "q", "kinds": "b", "places": "i"}
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """`id` of an observation, empty for a moment of the conversation."""
+
+    kind: str
+    seq: int
+    id: str
+    session: str
+    project: str
+    at: int
+
+
+class Hit(msgspec.Struct, frozen=True):
+    entry: Entry
+    score: float
+    observations: tuple[str, ...]
+
+
+class SearchResult(msgspec.Struct, frozen=True):
+    hits: list[Hit]
+    left: int = 0
+    """Events that were not looked through yet; 0 where the answer is whole."""
+
+
+class Catalogue:
+    def __init__(self, path: Path | None = None) -> None:
+        self._lock = threading.Lock()
+        self._file = path
+        self._offered = 0
+        """How far the file went that was last taken up on the way: a damaged one is not tried again."""
+        self._begin()
+
+    def _begin(self) -> None:
+        self._seq, self._key = 0, ""
+        self._fresh, self._looked = 0, False
+        """Up to which event nothing was taken out of the log since we read it; whether the file was looked for."""
+        # Columns instead of objects, which would take many times the memory.
+        self._seqs, self._ats, self._kinds, self._places = array("q"), array("q"), array("b"), array("i")
+        self._where: dict[str, int] = {}
+        self._ids: dict[int, str] = {}
+        self._known: set[str] = set()
+        self._attached: dict[int, list[str]] = {}
+        self._last_added: dict[str, tuple[int, int]] = {}
+        self._ranking = Ranking(similar_word_lookup())
+
+    def __len__(self) -> int:
+        return len(self._seqs)
+
+    # ── finding ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def find(self, reader: Reader, question: str, *, places: Collection[str], since: int, limit: int) -> SearchResult:
+        """Only of these places; of all of them where none is named."""
+        with self._lock:
+            left = self._catch_up_for(reader, SPEND_S)
+            hits = self._best_hits(question, places, since, limit)
+            if left:
+                newest = _newest_texts(reader)._best_hits(question, places, since, limit)
+                # Where both have a text, the whole index knows more of what lies around it.
+                every = {hit.entry.seq: hit for hit in (*newest, *hits)}
+                hits = sorted(every.values(), key=lambda hit: (-hit.score, hit.entry.seq))[:limit]
+            return SearchResult(hits, left)
+
+    def _best_hits(self, question: str, places: Collection[str], since: int, limit: int) -> list[Hit]:
+        scores = self._allowed(self._ranking.scores(question), places, since)
+        hits: list[Hit] = []
+        for number in self._ranking.best(scores):
+            score = float(scores[number])
+            if score <= 0 or len(hits) == limit:
+                break
+            entry = self._entry(number)
+            hits.append(Hit(entry, score, tuple(self._attached.get(entry.seq, ()))))
+        return hits
+
+    def _allowed(self, scores: Any, locations: Collection[str], since: int) -> Any:
+        import numpy as np
+
+        if locations:
+            here = np.array(self._places)
+            # A text lies in one place, so the sum is 0 or 1.
+            scores = scores * sum(here == self._where.get(location, -1) for location in locations)
+        return scores * (np.array(self._ats) >= since) if since else scores
+
+    def _entry(self, number: int) -> Entry:
+        project, _, session = self._ranking.session_of(number).partition("\n")
+        return Entry(
+            NAMES[self._kinds[number]], self._seqs[number], self._ids.get(number, ""),
+            "" if session.startswith(OCCASION) else session, project, self._ats[number],
+        )  # fmt: skip
+
+    # ── keeping in step ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def catch_up(self, reader: Reader, pause: Callable[[], bool]) -> bool:
+        """Page by page, letting others in between; `pause` says whether to go on. Whether the end was reached."""
+        while True:
+            with self._lock:
+                if not self._catch_up_a_page(reader):
+                    return True
+            if not pause():
+                return False
+
+    def _catch_up_for(self, reader: Reader, seconds: float) -> int:
+        """How many events are left."""
+        began = time.thread_time()
+        self._take_up_file(reader.head())
+        while self._catch_up_a_page(reader):
+            left = reader.head() - self._seq
+            if left > BEHIND and time.thread_time() - began > seconds:
+                return left
+        return 0
+
+    def _take_up_file(self, head: int) -> None:
+        """The job may have written a file since this index fell behind."""
+        if not self._file or not self._looked or head - self._seq <= BEHIND:
+            return
+        reached = indexed_until(self._file)
+        if reached > max(self._seq, self._offered):
+            self._offered = reached
+            self._begin()
+
+    def _catch_up_a_page(self, reader: Reader) -> bool:
+        """Whether there may be more."""
+        head = reader.head()
+        # The log is shorter than what was read: it was replaced by another one.
+        if head < self._seq:
+            self._begin()
+        if not self._looked:
+            self._looked = True
+            self._fresh = max(self._fresh, head) if not self._read_file(reader) else self._fresh
+        page = reader.events(EventQuery(after=self._seq, kinds=KINDS, limit=PAGE))
+        # Something was erased after it was read: the words must go from the index, too.
+        if any(event.kind == CHANGED and event.seq > self._fresh for event in page):
+            self._start_over(head)
+            return True
+        for event in page:
+            self._index_event(event)
+            # The key tells whether the file later still belongs to this log.
+            self._seq, self._key = event.seq, event.key
+        return len(page) == PAGE
+
+    def _start_over(self, head: int) -> None:
+        """The file may hold words that are forgotten: it goes first."""
+        if self._file:
+            remove_index(self._file)
+        self._begin()
+        self._fresh, self._looked = head, True
+
+    def _index_event(self, event: Event) -> None:
+        data = event.data
+        if isinstance(data, RememberedPayload):
+            self._observed(event, data)
+        elif isinstance(data, PromptSubmitted) and not data.synthetic:
+            self._moment(event, PROMPT, data.prompt)
+        elif isinstance(data, TurnEnded | TurnAnswerRead) and not data.lane:
+            self._moment(event, ANSWER, data.message)
+
+    def _moment(self, event: Event, kind: int, text: str) -> None:
+        words = text[:LONGEST]
+        if words.strip():
+            self._add(event, kind, words)
+
+    def _observed(self, event: Event, data: RememberedPayload) -> None:
+        """What somebody said is found by the moment he said it; what was done, or summed up, has words of its own."""
+        # Words of a model, or those a person chose instead of what was said, are not those of the moment they rest on.
+        other_words = data.origin == MODEL or (isinstance(data, MemoryKept) and data.was != data.id)
+        moments = [] if other_words else [n for n in data.evidence if self._is_moment(n)]
+        for seq in moments[:1]:
+            attached = self._attached.setdefault(seq, [])
+            if data.id not in attached:
+                attached.append(data.id)
+        if moments or data.id in self._known:
+            return
+        self._known.add(data.id)
+        self._ids[len(self)] = data.id
+        self._add(event, OBSERVATION, " ".join((data.text, data.detail, *data.files)))
+
+    def _is_moment(self, seq: int) -> bool:
+        # Events come in order, so their numbers are sorted.
+        at = bisect_left(self._seqs, seq)
+        return at < len(self) and self._seqs[at] == seq and self._kinds[at] != OBSERVATION
+
+    def _add(self, event: Event, kind: int, words: str) -> None:
+        location = place_of(event)
+        self._seqs.append(event.seq)
+        self._ats.append(event.at)
+        self._kinds.append(kind)
+        self._places.append(self._where.setdefault(location, len(self._where)))
+        self._ranking.add(f"{location}\n{event.session or self._occasion(event, location)}", words)
+
+    def _occasion(self, event: Event, location: str) -> str:
+        at, number = self._last_added.get(location, (event.at, 0))
+        number += event.at - at > QUIET_MS
+        self._last_added[location] = (event.at, number)
+        return f"{OCCASION}{number}"
+
+    # ── the file ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def dump(self) -> tuple[int, bytes]:
+        """(up to which event it goes, the file)"""
+        import numpy as np
+
+        with self._lock:
+            arrays, words = self._ranking.dump()
+            columns = {name: np.array(getattr(self, f"_{name}")) for name in COLUMNS}
+            columns["with_id"] = np.array(list(self._ids), np.int32)
+            about = {
+                **words, "seq": self._seq, "key": self._key, "fresh": self._fresh, "where": list(self._where),
+                "ids": "\n".join(self._ids.values()), "attached": list(self._attached.items()),
+                "last_added": self._last_added,
+            }  # fmt: skip
+            return self._seq, pack_index({**arrays, **columns}, about)
+
+    def _read_file(self, reader: Reader) -> bool:
+        """Only if it was made from this very log, and from all of it that was there."""
+        content = read_index(self._file) if self._file else None
+        if content is None:
+            return False
+        arrays, about = content
+        try:
+            last = reader.event(int(about["seq"]))
+            # The same number with another key: the file was made from another log.
+            if last is None or last.key != about["key"]:
+                return False
+            self._load(arrays, about)
+        except (KeyError, ValueError, TypeError, AttributeError):
+            self._begin()
+            self._looked = True
+            return False
+        return True
+
+    def _load(self, arrays: Mapping[str, Any], about: Mapping[str, Any]) -> None:
+        self._ranking.load(arrays, about)
+        for name, kind in COLUMNS.items():
+            setattr(self, f"_{name}", array(kind, arrays[name].tobytes()))
+        self._where = {location: number for number, location in enumerate(about["where"])}
+        ids = about["ids"].split("\n") if about["ids"] else []
+        self._ids = dict(zip(arrays["with_id"].tolist(), ids, strict=True))
+        self._known = set(self._ids.values())
+        self._attached = dict(about["attached"])
+        self._last_added = {location: (at, number) for location, (at, number) in about["last_added"].items()}
+        if {len(getattr(self, f"_{name}")) for name in COLUMNS} != {len(self._ranking)}:
+            raise ValueError("the columns do not fit one another")
+        self._seq, self._key, self._fresh = about["seq"], about["key"], about["fresh"]
+
+
+def _newest_texts(reader: Reader) -> Catalogue:
+    """Of the newest texts alone."""
+    catalogue = Catalogue()
+    for event in reader.events(EventQuery(kinds=TEXTS, limit=NEWEST, newest=True)):
+        catalogue._index_event(event)
+    return catalogue
+
+
+@lru_cache(maxsize=4)
+def open_catalogue(state_dir: Path) -> Catalogue:
+    """One for each state directory, for as long as the daemon runs."""
+    return Catalogue(index_path(state_dir))

@@ -1,0 +1,1 @@
+"""The documents of memory and how events change them."""

@@ -1,0 +1,479 @@
+"""Sessions for people and tools: the list, one whole, who needs you, the timeline. No door adds logic of its own."""
+
+from datetime import date, timedelta
+from typing import Any
+
+import msgspec
+
+from holdfast.core.errors import CommandRefused
+from holdfast.core.event import Event
+from holdfast.core.feature import Call
+from holdfast.core.ids import session_alias
+from holdfast.core.ports import EventQuery, Reader
+from holdfast.core.text import strip_controls
+from holdfast.features.sessions.state.documents import (  # fmt: skip
+    ACTIVE,
+    DAY,
+    SESSION,
+    WAITING,
+    WATCHED,
+    YEAR,
+    PendingQuestion,
+    RunningCall,
+    Session,
+    Turn,
+)
+from holdfast.features.sessions.state.reducer import SUMS as DAY_SUMS
+from holdfast.features.sessions.state.reducer import (
+    TOKEN_SUMS,
+    Turns,
+    add_sums,
+    find_session,
+    local_day,
+    wanted_session,
+)
+from holdfast.features.sessions.views import timeline
+from holdfast.features.sessions.views.figures import (
+    NOTHING_SPENT,
+    Figures,
+    describe_end,
+    figures_of,
+    format_counted,
+    shown_state,
+)
+from holdfast.usage.model import micro_dollars
+from holdfast.usage.report import UNTOLD, format_count, format_dollars, format_known_cost
+
+LONGEST_PAGE = 500
+MAX_LIVE = 200
+# Active sessions stand in the index under one of two names (`reducer.facets`).
+LIVE = (WATCHED, ACTIVE)
+# Smaller comes first.
+URGENCY = {"permission": 0, "question": 0, "failed": 1}
+OTHER_NEED, WORKING_ORDER, QUIET_ORDER = 2, 3, 4
+
+to_plain = msgspec.to_builtins
+
+
+class Need(msgspec.Struct, frozen=True):
+    """What the user is waited for."""
+
+    what: str
+    text: str
+    since: int
+
+
+class SessionRow(msgspec.Struct, kw_only=True):
+    """A session in a list: what it is, its figures, what it does now."""
+
+    id: str
+    alias: str
+    agent: str
+    project: str
+    branch: str
+    title: str
+    status: str
+    state: str
+    reason: str
+    end: str
+    """The reason in words."""
+    detail: str
+    started_at: int
+    at: int
+    since: int
+    ended_at: int
+    restarts: int
+    parent: str
+    parent_reason: str
+    duration_ms: int
+    turns_count: int
+    prompts: int
+    tools: int
+    failed: int
+    denied: int
+    edits: int
+    compactions: int
+    open_gates: int
+    tokens: dict[str, int] | None
+    """By kind; None while nobody told any."""
+    total_tokens: int | None
+    cost: int | None
+    """Micro-dollars; None where no price is known."""
+    unpriced: list[str]
+    reported_cost: int | None
+    """What the agent itself says, where that is another figure."""
+    needs: Need | None
+    turn_n: int
+    turn_at: int
+    prompt: str
+    doing: str
+    lanes_open: int
+    pid: int
+
+
+def session_row(session: Session, figures: Figures) -> SessionRow:
+    turn = session.turn
+    return SessionRow(
+        id=session.id, alias=session_alias(session.id), agent=session.agent, project=session.project, branch=session.branch,
+        title=session.title, status=session.status, state=figures.state, reason=session.reason,
+        end=describe_end(session.reason, session.detail), detail=session.detail,
+        started_at=session.started_at, at=session.at, since=session.since, ended_at=session.ended_at,
+        restarts=session.restarts, parent=session.parent, parent_reason=session.parent_reason,
+        duration_ms=figures.duration_ms, turns_count=figures.turns, prompts=figures.prompts, tools=figures.calls,
+        failed=figures.failed, denied=figures.denied, edits=figures.edits, compactions=figures.compactions,
+        open_gates=figures.open_gates, tokens=figures.spent.tokens, total_tokens=figures.spent.total_tokens,
+        cost=figures.spent.cost, unpriced=figures.spent.unpriced, reported_cost=figures.spent.reported,
+        needs=_session_need(session) if figures.state == WAITING else None,
+        turn_n=figures.turns, turn_at=turn.at if turn else 0, prompt=turn.prompt if turn else "",
+        doing=_current_activity(session), lanes_open=sum(1 for lane in session.lanes.values() if not lane.end),
+        pid=session.process.pid if session.process else 0,
+    )  # fmt: skip
+
+
+def row_of(session: Session, call: Call) -> dict[str, Any]:
+    row: dict[str, Any] = to_plain(session_row(session, figures_of(session, call.reader, call.now, call.settings)))
+    return row
+
+
+def _session_need(session: Session) -> Need | None:
+    if session.asks:
+        ask = session.asks[0]
+        return Need(ask.what, _describe_call(ask), ask.at)
+    turn = session.turn
+    return Need(turn.how, turn.answer, session.since) if turn else None
+
+
+def _current_activity(session: Session) -> str:
+    running = list(session.running.values())
+    return _describe_call(running[-1]) if running else ""
+
+
+def _describe_call(call: PendingQuestion | RunningCall) -> str:
+    return f"{call.tool}: {call.about}" if call.tool and call.about else call.tool or call.about
+
+
+# ── lists ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def list_sessions(call: Call) -> dict[str, Any]:
+    """A page, the latest activity first. `next` is the `before` of the following one."""
+    args = call.args
+    limit, before = _page_limit(call, 50), args.get("before")
+    page = _newest_sessions(
+        call.reader,
+        ("",) if args.get("all") else LIVE,
+        project=str(args.get("project") or ""),
+        before=(int(before[0]), str(before[1])) if before else None,
+        limit=limit,
+    )
+    # A full page may be followed by another one; a short one is the last.
+    last = page[-1] if len(page) == limit else None
+    rows = [row_of(session, call) for session in page]
+    return {"sessions": rows, "next": [last.at, last.id] if last else None, "now": call.now}
+
+
+def _page_limit(call: Call, default: int, name: str = "limit") -> int:
+    return max(1, min(int(call.args.get(name) or default), LONGEST_PAGE))
+
+
+def _newest_sessions(reader: Reader, statuses: tuple[str, ...], limit: int, **only: Any) -> list[Session]:
+    """The newest of several statuses: each is a page of its own, merged."""
+    docs = [doc for status in statuses for _, doc in SESSION.list(reader, status=status, limit=limit, **only)]
+    return sorted(docs, key=lambda session: (session.at, session.id), reverse=True)[:limit]
+
+
+def list_live_sessions(call: Call) -> dict[str, Any]:
+    """Every live session, those that need the user first, the longest waiting of them on top."""
+    rows = sorted(
+        (row_of(session, call) for session in _newest_sessions(call.reader, LIVE, MAX_LIVE)), key=_urgency_key
+    )
+    return {"sessions": rows, "waiting": sum(1 for row in rows if row["needs"]), "now": call.now}
+
+
+def _urgency_key(row: dict[str, Any]) -> tuple[int, int]:
+    if row["needs"]:
+        return URGENCY.get(row["needs"]["what"], OTHER_NEED), row["needs"]["since"]
+    return (WORKING_ORDER if row["state"] == "working" else QUIET_ORDER), -row["at"]
+
+
+# ── one session ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def resolve_session_id(call: Call) -> dict[str, str]:
+    """The full id of the session that a person means by its beginning or its alias."""
+    return {"id": wanted_session(call).id}
+
+
+def show_session(call: Call) -> dict[str, Any]:
+    """One session whole: its facts, what it came to (unless it is asked `brief`), its latest turns."""
+    doc = wanted_session(call)
+    figures = figures_of(doc, call.reader, call.now, call.settings)
+    turns = Turns(doc, call.reader).latest(_page_limit(call, 10, "turns"))
+    return {
+        **to_plain(session_row(doc, figures)),
+        **_session_details(doc),
+        "summary": None if call.args.get("brief") else summary_view(doc, call.reader, figures),
+        "turns": [turn_row(turn, figures) for turn in turns],
+        "now": call.now,
+    }
+
+
+def turn_row(turn: Turn, figures: Figures) -> dict[str, Any]:
+    """With what it spent; `tokens` is null where nobody told any."""
+    spent = figures.by_turn.get(turn.n, NOTHING_SPENT)
+    return {
+        **to_plain(turn), "tokens": spent.tokens, "total_tokens": spent.total_tokens, "cost": spent.cost,
+        "unpriced": spent.unpriced, "reported_cost": spent.reported,
+    }  # fmt: skip
+
+
+def _session_details(doc: Session) -> dict[str, Any]:
+    return {
+        "cwd": doc.cwd, "transcript": doc.transcript, "model": doc.model, "origin": doc.origin,
+        "source": doc.source, "lanes": to_plain(doc.lanes), "lanes_seen": doc.lanes_seen,
+        "children": doc.children, "children_seen": doc.children_seen,
+        "process": msgspec.structs.asdict(doc.process) if doc.process else None,
+        "gates": to_plain(doc.open_gates), "running": to_plain(doc.running), "asks": to_plain(doc.asks), "turn": to_plain(doc.turn),
+        "injected": doc.injected, "first_seq": doc.first_seq, "seq": doc.seq, "events": doc.events,
+    }  # fmt: skip
+
+
+def summary_view(doc: Session, reader: Reader, figures: Figures) -> dict[str, Any]:
+    from holdfast.features.sessions.jobs.summarise import summary_of
+
+    summary = summary_of(doc, reader, figures)
+    return {name: to_plain(value) for name, value in msgspec.structs.asdict(summary).items()}
+
+
+# ── its rows ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+TOOL_ROWS = ("tool.finished", "tool.failed")
+RULE_KINDS = timeline.RULE_KINDS
+ROW_KINDS = (*(kind for kind in timeline.SHOWN_KINDS if kind != "tool.started"), *RULE_KINDS)
+ROW_FILTERS: dict[str, tuple[str, ...]] = {
+    "": ROW_KINDS,
+    "prompts": ("prompt.submitted", "turn.ended", "turn.failed", "turn.interrupted"),
+    "tools": TOOL_ROWS,
+    "failures": ("tool.failed", "turn.failed", "permission.denied", "session.lost"),
+    "decisions": ("decision.made",),
+    "checks": ("decision.made", *RULE_KINDS),
+    "subagents": ("subagent.started", "subagent.ended"),
+}
+MARK_EVERY = 200
+SEARCHED_AT_ONCE = 10_000
+SEARCH_PAGE = 1_000
+MAX_TURNS, MAX_DECISIONS = 400, 400
+
+
+def timeline_page(call: Call) -> dict[str, Any]:
+    """A page from the end (or before `before`), oldest first. `next` is the `before` of the page before it."""
+    doc = wanted_session(call)
+    limit, before = _page_limit(call, 100), int(call.args.get("before") or 0)
+    query = EventQuery(session=doc.id, kinds=timeline.SHOWN_KINDS, before=before, limit=limit, newest=True)
+    page = call.reader.events(query)
+    return {
+        "session": row_of(doc, call),
+        "entries": [_plain_row(row) for row in timeline.rows_of(doc, page, call.reader)],
+        "next": page[0].seq if len(page) == limit else None,
+        "now": call.now,
+    }
+
+
+def _plain_row(row: timeline.Row) -> dict[str, Any]:
+    """Outputs are long: who wants one asks for its event."""
+    plain: dict[str, Any] = to_plain(row)
+    del plain["output"]
+    return plain
+
+
+def timeline_rows(call: Call) -> dict[str, Any]:
+    """From event `start` on, or before `before`, or the last ones; with `q`, only those with this text in them."""
+    doc, args = wanted_session(call), call.args
+    start, before = int(args.get("start") or 0), int(args.get("before") or 0)
+    query = EventQuery(
+        session=doc.id, kinds=filtered_kinds(call), after=max(0, start - 1), before=before,
+        limit=_page_limit(call, MARK_EVERY), newest=not start,
+    )  # fmt: skip
+    text = str(args.get("q") or "").strip()
+    page, older = _search_events(call.reader, query, text) if text else _event_page(call.reader, query)
+    return {"rows": _rows_with_turns(doc, page, call.reader), "older": older, "now": call.now}
+
+
+def filtered_kinds(call: Call) -> tuple[str, ...]:
+    """The kinds that `only` leaves."""
+    return ROW_FILTERS.get(str(call.args.get("only") or ""), ROW_KINDS)
+
+
+def _event_page(reader: Reader, query: EventQuery) -> tuple[list[Event], int]:
+    page = reader.events(query)
+    return page, page[0].seq if len(page) == query.limit else 0
+
+
+def _search_events(reader: Reader, query: EventQuery, text: str) -> tuple[list[Event], int]:
+    """Newest first, so many at a go; the number says where to look on."""
+    needle, matches, looked, before = text.casefold(), list[Event](), 0, query.before
+    while len(matches) < query.limit and looked < SEARCHED_AT_ONCE:
+        # Searched from the end in pages, whatever the query said.
+        page = reader.events(msgspec.structs.replace(query, after=0, before=before, limit=SEARCH_PAGE, newest=True))
+        for event in reversed(page):
+            if len(matches) < query.limit and needle in _searched_text(event):
+                matches.append(event)
+                before = event.seq
+        looked += len(page)
+        if len(page) < SEARCH_PAGE:
+            return matches[::-1], before if len(matches) == query.limit else 0
+        # Where the page was not used up by hits, the next look begins before it.
+        before = before if len(matches) == query.limit else page[0].seq
+    return matches[::-1], before
+
+
+def _searched_text(event: Event) -> str:
+    return f"{event.tool} {event.kind} {msgspec.json.encode(event.data, enc_hook=str).decode()}".casefold()
+
+
+def _rows_with_turns(doc: Session, page: list[Event], reader: Reader) -> list[dict[str, Any]]:
+    """With the extent of its turn, so that a row can be drawn inside of it."""
+    turns = Turns(doc, reader)
+    shown = []
+    for row in timeline.rows_of(doc, page, reader, turns, fold_denials=False):
+        turn = turns.get(row.turn)
+        row.text = _within_project(doc, row.text)
+        extent = {
+            "turn_at": turn.at if turn else 0, "turn_end": (turn.end if turn else 0) or doc.at,
+            "turn_first": turn.first if turn else 0,
+        }  # fmt: skip
+        shown.append({**_plain_row(row), **extent})
+    return shown
+
+
+def _within_project(doc: Session, text: str) -> str:
+    """A path of the project without what all of them begin with."""
+    for folder in (doc.project, doc.cwd):
+        if folder and text.startswith(f"{folder}/"):
+            return text[len(folder) + 1 :]
+    return text
+
+
+def row_marks(call: Call) -> dict[str, Any]:
+    """The number of every two-hundredth row, and how many rows there are: what a scroll bar needs."""
+    query = EventQuery(session=wanted_session(call).id, kinds=filtered_kinds(call))
+    seqs = call.reader.marks(query, MARK_EVERY)
+    # Only the last stretch is counted one by one.
+    last = msgspec.structs.replace(query, after=seqs[-1] - 1, limit=MARK_EVERY) if seqs else None
+    rest = call.reader.events(last) if last else []
+    total = max(0, len(seqs) - 1) * MARK_EVERY + len(rest)
+    return {"marks": seqs, "every": MARK_EVERY, "total": total, "last": rest[-1].seq if rest else 0}
+
+
+def session_overview(call: Call) -> dict[str, Any]:
+    """The whole session at a glance: its latest turns and lanes, and where something was refused or injected."""
+    doc = wanted_session(call)
+    query = EventQuery(session=doc.id, kinds=("decision.made",), newest=True, limit=MAX_DECISIONS)
+    turns, figures = (
+        Turns(doc, call.reader).latest(MAX_TURNS),
+        figures_of(doc, call.reader, call.now, call.settings),
+    )
+    return {
+        "turns": [turn_row(turn, figures) for turn in turns],
+        "lanes": [{"id": lane, **to_plain(entry)} for lane, entry in doc.lanes.items()],
+        "decisions": [{"seq": e.seq, "at": e.at, "deny": e.data.verdict == "deny"} for e in call.reader.events(query)],
+        "running": to_plain(list(doc.running.values())),
+        "from": turns[0].at if turns else doc.started_at,
+        "to": doc.ended_at or doc.at,
+    }
+
+
+# ── what was done per day ─────────────────────────────────────────────────────────────────────────────────────────────
+
+DETAILED_DAYS = 30
+
+
+def daily_activity(call: Call) -> dict[str, Any]:
+    """A sum per day for so many days, and for the last ones who did it where."""
+    today = date.fromisoformat(local_day(call.now))
+    days = [today - timedelta(n) for n in range(max(1, min(int(call.args.get("days") or 371), 730)))][::-1]
+    years = {year: YEAR.load(call.reader, str(year)) for year in {day.year for day in days}}
+    sums = [{"day": day.isoformat(), **_full_sums(_sums_of(years[day.year], day))} for day in days]
+    detailed = max(1, min(int(call.args.get("detailed") or DETAILED_DAYS), len(days)))
+    return {
+        "days": sums,
+        "today": sums[-1],
+        "detailed": detailed,
+        "rows": _by_project_and_agent(call.reader, days[-detailed:]),
+        "now": call.now,
+    }
+
+
+def _sums_of(year: Any, day: date) -> dict[str, int]:
+    return year.days.get(day.isoformat()[5:], {}) if year else {}
+
+
+def _by_project_and_agent(reader: Reader, days: list[date]) -> list[dict[str, Any]]:
+    totals: dict[tuple[str, str], dict[str, int]] = {}
+    for day in days:
+        doc = DAY.load(reader, day.isoformat())
+        for project, agents in doc.by.items() if doc else ():
+            for agent, sums in agents.items():
+                totals[project, agent] = add_sums(totals.get((project, agent), {}), sums)
+    rows = [{"project": project, "agent": agent, **_full_sums(sums)} for (project, agent), sums in totals.items()]
+    return sorted(rows, key=lambda row: (-row["ms"], row["project"], row["agent"]))
+
+
+def _full_sums(sums: dict[str, int]) -> dict[str, Any]:
+    """`tokens` is None where none were told: an agent that tells none has not used none."""
+    every = {name: sums.get(name, 0) for name in DAY_SUMS}
+    # 0 is a figure, absent is unknown.
+    token_sums = [sums[name] for name in TOKEN_SUMS if name in sums]
+    return {**every, "tokens": sum(token_sums) if token_sums else None}
+
+
+# One line about a session for its agent's screen: what it cost, how full its context is, what stands in its way.
+
+SEPARATOR = " · "
+MAX_OTHERS = 50
+"""Live sessions that are looked at, the latest first: a line must not take long."""
+
+
+def statusline(call: Call) -> dict[str, Any]:
+    """`context` is how full the agent says its window is, in percent; `reported` what it says the session cost. Without an
+    id the `latest` session here is shown, if a person asks: an agent's own screen never shows another session."""
+    session = _find_call_session(call)
+    others = _waiting_others(session, call)
+    if session is None:
+        return {"text": SEPARATOR.join(others), "id": ""}
+    figures = figures_of(session, call.reader, call.now, call.settings)
+    parts = [*_spending_parts(figures, call.args.get("reported")), *_context_part(call.args.get("context"))]
+    gates = [format_counted(figures.open_gates, "open gate")] if figures.open_gates else []
+    return {"text": strip_controls(SEPARATOR.join([*parts, *gates, *others])), "id": session.id}
+
+
+def _find_call_session(call: Call) -> Session | None:
+    session_id = str(call.args.get("id") or call.session)
+    try:
+        if not session_id and call.args.get("latest"):
+            return wanted_session(call)
+        return find_session(call.reader, session_id) if session_id else None
+    except CommandRefused:
+        return None
+
+
+def _spending_parts(figures: Figures, reported: object) -> list[str]:
+    """Our figure; until the first call of a model is read, the agent's own."""
+    spent = figures.spent
+    if spent.total_tokens is None:
+        reported_cost = micro_dollars(reported)
+        return [format_dollars(reported_cost)] if reported_cost is not None else [f"{UNTOLD} tokens"]
+    return [format_known_cost(spent.cost, spent.unpriced), f"{format_count(spent.total_tokens)} tokens"]
+
+
+def _context_part(percent: object) -> list[str]:
+    # True is an int in Python.
+    is_valid = isinstance(percent, int | float) and not isinstance(percent, bool) and 0 <= percent <= 100
+    return [f"context {percent:.0f}%"] if is_valid else []
+
+
+def _waiting_others(session: Session | None, call: Call) -> list[str]:
+    own = session.id if session else ""
+    live = (doc for key, doc in SESSION.list(call.reader, status=WATCHED, limit=MAX_OTHERS) if key != own)
+    n = sum(1 for doc in live if shown_state(doc, call.now, call.settings) == WAITING)
+    return [f"{n} other {'session waits' if n == 1 else 'sessions wait'}"] if n else []

@@ -1,0 +1,1 @@
+"""Scenarios: what their files say, and the plan of a run made from one."""

@@ -1,0 +1,433 @@
+"""How events change the document of a run."""
+
+import copy
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from holdfast.core.event import Event
+from holdfast.core.kinds.uat_events import (
+    AssertionTold,
+    CallEnded,
+    CallStarted,
+    FirstCall,
+    HealthChecked,
+    JudgedAssertion,
+    JudgedCheck,
+    ProblemNoted,
+    RunStarted,
+    ScreenshotKept,
+    SignalLeft,
+    StepSet,
+)
+from holdfast.features.uat.drivers.results import expected_conditions
+from holdfast.features.uat.settings import (
+    ACTIVE,
+    COMPLETED,
+    FAILED,
+    INCOMPLETE,
+    INTERRUPTED,
+    LARGEST_OVERLAY,
+    MOST_CHECKS,
+    MOST_OPEN,
+    MOST_PROBLEMS,
+    MOST_RECENT,
+    MOST_SIGNALS,
+    PASSED,
+    SKIPPED,
+    UNKNOWN,
+    clean_line,
+)
+from holdfast.features.uat.state import (
+    Assertion,
+    JsonObject,
+    Note,
+    OpenCall,
+    RecentCall,
+    RecentCheck,
+    RecentShot,
+    Run,
+    Signal,
+    steps,
+)
+
+# S3-16: merging into a run's document from outside. What Holdfast derives itself cannot be overwritten, only told.
+
+Path = tuple[str, ...]
+
+DERIVED: tuple[Path, ...] = (
+    ("meta",),
+    ("session", "claudeSessionId"),
+    ("session", "uatSessionId"),
+    ("session", "startTime"),
+    ("session", "lastActivity"),
+    ("session", "endTime"),
+    ("session", "status"),
+    ("scenario", "steps"),
+    ("scenario", "totalSteps"),
+    ("scenario", "currentStep"),
+    ("scenario", "completedSteps"),
+    ("scenario", "actualDuration"),
+    ("execution", "toolCalls"),
+    ("artifacts", "screenshots"),
+    ("artifacts", "reports"),
+    ("performance",),
+    ("context", "hooks"),
+)
+ADDED: dict[Path, str] = {
+    ("execution", "errors"): "error",
+    ("execution", "warnings"): "warning",
+    ("validation", "healthChecks"): "check",
+    ("validation", "assertions"): "assertion",
+}
+"""Lists one can only add to: their entries become events of their own."""
+
+
+def merge_objects(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
+    """As jq's `*`: objects are merged, everything else is replaced."""
+    made = dict(low)
+    for name, value in high.items():
+        under = made.get(name)
+        made[name] = merge_objects(under, value) if isinstance(under, Mapping) and isinstance(value, Mapping) else value
+    return made
+
+
+def merged_all(patches: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for patch in patches:
+        made = merge_objects(made, patch)
+    return made
+
+
+def encoded_size(value: Any) -> int:
+    return len(msgspec.json.encode(value))
+
+
+def split_patch(patch: Mapping[str, Any]) -> tuple[dict[str, Any], dict[Path, list[Any]], list[str]]:
+    """(what may be merged, entries to add to lists, names that are derived and therefore left out)."""
+    remaining, ignored = dict(patch), []
+    # Entries of lists first: they are taken out before the names around them are judged.
+    added: dict[Path, list[Any]] = {}
+    for path in ADDED:
+        value, remaining = _take_path(remaining, path)
+        if isinstance(value, list):
+            added[path] = value
+    for path in DERIVED:
+        value, remaining = _take_path(remaining, path)
+        if value is not None:
+            ignored.append(".".join(path))
+    return _without_empty(remaining), added, ignored
+
+
+def _take_path(value: dict[str, Any], path: Path) -> tuple[Any, dict[str, Any]]:
+    name, *rest = path
+    if name not in value:
+        return None, value
+    if not rest:
+        return value[name], {n: v for n, v in value.items() if n != name}
+    inner = value[name]
+    if not isinstance(inner, Mapping):
+        return None, value
+    taken, left = _take_path(dict(inner), tuple(rest))
+    return taken, {**value, name: left}
+
+
+def _without_empty(value: dict[str, Any]) -> dict[str, Any]:
+    return {name: inner for name, inner in value.items() if inner != {} and inner is not None}
+
+
+PAPERWORK = ("uat.reported", "uat.restored", "uat.archived")
+"""Nothing happened in the run itself."""
+
+
+def new_run(event: Event) -> Run:
+    data: RunStarted = event.data
+    plan = data.plan
+    return Run(
+        id=data.uat,
+        session=event.session,
+        project=event.project,
+        scenario=plan.name,
+        start=event.at,
+        at=event.at,
+        touched=event.at,
+        first_seq=event.seq,
+        last_seq=event.seq,
+        of=data.of,
+        mode=data.mode,
+        root=data.root,
+        base_url=plan.base_url,
+        message=clean_line(data.message, 1000),
+        confidence=data.confidence,
+        reasons=data.reasons[:MOST_RECENT],
+        auto=data.auto,
+        source=data.source,
+        digest=data.digest,
+        environment=data.environment,
+        steps=[steps.planned_step(planned) for planned in plan.steps],
+        assertions=[
+            Assertion(step=planned.step or 0, expected=expected_conditions(planned), budget_ms=planned.budget_ms or 0)
+            for planned in plan.assertions
+        ],
+    )
+
+
+def reduce_run(run: Run | None, event: Event) -> Run | None:
+    if event.kind == "uat.started":
+        # A second start under the same id changes nothing.
+        return run or _first_call(new_run(event), event)
+    change = CHANGES.get(event.kind)
+    if run is None or change is None:
+        return run
+    # A shallow copy: each change below replaces a list instead of adding to it.
+    after = copy.copy(run)
+    # A report or an archive does not make the run younger: its age decides when it expires.
+    after.at = run.at if event.kind in PAPERWORK else max(run.at, event.at)
+    after.last_seq = event.seq or run.last_seq
+    change(after, event)
+    return after
+
+
+def _first_call(run: Run, event: Event) -> Run:
+    """The call by which a run was noticed is the first one of it."""
+    first: FirstCall | None = event.data.first
+    if first is not None:
+        _call_started(run, event, first)
+    return run
+
+
+def _apply_call_started(run: Run, event: Event) -> None:
+    _call_started(run, event, event.data)
+
+
+def _call_started(run: Run, event: Event, call: FirstCall | CallStarted) -> None:
+    if len(run.open) >= MOST_OPEN:
+        # Calls whose end was never told would pile up: the oldest go.
+        run.open = dict(list(run.open.items())[1 - MOST_OPEN :])
+    entry = OpenCall(n=call.n, tool=call.tool, step=call.step, at=event.at, call=call.call, matched=call.matched)
+    run.open = {**run.open, str(call.n): entry}
+    run.n, run.touched = max(run.n, call.n), max(run.touched, event.at)
+    if call.matched and run.status == ACTIVE:
+        steps.begin_call(run, call.step, event.at, call.address)
+
+
+def _ended_call(run: Run, event: Event) -> None:
+    call: CallEnded = event.data
+    seen = run.open.get(str(call.n))
+    run.open = {key: entry for key, entry in run.open.items() if key != str(call.n)}
+    run.n, run.touched = max(run.n, call.n), max(run.touched, event.at)
+    _count_call(run, event, call)
+    matched = call.matched and run.status == ACTIVE
+    # The start of this call was not seen: its step begins with its end.
+    if matched and seen is None:
+        steps.begin_call(run, call.step, call.began or event.at, call.address)
+    _judge_assertions(run, event, call.assertions)
+    if matched:
+        steps.end_call(run, call.step, event.at, ok=call.ok, error=call.error, interrupted=call.interrupted)
+        if call.expected:
+            steps.set_difference(run, call.step, call.expected, call.received)
+    elif run.status == ACTIVE:
+        steps.judge_step(run, call.step)
+    _note_findings(run, event, call)
+    if call.returning and run.status == ACTIVE:
+        run.returning = call.returning
+
+
+def _note_findings(run: Run, event: Event, call: CallEnded) -> None:
+    if not call.ok:
+        _add_note(run, event, "error", INTERRUPTED if call.interrupted else "tool", call.error or "failed", call.step)
+    for page_problem in call.problems:
+        _add_note(run, event, "warning", page_problem.type, page_problem.message, call.step)
+    for check in call.health:
+        _count_health_check(run, event, check)
+
+
+def _count_call(run: Run, event: Event, call: CallEnded) -> None:
+    run.calls += 1
+    if call.ok:
+        run.ok += 1
+    elif call.interrupted:
+        run.interrupted += 1
+    else:
+        run.failed += 1
+    recent = RecentCall(
+        n=call.n, tool=call.tool, step=call.step, ms=call.ms, ok=call.ok, at=event.at, error=clean_line(call.error, 200)
+    )
+    run.last = [*run.last, recent][-MOST_RECENT:]
+    run.framework = run.framework or call.framework
+    if call.driver and call.driver not in run.drivers:
+        run.drivers = [*run.drivers, call.driver][-MOST_RECENT:]
+
+
+def _judge_assertions(run: Run, event: Event, judged: Iterable[JudgedAssertion]) -> None:
+    """What was met stays met unless it is broken; what is not met yet may still be; what is broken stays broken."""
+    assertions = list(run.assertions)
+    for one in judged:
+        before = assertions[one.index].result if one.index < len(assertions) else FAILED
+        # An assertion that nothing was said about keeps what was seen before.
+        if before == FAILED or (before == PASSED and not one.broken) or (one.untold and assertions[one.index].actual):
+            continue
+        result = FAILED if one.broken else PASSED if one.met else UNKNOWN
+        assertions[one.index] = msgspec.structs.replace(
+            assertions[one.index], result=result, actual=one.actual, at=event.at, by_hand=False
+        )
+    run.assertions = assertions
+
+
+def _apply_step_set(run: Run, event: Event) -> None:
+    data: StepSet = event.data
+    run.touched = max(run.touched, event.at)
+    steps.set_status(run, data.step, data.status, event.at)
+
+
+def _apply_assertion(run: Run, event: Event) -> None:
+    """By hand: new, or instead of one of the scenario's."""
+    data: AssertionTold = event.data
+    index, number = data.index, data.step
+    if index is not None and 0 <= index < len(run.assertions):
+        assertions = list(run.assertions)
+        assertions[index] = msgspec.structs.replace(
+            assertions[index], result=data.result, actual=data.actual, at=event.at, by_hand=True
+        )
+        run.assertions = assertions
+        steps.judge_step(run, assertions[index].step)
+    # By hand only to a step that was tried: another assertion counts for the run as a whole.
+    elif len(run.assertions) < MOST_CHECKS and steps.has_step(run, number) and run.steps[number - 1].attempts:
+        one = Assertion(step=number, result=data.result, at=event.at, by_hand=True, extra=True)
+        one.expected, one.actual = data.expected or data.description, data.actual
+        run.assertions = [*run.assertions, one]
+        steps.judge_step(run, number)
+    elif len(run.asserted) < MOST_CHECKS:
+        run.asserted = [*run.asserted, data.result]
+
+
+def _apply_health_check(run: Run, event: Event) -> None:
+    _count_health_check(run, event, event.data)
+
+
+def _count_health_check(run: Run, event: Event, check: JudgedCheck | HealthChecked) -> None:
+    run.checks += 1
+    run.bad_checks += check.result != "success"
+    if isinstance(check, HealthChecked) and check.precondition and check.result != "success":
+        run.blocked = True
+    entry = RecentCheck(at=event.at, type=clean_line(check.type, 100), result=check.result)
+    run.last_checks = [*run.last_checks, entry][-MOST_RECENT:]
+
+
+def _apply_screenshot(run: Run, event: Event) -> None:
+    shot: ScreenshotKept = event.data
+    if not shot.success:
+        _add_note(run, event, "warning", "screenshot", shot.problem, shot.step)
+        return
+    run.shots += 1
+    entry = RecentShot(at=event.at, name=shot.name, path=shot.path, size=shot.size, step=shot.step, action=shot.action)
+    run.last_shots = [*run.last_shots, entry][-MOST_RECENT:]
+
+
+def _apply_problem(run: Run, event: Event) -> None:
+    data: ProblemNoted = event.data
+    level = "error" if data.level == "error" else "warning"
+    _add_note(run, event, level, data.type or "note", data.message, data.step)
+    if data.tool and data.tool not in run.unknown_tools:
+        run.unknown_tools = [*run.unknown_tools, data.tool][-MOST_RECENT:]
+
+
+def _add_note(run: Run, event: Event, level: str, kind: str, message: Any, step: int) -> None:
+    entry = Note(at=event.at, type=clean_line(kind, 50), message=clean_line(message, 300), step=step or 0)
+    if level == "error":
+        run.errors += 1
+        run.last_errors = [*run.last_errors, entry][-MOST_PROBLEMS:]
+    else:
+        run.warnings += 1
+        run.last_warnings = [*run.last_warnings, entry][-MOST_PROBLEMS:]
+
+
+def _apply_signal(run: Run, event: Event) -> None:
+    data: SignalLeft = event.data
+    other_signals = {n: v for n, v in run.hooks.items() if n != data.name}
+    recent = (
+        dict(list(other_signals.items())[1 - MOST_SIGNALS :]) if len(other_signals) >= MOST_SIGNALS else other_signals
+    )
+    run.hooks = {**recent, data.name: Signal(data=data.data, at=event.at)}
+
+
+def _apply_patch(run: Run, event: Event) -> None:
+    after = merge_objects(run.overlay, event.data.patch)
+    if encoded_size(after) <= LARGEST_OVERLAY:
+        run.overlay = after
+    else:
+        _add_note(run, event, "warning", "update", "an update was left out: the document would become too large", 0)
+
+
+def _apply_reports(run: Run, event: Event) -> None:
+    made = [report for report in event.data.reports if report not in run.reports]
+    run.reports = [*run.reports, *made][-MOST_RECENT:]
+
+
+def _apply_restored(run: Run, event: Event) -> None:
+    run.restored += event.data.was != "good"
+
+
+def _apply_archived(run: Run, event: Event) -> None:
+    run.archived = event.at
+
+
+def _apply_run_ended(run: Run, event: Event) -> None:
+    if run.status != ACTIVE:
+        return
+    run.status, run.end, run.reason = COMPLETED, event.at, event.data.reason
+    steps.close_steps(run)
+    run.assertions = [_final_assertion(run, one) for one in run.assertions]
+    run.outcome = outcome_of_run(run)
+    run.flaky = any(steps.is_flaky(step) for step in run.steps)
+
+
+def _final_assertion(run: Run, assertion: Assertion) -> Assertion:
+    """Of the whole run: what was never seen to hold has failed, unless a part of the run was never reached."""
+    if assertion.budget_ms:
+        spent = max(0, (run.end or run.touched) - run.start)
+        held = PASSED if spent <= assertion.budget_ms else FAILED
+        return msgspec.structs.replace(assertion, result=held, actual=f"{spent} ms", at=run.end)
+    reached = all(step.status in (COMPLETED, FAILED) for step in run.steps) and (run.calls or run.steps)
+    if assertion.step or not reached or assertion.result != UNKNOWN:
+        return assertion
+    return msgspec.structs.replace(assertion, result=FAILED)
+
+
+def verdict_of_ended_run(run: Run, ending: Event) -> JsonObject:
+    """What the end of this run says to those who only hear events (gates ask for proof by them)."""
+    over = reduce_run(run, ending) or run
+    return {"scenario": over.scenario, "outcome": over.outcome, "flaky": over.flaky}
+
+
+def outcome_of_run(run: Run) -> str:
+    """From the steps and assertions; a run without any of them proves nothing."""
+    stood = [step.status for step in run.steps]
+    judged = [a.result for a in run.assertions] + run.asserted
+    if FAILED in stood or FAILED in judged:
+        return FAILED
+    if INTERRUPTED in stood:
+        return INTERRUPTED
+    # A step that was skipped on purpose has an attempt that says so; one that was passed over has none.
+    done = all(s.status == COMPLETED or (s.status == SKIPPED and s.attempts) for s in run.steps)
+    proven = COMPLETED in stood or (not stood and PASSED in judged)
+    done = done and not run.blocked
+    return PASSED if done and proven and all(result == PASSED for result in judged) else INCOMPLETE
+
+
+CHANGES: dict[str, Callable[[Run, Event], None]] = {
+    "uat.call_started": _apply_call_started,
+    "uat.call_ended": _ended_call,
+    "uat.step": _apply_step_set,
+    "uat.asserted": _apply_assertion,
+    "uat.checked": _apply_health_check,
+    "uat.shot": _apply_screenshot,
+    "uat.problem": _apply_problem,
+    "uat.signal": _apply_signal,
+    "uat.patched": _apply_patch,
+    "uat.reported": _apply_reports,
+    "uat.restored": _apply_restored,
+    "uat.archived": _apply_archived,
+    "uat.ended": _apply_run_ended,
+}
