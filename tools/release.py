@@ -11,7 +11,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 import zipfile
 from pathlib import Path
@@ -69,8 +68,8 @@ def export_commit(folder: Path, version: str) -> Path:
     archive = folder / "source.tar"
     subprocess.run(["git", "archive", "-o", archive, "HEAD"], cwd=ROOT, check=True)
     source = folder / "source"
-    with tarfile.open(archive) as tar:
-        tar.extractall(source, filter="data")
+    source.mkdir()
+    subprocess.run(["tar", "-xf", archive, "-C", source], check=True)
     file = source / "src/holdfast/__init__.py"
     file.write_text(VERSION_LINE.sub(f'__version__ = "{version}"', file.read_text()))
     return source

@@ -199,7 +199,8 @@ def _get_python_sources(folder: Path, wanted: str, needs: tuple[str, ...]) -> No
     _pip("download", "--no-deps", "--no-binary", name, "-d", str(half / "sdist"), wanted)
     _pip("install", "--target", str(half / "site"), *needs)
     (archive,) = (half / "sdist").glob("*.tar.gz")
-    shutil.unpack_archive(archive, half, filter="data")
+    # By its program: Python's own refuses paths that lead out only since 3.11.4, and Debian 12 has 3.11.2.
+    subprocess.run(["tar", "-xf", archive, "-C", half], check=True)
     (half / archive.name.removesuffix(".tar.gz")).rename(half / "src")
     half.rename(folder)
 

@@ -1,7 +1,9 @@
 """`holdfast task …`: what needs doing in a project. `holdfast lease …`: one at a time, in order, never for ever."""
 
 import contextlib
+import errno
 import os
+import shutil
 import signal
 import subprocess
 import threading
@@ -316,7 +318,9 @@ def _run_command(words: list[str], env: dict[str, str]) -> int:
     try:
         child = subprocess.Popen(words, env={**os.environ, **env})
     except OSError as error:
-        raise CommandRefused(f"{words[0]}: {error.strerror}") from error
+        # A folder of PATH that cannot be read makes the kernel say "Permission denied" of a program that is nowhere.
+        missing = "/" not in words[0] and shutil.which(words[0]) is None
+        raise CommandRefused(f"{words[0]}: {os.strerror(errno.ENOENT) if missing else error.strerror}") from error
     # Passed on: the lease is released only after the command has ended.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda received, _frame: child.send_signal(received))
