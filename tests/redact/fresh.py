@@ -4,6 +4,12 @@ What stands between « and » must go; values are made at random when the test r
 mended by it, is in SECURITY.md. Of what was found at once only a part is kept here."""
 
 NAMED = (
+    '(def api-key "«<w32>»")',
+    '(setq my-password "«<w9>7!»")',
+    "auth_basic_user_file x; # bob:{PLAIN}«<w9>7!»",
+    'sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required username="a" password="«<w9>7!»";',
+    "smtp_sasl_password_maps = static:bob:«<w9>7!»",
+    "unicodePwd:: «<b43>=»",
     "DB_PASSWORD=«<w9>7!»",
     "setx MAILJET_APIKEY_PRIVATE «<h32>»",
     "$env:GRAPH_CLIENT_SECRET = '«<w32>»'",
@@ -78,6 +84,17 @@ NAMED = (
 )
 
 CONTEXT = (
+    "rabbitmqctl change_password bob «<w12>»",
+    "vault operator unseal «<b43>=»",
+    "openssl s_client -psk «<h32>»",
+    'ssh-add <<< "«<w9>7!»"',
+    "rsync --password-file=<(echo «<w9>7!») a b",
+    "schtasks /create /ru bob /rp «<w12>» /tn x",
+    "nmcli c modify x wifi-sec.psk «<w12>»",
+    "wpa_cli set_network 0 psk '\"«<w12>»\"'",
+    "jf config add --password «<w12>»",
+    "xcrun altool -u a@b.c -p «abcd-efgh-ijkl-mnop»",
+    "xcrun notarytool store-credentials --password «abcd-efgh-ijkl-mnop»",
     "postgres://app:«<w9>7!»x@db.internal:5432/main",
     "redis://:«<w12>»@cache:6379/0",
     "mqtt://device:«<w12>»@broker.local",
@@ -161,6 +178,23 @@ CONTEXT = (
 )
 
 PROSE = (
+    "I set the root password to «<w9>7!» on all hosts",
+    "you can use admin/«<w9>7!» to get in",
+    "please rotate «<w9>7!», it's the old password",
+    "the code for the door is «<d6>»",
+    "ssh into it with root and «<w9>7!»",
+    "Wifi: Guest / «sonne123x»",
+    "Passwort ist übrigens «<w9>7!»",
+    "Bitte melde dich mit bob und «<w9>7!» an",
+    "Der Schlüssel lautet «<w32>»",
+    "Zugang: admin / «<w9>7!»",
+    "connecte-toi avec admin et «<w9>7!»",
+    "El pin es «<d6>»",
+    "accedi con admin e «<w9>7!»",
+    "Log in met admin en «<w9>7!»",
+    "zaloguj się jako admin z hasłem «<w9>7!»",
+    "войди с логином admin и паролем «<w9>7!»",
+    "ログインは admin / «<w9>7!»",
     "The password is «<w9>7!».",
     "log in with bob / «<w9>7!»",
     "the passphrase is «correct horse battery staple»",

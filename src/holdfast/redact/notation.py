@@ -101,7 +101,7 @@ SAID = lazy_pattern(
     rb"(?:\s(?:that|which))?(?:\s(?:you|we|they|he|she|i)\s[a-z]{2,12}(?:\s[a-z]{1,12}){0,3}?)?"
     rb"(?:[ \t\xe3\x80\x80]{0,3})(?:"
     rb"(?:is (?:now|just|simply|still|actually|probably|literally|always)|is set to|should be|will be|is|are|was|to"
-    rb"|ist (?:jetzt|nun|einfach|immer noch)|ist|lautet|hei\xc3\x9ft|heisst|c'est|war|es|est|sera|\xc3\xa8|\xc3\xa9|\xc3\xa4r|er|jest|on|je|este|l\xc3\xa0|\xce\xb5\xce\xaf\xce\xbd\xce\xb1\xce\xb9|\xd9\x87\xd9\x8a|\xd7\x94\xd7\x99\xd7\x90"
+    rb"|ist (?:jetzt|nun|einfach|immer noch|\xc3\xbcbrigens|aktuell|weiterhin)|ist|lautet|hei\xc3\x9ft|heisst|c'est|war|es|est|sera|\xc3\xa8|\xc3\xa9|\xc3\xa4r|er|jest|(?<=na )on|(?<=si )on|je|este|l\xc3\xa0|\xce\xb5\xce\xaf\xce\xbd\xce\xb1\xce\xb9|\xd9\x87\xd9\x8a|\xd7\x94\xd7\x99\xd7\x90"
     rb"|\xe0\xa4\xb9\xe0\xa5\x88|adalah|yra|ir|is currently|used to be|has been set to|has changed to"
     rb"|stands for)(?=[ \t:\"'`])"
     rb"|\|\|=|=|:|\xe3\x81\xaf|\xe6\x98\xaf|\xe4\xbf\x82|\xe4\xb8\xba|\xe7\x82\xba|\xec\x9d\x80|\xeb\x8a\x94|\xef\xbc\x9a"

@@ -48,14 +48,11 @@ _DEVICE_KEYS = (
         "radius-server key ",
         "isakmp key ",
         "authentication-key ",
-        "key-string ",
     ),
     *(
         "message-digest-key ",
         "ppp chap password ",
-        "ascii-text ",
-        "enable password ",
-        "enable secret ",
+        'ascii-text "',
         "standby authentication ",
     ),
 )
@@ -103,6 +100,43 @@ _CHANGE = (
     r"|zmieni\S{1,4}|ustawi\S{1,4}|сменил\S{0,4}|изменил\S{0,4}|поменял\S{0,4}|habe|hab|haben|heb|hebben)"
 )
 """That something was changed, in nine languages."""
+_LOGIN_VERBS = (
+    *(
+        "elde dich mit ",
+        "elden Sie sich mit ",
+        "onnecte-toi avec ",
+        "onnectez-vous avec ",
+        "ccedi con ",
+        "ntra con ",
+        "nicia sesión con ",
+    ),
+    *(
+        "aça login com ",
+        "ntre com ",
+        "og in met ",
+        "nloggen met ",
+        "aloguj się jako ",
+        "ойди с ",
+        "sh into it with ",
+        "sh in with ",
+    ),
+    *("et in with ", "in there with "),
+)
+"""Without their first letter, which may be a capital."""
+_LOGIN_PLACES = (
+    "Zugang: ",
+    "Wifi: ",
+    "WiFi: ",
+    "WLAN: ",
+    "Accès : ",
+    "Acceso: ",
+    "Accesso: ",
+    "Acesso: ",
+    "ログインは ",
+    "ログイン: ",
+    "账号: ",
+    "账号：",
+)
 _WORD = r"(?i:passw\w{2,6}|passphrase|passcode|\bpin\b|token|secret|api[ -]?key)"
 
 CALL_RULES = (
@@ -123,6 +157,13 @@ TOOL_RULES = (
     PlaceRule("one-time-code", ("--otp ", "--otp=", "--totp ", "--mfa-code ", "--token-code "), r"--[\w-]{3,12}[ =]\\{0,3}[\"']?(?P<secret>\d{6,8})(?!\d)", "certain", "npm publish --otp=<d6>,<d6>".split(",")[0], "npm publish --otp=$OTP"),
     PlaceRule("bind-password", ("bindpw ", "bindPassword ", "binddn_password "), r"\w{6,16}\s{1,8}" + _QV, "mixed", "bindpw {}", "bindpw secret"),
     PlaceRule("set-secret", ("secrets set ", "secret set ", "secrets:set ", "config:set ", "env set ", "kv put ", "secrets upload "), r"[\w:]{3,8}\s?\w{3,6}\s(?:--?[\w-]{1,20}[ =]\S{1,60}\s){0,3}(?:[\w./-]{1,80}\s)?[\w.-]{1,60}=" + _QV, "strong", "doppler secrets set STRIPE=\"{}\"", "fly secrets set LOG_LEVEL=debug"),
+    PlaceRule("unseal-key", ("operator unseal ", "operator rekey "), r"operator \w{5,6}\s(?:-\S{1,40}\s){0,4}(?P<secret>[A-Za-z0-9+/=]{32,120})(?![\w/])", "token", "vault operator unseal {}", "vault operator unseal -reset"),
+    PlaceRule("pre-shared-key", (" -psk ", "-sec.psk ", " psk '", ' psk "', ' psk \\"'), r"[\w .-]{4,9}\s{1,3}(?:\\{0,3}[\"']){0,2}(?P<secret>[^\s\"'\\]{8,128})", "mixed", "openssl s_client -psk {}", "openssl s_client -psk $PSK"),
+    PlaceRule("windows-password", (" /rp ", " /RP "), r"\s/(?i:rp)\s{1,3}" + _QV, "mixed", "schtasks /create /ru ada /rp {} /tn x", "schtasks /create /ru ada /rp * /tn x"),
+    PlaceRule("app-password", ("altool ", "notarytool "), r"\w{6,10}\s" + _CMD + r"(?<=\s)(?:-p|--password)[ =]\\{0,3}[\"']?(?P<secret>[a-z]{4}(?:-[a-z]{4}){3})(?![a-z-])", "certain", "xcrun altool -u ada -p <a4>-<a4>-<a4>-,<a4>".replace(",", ""), "xcrun altool -u ada -p @keychain:x"),
+    PlaceRule("piped-password", ("<(echo ", "<(printf "), r"(?i:passw|secret|token|key|pass)[\w-]{0,12}[ =]<\((?:echo|printf)\s(?:-\w+\s)?" + _QV, "mixed", "rsync --password-file=<(echo {}) a b", "rsync --password-file=<(echo $PW) a b", back=32),
+    PlaceRule("plain-scheme", ("{PLAIN}", "{CLEAR}", "{CLEARTEXT}"), r"\{\w{5,9}\}(?P<secret>[^\s:\"'\\]{4,100})", "mixed", "ada:{PLAIN}{}", "ada:{PLAIN}"),
+    PlaceRule("mail-login", ("static:",), r"(?<![\w-])static:[\w.@+-]{1,80}:(?P<secret>[^\s\"'\\/]{5,100})", "mixed", "smtp_sasl_password_maps = static:ada:{}", "static:ada:$PW"),
     PlaceRule("leader-password", (" ....", "\t...."), r"(?i:passw\w{0,4}|token|secret|api[ _-]?key|access key)[ \t]{1,4}\.{4,80}:?[ \t]{0,4}" + _QV, "mixed", "password ........ {}", "password ........ set", back=16),
     PlaceRule("copilot-token", ("tid=",), r"(?<![\w])tid=[0-9a-f]{32};exp=(?P<secret>\d{10};[^\s\"'\\]{40,2000})", "certain", "tid=<h32>;exp=1763424000;sku=free;8kp=1:,<h64>".replace(",", ""), "tid=4711"),
     PlaceRule("extra-variable", ("-e ansible_", "-e \"ansible_", "-e 'ansible_", "--extra-vars "), r"(?:-e|--extra-vars)\s\\{0,3}[\"']?[\w. =/-]{0,80}?(?i:pass(?:word|wd)?|secret|token|api_?key)=(?P<secret>[^\s\"'\\]{6,200})", "password", "ansible-playbook x.yml -e \"ansible_password={}\"", "ansible-playbook x.yml -e \"ansible_password=$PW\""),
@@ -134,8 +175,11 @@ TOOL_RULES = (
 )  # fmt: skip
 
 SAID_RULES = (
-    PlaceRule("said-reset", ("set it to ", "changed it to ", "hanged it to "), r"(?i:set|changed|hanged) it to\s" + _SAID + r"[^\r\n]{0,60}?(?i:passw|passphrase|\bpin\b|\bpw\b|log ?in)", "mixed", "I reset it to {}, the password works now", "I set it to 250ms, the page works now"),
-    PlaceRule("said-behind", (" is the pass", " is my pass", " is our pass", "'s the pass", "’s the pass", " is the root pass", " is the admin pass", " is the new pass", " is the secret", " is the token", " is the API key", " is the api key", " ist das Pass", " est le mot de passe", " es la contras"), r"(?<![^\s\"'`(:])(?P<secret>[^\s\"'`\\,;()]{8,100})\\{0,3}[\"'`]?(?:,|\s(?:—|–|--?))?(?:\sthat|\sthis|\sit|\sdas|\sc)?(?:\sis|'s|’s|\sist|'est|\sest|\ses)\s(?:the|my|our|your|das|le|la)\s", "cased", "so {} is the password", "what is the password", back=130),
+    PlaceRule("said-reset", ("set it to ", "changed it to ", "hanged it to "), r"(?i:set|changed|hanged) it to\s" + _SAID + r"[^\r\n]{0,60}?(?i:passw|passphrase|\bpin\b|\bpw\b)", "mixed", "I reset it to {}, the password works now", "I set it to 250ms, the login works now"),
+    PlaceRule("said-behind", (" is the pass", " is my pass", " is our pass", "'s the pass", "’s the pass", " is the root pass", "'s the old pass", " is the old pass", " was the old pass", " is the admin pass", " is the new pass", " is the secret", " is the token", " is the API key", " is the api key", " ist das Pass", " est le mot de passe", " es la contras"), r"(?<![^\s\"'`(:])(?P<secret>[^\s\"'`\\,;()]{8,100})\\{0,3}[\"'`]?(?:,|\s(?:—|–|--?))?(?:\sthat|\sthis|\sit|\sdas|\sc)?(?:\sis|\swas|'s|’s|\sist|'est|\sest|\ses)\s(?:the|my|our|your|das|le|la)\s", "cased", "so {} is the password", "what is the password", back=130),
+    PlaceRule("said-login", _LOGIN_VERBS, _one_of(_LOGIN_VERBS) + r"\S{0,12}?\s?[\w.@+-]{2,60}(?:\s(?:and|und|et|e|y|en|z|i|и)\s|\s{0,2}[/,:]\s{0,2})(?:(?:hasłem|паролем|senha|password|Passwort|wachtwoord)\s)?" + _SAID, "mixed", "connecte-toi avec admin et {}", "connecte-toi avec admin et attends"),
+    PlaceRule("said-pair", _LOGIN_PLACES, _one_of(_LOGIN_PLACES) + r"[\w.@+-]{2,60}\s{0,2}/\s{0,2}" + _SAID, "mixed", "Zugang: admin / {}", "Zugang: vorne / hinten"),
+    PlaceRule("said-login", (" to get in", " to get access"), r"(?i:use|with|try|enter|using)\s[\w.@+-]{2,40}/(?P<secret>[^\s\"'`\\]{8,80})\sto get\s", "mixed", "you can use admin/{} to get in", "use the side/door2 to get in", back=110),
     PlaceRule("said-namely", _NAMELY, _one_of(_NAMELY) + _SAID, "mixed", "the db password, i.e. {}", "the password, i.e. the rules"),
     PlaceRule("said-enter", _THEN_ENTER, _WORD + r"[^\r\n.:]{0,40}" + _one_of(_THEN_ENTER) + _SAID, "mixed", "it wants a password, so enter {}", "it needs a token, so use the one you have", back=60),
     PlaceRule("said-as", _AS_PASSWORD, _one_of(_AS_PASSWORD) + r"(?:bitte\s|dann\s|einfach\s|use\s|graag\s)?" + _SAID, "mixed", "nimm als Passwort bitte {}", "als Passwort bitte etwas Langes"),

@@ -105,6 +105,18 @@ NAME_RULES = (
         "pin", ("code secret", "Code secret", "code PIN", "código PIN", "codice PIN", "pincode", "PIN-Code"), "pin"
     ),
     NameRule("key", ("this key", "the key", "following key", "my key", "your key", "our key"), "strong"),
+    NameRule(
+        "key",
+        (
+            *("der Schlüssel", "Der Schlüssel", "la clé", "La clé", "la chiave", "La chiave", "a chave", "A chave"),
+            *("de sleutel", "De sleutel", "klucz", "Klucz", "ключ", "Ключ", "キー"),
+        ),
+        "strong",
+    ),
+    NameRule("pin", ("code for the door", "code for the gate", "code for the alarm", "code for the safe"), "pin"),
+    NameRule(
+        "pin", ("el pin", "El pin", "il pin", "Il pin", "le pin", "die Pin", "Die Pin", "my pin", "your pin"), "pin"
+    ),
     NameRule("pin", ("pin code", "pin_code", "pincode", "PIN"), "pin", part="word"),
     NameRule(
         "backup-code", ("backup code", "recovery code", "backup_code", "recovery_code", "2fa code", "otp code"), "code"
