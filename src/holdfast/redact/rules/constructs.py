@@ -3,12 +3,11 @@
 import re
 
 from holdfast.redact.judge import PlaceRule
+from holdfast.redact.rules.values import BARE_OR_QUOTED as _QV
+from holdfast.redact.rules.values import REST_OF_COMMAND as _CMD
 
 # `positive` and `negative` of each rule are its own test: what it must find, and what it must leave.
 _QUOTED = r"\\{0,3}[\"'`](?P<secret>[^\"'`\\\r\n\s]{3,400})\\{0,3}[\"'`]"
-_QV = r"(?P<q>\\{0,3}[\"'])?(?P<secret>(?(q)[^\"'\\\r\n]{3,200}|[^\s\"'`\\|;&<>]{3,200}))"
-"""A value in quotes or bare."""
-_CMD = r"[^\r\n;|&]{0,200}?"
 _SAID = r"\\{0,3}[\"'`«»“„]{0,1}(?P<secret>[^\s\"'`\\,;«»“”]{6,200})"
 """A value within a sentence."""
 

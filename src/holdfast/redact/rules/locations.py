@@ -1,15 +1,11 @@
 """Constructs that hold a secret: logins in addresses, options of programs, headers, statements, phrases."""
 
 from holdfast.redact.judge import PlaceRule
+from holdfast.redact.rules.values import BARE as _V
+from holdfast.redact.rules.values import BARE_OR_QUOTED as _QV
+from holdfast.redact.rules.values import REST_OF_COMMAND as _CMD
 
 # `positive` and `negative` of each rule are its own test: what it must find, and what it must leave.
-_V = r"(?P<secret>[^\s\"'`\\|;&<>]{3,200})"
-"""A bare value of a command line."""
-_QV = r"(?P<q>\\{0,3}[\"'])?(?P<secret>(?(q)[^\"'\\\r\n]{3,200}|[^\s\"'`\\|;&<>]{3,200}))"
-"""A value in quotes or bare."""
-# The rest of one command: a separator or the end of the line ends it.
-_CMD = r"[^\r\n;|&]{0,200}?"
-
 LOCATION_RULES = (
     PlaceRule("url-password", ("://",), r"://[^\s/?#@:\"'\\<>]{0,100}:(?!\d{1,5}(?:[/?#]|$))(?P<secret>[^\s@\"'\\<>]{1,300}(?:@(?![a-z0-9.-]{1,100}(?:[:/?#\s\"']|$))[^\s@\"'\\<>]{1,100}){0,2})@(?=[\w\[%.$({-])", "password", "postgres://app:{}@db/app", "https://example.org:8443/a@b", needs="@"),
     PlaceRule("url-password", ("%3A%2F%2F", "%3a%2f%2f"), r"%3[Aa]%2[Ff]%2[Ff][^\s%@\"'\\<>]{0,100}%3[Aa](?P<secret>[^\s@\"'\\<>&]{1,300}?)(?:%40|@)", "password", "u=https%3A%2F%2Fapp%3A{}%40db", "u=https%3A%2F%2Fexample.org%3A8443%2Fa"),
