@@ -142,4 +142,8 @@ LATER_TOKENS = (
     TokenRule("sanity-token", "sk<w178>", check="random", left="strict"),
     TokenRule("jetbrains-token", "perm:<B12+>.<B12+>.<t20+>", left="strict"),
     TokenRule("jetbrains-token", "perm-<B12+>.<B12+>.<t20+>", left="strict"),
+    TokenRule("google-authorization-code", "4/0A<t40+>", left="strict"),
+    TokenRule("vk-token", "vk1.a.<t60+>"),
+    TokenRule("firebase-refresh-token", "AMf-vB<t80+>", left="strict"),
+    TokenRule("ifttt-key", "maker.ifttt.com/use/<t20+>"),
 )
