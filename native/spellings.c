@@ -24,16 +24,35 @@ static int begins_with(const uint8_t *at, size_t left, const char *word) {
 
 struct change { size_t length; uint8_t byte; int same; };
 
-/* `\u0070`, `\x70`, `\/`, after one to eight backslashes. */
+static int is_octal(uint8_t c) { return c >= '0' && c <= '7'; }
+
+/* `\147`, `\063` or `\63`: how many digits stand for a printable character or for 0x7f, and which; 0 if none do. */
+static size_t read_octal(const uint8_t *at, size_t left, uint8_t *byte) {
+    size_t n = left > 0 && at[0] >= '4' && at[0] <= '7' ? 2 : 3;
+    if (left < n || !is_octal(at[1]) || (n == 2 && left > 2 && is_octal(at[2]))) return 0;
+    if (n == 3 && (!is_octal(at[2]) || !(at[0] == '1' || (at[0] == '0' && at[1] >= '4')))) return 0;
+    *byte = 0;
+    for (size_t m = 0; m < n; m++) *byte = (uint8_t)(*byte * 8 + (at[m] - '0'));
+    return n;
+}
+
+/* `\u0070`, `\x70`, `\U00000070`, `\u{70}`, `\160`, `\/`, `\_`, after one to eight backslashes. */
 static struct change read_backslash(const uint8_t *at, size_t left) {
     size_t n = 0;
     while (n < left && n < 8 && at[n] == '\\') n++;
     const uint8_t *rest = at + n;
     size_t after = left - n;
-    if (after && *rest == '/') return (struct change){n + 1, '/', 0};
-    size_t head = begins_with(rest, after, "u00") ? 3 : begins_with(rest, after, "x") ? 1 : 0;
+    if (after && (*rest == '/' || *rest == '_')) return (struct change){n + 1, *rest, 0};
+    size_t head = begins_with(rest, after, "u{") || begins_with(rest, after, "x{") ? 2
+                : begins_with(rest, after, "u00") ? 3 : begins_with(rest, after, "U000000") ? 7
+                : begins_with(rest, after, "x") ? 1 : 0;
+    int braced = head == 2;
+    while (braced && head < 6 && head < after && rest[head] == '0') head++;
     uint8_t byte = head ? hex_pair(rest + head, after - head) : 0;
-    return byte ? (struct change){n + head + 2, byte, 0} : (struct change){0, 0, 0};
+    if (byte && (!braced || (head + 2 < after && rest[head + 2] == '}')))
+        return (struct change){n + head + 2 + (size_t)braced, byte, 0};
+    size_t digits = head ? 0 : read_octal(rest, after, &byte);
+    return digits ? (struct change){n + digits, byte, 0} : (struct change){0, 0, 0};
 }
 
 /* `&#x70;`, `&#112;`, `&quot;`. A number that is no printable character stays as it is. */
@@ -91,6 +110,69 @@ size_t holdfast_decode_view(const uint8_t *text, size_t length, int percent, uin
         places[2 * n + 2] = (uint32_t)size;
         places[2 * n + 3] = (uint32_t)at;
         n += 2;
+    }
+    *count = n;
+    return size;
+}
+
+/* The sign of a terminal's settings, as a byte or as programs write it: `\\u001b`, `\\x1b`, `\\033`, `\\e`. */
+static size_t read_escape_sign(const uint8_t *at, size_t left) {
+    static const char *const SPELT[] = {"u001b", "u001B", "x1b", "x1B", "033", "e"};
+    if (*at == 0x1b) return 1;
+    size_t n = 0;
+    while (n < left && n < 8 && at[n] == '\\') n++;
+    for (size_t m = 0; n && m < 6; m++)
+        if (begins_with(at + n, left - n, SPELT[m])) {
+            size_t length = 0;
+            while (SPELT[m][length]) length++;
+            return n + length;
+        }
+    return 0;
+}
+
+/* A colour (`[1;31m`), the clearing of a line (`[K`) or the ends of a link, behind that sign. */
+static size_t read_setting(const uint8_t *at, size_t left) {
+    size_t n = read_escape_sign(at, left), first;
+    if (!n || n >= left) return 0;
+    if (at[n] == '[') {
+        for (first = ++n; n < left && n - first < 24 && (is_digit(at[n]) || at[n] == ';' || at[n] == ':'); n++) continue;
+        return n < left && (at[n] == 'm' || at[n] == 'K') ? n + 1 : 0;
+    }
+    if (*at != 0x1b || !begins_with(at + n, left - n, "]8;")) return 0;
+    for (first = n += 3; n < left && n - first < 400; n++) {
+        if (at[n] == 0x07) return n + 1;
+        if (at[n] == 0x1b) return n + 1 < left && at[n + 1] == '\\' ? n + 2 : 0;
+        if (is_one_of(at[n], "\r\n\x1e\x1f")) return 0;
+    }
+    return 0;
+}
+
+static int is_shown_word(uint8_t c, const char *signs) { return is_letter(c) || is_digit(c) || is_one_of(c, signs); }
+
+/* The text as a terminal shows it, and `places` as `holdfast_decode_view` writes them. `within` tells whether a word is in
+ * one piece then that was none before. */
+size_t holdfast_strip_colours(const uint8_t *text, size_t length, uint8_t *out, uint32_t *places, size_t *count, size_t *within) {
+    size_t size = 0, n = 1, at = 0;
+    places[0] = places[1] = 0;
+    *within = 0;
+    while (at < length) {
+        size_t end = at, one;
+        if (text[at] == 0x1b || text[at] == '\\')
+            while (end < length && (text[end] == 0x1b || text[end] == '\\') && (one = read_setting(text + end, length - end))) end += one;
+        if (end == at) {
+            size_t run = at++;
+            if (text[run] == '\\')
+                while (at < length && text[at] == '\\') at++;
+            while (run < at) out[size++] = text[run++];
+            continue;
+        }
+        *within |= at && end < length && is_shown_word(text[at - 1], "_+/=.-") &&
+                   is_shown_word(text[end], "_+/.");
+        places[2 * n] = places[2 * n + 2] = (uint32_t)size;
+        places[2 * n + 1] = (uint32_t)at;
+        places[2 * n + 3] = (uint32_t)end;
+        n += 2;
+        at = end;
     }
     *count = n;
     return size;

@@ -106,12 +106,14 @@ def build_app(
     features: Sequence[Feature] | None = None,
     agents: Mapping[str, Agent] = AGENTS,
     report: Report = _ignore_error,
+    cipher: BodyCipher | None = None,
 ) -> App:
+    """`cipher`: the one that this process has already, with the keys it knows."""
     features = all_features() if features is None else features
     # From here on events name this machine by its id.
     machine.use_state_folder(paths.state)
     settings = open_settings(features)
-    cipher = BodyCipher(lambda: bool(settings.for_project("")["store"].encrypt_bodies))
+    cipher = cipher or BodyCipher(lambda: bool(settings.for_project("")["store"].encrypt_bodies))
     store = open_store(store_url(paths, settings), backups=paths.backups, cipher=cipher)
     # Before the first event: one that came earlier would be stored plain.
     prepare_key(cipher, store)

@@ -8,7 +8,12 @@ from typing import Any
 
 import pytest
 
-from holdfast.paths import plain_files
+from holdfast.core.decision import Delivery
+from holdfast.core.errors import StoreDamaged
+from holdfast.daemon.service import Daemon
+from holdfast.ingest.journal import JournalEntry
+from holdfast.ingest.log import Log
+from holdfast.paths import Paths, plain_files
 from holdfast.stores.body_cipher import UNREADABLE
 from tests.kit import World, wait_until
 
@@ -209,3 +214,19 @@ def test_the_keyring_holds_the_key_and_the_state_folder_does_not(world: World) -
     assert all(entry[1].encode() not in path.read_bytes() for path in plain_files(world.paths.state))
     world.cli("erase", "--everything", "--yes")
     assert json.loads(keyring_file(world).read_text()) == {}, "the key goes with what it opened"
+
+
+def test_after_a_repair_the_journal_follows_the_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one process: a key that is found after the store was exchanged counts for the journal too."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    paths = Paths(tmp_path / "state").prepare()
+    daemon = Daemon(paths, Log(paths.log_file))
+    assert daemon.repair_store(StoreDamaged("a page is torn", where="here"), daemon.app.store)
+    # Switched on: what the settings say is looked up at most every few seconds.
+    monkeypatch.setattr(daemon.app.cipher, "_wanted", lambda: True)
+    daemon.app.cipher.use_key(bytes(32))
+    daemon.journal.open()
+    assert daemon.journal.add([JournalEntry(delivery=Delivery(key="1", agent="claude-code", event="Stop", body=WORD))])
+    assert WORD not in paths.journal.read_bytes()
+    daemon.journal.close()
+    daemon.app.store.close()

@@ -11,7 +11,8 @@ from tests.redact.test_native import sample_texts
 
 PAGE, PAGES = 4096, 1024
 READ_WRITE, PRIVATE_ANONYMOUS = 3, 0x22
-TEXT_ARGUMENT = {"holdfast_find_anchors": 1, "holdfast_decode_view": 0, "holdfast_flatten_json": 0}
+TEXT_ARGUMENT = {"holdfast_find_anchors": 1}
+"""Of the other functions it is the first."""
 
 
 class GuardedLibrary:
@@ -28,7 +29,7 @@ class GuardedLibrary:
             assert system.mprotect(page, PAGE, 0) == 0
 
     def __getattr__(self, name: str) -> Callable[..., int]:
-        function, place = getattr(self._library, name), TEXT_ARGUMENT[name]
+        function, place = getattr(self._library, name), TEXT_ARGUMENT.get(name, 0)
         # The address of the text instead of an object that Python makes room around.
         function.argtypes = [
             ctypes.c_void_p if number == place else one for number, one in enumerate(function.argtypes)

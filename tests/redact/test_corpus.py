@@ -13,7 +13,7 @@ import pytest
 
 from holdfast.redact import Redactor
 from holdfast.redact.judge import make_example
-from tests.redact import blind, held_out, places, unseen, vendor_corpus, wider
+from tests.redact import blind, fresh, held_out, places, unseen, vendor_corpus, wider
 from tests.redact.corpus import Record, body_of, records, strings_of
 
 REDACTOR = Redactor()
@@ -139,6 +139,9 @@ UNSEEN = (
     ("later names", blind.NAMED, 0.99),
     ("later constructs", blind.CONTEXT, 0.99),
     ("later sentences", blind.PROSE, 0.98),
+    ("fresh names", fresh.NAMED, 0.98),
+    ("fresh constructs", fresh.CONTEXT, 0.98),
+    ("fresh sentences", fresh.PROSE, 0.98),
 )
 
 
@@ -158,6 +161,6 @@ def test_what_is_found_in_a_short_body_is_found_in_a_long_one() -> None:
 
 
 def test_ordinary_strings_of_these_lists_stay() -> None:
-    templates = (*unseen.ORDINARY, *vendor_corpus.ORDINARY, *places.ORDINARY, *blind.ORDINARY)
+    templates = (*unseen.ORDINARY, *vendor_corpus.ORDINARY, *places.ORDINARY, *blind.ORDINARY, *fresh.ORDINARY)
     texts = [make_text(template, str(seed)) for template in templates for seed in range(2)]
     assert [text for text in texts if REDACTOR.redact_text(text)[1]] == []

@@ -20,7 +20,25 @@ pytestmark = pytest.mark.skipif(anchors.load_library() is None, reason="the nati
 
 ESCAPES = st.lists(
     st.sampled_from(
-        ["\\", "u0041", "\\u0070", "\\x41", "\\/", "&#x41;", "&#65;", "&#9;", "&quot;", "&amp", ";", "%41", "%4", "a"]
+        [
+            *(
+                "\\",
+                "u0041",
+                "\\u0070",
+                "\\x41",
+                "\\/",
+                "&#x41;",
+                "&#65;",
+                "&#9;",
+                "&quot;",
+                "&amp",
+                ";",
+                "%41",
+                "%4",
+                "a",
+            ),
+            *("\\_", "\\u{", "\\x{0", "70", "}", "\\U000000", "\\147", "\\063", "\\63", "\\177", "\\8"),
+        ]
     ),
     max_size=12,
 ).map("".join)
@@ -84,6 +102,38 @@ def test_both_read_escapes_alike(text: bytes, percent: bool) -> None:
     assert library is not None
     decoded, out, source = views._decode_natively(library, text, percent)
     assert (decoded, list(out), list(source)) == views._decode_escapes(text, percent)
+
+
+COLOURS = st.lists(
+    st.sampled_from(
+        [
+            *(
+                "\x1b",
+                "\x1b[0m",
+                "\x1b[01;31m\x1b[K",
+                "\\u001b[0m",
+                "\\\\033[1m",
+                "\\e[m",
+                "\x1b[",
+                "\x1b]8;;http://x\x07",
+            ),
+            *("\x1b]8;;", "\\", "a", "=", " ", "m", "9;", "ghp_", "-"),
+        ]
+    ),
+    max_size=12,
+).map("".join)
+
+
+@settings(max_examples=200, deadline=None)
+@given(COLOURS.map(str.encode))
+def test_both_read_colours_alike(text: bytes) -> None:
+    library = anchors.load_library()
+    assert library is not None
+    (shown, out, source), is_within = views._strip_natively(library, text)
+    python = views._strip_colours(text)
+    assert is_within == python[1]
+    if is_within:
+        assert (shown, list(out), list(source)) == python[0]
 
 
 @settings(max_examples=80, deadline=None)

@@ -288,6 +288,43 @@ def both(text: str) -> list[bytes]:
     return [text.encode(), json.dumps({"c": text}).encode(), json.dumps({"c": json.dumps({"c": text})}).encode()]
 
 
+ESC = "\x1b"
+TOKEN = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7H8"
+SPELT = {
+    "octal": "".join(f"\\{ord(c):03o}" for c in TOKEN),
+    "octal of a shell": "$'" + "".join(f"\\{ord(c):o}" for c in TOKEN) + "'",
+    "braces": "".join(f"\\u{{{ord(c):x}}}" for c in TOKEN),
+    "eight digits": "".join(f"\\U{ord(c):08x}" for c in TOKEN),
+    "markdown": TOKEN.replace("_", "\\_"),
+    "one colour": f"{TOKEN[:20]}{ESC}[0m{ESC}[31m{TOKEN[20:]}",
+    "colours of grep": f"{ESC}[01;31m{ESC}[K{TOKEN[:6]}{ESC}[m{ESC}[K{TOKEN[6:]}",
+    "a colour each": "".join(f"{ESC}[1;32m{c}" for c in TOKEN) + f"{ESC}[0m",
+    "written colours": f"{TOKEN[:20]}\\u001b[0m{TOKEN[20:]}",
+    "a link": f"{ESC}]8;;http://x.example{ESC}\\{TOKEN[:20]}{ESC}]8;;{ESC}\\{TOKEN[20:]}",
+}
+
+
+@pytest.mark.parametrize("spelt", SPELT.values(), ids=SPELT.keys())
+def test_a_token_is_found_as_terminals_and_programs_write_it(spelt: str) -> None:
+    text = f"before {spelt} behind"
+    pieces = (TOKEN, TOKEN[20:], spelt[12:])
+    cleaned, _ = Redactor().redact_text(text)
+    body, _ = Redactor().redact(json.dumps({"tool_response": {"stdout": text}}).encode())
+    for got in (cleaned, json.loads(body)["tool_response"]["stdout"]):
+        assert not any(piece in got for piece in pieces), got
+        assert got.startswith("before ") and got.rstrip(ESC + "[0m]8;\\").endswith(" behind"), got
+
+
+def test_colours_and_octal_codes_of_ordinary_text_stay() -> None:
+    for text in (
+        f"{ESC}[32mpassed{ESC}[0m in {ESC}[1m3{ESC}[0ms",
+        f"a{ESC}[1mb{ESC}[0mc",
+        "tar \\101\\102 x",
+        "'\\u{1F600}'",
+    ):
+        assert Redactor().redact_text(text) == (text, [])
+
+
 def test_the_corpus_is_large_enough():
     assert len(SECRETS) >= 60
     assert len(INNOCENT) >= 60

@@ -4,6 +4,7 @@ import pytest
 
 from holdfast.redact import Redactor
 from holdfast.redact.redactor import Example, name_examples, place_examples, token_examples
+from holdfast.redact.rules.constructs import CONSTRUCT_RULES
 from holdfast.redact.rules.locations import LOCATION_RULES
 from holdfast.redact.rules.names import NAME_RULES
 from holdfast.redact.scanner import TOKEN_RULES
@@ -23,7 +24,9 @@ def test_a_token_by_its_form(rule) -> None:
     check(*token_examples(rule))
 
 
-@pytest.mark.parametrize("rule", LOCATION_RULES, ids=lambda rule: f"{rule.kind}:{rule.anchors[0]!a}")
+@pytest.mark.parametrize(
+    "rule", (*LOCATION_RULES, *CONSTRUCT_RULES), ids=lambda rule: f"{rule.kind}:{rule.anchors[0]!a}"
+)
 def test_a_secret_by_its_place(rule) -> None:
     check(*place_examples(rule))
 
@@ -34,5 +37,5 @@ def test_a_secret_by_its_name(rule) -> None:
 
 
 def test_there_are_many_kinds() -> None:
-    kinds = {rule.kind for rule in (*TOKEN_RULES, *LOCATION_RULES, *NAME_RULES)}
+    kinds = {rule.kind for rule in (*TOKEN_RULES, *LOCATION_RULES, *CONSTRUCT_RULES, *NAME_RULES)}
     assert len(kinds) >= 220

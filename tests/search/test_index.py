@@ -196,6 +196,15 @@ def test_ignored_files_are_left_out_and_new_ones_are_not(tree: Tree) -> None:
     assert {row[0] for row in tree.content() if len(row) > 2} == {"c.py"}
 
 
+def test_what_has_a_secret_for_a_name_is_left_out(tree: Tree) -> None:
+    token = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7H8"
+    tree.write({f"backup-{token}.txt": "one\n", f"{token}/two.txt": "two\n", "token-list.txt": "three\n"})
+    (tree.root / token / "empty").mkdir()
+    listing = list_checkout(str(tree.root), IndexSettings())
+    assert token not in str(listing)
+    assert "token-list.txt" in {one.path for one in listing.files}
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_killed_anywhere_the_next_run_makes_it_whole(tree: Tree) -> None:
     """kill -9 at random points, on a first index, on changes and on rebuilds; the old one answers all the time."""

@@ -159,7 +159,8 @@ class Daemon:
             # Closed first, so that no connection still writes to the file that is about to be set aside.
             self.app.store.close()
             self._swap_in(database, replacement)
-            self.app = build_app(self.paths, report=self._report)
+            # The journal goes on with the same cipher: a key that is found or made later must count for it too.
+            self.app = build_app(self.paths, report=self._report, cipher=self.app.cipher)
         except (HoldfastError, OSError) as problem:
             self.log.error("store.not-exchanged", problem)
             os.kill(os.getpid(), signal.SIGTERM)  # The next start finishes it; hooks spool meanwhile.

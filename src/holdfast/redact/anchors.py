@@ -225,7 +225,7 @@ def load_library() -> ctypes.CDLL | None:
     try:
         library = ctypes.CDLL(str(Path(__file__).with_name("libanchors.so")))
         find = library.holdfast_find_anchors
-        library.holdfast_flatten_json  # noqa: B018 (a library of an older build lacks it)
+        library.holdfast_strip_colours  # noqa: B018 (a library of an older build lacks it)
     except (OSError, AttributeError):
         return None
     pointer, size = ctypes.c_void_p, ctypes.c_size_t
@@ -234,6 +234,7 @@ def load_library() -> ctypes.CDLL | None:
     text = ctypes.c_char_p
     for name, arguments in (
         ("holdfast_decode_view", (text, size, ctypes.c_int, pointer, pointer, pointer)),
+        ("holdfast_strip_colours", (text, size, pointer, pointer, pointer, pointer)),
         ("holdfast_flatten_json", (text, size, pointer, pointer, pointer, pointer)),
     ):
         function = getattr(library, name)

@@ -412,11 +412,16 @@ def _accept_token(text: bytes, rule: NameRule, value: Value, candidate: bytes, b
         return False
     if rule.part == "key" and not _is_secret_key(candidate, before, stem):
         return False
-    if value.notation == "said" and (candidate[-1:] in b"])" or not any(48 <= c <= 57 for c in candidate)):
+    if value.notation == "said" and (candidate[-1:] in b"])" or not _may_be_said(candidate)):
         return False
     if not value.quoted and judge.is_code(_OPERATORS.split(candidate, maxsplit=1)[0]):
         return False
     return judge.looks_random(candidate.strip()) or _is_key_in_digits(rule, value, candidate, before)
+
+
+def _may_be_said(candidate: bytes) -> bool:
+    """Words of a sentence have no digits; a token without one is long."""
+    return any(48 <= c <= 57 for c in candidate) or (len(candidate) >= 24 and candidate.isalpha())
 
 
 def _is_key_in_digits(rule: NameRule, value: Value, candidate: bytes, before: bytes) -> bool:
@@ -439,7 +444,7 @@ def _is_secret_key(candidate: bytes, before: bytes, stem: bytes) -> bool:
     """`api_key` is a secret, `cache_key` is not; an unknown word before it asks for a value that is clearly random."""
     word = _word_before_stem(before)
     # .NET's `publicKeyToken` is the hash of a public key.
-    if word in PLAIN_QUALIFIERS or before[-9:].lower() == b"publickey":
+    if word in PLAIN_QUALIFIERS or before[-11:].lower().replace(b" ", b"").endswith(b"publickey"):
         return False
     if stem.lower().startswith(b"tok"):
         return True

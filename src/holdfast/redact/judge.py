@@ -50,7 +50,7 @@ _NUMBER = lazy_pattern(rb"-?\d[\d._eE+-]*$")
 # One part of `AES256-GCM-SHA384`: the name of an algorithm and a number that belongs to it.
 _OF_ALGORITHM = lazy_pattern(
     rb"(?:(?:aes|sha|hmac|gcm|cbc|ctr|ccm|ecb|siv|hs|rs|es|ps|rsa|oaep|dsa|ecdsa|ecdhe|ecdh|dhe|eddsa|ed|x|chacha|poly|des|ede|md|tls|ssl"
-    rb"|with|pkcs|pss|hkdf|pbkdf|argon|scrypt|bcrypt|blake|secp|prime|curve|mlkem|kyber)\d{0,5}){1,3}$|[a-z]?\d{1,5}$",
+    rb"|with|base|utf|encoded|hashed|encrypted|signed|pkcs|pss|hkdf|pbkdf|argon|scrypt|bcrypt|blake|secp|prime|curve|mlkem|kyber)\d{0,5}){1,3}$|[a-z]?\d{1,5}$",
     re.IGNORECASE,
 )
 # A call or an index at the start: `os.environ[`, `get_token(`.

@@ -12,6 +12,7 @@ Q = rb"\\{0,7}[\"'`]"
 TAIL_WORDS = (
     "access key base value string b64 base64 enc prod production dev development test testing staging live old new primary"
     " secondary current main admin root default env plain plaintext raw header hash digest text field data secret token s"
+    " private db database"
 ).split()
 TAIL = rb"(?P<tail>(?:[_.-]?(?:" + "|".join(TAIL_WORDS).encode() + rb"|\d{1,3})(?![a-z])){0,3})"
 # A type between name and sign: `: str =`, ` string =`, ` As String =`.
@@ -20,7 +21,7 @@ LINE = rb"(?:\\{0,3}\\[rn]|\r?\n)"
 # Signs of assignment; the bytes are the wide colon and equals sign of CJK, \x1e ends a key of JSON.
 SIGN = rb"(?:=>|\|\|=|:=|\?=|\+=|={1,3}|!=|:(?!:)|\xef\xbc\x9a|\xef\xbc\x9d|\x1e|<-)"
 GAP = rb"[ \t]{0,40}"
-VALUE_WORD = rb"(?:value|val|default|plaintext|secret_string|stringvalue|content)"
+VALUE_WORD = rb"(?:value|val|default|plaintext|secret_string|stringvalue|parametervalue|content)"
 # The value may stand behind a tag of YAML, on the next line, in a block of YAML, in parentheses, or behind a prefix such as b"".
 ASSIGN = (
     GAP
@@ -96,13 +97,14 @@ def after_name(text: bytes, end: int) -> re.Pattern[bytes]:
 SAID = lazy_pattern(
     rb"(?P<tail>s?)(?P<close>" + Q + rb")?"
     rb"(?:\s\([^()\r\n]{2,40}\)|,\s[a-z' ]{2,40}(?=:))?"
-    rb"(?:\s(?:for|of|to|on|in|into|from|at|with|under|f\xc3\xbcr|para|pour|per|de|del|della|du|da|do|von|der|\xd0\xbe\xd1\x82|\xd0\xb4\xd0\xbb\xd1\x8f)\s[^\s:=]{1,40}(?:\s[^\s:=]{1,24}){0,3}?)?"
+    rb"(?:\s(?:for|of|to|on|in|into|from|at|with|under|between|f\xc3\xbcr|para|pour|per|de|del|della|du|da|do|van|voor|dla|von|der|auf|\xd0\xbe\xd1\x82|\xd0\xb4\xd0\xbb\xd1\x8f)\s[^\s:=]{1,40}(?:\s[^\s:=]{1,24}){0,3}?)?"
     rb"(?:\s(?:that|which))?(?:\s(?:you|we|they|he|she|i)\s[a-z]{2,12}(?:\s[a-z]{1,12}){0,3}?)?"
     rb"(?:[ \t\xe3\x80\x80]{0,3})(?:"
-    rb"(?:is now|is set to|should be|will be|is|are|was|to|ist|lautet|war|es|est|sera|\xc3\xa8|\xc3\xa9|\xc3\xa4r|er|jest|on|je|este|l\xc3\xa0|\xce\xb5\xce\xaf\xce\xbd\xce\xb1\xce\xb9|\xd9\x87\xd9\x8a|\xd7\x94\xd7\x99\xd7\x90"
+    rb"(?:is (?:now|just|simply|still|actually|probably|literally|always)|is set to|should be|will be|is|are|was|to"
+    rb"|ist (?:jetzt|nun|einfach|immer noch|\xc3\xbcbrigens|aktuell|weiterhin)|ist|lautet|hei\xc3\x9ft|heisst|c'est|war|es|est|sera|\xc3\xa8|\xc3\xa9|\xc3\xa4r|er|jest|(?<=na )on|(?<=si )on|je|este|l\xc3\xa0|\xce\xb5\xce\xaf\xce\xbd\xce\xb1\xce\xb9|\xd9\x87\xd9\x8a|\xd7\x94\xd7\x99\xd7\x90"
     rb"|\xe0\xa4\xb9\xe0\xa5\x88|adalah|yra|ir|is currently|used to be|has been set to|has changed to"
     rb"|stands for)(?=[ \t:\"'`])"
-    rb"|\|\|=|=|:|\xe3\x81\xaf|\xe6\x98\xaf|\xe4\xb8\xba|\xe7\x82\xba|\xec\x9d\x80|\xeb\x8a\x94|\xef\xbc\x9a"
+    rb"|\|\|=|=|:|\xe3\x81\xaf|\xe6\x98\xaf|\xe4\xbf\x82|\xe4\xb8\xba|\xe7\x82\xba|\xec\x9d\x80|\xeb\x8a\x94|\xef\xbc\x9a"
     rb"|\xe0\xb8\x84\xe0\xb8\xb7\xe0\xb8\xad|->|\xe2\x86\x92|\xe2\x80\x94|\((?=[^\s()]{8}))"
     rb"(?P<said>[ \t:]{0,3})(?P<open>" + Q + rb")?(?P<value>)", re.IGNORECASE,
 )  # fmt: skip
@@ -130,7 +132,8 @@ IN_ESCAPED = lazy_pattern(rb"[^\"'`\\\r\n\x1f]*")
 UNQUOTED = lazy_pattern(rb"[^\s\"'`\\<>\x1e\x1f\x1b]*")
 TO_STRING_END = lazy_pattern(rb"[^\x1e\x1f]*")
 TO_TAG = lazy_pattern(rb"[^<\r\n\x1f]*")
-STOP = lazy_pattern(rb"[,;)}\]|&]")
+# An `&` within a password is none between two parameters or commands.
+STOP = lazy_pattern(rb"[,;)}\]|]|&(?=[\s&]|$|[\w.%\[\]-]{1,60}=)")
 LINE_END = lazy_pattern(rb"[ \t]*(?:$|[\r\n\"'\x1f#]|\\[nr\"])")
 # In undecoded JSON a line begins after a quote or the two characters `\n`.
 LINE_STARTS = (b"\n", b"\r", b"\x1e", b"\x1f", b'"', b"\\n")
@@ -172,7 +175,9 @@ TAIL_ONLY = lazy_pattern(TAIL + rb"(?![A-Za-z0-9])", re.IGNORECASE)
 SAID_WORDS = (
     "is are was to for of on in ist lautet war es est sera er jest by or string String str value should will para pour per"
     " de del della du da do von der stands je este adalah yra ir has you we they he she i I that which As into from at with under"
-    " used field input box textbox"
+    " used field input box textbox between van voor dla auf heisst simply just still actually probably literally always now jetzt nun"
+    # Of `heißt` and `c'est` the letters before the first that is none of ASCII.
+    " einfach hei c"
 ).split()
 OTHER_TAIL = lazy_pattern(
     rb"(?:[_-](?!(?:id|ids|name|names|url|uri|type|types|path|paths|file|files|length|len|size|min|max|count|expiry|expires|ttl|at|version"

@@ -28,6 +28,7 @@ from holdfast.redact.anchors import (
 )
 from holdfast.redact.judge import CHECKS, NameRule, PlaceRule, Shape, Span, TokenRule, parse_shape
 from holdfast.redact.rules.cloud import CLOUD_TOKENS, KEY_TOKENS
+from holdfast.redact.rules.constructs import CONSTRUCT_RULES
 from holdfast.redact.rules.locations import LOCATION_RULES
 from holdfast.redact.rules.models import DEVELOPMENT_TOKENS, MODEL_TOKENS
 from holdfast.redact.rules.names import NAME_RULES
@@ -110,7 +111,7 @@ class Scanner:
         for finder in (tables.find_table_values, tables.find_copied_values, blocks.find_cookies, blocks.find_inserted):
             self._units[finders[finder]] = _WORK_OF_TABLE
         self._escapes = len(finders)
-        self._decodes, self._percents, self._encoded = (self._escapes + n for n in (1, 2, 3))
+        self._decodes, self._percents, self._encoded, self._colours = (self._escapes + n for n in (1, 2, 3, 4))
         anchors += [
             Anchor(mark.encode(), self._escapes, *views.AFTER_MARK.get(mark, (b"", 0)), guard=_far_guard(0))
             for mark in views.ESCAPE_MARKS
@@ -122,12 +123,20 @@ class Scanner:
             Anchor(mark.encode(), self._encoded, *views.AFTER_COMPRESSED, alone=True) for mark in views.COMPRESSED_MARKS
         ]
         anchors += [Anchor(views.NUL_MARKS[0].encode(), self._decodes, guard=_far_guard(1))]
+        anchors += [Anchor(mark.encode(), self._colours, guard=_far_guard(3)) for mark in views.COLOUR_MARKS]
         self._search = AnchorSearch(anchors, runs, assignment.GUARD_WORDS)
 
     def find(self, text: bytes, depth: int = 2, work: Work | None = None) -> list[Span]:
         """The spans in order, without overlap. `depth`: how many spellings within one another are read."""
         work = work or Work(len(text))
-        spans, hits = self._find_plain(text, work)
+        got = self._search.find(text, once=True, judged=work.left)
+        if any(hit[0] == self._colours for hit in got.hits) and (view := views.view_without_colours(text)):
+            shown = self._search.find(view.text, once=True, judged=work.left)
+            return [view.source_span(span) for span in self._find_in(view.text, shown, depth, work)]
+        return self._find_in(text, got, depth, work)
+
+    def _find_in(self, text: bytes, got: Hits, depth: int, work: Work) -> list[Span]:
+        spans, hits = self._find_plain(text, got, work)
         if depth and not (spans and work.is_look):
             spelt = [hit for hit in hits if hit[0] >= self._escapes]
             spans += self._find_spelt(spelt, text, depth - 1, work) if spelt else []
@@ -141,10 +150,12 @@ class Scanner:
         """Whether it is worth decoding: it has a candidate. Undecoded it cannot be judged: where a line ends, or a value,
         an escape hides."""
         got = self._search.find(body, once=True, most=_MOST_UNDECODED)
+        hits = [hit for hit in got.hits if hit[0] != self._colours]
         return (
             got.left_out
             or len(got.hits) >= _MOST_UNDECODED
-            or any(not judge.is_token_count(body, *hit[1:]) for hit in got.hits)
+            or any(not judge.is_token_count(body, *hit[1:]) for hit in hits)
+            or (len(hits) < len(got.hits) and views.hides_word(body))
         )
 
     def look_at(self, text: bytes) -> Work | None:
@@ -152,9 +163,8 @@ class Scanner:
         look = Work(0, _WORK_OF_LOOK, is_look=True)
         return look if self.find(text, work=look) else None
 
-    def _find_plain(self, text: bytes, work: Work) -> tuple[list[Span], list[Hit]]:
+    def _find_plain(self, text: bytes, got: Hits, work: Work) -> tuple[list[Span], list[Hit]]:
         """What is repeated very often is looked at once; only where that is a secret are all of its places searched."""
-        got = self._search.find(text, once=True, judged=work.left)
         spans = self._check(got, text, work) if got.hits else []
         # Repeated hits were left out; they are a secret as well, so all of them must be listed.
         if got.left_out and spans and not work.is_look:
@@ -306,7 +316,7 @@ def _list_anchors(names: list[str]) -> Iterator[AnchorOf]:
         for anchor in shape.anchors:
             yield anchor, finder, shape.follow, shape.follow_count, alone, shape.then.encode(), 0
     plain: list[tuple[Iterable[str], Finder]] = [
-        (place_rule.anchors, place_finder(place_rule)) for place_rule in LOCATION_RULES
+        (place_rule.anchors, place_finder(place_rule)) for place_rule in (*LOCATION_RULES, *CONSTRUCT_RULES)
     ]
     for anchors, finder in plain + _BLOCK_FINDERS:
         for anchor in anchors:
@@ -361,6 +371,7 @@ _AFTER_PLACE |= {"asic ": (_ALNUM + b"+/_- \t", 6, b""), "response=": (b'\\"', 1
 _AFTER_PLACE |= dict.fromkeys(blocks.INSERT_ANCHORS, (b" \t\r\n(\\", 1, b""))
 _AFTER_PLACE |= dict.fromkeys(("auth", "AUTH"), (b"\\\"'`:=\x1e", 1, b""))
 _AFTER_PLACE |= dict.fromkeys(blocks.COOKIE_ANCHORS, (b"sS\\\"'`:=, \t\r\n\x1e", 1, b""))
+_AFTER_PLACE |= {"PASS ": (_ALNUM, 16, b"")}
 _AFTER_PLACE |= dict.fromkeys(("curl", "wget"), (b"\\\"' \t\r\n\x1f", 1, b""))
 _AFTER_PLACE |= dict.fromkeys(("redentials", "ogin", "ccount"), (b"s \t\r\n:=\\", 1, b""))
 _AFTER_PLACE |= dict.fromkeys(("uthorization", "UTHORIZATION"), (b"\\\"'` \t\r\n:=\x1e", 1, b""))

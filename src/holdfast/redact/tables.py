@@ -62,7 +62,10 @@ def _cell_spans(text: bytes, at: int, stop: int, sign: bytes, columns: list[int]
 
 # Tables with tabs, semicolons or bars, and what `COPY` of PostgreSQL reads.
 
-_NAMES = (*"password Password PASSWORD passwd pwd secret Secret token Token api_key API_KEY apikey".split(), "API key")
+_NAMES = (
+    *"password Password PASSWORD passwd pwd secret Secret SECRET token Token TOKEN api_key API_KEY apikey".split(),
+    "API key",
+)
 BEFORE_CELL = tuple(f"{name};" for name in _NAMES)
 TABLE_ANCHORS = (
     *(f"{name}{sign}" for name in _NAMES for sign in ("\t", " |", "|", "\\t")),

@@ -19,9 +19,12 @@ from holdfast.redact.judge import Span, make_label
 
 Find = Callable[[bytes], list[Span]]
 
-# `\u0070`, `\x70` and `\/` with up to seven further backslashes; `&#x70;`, `&#112;` and named entities.
+# `\u0070`, `\x70`, `\U00000070`, `\u{70}`, `\160`, `\/` and `\_` with up to seven further backslashes; `&#x70;`, `&#112;`
+# and named entities.
 _ESCAPE = lazy_pattern(
-    rb"[\\&](?:(?<=\\)\\{0,7}(?:(?:u00|x)([2-7][0-9A-Fa-f])|(/))|(?<=&)(?:#x([2-7][0-9A-Fa-f]);|#(\d{2,3});|(quot|amp|apos|lt|gt);))"
+    rb"[\\&](?:(?<=\\)\\{0,7}(?:(?:u00|U000000|x(?!\{))([2-7][0-9A-Fa-f])|([/_])|[ux]\{0{0,4}([2-7][0-9A-Fa-f])\}"
+    rb"|(1[0-7]{2}|0[4-7][0-7]|[4-7][0-7](?![0-7])))"
+    rb"|(?<=&)(?:#x([2-7][0-9A-Fa-f]);|#(\d{2,3});|(quot|amp|apos|lt|gt);))"
 )
 _ENTITIES = {b"quot": b'"', b"amp": b"&", b"apos": b"'", b"lt": b"<", b"gt": b">"}
 _PERCENT = lazy_pattern(rb"%([2-7][0-9A-Fa-f])")
@@ -34,9 +37,17 @@ _HEX_DUMP = lazy_pattern(
     rb"(?<![0-9a-f])(?:[0-9a-f]{6,8}[: ] {0,2}(?:[0-9a-f]{2,4} {1,2}){1,16}[^\n\x1f]{0,24}(?:\n|(?=\x1f)|$)){2,400}"
 )
 _HEX_LINE = lazy_pattern(rb"(?<![0-9a-f])[0-9a-f]{6,8}[: ] {0,2}((?:[0-9a-f]{4} |[0-9a-f]{2} {1,2}){1,16})")
-_CODES = tuple(f"{kind}{digit}" for kind in ("\\u00", "\\x") for digit in "234567")
-ESCAPE_MARKS = (*_CODES, "\\/", "&#", "&quot;", "&amp;", "&lt;")
-AFTER_MARK = {"\\/": (bytes(range(0x21, 0x7F)), 1), "&#": (b"0123456789xX", 1)}
+_CODES = tuple(f"{kind}{digit}" for kind in ("\\u00", "\\x", "\\U000000") for digit in "234567")
+# Of octal codes those of letters and digits: a terminal's colours begin with `\033`.
+_OCTAL_CODES = tuple(f"\\{digits}" for digits in ("06", "07", *(f"1{digit}" for digit in "01234567")))
+ESCAPE_MARKS = (*_CODES, *_OCTAL_CODES, "\\u{", "\\x{", "\\/", "\\_", "&#", "&quot;", "&amp;", "&lt;")
+AFTER_MARK = {
+    "\\/": (bytes(range(0x21, 0x7F)), 1),
+    "\\_": (b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789", 4),
+    "\\u{": (b"0234567", 1),
+    "\\x{": (b"0234567", 1),
+    "&#": (b"0123456789xX", 1),
+} | dict.fromkeys(_OCTAL_CODES, (b"01234567", 1))
 """What follows marks of two characters."""
 DUMP_MARKS = ("00000010: ", "00000010  ")
 PERCENT_MARKS = tuple(
@@ -81,15 +92,15 @@ def base64_marks() -> tuple[str, ...]:
     return tuple(sorted(marks))
 
 
+Decoded = tuple[bytes, Sequence[int], Sequence[int]]
+
+
 class View:
     """A text that was rewritten, and where each part of it came from: pairs of places, one in the new text and one in
     the old, at the start and at both ends of each change."""
 
-    def __init__(self, text: bytes, percent: bool = False) -> None:
-        library = load_library()
-        self.text, self._out, self._in = (
-            _decode_natively(library, text, percent) if library else _decode_escapes(text, percent)
-        )
+    def __init__(self, decoded: Decoded) -> None:
+        self.text, self._out, self._in = decoded
 
     def source_span(self, span: Span, offset: int = 0) -> Span:
         return offset + self._source(span[0]), offset + self._source_end(span[1]), span[2]
@@ -104,7 +115,57 @@ class View:
         return self._in[n] + at - self._out[n] if n % 2 == 0 else self._in[n + 1]
 
 
-Decoded = tuple[bytes, Sequence[int], Sequence[int]]
+def view_spelling(text: bytes, percent: bool = False) -> View:
+    """What escapes, or percent signs, stand for."""
+    library = load_library()
+    return View(_decode_natively(library, text, percent) if library else _decode_escapes(text, percent))
+
+
+# Colours of a terminal and the clearing of a line, as bytes or as programs write them; the ends of links.
+_COLOURS = lazy_pattern(
+    rb"(?:(?:\x1b|(?<!\\)\\{1,8}(?:u001[bB]|x1[bB]|033|e))\[[0-9;:]{0,24}[mK]|\x1b\]8;[^\x07\x1b\x1e\x1f\r\n]{0,399}(?:\x07|\x1b\\))+"
+)
+COLOUR_MARKS = ("\x1b[", "\x1b]8;", "u001b[", "u001B[", "u001b]8;", "x1b[", "x1B[", "\\033[", "\\e[")
+_LINK_IN_JSON = b"\\u001b]8;"
+_BEFORE_COLOUR = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+/=.-")
+_AFTER_COLOUR = _BEFORE_COLOUR - frozenset(b"=-")
+
+
+def view_without_colours(text: bytes) -> View | None:
+    """What a terminal shows, where it shows a word in one piece that is none in the text."""
+    library = load_library()
+    decoded, is_within = _strip_natively(library, text) if library else _strip_colours(text)
+    return View(decoded) if is_within else None
+
+
+def hides_word(body: bytes) -> bool:
+    """Whether colours lie within a word of this undecoded JSON, or perhaps a link."""
+    return view_without_colours(body) is not None or _LINK_IN_JSON in body
+
+
+def _strip_natively(library: ctypes.CDLL, text: bytes) -> tuple[Decoded, bool]:
+    out, offsets = _buffers.of_size(len(text) + 1, 2 * len(text) + 8)
+    size = library.holdfast_strip_colours(text, len(text), out, offsets, _buffers.count_ref, _buffers.other_ref)
+    if not _buffers.other.value:
+        return (text, (), ()), False
+    pairs = _buffers.numbers(offsets, 2)
+    return (ctypes.string_at(out, size), pairs[::2], pairs[1::2]), True
+
+
+def _strip_colours(text: bytes) -> tuple[Decoded, bool]:
+    parts: list[bytes] = []
+    out, source = [0], [0]
+    at = size = 0
+    is_within = False
+    for match in _COLOURS.finditer(text):
+        start, end = match.span()
+        is_within |= 0 < start < end < len(text) and text[start - 1] in _BEFORE_COLOUR and text[end] in _AFTER_COLOUR
+        parts.append(text[at:start])
+        size += start - at
+        out += (size, size)
+        source += (start, end)
+        at = end
+    return (b"".join((*parts, text[at:])), out, source), is_within
 
 
 def _decode_escapes(text: bytes, percent: bool) -> Decoded:
@@ -170,7 +231,7 @@ def _find_in_windows(text: bytes, hits: list[int], find: Find, percent: bool) ->
     spans: list[Span] = []
     for start, end in _merge_windows(hits, len(text)):
         window = text[start:end]
-        view = View(window, percent)
+        view = view_spelling(window, percent)
         # Nothing was decoded, so the text was read in full already.
         if view.text != window:
             spans += [view.source_span(span, start) for span in find(view.text)]
@@ -192,13 +253,15 @@ def _merge_windows(hits: list[int], length: int) -> Iterator[tuple[int, int]]:
 
 
 def _unescape_match(match: re.Match[bytes]) -> bytes:
-    code = match[1] or match[3]
+    code = match[1] or match[3] or match[5]
     if code:
         return bytes([int(code, 16)])
     if match[4]:
+        return bytes([int(match[4], 8)])
+    if match[6]:
         # Other codes are left as they are: they are no printable ASCII.
-        return bytes([int(match[4])]) if 32 <= int(match[4]) < 127 else match[0]
-    return match[2] or _ENTITIES[match[5]]
+        return bytes([int(match[6])]) if 32 <= int(match[6]) < 127 else match[0]
+    return match[2] or _ENTITIES[match[7]]
 
 
 def find_in_percent(text: bytes, hits: list[int], find: Find) -> list[Span]:

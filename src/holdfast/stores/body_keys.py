@@ -18,6 +18,8 @@ NOT_REAL = ("keyring.backends.fail", "keyring.backends.null", "keyrings.alt")
 
 T = TypeVar("T")
 _asking = threading.Lock()
+_refused = threading.Event()
+"""Set while the keyring is locked: asked for an entry, it would ask its user for a password each time."""
 
 
 def require_keyring() -> Any:
@@ -43,7 +45,7 @@ def require_keyring() -> Any:
 
 def find_key(name: str) -> bytes | None:
     """None where the keyring answers that it has no such key."""
-    text = _ask(lambda: require_keyring().get_password(SERVICE, name))
+    text = _ask(lambda: _unlocked_keyring().get_password(SERVICE, name))
     if text is None:
         return None
     try:
@@ -53,18 +55,38 @@ def find_key(name: str) -> bytes | None:
     return key if len(key) == KEY_BYTES else None
 
 
+def _unlocked_keyring() -> Any:
+    backend = require_keyring()
+    if _refused.is_set() and any(map(_is_locked, getattr(backend, "backends", None) or [backend])):
+        raise KeyUnavailable("the keyring is locked", fix="Unlock it; it is looked at again.")
+    return backend
+
+
+def _is_locked(backend: Any) -> bool:
+    """Told without a prompt, where the keyring is one that prompts."""
+    if type(backend).__module__ != "keyring.backends.SecretService":
+        return False
+    import secretstorage
+
+    connection = secretstorage.dbus_init()
+    try:
+        return bool(secretstorage.Collection(connection).is_locked())
+    finally:
+        connection.close()
+
+
 def create_key(name_of: Callable[[bytes], bytes]) -> bytes:
     """Kept in the keyring, and read back, before anything is encrypted with it."""
     key = os.urandom(KEY_BYTES)
     name = name_of(key).hex()
-    _ask(lambda: require_keyring().set_password(SERVICE, name, base64.b64encode(key).decode()))
+    _ask(lambda: _unlocked_keyring().set_password(SERVICE, name, base64.b64encode(key).decode()))
     if find_key(name) != key:
         raise KeyUnavailable("the keyring does not keep what it is given")
     return key
 
 
 def remove_key(name: str) -> None:
-    _ask(lambda: require_keyring().delete_password(SERVICE, name))
+    _ask(lambda: _unlocked_keyring().delete_password(SERVICE, name))
 
 
 def _ask(work: Callable[[], T]) -> T:
@@ -76,7 +98,10 @@ def _ask(work: Callable[[], T]) -> T:
     def run() -> None:
         try:
             answers.append((work(), None))
+            _refused.clear()
         except Exception as error:
+            if not isinstance(error, KeyUnavailable):
+                _refused.set()
             answers.append((None, error))
         finally:
             _asking.release()

@@ -1,15 +1,11 @@
 """Constructs that hold a secret: logins in addresses, options of programs, headers, statements, phrases."""
 
 from holdfast.redact.judge import PlaceRule
+from holdfast.redact.rules.values import BARE as _V
+from holdfast.redact.rules.values import BARE_OR_QUOTED as _QV
+from holdfast.redact.rules.values import REST_OF_COMMAND as _CMD
 
 # `positive` and `negative` of each rule are its own test: what it must find, and what it must leave.
-_V = r"(?P<secret>[^\s\"'`\\|;&<>]{3,200})"
-"""A bare value of a command line."""
-_QV = r"(?P<q>\\{0,3}[\"'])?(?P<secret>(?(q)[^\"'\\\r\n]{3,200}|[^\s\"'`\\|;&<>]{3,200}))"
-"""A value in quotes or bare."""
-# The rest of one command: a separator or the end of the line ends it.
-_CMD = r"[^\r\n;|&]{0,200}?"
-
 LOCATION_RULES = (
     PlaceRule("url-password", ("://",), r"://[^\s/?#@:\"'\\<>]{0,100}:(?!\d{1,5}(?:[/?#]|$))(?P<secret>[^\s@\"'\\<>]{1,300}(?:@(?![a-z0-9.-]{1,100}(?:[:/?#\s\"']|$))[^\s@\"'\\<>]{1,100}){0,2})@(?=[\w\[%.$({-])", "password", "postgres://app:{}@db/app", "https://example.org:8443/a@b", needs="@"),
     PlaceRule("url-password", ("%3A%2F%2F", "%3a%2f%2f"), r"%3[Aa]%2[Ff]%2[Ff][^\s%@\"'\\<>]{0,100}%3[Aa](?P<secret>[^\s@\"'\\<>&]{1,300}?)(?:%40|@)", "password", "u=https%3A%2F%2Fapp%3A{}%40db", "u=https%3A%2F%2Fexample.org%3A8443%2Fa"),
@@ -53,11 +49,11 @@ LOCATION_RULES = (
     PlaceRule("auth-tuple", ("auth=(",), r"auth=\(\s{0,2}(?P<q>\\{0,3}[\"'])[^\"'\\\r\n]{1,80}(?P=q)\s{0,2},\s{0,2}(?P=q)(?P<secret>[^\"'\\\r\n]{3,200})(?P=q)", "password", "requests.get(u, auth=('ada', '{}'))", "requests.get(u, auth=('ada', 'password'))"),
     PlaceRule("bundler-login", ("BUNDLE_",), r"BUNDLE_[A-Z0-9_]{3,80}(?:=|: ?)\\{0,3}[\"']?(?P<secret>[^\s\"':/]{3,80}:[^\s\"'/]{3,200})", "any", "BUNDLE_GEMS__EXAMPLE__COM=ada:{}", "BUNDLE_PATH=vendor/bundle"),
     PlaceRule("bundler-login", ("bundle config",), r"bundle config\s[^\r\n]{0,80}\s(?P<secret>[^\s\"':/]{3,80}:[^\s\"'/]{3,200})", "token", "bundle config gems.example.com ada:{}", "bundle config path vendor/bundle"),
-    PlaceRule("credential-pair", ("redentials", "ogin", "ccount", "ugangsdaten", "nmeldedaten", "dentifiants", "redenciales", "redenziali", "redenciais"), r"(?:redentials|ogin|ccount|ugangsdaten|nmeldedaten|dentifiants|redenciales|redenziali|redenciais)s?(?:\s(?:is|are|for\s\S{1,30}))?\s{0,2}[:=]?\s{1,2}[\w.@+-]{2,60}\s{0,2}(?:/|,|\sand\s|:)\s{0,2}(?P<secret>[^\s\"'`\\,;]{5,100})", "mixed", "credentials: ada / {}", "credentials: see the wiki / ask Ada"),
-    PlaceRule("said-login", ("log in as ", "login as ", "sign in as ", "log in with ", "sign in with ", "logged in as ", "login with ", "anmelden mit "), r"[\w ]{8,13}[\w.@+-]{2,60}(?:\s{0,2}[/:,]\s{0,2}|\s(?:with|using|and|und|mit)\s(?:the\s)?(?:password\s|pass\s|pw\s)?)\\{0,3}[\"'`]?(?P<secret>[^\s\"'`\\,;]{5,100})", "mixed", "log in as ada with {} please", "log in as ada with your password"),
+    PlaceRule("credential-pair", ("redentials", "reds:", "reds are", "ogin", "ccount", "ugangsdaten", "nmeldedaten", "dentifiants", "redenciales", "redenziali", "redenciais"), r"(?:redentials|reds|ogin|ccount|ugangsdaten|nmeldedaten|dentifiants|redenciales|redenziali|redenciais)s?(?:\s(?:is|are|for\s\S{1,30}))?\s{0,2}[:=]?\s{1,2}[\w.@+-]{2,60}\s{0,2}(?:/|,|\sand\s|:)\s{0,2}(?P<secret>[^\s\"'`\\,;]{5,100})", "mixed", "credentials: ada / {}", "credentials: see the wiki / ask Ada"),
+    PlaceRule("said-login", ("log in as ", "login as ", "sign in as ", "log in with ", "sign in with ", "logged in as ", "login with ", "anmelden mit ", "log in using ", "sign in using ", "login using "), r"[\w ]{8,14}[\w.@+-]{2,60}(?:\s{0,2}[/:,]\s{0,2}|\s(?:with|using|and|und|mit)\s(?:the\s)?(?:password\s|pass\s|pw\s)?)\\{0,3}[\"'`]?(?P<secret>[^\s\"'`\\,;]{5,100})", "mixed", "log in as ada with {} please", "log in as ada with your password"),
     PlaceRule("said-credentials", (" are the cred", " are the login", " is the login", " are my cred"), r"(?<![\w.@])[\w.@+-]{2,60}[:/](?P<secret>[^\s\"'`\\,;]{5,100})\s(?:are|is)\s(?:the|my)\s", "mixed", "ada:{} are the creds for x", "these are the credentials", back=170),
     PlaceRule("obscured-password", ("rclone obscure", "ldappasswd", "change_password", "add_user ", "useradd ", "wifi connect"), r"(?:rclone obscure|ldappasswd\s[^\r\n]{0,80}?-s|change_password\s\S{1,40}|(?:rabbitmqctl )?add_user\s\S{1,40}|useradd\s[^\r\n]{0,80}?-p|wifi connect\s\S{1,40}\spassword)\s" + _QV, "mixed", "rclone obscure {}", "rclone obscure $PW"),
-    PlaceRule("here-string-password", ("<<<",), r"(?i:passw|crypt|sudo|login|secret|token|auth|kinit|keepass|unlock|luks|keyring)[^\r\n<]{0,120}<<<\s{0,2}" + _QV, "mixed", "vncpasswd -f <<< {}", "vncpasswd -f <<< $PW", back=160),
+    PlaceRule("here-string-password", ("<<<",), r"(?i:passw|passphrase|\bpass\b|ssh-add|crypt|sudo|login|secret|token|auth|kinit|keepass|unlock|luks|keyring)[^\r\n<]{0,120}<<<\s{0,2}\$?" + _QV, "mixed", "vncpasswd -f <<< {}", "vncpasswd -f <<< $PW", back=160),
     PlaceRule("expect-password", ("send \"", "send \\\"", "send -- \""), r"send(?:\s--)?\s\\{0,3}\"(?P<secret>[^\s\"'\\]{6,100})\\{1,4}[rn]", "mixed", "expect -c 'spawn ssh x; send \"{}\\r\"'", "send \"yes\\r\""),
     PlaceRule("login-token", ("login ",), r"login\s(?:--token\s|-t\s)?(?P<secret>[A-Za-z0-9._~-]{20,400})(?![\w.@/-])", "token", "wandb login {}", "acme login --with-browser-window-please"),
     PlaceRule("login-password", ("snowsql", "vsql", "nzsql", "isql", "beeline", "trino", "openvpn"), r"\w{3,12}\s[^\r\n;|&]{0,160}?-u\s\S{1,60}\s[^\r\n;|&]{0,80}?(?<=\s)-p\s" + _QV, "mixed", "snowsql -a x -u ada -p {}", "snowsql -a x -u ada -p $PW"),
@@ -76,7 +72,7 @@ LOCATION_RULES = (
     PlaceRule("crypt-hash", ("$6$", "$5$", "$1$", "$y$", "$7$", "$gy$", "$apr1$", "$8$", "$9$"), r"\$\w{1,4}\$(?:rounds=\d{1,9}\$)?(?P<secret>[./A-Za-z0-9]{1,32}\$(?:[./A-Za-z0-9]{1,32}\$)?[./A-Za-z0-9]{20,100})", "certain", "root:$6$Xy12Ab34Cd56Ef78${}:1:", "echo $6$"),
     PlaceRule("bcrypt-hash", ("$2a$", "$2b$", "$2y$", "$2x$"), r"\$2[abxy]\$\d\d\$(?P<secret>[./A-Za-z0-9]{20,60})", "certain", "h='$2b$12${}'", "h='$2b$12$'"),
     PlaceRule("argon2-hash", ("$argon2", "$scrypt$", "$pbkdf2"), r"\$(?:argon2(?:id|i|d)|scrypt|pbkdf2[\w-]{0,12})\$(?P<secret>[A-Za-z0-9+/=,$._-]{20,300})", "certain", "$argon2id$v=19$m=65536,t=3,p=4${}", "$argon2id$"),
-    PlaceRule("django-hash", ("pbkdf2_sha", "{SSHA", "{PBKDF2}", "SCRAM-SHA-256$"), r"(?:pbkdf2_sha\d{1,3}\$|\{SSHA\d{0,3}\}|\{PBKDF2\}|SCRAM-SHA-256\$)(?P<secret>[A-Za-z0-9+/=:$._-]{20,300})", "certain", "pbkdf2_sha256$260000${}", "pbkdf2_sha256"),
+    PlaceRule("django-hash", ("pbkdf2_sha", "{SSHA", "{SHA}", "{SMD5}", "{PBKDF2}", "SCRAM-SHA-256$"), r"(?:pbkdf2_sha\d{1,3}\$|\{S?SHA\d{0,3}\}|\{SMD5\}|\{PBKDF2\}|SCRAM-SHA-256\$)(?P<secret>[A-Za-z0-9+/=:$._-]{20,300})", "certain", "pbkdf2_sha256$260000${}", "pbkdf2_sha256"),
     PlaceRule("ntlm-hash", (":500:", ":1000:", ":502:"), r":\d{3,5}:(?P<secret>[0-9a-f]{32}:[0-9a-f]{32}):::", "certain", "Administrator:500:{}:::", "a:500:b"),
     PlaceRule("dotnet-machine-key", ("validationKey=", "decryptionKey="), r"\w{13}=\"(?P<secret>[0-9A-Fa-f]{32,200})\"", "certain", "<machineKey validationKey=\"{}\" />", "<machineKey validationKey=\"AutoGenerate\" />"),
     PlaceRule("browser-fill", (".fill(", ".type(", "sendKeys(", "send_keys(", "typeText("), r"(?<=[\"'`\w)\]])[.\w]{5,10}\(\s{0,2}(?P<q>\\{0,3}[\"'`])[^\"'`\\\r\n]{0,60}(?i:passw|pwd|passcode|#pass|secret)[^\"'`\\\r\n]{0,40}(?P=q)\s{0,2},\s{0,2}(?P=q)(?P<secret>[^\"'`\\\r\n]{1,200})(?P=q)", "any", "page.fill('#password', '{}')", "page.fill('#password', '${pw}')"),
@@ -85,7 +81,8 @@ LOCATION_RULES = (
     PlaceRule("discord-bot-token", (".G", ".X", ".Y"), r"(?<![\w-])[MNO][A-Za-z\d_-]{23,27}(?P<secret>\.[A-Za-z\d_-]{6}\.[A-Za-z\d_-]{27,60})(?![\w-])", "certain", "bot MTIzNDU2Nzg5MDEyMzQ1Njc4.GaBcDe.{}", "a.G.b", back=30),
     PlaceRule("aws-secret-key", ("AKIA", "ASIA"), r"A[KS]IA[A-Z0-9]{16}[\s:,\"'|]{1,6}(?P<secret>[A-Za-z0-9/+=]{40})(?![A-Za-z0-9/+=])", "certain", "AKIA<u16>,<b40>", "AKIA, ASIA"),
     PlaceRule("user-option", ("--user ", "--user=", "--creds "), r"--(?:user|creds)[ =]\\{0,3}[\"']?[\w.@-]{1,60}:(?P<secret>[^\s\"'\\/]{4,200})", "mixed", "etcdctl --user root:{} get x", "docker run --user 1000:1000 x"),
-    PlaceRule("keygen-passphrase", ("ssh-keygen",), r"ssh-keygen\s[^\r\n;|&]{0,120}?-[NP]\s" + _QV, "mixed", "ssh-keygen -t ed25519 -N {} -f k", "ssh-keygen -t ed25519 -N '' -f k"),
+    PlaceRule("keygen-passphrase", ("ssh-keygen",), r"ssh-keygen\s[^\r\n;|&]{0,120}?-P\s" + _QV, "mixed", "ssh-keygen -p -P {} -f k", "ssh-keygen -p -P '' -f k"),
+    PlaceRule("keygen-passphrase", ("ssh-keygen",), r"ssh-keygen\s[^\r\n;|&]{0,160}?-N\s" + _QV, "mixed", "ssh-keygen -t ed25519 -N {} -f k", "ssh-keygen -t ed25519 -N '' -f k"),
     PlaceRule("kerberos-password", ("kinit",), r"(?:echo|printf)\s(?:-\w+\s)?\\{0,3}[\"']?(?P<secret>[^\s\"'\\|]{4,100})\\{0,3}[\"']?\s{0,4}\|\s{0,4}kinit", "mixed", "echo {} | kinit ada", "echo $PW | kinit ada", back=160),
     PlaceRule("htpasswd-password", ("htpasswd ",), r"htpasswd\s-\w{0,3}n\w{0,3}\s[\w.-]{1,60}\s" + _QV, "password", "htpasswd -nb ada {}", "htpasswd -nb ada $PW"),
     PlaceRule("digest-response", ("response=",), r"response=\\{0,3}\"(?P<secret>[0-9a-f]{32,64})", "certain", "Authorization: Digest username=\"a\", response=\"<h32>\"", "response=\"ok\""),
@@ -151,6 +148,6 @@ LOCATION_RULES = (
     PlaceRule("vault-value", ("keyvault secret set", "secrets put-secret", "ssm put-parameter"), r"[\w -]{15,20}\s[^\r\n;|]{0,200}?--value[ =]" + _QV, "mixed", "az keyvault secret set --vault-name v --name n --value {}", "az keyvault secret set --vault-name v --name n --value $V"),
     PlaceRule("crypt-input", ("openssl passwd",), r"openssl passwd\s(?:-(?:1|5|6|apr1)\s)?(?:-salt\s\S{1,20}\s)?" + _QV, "mixed", "openssl passwd -6 {}", "openssl passwd -6 $PW"),
     PlaceRule("said-changed", ("assword from ", "oken from ", "ecret from ", "asswort von ", "ey from "), r"\w{2,7} (?:from|von) \\{0,3}[\"'`]?(?P<secret>[^\s\"'`\\,;]{6,200})\\{0,3}[\"'`]? (?:to|auf|zu)\s", "mixed", "changed the password from {} to another", "changed the password from a file to another"),
-    PlaceRule("said-password", ("assword? ", "asswort? ", "asscode? "), r"\w{6,8}\? \\{0,3}[\"'`]?(?P<secret>[^\s\"'`\\,;]{8,100})", "cased", "the root password? {}", "lost your password? Ask Ada"),
+    PlaceRule("said-password", ("assword? ", "asswort? ", "asscode? "), r"\w{6,8}\? \\{0,3}[\"'`]?(?P<secret>[^\s\"'`\\,;]{8,100})", "mixed", "the root password? {}", "lost your password? Ask Ada"),
     PlaceRule("root-password", ("rootpw ",), r"rootpw\s(?:--\w+\s){0,2}" + _QV, "mixed", "rootpw {}", "rootpw --lock"),
 )  # fmt: skip

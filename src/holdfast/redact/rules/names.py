@@ -64,7 +64,7 @@ NAME_RULES = (
         ),
         "password",
     ),
-    NameRule("password-polish", ("hasło", "haslo", "HASŁO", "Hasło"), "password"),
+    NameRule("password-polish", ("hasło", "haslo", "HASŁO", "Hasło", "hasła", "hasłem"), "password"),
     NameRule(
         "password-czech",
         (
@@ -100,11 +100,44 @@ NAME_RULES = (
     NameRule("password-korean", ("비밀번호", "암호", "패스워드"), "password"),
     NameRule("password-vietnamese", ("mật khẩu", "Mật khẩu", "kata sandi", "รหัสผ่าน"), "password"),
     NameRule("password", ("wifi code", "wi-fi code", "wifi key", "wlan key", "wlan-schlüssel"), "password"),
-    NameRule("pin", ("passcode", "access code", "door code", "security code"), "pin"),
+    NameRule("pin", ("passcode", "access code", "door code", "security code", "unlock code", "lock code"), "pin"),
+    NameRule(
+        "pin", ("code secret", "Code secret", "code PIN", "código PIN", "codice PIN", "pincode", "PIN-Code"), "pin"
+    ),
     NameRule("key", ("this key", "the key", "following key", "my key", "your key", "our key"), "strong"),
+    NameRule(
+        "key",
+        (
+            *("der Schlüssel", "Der Schlüssel", "la clé", "La clé", "la chiave", "La chiave", "a chave", "A chave"),
+            *("de sleutel", "De sleutel", "klucz", "Klucz", "ключ", "Ключ", "キー"),
+        ),
+        "strong",
+    ),
+    NameRule("pin", ("code for the door", "code for the gate", "code for the alarm", "code for the safe"), "pin"),
+    NameRule(
+        "pin", ("el pin", "El pin", "il pin", "Il pin", "le pin", "die Pin", "Die Pin", "my pin", "your pin"), "pin"
+    ),
     NameRule("pin", ("pin code", "pin_code", "pincode", "PIN"), "pin", part="word"),
     NameRule(
         "backup-code", ("backup code", "recovery code", "backup_code", "recovery_code", "2fa code", "otp code"), "code"
+    ),
+    NameRule(
+        "backup-code", ("2FA code", "2FA-Code", "OTP code", "MFA code", "TOTP code", "SMS code", "login code"), "code"
+    ),
+    NameRule(
+        "backup-code",
+        (
+            *("Bestätigungscode", "Einmalcode", "Einmalpasswort", "code de vérification", "código de verificación"),
+            *(
+                "codice di verifica",
+                "código de verificação",
+                "verificatiecode",
+                "kod weryfikacyjny",
+                "код подтверждения",
+            ),
+            *("验证码", "驗證碼", "認証コード", "confirmation code", "authentication code"),
+        ),
+        "code",
     ),
     NameRule(
         "backup-code",
@@ -115,7 +148,10 @@ NAME_RULES = (
     NameRule("token", ("token", "tokken"), "token", part="key"),
     NameRule(
         "token",
-        ("jeton", "jeton d'accès", "jeton d’accès", "zugriffstoken", "токен", "令牌", "トークン", "토큰"),
+        (
+            *("jeton", "jeton d'accès", "jeton d’accès", "zugriffstoken", "токен", "Токен", "令牌", "トークン", "토큰"),
+            *("токен доступа", "Токен доступа", "访问令牌", "アクセストークン"),
+        ),
         "token",
     ),
     NameRule("key", KEY_STEMS, "token", part="key", stem_width=3),
@@ -144,6 +180,18 @@ NAME_RULES = (
             "API-nøgle",
             "ключ API",
             "API-ключ",
+            *("Clave API", "Clave de API", "Clave de la API", "Clé API", "Clé d'API", "Clé d’API", "clé d’API"),
+            *(
+                "clé de l'API",
+                "Clé de l'API",
+                "Chave de API",
+                "Chave da API",
+                "Chave API",
+                "Chiave API",
+                "chiave dell'API",
+            ),
+            *("Klucz API", "klucz api", "klucza API", "Ключ API", "ключ api", "api ключ", "API ключ", "api-ключ"),
+            *("API-Key", "API anahtarı", "kunci API", "API kulcs", "klíč API", "API klíč", "API-avain"),
         ),
         "token",
     ),

@@ -101,7 +101,23 @@ def list_checkout(root: str, settings: IndexSettings) -> Listing:
             for _ in _walk_files(root, folders, folder):
                 pass
     files = list(_wanted_files(root, names, settings, folders))
-    return Listing(files, {_display_path(name): _folder_mtime(root, name, began) for name in folders})
+    secret = _secret_paths([*folders, *(one.path for one in files)])
+    return Listing(
+        [one for one in files if one.path not in secret] if secret else files,
+        {_display_path(name): _folder_mtime(root, name, began) for name in folders if name not in secret},
+    )
+
+
+def _secret_paths(paths: list[str]) -> set[str]:
+    """Those that hold a secret themselves: the index would keep it."""
+    encoded = [os.fsencode(path).replace(b"\n", b" ") for path in paths]
+    # All at once, because a call for each costs more than the search; then those alone that this seems to be about.
+    cleaned = redact_lines(b"\n".join(encoded)).split(b"\n")
+    return {
+        path
+        for path, before, after in zip(paths, encoded, cleaned, strict=False)
+        if before != after and redact_lines(before) != before
+    }
 
 
 def _wanted_files(root: str, names: Iterable[str], settings: IndexSettings, folders: set[str]) -> Iterator[ListedFile]:
