@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 import psutil
 
+from holdfast.team.core import project_id
 from holdfast.team.membership import Membership, TeamFiles
 from holdfast.team.protocol import MOST_EVENTS, Batch, SharedEvent, SharedProject
 from holdfast.team.server.database import owner_connection
@@ -38,7 +39,7 @@ SLOW_S = 0.1
 BLOCKS, BLOCK, SETTLE_S = int(os.environ.get("HOLDFAST_BENCH_BLOCKS", "30")), 40, 0.3
 CATCH_UP = 20_000
 SEEN = 40
-PROJECT = SharedProject(id="b" * 32, remote="example.org/bench/app", root="c" * 40)
+PROJECT = SharedProject(id=project_id("example.org/bench/app", "c" * 40), remote="example.org/bench/app", root="c" * 40)
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ import psycopg
 import pytest
 from starlette.testclient import TestClient
 
+from holdfast.team.core import project_id
 from holdfast.team.protocol import Batch, SharedEvent, SharedProject
 from holdfast.team.server.app import TeamServer
 from holdfast.team.server.database import migrate_database
@@ -46,7 +47,7 @@ class Joined:
         return Joined(self.client, self.ask("POST", "/v1/codes", json={"person": person, "role": role})["code"])
 
 
-PROJECT = SharedProject(id="p" * 16, remote="example.org/team/app", root="a" * 40)
+PROJECT = SharedProject(id=project_id("example.org/team/app", "a" * 40), remote="example.org/team/app", root="a" * 40)
 
 
 def an_event(seq: int, kind: str = "tool.finished", session: str = "s1", **data: Any) -> SharedEvent:

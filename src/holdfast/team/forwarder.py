@@ -351,6 +351,10 @@ class Forwarder:
 
     def _refused(self, error: TeamRefused) -> None:
         self.note_failure("revoked" if error.status == 401 else "refused", error.message)
+        if error.status == 403:
+            # A role that may no longer send may have forgotten what it sent.
+            with contextlib.suppress(HoldfastError):
+                self._forget_if_due()
         if error.status == 401:
             with contextlib.suppress(HoldfastError):
                 items = [{"id": 0, "kind": "revoked"}]
