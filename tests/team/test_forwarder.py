@@ -381,3 +381,15 @@ def test_what_could_not_be_sent_is_news_until_it_was_and_a_dead_server_is_not_lo
     assert machine.forward() == "current"
     machine.forwarder.has_news()
     assert not machine.forwarder.has_news() and machine.forwarder.rest_s() == forwarder.LOOK_S
+
+
+def test_who_may_no_longer_send_has_forgotten_what_is_erased_here(team_url: str, ann: Joined, tmp_path: Path) -> None:
+    machine = Machine(tmp_path, ann.invite("ben"), "full")
+    machine.add("erased", prompt="words")
+    machine.forward()
+    ann.invite("ben", "viewer")
+    with machine.store.transaction():
+        machine.store.rewrite([b"words"], lambda content: content.replace(b"words", b"[erased]"))
+    machine.add("done", kind="erase.finished")
+    assert machine.forward() == "refused"
+    assert machine.stored(team_url) == []
