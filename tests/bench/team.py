@@ -313,13 +313,18 @@ def _catch_up(host: TeamHost, folder: Path) -> None:
     try:
         machine.start()
         _fill_log(machine)
-        code = code_for(host, "late", "bench-late")
+        code, spent = code_for(host, "late", "bench-late"), _cpu_times(host)
         machine.cli("team", "join", host.url, "--code", code, "--history", "--yes")
         wait_until(machine.is_current, "everything was sent", 300)
+        spent = {name: seconds - spent[name] for name, seconds in _cpu_times(host).items()}
+        spent["the forwarder, with its start"] = _cpu_of(_forwarder_of(machine))
         [row] = host.rows(FIRST_TO_LAST, machine.machine)
         assert row["stored"] >= CATCH_UP, row
         rate = (row["stored"] - MOST_EVENTS) / max(0.001, row["ms"] / 1000)
         figure("events a second, from the first batch to the last", rate, 5_000, unit="/s", more_is_better=True)
+        for name, seconds in spent.items():
+            fact(f"processor time of {name}", f"{seconds / row['stored'] * 1e6:.1f} µs an event")
+        fact("load of the machine", f"{os.getloadavg()[0]:.1f}")
     finally:
         machine.close()
 

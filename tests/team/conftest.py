@@ -24,9 +24,10 @@ _numbers = itertools.count(1)
 class Joined:
     """A machine with its token, speaking HTTP to the server."""
 
-    def __init__(self, client: TestClient, code: str, machine: str = "", cursor: int = 0) -> None:
+    def __init__(self, client: TestClient, code: str, machine: str = "", cursor: int = 0, label: str = "") -> None:
         self.client, self.machine = client, machine or f"machine-{next(_numbers):08}"
-        answer = client.post("/v1/enrol", json={"code": code, "machine": self.machine, "cursor": cursor})
+        request = {"code": code, "machine": self.machine, "cursor": cursor, "label": label}
+        answer = client.post("/v1/enrol", json=request)
         assert answer.status_code == 200, answer.text
         self.enrolled = answer.json()
         self.headers = {"authorization": f"Bearer {self.enrolled['token']}"}
