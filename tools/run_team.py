@@ -3,6 +3,7 @@
 With `--once` it ends by itself after showing the board; otherwise with Ctrl-C.
 """
 
+import signal
 import sys
 import tempfile
 import time
@@ -19,6 +20,9 @@ FILES = ("src/api.py", "src/login.py", "docs/guide.md", "src/api.py")
 
 
 def main() -> None:
+    # A closed terminal or `kill` ends it as Ctrl-C does, with the daemons and the folder.
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, signal.default_int_handler)
     print("Starting PostgreSQL, a team server and three machines …", flush=True)
     with (
         tempfile.TemporaryDirectory(prefix="hfteam", dir="/tmp") as folder,
@@ -59,7 +63,7 @@ def _work_on(machines: list[TeamMachine]) -> None:
             time.sleep(5)
             _work(machines, turn)
     except KeyboardInterrupt:
-        print("Stopping.")
+        print("Stopping.", flush=True)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import socket
-import statistics
 import tempfile
 import threading
 import time
@@ -17,6 +16,7 @@ from pathlib import Path
 import msgspec
 import psutil
 
+from holdfast.team.core import project_id
 from holdfast.team.membership import Membership, TeamFiles
 from holdfast.team.protocol import MOST_EVENTS, Batch, SharedEvent, SharedProject
 from holdfast.team.server.database import owner_connection
@@ -27,18 +27,17 @@ from tests.kit import NATIVE_HOOK, World, wait_until
 from tests.stores import server
 from tests.team.processes import TeamHost, TeamMachine, code_for
 
-ROUNDS = int(os.environ.get("HOLDFAST_BENCH_ROUNDS", "300"))
 PARTS = os.environ.get("HOLDFAST_BENCH_PART", "")
 """One of its parts alone: ingest, live, hooks, visible or catch_up."""
 MACHINES, BATCHES, SENDERS = 100, 4, 8
 # Batches of one event for each sender: fewer than a machine may ask at once.
 LIVE = 150
 SLOW_S = 0.1
-# Pairs of blocks, hooks in each, and seconds before each.
-BLOCKS, BLOCK, SETTLE_S = int(os.environ.get("HOLDFAST_BENCH_BLOCKS", "30")), 40, 0.3
+# Pairs of blocks, hooks of each machine in each, and seconds before each.
+BLOCKS, BLOCK, SETTLE_S = int(os.environ.get("HOLDFAST_BENCH_BLOCKS", "60")), 20, 0.3
 CATCH_UP = 20_000
 SEEN = 40
-PROJECT = SharedProject(id="b" * 32, remote="example.org/bench/app", root="c" * 40)
+PROJECT = SharedProject(id=project_id("example.org/bench/app", "c" * 40), remote="example.org/bench/app", root="c" * 40)
 
 
 def main() -> None:
@@ -164,8 +163,8 @@ def _send_all(port: int, work: list[tuple[str, bytes]]) -> None:
 
 
 def _hooks(host: TeamHost, folder: Path) -> None:
-    heading(f"Hook with an upstream: native client, durable answer, {ROUNDS} rounds in shuffled order")
-    alone, also_alone = World(folder / "alone"), World(folder / "also-alone")
+    heading(f"Hook with an upstream: native client, durable answer, {BLOCKS} pairs of blocks of {BLOCK} rounds")
+    machines = {"without a team": World(folder / "alone"), "without a team, too": World(folder / "also-alone")}
     dead, slow = TeamMachine(folder / "dead"), TeamMachine(folder / "slow")
     with _slow_way(host.port) as port:
         _pretend_joined(dead, "http://127.0.0.1:9")
@@ -176,46 +175,69 @@ def _hooks(host: TeamHost, folder: Path) -> None:
         assert membership
         files.save_membership(msgspec.structs.replace(membership, url=f"http://127.0.0.1:{port}"))
         slow.kill()
-        worlds = (alone, also_alone, dead, slow)
+        machines |= {"with a dead upstream": dead, "with an upstream 100 ms away": slow}
         try:
-            for world in worlds:
+            for world in machines.values():
                 world.start()
             payload = event.write(folder / "small.json", cwd=str(slow.project))
-            commands = [_hook_in(world) for world in worlds]
-            floors.measure(commands, payload, 30, env=alone.env)
-            none, again, with_dead, with_slow = floors.measure(commands, payload, ROUNDS, env=alone.env)
-            fact("p50 without a team", ms(p50(none)))
-            fact("another machine without a team, to that one", f"{floors.ratio(again, none):.2f} ×")
-            fact("a machine with a dead upstream, to that one", f"{floors.ratio(with_dead, none):.2f} ×")
-            fact("a machine with an upstream 100 ms away, to that one", f"{floors.ratio(with_slow, none):.2f} ×")
-            # Two daemons differ by more than a forwarder costs: so the same daemon, with its forwarder and without.
-            for name, world in (("a dead upstream", dead), ("an upstream 100 ms away", slow)):
-                ratios = _with_and_without(world, payload)
-                low, high = floors.confidence(ratios)
-                note = f"95 %: {low:.3f} to {high:.3f}, {BLOCKS} pairs of {BLOCK}"
-                figure(f"p50 with {name}, the same daemon", statistics.median(ratios), 1.05, note=note)
+            _compare_hooks(machines, [dead, slow], payload)
         finally:
-            for world in worlds:
+            for world in machines.values():
                 world.close()
 
 
-def _with_and_without(world: TeamMachine, payload: Path) -> list[float]:
-    """p50 of a block of hooks with the forwarder running to that of one while it is stopped, in turns that begin with each."""
+def _compare_hooks(machines: dict[str, World], joined: list[TeamMachine], payload: Path) -> None:
+    """Two daemons differ by more than a forwarder costs, and the load of the machine changes from second to second. So
+    every machine is measured while all forwarders run and while all are stopped, each time to the first machine, which has
+    none: what is left of the ratio of the two is the forwarder's. For the second machine, which has none either, it is what the
+    measurement cannot tell from nothing."""
+    forwarders = [_forwarder_of(world) for world in joined]
+    floors.measure([_hook_in(world) for world in machines.values()], payload, 30, env=joined[0].env)
+    found: dict[str, list[float]] = {name: [] for name in machines}
+    plain: list[float] = []
+    spent = [_cpu_of(one) for one in forwarders]
+    for n in range(BLOCKS):
+        blocks = {}
+        for running in (True, False) if n % 2 else (False, True):
+            blocks[running] = _measure_block(machines, forwarders, running, payload)
+        plain.append(blocks[False]["without a team"])
+        for name, ratios in found.items():
+            on, off = (blocks[way][name] / blocks[way]["without a team"] for way in (True, False))
+            ratios.append(on / off)
+    fact("p50 without a team", ms(p50(plain)))
+    for name, ratios in list(found.items())[1:]:
+        low, high = floors.confidence(ratios)
+        note = f"95 %: {low:.3f} to {high:.3f}"
+        if "without" in name:
+            fact("nothing to nothing: another machine without a team", f"{p50(ratios):.3f} × ({note})")
+        else:
+            figure(f"p50 {name}", p50(ratios), 1.05, note=note)
+    for name, process, before in zip(list(machines)[2:], forwarders, spent, strict=True):
+        each = (_cpu_of(process) - before) / (BLOCKS * 2 * BLOCK)
+        fact(f"processor time of the forwarder {name}", f"{each * 1e6:.0f} µs a hook")
+
+
+def _measure_block(
+    machines: dict[str, World], forwarders: list[psutil.Process], running: bool, payload: Path
+) -> dict[str, float]:
+    """p50 of the hooks of each machine, in shuffled rounds."""
+    for process in forwarders:
+        process.send_signal(signal.SIGCONT if running else signal.SIGSTOP)
+    try:
+        # What lay waiting is sent first, outside of the measurement.
+        time.sleep(SETTLE_S)
+        commands = [_hook_in(world) for world in machines.values()]
+        took = floors.measure(commands, payload, BLOCK, env=next(iter(machines.values())).env)
+        return {name: p50(times) for name, times in zip(machines, took, strict=True)}
+    finally:
+        for process in forwarders:
+            process.send_signal(signal.SIGCONT)
+
+
+def _forwarder_of(world: TeamMachine) -> psutil.Process:
     wait_until(world.forwarder_pids, "the forwarder runs")
     [pid] = world.forwarder_pids()
-    ratios = []
-    try:
-        for n in range(BLOCKS):
-            found = {}
-            for running in (True, False) if n % 2 else (False, True):
-                os.kill(pid, signal.SIGCONT if running else signal.SIGSTOP)
-                # What lay waiting is sent first, outside of the measurement.
-                time.sleep(SETTLE_S)
-                [found[running]] = floors.measure([_hook_in(world)], payload, BLOCK, env=world.env)
-            ratios.append(p50(found[True]) / p50(found[False]))
-    finally:
-        os.kill(pid, signal.SIGCONT)
-    return ratios
+    return psutil.Process(pid)
 
 
 def _hook_in(world: World) -> list[str | Path]:
@@ -291,13 +313,18 @@ def _catch_up(host: TeamHost, folder: Path) -> None:
     try:
         machine.start()
         _fill_log(machine)
-        code = code_for(host, "late", "bench-late")
+        code, spent = code_for(host, "late", "bench-late"), _cpu_times(host)
         machine.cli("team", "join", host.url, "--code", code, "--history", "--yes")
         wait_until(machine.is_current, "everything was sent", 300)
+        spent = {name: seconds - spent[name] for name, seconds in _cpu_times(host).items()}
+        spent["the forwarder, with its start"] = _cpu_of(_forwarder_of(machine))
         [row] = host.rows(FIRST_TO_LAST, machine.machine)
         assert row["stored"] >= CATCH_UP, row
         rate = (row["stored"] - MOST_EVENTS) / max(0.001, row["ms"] / 1000)
         figure("events a second, from the first batch to the last", rate, 5_000, unit="/s", more_is_better=True)
+        for name, seconds in spent.items():
+            fact(f"processor time of {name}", f"{seconds / row['stored'] * 1e6:.1f} µs an event")
+        fact("load of the machine", f"{os.getloadavg()[0]:.1f}")
     finally:
         machine.close()
 

@@ -10,6 +10,7 @@ import psycopg
 import pytest
 from starlette.testclient import TestClient
 
+from holdfast.team.core import project_id
 from holdfast.team.protocol import Batch, SharedEvent, SharedProject
 from holdfast.team.server.app import TeamServer
 from holdfast.team.server.database import migrate_database
@@ -23,9 +24,10 @@ _numbers = itertools.count(1)
 class Joined:
     """A machine with its token, speaking HTTP to the server."""
 
-    def __init__(self, client: TestClient, code: str, machine: str = "", cursor: int = 0) -> None:
+    def __init__(self, client: TestClient, code: str, machine: str = "", cursor: int = 0, label: str = "") -> None:
         self.client, self.machine = client, machine or f"machine-{next(_numbers):08}"
-        answer = client.post("/v1/enrol", json={"code": code, "machine": self.machine, "cursor": cursor})
+        request = {"code": code, "machine": self.machine, "cursor": cursor, "label": label}
+        answer = client.post("/v1/enrol", json=request)
         assert answer.status_code == 200, answer.text
         self.enrolled = answer.json()
         self.headers = {"authorization": f"Bearer {self.enrolled['token']}"}
@@ -46,7 +48,7 @@ class Joined:
         return Joined(self.client, self.ask("POST", "/v1/codes", json={"person": person, "role": role})["code"])
 
 
-PROJECT = SharedProject(id="p" * 16, remote="example.org/team/app", root="a" * 40)
+PROJECT = SharedProject(id=project_id("example.org/team/app", "a" * 40), remote="example.org/team/app", root="a" * 40)
 
 
 def an_event(seq: int, kind: str = "tool.finished", session: str = "s1", **data: Any) -> SharedEvent:

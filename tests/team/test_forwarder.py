@@ -347,3 +347,49 @@ def test_a_crash_in_the_middle_of_catching_up_sends_nothing_twice_into_the_team(
     assert machine.forwarder.state.cursor < acknowledged
     assert machine.forward() == "current"
     assert machine.stored(team_url) == keys("a", 1200)
+
+
+def test_nothing_is_asked_of_the_log_until_something_was_written_to_it(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside the hooks, for as long as the machine runs: a look at a file's time is all that an idle forwarder costs."""
+    monkeypatch.setattr(forwarder, "SAME_TICK_S", -1.0)
+    machine.add("a")
+    assert machine.forwarder.has_news() and machine.forward() == "current"
+    machine.forwarder.has_news()
+    assert not machine.forwarder.has_news()
+    machine.add("b")
+    assert machine.forwarder.has_news() and machine.forward() == "current"
+    assert [event.key for batch in machine.forwarder.sent_log.batches() for event in batch.events] == ["a", "b"]
+    machine.forwarder.has_news()
+    monkeypatch.setattr(forwarder, "BEAT_S", 0.0)
+    assert machine.forwarder.has_news(), "its sign of life is due"
+
+
+def test_what_could_not_be_sent_is_news_until_it_was_and_a_dead_server_is_not_looked_after_all_the_time(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forwarder, "SAME_TICK_S", -1.0)
+    machine.add("a")
+    machine.wire.down = True
+    machine.forward()
+    for _ in range(10):
+        machine.forwarder.note_failure("offline", "cut")
+    assert machine.forwarder.rest_s() == forwarder.LONGEST_REST_S
+    assert machine.forwarder.has_news() and machine.forwarder.has_news()
+    machine.wire.down = False
+    assert machine.forward() == "current"
+    machine.forwarder.has_news()
+    assert not machine.forwarder.has_news() and machine.forwarder.rest_s() == forwarder.LOOK_S
+
+
+def test_who_may_no_longer_send_has_forgotten_what_is_erased_here(team_url: str, ann: Joined, tmp_path: Path) -> None:
+    machine = Machine(tmp_path, ann.invite("ben"), "full")
+    machine.add("erased", prompt="words")
+    machine.forward()
+    ann.invite("ben", "viewer")
+    with machine.store.transaction():
+        machine.store.rewrite([b"words"], lambda content: content.replace(b"words", b"[erased]"))
+    machine.add("done", kind="erase.finished")
+    assert machine.forward() == "refused"
+    assert machine.stored(team_url) == []

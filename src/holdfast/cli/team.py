@@ -218,18 +218,24 @@ def level(
 ) -> None:
     """Share more or less from now on; what was sent stays as it is."""
     client.run_command("team.authorise", act="changing what is shared")
-    membership = need_membership(client.state_paths())
-    folder = ""
-    if project:
-        # The whole repository, wherever in it or in which worktree of it somebody stands.
-        folder = identify_project(str(Path(project).resolve())).home or str(Path(project).resolve())
-        chosen = name if name == "none" else _parse_level(name)
-        membership = msgspec.structs.replace(membership, levels={**membership.levels, folder: chosen})
-    else:
-        membership = msgspec.structs.replace(membership, level=_parse_level(name))
-    TeamFiles(client.state_paths()).save_membership(membership)
+    files, folder = TeamFiles(client.state_paths()), ""
+    # The forwarder may be replacing the token right now.
+    with files.locked("membership.lock"):
+        membership = need_membership(client.state_paths())
+        if project:
+            # The whole repository, wherever in it or in which worktree of it somebody stands.
+            folder = identify_project(str(Path(project).resolve())).home or str(Path(project).resolve())
+            chosen = name if name == "none" else _parse_level(name)
+            changed = msgspec.structs.replace(membership, levels={**membership.levels, folder: chosen})
+        else:
+            changed = msgspec.structs.replace(membership, level=_parse_level(name))
+        files.save_membership(changed)
     shares = "nothing" if name == "none" else describe_level(_parse_level(name))
     print(f"{folder or 'Every project'}: {name}, from now on it shares {shares}.")
+    print(STAYS)
+
+
+STAYS = "What left before stays on the server: `holdfast team sent` shows it, `holdfast erase` removes it there too."
 
 
 # ── what goes and comes ──────────────────────────────────────────────────────────────────────────────────────────────

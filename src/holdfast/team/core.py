@@ -4,6 +4,7 @@ The server on PostgreSQL, the forwarder and the simulation call these functions;
 Times are milliseconds of whatever clock the caller names; the server never uses a machine's clock.
 """
 
+import hashlib
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -171,6 +172,11 @@ def build_batch(
     )  # fmt: skip
 
 
+def project_id(remote: str, root: str) -> str:
+    """The same in every clone, and nobody's to choose: the server makes it again from what a machine says."""
+    return hashlib.sha256(f"{remote}\n{root}".encode()).hexdigest()[:32]
+
+
 def before_sending(state: Upstream, upto: int, key: str) -> Upstream:
     """To be kept on disk before the batch leaves: the server may have it although no answer comes."""
     return msgspec.structs.replace(state, sent=upto, sent_key=key) if upto >= state.sent else state
@@ -332,6 +338,8 @@ WAITS = frozenset(("permission.requested", "notification", "elicitation.requeste
 WORKS = frozenset(("prompt.submitted", "tool.started", "tool.finished", "tool.failed", "session.started"))
 # Of a session, and characters of a path: a longer one stands in the event and is not looked for in others.
 MOST_FILES, LONGEST_PATH = 200, 1000
+# Bytes: what is larger is stored, and not looked into.
+LARGEST_NOTED = 256 << 10
 
 
 class Presence(msgspec.Struct, omit_defaults=True):
@@ -350,6 +358,27 @@ class Presence(msgspec.Struct, omit_defaults=True):
     """Path → number of the event, for files the session wrote."""
 
 
+class Noted(msgspec.Struct):
+    """What the board and the cost need of an event's data. Machines are not trusted: any of it may be of any type."""
+
+    branch: Any = None
+    title: Any = None
+    action: Any = None
+    paths: Any = None
+    model: Any = None
+    tokens: Any = None
+
+
+_decode_noted = msgspec.json.Decoder(Noted).decode
+
+
+def _look_into(event: SharedEvent) -> Noted:
+    data = event.data
+    if isinstance(data, dict):
+        return msgspec.convert(data, Noted)
+    return _decode_noted(data) if len(memoryview(data)) <= LARGEST_NOTED else Noted()
+
+
 def sum_up_sessions(events: Iterable[SharedEvent]) -> list[Presence]:
     by_session: dict[str, Presence] = {}
     for event in events:
@@ -366,12 +395,12 @@ def _note_event(presence: Presence, event: SharedEvent) -> None:
     presence.at = max(presence.at, event.at)
     presence.project = event.project or presence.project
     presence.agent = event.agent or presence.agent
-    branch, title = event.data.get("branch"), event.data.get("title")
-    presence.branch = branch if isinstance(branch, str) else presence.branch
-    presence.title = title if isinstance(title, str) else presence.title
+    noted = _look_into(event)
+    presence.branch = noted.branch if isinstance(noted.branch, str) else presence.branch
+    presence.title = noted.title if isinstance(noted.title, str) else presence.title
     presence.state = _state_after(event.kind) or presence.state
-    if event.kind == "tool.finished" and event.data.get("action") == "edit":
-        for path in _text_items(event.data.get("paths"))[: MOST_FILES - len(presence.edited)]:
+    if event.kind == "tool.finished" and noted.action == "edit":
+        for path in _text_items(noted.paths)[: MOST_FILES - len(presence.edited)]:
             presence.edited[path] = event.seq
 
 
@@ -386,9 +415,9 @@ def _state_after(kind: str) -> str:
 
 
 def _text_items(value: object) -> list[str]:
-    return (
-        [one for one in value if isinstance(one, str) and len(one) <= LONGEST_PATH] if isinstance(value, list) else []
-    )
+    """Paths that a column takes: PostgreSQL has no NUL in text."""
+    texts = (one for one in value if isinstance(one, str)) if isinstance(value, list) else ()
+    return [one for one in texts if len(one) <= LONGEST_PATH and "\0" not in one]
 
 
 class Spending(msgspec.Struct, frozen=True):
@@ -401,10 +430,11 @@ class Spending(msgspec.Struct, frozen=True):
 
 
 def list_spending(events: Iterable[SharedEvent]) -> list[Spending]:
+    answers = ((event, _look_into(event)) for event in events if event.kind == "model.answered")
     return [
-        Spending(event.at, event.project, str(event.data.get("model") or ""), tokens)
-        for event in events
-        if event.kind == "model.answered" and (tokens := _valid_counts(event.data.get("tokens")))
+        Spending(event.at, event.project, str(noted.model or ""), tokens)
+        for event, noted in answers
+        if (tokens := _valid_counts(noted.tokens))
     ]
 
 

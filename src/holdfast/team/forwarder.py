@@ -22,7 +22,7 @@ from holdfast.app import open_settings, store_url
 from holdfast.client import DaemonClient
 from holdfast.core.errors import HoldfastError
 from holdfast.core.event import Event
-from holdfast.core.machine import collect_garbage_rarely, look_up_process
+from holdfast.core.machine import collect_garbage_rarely
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.core.times import DAY, now_ms
 from holdfast.paths import Paths
@@ -34,7 +34,6 @@ from holdfast.team.membership import (
     COPIED,
     ForwarderStatus,
     Membership,
-    OwnLease,
     TeamConnection,
     TeamFiles,
     TeamRefused,
@@ -42,7 +41,7 @@ from holdfast.team.membership import (
     connect_team,
     error_from_answer,
     rotate_token,
-    steady_ms,
+    tend_leases,
 )
 from holdfast.team.privacy import ProjectIdentity, SentLog, identify_project, level_named, share_event
 from holdfast.team.protocol import (
@@ -50,15 +49,15 @@ from holdfast.team.protocol import (
     Batch,
     BatchAnswer,
     FeedPage,
-    LeaseAnswer,
-    LeaseRequest,
     Level,
     SharedEvent,
     SharedProject,
 )
 
-# Seconds: between looks at the log, between signs of life, for which the feed is held open,
+# Seconds: between looks at the log, between signs of life, for which the feed is held open, after a refusal.
 LOOK_S, BEAT_S, FEED_WAIT_S, PAUSE_S = 0.3, 20.0, 20.0, 60.0
+# Seconds between looks at the membership while the server is not asked, and for which a file's time may hide a second write.
+LONGEST_REST_S, SAME_TICK_S = 5.0, 0.1
 STATUS_S = 1.0
 ROTATE_MS = 7 * DAY
 LARGEST_BATCH = 8 << 20
@@ -130,15 +129,19 @@ class Forwarder:
         self._reader: Reader | None = None
         self._inode = 0
         self._last_contact = 0.0
+        self._settled, self._seen = False, (0, 0, 0)
 
     # ── one round ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def step(self) -> bool:
         """Whether there is more to send at once."""
-        if now_ms() < self.state.next_at or self.status.state == COPIED:
+        self._settled = self.status.state == COPIED
+        if now_ms() < self.state.next_at or self._settled:
             return False
         try:
-            return self._send_next()
+            more = self._send_next()
+            self._settled = not more
+            return more
         except TeamUnreachable as error:
             self.note_failure("offline", error.message)
         except TeamRefused as error:
@@ -146,6 +149,27 @@ class Forwarder:
         except HoldfastError as error:
             self.note_failure("offline", error.message)
         return False
+
+    def has_news(self) -> bool:
+        """Whether a step could do anything. A look at the times of two files, not into the log: that would be some three
+        times a second, beside the hooks, for as long as the machine runs."""
+        seen = self._signature()
+        changed, self._seen = seen != self._seen, seen
+        # A file may be written twice within one tick of the clock that it is marked with.
+        fresh = time.time() - seen[0] / 1e9 < SAME_TICK_S
+        return not self._settled or changed or fresh or time.monotonic() - self._last_contact >= BEAT_S
+
+    def _signature(self) -> tuple[int, int, int]:
+        database = self.paths.database
+        for path in (database.with_name(f"{database.name}-wal"), database):
+            with contextlib.suppress(OSError):
+                found = path.stat()
+                return found.st_mtime_ns, found.st_size, found.st_ino
+        return 0, 0, 0
+
+    def rest_s(self) -> float:
+        """Until the next look: as long as the server is not to be asked again, as far as that can be."""
+        return min(max((self.state.next_at - now_ms()) / 1000, LOOK_S), LONGEST_REST_S)
 
     def _send_next(self) -> bool:
         if self.membership.role == "viewer":
@@ -327,6 +351,10 @@ class Forwarder:
 
     def _refused(self, error: TeamRefused) -> None:
         self.note_failure("revoked" if error.status == 401 else "refused", error.message)
+        if error.status == 403:
+            # A role that may no longer send may have forgotten what it sent.
+            with contextlib.suppress(HoldfastError):
+                self._forget_if_due()
         if error.status == 401:
             with contextlib.suppress(HoldfastError):
                 items = [{"id": 0, "kind": "revoked"}]
@@ -372,7 +400,7 @@ def _first_half(batch: Batch) -> Batch:
     return msgspec.structs.replace(batch, events=some, upto=some[-1].seq)
 
 
-# ── what comes back, and leases ──────────────────────────────────────────────────────────────────────────────────────
+# ── what comes back ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 class Receiver:
@@ -397,40 +425,6 @@ class Receiver:
         return len(items)
 
 
-def tend_leases(forwarder: Forwarder, connection: TeamConnection) -> None:
-    """Renews the leases of processes that live, gives back those of processes that are gone."""
-    if not forwarder.files.leases():
-        return
-    with forwarder.files.changing_leases() as leases:
-        for lease in list(leases):
-            if _tend_lease(lease, connection) is None:
-                leases.remove(lease)
-
-
-def _tend_lease(lease: OwnLease, connection: TeamConnection) -> OwnLease | None:
-    """None when it is over."""
-    asked_at = steady_ms()
-    # A pid may have been given to another process since: the start time must be the same.
-    alive = not lease.pid or ((seen := look_up_process(lease.pid)) is not None and seen.start == lease.start)
-    # Renewed when 30 % of its time has passed: `until` stands at 90 % of it.
-    if alive and lease.until - asked_at > lease.ttl_s * 1000 * 0.6:
-        return lease
-    act = "renew" if alive else "release"
-    request = LeaseRequest(act=act, project=lease.project, name=lease.name, session=lease.session, token=lease.token)  # type: ignore[arg-type]
-    try:
-        answer = connection.request("POST", "/v1/lease", LeaseAnswer, request)
-    except TeamRefused:
-        return None
-    except TeamUnreachable:
-        # While the server is out of reach, a lease is relied on for the rest of its time, and no longer.
-        return lease if alive and asked_at < lease.until else None
-    held = core.rely_on_lease(answer.token, lease.ttl_s, asked_at) if alive and answer.granted else None
-    if held is None:
-        return None
-    lease.until = held.until
-    return lease
-
-
 # ── the process ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -438,6 +432,7 @@ class ForwarderProcess:
     def __init__(self, paths: Paths) -> None:
         self._paths = paths
         self._stopping = threading.Event()
+        self._mark = 0, 0
 
     def run(self) -> int:
         membership = TeamFiles(self._paths).membership()
@@ -446,22 +441,24 @@ class ForwarderProcess:
         forwarder = Forwarder(self._paths, membership)
         receiver, leases = Receiver(forwarder), connect_team(membership)
         threading.Thread(target=self._wait_for_end, name="end", daemon=True).start()
-        for name, work in (("feed", receiver.step), ("leases", lambda: tend_leases(forwarder, leases))):
+        for name, work in (("feed", receiver.step), ("leases", lambda: tend_leases(forwarder.files, leases))):
             pause = 0.0 if name == "feed" else 1.0
             threading.Thread(target=self._again_and_again, args=(work, pause), name=name, daemon=True).start()
         while not self._stopping.is_set():
             more = self._step(forwarder)
-            self._stopping.wait(0.0 if more else LOOK_S)
+            self._stopping.wait(0.0 if more else forwarder.rest_s())
         return 0
 
     def _step(self, forwarder: Forwarder) -> bool:
-        current = forwarder.files.membership()
-        if current is None or current.token != forwarder.membership.token:
-            self._stopping.set()  # It left, or its token was changed: the daemon starts another one.
-            return False
-        forwarder.membership = current
+        mark = forwarder.files.membership_mark()
+        if mark != self._mark:
+            current = forwarder.files.membership()
+            if current is None or current.token != forwarder.membership.token:
+                self._stopping.set()  # It left, or its token was changed: the daemon starts another one.
+                return False
+            self._mark, forwarder.membership = mark, current
         try:
-            return forwarder.step()
+            return forwarder.has_news() and forwarder.step()
         except Exception as error:
             forwarder.note_failure("offline", f"{type(error).__name__}: {error}")
             return False
@@ -483,10 +480,17 @@ class ForwarderProcess:
         self._stopping.set()
 
 
+def yield_to_hooks() -> None:
+    """It gets what hooks leave of the processor, and does not take it from one that is running when it wakes up."""
+    os.nice(5)
+    with contextlib.suppress(AttributeError, OSError):  # Linux only.
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+
+
 def main() -> None:
     words = sys.argv[1:]
     state = Path(words[words.index("--state") + 1])
-    os.nice(5)
+    yield_to_hooks()
     collect_garbage_rarely()
     sys.exit(ForwarderProcess(Paths(state.absolute())).run())
 

@@ -16,14 +16,16 @@ from urllib.parse import urlsplit
 import msgspec
 
 from holdfast.core.errors import CommandRefused, HoldfastError
-from holdfast.core.machine import machine_id
+from holdfast.core.machine import look_up_process, machine_id
 from holdfast.paths import Paths, private_folder, write_atomically
-from holdfast.team.core import Upstream
+from holdfast.team.core import Upstream, rely_on_lease
 from holdfast.team.protocol import (
     OLDEST_VERSION,
     VERSION,
     VERSION_HEADER,
     Health,
+    LeaseAnswer,
+    LeaseRequest,
     Level,
     Problem,
     Role,
@@ -130,6 +132,13 @@ class TeamFiles:
 
     def membership(self) -> Membership | None:
         return self._load("membership.json", Membership)
+
+    def membership_mark(self) -> tuple[int, int]:
+        """Another one after every change: whether to read it again."""
+        with contextlib.suppress(OSError):
+            found = (self.folder / "membership.json").stat()
+            return found.st_ino, found.st_mtime_ns
+        return 0, 0
 
     def machine_id(self) -> str:
         """The machine's id, unless another one was taken because the state folder was copied."""
@@ -322,3 +331,40 @@ def rotate_token(paths: Paths, now: int) -> Membership:
         changed = msgspec.structs.replace(membership, token=told.token or new, next_token="", rotated_at=now)
         files.save_membership(changed)
     return changed
+
+
+# ── leases of this machine ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def tend_leases(files: TeamFiles, connection: TeamConnection) -> None:
+    """Renews the leases of processes that live, gives back those of processes that are gone."""
+    if not files.leases():
+        return
+    with files.changing_leases() as leases:
+        for lease in list(leases):
+            if _tend_lease(lease, connection) is None:
+                leases.remove(lease)
+
+
+def _tend_lease(lease: OwnLease, connection: TeamConnection) -> OwnLease | None:
+    """None when it is over."""
+    asked_at = steady_ms()
+    # A pid may have been given to another process since: the start time must be the same.
+    alive = not lease.pid or ((seen := look_up_process(lease.pid)) is not None and seen.start == lease.start)
+    # Renewed when 30 % of its time has passed: `until` stands at 90 % of it.
+    if alive and lease.until - asked_at > lease.ttl_s * 1000 * 0.6:
+        return lease
+    act = "renew" if alive else "release"
+    request = LeaseRequest(act=act, project=lease.project, name=lease.name, session=lease.session, token=lease.token)  # type: ignore[arg-type]
+    try:
+        answer = connection.request("POST", "/v1/lease", LeaseAnswer, request)
+    except TeamRefused:
+        return None
+    except TeamUnreachable:
+        # While the server is out of reach, a lease is relied on for the rest of its time, and no longer.
+        return lease if alive and asked_at < lease.until else None
+    held = rely_on_lease(answer.token, lease.ttl_s, asked_at) if alive and answer.granted else None
+    if held is None:
+        return None
+    lease.until = held.until
+    return lease

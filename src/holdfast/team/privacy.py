@@ -21,6 +21,7 @@ from holdfast.core.kinds import HOOK_KINDS, SESSION_ENDS, TEAM_KINDS, TURN_ENDS
 from holdfast.git_context import locate
 from holdfast.paths import private_folder, write_atomically
 from holdfast.redact import redact
+from holdfast.team.core import project_id
 from holdfast.team.membership import TeamConnection, TeamFiles
 from holdfast.team.protocol import LEVELS, Batch, Level, SharedEvent, SharedProject
 
@@ -88,8 +89,7 @@ def identify_project(folder: str) -> ProjectIdentity:
     first = _first_commit(root)
     if not first:
         return msgspec.structs.replace(here, problem="it has no commit yet")
-    digest = hashlib.sha256(f"{remote}\n{first}".encode()).hexdigest()[:32]
-    return msgspec.structs.replace(here, shared=SharedProject(id=digest, remote=remote, root=first))
+    return msgspec.structs.replace(here, shared=SharedProject(id=project_id(remote, first), remote=remote, root=first))
 
 
 def _remote_of(config: Path) -> str:

@@ -74,6 +74,16 @@ class Batch(Message, frozen=True):
     events: tuple[SharedEvent, ...] = ()
 
 
+class ReceivedEvent(SharedEvent, frozen=True):
+    """As the server takes it in: what is in `data` is passed on as it came. Made into objects, 32 MB of `{}` took 900 MB."""
+
+    data: msgspec.Raw = msgspec.Raw(b"{}")  # type: ignore[assignment]
+
+
+class ReceivedBatch(Batch, frozen=True):
+    events: tuple[ReceivedEvent, ...] = ()
+
+
 class BatchAnswer(Message, frozen=True):
     """After the commit. `gap`: nothing was taken, because the batch does not continue what the server has."""
 

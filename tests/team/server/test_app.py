@@ -1,5 +1,6 @@
 """The team server on a real PostgreSQL."""
 
+import re
 import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -302,6 +303,17 @@ def test_the_board_as_a_page_needs_a_link_that_works_once(ann: Joined) -> None:
     assert "ann" in page.text and "&lt;script&gt;x" in page.text and "<script" not in page.text
     assert ann.client.get(link, follow_redirects=False).status_code == 401
     ann.client.cookies.clear()
+
+
+def test_machines_of_one_name_are_told_apart_on_the_page(ann: Joined) -> None:
+    """All virtual machines of a host may be called the same."""
+    for machine, label in (("aaaaaaaa-a", "vm"), ("bbbbbbbb-b", "vm"), ("cccccccc-c", "laptop")):
+        code = ann.ask("POST", "/v1/codes", json={"person": "ben"})["code"]
+        Joined(ann.client, code, machine, label=label).send(0, 1, an_event(1, session=machine))
+    ann.client.get(ann.ask("POST", "/v1/link")["path"], follow_redirects=False)
+    page = ann.client.get("/board").text
+    ann.client.cookies.clear()
+    assert sorted(re.findall(r'data-label="Machine">([^<]*)<', page)) == ["laptop", "vm aaaaaaaa", "vm bbbbbbbb"]
 
 
 def test_a_lease_is_held_by_one_and_the_others_are_told(ann: Joined) -> None:

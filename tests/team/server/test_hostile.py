@@ -1,7 +1,9 @@
 """A machine that means ill, or is broken, against the team server: it harms nobody but itself, and is never stuck for ever."""
 
+import tracemalloc
 import zlib
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from holdfast.core.errors import HoldfastError
 from holdfast.core.times import now_ms
 from holdfast.team.membership import TeamConnection, check_server
+from holdfast.team.protocol import ReceivedBatch, SharedProject
 from holdfast.team.server import app
 from holdfast.team.server.database import owner_connection
 from tests.team.conftest import PROJECT, Joined, an_event
@@ -210,3 +213,134 @@ def test_what_happened_while_a_machine_was_in_no_team_is_not_asked_for_when_it_j
     again.ask("POST", "/v1/leave")
     wants_all = Joined(ann.client, ann.ask("POST", "/v1/codes", json={"person": "ben"})["code"], ben.machine, cursor=0)
     assert wants_all.enrolled["cursor"] == 60
+
+
+def test_what_a_machine_says_in_few_bytes_does_not_become_many_objects() -> None:
+    """32 MB of `{}`, 32 KB on their way, took 900 MB of a server."""
+    event = msgspec.json.encode(an_event(1, x=0)).replace(b'"x":0', b'"x":[' + b"{}," * 300_000 + b"0]")
+    batch = b'{"stream":1,"after":0,"upto":1,"events":[' + event + b"]}"
+    tracemalloc.start()
+    try:
+        msgspec.json.decode(batch, type=ReceivedBatch)
+        assert tracemalloc.get_traced_memory()[1] < len(batch)
+    finally:
+        tracemalloc.stop()
+
+
+def test_data_of_a_size_that_nobody_looks_into_is_stored_and_stops_nothing(team_url: str, ann: Joined) -> None:
+    large = an_event(1, action="edit", paths=["large.py"], text="x" * (1 << 20))
+    assert ann.send(0, 2, large, an_event(2, action="edit", paths=["small.py"]), projects=(PROJECT,))["taken"] == 2
+    [session] = ann.ask("GET", "/v1/board")["sessions"]
+    assert session["files"] == ["small.py"]
+    [row] = rows(team_url, "select length(data->>'text') as n from events where machine = %s and seq = 1", ann.machine)
+    assert row["n"] == 1 << 20
+
+
+@pytest.mark.parametrize(
+    "data", [b"[1]", b'"text"', b'{"branch": {"a": [1]}, "paths": 7, "tokens": [], "title": null}']
+)
+def test_data_of_another_shape_is_refused_for_good_or_stored(ann: Joined, data: bytes) -> None:
+    event = msgspec.json.encode(an_event(1, kind="model.answered", x=0)).replace(b'{"x":0}', data)
+    batch = b'{"stream":1,"after":0,"upto":1,"events":[' + event + b"]}"
+    answer = ann.client.post("/v1/batch", content=zlib.compress(batch), headers=ann.headers)
+    assert answer.status_code == (200 if data.startswith(b"{") else 400), answer.text
+
+
+@pytest.mark.parametrize("text", [b"a\\u0000b", b"a\\\\u0000b", b"\\ud800", b"\\udc00\\ud800"])
+def test_what_postgresql_cannot_keep_is_replaced_or_refused_for_good(ann: Joined, text: bytes) -> None:
+    """NUL and halves of surrogate pairs, in a field and in the name of a file."""
+    event = msgspec.json.encode(an_event(1, action="edit", paths=["XX", "b.py"], text="XX")).replace(b"XX", text)
+    batch = b'{"stream":1,"after":0,"upto":1,"events":[' + event + b"]}"
+    answer = ann.client.post("/v1/batch", content=zlib.compress(batch), headers=ann.headers)
+    assert answer.status_code == (400 if b"ud800" in text else 200), answer.text
+    # It goes on in either case: an empty batch moves the cursor past what was left out.
+    assert ann.send(0 if answer.status_code == 400 else 1, 2)["cursor"] == 2
+
+
+def test_nobody_names_a_project_that_is_not_theirs_to_name(ann: Joined) -> None:
+    """An id is made of the address and the first commit: with another address it is not believed."""
+    mallory = ann.invite("mallory")
+    lie = SharedProject(id=PROJECT.id, remote="evil.example/other", root=PROJECT.root)
+    huge = SharedProject(id="h" * 32, remote="h" * 100_000, root="h")
+    mallory.send(0, 1, an_event(1), projects=(lie, huge))
+    assert [one["remote"] for one in ann.ask("GET", "/v1/board")["sessions"]] == [None]
+    ann.send(0, 1, an_event(1), projects=(PROJECT,))
+    assert {one["remote"] for one in ann.ask("GET", "/v1/board")["sessions"]} == {PROJECT.remote}
+
+
+def test_a_code_that_many_machines_use_at_once_lets_one_in(ann: Joined) -> None:
+    code = ann.ask("POST", "/v1/codes", json={"person": "ben"})["code"]
+
+    def enrol(number: int) -> int:
+        return ann.client.post("/v1/enrol", json={"code": code, "machine": f"racing-{number:04}"}).status_code
+
+    with ThreadPoolExecutor(6) as pool:
+        assert sorted(pool.map(enrol, range(6))) == [200, *[401] * 5]
+    assert [row["act"] for row in ann.ask("GET", "/v1/audit")][:2] == ["machine.enrolled", "code.issued"]
+
+
+def test_who_was_made_a_viewer_sends_no_more_and_can_still_have_forgotten_what_was_sent(
+    team_url: str, ann: Joined
+) -> None:
+    ben = ann.invite("ben")
+    ben.send(0, 1, an_event(1))
+    ann.invite("ben", "viewer")
+    ben.send(1, 2, an_event(2), status=403)
+    ben.ask("POST", "/v1/lease", json={"act": "acquire", "project": "p", "name": "n"}, status=403)
+    assert ben.ask("POST", "/v1/forget", json={"everything": True})["events"] == 1
+    assert stored(team_url, ben) == []
+
+
+def test_an_older_token_neither_renews_nor_gives_back_what_somebody_holds_now(team_url: str, ann: Joined) -> None:
+    """A machine that slept through the end of its lease."""
+    ben = ann.invite("ben")
+    want = {"act": "acquire", "project": "p", "name": "n", "session": "s", "ttl_s": 5}
+    old = ann.ask("POST", "/v1/lease", json=want)["token"]
+    rows(
+        team_url,
+        "update leases set lease = jsonb_set(lease, '{until}', '1') where tenant = %s returning 1",
+        ann.enrolled["tenant"],
+    )
+    new = ben.ask("POST", "/v1/lease", json=want)["token"]
+    assert new > old
+    for act in ("renew", "release"):
+        answer = ann.ask("POST", "/v1/lease", json={**want, "act": act, "token": old})
+        assert (answer.get("granted"), answer["why"]) == (False, "lost")
+        # Nor with the token of the new one: it is another machine's.
+        assert ann.ask("POST", "/v1/lease", json={**want, "act": act, "token": new})["granted"] is False
+    [lease] = ann.ask("GET", "/v1/board")["leases"]
+    assert (lease["person"], lease["token"]) == ("ben", new)
+
+
+def test_every_administrative_act_is_in_the_audit_log(ann: Joined) -> None:
+    ben = ann.invite("ben")
+    ben.ask("POST", "/v1/memory", json={"id": "m", "project": "p", "text": "words"})
+    ann.ask("POST", "/v1/memory/m/promote")
+    ann.ask("POST", "/v1/rules", json={"name": "r", "requirement": {"enabled": True}})
+    ann.ask("DELETE", "/v1/rules/r")
+    ann.ask("POST", "/v1/budgets", json={"name": "b", "tokens": 5})
+    ann.ask("DELETE", "/v1/budgets/b")
+    ben.ask("POST", "/v1/rotate")
+    ben.ask("POST", "/v1/forget", json={"everything": True})
+    ann.ask("POST", "/v1/revoke", json={"person": "ben"})
+    assert [(row["by_person"], row["act"]) for row in reversed(ann.ask("GET", "/v1/audit"))] == [
+        ("operator", "code.issued"), ("ann", "machine.enrolled"), ("ann", "code.issued"), ("ben", "machine.enrolled"),
+        ("ann", "memory.promoted"), ("ann", "rule.set"), ("ann", "rule.withdrawn"), ("ann", "budget.set"),
+        ("ann", "budget.removed"), ("ben", "token.rotated"), ("ben", "forgotten"), ("ann", "machine.revoked"),
+    ]  # fmt: skip
+
+
+def test_figures_name_no_tenant_person_machine_or_address_that_somebody_made_up(ann: Joined) -> None:
+    ann.send(0, 1, an_event(1, branch="secret-branch"), projects=(PROJECT,))
+    ann.client.get("/v1/made-up-by-a-stranger")
+    ann.client.get('/sign-on/made"up')
+    text = ann.client.get("/metrics").text
+    for name in (ann.enrolled["tenant"], ann.machine, "secret-branch", PROJECT.remote, "made"):
+        assert name not in text
+
+
+def test_a_callback_with_strange_letters_is_refused_and_no_mistake_of_the_server(ann: Joined) -> None:
+    answer = ann.client.get(
+        "/sign-on/callback?state=acme.%C3%A9&code=x", headers={"cookie": "holdfast_sign_on=\u00e9".encode("latin-1")}
+    )
+    assert answer.status_code == 401, answer.text

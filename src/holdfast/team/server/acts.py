@@ -20,6 +20,7 @@ from holdfast.team.protocol import (
     RevokeRequest,
     RuleRequest,
     SharedEvent,
+    SharedProject,
 )
 from holdfast.team.server import reports
 from holdfast.team.server.database import TenantTransaction
@@ -37,7 +38,7 @@ from holdfast.team.server.tenancy import (
     write_audit,
 )
 
-LONGEST_TEXT = 20_000
+LONGEST_TEXT, LONGEST_REMOTE = 20_000, 2_000
 
 
 # ── batches ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -154,10 +155,16 @@ def _rows_of(who: Member, batch: Batch, fresh: Sequence[SharedEvent], now: int) 
         # A level that nobody knows would never be too old.
         "levels": list(LEVELS),
         "person": who.person, "today": _day_of(now), "count": len(fresh), "batch_stream": batch.stream, "events": json_rows(fresh),
-        # In order, so that two machines never wait for each other.
-        "projects": json_rows(sorted(batch.projects, key=lambda one: one.id)),
+        "projects": json_rows(_known_projects(batch)),
         "sessions": json_rows(sessions), "edited_projects": projects, "edited_paths": paths, "edited_sessions": of,
     }  # fmt: skip
+
+
+def _known_projects(batch: Batch) -> list[SharedProject]:
+    """In order, so that two machines never wait for each other. Without those whose id is not of their address: whoever
+    sends an id first would say what everybody's board calls that project."""
+    fit = (one for one in batch.projects if len(one.remote) <= LONGEST_REMOTE)
+    return sorted((one for one in fit if one.id == core.project_id(one.remote, one.root)), key=lambda one: one.id)
 
 
 STORE_BATCH = f"""

@@ -165,7 +165,7 @@ async def post_enrolment(team: TeamServer, request: Request) -> protocol.Enrolle
 
 async def post_batch(ask: TeamRequest) -> Response:
     body = await read_body(ask.request, MOST_COMPRESSED)
-    batch = msgspec.json.decode(inflate_body(body, MOST_BYTES), type=protocol.Batch)
+    batch = msgspec.json.decode(inflate_body(body, MOST_BYTES), type=protocol.ReceivedBatch)
     ask.team.limits.take_events(ask.who, len(batch.events))
     with ask.team.metrics.timing("batch"):
         async with ask.transaction() as tx:
@@ -457,7 +457,7 @@ ADDRESSES = (
     Address("POST", "/v1/memory", "member", post_memory),
     Address("POST", "/v1/memory/{id}/promote", "lead", promote_memory),
     Address("POST", "/v1/handover", "member", post_handover),
-    Address("POST", "/v1/forget", "member", post_forget),
+    Address("POST", "/v1/forget", "viewer", post_forget),
     Address("POST", "/v1/rotate", "viewer", post_rotation),
     Address("POST", "/v1/leave", "viewer", post_leave),
     Address("POST", "/v1/link", "viewer", post_link),

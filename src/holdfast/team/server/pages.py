@@ -49,11 +49,11 @@ def draw_board(board: dict[str, Any], who: Member) -> str:
         _html_table(("Person", "State", "Project", "Branch", "Files written", "Agent", "Machine", "Last news"), [
             (
                 one["person"], STATES.get(one["state"], one["state"]), one["remote"] or "", one["branch"],
-                _some_names(one["files"]), one["agent"], one["label"] or one["machine"][:8], _format_ago(one["seen_at"], now),
+                _some_names(one["files"]), one["agent"], _machine_name(one, board["sessions"]), _format_ago(one["seen_at"], now),
             )
             for one in board["sessions"]
         ], "No session is running."),
-        "<h2>Files that two sessions write</h2>",
+        "<h2>Files that several sessions write</h2>",
         _html_table(("File", "Project", "Written by"), [
             (one["path"], one["remote"] or "", "; ".join(f"{s['person']} on {s['branch'] or 'no branch'}" for s in one["sessions"]))
             for one in board["overlaps"]
@@ -69,6 +69,12 @@ def draw_board(board: dict[str, Any], who: Member) -> str:
     ]  # fmt: skip
     refresh = f'<meta http-equiv="refresh" content="{REFRESH_S}">'
     return _whole_page("Team board", "".join(parts), refresh)
+
+
+def _machine_name(one: dict[str, Any], sessions: list[dict[str, Any]]) -> str:
+    """Its label; where another machine on the board has the same, with the beginning of its id."""
+    same = {other["machine"] for other in sessions if other["label"] == one["label"]}
+    return one["label"] if one["label"] and len(same) == 1 else f"{one['label']} {one['machine'][:8]}".strip()
 
 
 def _some_names(files: list[str]) -> str:

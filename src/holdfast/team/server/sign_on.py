@@ -105,7 +105,7 @@ class Provider:
             )  # fmt: skip
         except jwt.PyJWTError as error:
             raise Refused(401, f"what the provider said is not in order: {error}") from error
-        if not secrets.compare_digest(str(claims["nonce"]), nonce):
+        if not secrets.compare_digest(str(claims["nonce"]).encode(), nonce.encode()):
             raise Refused(401, "what the provider said belongs to another sign-on")
         # With several audiences `azp` names the one that the token was issued to.
         if isinstance(claims.get("aud"), list) and len(claims["aud"]) > 1 and claims.get("azp") != settings.client_id:
@@ -187,7 +187,7 @@ class SignOn:
         tenant, _, secret = state.partition(".")
         # Only the browser that began has the cookie:
         # nobody can be signed on by somebody else's callback link.
-        if not secret or not kept or not secrets.compare_digest(secret, kept):
+        if not secret or not kept or not secrets.compare_digest(secret.encode(), kept.encode()):
             raise Refused(401, "this sign-on was begun in another browser", "Begin again.")
         async with self._database.transaction(tenant) as tx:
             settings = await self._settings(tx)
