@@ -263,7 +263,8 @@ class Engine:
 
     def _written(self, transaction: Transaction, *, lasting: bool = True) -> None:
         self.head, self._offline, self._alone = transaction.seq, None, self._was_alone
-        if lasting and transaction.events:  # Where nothing was written nothing was synced.
+        # Where nothing was written nothing was synced; a server keeps whatever it said it has.
+        if (lasting or self.store.shared) and transaction.events:
             self.durable = transaction.seq
         self.recent.add(transaction.seen.items())
         transaction.work.keep_committed()
@@ -301,22 +302,22 @@ class Engine:
     # ── subscriptions ─ ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def subscribers_of(self, kind: str) -> Subscribers:
-        subscribers = self._subscribers.get(kind)
+        known = self._subscribers
+        subscribers = known.get(kind)
         if subscribers is None:
             # A suspended feature misses these events; its rebuild reads them from the log.
             awake = (f for f in self.features if f.name not in self.suspended)
-            subscribers = self._subscribers[kind] = _build_subscribers(
-                kind, (f for f in awake if f.subscribes_to(kind))
-            )
+            subscribers = known[kind] = _build_subscribers(kind, (f for f in awake if f.subscribes_to(kind)))
         return subscribers
 
     def suspend(self, names: Iterable[str]) -> None:
         self.suspended |= set(names)
-        self._subscribers.clear()
+        # Replaced and never cleared: the thread at the door may be putting one in that was built before.
+        self._subscribers = {}
 
     def resume(self, names: Iterable[str]) -> None:
         self.suspended -= set(names)
-        self._subscribers.clear()
+        self._subscribers = {}
 
 
 def _build_subscribers(kind: str, features: Iterable[Feature]) -> Subscribers:
