@@ -1,14 +1,18 @@
-"""A way to a PostgreSQL that listens on a socket of its own: it can be made long, silent or cut, and counts its turns."""
+"""A way to a PostgreSQL that listens on a socket of its own: it can be made long, silent, cut or watched, and counts turns."""
 
 import contextlib
 import itertools
 import socket
 import threading
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 
+import psycopg
 from psycopg import conninfo
+
+from holdfast.stores.postgres_connection import LOCK_CLASS
 
 _numbers = itertools.count(1)
 NAME = ".s.PGSQL.5432"
@@ -24,6 +28,8 @@ class DatabaseProxy:
         self.url = url.replace(str(conninfo.conninfo_to_dict(url)["host"]), str(self._folder))
         self.delay_s, self.silent, self.cut, self.turns = delay_s, False, False, 0
         """`turns`: how often the server answered something that was asked since the last answer."""
+        self.watch: Callable[[], None] = lambda: None
+        """Called whenever a piece is on its way, in either direction, before it is passed on."""
         self._open: set[socket.socket] = set()
 
     def __enter__(self) -> "DatabaseProxy":
@@ -67,6 +73,7 @@ class DatabaseProxy:
                 time.sleep(self.delay_s)
                 if self.silent:
                     continue
+                self.watch()
                 if there:
                     asked.set()
                 elif asked.is_set():
@@ -77,3 +84,23 @@ class DatabaseProxy:
             with contextlib.suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
         self._open -= {source, target}
+
+
+@contextlib.contextmanager
+def noting_locks(proxy: DatabaseProxy, url: str) -> Iterator[list[int]]:
+    """How many writers had the lock at each moment at which something was on its way between daemon and server."""
+    seen: list[int] = []
+    one_at_a_time = threading.Lock()
+    held = "select count(*) from pg_locks where locktype = 'advisory' and granted and classid = %s"
+    with psycopg.connect(url, autocommit=True) as beside:
+
+        def note() -> None:
+            with one_at_a_time:
+                row = beside.execute(held, (LOCK_CLASS,)).fetchone()
+                seen.append(row[0] if row else 0)
+
+        proxy.watch = note
+        try:
+            yield seen
+        finally:
+            proxy.watch = lambda: None

@@ -95,7 +95,7 @@ class Housekeeping:
 
     def _expire_some(self, days: int) -> int:
         store = self._daemon.app.store
-        with store.transaction(patience_s=INDEX_PATIENCE_S):
+        with store.transaction(locked=False, assumed_head=0, patience_s=INDEX_PATIENCE_S):
             return store.expire_bodies(now_ms() - days * DAY, EXPIRE_AT_ONCE)
 
     def _retry_erasures(self) -> None:
@@ -185,7 +185,7 @@ class HistoryIndexer:
     def _write(self, page: HistoryPage) -> None:
         """In the writer thread. It need not last: after a power cut the mark is as old as the index."""
         store = self._daemon.app.store
-        with store.transaction(lasting=False, patience_s=INDEX_PATIENCE_S):
+        with store.transaction(lasting=False, locked=False, assumed_head=0, patience_s=INDEX_PATIENCE_S):
             store.index_history(page.entries, str(page.before), str(page.after))
 
 

@@ -382,7 +382,7 @@ class Daemon:
 
     def _give_jobs_back(self) -> None:
         try:
-            with self.app.store.transaction():
+            with self.app.store.transaction(locked=False, assumed_head=0):
                 self.app.store.release(self.worker.owner)
         except Exception as error:  # Their leases run out by themselves.
             self.log.error("jobs.not-given-back", error)

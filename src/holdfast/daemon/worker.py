@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.core.engine import Engine
+from holdfast.core.errors import LeaseLost
 from holdfast.core.event import Event
 from holdfast.core.feature import Feature, JobCall, JobHandler
 from holdfast.core.ids import delivery_key
@@ -25,10 +26,6 @@ LEASE_S = 60.0
 # Also how soon a job is seen that another process enqueued: `wake` reaches only workers of this one.
 LOOK_EVERY_S = 2.0
 MOST_LEFT = 1000
-
-
-class LeaseLost(Exception):
-    """Another worker has this job now: what we did is not recorded."""
 
 
 class Worker:
@@ -138,7 +135,7 @@ class Worker:
 
     def _claim(self, limit: int, kinds: Sequence[str]) -> list[ClaimedJob]:
         value: list[ClaimedJob] = self._transact(
-            lambda store: store.claim(self.owner, self._clock(), int(LEASE_S * 1000), limit, kinds), locked=False
+            lambda store: store.claim(self.owner, self._clock(), int(LEASE_S * 1000), limit, kinds)
         )
         return value
 
@@ -146,7 +143,7 @@ class Worker:
         until = self._clock() + int(LEASE_S * 1000)
         held = list(self._leases)
         if held:
-            self._transact(lambda store: [store.extend(job, self.owner, until) for job in held], locked=False)
+            self._transact(lambda store: [store.extend(job, self.owner, until) for job in held])
 
     def _run(self, job: ClaimedJob, reader: Reader) -> None:
         feature, handler = self._handlers[job.kind]
@@ -191,12 +188,12 @@ class Worker:
 
         self._calls.call(lambda: self._pipeline.commit_events(given_up, also=try_later))
 
-    def _transact(self, work: Callable[[Store], Any], *, locked: bool = True) -> Any:
+    def _transact(self, work: Callable[[Store], Any]) -> Any:
         def inside() -> Any:
             store = self._engine().store
             # Not lasting: a claim that a power cut takes is made again.
             # It adds no event, so the head need not be read.
-            with store.transaction(lasting=False, locked=locked, assumed_head=0, patience_s=HOOK_PATIENCE_S):
+            with store.transaction(lasting=False, locked=False, assumed_head=0, patience_s=HOOK_PATIENCE_S):
                 return work(store)
 
         return self._calls.call(inside)
