@@ -175,7 +175,7 @@ __all__ = ["PostgresReader", "PostgresStore"]
 REMEMBERED_NAMES = 50_000
 
 
-TURN_AFTER, SHORTEST_TURN_MS, LONGEST_TURN_MS = 6, 50, 500
+TURN_AFTER, SHORTEST_TURN_MS, LONGEST_TURN_MS = 4, 50, 500
 """Overtaken so often, a daemon asks the others to hold back for as long as it needs. Not sooner: one that is far off
 and writes without a pause would have the database to itself."""
 LOOK_AGAIN_S = 0.01
