@@ -20,6 +20,7 @@ from holdfast.footprint import Footprint
 from holdfast.ingest.log import Log
 from holdfast.ingest.pipeline import IngestPipeline
 from holdfast.ingest.writer import WriterCalls
+from holdfast.stores import open_store
 
 # Extended every second while its job runs; after a crash another worker waits no longer than this.
 LEASE_S = 60.0
@@ -49,6 +50,9 @@ class Worker:
         self._took_over = threading.Event()
         self._threads: list[threading.Thread] = []
         self._leases: dict[int, float] = {}
+        self._desk: Store | None = None
+        """Where the store is a server: a connection of the workers' own, so that no hook waits while they claim a job."""
+        self._at_desk = threading.Lock()
         self._next_run = {kind: 0.0 for feature in features for kind in feature.schedule}
 
     def start(self, threads: int) -> None:
@@ -92,6 +96,9 @@ class Worker:
         deadline = time.monotonic() + timeout
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
+        # One that is still at it (a program that does not end, say) goes with the process.
+        if self._at_desk.acquire(timeout=0) and self._desk:
+            self._desk.close()
 
     def _work(self, kinds: Sequence[str], due: threading.Event) -> None:
         # No claim before that: under the same owner's name, `_take_over` would end the new leases too.
@@ -189,14 +196,18 @@ class Worker:
         self._calls.call(lambda: self._pipeline.commit_events(given_up, also=try_later))
 
     def _transact(self, work: Callable[[Store], Any]) -> Any:
-        def inside() -> Any:
-            store = self._engine().store
-            # Not lasting: a claim that a power cut takes is made again.
-            # It adds no event, so the head need not be read.
-            with store.transaction(lasting=False, locked=False, assumed_head=0, patience_s=HOOK_PATIENCE_S):
-                return work(store)
+        """Of rows of jobs, and of no event."""
+        if not self._engine().store.shared:
+            return self._calls.call(lambda: _change_jobs(self._engine().store, work))
+        with self._at_desk:
+            self._desk = self._desk or open_store(self._engine().store.url)
+            return _change_jobs(self._desk, work)
 
-        return self._calls.call(inside)
+
+def _change_jobs(store: Store, work: Callable[[Store], Any]) -> Any:
+    # Not lasting: a claim that a power cut takes is made again. No event is added, so the head need not be read.
+    with store.transaction(lasting=False, locked=False, assumed_head=0, patience_s=HOOK_PATIENCE_S):
+        return work(store)
 
 
 def _gave_up(job: ClaimedJob, error: str, now: int) -> Event:
