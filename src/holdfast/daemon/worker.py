@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from holdfast.core.engine import Engine
 from holdfast.core.errors import LeaseLost
@@ -28,6 +28,8 @@ LEASE_S = 60.0
 LOOK_EVERY_S = 2.0
 MOST_LEFT = 1000
 
+T = TypeVar("T")
+
 
 class Worker:
     def __init__(
@@ -50,9 +52,7 @@ class Worker:
         self._took_over = threading.Event()
         self._threads: list[threading.Thread] = []
         self._leases: dict[int, float] = {}
-        self._desk: Store | None = None
-        """Where the store is a server: a connection of the workers' own, so that no hook waits while they claim a job."""
-        self._at_desk = threading.Lock()
+        self.side = SideStore(engine, calls)
         self._next_run = {kind: 0.0 for feature in features for kind in feature.schedule}
 
     def start(self, threads: int) -> None:
@@ -80,7 +80,7 @@ class Worker:
             reader.close()
             if held:
                 # A lease until 0 has run out: any worker may claim the job.
-                self._transact(lambda store: [store.extend(job, self.owner, 0) for job in held])
+                self.side.change(lambda store: [store.extend(job, self.owner, 0) for job in held])
         except Exception as error:
             self._log.error("worker.failed", error)
         finally:
@@ -96,9 +96,7 @@ class Worker:
         deadline = time.monotonic() + timeout
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
-        # One that is still at it (a program that does not end, say) goes with the process.
-        if self._at_desk.acquire(timeout=0) and self._desk:
-            self._desk.close()
+        self.side.close()
 
     def _work(self, kinds: Sequence[str], due: threading.Event) -> None:
         # No claim before that: under the same owner's name, `_take_over` would end the new leases too.
@@ -137,20 +135,17 @@ class Worker:
                 self._log.error("schedule.failed", error)
 
     def enqueue(self, jobs: Sequence[Job]) -> None:
-        self._transact(lambda store: store.enqueue(jobs, self._clock()))
+        self.side.change(lambda store: store.enqueue(jobs, self._clock()))
         self.wake()
 
     def _claim(self, limit: int, kinds: Sequence[str]) -> list[ClaimedJob]:
-        value: list[ClaimedJob] = self._transact(
-            lambda store: store.claim(self.owner, self._clock(), int(LEASE_S * 1000), limit, kinds)
-        )
-        return value
+        return self.side.change(lambda store: store.claim(self.owner, self._clock(), int(LEASE_S * 1000), limit, kinds))
 
     def _extend_leases(self) -> None:
         until = self._clock() + int(LEASE_S * 1000)
         held = list(self._leases)
         if held:
-            self._transact(lambda store: [store.extend(job, self.owner, until) for job in held])
+            self.side.change(lambda store: [store.extend(job, self.owner, until) for job in held])
 
     def _run(self, job: ClaimedJob, reader: Reader) -> None:
         feature, handler = self._handlers[job.kind]
@@ -195,18 +190,34 @@ class Worker:
 
         self._calls.call(lambda: self._pipeline.commit_events(given_up, also=try_later))
 
-    def _transact(self, work: Callable[[Store], Any]) -> Any:
-        """Of rows of jobs, and of no event."""
+
+class SideStore:
+    """Rows that no event depends on: claims of jobs, the full-text index, old bodies. Where the store is a server they are
+    changed by a connection of their own, so that no hook waits for that; in a file by the writer."""
+
+    def __init__(self, engine: Callable[[], Engine], calls: WriterCalls) -> None:
+        self._engine, self._calls = engine, calls
+        self._own: Store | None = None
+        self._using = threading.Lock()
+
+    def change(self, work: Callable[[Store], T], *, patience_s: float = HOOK_PATIENCE_S, idle: bool = False) -> T:
+        """`idle`: in a file, when nobody is at the door."""
         if not self._engine().store.shared:
-            return self._calls.call(lambda: _change_jobs(self._engine().store, work))
-        with self._at_desk:
-            self._desk = self._desk or open_store(self._engine().store.url)
-            return _change_jobs(self._desk, work)
+            call = self._calls.call_when_idle if idle else self._calls.call
+            return call(lambda: _change_rows(self._engine().store, work, patience_s))
+        with self._using:
+            self._own = self._own or open_store(self._engine().store.url)
+            return _change_rows(self._own, work, patience_s)
+
+    def close(self) -> None:
+        # Somebody who is still at it goes with the process.
+        if self._using.acquire(timeout=0) and self._own:
+            self._own.close()
 
 
-def _change_jobs(store: Store, work: Callable[[Store], Any]) -> Any:
+def _change_rows(store: Store, work: Callable[[Store], T], patience_s: float) -> T:
     # Not lasting: a claim that a power cut takes is made again. No event is added, so the head need not be read.
-    with store.transaction(lasting=False, locked=False, assumed_head=0, patience_s=HOOK_PATIENCE_S):
+    with store.transaction(lasting=False, locked=False, assumed_head=0, patience_s=patience_s):
         return work(store)
 
 
