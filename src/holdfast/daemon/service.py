@@ -79,7 +79,9 @@ class Daemon:
             engine=self._engine, pipeline=self.pipeline, features=self.app.features, calls=self.calls, log=log,
             settings=self.app.settings.for_project, clock=now_ms, state_dir=paths.state,
         )  # fmt: skip
-        self.fallback = FallbackAnswers(paths.state, self.app.agents, lambda: self.app.store.reader(), log)
+        self.fallback = FallbackAnswers(
+            paths.state, self.app.agents, lambda: self.app.store.reader(), log, beside=self.app.store.shared
+        )
         self.pipeline.subscribers += [self.files.watch, self._committed, LifecycleLog(log).write, self.fallback.watch]
         self._undelivered: list[Event] = []
         self._last_event = time.monotonic()
