@@ -7,6 +7,8 @@ import threading
 import time
 from pathlib import Path
 
+import psycopg
+
 from tests.bench import event, floors
 from tests.bench.figures import fact, heading, ms, p50, percentile
 from tests.kit import NATIVE_HOOK, World
@@ -53,12 +55,28 @@ def _compare(folder: Path, near_url: str, far_url: str) -> None:
                 time.sleep(0.2)
                 for times, took in zip(found, floors.measure(commands, payload, 1, env=worlds[0].env), strict=True):
                     times += took
+            way_and_back = _round_trip(far_url) - _round_trip(near_url)
             for name, times in zip(("a file", "near", "30 ms away"), found, strict=True):
                 fact(f"{hook}, {name}: p50, p95", f"{ms(p50(times))}, {ms(percentile(times, 0.95))}")
             fact(f"{hook}, 30 ms away to near", f"{floors.ratio(found[2], found[1]):.2f} ×")
+            more = p50(found[2]) - p50(found[1])
+            fact(
+                f"{hook}, what it waits more, in ways there and back of {ms(way_and_back)}",
+                f"{more / way_and_back:.1f}",
+            )
     finally:
         for world in worlds:
             world.close()
+
+
+def _round_trip(url: str) -> int:
+    times: list[int] = []
+    with psycopg.connect(url, autocommit=True) as db:
+        for _ in range(30):
+            began = time.perf_counter_ns()
+            db.execute("select 1", prepare=False)
+            times.append(time.perf_counter_ns() - began)
+    return p50(times)
 
 
 def _together(folder: Path, near_url: str, far_url: str) -> None:

@@ -63,17 +63,23 @@ AGENT = Agent(
 )
 
 
+class SharedFile(SqliteStore):
+    """A file that is treated as a server which others write to as well."""
+
+    shared = True
+
+
 class Harness:
     """A store and a journal in a folder, and daemons on them one after the other."""
 
-    def __init__(self, folder: Path) -> None:
-        self.paths = Paths(folder / "state").prepare()
+    def __init__(self, folder: Path, store_type: type[SqliteStore] = SqliteStore) -> None:
+        self.paths, self.store_type = Paths(folder / "state").prepare(), store_type
         self.feature = a_feature()
         self.reports: list[tuple[str, Exception]] = []
         self.open()
 
     def open(self, mended: Callable[[StoreDamaged], bool] = lambda _error: False) -> None:
-        self.store = SqliteStore(self.paths.database)
+        self.store = self.store_type(self.paths.database)
         self.engine: Engine = an_engine(self.store, self.feature, read=read, report=collect(self.reports))
         self.store_guard = StoreGuard(lambda: self.engine, Log(self.paths.log_file), mended)
         self.journal = Journal(self.paths.journal)

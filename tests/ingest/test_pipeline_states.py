@@ -1,8 +1,9 @@
 """Any interleaving of deliveries, commands, crashes, full disks and restarts: what was answered is in the log, once."""
 
+import contextlib
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,10 +13,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from holdfast.core.decision import Delivery
 from holdfast.core.errors import StoreUnavailable
+from holdfast.core.event import Event
 from holdfast.core.ports import EventQuery
 from holdfast.ingest.pipeline import TRANSITIONS, Batch, Stage
 from tests.factories import a_delivery, an_event
-from tests.ingest.test_pipeline import ASKED, QUIET, Harness
+from tests.ingest.test_pipeline import ASKED, QUIET, Harness, SharedFile
 
 HOOKS = st.lists(st.sampled_from([QUIET, ASKED]), min_size=1, max_size=3)
 
@@ -24,11 +26,14 @@ class Ingest(RuleBasedStateMachine):
     @initialize()
     def start(self) -> None:
         self.folder = Path(tempfile.mkdtemp())
-        self.harness = Harness(self.folder)
+        self.harness = self.open_harness()
         self.answered: dict[str, Delivery] = {}
         self.spooled: dict[str, Delivery] = {}
         self.commands = 0
         self.full = False
+
+    def open_harness(self) -> Harness:
+        return Harness(self.folder)
 
     @contextmanager
     def disk(self) -> Iterator[None]:
@@ -136,6 +141,72 @@ class Ingest(RuleBasedStateMachine):
 
 TestIngest = Ingest.TestCase
 TestIngest.settings = settings(max_examples=25, stateful_step_count=20, deadline=None)
+
+
+class ServerAway(BaseException):
+    """The process is gone in the middle of a transaction."""
+
+
+class SharedIngest(Ingest):
+    """The store is a server: the thread at the door journals and answers while the writer is in a transaction."""
+
+    def open_harness(self) -> Harness:
+        return Harness(self.folder, SharedFile)
+
+    def _journal_beside(self, count: int) -> None:
+        deliveries = [a_delivery(event=QUIET, mode="ask") for _ in range(count)]
+        if self.harness.pipeline.journal_beside(deliveries):
+            self.answered.update({delivery.key: delivery for delivery in deliveries})
+
+    @contextmanager
+    def somebody_at_the_door(self, count: int, end: type[BaseException] | None = None) -> Iterator[None]:
+        """When the writer has sent what it writes, and does not know yet whether the server has it."""
+        append, store = self.harness.store.append, self.harness.store
+
+        def append_meanwhile(events: Sequence[Event]) -> None:
+            self._journal_beside(count)
+            append(events)
+            if end:
+                raise end
+
+        store.append = append_meanwhile  # type: ignore[method-assign]
+        try:
+            yield
+        finally:
+            store.append = append  # type: ignore[method-assign]
+
+    @rule(count=st.integers(1, 3))
+    def journaled_beside(self, count: int) -> None:
+        self._journal_beside(count)
+
+    @precondition(lambda self: not self.full)
+    @rule(count=st.integers(1, 3), hooks=HOOKS)
+    def journaled_beside_while_the_writer_stores(self, count: int, hooks: list[str]) -> None:
+        with self.somebody_at_the_door(count):
+            self._deliver([a_delivery(event=event, mode="ask") for event in hooks])
+            self.harness.pipeline.flush()
+
+    @precondition(lambda self: not self.full)
+    @rule(count=st.integers(1, 3))
+    def journaled_beside_while_the_journal_is_wiped(self, count: int) -> None:
+        with self.harness.pipeline.keeping_journal_still():
+            self.harness.pipeline.retry_held()
+            assert not self.harness.pipeline.has_unstored
+            before = len(self.answered)
+            self._journal_beside(count)
+            assert len(self.answered) == before, "they wait for the writer"
+            self.harness.journal.wipe()
+
+    @precondition(lambda self: not self.full)
+    @rule(count=st.integers(1, 3))
+    def crashes_while_it_stores(self, count: int) -> None:
+        with contextlib.suppress(ServerAway), self.somebody_at_the_door(count, ServerAway):
+            self.harness.pipeline.flush()
+        self.harness.crash()
+
+
+TestSharedIngest = SharedIngest.TestCase
+TestSharedIngest.settings = settings(max_examples=25, stateful_step_count=20, deadline=None)
 
 
 def test_only_drawn_transitions_are_possible() -> None:

@@ -1,17 +1,23 @@
-"""A way to a PostgreSQL that listens on a socket of its own: it can be made long, silent or cut, and counts its turns."""
+"""A way to a PostgreSQL that listens on a socket of its own: it can be made long, silent, cut or watched, and counts turns."""
 
 import contextlib
 import itertools
 import socket
 import threading
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 
+import psycopg
 from psycopg import conninfo
+
+from holdfast.stores.postgres_connection import LOCK_CLASS
 
 _numbers = itertools.count(1)
 NAME = ".s.PGSQL.5432"
+BACKEND_KEY = b"K\0\0\0\x0c"
+"""How the message begins by which a server names the process of a connection."""
 
 
 class DatabaseProxy:
@@ -24,6 +30,8 @@ class DatabaseProxy:
         self.url = url.replace(str(conninfo.conninfo_to_dict(url)["host"]), str(self._folder))
         self.delay_s, self.silent, self.cut, self.turns = delay_s, False, False, 0
         """`turns`: how often the server answered something that was asked since the last answer."""
+        self.watch: Callable[[int], None] = lambda _backend: None
+        """Called whenever a piece is on its way to or from a process of the server, before it is passed on."""
         self._open: set[socket.socket] = set()
 
     def __enter__(self) -> "DatabaseProxy":
@@ -57,16 +65,22 @@ class DatabaseProxy:
                 far = socket.socket(socket.AF_UNIX)
                 far.connect(self._target)
                 self._open |= {near, far}
-                asked = threading.Event()
+                asked, backend = threading.Event(), list[int]()
                 for pair in ((near, far, True), (far, near, False)):
-                    threading.Thread(target=self._copy, args=(*pair, asked), daemon=True).start()
+                    threading.Thread(target=self._copy, args=(*pair, asked, backend), daemon=True).start()
 
-    def _copy(self, source: socket.socket, target: socket.socket, there: bool, asked: threading.Event) -> None:
+    def _copy(
+        self, source: socket.socket, target: socket.socket, there: bool, asked: threading.Event, backend: list[int]
+    ) -> None:
         with contextlib.suppress(OSError):
             while piece := source.recv(65536):
                 time.sleep(self.delay_s)
                 if self.silent:
                     continue
+                if not there and not backend and (at := piece.find(BACKEND_KEY)) >= 0:
+                    backend.append(int.from_bytes(piece[at + 5 : at + 9]))
+                if backend:
+                    self.watch(backend[0])
                 if there:
                     asked.set()
                 elif asked.is_set():
@@ -77,3 +91,23 @@ class DatabaseProxy:
             with contextlib.suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
         self._open -= {source, target}
+
+
+@contextlib.contextmanager
+def noting_locks(proxy: DatabaseProxy, url: str) -> Iterator[list[int]]:
+    """Whether a connection had the writers' lock, each time something was on its way to it or from it."""
+    seen: list[int] = []
+    one_at_a_time = threading.Lock()
+    held = "select count(*) from pg_locks where locktype = 'advisory' and granted and classid = %s and pid = %s"
+    with psycopg.connect(url, autocommit=True) as beside:
+
+        def note(backend: int) -> None:
+            with one_at_a_time:
+                row = beside.execute(held, (LOCK_CLASS, backend)).fetchone()
+                seen.append(row[0] if row else 0)
+
+        proxy.watch = note
+        try:
+            yield seen
+        finally:
+            proxy.watch = lambda _backend: None

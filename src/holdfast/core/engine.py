@@ -11,20 +11,29 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from holdfast.core.decision import Decision, Delivery
-from holdfast.core.errors import StoreMoved
+from holdfast.core.errors import StoreMoved, StoreUnavailable
 from holdfast.core.event import REMEMBERED, Deduplicator, Event, SessionOwners
 from holdfast.core.feature import Decide, Derive, Enqueue, Enrich, Feature, TakesOut, acts_on
-from holdfast.core.ports import HOOK_PATIENCE_S, Clock, Doc, EventQuery, Lookups, Ref, Store
+from holdfast.core.ports import (
+    HOOK_PATIENCE_S,
+    NOTHING_WANTED,
+    Clock,
+    Doc,
+    EventQuery,
+    Lookups,
+    Ref,
+    Store,
+    Wanted,
+)
 from holdfast.core.state import HotDocuments
 from holdfast.core.transaction import PROMPT_TOKENS, START_TOKENS, Arrival, Outcome, Transaction
 
 __all__ = ["PROMPT_TOKENS", "START_TOKENS", "Committed", "Engine", "Outcome", "Ports"]
 
-UNLOCKED_ATTEMPTS = 3
-"""Then a daemon takes the lock before it reads: one that is far from a busy database is not overtaken for ever."""
-
-LOCK_PATIENCE_S, FEW = 6.0, 64
-"""Longer than another daemon may keep the lock."""
+MOST_ATTEMPTS = 50
+"""Where other daemons write to the same store. One that was overtaken has its turn sooner than that (`stores.postgres`)."""
+FEW, LONG_PATIENCE_S = 64, 6.0
+"""So many deliveries at most are hooks that wait; more than that may take their time, but not for ever."""
 
 Report = Callable[[str, Event, Exception], None]
 SettingsFor = Callable[[str], Mapping[str, Any]]
@@ -125,14 +134,17 @@ class Engine:
         # Before the transaction: it looks at files and may start git. Not repeated when the store moved.
         arrivals = [self._arrive(item) for item in items]
         self._begin()
-        # `also` changes rows of jobs: without the lock it could wait for somebody who waits for the lock.
-        for attempt in range(UNLOCKED_ATTEMPTS if self.store.shared and not also else 0):
+        if not self.store.shared:
+            return self._handle(arrivals, also, past=past, lasting=lasting)
+        wanted = self._refs_of(arrivals)
+        for _ in range(MOST_ATTEMPTS):
+            # As if nobody else had written, where nobody did of late: then all of it is one way to the server and back.
+            assumed, self._alone = (self.head if self._alone else -1), False
             with contextlib.suppress(StoreMoved):
-                # As if nobody else had written, where nobody did of late: then all of it is one way to the server and back.
-                assumed = self.head if self._alone and attempt == 0 else -1
-                self._alone = assumed < 0 and self._alone
-                return self._handle(arrivals, None, past=past, lasting=lasting, locked=False, assumed=assumed)
-        return self._handle(arrivals, also, past=past, lasting=lasting)
+                return self._handle(
+                    arrivals, also, past=past, lasting=lasting, locked=False, assumed=assumed, wanted=wanted
+                )
+        raise StoreUnavailable("other daemons wrote before this one each time")
 
     def _handle(
         self,
@@ -143,19 +155,34 @@ class Engine:
         lasting: bool,
         locked: bool = True,
         assumed: int = -1,
+        wanted: dict[Ref, None] | None = None,
     ) -> list[Outcome]:
-        # Few are hooks that somebody waits for; what is imported or drained may take its time.
+        # What is imported may take as long as it takes.
         patience = 0.0
-        if self.hurries and len(arrivals) <= FEW:
-            patience = LOCK_PATIENCE_S if locked else HOOK_PATIENCE_S
-        with self.store.transaction(lasting=lasting, locked=locked, assumed_head=assumed, patience_s=patience) as head:
+        if self.hurries and not past:
+            patience = HOOK_PATIENCE_S if len(arrivals) <= FEW else LONG_PATIENCE_S
+        reads = Wanted([arrival.event.key for arrival in arrivals], [*wanted]) if wanted else NOTHING_WANTED
+        with self.store.transaction(
+            lasting=lasting, locked=locked, assumed_head=assumed, patience_s=patience, wanted=reads
+        ) as head:
             transaction = self._begin_transaction(head, past=past)
             outcomes = transaction.apply(arrivals)
             transaction.write()
             if also:
                 also(self.store)
+            if wanted is not None:
+                # Should another daemon have written, all that was asked for now is read at once the next time.
+                wanted.update(dict.fromkeys(transaction.work.refs))
         self._written(transaction, lasting=lasting)
         return outcomes
+
+    def _refs_of(self, arrivals: Sequence[Arrival]) -> dict[Ref, None]:
+        refs: dict[Ref, None] = {}
+        for event in [arrival.event for arrival in arrivals]:
+            for feature in self.subscribers_of(event.kind).reducers:
+                with contextlib.suppress(Exception):  # Reported when it is reduced.
+                    refs.update(dict.fromkeys(feature.keys(event)))
+        return refs
 
     def apply(self, deliveries: Sequence[Delivery]) -> tuple[Transaction, list[Outcome]]:
         """In memory only: `commit` writes it. Until then nothing else can be applied."""
@@ -263,7 +290,8 @@ class Engine:
 
     def _written(self, transaction: Transaction, *, lasting: bool = True) -> None:
         self.head, self._offline, self._alone = transaction.seq, None, self._was_alone
-        if lasting and transaction.events:  # Where nothing was written nothing was synced.
+        # Where nothing was written nothing was synced; a server keeps whatever it said it has.
+        if (lasting or self.store.shared) and transaction.events:
             self.durable = transaction.seq
         self.recent.add(transaction.seen.items())
         transaction.work.keep_committed()
@@ -301,22 +329,22 @@ class Engine:
     # ── subscriptions ─ ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def subscribers_of(self, kind: str) -> Subscribers:
-        subscribers = self._subscribers.get(kind)
+        known = self._subscribers
+        subscribers = known.get(kind)
         if subscribers is None:
             # A suspended feature misses these events; its rebuild reads them from the log.
             awake = (f for f in self.features if f.name not in self.suspended)
-            subscribers = self._subscribers[kind] = _build_subscribers(
-                kind, (f for f in awake if f.subscribes_to(kind))
-            )
+            subscribers = known[kind] = _build_subscribers(kind, (f for f in awake if f.subscribes_to(kind)))
         return subscribers
 
     def suspend(self, names: Iterable[str]) -> None:
         self.suspended |= set(names)
-        self._subscribers.clear()
+        # Replaced and never cleared: the thread at the door may be putting one in that was built before.
+        self._subscribers = {}
 
     def resume(self, names: Iterable[str]) -> None:
         self.suspended -= set(names)
-        self._subscribers.clear()
+        self._subscribers = {}
 
 
 def _build_subscribers(kind: str, features: Iterable[Feature]) -> Subscribers:

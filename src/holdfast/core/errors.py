@@ -48,6 +48,10 @@ class StoreMoved(StoreUnavailable):
     """Another daemon wrote to the database meanwhile."""
 
 
+class LeaseLost(HoldfastError):
+    """Another worker has this job now: what we did is not recorded."""
+
+
 class DaemonUnreachable(HoldfastError):
     """The daemon does not answer."""
 

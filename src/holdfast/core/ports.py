@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -100,6 +100,16 @@ class StateQuery(msgspec.Struct, kw_only=True, frozen=True):
     limit: int = 50
 
 
+class Wanted(NamedTuple):
+    """What a transaction is going to ask of the store, as far as it can be told before."""
+
+    keys: Sequence[str] = ()
+    refs: Sequence[Ref] = ()
+
+
+NOTHING_WANTED = Wanted()
+
+
 class Reader(Protocol):
     """The read side: one per thread, never in front of a hook."""
 
@@ -162,14 +172,21 @@ class Store(Lookups, Protocol):
     url: str
 
     def transaction(
-        self, *, lasting: bool = True, locked: bool = True, assumed_head: int = -1, patience_s: float = 0.0
+        self,
+        *,
+        lasting: bool = True,
+        locked: bool = True,
+        assumed_head: int = -1,
+        patience_s: float = 0.0,
+        wanted: Wanted = NOTHING_WANTED,
     ) -> AbstractContextManager[int]:
         """Begins, gives the head (last seq) as it is now, commits durably; any error rolls back.
 
         What is derived need not be `lasting`: a power cut may undo it, never a part of it, never what lasts before it.
-        Where others write too and it is not `locked`, the lock of the writers is held only while the commit is on its
-        way to the server; `StoreMoved`, and nothing written, when another wrote since the head was read. With an
+        Where others write too and it is not `locked`, the server itself takes and leaves the lock of the writers when all
+        that is written has arrived; `StoreMoved`, and nothing written, when another wrote since the head was read. With an
         `assumed_head` it is not even read, nor is looked up which deliveries are known: either is found out at the commit.
+        What is `wanted` comes with the head.
         A server that does not answer within `patience_s` counts as not available; 0 waits as long as it takes.
         """
         ...

@@ -60,6 +60,11 @@ class WorkingSet:
         self._docs: dict[Ref, Doc | None] = {}
         self.changed: dict[Ref, Feature] = {}
 
+    @property
+    def refs(self) -> Iterable[Ref]:
+        """All that was asked for."""
+        return self._docs.keys()
+
     def prefetch(self, refs: Iterable[Ref]) -> None:
         # Each document once, though many events of a batch are about the same ones.
         missing = [r for r in dict.fromkeys(refs) if r not in self._docs and r not in self._hot]

@@ -127,13 +127,14 @@ class BodyEncryption:
 
     def _wipe_journal(self) -> None:
         daemon = self._daemon
-        daemon.pipeline.retry_held()
-        if daemon.pipeline.has_unstored:
-            raise StoreUnavailable("the store takes nothing now")
-        with daemon.app.store.transaction():  # Lasting: what the journal kept must be on disk before it goes.
-            daemon.app.store.set_meta("bodies_in_form", "encrypted" if daemon.app.cipher.wanted else "plain")
-        if not daemon.journal.wipe():
-            raise StoreUnavailable("the journal cannot be written")
+        with daemon.pipeline.keeping_journal_still():
+            daemon.pipeline.retry_held()
+            if daemon.pipeline.has_unstored:
+                raise StoreUnavailable("the store takes nothing now")
+            with daemon.app.store.transaction():  # Lasting: what the journal kept must be on disk before it goes.
+                daemon.app.store.set_meta("bodies_in_form", "encrypted" if daemon.app.cipher.wanted else "plain")
+            if not daemon.journal.wipe():
+                raise StoreUnavailable("the journal cannot be written")
 
     def status(self) -> dict[str, Any]:
         cipher = self._daemon.app.cipher

@@ -212,7 +212,7 @@ class Control:
             yield {"done": {"path": str(backup.write_backup(path, self._daemon.paths.backups, reason="by-hand"))}}
 
     def _rebuild(self, request: Request) -> Iterator[dict[str, Any]]:
-        from holdfast.daemon.service import finish_rebuild
+        from holdfast.daemon.background import finish_rebuild
 
         named = request.get("feature")
         features = [f for f in self._daemon.app.features if not named or f.name == named]

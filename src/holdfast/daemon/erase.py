@@ -359,19 +359,20 @@ class _Erasure:
     def _rewrite_store(self) -> None:
         """In the writer thread: what was answered is in the store first, and no copy of it stays in the journal."""
         daemon = self._daemon
-        daemon.pipeline.retry_held()
-        # Events held in memory would be written after the rewrite, with the text still in them.
-        if daemon.pipeline.has_unstored:
-            raise StoreUnavailable("the store takes nothing now")
-        with self._store.transaction():
-            self._receipt.events += self._store.blank_events(self._intent.sessions, self._intent.projects)
-            self._receipt.rows += self._store.rewrite(self._probes, self._change) if self._wanted else 0
-        if not daemon.journal.wipe():
-            raise StoreUnavailable("the journal cannot be written")
+        with daemon.pipeline.keeping_journal_still():
+            daemon.pipeline.retry_held()
+            # Events held in memory would be written after the rewrite, with the text still in them.
+            if daemon.pipeline.has_unstored:
+                raise StoreUnavailable("the store takes nothing now")
+            with self._store.transaction():
+                self._receipt.events += self._store.blank_events(self._intent.sessions, self._intent.projects)
+                self._receipt.rows += self._store.rewrite(self._probes, self._change) if self._wanted else 0
+            if not daemon.journal.wipe():
+                raise StoreUnavailable("the journal cannot be written")
 
     def _rebuild(self) -> None:
         """Documents are made anew from the log as it is now, so that state is still its replay (P5)."""
-        from holdfast.daemon.service import finish_rebuild
+        from holdfast.daemon.background import finish_rebuild
 
         reader = self._store.reader()
         try:

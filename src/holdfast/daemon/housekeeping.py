@@ -10,6 +10,7 @@ from holdfast.core.errors import HoldfastError, StoreDamaged, StoreUnavailable
 from holdfast.core.event import Event
 from holdfast.core.history import HistoryPage, next_page
 from holdfast.core.kinds import SESSION_ENDS
+from holdfast.core.ports import Store
 from holdfast.core.times import DAY, now_ms
 from holdfast.ingest.log import Log
 from holdfast.paths import INTENT_SUFFIX
@@ -85,7 +86,7 @@ class Housekeeping:
         if time.monotonic() < self._next_expiry:
             return
         days = self._daemon.app.settings.for_project("")["store"].body_days
-        gone = self._daemon.call(lambda: self._expire_some(days)) if days else 0
+        gone = self._expire_some(days) if days else 0
         # Small bites, so that no hook waits for the broom.
         self._next_expiry = time.monotonic() + (0 if gone == EXPIRE_AT_ONCE else 3600)
         self._expired = self._expired or bool(gone)
@@ -94,9 +95,10 @@ class Housekeeping:
             self._expired = False
 
     def _expire_some(self, days: int) -> int:
-        store = self._daemon.app.store
-        with store.transaction(patience_s=INDEX_PATIENCE_S):
-            return store.expire_bodies(now_ms() - days * DAY, EXPIRE_AT_ONCE)
+        older_than = now_ms() - days * DAY
+        return self._daemon.worker.side.change(
+            lambda store: store.expire_bodies(older_than, EXPIRE_AT_ONCE), patience_s=INDEX_PATIENCE_S
+        )
 
     def _retry_erasures(self) -> None:
         if time.monotonic() >= self._next_erasures:
@@ -165,7 +167,7 @@ class HistoryIndexer:
             reader = self._daemon.app.store.reader()
             try:
                 while not self._stopping.is_set() and (page := next_page(reader, PORTION)):
-                    self._daemon.calls.call_when_idle(partial(self._write, page))
+                    self._daemon.worker.side.change(partial(_index_page, page), patience_s=INDEX_PATIENCE_S, idle=True)
                     self._stopping.wait(PAUSE_S)
                     if self._is_postponed:
                         # What is left must not wait for the next commit, which may be long in coming.
@@ -182,11 +184,10 @@ class HistoryIndexer:
             if not self._stopping.is_set():
                 self._daemon.log.error("history.failed", error)
 
-    def _write(self, page: HistoryPage) -> None:
-        """In the writer thread. It need not last: after a power cut the mark is as old as the index."""
-        store = self._daemon.app.store
-        with store.transaction(lasting=False, patience_s=INDEX_PATIENCE_S):
-            store.index_history(page.entries, str(page.before), str(page.after))
+
+def _index_page(page: HistoryPage, store: Store) -> None:
+    """It need not last: after a power cut the mark is as old as the index."""
+    store.index_history(page.entries, str(page.before), str(page.after))
 
 
 # The life of sessions in the daemon's log, for people who look there first (S4-20): one line per start and end.

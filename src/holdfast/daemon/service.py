@@ -2,9 +2,10 @@
 
 import os
 import signal
+import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from holdfast.core.decision import Delivery
 from holdfast.core.engine import Committed, Engine, Outcome
 from holdfast.core.errors import HoldfastError, StoreDamaged
 from holdfast.core.event import Event
-from holdfast.core.feature import Feature, WatchCall
 from holdfast.core.ids import delivery_key
 from holdfast.core.lazy import lazy_function
 from holdfast.core.ports import Store
@@ -25,20 +25,21 @@ from holdfast.core.replay import Rebuild, outdated_features
 from holdfast.core.times import now_ms
 from holdfast.core.transaction import undelivered_answer, undelivered_event
 from holdfast.daemon import repair
+from holdfast.daemon.background import Background, finish_rebuild
 from holdfast.daemon.fallback_answers import FallbackAnswers
 from holdfast.daemon.files import FileWriter
-from holdfast.daemon.housekeeping import HistoryIndexer, Housekeeping, LifecycleLog
+from holdfast.daemon.housekeeping import LifecycleLog
 from holdfast.daemon.status_lines import StatusLines
-from holdfast.daemon.upstream import UpstreamProcess
 from holdfast.daemon.worker import Worker
+from holdfast.ingest.door import Door, WriterThread
 from holdfast.ingest.journal import AckLedger, Journal
 from holdfast.ingest.log import Log
 from holdfast.ingest.pipeline import IngestPipeline
-from holdfast.ingest.server import HookServer, listen_on_socket
+from holdfast.ingest.server import Answer, Asked, HookServer, listen_on_socket
 from holdfast.ingest.spool import Drained, Spool
 from holdfast.ingest.store_guard import HighWaterMark, StoreGuard
 from holdfast.ingest.writer import WriterCalls
-from holdfast.paths import INTENT_SUFFIX, Paths, remove_partials, write_atomically
+from holdfast.paths import Paths, write_atomically
 from holdfast.stores import sqlite_path
 
 # Seconds after a retirement in which no other client makes a daemon of this state folder retire again.
@@ -72,20 +73,22 @@ class Daemon:
         self.journal = Journal(paths.journal, self.app.cipher)
         self.ledger = AckLedger(paths.ledger)
         self.pipeline = IngestPipeline(self._engine, self.app.agents, self.store_guard, self.journal, self.ledger)
-        self.spool = Spool(paths, self._store_spooled)
+        self.spool = Spool(paths, self.store_spooled)
         self.files = FileWriter(self.app.settings.for_project, log, paths.state, self._ingest_adopted, IMPORT_FILE)
         self.worker = Worker(
             engine=self._engine, pipeline=self.pipeline, features=self.app.features, calls=self.calls, log=log,
             settings=self.app.settings.for_project, clock=now_ms, state_dir=paths.state,
         )  # fmt: skip
-        self.fallback = FallbackAnswers(paths.state, self.app.agents, lambda: self.app.store.reader(), log)
+        self.fallback = FallbackAnswers(
+            paths.state, self.app.agents, lambda: self.app.store.reader(), log, beside=self.app.store.shared
+        )
         self.pipeline.subscribers += [self.files.watch, self._committed, LifecycleLog(log).write, self.fallback.watch]
         self._undelivered: list[Event] = []
         self._last_event = time.monotonic()
         self._running_build = installed_build()
         self._born_in = self._folder()
         self._reason = ""
-        self.background = _Background(self)
+        self.background = Background(self)
         # Outdated features are rebuilt or suspended first:
         # the journal's events must not be applied to old documents.
         self._prepare_documents()
@@ -94,28 +97,66 @@ class Daemon:
         self._drain_at_start()
         self.status_lines = StatusLines(lambda: self.app, log)
         # Listening begins last: no hook is accepted before state and journal are in place.
-        self.server = HookServer(
-            listen_on_socket(paths.hook_socket),
-            self._handle,
+        listening = listen_on_socket(paths.hook_socket)
+        self._writer: WriterThread | None = None
+        if self.app.store.shared:
+            self._writer, self.server = self._serve_beside(listening)
+        else:
+            self.server = HookServer(
+                listening,
+                self._handle,
+                self.calls,
+                self._flush,
+                self._tick,
+                self.status_lines.show,
+                self._note_undelivered,
+            )
+
+    def _serve_beside(self, listening: socket.socket) -> tuple[WriterThread, HookServer]:
+        """The store is a server: who comes to the door does not wait while the writer waits for it."""
+        sends = WriterCalls()
+        door = Door(self.pipeline, self._handle, self.calls, sends)
+        writer = WriterThread(
             self.calls,
+            lambda: self.pipeline.has_pending,
             self._flush,
             self._tick,
-            self.status_lines.show,
-            self._note_undelivered,
+            lambda: self.stop("the writer failed"),
         )
+        server = HookServer(
+            listening,
+            self._handle,
+            sends,
+            lambda: None,
+            lambda: None,
+            self.status_lines.show,
+            self._submit_undelivered,
+            lambda batch, answer: self._take_at_door(door, batch, answer),
+        )
+        return writer, server
+
+    def _take_at_door(self, door: Door, batch: Sequence[Asked], answer: Answer) -> None:
+        self._retire_for_newer([delivery for _, delivery in batch])
+        door.take(batch, answer)
+
+    def _submit_undelivered(self, outcome: Outcome) -> None:
+        self.calls.submit(lambda: self._note_undelivered(outcome))
 
     def serve(self) -> None:
         self._record_event("daemon.started", version=__version__, pid=os.getpid())
+        if self._writer:
+            self._writer.start()
         self.background.start()
         self.status_lines.start()
         self.server.serve()
+        if self._writer:
+            self._writer.stop()
         self._finish()
 
     def stop(self, reason: str) -> None:
         # The first reason is kept: a SIGTERM that follows a retirement does not rename it.
         self._reason = self._reason or reason
-        self.server.stopping = True
-        self.calls.wake()
+        self.server.stop()
 
     def call(self, work: Any, timeout: float | None = CALL_S) -> Any:
         """Runs `work` in the writer thread."""
@@ -201,6 +242,10 @@ class Daemon:
     def _handle(self, deliveries: Sequence[Delivery]) -> list[Outcome] | None:
         outcomes = self.pipeline.accept(deliveries)
         self._raise_high_water_mark()
+        self._retire_for_newer(deliveries)
+        return outcomes
+
+    def _retire_for_newer(self, deliveries: Sequence[Delivery]) -> None:
         # A development version parses as (), which is never greater: such a client makes no daemon retire.
         newer = [
             d.client
@@ -209,7 +254,6 @@ class Daemon:
         ]
         if newer:
             self._retire_for(newer[0])
-        return outcomes
 
     def _retire_for(self, client: str) -> None:
         """An upgraded client replaces an old daemon: once, not in a storm (pain 6)."""
@@ -222,7 +266,7 @@ class Daemon:
             return  # Without the mark it would be a storm.
         self.stop(f"{client} is installed" if client == "another build" else f"a client of version {client} is there")
 
-    def _store_spooled(self, deliveries: Sequence[Delivery]) -> int | None:
+    def store_spooled(self, deliveries: Sequence[Delivery]) -> int | None:
         outcomes = self.pipeline.store_spooled(deliveries)
         self._raise_high_water_mark()
         if outcomes is None:
@@ -341,7 +385,7 @@ class Daemon:
 
     def _give_jobs_back(self) -> None:
         try:
-            with self.app.store.transaction():
+            with self.app.store.transaction(locked=False, assumed_head=0):
                 self.app.store.release(self.worker.owner)
         except Exception as error:  # Their leases run out by themselves.
             self.log.error("jobs.not-given-back", error)
@@ -359,143 +403,3 @@ def installed_build() -> tuple[int, ...]:
 def parse_version(text: str) -> tuple[int, ...]:
     parts = text.split(".")
     return tuple(int(p) for p in parts) if all(p.isdigit() for p in parts) else ()
-
-
-class _Background:
-    """Everything that is not a hook: begun only when hooks are being served already."""
-
-    def __init__(self, daemon: Daemon) -> None:
-        self._daemon = daemon
-        self._stopping = threading.Event()
-        self.committed = threading.Event()
-        self.housekeeping = Housekeeping(daemon)
-        self.history = HistoryIndexer(daemon, self._stopping)
-        self.upstream = UpstreamProcess(daemon.paths)
-        self._control: Any = None
-
-    def start(self) -> None:
-        duties = {
-            "control": self._open_control,
-            "spool": self._drain,
-            "erase": self._finish_erasures,
-            "history": self.history.run,
-            "housekeeping": self._keep_house,
-        }
-        for name, work in (*duties.items(), ("journal", self._daemon.journal.grow)):
-            threading.Thread(target=work, name=name, daemon=True).start()
-        for feature in self._daemon.app.features:
-            if feature.watch:
-                threading.Thread(target=self._watch, args=(feature,), name=f"{feature.name}-watch", daemon=True).start()
-        self._daemon.files.start()
-        self._daemon.worker.start(self._daemon.app.settings.for_project("")["daemon"].workers)
-        self.rebuild_outdated()
-
-    def _watch(self, feature: Feature) -> None:
-        daemon = self._daemon
-
-        def handle(noticed: Callable[[], Sequence[Event]]) -> None:
-            # what it reads cannot change before its events are written.
-            daemon.call(lambda: daemon.take_noticed(noticed()))
-
-        def report(error: Exception) -> None:
-            daemon.log.error("watch.failed", error, feature=feature.name)
-
-        assert feature.watch is not None
-        try:
-            feature.watch(WatchCall(self._stopping, handle, report))
-        except Exception as error:
-            report(error)
-
-    def watched(self) -> bool:
-        return bool(self._control and self._control.busy())
-
-    def stop(self) -> None:
-        self._stopping.set()
-        self.history.wake()
-        self.upstream.stop()
-        if self._control:
-            self._control.close()
-
-    def rebuild_outdated(self) -> None:
-        store = self._daemon.app.store
-        reader = store.reader()
-        old = outdated_features(self._daemon.app.features, reader)
-        if not old:
-            reader.close()
-            return
-        self._daemon.app.engine.suspend(f.name for f in old)
-        work = Rebuild(old, reader)
-        threading.Thread(target=self._rebuild, args=(work, store), name="rebuild", daemon=True).start()
-
-    def _rebuild(self, work: Rebuild, store: Store) -> None:
-        daemon = self._daemon
-        try:
-            work.read()
-            daemon.call(lambda: finish_rebuild(daemon, work))
-            daemon.log("state.rebuilt", features=[f.name for f in work.features], events=work.seq)
-        except StoreDamaged as error:
-            damage = error
-            daemon.call(lambda: daemon.repair_store(damage, store))
-        except Exception as error:
-            daemon.log.error("rebuild.failed", error)
-
-    def look_for_damage(self) -> None:
-        self.housekeeping.check_again()
-
-    def _open_control(self) -> None:
-        # Imported here, in a background thread: the first hook does not wait for these modules.
-        from holdfast.daemon.control import Control
-
-        self._control = Control(self._daemon, self.committed)
-        self._control.serve()
-
-    def _drain(self) -> None:
-        daemon = self._daemon
-        # Only the commit goes through the writer thread; the spool is read and parsed in this one.
-        spool = Spool(daemon.paths, lambda batch: daemon.call(lambda: daemon._store_spooled(batch)))
-        failed: list[str] = []
-        while not self._stopping.wait(1.0):
-            try:
-                done = spool.drain()
-                if done:
-                    daemon.call(lambda done=done: daemon.report_drained(done))
-                # Logged when the list changes, not every second.
-                if done.failed != failed:
-                    failed = done.failed
-                    daemon.log("spool.stuck", files=failed)
-            except Exception as error:
-                daemon.log.error("spool.failed", error)
-
-    def _finish_erasures(self) -> None:
-        """What was begun before the last daemon died; half-written files of its go too."""
-        try:
-            remove_partials(self._daemon.paths)
-            if any(self._daemon.paths.run.glob(f"*{INTENT_SUFFIX}")):
-                self.housekeeping.finish_erasures()
-        except Exception as error:
-            self._daemon.log.error("erase.failed", error)
-
-    def _keep_house(self) -> None:
-        self.upstream.check()
-        while not self._stopping.wait(5.0):
-            self.housekeeping.round()
-            self.upstream.check()
-
-
-def finish_rebuild(daemon: Daemon, work: Rebuild) -> None:
-    """In the writer thread: nothing can be added meanwhile, so catching up ends.
-
-    The event is part of it: another daemon on the same PostgreSQL sees the head move and forgets its documents.
-    """
-    engine, names = daemon.app.engine, [f.name for f in work.features]
-    engine.suspend(names)
-    # What was answered and is not stored yet must be in the log before it is read to its end.
-    daemon.pipeline.flush()
-    work.read()
-    now = now_ms()
-    event = Event(key=delivery_key(now), kind="state.rebuilt", at=now, data={"features": names, "events": work.seq})
-    # The event itself is applied as well, so that the documents stand at the head once it is written.
-    work.apply_event(msgspec.structs.replace(event, seq=work.seq + 1))
-    daemon.pipeline.commit_events([event], also=work.write)
-    engine.forget()
-    engine.resume(names)

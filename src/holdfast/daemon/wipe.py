@@ -83,7 +83,7 @@ def _remove_database(url: str) -> None:
             Path(f"{path}{suffix}").unlink(missing_ok=True)
         path.with_suffix(".head").unlink(missing_ok=True)
         return
-    from holdfast.stores.postgres import drop_tables
+    from holdfast.stores.postgres_connection import drop_tables
 
     drop_tables(url)
 

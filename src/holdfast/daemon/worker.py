@@ -4,9 +4,10 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from holdfast.core.engine import Engine
+from holdfast.core.errors import LeaseLost
 from holdfast.core.event import Event
 from holdfast.core.feature import Feature, JobCall, JobHandler
 from holdfast.core.ids import delivery_key
@@ -19,6 +20,7 @@ from holdfast.footprint import Footprint
 from holdfast.ingest.log import Log
 from holdfast.ingest.pipeline import IngestPipeline
 from holdfast.ingest.writer import WriterCalls
+from holdfast.stores import open_store
 
 # Extended every second while its job runs; after a crash another worker waits no longer than this.
 LEASE_S = 60.0
@@ -26,9 +28,7 @@ LEASE_S = 60.0
 LOOK_EVERY_S = 2.0
 MOST_LEFT = 1000
 
-
-class LeaseLost(Exception):
-    """Another worker has this job now: what we did is not recorded."""
+T = TypeVar("T")
 
 
 class Worker:
@@ -52,6 +52,7 @@ class Worker:
         self._took_over = threading.Event()
         self._threads: list[threading.Thread] = []
         self._leases: dict[int, float] = {}
+        self.side = SideStore(engine, calls)
         self._next_run = {kind: 0.0 for feature in features for kind in feature.schedule}
 
     def start(self, threads: int) -> None:
@@ -79,7 +80,7 @@ class Worker:
             reader.close()
             if held:
                 # A lease until 0 has run out: any worker may claim the job.
-                self._transact(lambda store: [store.extend(job, self.owner, 0) for job in held])
+                self.side.change(lambda store: [store.extend(job, self.owner, 0) for job in held])
         except Exception as error:
             self._log.error("worker.failed", error)
         finally:
@@ -95,6 +96,7 @@ class Worker:
         deadline = time.monotonic() + timeout
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
+        self.side.close()
 
     def _work(self, kinds: Sequence[str], due: threading.Event) -> None:
         # No claim before that: under the same owner's name, `_take_over` would end the new leases too.
@@ -133,20 +135,17 @@ class Worker:
                 self._log.error("schedule.failed", error)
 
     def enqueue(self, jobs: Sequence[Job]) -> None:
-        self._transact(lambda store: store.enqueue(jobs, self._clock()))
+        self.side.change(lambda store: store.enqueue(jobs, self._clock()))
         self.wake()
 
     def _claim(self, limit: int, kinds: Sequence[str]) -> list[ClaimedJob]:
-        value: list[ClaimedJob] = self._transact(
-            lambda store: store.claim(self.owner, self._clock(), int(LEASE_S * 1000), limit, kinds), locked=False
-        )
-        return value
+        return self.side.change(lambda store: store.claim(self.owner, self._clock(), int(LEASE_S * 1000), limit, kinds))
 
     def _extend_leases(self) -> None:
         until = self._clock() + int(LEASE_S * 1000)
         held = list(self._leases)
         if held:
-            self._transact(lambda store: [store.extend(job, self.owner, until) for job in held], locked=False)
+            self.side.change(lambda store: [store.extend(job, self.owner, until) for job in held])
 
     def _run(self, job: ClaimedJob, reader: Reader) -> None:
         feature, handler = self._handlers[job.kind]
@@ -191,15 +190,35 @@ class Worker:
 
         self._calls.call(lambda: self._pipeline.commit_events(given_up, also=try_later))
 
-    def _transact(self, work: Callable[[Store], Any], *, locked: bool = True) -> Any:
-        def inside() -> Any:
-            store = self._engine().store
-            # Not lasting: a claim that a power cut takes is made again.
-            # It adds no event, so the head need not be read.
-            with store.transaction(lasting=False, locked=locked, assumed_head=0, patience_s=HOOK_PATIENCE_S):
-                return work(store)
 
-        return self._calls.call(inside)
+class SideStore:
+    """Rows that no event depends on: claims of jobs, the full-text index, old bodies. Where the store is a server they are
+    changed by a connection of their own, so that no hook waits for that; in a file by the writer."""
+
+    def __init__(self, engine: Callable[[], Engine], calls: WriterCalls) -> None:
+        self._engine, self._calls = engine, calls
+        self._own: Store | None = None
+        self._using = threading.Lock()
+
+    def change(self, work: Callable[[Store], T], *, patience_s: float = HOOK_PATIENCE_S, idle: bool = False) -> T:
+        """`idle`: in a file, when nobody is at the door."""
+        if not self._engine().store.shared:
+            call = self._calls.call_when_idle if idle else self._calls.call
+            return call(lambda: _change_rows(self._engine().store, work, patience_s))
+        with self._using:
+            self._own = self._own or open_store(self._engine().store.url)
+            return _change_rows(self._own, work, patience_s)
+
+    def close(self) -> None:
+        # Somebody who is still at it goes with the process.
+        if self._using.acquire(timeout=0) and self._own:
+            self._own.close()
+
+
+def _change_rows(store: Store, work: Callable[[Store], T], patience_s: float) -> T:
+    # Not lasting: a claim that a power cut takes is made again. No event is added, so the head need not be read.
+    with store.transaction(lasting=False, locked=False, assumed_head=0, patience_s=patience_s):
+        return work(store)
 
 
 def _gave_up(job: ClaimedJob, error: str, now: int) -> Event:

@@ -2,13 +2,15 @@
 
 Who waits is answered as soon as that is honest: when the batch is on disk in the journal. Where no feature could have
 anything to say, that is before it is applied; where one could, or takes something out of it, it is applied first.
-Everything runs in the writer thread.
+Everything runs in the writer thread, but for `is_quiet` and `journal_beside`: where the store is a server, the thread at
+the door journals and answers while the writer waits for that server (`ingest.door`).
 """
 
 import contextlib
 import enum
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -28,6 +30,8 @@ from holdfast.ingest.store_guard import StoreGuard
 MOST_UNAPPLIED, PORTION = 64, 16
 """So that an answer which needs the state never waits long for it. Where hooks come faster than they are applied, each
 waits until the oldest few are, not until all are."""
+MOST_BESIDE = 2048
+"""So many deliveries are journaled beside a writer that waits for its server; the next one waits with it."""
 NOTHING_TO_SAY = Outcome()
 
 HookAndFolder = tuple[str, str, str]
@@ -50,7 +54,7 @@ TRANSITIONS: dict[Stage, dict[Stage, str]] = {
     Stage.ACCEPTED: {
         Stage.JOURNALED: "no feature could decide: on disk, and answered at once",
         Stage.APPLIED: "a feature may decide, or takes something out of it",
-        Stage.STORED: "no journal, or a store that others write to: one transaction, then answered",
+        Stage.STORED: "no journal, or a store that others write to: with all before it in one transaction, then answered",
         Stage.HELD: "the store takes nothing: not answered, the hook spools it too",
         Stage.REFUSED: "the store owes an earlier answer: not answered, the hook spools it",
     },
@@ -100,6 +104,9 @@ class IngestPipeline:
         """Answered and not stored yet, in their order: at most one that is READY, then those that are JOURNALED."""
         self._replayed = True
         """Whether all that the last daemon answered is in the log."""
+        self._journaling = threading.Lock()
+        """What is added to the journal is in `_batches` before anybody asks whether the journal may be written over."""
+        self._journal_kept_still = False
         self.subscribers: list[Callable[[Committed], None]] = []
         """They are told what became true, after the agents were answered."""
 
@@ -123,8 +130,9 @@ class IngestPipeline:
             self._can_decide(*what)
             for what in {hook for hook, d in zip(hooks, deliveries, strict=True) if d.mode != "tell"}
         )
+        shared = self._engine().store.shared
         # A decision needs the state that all earlier hooks left; otherwise a portion is enough to keep up.
-        if may_decide or _count_deliveries(self._batches) >= MOST_UNAPPLIED:
+        if (may_decide and not shared) or _count_deliveries(self._batches) >= MOST_UNAPPLIED:
             self.flush(None if may_decide else max(PORTION, len(deliveries)))
             if self._blocked or (may_decide and self._batches):
                 batch.advance(Stage.REFUSED)
@@ -132,12 +140,34 @@ class IngestPipeline:
         # Redaction cannot know what a feature takes out: such a payload is journaled only as the events it became.
         as_it_came = not may_decide and not self._take_out(hooks, deliveries)
         if as_it_came and self._journal_unapplied(batch):
-            self._note_answered(deliveries)
             return [NOTHING_TO_SAY] * len(deliveries)
+        if shared:
+            return self._store_and_answer(batch)
         self.flush()
         outcomes = self._apply_and_answer(batch)
         self._note_answered(deliveries, outcomes)
         return outcomes
+
+    def is_quiet(self, delivery: Delivery) -> bool:
+        """Any thread may ask: whether nobody could decide on it, nor takes anything out of it."""
+        hook = _hook_and_folder(delivery)
+        may_decide = delivery.mode != "tell" and self._can_decide(*hook)
+        return not may_decide and not self._take_out([hook], [delivery])
+
+    def journal_beside(self, deliveries: Sequence[Delivery]) -> bool:
+        """Quiet ones, by the thread at the door: on disk when it returns True, and in the store when the writer comes to
+        it. False: they have to come by `accept`."""
+        return _count_deliveries(self._batches) < MOST_BESIDE and self._journal_unapplied(Batch(deliveries))
+
+    @contextlib.contextmanager
+    def keeping_journal_still(self) -> Iterator[None]:
+        """For who wipes the journal: nothing comes into it from beside meanwhile."""
+        with self._journaling:
+            self._journal_kept_still = True
+        try:
+            yield
+        finally:
+            self._journal_kept_still = False
 
     def commit_events(
         self,
@@ -164,10 +194,6 @@ class IngestPipeline:
         not known yet."""
         if self._ledger and outcomes is not None:
             self._ledger.note(delivery.key for delivery in deliveries)
-            self._drop_duplicates(deliveries, outcomes)
-
-    def _drop_duplicates(self, deliveries: Sequence[Delivery], outcomes: Sequence[Outcome]) -> None:
-        if self._ledger:
             # A delivery without a number became no event, so `verify` must not look for its key.
             self._ledger.drop(one.key for one, outcome in zip(deliveries, outcomes, strict=False) if not outcome.seq)
 
@@ -205,11 +231,12 @@ class IngestPipeline:
             clean = [self._engine().ports.clean(delivery).unawaited() for delivery in batch.deliveries]
         except Exception:  # The longer way knows what to do with it.
             return False
-        if not self._journal.add([JournalEntry(delivery) for delivery in clean]):
-            return False
-        batch.deliveries = clean
-        batch.advance(Stage.JOURNALED)
-        self._batches.append(batch)
+        with self._journaling:
+            if self._journal_kept_still or not self._journal.add([JournalEntry(delivery) for delivery in clean]):
+                return False
+            batch.deliveries = clean
+            batch.advance(Stage.JOURNALED)
+            self._batches.append(batch)
         return True
 
     def _apply_and_answer(self, batch: Batch) -> list[Outcome] | None:
@@ -224,9 +251,23 @@ class IngestPipeline:
             self._batches.append(batch)
         else:
             batch.advance(Stage.HELD if outcomes is None else Stage.STORED)
-        if outcomes is None and self._engine().store.shared:
-            return self._answer_from_memory(batch)
         return outcomes
+
+    def _store_and_answer(self, batch: Batch) -> list[Outcome] | None:
+        """Others write to the same log, so a number given in memory could be taken when it is written. What was journaled
+        before it goes into the same transaction: one way to the server and back for both."""
+        before = list(self._batches)
+        earlier = [delivery for one in before for delivery in one.deliveries]
+        try:
+            outcomes = self._guard.commit([*earlier, *batch.deliveries])
+            self._note_stored(before, earlier, outcomes)
+        finally:
+            # The guard holds what it could not store: these are no longer ours to bring.
+            del self._batches[: len(before)]
+        batch.advance(Stage.HELD if outcomes is None else Stage.STORED)
+        answers = self._answer_from_memory(batch) if outcomes is None else outcomes[len(earlier) :]
+        self._note_answered(batch.deliveries, answers)
+        return answers
 
     def _answer_from_memory(self, batch: Batch) -> list[Outcome] | None:
         """The store is a server that cannot be reached: gates answer by what was known before. The guard brings the
@@ -243,16 +284,14 @@ class IngestPipeline:
         except Exception as error:
             self._guard.note_failure("answer.not-from-memory", error, len(batch.deliveries))
             return None
-        if not self._journal.add([JournalEntry(delivery) for delivery in told]):
-            return None
+        with self._journaling:
+            if not self._journal.add([JournalEntry(delivery) for delivery in told]):
+                return None
         self._guard.hold_instead(told)
         # No record of the answer is in the log yet: it is made when the delivery is stored.
         return [msgspec.structs.replace(outcome, seq=0, event=None) for outcome in outcomes]
 
     def _apply(self, engine: Engine, batch: Batch) -> list[Outcome]:
-        # Others write to the same log, so a number given in memory could be taken when it is written.
-        if engine.store.shared:
-            return engine.handle(batch.deliveries)
         transaction, outcomes = engine.apply(batch.deliveries)
         batch.advance(Stage.APPLIED)
         try:
@@ -277,16 +316,16 @@ class IngestPipeline:
         self._store_ready()
         if self._batches and not self._blocked:
             # The journal is written over only when all of it is in the store.
-            self._store_journaled(
-                self._batches if lasting or most is None else _first_few(self._batches, most), lasting
-            )
+            waiting = list(self._batches)  # The thread at the door may add to them meanwhile.
+            self._store_journaled(waiting if lasting or most is None else _first_few(waiting, most), lasting)
         # Before the journal can be cleared: every acknowledged key is in one of the two files.
         if self._ledger:
             self._ledger.write()
         engine = self._engine()
-        # Not synced means not safe: until then the journal keeps what a power cut would take from the store.
-        if engine.durable == engine.head and not self.has_unstored:
-            self._journal.clear()
+        with self._journaling:
+            # Not synced means not safe: until then the journal keeps what a power cut would take from the store.
+            if engine.durable == engine.head and not self.has_unstored:
+                self._journal.clear()
 
     def publish(self) -> None:
         for committed in self._engine().take_committed():
@@ -321,16 +360,22 @@ class IngestPipeline:
         deliveries = [delivery for batch in batches for delivery in batch.deliveries]
         try:
             outcomes = self._guard.commit(deliveries, lambda engine, some: engine.handle(some, lasting=lasting))
-            self._drop_duplicates(deliveries, outcomes or ())
-            for batch in batches:
-                batch.advance(Stage.HELD if outcomes is None else Stage.STORED)
-            if outcomes is None and self._engine().store.shared:
-                # Answers from memory must know of them.
-                with contextlib.suppress(Exception):
-                    self._engine().apply_in_memory(deliveries)
+            self._note_stored(batches, deliveries, outcomes)
         finally:
             # The guard holds what it could not store: these are no longer ours to bring.
             del self._batches[: len(batches)]
+
+    def _note_stored(
+        self, batches: Sequence[Batch], deliveries: Sequence[Delivery], outcomes: Sequence[Outcome] | None
+    ) -> None:
+        """Of batches that were answered before; their keys were in the journal until now."""
+        self._note_answered(deliveries, outcomes or ())
+        for batch in batches:
+            batch.advance(Stage.HELD if outcomes is None else Stage.STORED)
+        if deliveries and outcomes is None and self._engine().store.shared:
+            # Answers from memory must know of them.
+            with contextlib.suppress(Exception):
+                self._engine().apply_in_memory(deliveries)
 
     # ── after a crash ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -349,7 +394,8 @@ class IngestPipeline:
         self._replayed = replayed
         if replayed:
             # Opening begins to write over the old entries: only when all of them are in the log.
-            self._journal.open()
+            with self._journaling:
+                self._journal.open()
 
     def _replay_all(self, entries: Sequence[JournalEntry]) -> bool:
         return all(self._replay_entries(alike) for alike in _group_by_kind(self._missing(entries)))

@@ -43,10 +43,16 @@ REMEMBERED_TIMES = 2_000
 
 CONFIRMED = b"+"
 CONFIRM_AT_END_S = 0.5
-"""How long the last answers of a daemon that stops are waited for."""
+"""How long it is waited until the last answers of a daemon that stops are confirmed."""
+ANSWER_AT_END_S = 3.0
+"""The same until they are there, where another thread stores: a hook waits no longer either."""
 
 Handle = Callable[[Sequence[Delivery]], list[Outcome] | None]
 """None when nothing could be stored: then the connections close without an answer and the hooks spool."""
+Asked = tuple["Connection", Delivery]
+Answer = Callable[[Sequence[Asked], Sequence[Outcome] | None], None]
+HandOver = Callable[[Sequence[Asked], Answer], None]
+"""Instead of `Handle`, where another thread stores: some are answered at once, the others by and by, in this thread."""
 
 SHOW = "show"
 """The mode of a client that wants to see something and tells nothing."""
@@ -83,9 +89,12 @@ class HookServer:
         tick: Callable[[], None],
         show: Show | None = None,
         undelivered: Callable[[Outcome], None] = lambda _outcome: None,
+        hand_over: HandOver | None = None,
     ) -> None:
         self._listening, self._handle, self._calls, self._show = listening, handle, calls, show
-        self._undelivered = undelivered
+        self._undelivered, self._hand_over = undelivered, hand_over
+        self._unanswered = 0
+        """Handed over, and not answered yet."""
         self._flush, self._tick = flush, tick
         self._listening_fd = listening.fileno()
         self._poll = select.epoll() if hasattr(select, "epoll") else select.poll()
@@ -95,7 +104,7 @@ class HookServer:
         # epoll takes seconds, poll milliseconds.
         self._unit = 1.0 if hasattr(select, "epoll") else 1000.0
         self._open: dict[int, Connection] = {}
-        self._ready: list[tuple[Connection, Delivery]] = []
+        self._ready: list[Asked] = []
         self._flush_due = False
         """Whether answers have left whose consequences are not written yet."""
         self._callers = ProcessChains()
@@ -127,6 +136,11 @@ class HookServer:
                 self._tick()
                 self._flush_now()
         self._close()
+
+    def stop(self) -> None:
+        """Signal handlers and other threads may call it."""
+        self.stopping = True
+        self._calls.wake()
 
     def _flush_now(self) -> None:
         self._flush_due = False
@@ -220,12 +234,12 @@ class HookServer:
         connection.confirms = delivery.confirms
         connection.buffer = b""
         if delivery.mode == SHOW:
-            self._hand_over(connection, delivery)
+            self._show_to(connection, delivery)
         else:
             self._ready.append((connection, delivery))
         return True
 
-    def _hand_over(self, connection: Connection, delivery: Delivery) -> None:
+    def _show_to(self, connection: Connection, delivery: Delivery) -> None:
         """No event: whoever shows something answers in a time of its own, and no hook waits for it."""
         fd = connection.sock.fileno()
         if self._open.pop(fd, None) is not None:
@@ -246,17 +260,24 @@ class HookServer:
     def _answer_ready(self) -> None:
         while self._ready:
             batch, self._ready = self._ready[:LARGEST_BATCH], self._ready[LARGEST_BATCH:]
-            outcomes = self._handle([delivery for _, delivery in batch])
-            if outcomes is None:
-                for connection, _ in batch:
-                    self._drop(connection)
-                continue
-            self._flush_due = True
-            for (connection, _), outcome in zip(batch, outcomes, strict=True):
-                connection.out = answer_frame(outcome.reply)
-                # Silent answers need no confirmation: nothing is lost with them.
-                connection.outcome = outcome if outcome.reply else None
-                self._send(connection)
+            self._unanswered += len(batch)
+            if self._hand_over:
+                self._hand_over(batch, self._answer)
+            else:
+                self._answer(batch, self._handle([delivery for _, delivery in batch]))
+
+    def _answer(self, batch: Sequence[Asked], outcomes: Sequence[Outcome] | None) -> None:
+        self._unanswered -= len(batch)
+        if outcomes is None:
+            for connection, _ in batch:
+                self._drop(connection)
+            return
+        self._flush_due = True
+        for (connection, _), outcome in zip(batch, outcomes, strict=True):
+            connection.out = answer_frame(outcome.reply)
+            # Silent answers need no confirmation: nothing is lost with them.
+            connection.outcome = outcome if outcome.reply else None
+            self._send(connection)
 
     def _send(self, connection: Connection) -> None:
         try:
@@ -304,12 +325,19 @@ class HookServer:
     def _close(self) -> None:
         # Frames that were read are answered before the socket goes; all others spool by themselves.
         self._answer_ready()
+        self._await_answers()
         self._calls.run_waiting()
         self._calls.close()
         self._await_confirmations()
         for connection in list(self._open.values()):
             self._drop(connection)
         self._listening.close()
+
+    def _await_answers(self) -> None:
+        until = time.monotonic() + ANSWER_AT_END_S
+        while self._unanswered and (left := until - time.monotonic()) > 0:
+            self._poll.poll(min(left, IDLE_S) * self._unit)
+            self._calls.run_waiting()
 
     def _await_confirmations(self) -> None:
         until = time.monotonic() + CONFIRM_AT_END_S

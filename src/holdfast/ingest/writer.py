@@ -45,6 +45,8 @@ class WriterCalls:
     """Work handed to the writer thread from outside; `fileno` wakes its poll."""
 
     def __init__(self) -> None:
+        self._first: deque[Pending[Any]] = deque()
+        """Hooks that wait for an answer, where another thread than this one took them in."""
         self._calls: deque[Pending[Any]] = deque()
         self._put_off: deque[tuple[float, Pending[Any]]] = deque()
         """What runs when nobody is at the door, and when each was handed over."""
@@ -65,7 +67,7 @@ class WriterCalls:
         """For work that nobody waits for, such as an index: hooks, commands and jobs come first."""
         return self.submit(work, idle=True).result(timeout)
 
-    def submit(self, work: Callable[[], T], *, idle: bool = False) -> Pending[T]:
+    def submit(self, work: Callable[[], T], *, idle: bool = False, first: bool = False) -> Pending[T]:
         pending = Pending(work)
         # Under the lock: after `close` no call may slip into a queue that nobody empties any more.
         with self._lock:
@@ -75,20 +77,28 @@ class WriterCalls:
             if idle:
                 self._put_off.append((time.monotonic(), pending))
             else:
-                self._calls.append(pending)
+                (self._first if first else self._calls).append(pending)
         self.wake()
         return pending
 
     def wake(self) -> None:
         """Takes no lock: signal handlers call it."""
-        self._woken = True
         try:
             self._wake_in.send(b"!")
         except BlockingIOError:
             pass  # Already awake.
+        # Behind the byte: set before it, another thread could look for the byte too early and never again.
+        self._woken = True
 
     def waiting(self) -> bool:
-        return bool(self._calls)
+        return bool(self._first or self._calls)
+
+    def run_first(self) -> bool:
+        """Whether anything was there that goes before all others."""
+        any_ran = bool(self._first)
+        while self._first:
+            self._first.popleft().run()
+        return any_ran
 
     def has_put_off(self) -> bool:
         return bool(self._put_off)
@@ -101,15 +111,13 @@ class WriterCalls:
         return True
 
     def run_waiting(self) -> int:
-        if not self._calls:
-            # A signal handler wakes without a call: its byte is read, or poll would return at once for ever.
-            if self._woken:
-                self._drain()
-            return 0
-        # Before the calls are run: one that is added meanwhile wakes the poll again.
-        self._drain()
+        # Before the calls are looked at: one that is added later wakes the poll again. Also without any, for a signal
+        # handler and the door wake without a call, and poll would return at once for ever.
+        if self._woken:
+            self._drain()
         done = 0
         while self._calls:
+            self.run_first()
             self._calls.popleft().run()
             done += 1
         return done
@@ -117,8 +125,9 @@ class WriterCalls:
     def close(self) -> None:
         with self._lock:
             self._closed = True
-        for pending in (*self._calls, *(pending for _, pending in self._put_off)):
+        for pending in (*self._first, *self._calls, *(pending for _, pending in self._put_off)):
             pending.refuse(RuntimeError("the daemon is stopping"))
+        self._first.clear()
         self._calls.clear()
         self._put_off.clear()
 

@@ -1,6 +1,9 @@
 """PostgreSQL: daemons on several machines, one log. A lock in each transaction keeps it one writer at a time."""
 
 import contextlib
+import random
+import secrets
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -12,7 +15,16 @@ from holdfast.core.errors import StoreMoved, StoreUnavailable
 from holdfast.core.event import Event
 from holdfast.core.history import MARK, HistoryMark, history_entry
 from holdfast.core.job import ClaimedJob, Job
-from holdfast.core.ports import EventQuery, HistoryEntry, HistoryQuery, Ref, StateQuery, StateRow
+from holdfast.core.ports import (
+    NOTHING_WANTED,
+    EventQuery,
+    HistoryEntry,
+    HistoryQuery,
+    Ref,
+    StateQuery,
+    StateRow,
+    Wanted,
+)
 from holdfast.stores import backup, erase
 from holdfast.stores.body_cipher import ENCRYPTED_MARK, READING, BodyCipher
 from holdfast.stores.postgres_connection import SQL, Link, for_reading, for_writing, translate_postgres_errors
@@ -20,6 +32,8 @@ from holdfast.stores.rows import (
     FACETS,
     PAGE,
     DecodedReads,
+    WriteBatch,
+    as_columns,
     as_event,
     body_rows,
     build_tsquery,
@@ -161,8 +175,16 @@ __all__ = ["PostgresReader", "PostgresStore"]
 REMEMBERED_NAMES = 50_000
 
 
+TURN_AFTER, SHORTEST_TURN_MS, LONGEST_TURN_MS = 4, 50, 500
+"""Overtaken so often, a daemon asks the others to hold back for as long as it needs. Not sooner: one that is far off
+and writes without a pause would have the database to itself."""
+LOOK_AGAIN_S = 0.01
+
+
 class PostgresStore:
-    """Inside a transaction everything is sent in pipeline mode: writes travel with the commit, in one round trip."""
+    """What a transaction writes travels as one call, which takes the writers' lock and leaves it: nobody waits for our way.
+
+    Only who rewrites the log (`locked`: an erasure, say) keeps the lock while it reads."""
 
     def __init__(self, url: str, *, cipher: BodyCipher = READING) -> None:
         self.url, self._cipher = url, cipher
@@ -172,8 +194,15 @@ class PostgresStore:
         """Whether this transaction looks nothing up that the commit finds out anyway."""
         self._names: dict[str, int] = {}
         self._new_names: list[str] = []
-        self._deferred: list[tuple[str, Sequence[Any]]] | None = None
+        self._deferred: WriteBatch | None = None
         """What a transaction without the lock writes, until its commit."""
+        self._known_ahead: dict[str, int | None] = {}
+        self._docs_ahead: dict[Ref, bytes | None] = {}
+        """What was read with the head; None is known not to be there."""
+        self._writer = secrets.token_hex(8)
+        self._overtaken = 0
+        """How many attempts in a row were in vain, because another daemon's commit came before ours."""
+        self._took_s = 0.0
         with translate_postgres_errors(self._link):
             self._db = self._link.db
 
@@ -187,6 +216,7 @@ class PostgresStore:
         locked: bool = True,
         assumed_head: int = -1,
         patience_s: float = 0.0,
+        wanted: Wanted = NOTHING_WANTED,
     ) -> Iterator[int]:
         with translate_postgres_errors(self._link), self._link.giving_up_after(patience_s):
             self._reach()
@@ -196,56 +226,69 @@ class PostgresStore:
                         yield self._begin()
                         # Inside of the pipeline, so that it travels with the writes.
                         commit = self._db.execute("commit")
-                    self._check_commit(commit)
+                    # The server answers COMMIT with ROLLBACK, and no error, where the transaction had failed.
+                    if commit.statusmessage != "COMMIT":
+                        raise StoreUnavailable(f"commit became {commit.statusmessage}", where=self._link.where)
                 else:
-                    yield from self._without_lock(assumed_head)
+                    yield from self._without_lock(assumed_head, wanted)
             except BaseException:
                 self._undo()
                 raise
         self._new_names.clear()
 
-    def _without_lock(self, assumed_head: int) -> Iterator[int]:
-        """Reads first, each statement by itself; all writes and the commit travel together, under the lock.
+    def _without_lock(self, assumed_head: int, wanted: Wanted) -> Iterator[int]:
+        """Reads first, what is `wanted` with one way there and back; all writes travel together, and are committed under the lock.
 
-        A daemon far from the server thus keeps no other one waiting while its answers are under way. New names are
-        stored at once: within the transaction they could wait for the lock of somebody who waits for them.
+        New names are stored at once: within the transaction they could wait for the lock of somebody who waits for them.
         """
+        began = time.monotonic()
         self._assumes = assumed_head >= 0
-        self._deferred = []
+        self._deferred = writes = WriteBatch()
         try:
-            head = assumed_head if self._assumes else self._head()
+            head = assumed_head if self._assumes else self._read_ahead(wanted)
             yield head
-            writes = self._deferred
         finally:
             self._deferred, self._assumes = None, False
-        if not writes:
-            return
+            self._known_ahead, self._docs_ahead = {}, {}
+        if writes:
+            self._commit_all(head, writes, began, assumed=assumed_head >= 0)
+
+    def _read_ahead(self, wanted: Wanted) -> int:
+        """The head first: where another daemon writes meanwhile, what is read after it is too new, and the commit finds out."""
+        with self._db.pipeline():
+            head = self._db.execute(SQL["head_and_schema"], binary=True)
+            known = self._db.execute(SQL["known"], (list(wanted.keys),), binary=True)
+            kinds, keys = [r.kind for r in wanted.refs], [r.key for r in wanted.refs]
+            docs = self._db.execute(SQL["load"], (kinds, keys), binary=True)
+        self._known_ahead = dict.fromkeys(wanted.keys) | dict(known.fetchall())
+        self._docs_ahead = dict.fromkeys(wanted.refs) | {Ref(*row[:2]): bytes(row[2]) for row in docs}
+        return self._checked_head(*head.fetchall()[0])
+
+    def _commit_all(self, head: int, writes: WriteBatch, began: float, *, assumed: bool) -> None:
+        # From one attempt to the next, with something to spare.
+        turn_ms = min(LONGEST_TURN_MS, int(1500 * self._took_s) + SHORTEST_TURN_MS)
+        turn_ms = turn_ms if self._overtaken >= TURN_AFTER else 0
+        # Without events nothing depends on where the log ends.
+        checked_head = head if writes.depends_on_head else None
+        values = (*self._link.lock_key, checked_head, self._schema, self._writer, turn_ms, *writes.values())
         try:
-            self._commit_all(head, writes)
+            while (outcome := self._call_write_batch(values)) > 0:
+                # It is another daemon's turn. Mostly that is over sooner; not all who hold back come at the same moment.
+                time.sleep(min(outcome / 1000, LOOK_AGAIN_S) * random.uniform(0.5, 1.5))  # noqa: S311
         except psycopg.errors.UniqueViolation as error:
-            if assumed_head < 0:
+            if not assumed:
                 raise
             # A delivery that came before: known, had it been looked up.
             raise StoreMoved("a delivery is known already", where=self._link.where) from error
+        self._took_s = time.monotonic() - began
+        self._overtaken = self._overtaken + 1 if outcome < 0 else 0
+        if outcome < 0:
+            raise StoreMoved("another daemon wrote meanwhile", where=self._link.where)
 
-    def _commit_all(self, head: int, writes: Sequence[tuple[str, Sequence[Any]]]) -> None:
-        with self._db.pipeline():
-            self._db.execute(SQL["begin"])
-            self._db.execute(SQL["lock"], self._link.lock_key)
-            # Divides by zero where the head moved, which fails everything behind it in the pipeline.
-            self._db.execute(SQL["unmoved"], (head, self._schema), prepare=False)
-            for (
-                name,
-                values,
-            ) in writes:  # Not prepared: the driver would count on a statement that was skipped with the rest.
-                self._db.execute(SQL[name], values, prepare=False)
-            commit = self._db.execute("commit", prepare=False)
-        self._check_commit(commit)
-
-    def _check_commit(self, commit: psycopg.Cursor) -> None:
-        # The server answers COMMIT with ROLLBACK, and no error, where the transaction had failed.
-        if commit.statusmessage != "COMMIT":
-            raise StoreUnavailable(f"commit became {commit.statusmessage}", where=self._link.where)
+    def _call_write_batch(self, values: Sequence[Any]) -> int:
+        # Not prepared: that is a way of its own, for every combination of types that the arrays come in.
+        outcome: int = self._db.execute(SQL["write_batch"], values, prepare=False).fetchall()[0][0]
+        return outcome
 
     def _reach(self) -> None:
         db = self._link.db
@@ -257,14 +300,12 @@ class PostgresStore:
     def _begin(self) -> int:
         self._db.execute(SQL["begin"])
         self._db.execute(SQL["lock"], self._link.lock_key)
-        return self._head()
+        return self._checked_head(*self._all("head_and_schema")[0])
 
-    def _head(self) -> int:
-        head, schema = self._all("head_and_schema")[0]
+    def _checked_head(self, head: int, schema: int) -> int:
         # Another daemon may have been upgraded, and the tables with it, while this one ran.
         backup.refuse_newer(schema, backup.newest_version("postgres"), self._link.where)
-        value: int = head
-        return value
+        return head
 
     def _undo(self) -> None:
         for name in self._new_names:
@@ -278,41 +319,60 @@ class PostgresStore:
 
     def seqs_of_keys(self, keys: Sequence[str]) -> dict[str, int]:
         # A key that is there already fails the commit, and then it is looked up.
-        return dict(self._all("known", list(keys))) if keys and not self._assumes else {}
+        if not keys or self._assumes:
+            return {}
+        if self._known_ahead.keys() >= set(keys):
+            return {key: seq for key in keys if (seq := self._known_ahead[key])}
+        return dict(self._all("known", list(keys)))
 
     def session_agents(self, sessions: Sequence[str]) -> dict[str, str]:
         return dict(self._all("session_agents", list(sessions))) if sessions else {}
 
     def append(self, events: Sequence[Event]) -> None:
         ids = self._ids(name for e in events for name in (e.session, e.project, e.kind, e.tool, e.agent))
-        self._columns(
-            "add_events",
-            [
-                (e.seq, ids[e.session], ids[e.project], e.at, ids[e.kind], ids[e.tool], ids[e.agent], e.version)
-                for e in events
-            ],
-        )  # fmt: skip
-        self._columns("add_facts", [(e.seq, e.key, encode(e.data)) for e in events])
+        rows = [
+            (e.seq, ids[e.session], ids[e.project], e.at, ids[e.kind], ids[e.tool], ids[e.agent], e.version)
+            for e in events
+        ]
+        facts = [(e.seq, e.key, encode(e.data)) for e in events]
+        if self._deferred is not None:
+            self._deferred.events += [(*row, *fact[1:]) for row, fact in zip(rows, facts, strict=True)]
+            self._deferred.bodies += body_rows(events, self._cipher)
+            return
+        self._columns("add_events", rows)
+        self._columns("add_facts", facts)
         self._columns("add_bodies", body_rows(events, self._cipher))
 
     def load(self, refs: Sequence[Ref]) -> dict[Ref, bytes]:
-        rows = self._all("load", [r.kind for r in refs], [r.key for r in refs])
-        return {Ref(kind, key): bytes(doc) for kind, key, doc in rows}
+        ahead = {ref: doc for ref in refs if (doc := self._docs_ahead.get(ref))}
+        refs = [ref for ref in refs if ref not in self._docs_ahead]
+        rows = self._all("load", [r.kind for r in refs], [r.key for r in refs]) if refs else []
+        return ahead | {Ref(kind, key): bytes(doc) for kind, key, doc in rows}
 
     def save(self, rows: Sequence[StateRow]) -> None:
         ids = self._ids(row.project for row in rows)
-        last = {row.ref: row for row in rows}.values()  # one statement may touch a row only once
-        self._columns(
-            "save",
-            [(r.ref.kind, r.ref.key, r.feature, r.version, ids[r.project], r.status, r.at, r.doc) for r in last],
-        )
+        # One statement may touch a row only once.
+        last = {
+            r.ref: (r.ref.kind, r.ref.key, r.feature, r.version, ids[r.project], r.status, r.at, r.doc) for r in rows
+        }
+        if self._deferred is not None:
+            self._deferred.documents |= last
+        else:
+            self._columns("save", [*last.values()])
 
     def drop_states(self, feature: str) -> None:
-        self._write("drop_states", (feature,))
+        if self._deferred is not None:
+            self._deferred.dropped.append((feature,))
+        else:
+            self._db.execute(SQL["drop_states"], (feature,))
 
     def enqueue(self, jobs: Sequence[Job], now: int) -> None:
-        for job in jobs:
-            self._write("enqueue", (job.kind, job.dedupe, job.run_at or now, encode(job.payload)))
+        rows = [(job.kind, job.dedupe, job.run_at or now, encode(job.payload)) for job in jobs]
+        if self._deferred is not None:
+            self._deferred.jobs += rows
+            return
+        for row in rows:
+            self._db.execute(SQL["enqueue"], row)
 
     def claim(self, owner: str, now: int, lease_ms: int, limit: int, kinds: Sequence[str]) -> list[ClaimedJob]:
         values = {"owner": owner, "now": now, "until": now + lease_ms, "limit": limit, "kinds": list(kinds)}
@@ -327,16 +387,27 @@ class PostgresStore:
         return bool(self._all("extend", until, job, owner))
 
     def finish(self, job: int, owner: str) -> bool:
+        if self._deferred is not None:  # Where it is another's job by then, the commit raises `LeaseLost`.
+            self._deferred.finished.append((job,))
+            self._deferred.owner = owner
+            return True
         return bool(self._all("run_again", job, owner) or self._all("finish", job, owner))
 
     def retry(self, job: int, owner: str, run_at: int, error: str, dead: bool) -> bool:
+        if self._deferred is not None:
+            self._deferred.retried.append((job, run_at, error, int(dead)))
+            self._deferred.owner = owner
+            return True
         return bool(self._all("retry", run_at, error, int(dead), job, owner))
 
     def release(self, owner: str) -> int:
         return len(self._all("release", owner))
 
     def set_meta(self, name: str, value: str) -> None:
-        self._write("set_meta", (name, value))
+        if self._deferred is not None:
+            self._deferred.meta[name] = (name, value)
+        else:
+            self._db.execute(SQL["set_meta"], (name, value))
 
     def expire_bodies(self, older_than: int, limit: int) -> int:
         return len(self._all("expire_bodies", limit, older_than))
@@ -345,10 +416,9 @@ class PostgresStore:
         return self._erase_sql().change_bodies(seqs)
 
     def index_history(self, entries: Sequence[HistoryEntry], before: str, after: str) -> bool:
-        if not self._all("move_history_mark", after, before):
-            return False
-        self._columns("add_history", [(e.seq, e.words, e.paths, e.failed) for e in entries])
-        return True
+        columns = as_columns([(e.seq, e.words, e.paths, e.failed) for e in entries], 4)
+        moved: bool = self._all("index_history", *self._link.lock_key, before, after, *columns)[0][0]
+        return moved
 
     def rows_with(self, probes: Iterable[bytes]) -> Iterator[erase.StoredRow]:
         return self._erase_sql().rows_with(probes)
@@ -409,13 +479,7 @@ class PostgresStore:
     def _columns(self, name: str, rows: Sequence[tuple[Any, ...]]) -> None:
         """One statement for all rows, each column as an array: as quick as COPY, and it may travel in a pipeline."""
         if rows:
-            self._write(name, [list(column) for column in zip(*rows, strict=True)])
-
-    def _write(self, name: str, values: Sequence[Any]) -> None:
-        if self._deferred is None:
-            self._db.execute(SQL[name], values)
-        else:
-            self._deferred.append((name, values))
+            self._db.execute(SQL[name], as_columns(rows, len(rows[0])))
 
     def _ids(self, names: Iterable[str]) -> dict[str, int]:
         """The numbers of these names; new ones are added, and forgotten again if the transaction fails."""
@@ -432,11 +496,3 @@ class PostgresStore:
 def _prepare_for_writing(link: Link, db: psycopg.Connection) -> None:
     for_writing(db)
     backup.migrate_postgres(db, link)
-
-
-def drop_tables(url: str) -> None:
-    """Everything of ours on the server; its own log and backups are the administrator's."""
-    link = Link(url, lambda _link, _db: None)
-    with translate_postgres_errors(link):
-        link.db.execute("drop table if exists events, facts, bodies, states, jobs, names, meta cascade")
-    link.lose()

@@ -14,7 +14,7 @@ import psycopg
 from psycopg import conninfo, sql
 from psycopg.types.string import StrDumperUnknown, TextBinaryLoader, TextLoader
 
-from holdfast.core.errors import BadSettings, HoldfastError, StoreDamaged, StoreMoved, StoreUnavailable
+from holdfast.core.errors import BadSettings, HoldfastError, LeaseLost, StoreDamaged, StoreUnavailable
 from holdfast.stores import hide_password
 from holdfast.stores.rows import load_queries
 
@@ -25,8 +25,8 @@ LOCK_CLASS = 0x486F6C64  # "Hold": keeps our advisory locks apart from those of 
 LOCK_WAIT_MS = 5_000
 # The server ends a transaction that does nothing for so long, and frees the lock.
 ABANDONED_MS = 60_000
-MOVED = "22012"
-"""Division by zero: only the query `unmoved` divides."""
+LEASE_LOST = "HF001"
+"""What the function `write_batch` raises where a job that is to end is another worker's."""
 # Seconds between attempts to bring a lost connection back.
 RECONNECT_S, LONGEST_RECONNECT_S = 0.2, 3.0
 PATIENCE = {"connect_timeout": 5, "keepalives_idle": 10, "keepalives_interval": 5, "tcp_user_timeout": 20_000}
@@ -207,8 +207,8 @@ def translate_postgres_errors(link: Link) -> Iterator[None]:
         yield
     except psycopg.Error as error:
         state = error.sqlstate or ""
-        if state == MOVED:
-            raise StoreMoved("another daemon wrote meanwhile", where=link.where) from error
+        if state == LEASE_LOST:
+            raise LeaseLost(where=link.where) from error
         # data_corrupted, index_corrupted.
         if state in ("XX001", "XX002"):
             raise StoreDamaged(hide_password(str(error)), where=link.where) from error
@@ -225,3 +225,13 @@ def _is_unreachable(error: psycopg.Error, state: str) -> bool:
         return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
     # Classes 08, 28, 3D, 53, 57, 58: connection, authorization, database, resources, operator, system.
     return state[:2] in ("08", "28", "3D", "53", "57", "58") or state in ("55P03", "25006", "25P03", "40001", "40P01")
+
+
+def drop_tables(url: str) -> None:
+    """Everything of ours on the server; its own log and backups are the administrator's."""
+    link = Link(url, lambda _link, _db: None)
+    with translate_postgres_errors(link):
+        tables = "events, facts, bodies, states, jobs, names, meta, history, turns"
+        link.db.execute(f"drop table if exists {tables} cascade")
+        link.db.execute("drop function if exists write_batch, index_history")
+    link.lose()

@@ -236,3 +236,37 @@ def _read_sql(dialect: str, name: str) -> str:
 
 def _sql_folder() -> Traversable:
     return resources.files(__package__).joinpath("sql")
+
+
+class WriteBatch:
+    """What one call of PostgreSQL's function `write_batch` writes: rows by table, in the order of its columns."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[Any, ...]] = []
+        self.bodies: list[tuple[Any, ...]] = []
+        self.dropped: list[tuple[str]] = []
+        self.documents: dict[Ref, tuple[Any, ...]] = {}
+        self.meta: dict[str, tuple[str, str]] = {}
+        self.jobs: list[tuple[Any, ...]] = []
+        self.finished: list[tuple[int]] = []
+        self.retried: list[tuple[Any, ...]] = []
+        self.owner = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.depends_on_head or self.meta or self.jobs or self.finished or self.retried)
+
+    @property
+    def depends_on_head(self) -> bool:
+        return bool(self.events or self.documents or self.dropped)
+
+    def values(self) -> list[Any]:
+        tables: list[tuple[Sequence[tuple[Any, ...]], int]] = [
+            (self.events, 10), (self.bodies, 4), (self.dropped, 1), ([*self.documents.values()], 8),
+            ([*self.meta.values()], 2), (self.jobs, 4), (self.finished, 1), (self.retried, 4),
+        ]  # fmt: skip
+        return [column for rows, width in tables for column in as_columns(rows, width)] + [self.owner]
+
+
+def as_columns(rows: Sequence[tuple[Any, ...]], width: int) -> list[Any]:
+    """Each column as an array; null, which has no rows either, where there are none: an empty one has no type."""
+    return [list(column) for column in zip(*rows, strict=True)] if rows else [None] * width

@@ -11,7 +11,16 @@ import apsw
 from holdfast.core.erase import Change
 from holdfast.core.event import Event
 from holdfast.core.job import ClaimedJob, Job
-from holdfast.core.ports import EventQuery, HistoryEntry, HistoryQuery, Ref, StateQuery, StateRow
+from holdfast.core.ports import (
+    NOTHING_WANTED,
+    EventQuery,
+    HistoryEntry,
+    HistoryQuery,
+    Ref,
+    StateQuery,
+    StateRow,
+    Wanted,
+)
 from holdfast.stores import backup, erase
 from holdfast.stores.body_cipher import ENCRYPTED_MARK, READING, BodyCipher
 from holdfast.stores.rows import (
@@ -236,6 +245,7 @@ class SqliteStore:
         locked: bool = True,  # noqa: ARG002 - one file, one writer
         assumed_head: int = -1,  # noqa: ARG002
         patience_s: float = 0.0,  # noqa: ARG002
+        wanted: Wanted = NOTHING_WANTED,  # noqa: ARG002
     ) -> Iterator[int]:
         with translate_sqlite_errors(self.path), contextlib.nullcontext() if lasting else self._not_lasting():
             # IMMEDIATE takes the write lock at once; one taken after reads could be refused in the middle.

@@ -18,10 +18,17 @@ select coalesce(max(seq), 0) from events
 -- name: head_and_schema
 select (select coalesce(max(seq), 0) from events), (select value::integer from meta where name = 'schema')
 
--- name: unmoved
--- An error, and with it nothing is written, where another daemon wrote since the head was read, or brought newer tables.
-select 1 / (case when coalesce(max(seq), 0) = %s and (select value::integer from meta where name = 'schema') = %s
-  then 1 else 0 end) from events
+-- name: write_batch
+select write_batch(
+  %s, %s, %s::bigint, %s, %s, %s,
+  %b::bigint[], %b::integer[], %b::integer[], %b::bigint[], %b::integer[], %b::integer[], %b::integer[], %b::integer[],
+  %s::text[], %b::bytea[], %b::bigint[], %b::bigint[], %s::text[], %b::bytea[],
+  %s::text[], %s::text[], %s::text[], %s::text[], %b::integer[], %b::integer[], %s::text[], %b::bigint[], %b::bytea[],
+  %s::text[], %s::text[], %s::text[], %s::text[], %b::bigint[], %b::bytea[],
+  %b::bigint[], %b::bigint[], %b::bigint[], %s::text[], %b::integer[], %s)
+
+-- name: index_history
+select index_history(%s, %s, %s, %s, %b::bigint[], %s::text[], %s::text[], %b::boolean[])
 
 -- name: session_agents
 -- The first event that names an agent tells whose session it is.
@@ -200,10 +207,6 @@ on conflict (seq) do update set words = excluded.words, paths = excluded.paths, 
 
 -- name: drop_history
 delete from history where seq = any(%s)
-
--- name: move_history_mark
-insert into meta (name, value) values ('history', %s) on conflict (name) do update set value = excluded.value
-where meta.value = %s returning 1
 
 -- name: events_of
 select e.seq, '', '', e.at, kind.name, '', '', e.v, f.key, f.data
