@@ -2,6 +2,8 @@
 
 import ctypes
 import struct
+from collections.abc import Mapping
+from functools import lru_cache
 from zlib import crc32
 
 import msgspec
@@ -46,28 +48,62 @@ def frame_length(start: bytes) -> int:
 def as_delivery(frame: bytes, ancestors: tuple[int, ...] = ()) -> Delivery:
     _, header_length, _ = HEAD.unpack_from(frame)
     split = HEAD.size + header_length
-    # Paths may be any bytes; what is stored must be UTF-8.
-    pairs = frame[HEAD.size : split].decode("utf-8", "replace").split("\0")
-    fields = dict([pair.split("=", 1) for pair in pairs if "=" in pair])
+    header = frame[HEAD.size : split]
+    # What stands before the folder is of this one call; what follows is the same for every hook of a session.
+    own, _, shared = header.partition(_FOLDER)
+    read_shared = _repeated_fields if len(shared) < LONGEST_REMEMBERED else _shared_fields
+    surroundings, env = read_shared(shared)
+    fields, own_env = _parse_fields(own)
+    fields |= surroundings
+    get = fields.get
     return Delivery(
-        key=_check_key(fields.get("key", "")),
-        agent=fields.get("agent", ""),
-        event=fields.get("event", ""),
-        mode=fields.get("mode", "tell"),
-        at=_parse_number(fields.get("at", "")),
-        pid=_parse_number(fields.get("pid", "")),
-        start=_parse_number(fields.get("start", "")),
-        cwd=fields.get("cwd", ""),
-        client=fields.get("client", ""),
-        via=fields.get("via", ""),
-        state=fields.get("state", ""),
-        env={name[4:]: value for name, value in fields.items() if name.startswith("env.")},
+        key=_check_key(get("key", "")),
+        agent=get("agent", ""),
+        event=get("event", ""),
+        mode=get("mode", "tell"),
+        at=_parse_number(get("at", "")),
+        pid=_parse_number(get("pid", "")),
+        start=_parse_number(get("start", "")),
+        cwd=get("cwd", ""),
+        client=get("client", ""),
+        via=get("via", ""),
+        state=get("state", ""),
+        env={**own_env, **env} if own_env else env,
         body=frame[split:],
         ancestors=ancestors,
-        confirms=fields.get("confirms") == "1",
-        client_verdict=fields.get("told", ""),
+        confirms=get("confirms") == "1",
+        client_verdict=get("told", ""),
         whole=_parse_number(fields["whole"]) if "whole" in fields else 0,
     )
+
+
+_FOLDER = b"\0cwd="
+REMEMBERED_SURROUNDINGS, LONGEST_REMEMBERED = 256, 4096
+_Fields = tuple[dict[str, str], Mapping[str, str]]
+"""By name, and of those `env.…` by the name of the variable."""
+
+
+def _parse_fields(header: bytes) -> _Fields:
+    fields: dict[str, str] = {}
+    env: dict[str, str] = {}
+    # Paths may be any bytes; what is stored must be UTF-8.
+    for pair in header.decode("utf-8", "replace").split("\0"):
+        name, equals, value = pair.partition("=")
+        if not equals:
+            continue
+        if name.startswith("env."):
+            env[name[4:]] = value
+        else:
+            fields[name] = value
+    return fields, env
+
+
+def _shared_fields(shared: bytes) -> _Fields:
+    return _parse_fields(_FOLDER + shared) if shared else ({}, {})
+
+
+_repeated_fields = lru_cache(REMEMBERED_SURROUNDINGS)(_shared_fields)
+"""Folder, client and environment, read once for all hooks of a session. Whoever gets them leaves them as they are."""
 
 
 class LargeFrame:

@@ -3,6 +3,7 @@
 import fnmatch
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -198,11 +199,23 @@ def recognise_tool_use(tool: str, arguments: Mapping[str, Any], extra: Mapping[s
     # A tool of an MCP server may have an argument `command` too: only shells have no `__` in the name.
     if isinstance(command, str) and "__" not in tool and command:
         return _of_command(command)
-    server, name = split_tool(tool)
+    # Of an agent's own tools, which are given nothing that matters here, the name tells all.
+    if not arguments and not extra:
+        return _use_by_name(tool)
     # The person's settings come before the tables.
     for glob, meaning in (extra or {}).items():
         if fnmatch.fnmatchcase(tool.lower(), glob.lower()):
             return ToolUse("settings", meaning, _address_argument(arguments))
+    return _use_by_tables(tool, arguments)
+
+
+@lru_cache(1024)
+def _use_by_name(tool: str) -> ToolUse:
+    return _use_by_tables(tool, {})
+
+
+def _use_by_tables(tool: str, arguments: Mapping[str, Any]) -> ToolUse:
+    server, name = split_tool(tool)
     for driver in DRIVERS:
         if meaning := _of_tool(driver, server, name, arguments):
             return ToolUse(driver.name, meaning, _address_argument(arguments) if meaning == "navigate" else "")
