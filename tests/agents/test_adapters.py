@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.agents import AGENTS as ALL
+from holdfast.agents import normal
 from holdfast.core.agent import ACTIONS
 from holdfast.core.decision import NOTHING, Context, Decision, Delivery
 from holdfast.core.kinds import HOOK_KINDS
@@ -313,3 +314,15 @@ def test_reading_and_answering_takes_microseconds(agent):
 def test_bent_payloads_are_kept_and_hold_nobody_up(agent):
     kinds = [fuzz.survives(delivery) for delivery in fuzz.deliveries(agent, 1500)]
     assert "unknown" in kinds and len(set(kinds)) > 1
+
+
+@given(
+    st.dictionaries(
+        st.text(max_size=4) | st.integers(195, 205).map("n".__mul__),
+        st.text(max_size=4) | st.integers() | st.sampled_from([0, 1_990, 2_000, 2_001, 3_995]).map("x".__mul__),
+        max_size=60,
+    )
+)
+def test_an_input_that_fits_is_kept_as_the_careful_way_would_keep_it(given_input):
+    careful = normal._trim_value(given_input, normal.INPUT_DEPTH, [normal.INPUT_TOTAL])
+    assert normal.trim_input(given_input) == careful

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.ingest.frames import as_frame, frame_length, open_large_frame
+from holdfast.ingest.frames import LONGEST_REMEMBERED, as_delivery, as_frame, frame_length, open_large_frame
 
 HALF = 192 << 10
 
@@ -73,3 +73,33 @@ def test_what_is_nested_deeply_ends_early() -> None:
     kept, _, _ = shortened({"deep": deep, "z": 1})
     assert kept["z"] == 1
     assert "bottom" not in json.dumps(kept)
+
+
+FIELDS = {
+    "key": "a1", "mode": "ask", "agent": "claude-code", "event": "Stop", "at": "5", "pid": "6", "start": "7", "cwd": "/p",
+    "state": "/s", "client": "1.0", "via": "native", "confirms": "1", "told": "deny", "whole": "8", "env.A": "a=b", "env.B": "",
+    "later": "x",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("cwd", ["/p", "/" + "p" * LONGEST_REMEMBERED])
+@pytest.mark.parametrize("seed", range(20))
+def test_the_fields_of_a_header_may_stand_in_any_order(seed: int, cwd: str) -> None:
+    """What stands behind the folder is remembered for the next hooks: that must not be seen."""
+    names = [*FIELDS]
+    random.Random(seed).shuffle(names)
+    fields = FIELDS | {"cwd": cwd}
+    expected = as_delivery(as_frame(fields, b"{}"), (9,))
+    assert (expected.key, expected.at, expected.pid, expected.start, expected.whole) == ("a1", 5, 6, 7, 8)
+    assert (expected.cwd, expected.client_verdict, expected.confirms) == (cwd, "deny", True)
+    assert expected.env == {"A": "a=b", "B": ""}
+    for _ in range(2):
+        assert as_delivery(as_frame({name: fields[name] for name in names}, b"{}"), (9,)) == expected
+
+
+def test_one_call_leaves_nothing_behind_for_the_next() -> None:
+    same = {"cwd": "/p", "client": "1.0"}
+    first = as_delivery(as_frame({"key": "a1", "env.A": "1", "told": "deny", **same}, b""))
+    second = as_delivery(as_frame({"key": "a2", **same}, b""))
+    assert (first.key, first.env, first.client_verdict) == ("a1", {"A": "1"}, "deny")
+    assert (second.key, second.env, second.client_verdict) == ("a2", {}, "")

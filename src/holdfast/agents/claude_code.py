@@ -1,6 +1,5 @@
 """Claude Code, as version 2.1.325 behaves (docs/agents.md says how we know)."""
 
-import re
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -273,8 +272,11 @@ FOREIGN_ENV = frozenset(
         "CODEX_HOME",
     )
 )
-# None at all, a rollout file of Codex, or a session of Factory's Droid.
-_FOREIGN_TRANSCRIPT = re.compile(r"^$|/rollout-[^/]*$|/\.factory/sessions/")
+
+
+def _is_foreign_transcript(path: str) -> bool:
+    """None at all, a rollout file of Codex, or a session of Factory's Droid."""
+    return not path or path.startswith("/rollout-", path.rfind("/")) or "/.factory/sessions/" in path
 
 
 def recognise_payload(delivery: Delivery, payload: Payload) -> bool:
@@ -284,7 +286,7 @@ def recognise_payload(delivery: Delivery, payload: Payload) -> bool:
     named = isinstance(known.get("session_id"), str) and isinstance(known.get("hook_event_name"), str)
     if not named or not isinstance(transcript, str):
         return False
-    if not FOREIGN_FIELDS.isdisjoint(known) or _FOREIGN_TRANSCRIPT.search(transcript):
+    if not FOREIGN_FIELDS.isdisjoint(known) or _is_foreign_transcript(transcript):
         return False
     return delivery.env.get("CLAUDECODE") == "1" or FOREIGN_ENV.isdisjoint(delivery.env)
 

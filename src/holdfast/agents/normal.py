@@ -13,9 +13,13 @@ PROMPT, MESSAGE, OUTPUT, COMMAND, ERROR = 10_000, 5_000, 4_000, 32_000, 4_000
 NAME, PATH = 512, 4_096
 # Characters of one string, of all together, entries of one list or mapping, levels.
 INPUT_STRING, INPUT_TOTAL, INPUT_ITEMS, INPUT_DEPTH = 2_000, 16_000, 50, 6
+LONGEST_KEY = 200
+# The quotes, the colon and the comma around a name.
+AROUND_KEY = 4
 MOST_PATHS = 50
 PATH_KEYS = ("file_path", "path", "notebook_path", "filePath", "filepath")
 PATH_LIST_KEYS = ("paths", "file_paths", "files")
+PATH_NAMES = frozenset((*PATH_KEYS, *PATH_LIST_KEYS))
 LEFT_OUT = "…"
 # Named once: `bool | float` in a condition is made anew each time it is reached.
 _PLAIN, _NUMBER, _NESTED = (bool, float), (int, float), (Mapping, list, tuple)
@@ -51,14 +55,21 @@ def text_cleaner(limit: int) -> Callable[[Any], str | None]:
     """A cleaner for one field: the text within its limit, or nothing where there is no text."""
 
     def clean(value: Any) -> str | None:
-        return cap_text(value, limit) if isinstance(value, str) and value else None
+        if not isinstance(value, str) or not value:
+            return None
+        # As in `cap_text`, without a call: several texts of every payload come through here.
+        return value if len(value) <= limit and value.isascii() else cap_text(value, limit)
 
     return clean
 
 
 def one_path(value: Any) -> str | None:
     """Cut, not shortened in the middle: half a path must never look like another one."""
-    return replace_surrogates(value.replace("\0", "")[:PATH]) if isinstance(value, str) and value else None
+    if not isinstance(value, str) or not value:
+        return None
+    if len(value) <= PATH and value.isascii() and "\0" not in value:
+        return value
+    return replace_surrogates(value.replace("\0", "")[:PATH])
 
 
 def true_or_none(value: Any) -> bool | None:
@@ -90,7 +101,21 @@ def mapping_or_empty(value: Any) -> Mapping[str, Any]:
 
 def trim_input(value: Any) -> Any:
     """The same structure with long strings cut and no more than INPUT_TOTAL characters in all."""
+    if type(value) is dict and _fits_whole(value):
+        return dict(value)
     return _trim_value(value, INPUT_DEPTH, [INPUT_TOTAL])
+
+
+def _fits_whole(value: dict[Any, Any]) -> bool:
+    """A few short texts, as most tools are given: there is nothing to cut."""
+    total = 0
+    for name, item in value.items():
+        if type(name) is not str or type(item) is not str or len(name) > LONGEST_KEY or len(item) > INPUT_STRING:
+            return False
+        total += len(name) + len(item) + AROUND_KEY
+        if total >= INPUT_TOTAL or not (name.isascii() and item.isascii()):
+            return False
+    return len(value) <= INPUT_ITEMS
 
 
 def _trim_value(value: Any, depth: int, purse: list[int]) -> Any:
@@ -116,9 +141,8 @@ def _trim_mapping(value: Mapping[Any, Any], depth: int, purse: list[int]) -> dic
         if len(trimmed_items) == INPUT_ITEMS or purse[0] <= 0:
             trimmed_items[LEFT_OUT] = len(value) - len(trimmed_items)
             break
-        name = cap_text(str(key), 200)
-        # The four stand for the quotes, the colon and the comma around a name.
-        purse[0] -= len(name) + 4
+        name = cap_text(str(key), LONGEST_KEY)
+        purse[0] -= len(name) + AROUND_KEY
         trimmed_items[name] = _trim_value(item, depth - 1, purse)
     return trimmed_items
 
@@ -141,6 +165,9 @@ def absolute_path(path: str, cwd: str) -> str:
 
 
 def paths_in(tool_input: Mapping[str, Any], cwd: str) -> list[str]:
+    # Most tools are given no path.
+    if PATH_NAMES.isdisjoint(tool_input):
+        return []
     named = [tool_input[key] for key in PATH_KEYS if key in tool_input]
     for key in PATH_LIST_KEYS:
         if isinstance(listed := tool_input.get(key), list):

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import time
+from functools import lru_cache
 
 LONGEST_NAME = 512
 
@@ -13,6 +14,8 @@ def delivery_key(now_ms: int | None = None) -> str:
     return f"{now_ms & 0xFFFFFFFFFFFF:012x}{os.urandom(10).hex()}"
 
 
+# A bound for names as long as they are hostile; the ids of the sessions at work are asked for at every event.
+@lru_cache(256)
 def bounded_name(name: str) -> str:
     """A name that is safe to use as a key: hostile ids may be 10 KB long; two of them must still differ."""
     if len(name) <= LONGEST_NAME and "\x00" not in name and name.isprintable():

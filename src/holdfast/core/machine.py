@@ -47,7 +47,7 @@ def _look_in_proc(pid: int) -> Process | None:
         return None
     # The name may hold spaces and brackets, so count from the last bracket.
     name, _, rest = text.partition("(")[2].rpartition(")")
-    fields = rest.split()
+    fields = rest.split(None, 20)
     # Z is a zombie, X is dead.
     if len(fields) < 20 or fields[0] in "ZX":
         return None

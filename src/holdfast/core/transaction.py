@@ -1,9 +1,8 @@
 """The thinking of one transaction: each event reduced, followed, decided. Pure functions do it; this calls them."""
 
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from os.path import lexists
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
 START_TOKENS = 1500
 PROMPT_TOKENS = 400
 BUDGETS = {"session.started": ("start_tokens", START_TOKENS)}
-
-T = TypeVar("T")
 
 
 class Arrival(NamedTuple):
@@ -63,7 +60,7 @@ class Transaction:
         self.work = WorkingSet(engine.store, engine.hot, engine.document_types)
         self.state = FeatureState(self.work, self._catch_up_owner if lazy else None)
         self._lazy = lazy
-        self._behind: dict[str, tuple[Feature, deque[Event]]] = {}
+        self._behind: dict[str, tuple[Feature, list[Event]]] = {}
         """By feature: events that its documents and jobs do not know of yet, the oldest first."""
         self.events: list[Event] = []
         """What it adds to the log."""
@@ -139,7 +136,10 @@ class Transaction:
         subscribers = self.engine.subscribers_of(event.kind)
         if self._lazy:
             for feature in subscribers.keepers:
-                self._behind.setdefault(feature.name, (feature, deque()))[1].append(event)
+                if feature.name in self._behind:
+                    self._behind[feature.name][1].append(event)
+                else:
+                    self._behind[feature.name] = feature, [event]
             return event
         for feature in subscribers.reducers:
             self._reduce(feature, event, feature.keys)
@@ -154,9 +154,10 @@ class Transaction:
         if not self._behind:
             return
         owner = self.engine.document_owners.get(kind)
-        for name in (owner,) if owner else tuple(self._behind):
-            if name in self._behind:
-                self._catch_up(name)
+        if owner is None:  # A plain document may be anybody's.
+            self.catch_up_all()
+        elif owner in self._behind:
+            self._catch_up(owner)
 
     def _catch_up(self, name: str) -> None:
         # Taken out for as long as it lasts: what it asks of its own documents is answered as they stand.
@@ -168,17 +169,23 @@ class Transaction:
             if events:
                 self._behind[name] = feature, events
 
-    def _bring_up_to_date(self, feature: Feature, events: deque[Event]) -> None:
+    def _bring_up_to_date(self, feature: Feature, events: list[Event]) -> None:
         refs = self._refs(feature, events[0])
         # Before anything is changed: where the store fails here, the event is reduced later, and only once.
         self.work.prefetch(refs)
-        event = events.popleft()
+        event = events.pop(0)
         self._reduce(feature, event, lambda _event: refs)
         if feature.enqueue and feature.enqueues(event.kind) and not self.past:
             self._enqueue_jobs(feature, feature.enqueue, event, self._settings(event.project))
 
     def _enqueue_jobs(self, feature: Feature, enqueue: Enqueue, event: Event, settings: Mapping[str, Any]) -> None:
-        for job in self._run_feature(feature, enqueue, event, settings):
+        try:
+            # All of them before the first is taken: a feature that fails on an event asks for nothing.
+            jobs = [*(enqueue(self.state, event, settings.get(feature.name)) or ())]
+        except Exception as error:
+            self.engine.ports.report(feature.name, event, error)
+            return
+        for job in jobs:
             self._enqueue(job)
 
     def _prefetch(self, events: Sequence[Event]) -> None:
@@ -217,23 +224,17 @@ class Transaction:
     def _following(self, event: Event) -> list[Event]:
         """All of it before any of it is appended: every feature sees the state as this event left it. What follows is not
         followed in turn: features cannot set one another going for ever."""
-        settings = self._settings(event.project)
-        return [
+        settings, following = self._settings(event.project), []
+        for feature, derive in self.engine.subscribers_of(event.kind).derivers:
+            try:
+                derived = [*(derive(self.state, event, settings.get(feature.name)) or ())]
+            except Exception as error:
+                self.engine.ports.report(feature.name, event, error)
+                continue
             # Made of the event's key, so that a delivery that comes again makes the same events.
-            msgspec.structs.replace(made, key=f"{event.key}/{feature.name}.{number}")
-            for feature, derive in self.engine.subscribers_of(event.kind).derivers
-            for number, made in enumerate(self._run_feature(feature, derive, event, settings))
-        ]
-
-    def _run_feature(
-        self, feature: Feature, work: Callable[..., Iterable[T]], event: Event, settings: Mapping[str, Any]
-    ) -> Sequence[T]:
-        try:
-            made = work(self.state, event, settings.get(feature.name))
-            return list(made) if made else ()
-        except Exception as error:
-            self.engine.ports.report(feature.name, event, error)
-            return ()
+            for number, made in enumerate(derived):
+                following.append(msgspec.structs.replace(made, key=f"{event.key}/{feature.name}.{number}"))
+        return following
 
     # ── what is answered ───────────────────────────────────────────────────────────────────────────────────────────
 

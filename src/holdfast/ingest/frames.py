@@ -2,6 +2,8 @@
 
 import ctypes
 import struct
+from functools import lru_cache
+from typing import Any
 from zlib import crc32
 
 import msgspec
@@ -46,28 +48,54 @@ def frame_length(start: bytes) -> int:
 def as_delivery(frame: bytes, ancestors: tuple[int, ...] = ()) -> Delivery:
     _, header_length, _ = HEAD.unpack_from(frame)
     split = HEAD.size + header_length
+    # What stands before the folder is of this one call; what follows is the same for every hook of a session.
+    own, _, shared = frame[HEAD.size : split].partition(_FOLDER)
+    fields = _parse_fields(own)
+    own_env = fields.get("env")
+    fields |= (_repeated_fields if len(shared) < LONGEST_REMEMBERED else _shared_fields)(shared)
+    if own_env:
+        fields["env"] = {**own_env, **fields["env"]}
+    _check_key(fields.setdefault("key", ""))
+    return Delivery(**{"agent": "", "event": "", **fields, "body": frame[split:], "ancestors": ancestors})
+
+
+def _parse_number(text: str) -> int:
+    # Under 19 digits it fits the 64 bits of a database column.
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
+
+
+_FOLDER = b"\0cwd="
+REMEMBERED_SURROUNDINGS, LONGEST_REMEMBERED = 256, 4096
+_TEXTS = {name: name for name in ("key", "agent", "event", "mode", "cwd", "client", "via", "state")}
+_TEXTS["told"] = "client_verdict"
+_NUMBERS = frozenset(("at", "pid", "start", "whole"))
+
+
+def _parse_fields(header: bytes) -> dict[str, Any]:
+    """The fields of a `Delivery` that are told in it. Names that are not known are a newer client's."""
+    fields: dict[str, Any] = {}
     # Paths may be any bytes; what is stored must be UTF-8.
-    pairs = frame[HEAD.size : split].decode("utf-8", "replace").split("\0")
-    fields = dict([pair.split("=", 1) for pair in pairs if "=" in pair])
-    return Delivery(
-        key=_check_key(fields.get("key", "")),
-        agent=fields.get("agent", ""),
-        event=fields.get("event", ""),
-        mode=fields.get("mode", "tell"),
-        at=_parse_number(fields.get("at", "")),
-        pid=_parse_number(fields.get("pid", "")),
-        start=_parse_number(fields.get("start", "")),
-        cwd=fields.get("cwd", ""),
-        client=fields.get("client", ""),
-        via=fields.get("via", ""),
-        state=fields.get("state", ""),
-        env={name[4:]: value for name, value in fields.items() if name.startswith("env.")},
-        body=frame[split:],
-        ancestors=ancestors,
-        confirms=fields.get("confirms") == "1",
-        client_verdict=fields.get("told", ""),
-        whole=_parse_number(fields["whole"]) if "whole" in fields else 0,
-    )
+    for pair in header.decode("utf-8", "replace").split("\0"):
+        name, equals, value = pair.partition("=")
+        if not equals:
+            continue
+        if name in _TEXTS:
+            fields[_TEXTS[name]] = value
+        elif name in _NUMBERS:
+            fields[name] = _parse_number(value)
+        elif name.startswith("env."):
+            fields.setdefault("env", {})[name[4:]] = value
+        elif name == "confirms":
+            fields["confirms"] = value == "1"
+    return fields
+
+
+def _shared_fields(shared: bytes) -> dict[str, Any]:
+    return {"env": {}} | (_parse_fields(_FOLDER + shared) if shared else {})
+
+
+_repeated_fields = lru_cache(REMEMBERED_SURROUNDINGS)(_shared_fields)
+"""Folder, client and environment, read once for all hooks of a session. Whoever gets them leaves them as they are."""
 
 
 class LargeFrame:
@@ -115,16 +143,10 @@ def open_large_frame(start: bytes, wanted: int) -> LargeFrame | None:
     return LargeFrame(library, start, wanted)
 
 
-def _check_key(key: str) -> str:
+def _check_key(key: str) -> None:
     # It becomes a unique key of the store and a part of derived keys, where `/` separates.
     if not key.isalnum() or len(key) > 64 or not key.isascii():
         raise BadFrame("no delivery key")
-    return key
-
-
-def _parse_number(text: str) -> int:
-    # Under 19 digits it fits the 64 bits of a database column.
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
 
 
 def answer_frame(reply: bytes) -> bytes:

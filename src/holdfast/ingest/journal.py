@@ -91,7 +91,8 @@ class Journal:
 
     def add(self, promised: Sequence[JournalEntry]) -> bool:
         """Durable when it returns True; where it does not, nothing was promised."""
-        records = b"".join([self._record(one) for one in promised])
+        seal = self._cipher.sealer()
+        records = b"".join([self._record(one, seal) for one in promised])
         # No space, or no key for what must be encrypted, is no error: the caller waits for the store instead.
         if self._fd < 0 or not records or self._at + len(records) > self._size:
             return False
@@ -134,8 +135,8 @@ class Journal:
             if fd >= 0:
                 os.close(fd)
 
-    def _record(self, promised: JournalEntry) -> bytes:
-        content = self._cipher.seal(encode(promised), JOURNAL_PLACE)
+    def _record(self, promised: JournalEntry, seal: Callable[[bytes, bytes], bytes]) -> bytes:
+        content = seal(encode(promised), JOURNAL_PLACE)
         if not content:
             return b""
         return HEAD.pack(MAGIC, self._generation, _entry_checksum(self._generation, content), len(content)) + content

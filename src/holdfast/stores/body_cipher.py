@@ -98,6 +98,10 @@ class BodyCipher:
         # Switched on a moment ago: it is encrypted with the older ones as soon as there is a key.
         return b"" if self.problem else body
 
+    def sealer(self) -> Callable[[bytes, bytes], bytes]:
+        """`seal` for a batch: the setting is asked for once."""
+        return self.seal if self._wanted() else _keep_plain
+
     def reseal(self, stored: bytes, body: bytes, place: bytes) -> bytes:
         """Another text in the place of `stored`, in the form that it had."""
         return self._encrypt(_id_of(stored), body, place) if is_encrypted(stored) else body
@@ -164,6 +168,10 @@ def _aes(key: bytes) -> "AESGCM":
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # Here: most installations do not need it.
 
     return AESGCM(key)
+
+
+def _keep_plain(body: bytes, _place: bytes) -> bytes:
+    return body
 
 
 READING = BodyCipher()

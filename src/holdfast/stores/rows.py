@@ -54,7 +54,8 @@ def as_event(row: Sequence[Any], name: NameOf, cipher: BodyCipher = READING) -> 
 
 def body_rows(events: Sequence[Event], cipher: BodyCipher) -> list[tuple[int, int, str, bytes]]:
     """(seq, size, hash, body) as they are stored: the one place where bodies of new events are written from."""
-    sealed = [(e, cipher.seal(e.body, place_of(e.seq))) for e in events if e.body]
+    seal = cipher.sealer()
+    sealed = [(e, seal(e.body, place_of(e.seq))) for e in events if e.body]
     return [(e.seq, e.body_size or len(e.body), e.body_hash, body) for e, body in sealed if body]
 
 

@@ -217,12 +217,16 @@ class Observer:
     def _judge(
         self, event: Event, data: ToolEndPayload, cwd: str, started: RunningCall | None, settings: Settings
     ) -> CommandJudgement | None:
-        from holdfast.features.checks.judge import judge_result
+        from holdfast.features.checks.judge import is_uneventful, judge_result
 
-        # Reports older than the call are of an earlier run; 0 means that none is read.
-        began = started.at if started else event.at - int(data.ms) if data.ms else 0
-        judged = judge_result(read_shell_result(event), cwd, began if settings.reports else 0)
-        data.judgement = judged if judged.checks or judged.git or judged.writes else None
+        judged: CommandJudgement | None = None
+        data.judgement = None
+        # Asked first: most commands only look at something, and then their output need not be gone through.
+        if not is_uneventful(data.command):
+            # Reports older than the call are of an earlier run; 0 means that none is read.
+            began = started.at if started else event.at - int(data.ms) if data.ms else 0
+            judged = judge_result(read_shell_result(event), cwd, began if settings.reports else 0)
+            data.judgement = judged if judged.checks or judged.git or judged.writes else None
         if data.ms is None and started is not None:
             data.ms = max(0, event.at - started.at)
         return judged

@@ -194,18 +194,26 @@ def keys(event: Event) -> Iterable[Ref]:
 def reduce(doc: AnyDocument | None, event: Event, ref: Ref) -> AnyDocument | None:
     if ref.kind == SESSION.kind:
         flag = doc if isinstance(doc, FlagState) else None
-        return _apply_handler(
-            OF_SESSION, flag, event, FlagState(session_id=ref.key, project=event.project, at=event.at)
-        )
+        return _apply_handler(OF_SESSION, flag, event, _new_flag)
     checkout = doc if isinstance(doc, Checkout) else None
-    return _apply_handler(OF_CHECKOUT, checkout, event, Checkout(project=ref.key, at=event.at))
+    return _apply_handler(OF_CHECKOUT, checkout, event, _new_checkout)
 
 
-def _apply_handler(steps: dict[str, Callable[[D, Event], D]], current: D | None, event: Event, fresh: D) -> D | None:
+def _new_flag(event: Event) -> FlagState:
+    return FlagState(session_id=event.session, project=event.project, at=event.at)
+
+
+def _new_checkout(event: Event) -> Checkout:
+    return Checkout(project=event.project, at=event.at)
+
+
+def _apply_handler(
+    steps: dict[str, Callable[[D, Event], D]], current: D | None, event: Event, make_new: Callable[[Event], D]
+) -> D | None:
     step = steps.get(event.kind)
     if step is None:
         return current
-    after = step(current or fresh, event)
+    after = step(current or make_new(event), event)
     # Unchanged documents keep their time and are not written.
     return current if after is current else replace(after, at=event.at)
 

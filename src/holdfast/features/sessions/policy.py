@@ -143,14 +143,17 @@ def enqueue(state: State, event: Event, _settings: Settings) -> Iterator[Job]:
     session = SESSION.get(state, event.session) if event.session else None
     if session is None:
         return
-    yield from _find_process(session, event)
-    yield from read_transcripts.exit_jobs(event)
-    yield from read_transcripts.answer_jobs(event)
-    yield from read_failures.failure_jobs(event)
-    yield from _end_work(session, event)
-    # By the count of calls, so that no state is needed.
-    if event.kind in TOOL_ENDS and session.tools % CALLS_BETWEEN_LOOKS == 0:
-        yield _session_job(READ_USAGE, session)
+    if event.kind in NAMES_PROCESS or session.events == 1:
+        yield from _find_process(session, event)
+    if event.kind in TOOL_ENDS:
+        yield from read_transcripts.exit_jobs(event)
+        # By the count of calls, so that no state is needed.
+        if session.tools % CALLS_BETWEEN_LOOKS == 0:
+            yield _session_job(READ_USAGE, session)
+    else:
+        yield from read_transcripts.answer_jobs(event)
+        yield from read_failures.failure_jobs(event)
+        yield from _end_work(session, event)
     if session.origin in LINKED_SOURCES and not session.parent and event.kind in ("session.started", "turn.ended"):
         yield _session_job(LINK, session)
     turn = session.turn
@@ -163,8 +166,7 @@ def _find_process(session: Session, event: Event) -> Iterator[Job]:
     data = event.data
     if not isinstance(data, HookPayload) or not data.pid or data.process:
         return
-    first = event.kind in NAMES_PROCESS or session.events == 1
-    if first and (not session.process or session.process.pid != data.pid):
+    if not session.process or session.process.pid != data.pid:
         yield _session_job(FIND, session, pid=data.pid, start=data.pid_start)
 
 

@@ -138,8 +138,8 @@ def _apply_tool_end(doc: MemorySession, event: Event) -> MemorySession:
     # Output of what went well is not kept, except the answer to a question.
     heard = data.error or (data.output if data.action == "ask" or not ok else "")
     act = Act(
-        seq=event.seq, action=data.action, ok=ok, command=data.command[:COMMAND], paths=shorten_strings(data.paths, 5),
-        text=one_line(heard, HEARD),
+        seq=event.seq, action=data.action, ok=ok, command=data.command[:COMMAND],
+        paths=shorten_strings(data.paths, 5) if data.paths else [], text=one_line(heard, HEARD) if heard else "",
     )  # fmt: skip
     # Work after the end of a turn opens it again, so that it is read once more at its next end.
     doc = _with_useful(replace(doc, closed=False) if doc.closed else doc, act)

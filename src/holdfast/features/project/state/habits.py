@@ -128,11 +128,13 @@ def _with_session(doc: Activity, event: Event, session: OpenSession) -> Activity
     if not event.session:
         return doc
     data = event.data
+    pid, start, name = session.pid, session.start, session.project_name
     if isinstance(data, HookPayload):
         if data.pid:
-            session = replace(session, pid=data.pid, start=data.pid_start)
-        session = replace(session, project_name=data.project_name[:80] or session.project_name)
-    sessions = {**doc.sessions, event.session: replace(session, at=event.at)}
+            pid, start = data.pid, data.pid_start
+        name = data.project_name[:80] or name
+    updated = replace(session, pid=pid, start=start, project_name=name, at=event.at)
+    sessions = {**doc.sessions, event.session: updated}
     if len(sessions) > MAX_SESSIONS:
         # The session that was silent longest goes.
         del sessions[min(sessions, key=lambda name: sessions[name].at)]

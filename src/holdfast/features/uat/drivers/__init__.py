@@ -3,6 +3,7 @@
 import fnmatch
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -197,12 +198,24 @@ def recognise_tool_use(tool: str, arguments: Mapping[str, Any], extra: Mapping[s
     command = arguments.get("command")
     # A tool of an MCP server may have an argument `command` too: only shells have no `__` in the name.
     if isinstance(command, str) and "__" not in tool and command:
-        return _of_command(command)
-    server, name = split_tool(tool)
+        return use_of_command(command)
+    # Of an agent's own tools, which are given nothing that matters here, the name tells all.
+    if not arguments and not extra:
+        return _use_by_name(tool)
     # The person's settings come before the tables.
     for glob, meaning in (extra or {}).items():
         if fnmatch.fnmatchcase(tool.lower(), glob.lower()):
             return ToolUse("settings", meaning, _address_argument(arguments))
+    return _use_by_tables(tool, arguments)
+
+
+@lru_cache(1024)
+def _use_by_name(tool: str) -> ToolUse:
+    return _use_by_tables(tool, {})
+
+
+def _use_by_tables(tool: str, arguments: Mapping[str, Any]) -> ToolUse:
+    server, name = split_tool(tool)
     for driver in DRIVERS:
         if meaning := _of_tool(driver, server, name, arguments):
             return ToolUse(driver.name, meaning, _address_argument(arguments) if meaning == "navigate" else "")
@@ -230,7 +243,7 @@ def _of_tool(driver: Driver, server: str, name: str, arguments: Mapping[str, Any
     return meaning
 
 
-def _of_command(command: str) -> ToolUse:
+def use_of_command(command: str) -> ToolUse:
     """What a command line does in a browser: its first command, and those after it."""
     uses = [ToolUse(one.driver, one.meaning, one.address, asks=one.asks) for one in parse_browser_commands(command)]
     return msgspec.structs.replace(uses[0], following=tuple(uses[1:])) if uses else NOT_A_DRIVER

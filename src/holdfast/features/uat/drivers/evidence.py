@@ -18,7 +18,7 @@ from holdfast.features.uat.drivers.results import SHORTEST_VALUE, response_of, t
 from holdfast.features.uat.drivers.shell import HIDDEN, PROGRAMS
 from holdfast.features.uat.files import is_inside_folders
 from holdfast.features.uat.settings import DEFAULTS, UatSettings
-from holdfast.features.uat.state.steps import call_of_event
+from holdfast.features.uat.state.steps import use_of_event
 from holdfast.paths import open_regular_itself
 
 _ARGUMENTS = ("tool_input", "toolArgs", "toolInput", "args", "input", "arguments")
@@ -58,7 +58,7 @@ def enrich(event: Event, settings: UatSettings | None, _parts: ContentParts) -> 
     data = event.data
     if not isinstance(data, ToolPayload):
         return False
-    use = call_of_event(event, (settings or DEFAULTS).drivers).use
+    use = use_of_event(event, (settings or DEFAULTS).drivers)
     if not use.is_known:
         return False
     call = _remember_call(event)
@@ -77,9 +77,12 @@ def takes_out(body: bytes, settings: UatSettings | None) -> bool:
     """By the look of the payload, before it is read: one too many costs a moment, one too few leaves what was typed in
     the journal."""
     extra = (settings or DEFAULTS).drivers
-    for name in _tool_names(body):
-        if _is_driver_of(extra, name) if extra else _is_driver(name):
+    at = body.find(_TOOL)
+    while at >= 0:
+        match = _TOOL_NAME.match(body, at)
+        if match and (_is_driver_of(extra, match[1]) if extra else _is_driver(match[1])):
             return True
+        at = body.find(_TOOL, at + 1)
     far = _end_of_arguments(body)
     # A loop and not `any`: this stands before the answer to every finished call.
     for program in _PROGRAMS:  # noqa: SIM110
@@ -103,15 +106,6 @@ def _is_driver(name: bytes) -> bool:
 
 def _is_driver_of(extra: Mapping[str, str], name: bytes) -> bool:
     return recognise_tool_use(name.decode("utf-8", "replace"), {}, extra).is_known
-
-
-def _tool_names(body: bytes) -> set[bytes]:
-    names, at = set(), body.find(_TOOL)
-    while at >= 0:
-        if match := _TOOL_NAME.match(body, at):
-            names.add(match[1])
-        at = body.find(_TOOL, at + 1)
-    return names
 
 
 def _remember_call(event: Event) -> WholeCall:

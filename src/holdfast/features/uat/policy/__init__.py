@@ -13,7 +13,7 @@ from holdfast.features.uat.files import root_of
 from holdfast.features.uat.settings import COMPLETED, DEFAULTS, FAILED, UatSettings, clean_line
 from holdfast.features.uat.state import CATALOGUES, NO_PLAN, PLANS, RUNS, SESSION_RUNS, Run, SessionRuns, detect
 from holdfast.features.uat.state.reduce import run_of
-from holdfast.features.uat.state.steps import call_of_event
+from holdfast.features.uat.state.steps import use_of_event
 
 MOST_TOLD = 12
 WEIGHT = 60
@@ -72,7 +72,7 @@ def _ask_for_picture(doc: Run, event: Event, settings: UatSettings) -> Decision 
     if last is None or doc.n > last.n + 1:
         return None
     missed = any(a.step == last.step and a.result == FAILED and a.at == last.at for a in doc.assertions)
-    use = call_of_event(event, settings.drivers).use
+    use = use_of_event(event, settings.drivers)
     if (last.ok and not missed) or not use.is_known or use.meaning == "screenshot":
         return None
     return _context_decision(

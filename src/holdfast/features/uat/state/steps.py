@@ -13,7 +13,7 @@ import msgspec
 from holdfast.core.event import Event
 from holdfast.core.kinds import ToolPayload
 from holdfast.core.kinds.uat_events import Plan, PlannedStep
-from holdfast.features.uat.drivers import NOT_A_DRIVER, ToolUse, recognise_tool_use
+from holdfast.features.uat.drivers import NOT_A_DRIVER, ToolUse, recognise_tool_use, use_of_command
 from holdfast.features.uat.settings import (
     COMPLETED,
     FAILED,
@@ -333,6 +333,15 @@ def call_of_event(
     call = Called(event.tool, action, arguments, use)
     # Of every tool call of every session this is asked; hardly any goes to an address.
     return with_use(call, use) if use.address else call
+
+
+def use_of_event(event: Event, extra: Mapping[str, str] | None = None) -> ToolUse:
+    """What a call is to a driver, where nothing else of it is wanted: this is asked of every call of every session, and
+    nearly all are commands that no driver is named in."""
+    data: ToolPayload = event.data
+    if data.command and data.action == "shell" and "__" not in event.tool:
+        return use_of_command(data.command)
+    return call_of_event(event, extra).use
 
 
 def with_use(call: Called, use: ToolUse) -> Called:
