@@ -7,8 +7,9 @@ from functools import cache
 
 import pytest
 
-from holdfast.redact import Redactor, scanner
-from holdfast.redact.scanner import Scanner, Work
+from holdfast.redact import Redactor
+from holdfast.redact.scanner import Scanner
+from holdfast.redact.work import WORK_LEAST, Work
 
 SIZE = 200_000
 LETTERS = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"
@@ -59,7 +60,7 @@ def test_a_flood_is_judged_in_part_and_kept_in_no_part(name: str) -> None:
     text = flood(name)
     work = Work(len(text))
     Scanner().find(text.encode(), work=work)
-    assert work.spent <= 2 * scanner._WORK_LEAST
+    assert work.spent <= 2 * WORK_LEAST
     cleaned, _ = Redactor().redact(json.dumps({"session_id": "s-1", "c": text, "cwd": "/home/ada"}).encode())
     kept = json.loads(cleaned)
     assert (kept["session_id"], kept["cwd"]) == ("s-1", "/home/ada")

@@ -394,7 +394,7 @@ def _set_second(second: bytearray, key_bytes: bytes) -> None:
     second[offset + (bit >> 3)] |= 1 << (bit & 7)
 
 
-_INDEXED = ("plain", "public")
+_INDEXED = ("tail", "said", "plain", "no_words", "public")
 _LENGTHS = 32
 
 
