@@ -105,8 +105,11 @@ class Redactor:
         # A user's patterns have no anchors, so nothing can be ruled out beforehand.
         if self._patterns:
             return Work(0)
-        if len(body) <= _DECODE_AT_ONCE or (body.lstrip()[:1], body.rstrip()[-1:]) not in ((b"{", b"}"), (b"[", b"]")):
+        first = body.lstrip()[:1]
+        if len(body) <= _DECODE_AT_ONCE or first == b'"':
             return Work(0) if self._scanner.may_hold_secret(body) else None
+        if (first, body.rstrip()[-1:]) not in ((b"{", b"}"), (b"[", b"]")):
+            return self._scanner.look_at(body)
         document = Document(body)
         look = self._scanner.look_at(document.text) if document.is_whole else Work(0)
         if look:

@@ -35,12 +35,13 @@ from holdfast.redact.rules.services import BUSINESS_TOKENS, SERVICE_TOKENS
 from holdfast.redact.rules.sessions import LATER_TOKENS, SESSION_TOKENS
 from holdfast.redact.work import (
     WORK_OF_DOCUMENT,
-    WORK_OF_FOUND,
     WORK_OF_LOOK,
     WORK_OF_NAME,
     WORK_OF_TABLE,
     WORK_OF_VIEW,
     Work,
+    work_of_found,
+    work_of_view,
 )
 
 TOKEN_RULES = (
@@ -57,7 +58,7 @@ _COLOUR = re.compile(rb"\[[0-9;]{0,12}m$")
 _LONGEST = 8192
 # With more hits than this, results are remembered by surroundings: logs repeat the same lines.
 _MEMO_AFTER = 60
-# In bytes around an anchor. The native search compares the same stretch (BEFORE and AFTER in native/guards.h).
+# In bytes around an anchor. The native search compares the same stretch (BEFORE and AFTER in native/search.h).
 _BEFORE, _AFTER = 48, 64
 # So many hits in undecoded JSON say that it must be decoded: judging them one by one would cost more.
 _MOST_UNDECODED = 64
@@ -76,10 +77,10 @@ class Scanner:
         runs = finders.setdefault(prefixed.find_prefixed, len(finders))
         self._finders = [*finders]
         self._units = {
-            # Finders that `name_finder` makes share no attribute; their qualified name tells them apart.
+            # Finders that are made by a function share no attribute; their qualified name tells them apart.
             number: WORK_OF_NAME
             for finder, number in finders.items()
-            if "name_finder" in finder.__qualname__
+            if "name_finder" in finder.__qualname__ or "find_back" in finder.__qualname__
         }
         self._units[finders[blocks.find_private_jwk]] = WORK_OF_DOCUMENT
         self._units[runs] = WORK_OF_NAME
@@ -111,7 +112,7 @@ class Scanner:
                 spans += views.find_in_utf16(text, lambda inner: self.find(inner, 0, work), lambda: work.left < 0)
         if spans:
             pieces: dict[int, int] = {}
-            spans = [_extend_span(text, span, pieces) for span in spans]
+            spans = [_extend_span(text, span, pieces, work) for span in spans]
         return join_spans(spans) if len(spans) > 1 else spans
 
     def may_hold_secret(self, body: bytes) -> bool:
@@ -172,7 +173,7 @@ class Scanner:
                 )
             spans = _run_finder(finder, text, start, end)
             if spans:
-                work.spend(WORK_OF_FOUND)
+                work.spend(work_of_found(spans))
             all_spans += spans
             if spans and work.is_look:
                 return all_spans
@@ -187,10 +188,13 @@ class Scanner:
         percents = sorted(hit[1] for hit in hits if hit[0] == self._percents)
         encoded = sorted(hit[1] for hit in hits if hit[0] == self._encoded)
 
-        def find(inner: bytes) -> list[Span]:
-            if not work.spend(WORK_OF_VIEW):
+        def find(inner: bytes, units: int = WORK_OF_VIEW) -> list[Span]:
+            if not work.spend(units):
                 return [(0, len(inner), views.UNJUDGED)]
             return self.find(inner, depth, work)
+
+        def find_unpacked(inner: bytes) -> list[Span]:
+            return find(inner, work_of_view(inner))
 
         escapes = sorted(hit[1] for hit in hits if hit[0] < self._percents)
         if escapes:
@@ -198,7 +202,7 @@ class Scanner:
         if percents:
             spans += views.find_in_percent(text, percents, find, work.spellings)
         if encoded:
-            spans += views.find_in_base64(text, encoded, find, lambda: work.left < 0)
+            spans += views.find_in_base64(text, encoded, find_unpacked, lambda: work.left < 0)
         return spans
 
 
@@ -206,7 +210,7 @@ _PIECES, _WRAPPED_LEAST = 8, 8
 """How many pieces of a value are joined, and how long the first must be where a terminal broke it."""
 
 
-def _extend_span(text: bytes, span: Span, pieces: dict[int, int]) -> Span:
+def _extend_span(text: bytes, span: Span, pieces: dict[int, int], work: Work) -> Span:
     """A value goes on where a string is joined to the next one, or where a terminal broke the line. `pieces` remembers
     where the piece ends that follows a place: of many lines below one another each is read once."""
     start, end, kind = span
@@ -217,8 +221,9 @@ def _extend_span(text: bytes, span: Span, pieces: dict[int, int]) -> Span:
             continue
         if end not in pieces:
             wrapped = notation.WRAPPED.match(text, end)
-            # A line that follows is part of the value only if it looks random, as a wrapped token does.
-            pieces[end] = wrapped.end() if wrapped and judge.looks_random(wrapped["rest"]) else end
+            # A line that follows is part of the value only if it looks random, as a wrapped token does, or cannot be judged.
+            is_part = wrapped and (not work.spend() or judge.looks_random(wrapped["rest"]))
+            pieces[end] = wrapped.end() if wrapped and is_part else end
         if pieces[end] == end or end - start < _WRAPPED_LEAST:
             break
         end = pieces[end]
@@ -440,21 +445,26 @@ def place_finder(rule: PlaceRule) -> Finder:
     # A value ends with its string.
     pattern = lazy_value(lambda: re.compile(rule.pattern.replace("[^", "[^\x1e\x1f").encode()))
 
-    def find(text: bytes, start: int, end: int) -> Span | None:
-        if needs and text.find(needs, end, end + _NEAR) < 0:
-            return None
-        match = pattern().match(text, start) if not rule.back else _search_back(pattern(), text, start, end, rule.back)
+    def take(text: bytes, match: re.Match[bytes] | None) -> Span | None:
         if not match:
             return None
         first, last = match.span("secret")
         value = text[first:last]
         if b"[redacted:" in value or text[first - 10 : first] == b"[redacted:":
             return None
-        if not accept(value):
-            return None
-        return first, last, rule.kind
+        return (first, last, rule.kind) if accept(value) else None
 
-    return find
+    def find(text: bytes, start: int, end: int) -> Span | None:
+        if needs and text.find(needs, end, end + _NEAR) < 0:
+            return None
+        return take(text, pattern().match(text, start))
+
+    def find_back(text: bytes, start: int, end: int) -> Span | None:
+        if needs and text.find(needs, end, end + _NEAR) < 0:
+            return None
+        return take(text, _search_back(pattern(), text, start, end, rule.back))
+
+    return find_back if rule.back else find
 
 
 def _search_back(pattern: re.Pattern[bytes], text: bytes, start: int, end: int, back: int) -> re.Match[bytes] | None:

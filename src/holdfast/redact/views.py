@@ -290,7 +290,7 @@ def _unpack(content: bytes) -> bytes:
 
 
 # In bytes, as lines of a dump below: more of it than anybody reads is not judged while an agent waits.
-_MOST_UTF16, _MOST_DUMPED = 1 << 14, 1 << 16
+_MOST_UTF16, _MOST_DUMPED = 1 << 14, 1 << 15
 _UTF16 = lazy_pattern(rb"(?:[\x01-\xff]\x00){8,4096}[\x01-\xff]?|(?:\x00[\x01-\xff]){8,4096}")
 
 
@@ -472,17 +472,18 @@ _STRING_ENDS = (KEY_END, STRING_END)
 def unjudged_spans(text: bytes, candidates: Iterable[tuple[int, int]], rest: tuple[int, int] | None) -> list[Span]:
     """What is removed where candidates could not be judged: the string of each, and for a key its value too."""
     spans: list[Span] = []
-    done = -1
+    string = -1
     for start, end in sorted([*candidates, *([rest] if rest else [])]):
-        if end <= done:
+        if string < end:
+            string = text.find(STRING_END, end)
+            string = string if string >= 0 else len(text)
+        last = min(string, end + _UNJUDGED_AFTER)
+        # A value may go on behind what an earlier candidate removes.
+        if spans and start <= spans[-1][1]:
+            spans[-1] = spans[-1][0], max(spans[-1][1], last), UNJUDGED
             continue
-        first = max(0, start - _UNJUDGED_BEFORE, *(text.rfind(stop, 0, start) + 1 for stop in _STRING_ENDS))
-        done = _end_of_value(text, end)
-        spans.append((first, done, UNJUDGED))
+        # The end of a key: the key stands before it.
+        before = _UNJUDGED_AFTER if text.startswith(b"PRIVATE KEY", start) else _UNJUDGED_BEFORE
+        first = max(0, start - before, *(text.rfind(stop, 0, start) + 1 for stop in _STRING_ENDS))
+        spans.append((first, last, UNJUDGED))
     return spans
-
-
-def _end_of_value(text: bytes, at: int) -> int:
-    limit = min(len(text), at + _UNJUDGED_AFTER)
-    end = text.find(STRING_END, at, limit)
-    return end if end >= 0 else limit

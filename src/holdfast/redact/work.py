@@ -8,9 +8,20 @@ WORK_LEAST, WORK_OF_LOOK = 144, 48
 """For any text, and how much of that a first look at a long one may take."""
 WORK_FREE, WORK_PER = 1 << 20, 2000
 """In bytes: from which size on there is more, and for how many bytes one more."""
-WORK_OF_NAME, WORK_OF_VIEW, WORK_OF_TABLE, WORK_OF_DOCUMENT, WORK_OF_FOUND = 2, 4, 8, 16, 1
-"""A name costs more than a form, because what follows it is read in many notations; a secret costs more than what is none,
-because its end and its other places are looked for."""
+WORK_OF_NAME, WORK_OF_VIEW, WORK_OF_TABLE, WORK_OF_DOCUMENT = 2, 4, 4, 16
+"""A name costs more than a form, because what follows it is read in many notations."""
+_PER_FOUND, _PER_UNPACKED = 512, 2048
+"""In bytes: how much of a secret, and of what was unpacked, costs one more."""
+
+
+def work_of_found(spans: list[Span]) -> int:
+    """Each secret costs more than what is none: its end and its other places are looked for, and a rule may find hundreds."""
+    return sum(1 + (end - start) // _PER_FOUND for start, end, _ in spans)
+
+
+def work_of_view(content: bytes) -> int:
+    """A few bytes of a text may unpack to very many."""
+    return WORK_OF_VIEW + len(content) // _PER_UNPACKED
 
 
 class Work:
