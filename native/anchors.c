@@ -83,7 +83,10 @@ static void check(struct search *s, size_t at, uint32_t hashed) {
         /* Before the start of the text, too, where only a key that is borrowed may lie. */
         if (a->hash != hashed || (ptrdiff_t)at < a->key) continue;
         size_t start = at - (size_t)(ptrdiff_t)a->key, end = start + a->length;
-        if (end + a->follow > s->length || !same(s->text + start, t->texts + a->text, a->length)) continue;
+        if (end + a->follow > s->length) continue;
+        /* The last byte first: many anchors begin with the same word. */
+        const uint8_t *anchor = t->texts + a->text;
+        if (s->text[end - 1] != anchor[a->length - 1] || !same(s->text + start, anchor, a->length - 1u)) continue;
         if (a->left && !may_begin(s->text, start, t->classes + 256 * (size_t)a->left)) continue;
         if ((a->follow && !is_followed(s, a, end)) || (a->guard && !is_plausible(s, a, start, end))) continue;
         if (repeats(s, a->number, start, end)) {
@@ -98,12 +101,8 @@ typedef uint8_t block __attribute__((vector_size(16)));
 
 static inline int is_word(uint8_t c) { return is_letter(c) || is_digit(c); }
 
-/* Which halves of sixteen bytes are letters and digits throughout: 1 for the first, 2 for the second. */
-static inline int mark_words(const uint8_t *at) {
-    block bytes;
-    __builtin_memcpy(&bytes, at, 16);
-    block letters = (bytes | 32) - 'a', digits = bytes - '0';
-    block members = (block)(letters < 26) | (block)(digits < 10);
+/* Which halves of sixteen bytes are members throughout: 1 for the first, 2 for the second. */
+static inline int mark_halves(block members) {
 #ifdef __SSE2__
     typedef char signed_block __attribute__((vector_size(16)));
     uint32_t mask = (uint32_t)__builtin_ia32_pmovmskb128((signed_block)members);
@@ -115,17 +114,56 @@ static inline int mark_words(const uint8_t *at) {
 #endif
 }
 
+/* The same for letters and digits. In most places a space or a sign below the digits says at once that there are none. */
+static inline int mark_words(const uint8_t *at) {
+    block bytes;
+    __builtin_memcpy(&bytes, at, 16);
+    if (!mark_halves((block)(bytes >= '0'))) return 0;
+    block letters = (bytes | 32) - 'a', digits = bytes - '0';
+    return mark_halves((block)(letters < 26) | (block)(digits < 10));
+}
+
+/* `acme_`, `AB-`, `v2_`: what a vendor writes before a token, as `_VENDOR` in prefixed.py. */
+static int is_vendor(const uint8_t *text, size_t at, size_t stop) {
+    size_t first = at, mixed = at;
+    if (is_upper(text[at])) {
+        while (at < stop && at < first + 14 && is_upper(text[at])) at++;
+        if (at == first + 1)
+            while (at < stop && at < first + 15 && is_lower(text[at])) at++;
+        if (at < first + 2) return 0;
+    } else {
+        while (at < stop && at < first + 14 && is_lower(text[at])) at++;
+    }
+    for (size_t digits = 0; at < stop && digits < 3 && is_digit(text[at]); digits++) at++;
+    if (text[at] == '_' || text[at] == '-') return 1;
+    while (mixed < stop && mixed < first + 6 && (is_lower(text[mixed]) || is_digit(text[mixed]))) mixed++;
+    return is_lower(text[first]) && mixed > first + 1 && (text[mixed] == '_' || text[mixed] == '-');
+}
+
+/* Whether what stands before the sign at `sign` may be the prefix of a token: words, from a place where a token may begin. */
+static int has_prefix(const struct search *s, size_t sign, int says_secret) {
+    const uint8_t *text = s->text;
+    size_t first = sign, least = sign > 96 ? sign - 96 : 0;
+    while (first > least && (is_word(text[first - 1]) || text[first - 1] == '_' || text[first - 1] == '-')) first--;
+    if (first && text[first - 1] == '\\') return 1; /* in undecoded JSON its first letter is that of an escape */
+    if (first && is_one_of(text[first - 1], "./+%&_-")) return 0;
+    if (first && text[first - 1] == '=' && (first < 2 || !is_word(text[first - 2]))) return 0;
+    if (!is_letter(text[first]) || first + 1 >= sign || !is_word(text[first + 1])) return 0;
+    return says_secret || is_vendor(text, first, sign);
+}
+
 /* Whether `prefixed.find_prefixed` could take this run for a token: a prefix that is none of an id's, and enough digits and
  * letters of both cases; or one of the forms that are known by their lengths. */
 static int may_be_token(const struct search *s, size_t start, size_t end) {
     const struct tables *t = s->tables;
     const uint8_t *text = s->text;
-    size_t length = end - start, digits = 0, uppers = 0, hex = 0, word = start - 1;
+    size_t length = end - start, digits = 0, uppers = 0, hex = 0, flips = 0, word = start - 1;
     uint8_t before = text[start - 1];
     for (size_t n = start; n < end; n++) {
         digits += (size_t)is_digit(text[n]);
         uppers += (size_t)is_upper(text[n]);
         hex += (size_t)(is_digit(text[n]) || (lowered(text[n]) >= 'a' && lowered(text[n]) <= 'f'));
+        flips += (size_t)(n > start && (is_digit(text[n]) != is_digit(text[n - 1]) || is_upper(text[n]) != is_upper(text[n - 1])));
     }
     int goes_on = end < s->length && is_one_of(text[end], "_-.");
     if (digits < 2 && !goes_on) return 0;
@@ -141,9 +179,13 @@ static int may_be_token(const struct search *s, size_t start, size_t end) {
     if (start > 1 && text[start - 2] == '-') return length == 40 || length == 64;
     if (word && text[word - 1] == '\\') return 1; /* in undecoded JSON its first letter is that of an escape */
     if (is_indexed(t->public_words, text + word, start - 1 - word)) return 0;
-    if (is_listed(t->secret_words, text + word, start - 1 - word, 1)) return 1;
+    if (start - 1 - word >= 15 && is_digit(text[word]) && length >= 35 && length <= 50) return 1; /* `<number>-<run>` */
+    int says_secret = is_listed(t->secret_words, text + word, start - 1 - word, 1);
+    if (!has_prefix(s, start - 1, says_secret)) return 0;
+    if (says_secret) return 1;
+    if (digits < 2) return 0;
     if (!uppers || uppers + digits == length) return (hex < length && length >= 32) || goes_on;
-    return 1;
+    return flips * 4 >= length;
 }
 
 /* `<32>-<8>-…` and `<32>.<16>`. */
@@ -154,13 +196,13 @@ static int has_tail(const struct search *s, size_t end) {
     return end < s->length && ((text[end] == '-' && more == end + 9) || (text[end] == '.' && more == end + 17));
 }
 
-/* Reports the run around these eight bytes, and tells where it ends. */
-static size_t check_run(struct search *s, size_t from, size_t done) {
+/* Reports the run around these eight bytes, and tells where it ends. It is read from `done` to `limit`. */
+static size_t check_run(struct search *s, size_t from, size_t done, size_t limit) {
     const struct tables *t = s->tables;
     const uint8_t *text = s->text;
     size_t start = from, end = from + 8;
     while (start > done && is_word(text[start - 1])) start--;
-    while (end < s->length && is_word(text[end])) end++;
+    while (end < limit && is_word(text[end])) end++;
     size_t length = end - start;
     if (length >= t->run_least && length <= t->run_most) {
         int joined = start && is_one_of(text[start - 1], "_-|:.") && may_be_token(s, start, end);
@@ -169,40 +211,35 @@ static size_t check_run(struct search *s, size_t from, size_t done) {
     return end;
 }
 
-/* Runs of letters and digits. One of 15 bytes or more has eight that begin at a multiple of eight: only those are looked at. */
-static void find_runs(struct search *s) {
+/* Runs of letters and digits between two multiples of sixteen, until there are `most` hits. One of 15 bytes or more has eight
+ * that begin at a multiple of eight: only those are looked at. */
+static void find_runs(struct search *s, size_t at, size_t to, size_t most) {
     const uint8_t *text = s->text;
-    size_t done = 0, at = 0, tail = 0;
-    for (; at + 16 <= s->length; at += 16) {
+    size_t reach = 2 * (size_t)s->tables->run_most, done = at > reach ? at - reach : 0, tail = 0;
+    size_t limit = to < s->length && to + reach < s->length ? to + reach : s->length;
+    for (; at + 16 <= s->length && at < to && s->count < most; at += 16) {
         int whole = mark_words(text + at);
         if (!whole) continue;
         int first = (whole & 1) && at >= done;
         if (!first && (!(whole & 2) || at + 8 < done)) continue;
-        done = check_run(s, first ? at : at + 8, done);
+        done = check_run(s, first ? at : at + 8, done, limit);
         at = (done & ~(size_t)15) - 16; /* another run may begin in the block in which this one ends */
     }
+    if (at >= to || s->count >= most) return;
     while (tail < 8 && at + tail < s->length && is_word(text[at + tail])) tail++;
-    if (tail == 8 && at >= done) check_run(s, at, done);
+    if (tail == 8 && at >= done) check_run(s, at, done, s->length);
 }
 
-/* How many anchors there are; the first `room` of them are in `out`. With `seen` (SEEN entries) repetitions are dropped,
- * and `dropped` tells how many. `rest` tells where the first and the last of those lie that `out` has no room for; without it
- * the search ends when `out` is full. */
-size_t holdfast_find_anchors(const struct tables *tables, const uint8_t *text, size_t length, struct found *out,
-                             size_t room, uint64_t *seen, size_t *dropped, size_t *rest) {
-    struct search s = {tables, text, length, 0, room, 0, out, seen, 0, rest, 0, 0, 0, 0, {0}, 0, 0, 0, {{0, 0, 0}}};
-    if (rest) rest[0] = rest[1] = 0;
-    const uint32_t *filter = tables->filter;
-    size_t at = 0;
-    /* The start of the text is the start of a line. */
-    uint32_t opening = '\n';
-    for (size_t n = 0; n < 3 && n < length; n++) opening |= (uint32_t)text[n] << (8 * n + 8);
-    if (may_be(filter, opening) & 1) check(&s, (size_t)-1, hash(opening));
-    while (at + 12 <= length && (rest || s.count < room)) {
+/* Anchors from one place of the text to another, until there are `most` hits; tells where it ended. */
+static size_t find_between(struct search *s, size_t at, size_t to, size_t most) {
+    const uint8_t *text = s->text;
+    const uint32_t *filter = s->tables->filter;
+    size_t length = s->length;
+    while (at + 12 <= length && at < to && s->count < most) {
         /* Without a branch for each byte: a processor guesses wrong at every second hit. */
         uint32_t places[BLOCK + 8];
         size_t count = 0, known = 0;
-        for (size_t stop = at + BLOCK; at + 12 <= length && at < stop; at += 8)
+        for (size_t stop = at + BLOCK < to ? at + BLOCK : to; at + 12 <= length && at < stop; at += 8)
             for (size_t n = 0; n < 8; n++) {
                 places[count] = (uint32_t)(at + n);
                 count += may_be(filter, load(text + at + n)) & 1;
@@ -210,18 +247,67 @@ size_t holdfast_find_anchors(const struct tables *tables, const uint8_t *text, s
         for (size_t n = 0; n < count; n++) {
             uint32_t place = places[n];
             places[known] = place;
-            known += (size_t)is_known(tables->second, load(text + place));
+            known += (size_t)is_known(s->tables->second, load(text + place));
         }
-        for (size_t n = 0; n < known && (rest || s.count < room); n++) check(&s, places[n], hash(load(text + places[n])));
+        for (size_t n = 0; n < known && s->count < most; n++) check(s, places[n], hash(load(text + places[n])));
     }
-    for (; at < length && (rest || s.count < room); at++) {
+    for (; at < to && at < length && s->count < most; at++) {
         uint32_t bytes = text[at];
         if (at + 1 < length) bytes |= (uint32_t)text[at + 1] << 8;
         if (at + 2 < length) bytes |= (uint32_t)text[at + 2] << 16;
         if (at + 3 < length) bytes |= (uint32_t)text[at + 3] << 24;
-        if (may_be(filter, bytes) & 1) check(&s, at, hash(bytes));
+        if (may_be(filter, bytes) & 1) check(s, at, hash(bytes));
     }
-    if (tables->run_least && (rest || s.count < room)) find_runs(&s);
+    return at;
+}
+
+/* What was remembered of the bytes that were read last: of no use at another place of the text. */
+static void forget_place(struct search *s) {
+    s->clear_from = s->clear_to = s->clear_run = s->clear_flips = s->random_from = s->random_to = 0;
+    s->even_from = s->even_to = s->open_from = s->open_to = 0;
+    for (size_t n = 0; n < SORTS; n++) s->next[n] = 0;
+    for (size_t n = 0; n < RUNS; n++) s->runs[n] = (struct run){0, 0, 0};
+}
+
+/* `rest` ends where the last hit does: it is looked for from the end of the text, because all others need not be known. */
+static void find_last(struct search *s, size_t from, int runs) {
+    size_t found = s->count;
+    for (size_t to = s->length, at; to > from && s->count == found; to = at) {
+        at = to > from + CHUNK ? (to - CHUNK) & ~(size_t)15 : from;
+        if (at >= to) break;
+        forget_place(s);
+        if (runs) find_runs(s, at, to, (size_t)-1);
+        else find_between(s, at, to, (size_t)-1);
+    }
+}
+
+/* How many anchors there are; the first `room` of them are in `out`. With `seen` (SEEN entries) repetitions are dropped,
+ * and `dropped` tells how many. `rest` tells where the first and the last of those lie that `out` has no room for, and the
+ * search ends when it knows them; without it the search ends when `out` is full. */
+size_t holdfast_find_anchors(const struct tables *tables, const uint8_t *text, size_t length, struct found *out,
+                             size_t room, uint64_t *seen, size_t *dropped, size_t *rest) {
+    struct search s;
+    /* One by one: for a struct of this size compilers call memset. */
+    s.tables = tables, s.text = text, s.length = length, s.room = room, s.out = out, s.seen = seen, s.rest = rest;
+    s.count = s.dropped = s.seen_count = s.walked = 0;
+    forget_place(&s);
+    size_t most = room + (rest != 0);
+    if (rest) rest[0] = rest[1] = 0;
+    /* The start of the text is the start of a line. */
+    uint32_t opening = '\n';
+    for (size_t n = 0; n < 3 && n < length; n++) opening |= (uint32_t)text[n] << (8 * n + 8);
+    if (may_be(tables->filter, opening) & 1) check(&s, (size_t)-1, hash(opening));
+    size_t at = find_between(&s, 0, length, most);
+    int full = s.count >= most;
+    if (full && rest) find_last(&s, at, 0);
+    if (tables->run_least && !full) {
+        find_runs(&s, 0, length, most);
+        if (s.count >= most && rest) find_last(&s, 0, 1);
+    } else if (tables->run_least && rest) {
+        size_t last = rest[1] & ~(size_t)15;
+        find_runs(&s, 0, rest[0], s.count + 1);
+        find_runs(&s, last, length, (size_t)-1);
+    }
     *dropped = s.dropped;
     return s.count;
 }

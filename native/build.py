@@ -19,7 +19,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 SOURCE = HERE / "hook.c"
 LIBRARY_SOURCES = (HERE / "anchors.c", HERE / "spellings.c", HERE / "stamps.c")
-HEADERS = tuple(HERE / name for name in ("bytes.h", "guards.h", "shorten.h", "values.h"))
+HEADERS = tuple(HERE / name for name in ("bytes.h", "guards.h", "search.h", "shorten.h", "values.h"))
 LIBRARY = "libanchors.so"
 VERSION_FILE = HERE.parent / "src" / "holdfast" / "__init__.py"
 

@@ -2,72 +2,8 @@
  *
  * Nothing is refused here that the rules would take: tests/redact/test_native.py compares both. */
 #pragma once
+#include "search.h"
 #include "values.h"
-
-enum { HASH_BITS = 16, BUCKET_BITS = 13, SEEN_BITS = 13, SEEN = 1 << SEEN_BITS, FREE_HITS = 64, BEFORE = 48, AFTER = 64, FAR = 512, SORTS = 4, RUNS = 8, BLOCK = 512 };
-
-struct anchor {
-    uint32_t text;    /* where it lies in `texts` */
-    uint32_t number;  /* what is reported */
-    uint32_t hash;    /* of the first three of them */
-    uint16_t length;
-    int16_t key;      /* where its known bytes begin; -1: with the one before it */
-    uint16_t follow;  /* how many bytes after it must be of `class` */
-    uint16_t class;
-    uint8_t left;     /* what may stand before it, as a class; 0: anything. The start of the text always may */
-    uint8_t then;     /* the byte behind those of `follow`; 0: any */
-    uint16_t guard;   /* what else is asked of it: GUARD_… and, in the upper byte, the width of the name's stem */
-};
-
-/* A name is reported only where the rules could find a value: what they would refuse at once is refused here. */
-enum {
-    GUARD_VALUE = 1,    /* a value may follow */
-    GUARD_RANDOM = 2,   /* something random follows */
-    GUARD_WORD = 4,     /* it is a word of its own */
-    GUARD_KEY = 8,      /* what stands before `key` decides */
-    GUARD_TOKEN = 16,   /* the same for `token` */
-    GUARD_PASS = 32,    /* may run on from a word where a value follows at once */
-    GUARD_SPOKEN = 64,  /* `use … as the password`: the value may stand before it */
-    GUARD_PAREN = 128,  /* a closing parenthesis stands just before it */
-    GUARD_CODE = 1 << 11,   /* where a value is computed it is none */
-    GUARD_PLAIN = 1 << 12,  /* a plain word in lower case is no value of it */
-    GUARD_COOKIE = 1 << 13, /* the name of a session's cookie follows */
-    GUARD_LOGIN = 1 << 14,  /* `@` follows before a space or a quote */
-    GUARD_FAR = 1 << 15 /* one in so many bytes is enough; the upper byte tells of which sort it is */
-};
-
-struct tables {
-    const uint32_t *filter;         /* by the hash of three bytes: a bit for each fourth one (its lower bits) */
-    const uint32_t *first;          /* by the hash's upper bits: its first anchor; the next entry ends them */
-    const struct anchor *anchors;
-    const uint8_t *texts;
-    const uint8_t *classes;         /* 256 bytes each; the third is letters and digits */
-    const uint8_t *second;          /* a bit for each hash of four known bytes, then one for each of three */
-    const uint8_t *tail_words;      /* lists of words, each after its length, ended by a zero */
-    const uint8_t *said_words;
-    const uint8_t *glued_key, *glued_token, *plain_words, *cookie_words, *no_words;
-    const uint8_t *public_words, *secret_words; /* prefixes of ids, and what prefixes of secrets end with; the long lists, plain and public, by length */
-    uint32_t run_number;            /* what a long run of letters and digits that may be a token is reported as */
-    uint32_t run_least, run_most;
-};
-
-struct found { uint32_t number, start, end; };
-
-struct search {
-    const struct tables *tables;
-    const uint8_t *text;
-    size_t length, count, room, dropped;
-    struct found *out;
-    uint64_t *seen;                 /* null: report repetitions too */
-    size_t seen_count;
-    size_t *rest;
-    size_t clear_from, clear_to;    /* between them nothing random stands; a run of this many bytes ends there */
-    size_t clear_run, clear_flips;
-    size_t next[SORTS];             /* for GUARD_FAR: where the next one may begin */
-    size_t open_from, open_to;      /* between them nothing ends a login */
-    size_t walked;                  /* how much was read to tell whether a value may follow a name */
-    struct run { size_t class, from, to; } runs[RUNS]; /* between them all is of the class: each byte is read once */
-};
 
 /* In a text full of names the closer looks end: Python has a bound of its own for how many it judges. */
 static int is_walked_out(const struct search *s) { return s->count >= s->room || s->walked > 16384 + s->length / 4; }
@@ -104,7 +40,7 @@ static const char NO_VALUE[] = ");.[}+*/!&%^~@#;?$", BEFORE_QUOTED[] = "\"'`\\ \
 static size_t skip_tail(const struct tables *t, const uint8_t *text, size_t length, size_t end) {
     size_t at = end + (size_t)is_one_of(text[end], "_.-"), first = at;
     while (at < length && is_letter(text[at])) at++;
-    if (at - first > 16 || (at > first && !is_listed(t->tail_words, text + first, at - first, 0))) return 0;
+    if (at - first > 16 || (at > first && !is_indexed(t->tail_words, text + first, at - first))) return 0;
     while (at < length && is_digit(text[at])) at++;
     return at > first ? at : 0;
 }
@@ -117,7 +53,7 @@ static int follows_space(const struct tables *t, const uint8_t *text, size_t len
         if (is_digit(text[at]) || is_one_of(text[at], "!@#$%^&*") || (at > first && is_upper(text[at]))) return 1;
     for (at = first; at < length && is_letter(text[at]); at++) continue;
     if (at == first + 1 && at < length && text[at] >= 128) return 1; /* `für` */
-    return at - first <= 16 && is_listed(t->said_words, text + first, at - first, 0);
+    return at - first <= 16 && is_indexed(t->said_words, text + first, at - first);
 }
 
 static int may_follow(const struct tables *t, const uint8_t *text, size_t length, size_t end) {
@@ -130,7 +66,7 @@ static int may_follow(const struct tables *t, const uint8_t *text, size_t length
 static int has_other_tail(const uint8_t *text, size_t length, size_t at) {
     for (int words = 0; words < 2 && at < length && (text[at] == '_' || text[at] == '-'); words++)
         for (at++; at < length && is_letter(text[at]);) at++;
-    while (at < length && is_one_of(text[at], "0123456789\"'`\\ \t")) at++;
+    while (at < length && is_one_of(text[at], "0123456789\"'`\\ \t")) at += 1 + (text[at] == '\\' && at + 1 < length && text[at + 1] == 't');
     return at < length && is_one_of(text[at], "=:\x1e");
 }
 
@@ -155,6 +91,7 @@ static int has_random(struct search *s, size_t end) {
     size_t length = s->length, stop = end + 300 < length ? end + 300 : length, run = 0, flips = 0, at = end;
     int digit = 0;
     if (end + 4 < length && text[end] == '(' && (is_one_of(text[end + 1], "\"'`\\ ") || is_one_of(text[end + 2], "\"'`\\"))) return 1;
+    if (end < s->random_from && s->random_to < stop) return 1;
     if (end >= s->clear_from && end < s->clear_to) at = s->clear_to, run = s->clear_run, flips = s->clear_flips;
     for (; at < stop; at++) {
         uint8_t c = text[at];
@@ -166,7 +103,11 @@ static int has_random(struct search *s, size_t end) {
         run++;
         digit |= is_digit(c) || (c == '\\' && at + 1 < length && is_one_of(text[at + 1], "u\\/bf"));
         flips += is_upper(c) && at > end && (is_lower(text[at - 1]) || (at + 1 < length && is_upper(text[at - 1]) && is_lower(text[at + 1])));
-        if (run >= 8 && (digit || flips >= 2)) return 1;
+        if (run >= 8 && (digit || flips >= 2)) {
+            s->random_from = at + 1 - run;
+            s->random_to = at;
+            return 1;
+        }
     }
     if (end < s->clear_from || end >= s->clear_to) s->clear_from = end;
     s->clear_to = at;
@@ -285,7 +226,7 @@ static int words_after(const struct search *s, const struct anchor *a, size_t fi
     }
     while (letters < end && is_letter(text[letters])) letters++;
     if (is_listed(LEADING, text + first, letters - first, 0)) return *linked = 1, 6;
-    if ((a->guard & GUARD_SPOKEN) && is_listed(s->tables->said_words, text + first, letters - first, 0)) {
+    if ((a->guard & GUARD_SPOKEN) && is_indexed(s->tables->said_words, text + first, letters - first)) {
         *linked |= !is_listed(BETWEEN, text + first, letters - first, 0);
         return 6;
     }
@@ -395,7 +336,7 @@ static int is_no_password(struct search *s, const struct anchor *a, size_t end) 
     if (text[first] == '=' || text[first] == ':') {
         size_t value = skip_spaces(s, first + 1), last = value;
         while (last < s->length && last < value + 64 && (is_letter(text[last]) || text[last] == '_')) last++;
-        if (!is_listed(s->tables->no_words, text + value, last - value, 0) && !has_within(s, value, last - value, "passw")) return 0;
+        if (!is_indexed(s->tables->no_words, text + value, last - value) && !has_within(s, value, last - value, "passw")) return 0;
         while (last < s->length && last < value + 72 && is_one_of(text[last], ",;)}]:")) last++;
         size_t next = skip_spaces(s, last);
         return is_blank(s, last) && !(next < s->length && is_one_of(text[next], "=|["));
@@ -403,18 +344,27 @@ static int is_no_password(struct search *s, const struct anchor *a, size_t end) 
     size_t last = first;
     while (last < s->length && last < first + 20 && is_letter(text[last])) last++;
     return first > at && last > first && is_blank(s, last) && !is_listed(LEADING, text + first, last - first, 0) &&
-           is_listed(s->tables->said_words, text + first, last - first, 0) && !may_have_random(s, a, end);
+           is_indexed(s->tables->said_words, text + first, last - first) && !may_have_random(s, a, end);
+}
+
+/* What lies between is read once, however many names stand there. */
+static int has_equals(struct search *s, size_t at, size_t stop) {
+    if (stop > s->length) stop = s->length;
+    if (at >= s->even_from && at < s->even_to) at = s->even_to;
+    else s->even_from = at;
+    while (at < stop && s->text[at] != '=') at++;
+    s->even_to = at;
+    return at < stop;
 }
 
 /* Where an assigned value begins that is a name of a program; 0 if none does. `name: type = value` is not looked at. */
-static size_t find_assigned_name(const struct search *s, size_t end) {
+static size_t find_assigned_name(struct search *s, size_t end) {
     const uint8_t *text = s->text;
     size_t at = skip_tail(s->tables, text, s->length, end), quote = at = at ? at : end;
     while (quote < s->length && quote < at + 7 && text[quote] == '\\') quote++;
     at = skip_spaces(s, quote < s->length && is_one_of(text[quote], "\"'`") ? quote + 1 : at);
     if (at + 1 >= s->length || (text[at] != '=' && text[at] != ':') || is_one_of(text[at + 1], "=>~:-")) return 0;
-    for (size_t n = at + 1; text[at] == ':' && n < s->length && n < at + 60; n++)
-        if (text[n] == '=') return 0;
+    if (text[at] == ':' && has_equals(s, at + 1, at + 60)) return 0;
     at = skip_spaces(s, at + 1);
     return at < s->length && (is_letter(text[at]) || text[at] == '_' || text[at] == '[') ? at : 0;
 }
@@ -444,6 +394,17 @@ static int has_cookie_name(const struct search *s, size_t end) {
     for (size_t at = end + 3; at <= stop; at++)
         if (is_listed(s->tables->cookie_words, s->text + end, at - end, 1)) return 1;
     return 0;
+}
+
+/* `Cookie: sid=…`: a name and an equals sign come next, perhaps in quotes; what an escape hides is not looked at. */
+static int has_cookie_pair(const struct search *s, size_t at) {
+    const uint8_t *text = s->text;
+    size_t stop = at + 32 < s->length ? at + 32 : s->length, first;
+    if (at < stop && (text[at] | 32) == 's') at++;
+    while (at < stop && is_one_of(text[at], " \t\r\n\f\v\"'`:=,\\\x1e"))
+        if (text[at++] == '\\' && at < stop && is_letter(text[at]) && !is_one_of(text[at++], "nrt")) return 1;
+    for (first = at; at < s->length && at <= first + 100 && (is_letter(text[at]) || is_digit(text[at]) || is_one_of(text[at], "!#$%&*+.^_|~-"));) at++;
+    return at > first && at < s->length && text[at] == '=';
 }
 
 /* `user:password@` or `token@`: neither begins with a path. */
@@ -477,7 +438,7 @@ static int is_plausible(struct search *s, const struct anchor *a, size_t start, 
         return 1;
     }
     if (a->guard & GUARD_LOGIN) return has_login(s, end);
-    if (a->guard & GUARD_COOKIE) return has_cookie_name(s, end);
+    if (a->guard & GUARD_COOKIE) return width ? has_cookie_pair(s, end) : has_cookie_name(s, end);
     if (a->guard & GUARD_PAREN) {
         for (size_t n = 1; n <= 5 && n <= start; n++)
             if (text[start - n] == ')') return 1;
@@ -485,12 +446,12 @@ static int is_plausible(struct search *s, const struct anchor *a, size_t start, 
     }
     if (width) start = end - width;
     if ((a->guard & (GUARD_WORD | GUARD_KEY | GUARD_TOKEN)) && !is_part(s, a, start, end)) return 0;
-    if (!((a->guard & GUARD_RANDOM) && !has_random(s, end)) && may_have_value(s->tables, text, s->length, end) &&
+    if (may_have_value(s->tables, text, s->length, end) && !((a->guard & GUARD_RANDOM) && !has_random(s, end)) &&
         !((a->guard & GUARD_CODE) && is_assigned_code(s, a, start, end)) &&
         (is_walked_out(s) || (a->guard & GUARD_RANDOM ? may_have_random(s, a, end) : !((a->guard & GUARD_CODE) && is_no_password(s, a, end)))))
         return 1;
     if (!(a->guard & GUARD_SPOKEN)) return 0;
     for (size_t at = start > 48 ? start - 48 : 0; at + 4 <= start; at++)
-        if (text[at] == ' ' && text[at + 1] == 'a' && text[at + 2] == 's' && text[at + 3] == ' ') return 1;
+        if (text[at] == ' ' && text[at + 3] == ' ' && text[at + 1] == 'a' && text[at + 2] == 's') return 1;
     return 0;
 }

@@ -18,7 +18,7 @@ from holdfast.redact.prefixed import may_be_token
 Hit = tuple[int, int, int]
 """The anchor's number, where it begins and where it ends."""
 
-# As HASH_BITS, BUCKET_BITS and SEEN in native/guards.h; both sides compute the same hashes.
+# As HASH_BITS, BUCKET_BITS and SEEN in native/search.h; both sides compute the same hashes.
 _HASH_BITS, _BUCKET_BITS = 16, 13
 _SEEN = 1 << 13
 _ROOM_LEAST, _ROOM_PER = 640, 2048
@@ -65,17 +65,17 @@ class Anchor(msgspec.Struct, frozen=True):
     then: bytes = b""
     """The byte right behind these `count`, if only one may stand there."""
     guard: int = 0
-    """What else is asked of it, as in native/guards.h. Only `GUARD_FAR` changes what is found in the end: the others
+    """What else is asked of it, as in native/search.h. Only `GUARD_FAR` changes what is found in the end: the others
     spare a look that finds nothing."""
 
 
-# As in native/guards.h.
+# As in native/search.h.
 GUARD_VALUE, GUARD_RANDOM, GUARD_WORD, GUARD_KEY, GUARD_TOKEN, GUARD_PASS, GUARD_SPOKEN, GUARD_PAREN = (
     1 << bit for bit in range(8)
 )
 # Bits 8 to 10 hold a number: the width of a stem, or the sort of a mark with GUARD_FAR.
 GUARD_CODE, GUARD_PLAIN, GUARD_COOKIE, GUARD_LOGIN, GUARD_FAR = (1 << bit for bit in range(11, 16))
-# In bytes, as FAR in native/guards.h.
+# In bytes, as FAR in native/search.h.
 _FAR = 512
 
 
@@ -202,7 +202,7 @@ def _is_alone(text: bytes, start: int) -> bool:
 # ── The native library: native/anchors.c ─────────────────────────────────────────────────────────────────────────────
 
 
-# Field by field the struct of native/guards.h: text, number, hash; length, key, follow, class, left and then, guard.
+# Field by field the struct of native/search.h: text, number, hash; length, key, follow, class, left and then, guard.
 _ENTRY = struct.Struct("=IIIHhHHHH")
 
 
@@ -395,7 +395,7 @@ def _set_second(second: bytearray, key_bytes: bytes) -> None:
     second[offset + (bit >> 3)] |= 1 << (bit & 7)
 
 
-_INDEXED = ("plain", "public")
+_INDEXED = ("tail", "said", "plain", "no_words", "public")
 _LENGTHS = 32
 
 

@@ -115,9 +115,8 @@ _RANDOM_NEARBY = re.compile(rb"[0-9]|[a-z][A-Z][A-Za-z]{0,4}[a-z][A-Z]|[A-Z]{2}[
 """What every token has somewhere; where it is missing nothing further is looked at."""
 _WINDOW = 240
 _AS_A = re.compile(rb" as (?:the |a |my |your |our )?(?:[\w.-]{1,30} ){0,4}$", re.IGNORECASE)
-_USED = re.compile(
-    rb"(?:use|set|put|take|try|with|using|enter|choose) [\"'`]?(?P<secret>[^\s\"'`]{6,300})[\"'`]?$", re.IGNORECASE
-)
+_USING = (b"use", b"set", b"put", b"take", b"try", b"with", b"using", b"enter", b"choose")
+_USED = re.compile(rb" [\"'`]?(?P<secret>[^\s\"'`]{6,300})[\"'`]?$")
 
 
 def _find_used(text: bytes, start: int, before: bytes) -> Span | None:
@@ -126,7 +125,11 @@ def _find_used(text: bytes, start: int, before: bytes) -> Span | None:
     if not match:
         return None
     end = start - len(before) + match.start()
-    used = _USED.search(text, max(0, end - 340), end)
+    # The value has no space in it, so the last one stands before it.
+    space = text.rfind(b" ", max(0, end - 304), end)
+    if space < 0 or not text[max(0, space - 6) : space].lower().endswith(_USING):
+        return None
+    used = _USED.match(text, space, end)
     return (*used.span("secret"), "password") if used and judge.is_mixed_password(used["secret"]) else None
 
 
@@ -183,10 +186,7 @@ def _read_value(text: bytes, name: int, match: re.Match[bytes]) -> Value | None:
         start, quote, after_key = start - len(quote), b"", True
     ends = _value_end(form, quote, after_key)
     limit = min(len(text), start + _LONGEST)
-    got = ends.match(text, start, limit)
-    stop = got.end() if got else start
-    if ends is notation.UNQUOTED:
-        stop = _cut_bare(text, name, start, stop)
+    stop = _end_of_bare(text, name, start, limit) if ends is notation.UNQUOTED else _end_of(ends, text, start, limit)
     if stop <= start or (after_key and text[stop : stop + 1] == KEY_END):  # the value is an object, and this its key
         return None
     return Value(start, stop, bool(quote) or after_key or ends is notation.TO_TAG, form, KEY_END if after_key else sign)
@@ -200,12 +200,18 @@ def _value_end(form: str, quote: bytes | None, after_key: bool) -> re.Pattern[by
     return notation.TO_TAG if form in ("xml", "plist") else notation.UNQUOTED
 
 
-def _cut_bare(text: bytes, name: int, start: int, stop: int) -> int:
+def _end_of(value: re.Pattern[bytes], text: bytes, start: int, limit: int) -> int:
+    match = value.match(text, start, limit)
+    return match.end() if match else start
+
+
+def _end_of_bare(text: bytes, name: int, start: int, limit: int) -> int:
     """A bare value ends at `,` `;` `&` and the like, except on a line of its own, where all of it is the value."""
-    if notation.LINE_END.match(text, stop) and _begins_line(text, name) and not _in_query(text, name):
-        return start + len(text[start:stop].rstrip(b",;"))
-    match = notation.STOP.search(text, start, stop)
-    stop = match.start() if match else stop
+    if _begins_line(text, name) and not _in_query(text, name):
+        stop = _end_of(notation.UNQUOTED, text, start, limit)
+        if notation.LINE_END.match(text, stop):
+            return start + len(text[start:stop].rstrip(b",;"))
+    stop = _end_of(notation.UNQUOTED_PART, text, start, limit)
     return start + len(text[start:stop].rstrip(b".:!?"))
 
 
@@ -335,13 +341,13 @@ def _accept_bare_space(rule: NameRule, candidate: bytes, quoted: bool, before: b
             and any(97 <= c <= 122 for c in candidate)
             and judge.looks_random(candidate)
         )
-    if judge.looks_strong(candidate) and any(48 <= c <= 57 for c in candidate):
+    if any(48 <= c <= 57 for c in candidate) and judge.looks_strong(candidate):
         return True
     if rule.judge == "token":
         return (
             len(candidate) >= 32
-            and judge.looks_random(candidate)
             and _word_before_stem(before) in ("api", "secret", "access", "auth")
+            and judge.looks_random(candidate)
         )
     cases = (
         any(48 <= c <= 57 for c in candidate),

@@ -6,7 +6,9 @@ import re
 
 from holdfast.core.lazy import lazy_pattern
 from holdfast.redact import judge
+from holdfast.redact.assignment import STRING_END
 from holdfast.redact.judge import Span
+from holdfast.redact.views import UNJUDGED
 
 _BEGIN = lazy_pattern(
     rb"-{4,5} ?BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)? ?-{4,5}|---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----"
@@ -186,7 +188,7 @@ INSERT_ANCHORS = ("VALUES", "values", "Values")
 # The list of columns; rows of values follow it, with commas between them.
 _INSERT = lazy_pattern(rb"\((?P<columns>[^()]{1,600})\)(?:\s|\\[nrt]){0,8}VALUES(?:\s|\\[nrt]){0,8}\(", re.IGNORECASE)
 _NEXT_ROW = lazy_pattern(rb"(?:\s|\\[nrt]){0,40}\)(?:\s|\\[nrt]){0,40},(?:\s|\\[nrt]){0,40}\(")
-_MOST_ROWS = 500
+_MOST_ROWS = 60
 _SECRET_COLUMN = lazy_pattern(rb"passw|passwd|secret|api_?key|token|pwd|private_?key", re.IGNORECASE)
 # A text, or anything else up to the next comma: a number, a name, a call with at most one more in it.
 _ITEM = lazy_pattern(
@@ -210,10 +212,16 @@ def _inserted_rows(text: bytes, insert: re.Match[bytes]) -> list[Span]:
     row: re.Match[bytes] | None = insert
     for _ in range(_MOST_ROWS):
         if row is None:
-            break
+            return spans
         end = _inserted_passwords(text, columns, row.end(), spans)
         row = _NEXT_ROW.match(text, end)
-    return spans
+    return [*spans, (row.end(), _end_of_rows(text, row.end()), UNJUDGED)] if row else spans
+
+
+def _end_of_rows(text: bytes, at: int) -> int:
+    string = text.find(STRING_END, at)
+    end = text.find(b");", at, string if string >= 0 else len(text))
+    return end if end >= 0 else string if string >= 0 else len(text)
 
 
 def _inserted_passwords(text: bytes, columns: list[bytes], at: int, spans: list[Span]) -> int:

@@ -157,7 +157,7 @@ def _is_algorithm(value: bytes) -> bool:
 
 def looks_strong(value: bytes) -> bool:
     """For places that say little: at least 16 characters, random, no hash in hexadecimal."""
-    return len(value) >= 16 and looks_random(value) and not _HEX.match(value) and not _JUDGE_UUID.match(value)
+    return len(value) >= 16 and not _HEX.match(value) and not _JUDGE_UUID.match(value) and looks_random(value)
 
 
 def has_random_tail(token: bytes) -> bool:

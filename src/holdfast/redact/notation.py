@@ -80,15 +80,17 @@ AFTER_WHOLE_NAME = _compile_after_name(
 # A name that goes on may have a tail, which the shorter pattern does not read.
 _GOES_ON = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")
 _BROWSER = lazy_pattern(rb"\)\.|\x1f|[\"'`]\s{0,2},")
-_BROWSER_WORD = lazy_pattern(rb"\)\.|text|value", re.IGNORECASE)
 _BROWSER_REACH = 340
+
+
+def _has_browser_word(near: bytes) -> bool:
+    return b"text" in near or b"value" in near or b")." in near
 
 
 def after_name(text: bytes, end: int) -> re.Pattern[bytes]:
     """The pattern that reads what follows a name here."""
     # A cheap search rules the costly pattern out at most names.
-    near = _BROWSER.search(text, end, end + 90) and _BROWSER_WORD.search(text, end, end + _BROWSER_REACH)
-    if near:
+    if _BROWSER.search(text, end, end + 90) and _has_browser_word(text[end : end + _BROWSER_REACH].lower()):
         return AFTER_NAME
     return AFTER_NAME_BRIEF if end < len(text) and text[end] in _GOES_ON else AFTER_WHOLE_NAME
 
@@ -129,11 +131,13 @@ IN_QUOTES = {
 }
 # Up to any quote: an escaped one cannot be told from the end.
 IN_ESCAPED = lazy_pattern(rb"[^\"'`\\\r\n\x1f]*")
-UNQUOTED = lazy_pattern(rb"[^\s\"'`\\<>\x1e\x1f\x1b]*")
+UNQUOTED = lazy_pattern(rb"[^ \t\n\r\f\v\"'`\\<>\x1e\x1f\x1b]*")
+UNQUOTED_PART = lazy_pattern(
+    rb"(?:[^ \t\n\r\f\v\"'`\\<>\x1e\x1f\x1b,;)}\]|&]+|&(?![\s\"'`\\<>\x1e\x1f\x1b&]|$|[\w.%\[\]-]{1,60}=))*"
+)
+"""The same up to a sign that ends a value within a line. An `&` within a password is none between two parameters or commands."""
 TO_STRING_END = lazy_pattern(rb"[^\x1e\x1f]*")
 TO_TAG = lazy_pattern(rb"[^<\r\n\x1f]*")
-# An `&` within a password is none between two parameters or commands.
-STOP = lazy_pattern(rb"[,;)}\]|]|&(?=[\s&]|$|[\w.%\[\]-]{1,60}=)")
 LINE_END = lazy_pattern(rb"[ \t]*(?:$|[\r\n\"'\x1f#]|\\[nr\"])")
 # In undecoded JSON a line begins after a quote or the two characters `\n`.
 LINE_STARTS = (b"\n", b"\r", b"\x1e", b"\x1f", b'"', b"\\n")
@@ -161,7 +165,9 @@ JOINED = lazy_pattern(
 """The next piece of a string that is written in several."""
 WRAPPED = lazy_pattern(rb"\r?\n(?P<rest>[A-Za-z0-9+/_.~-]{8,400}={0,2})(?=[\r\n\x1f\"']|$)")
 """The next line of a value that a terminal broke."""
-HEADER_LINE = lazy_pattern(rb"[\"']?[\w .-]{1,40}[\"']?(?:,[\"']?[\w .-]{1,40}[\"']?){1,40}(?=\r?\n|\\r|\\n)")
+HEADER_LINE = lazy_pattern(
+    rb"[\"']?[A-Za-z0-9_ .-]{1,40}[\"']?(?:,[\"']?[A-Za-z0-9_ .-]{1,40}[\"']?){1,40}(?=\r?\n|\\r|\\n)"
+)
 """The names of the columns of a table with commas."""
 PAIR_LINE = lazy_pattern(rb"(?:^|[\n\x1e\x1f])[ \t]*[\"'][\w .-]{0,40}$")
 """A quoted name at the start of a line."""

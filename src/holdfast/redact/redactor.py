@@ -20,8 +20,9 @@ from holdfast.redact.judge import (
     make_example,
     make_filler,
 )
-from holdfast.redact.scanner import Scanner, Work, join_spans
+from holdfast.redact.scanner import Scanner, join_spans
 from holdfast.redact.views import UNJUDGED, Document, replace_spans
+from holdfast.redact.work import Work
 
 _LABEL = re.compile(rb"\[redacted:[a-z0-9-]{1,60}\]")
 _skip_json = msgspec.json.Decoder(msgspec.Raw).decode
@@ -104,10 +105,16 @@ class Redactor:
         # A user's patterns have no anchors, so nothing can be ruled out beforehand.
         if self._patterns:
             return Work(0)
-        if len(body) <= _DECODE_AT_ONCE or body.lstrip()[:1] not in (b"{", b"["):
+        first = body.lstrip()[:1]
+        if len(body) <= _DECODE_AT_ONCE or first == b'"':
             return Work(0) if self._scanner.may_hold_secret(body) else None
+        if (first, body.rstrip()[-1:]) not in ((b"{", b"}"), (b"[", b"]")):
+            return self._scanner.look_at(body)
         document = Document(body)
-        return self._scanner.look_at(document.text) if document.is_whole else Work(0)
+        look = self._scanner.look_at(document.text) if document.is_whole else Work(0)
+        if look:
+            look.document = document
+        return look
 
     @property
     def _scanner(self) -> Scanner:
@@ -126,7 +133,8 @@ class Redactor:
         return body, findings
 
     def _clean_document(self, body: bytes, work: Work) -> tuple[bytes, list[Span]]:
-        document = Document(body)
+        known = work.document
+        document = known if known and known.body is body else Document(body)
         spans = self._scanner.find(document.text, work=work)
         if self._patterns:
             # A pattern must not match across the border of two strings.
@@ -179,10 +187,17 @@ def add_echoes(text: bytes, spans: list[Span]) -> list[Span]:
     echoes = [
         (at, at + len(value), kind)
         for value, kind in values.items()
-        if text.count(value) > 1
+        if value in _join_kept(text, spans, len(value) - 1)
         for at in _find_places(text, value)
     ]
     return _merge_spans(spans, echoes) if echoes else spans
+
+
+def _join_kept(text: bytes, spans: list[Span], reach: int) -> bytes:
+    """What these spans, which are in order, leave of the text, each piece with so many bytes of the spans beside it."""
+    ends = [0, *(max(0, end - reach) for _, end, _ in spans)]
+    starts = [*(start + reach for start, _, _ in spans), len(text)]
+    return b"\n".join(text[first:last] for first, last in zip(ends, starts, strict=True))
 
 
 def _find_places(text: bytes, value: bytes) -> Iterator[int]:

@@ -34,6 +34,16 @@ from holdfast.redact.rules.models import DEVELOPMENT_TOKENS, MODEL_TOKENS
 from holdfast.redact.rules.names import NAME_RULES
 from holdfast.redact.rules.services import BUSINESS_TOKENS, SERVICE_TOKENS
 from holdfast.redact.rules.sessions import LATER_TOKENS, SESSION_TOKENS
+from holdfast.redact.work import (
+    WORK_OF_DOCUMENT,
+    WORK_OF_LOOK,
+    WORK_OF_NAME,
+    WORK_OF_TABLE,
+    WORK_OF_VIEW,
+    Work,
+    work_of_found,
+    work_of_view,
+)
 
 TOKEN_RULES = (
     *MODEL_TOKENS, *DEVELOPMENT_TOKENS, *CLOUD_TOKENS, *BUSINESS_TOKENS, *SERVICE_TOKENS, *KEY_TOKENS, *SESSION_TOKENS,
@@ -49,44 +59,11 @@ _COLOUR = re.compile(rb"\[[0-9;]{0,12}m$")
 _LONGEST = 8192
 # With more hits than this, results are remembered by surroundings: logs repeat the same lines.
 _MEMO_AFTER = 60
-# In bytes around an anchor. The native search compares the same stretch (BEFORE and AFTER in native/guards.h).
+# In bytes around an anchor. The native search compares the same stretch (BEFORE and AFTER in native/search.h).
 _BEFORE, _AFTER = 48, 64
-# In candidates: for any text, for a first look at a long one; bytes before more is granted, bytes per further unit;
-_WORK_LEAST, _WORK_OF_LOOK, _WORK_FREE, _WORK_PER, _WORK_OF_VIEW = 160, 60, 1 << 20, 2000, 4
-_WORK_OF_NAME, _WORK_OF_TABLE, _WORK_OF_DOCUMENT = 2, 8, 16
-"""A name costs more than a form: what follows it is read in many notations."""
 # So many hits in undecoded JSON say that it must be decoded: judging them one by one would cost more.
 _MOST_UNDECODED = 64
 _NEAR = 404
-
-
-class Work:
-    """How many candidates of one text are still judged. Beyond that a text is not read but removed: what costs more
-    than an agent waits for must neither hold it up nor be stored unread."""
-
-    __slots__ = ("is_look", "known", "left", "spent")
-
-    def __init__(self, size: int, least: int = _WORK_LEAST, is_look: bool = False, look: "Work | None" = None) -> None:
-        """`is_look`: only whether there is a secret is asked, so the first one ends it. `look`: the first look at this
-        text, whose results are used again."""
-        self.is_look = is_look
-        self.left = least + max(0, size - _WORK_FREE) // _WORK_PER
-        self.spent = 0
-        self.known: dict[tuple[int, bytes], list[Span]] = look.known if look else {}
-        """What was found in which surroundings: a text is read again after something was removed from it."""
-
-    def begin_round(self) -> bool:
-        """A text that was read once is read again for what the removal of something brought together; one that had too
-        many candidates is not."""
-        has_next = self.left >= 0
-        self.left = max(self.left, _WORK_OF_LOOK)
-        return has_next
-
-    def spend(self, units: int = 1) -> bool:
-        """Whether there is enough left."""
-        self.left -= units
-        self.spent += units if self.left >= 0 else 0
-        return self.left >= 0
 
 
 class Scanner:
@@ -101,15 +78,15 @@ class Scanner:
         runs = finders.setdefault(prefixed.find_prefixed, len(finders))
         self._finders = [*finders]
         self._units = {
-            # Finders that `name_finder` makes share no attribute; their qualified name tells them apart.
-            number: _WORK_OF_NAME
+            # Finders that are made by a function share no attribute; their qualified name tells them apart.
+            number: WORK_OF_NAME
             for finder, number in finders.items()
-            if "name_finder" in finder.__qualname__
+            if "name_finder" in finder.__qualname__ or "find_back" in finder.__qualname__
         }
-        self._units[finders[blocks.find_private_jwk]] = _WORK_OF_DOCUMENT
-        self._units[runs] = _WORK_OF_NAME
+        self._units[finders[blocks.find_private_jwk]] = WORK_OF_DOCUMENT
+        self._units[runs] = WORK_OF_NAME
         for finder in (tables.find_table_values, tables.find_copied_values, blocks.find_cookies, blocks.find_inserted):
-            self._units[finders[finder]] = _WORK_OF_TABLE
+            self._units[finders[finder]] = WORK_OF_TABLE
         self._escapes = len(finders)
         self._decodes, self._percents, self._encoded, self._colours = (self._escapes + n for n in (1, 2, 3, 4))
         anchors += [
@@ -129,7 +106,7 @@ class Scanner:
     def find(self, text: bytes, depth: int = 2, work: Work | None = None) -> list[Span]:
         """The spans in order, without overlap. `depth`: how many spellings within one another are read."""
         work = work or Work(len(text))
-        got = self._search.find(text, once=True, judged=work.left)
+        got = self._search_once(text, work)
         if any(hit[0] == self._colours for hit in got.hits) and (view := views.view_without_colours(text)):
             shown = self._search.find(view.text, once=True, judged=work.left)
             return [view.source_span(span) for span in self._find_in(view.text, shown, depth, work)]
@@ -143,7 +120,8 @@ class Scanner:
             if b"\0" in text:
                 spans += views.find_in_utf16(text, lambda inner: self.find(inner, 0, work), lambda: work.left < 0)
         if spans:
-            spans = [_extend_span(text, span) for span in spans]
+            pieces: dict[int, int] = {}
+            spans = [_extend_span(text, span, pieces, work) for span in spans]
         return join_spans(spans) if len(spans) > 1 else spans
 
     def may_hold_secret(self, body: bytes) -> bool:
@@ -160,7 +138,7 @@ class Scanner:
 
     def look_at(self, text: bytes) -> Work | None:
         """What a first look gave, if there is a secret, or so many candidates that only a closer look can tell."""
-        look = Work(0, _WORK_OF_LOOK, is_look=True)
+        look = Work(0, WORK_OF_LOOK, is_look=True)
         return look if self.find(text, work=look) else None
 
     def _find_plain(self, text: bytes, got: Hits, work: Work) -> tuple[list[Span], list[Hit]]:
@@ -172,17 +150,29 @@ class Scanner:
             spans = self._check(got, text, work)
         return spans, got.hits
 
+    def _search_once(self, text: bytes, work: Work) -> Hits:
+        """Its candidates, which a look at the same text has listed already."""
+        known = work.searched.get(id(text))
+        if known:
+            return known[1]
+        got = self._search.find(text, once=True, judged=work.left)
+        if work.is_look:
+            work.searched[id(text)] = text, got
+        return got
+
     def _check(self, got: Hits, text: bytes, work: Work) -> list[Span]:
         all_spans: list[Span] = []
         plain = self._escapes
         cached_spans, hits = work.known, got.hits
-        many = len(hits) > _MEMO_AFTER
+        many = work.is_look or bool(cached_spans) or len(hits) > _MEMO_AFTER
         for at, (number, start, end) in enumerate(hits):
             # Marks of other spellings carry the numbers from `_escapes` on; `_find_spelt` reads them.
             if number >= plain:
                 continue
             if many:
-                around = number, text[start - _BEFORE if start > _BEFORE else 0 : end + _AFTER]
+                # With its place in it: near an end of the text two hits can have the same stretch.
+                before_it = min(start, _BEFORE)
+                around = number, before_it, end - start, text[start - before_it : end + _AFTER]
                 before = cached_spans.get(around)
                 if before is not None:
                     all_spans += [(start + first, start + last, kind) for first, last, kind in before]
@@ -194,6 +184,8 @@ class Scanner:
                     text, [hit[1:] for hit in hits[at:] if hit[0] < plain], got.rest
                 )
             spans = _run_finder(finder, text, start, end)
+            if spans:
+                work.spend(work_of_found(spans))
             all_spans += spans
             if spans and work.is_look:
                 return all_spans
@@ -208,37 +200,45 @@ class Scanner:
         percents = sorted(hit[1] for hit in hits if hit[0] == self._percents)
         encoded = sorted(hit[1] for hit in hits if hit[0] == self._encoded)
 
-        def find(inner: bytes) -> list[Span]:
-            if not work.spend(_WORK_OF_VIEW):
+        def find(inner: bytes, units: int = WORK_OF_VIEW) -> list[Span]:
+            if not work.spend(units):
                 return [(0, len(inner), views.UNJUDGED)]
             return self.find(inner, depth, work)
 
+        def find_unpacked(inner: bytes) -> list[Span]:
+            return find(inner, work_of_view(inner))
+
         escapes = sorted(hit[1] for hit in hits if hit[0] < self._percents)
         if escapes:
-            spans += views.find_in_escaped(text, escapes, find)
+            spans += views.find_in_escaped(text, escapes, find, work.spellings)
         if percents:
-            spans += views.find_in_percent(text, percents, find)
+            spans += views.find_in_percent(text, percents, find, work.spellings)
         if encoded:
-            spans += views.find_in_base64(text, encoded, find, lambda: work.left < 0)
+            spans += views.find_in_base64(text, encoded, find_unpacked, lambda: work.left < 0)
         return spans
 
 
-_PIECES = 8
+_PIECES, _WRAPPED_LEAST = 8, 8
+"""How many pieces of a value are joined, and how long the first must be where a terminal broke it."""
 
 
-def _extend_span(text: bytes, span: Span) -> Span:
-    """A value goes on where a string is joined to the next one, or where a terminal broke the line."""
+def _extend_span(text: bytes, span: Span, pieces: dict[int, int], work: Work) -> Span:
+    """A value goes on where a string is joined to the next one, or where a terminal broke the line. `pieces` remembers
+    where the piece ends that follows a place: of many lines below one another each is read once."""
     start, end, kind = span
     for _ in range(_PIECES):
         more = notation.JOINED.match(text, end)
-        if not more:
-            more = notation.WRAPPED.match(text, end)
-            # A line that follows is part of the value only if it looks random, as a wrapped token does.
-            if more and not (end - start >= 8 and judge.looks_random(more["rest"])):
-                more = None
-        if not more:
+        if more:
+            end = more.end()
+            continue
+        if end not in pieces:
+            wrapped = notation.WRAPPED.match(text, end)
+            # A line that follows is part of the value only if it looks random, as a wrapped token does, or cannot be judged.
+            is_part = wrapped and (not work.spend() or judge.looks_random(wrapped["rest"]))
+            pieces[end] = wrapped.end() if wrapped and is_part else end
+        if pieces[end] == end or end - start < _WRAPPED_LEAST:
             break
-        end = more.end()
+        end = pieces[end]
     return start, end, kind
 
 
@@ -347,6 +347,7 @@ _LONG = frozenset((blocks.find_secret_values,))
 """What reads much more than a line."""
 _GUARDS = {
     **dict.fromkeys(blocks.INSERT_ANCHORS, GUARD_PAREN),
+    **dict.fromkeys(blocks.COOKIE_ANCHORS, GUARD_COOKIE | 1 << 8),
     **dict.fromkeys(("name\x1e", 'name"', "name'", "name\\"), GUARD_COOKIE),
     "://": GUARD_LOGIN,
 }
@@ -457,21 +458,26 @@ def place_finder(rule: PlaceRule) -> Finder:
     # A value ends with its string.
     pattern = lazy_value(lambda: re.compile(rule.pattern.replace("[^", "[^\x1e\x1f").encode()))
 
-    def find(text: bytes, start: int, end: int) -> Span | None:
-        if needs and text.find(needs, end, end + _NEAR) < 0:
-            return None
-        match = pattern().match(text, start) if not rule.back else _search_back(pattern(), text, start, end, rule.back)
+    def take(text: bytes, match: re.Match[bytes] | None) -> Span | None:
         if not match:
             return None
         first, last = match.span("secret")
         value = text[first:last]
         if b"[redacted:" in value or text[first - 10 : first] == b"[redacted:":
             return None
-        if not accept(value):
-            return None
-        return first, last, rule.kind
+        return (first, last, rule.kind) if accept(value) else None
 
-    return find
+    def find(text: bytes, start: int, end: int) -> Span | None:
+        if needs and text.find(needs, end, end + _NEAR) < 0:
+            return None
+        return take(text, pattern().match(text, start))
+
+    def find_back(text: bytes, start: int, end: int) -> Span | None:
+        if needs and text.find(needs, end, end + _NEAR) < 0:
+            return None
+        return take(text, _search_back(pattern(), text, start, end, rule.back))
+
+    return find_back if rule.back else find
 
 
 def _search_back(pattern: re.Pattern[bytes], text: bytes, start: int, end: int, back: int) -> re.Match[bytes] | None:

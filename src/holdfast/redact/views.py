@@ -221,19 +221,42 @@ _MOST_KEPT = 1 << 20
 _buffers = _Buffers()
 
 
-def find_in_escaped(text: bytes, hits: list[int], find: Find) -> list[Span]:
+class Spellings:
+    """Other spellings of the texts of one payload. It is looked at and then read, and each is made once."""
+
+    __slots__ = ("_dumps", "_views")
+
+    def __init__(self) -> None:
+        self._views: dict[tuple[int, int, int, bool], tuple[bytes, View | None]] = {}
+        self._dumps: dict[int, tuple[bytes, Dumps]] = {}
+
+    def view(self, text: bytes, start: int, end: int, percent: bool) -> View | None:
+        """This part of the text, decoded; none where there is nothing to decode, so that it was read in full already."""
+        # The text is kept beside what was made of it: no other can have its identity meanwhile.
+        key = id(text), start, end, percent
+        if key not in self._views:
+            window = text[start:end]
+            view = view_spelling(window, percent)
+            self._views[key] = text, view if view.text != window else None
+        return self._views[key][1]
+
+    def dumps(self, text: bytes) -> "Dumps":
+        if id(text) not in self._dumps:
+            self._dumps[id(text)] = text, _list_dumps(text)
+        return self._dumps[id(text)][1]
+
+
+def find_in_escaped(text: bytes, hits: list[int], find: Find, spellings: Spellings) -> list[Span]:
     """Secrets that appear once `\\u0070`, `\\x70`, `&quot;` and the like are read."""
-    spans = find_in_hex_dump(text, find) if _DUMP in text else []
-    return spans + _find_in_windows(text, hits, find, percent=False)
+    spans = find_in_hex_dump(text, find, spellings) if _DUMP in text else []
+    return spans + _find_in_windows(text, hits, find, spellings, percent=False)
 
 
-def _find_in_windows(text: bytes, hits: list[int], find: Find, percent: bool) -> list[Span]:
+def _find_in_windows(text: bytes, hits: list[int], find: Find, spellings: Spellings, percent: bool) -> list[Span]:
     spans: list[Span] = []
     for start, end in _merge_windows(hits, len(text)):
-        window = text[start:end]
-        view = view_spelling(window, percent)
-        # Nothing was decoded, so the text was read in full already.
-        if view.text != window:
+        view = spellings.view(text, start, end, percent)
+        if view:
             spans += [view.source_span(span, start) for span in find(view.text)]
     return spans
 
@@ -264,9 +287,9 @@ def _unescape_match(match: re.Match[bytes]) -> bytes:
     return match[2] or _ENTITIES[match[7]]
 
 
-def find_in_percent(text: bytes, hits: list[int], find: Find) -> list[Span]:
+def find_in_percent(text: bytes, hits: list[int], find: Find, spellings: Spellings) -> list[Span]:
     """Secrets in addresses and forms that are percent-encoded."""
-    return _find_in_windows(text, hits, find, percent=True)
+    return _find_in_windows(text, hits, find, spellings, percent=True)
 
 
 def find_in_base64(text: bytes, hits: list[int], find: Find, is_spent: Callable[[], bool]) -> list[Span]:
@@ -331,7 +354,7 @@ def _unpack(content: bytes) -> bytes:
 
 
 # In bytes, as lines of a dump below: more of it than anybody reads is not judged while an agent waits.
-_MOST_UTF16, _MOST_DUMPED = 1 << 14, 1 << 16
+_MOST_UTF16, _MOST_DUMPED = 1 << 14, 1 << 15
 _UTF16 = lazy_pattern(rb"(?:[\x01-\xff]\x00){8,4096}[\x01-\xff]?|(?:\x00[\x01-\xff]){8,4096}")
 
 
@@ -358,20 +381,28 @@ def _end_of_dumps(text: bytes, at: int) -> int:
     return end if end >= 0 else len(text)
 
 
-def find_in_hex_dump(text: bytes, find: Find) -> list[Span]:
-    """Dumps of `xxd` and `hexdump -C` whose bytes hold a secret are removed whole."""
-    spans: list[Span] = []
+Dumps = tuple[list[tuple[int, int, bytes]], Span | None]
+"""Where each dump lies and the bytes that it shows; what is too much to be read."""
+
+
+def _list_dumps(text: bytes) -> Dumps:
+    dumps: list[tuple[int, int, bytes]] = []
     read = 0
     for dump in _HEX_DUMP.finditer(text):
         read += dump.end() - dump.start()
         if read > _MOST_DUMPED:
-            return [*spans, (dump.start(), _end_of_dumps(text, dump.end()), UNJUDGED)]
+            return dumps, (dump.start(), _end_of_dumps(text, dump.end()), UNJUDGED)
         digits = b"".join(_HEX_LINE.findall(dump[0])).replace(b" ", b"")
         # An odd digit at the end is cut off.
-        content = bytes.fromhex(digits[: len(digits) // 2 * 2].decode())
-        if find(content):
-            spans.append((dump.start(), dump.end(), "encoded-secret"))
-    return spans
+        dumps.append((*dump.span(), bytes.fromhex(digits[: len(digits) // 2 * 2].decode())))
+    return dumps, None
+
+
+def find_in_hex_dump(text: bytes, find: Find, spellings: Spellings) -> list[Span]:
+    """Dumps of `xxd` and `hexdump -C` whose bytes hold a secret are removed whole."""
+    dumps, rest = spellings.dumps(text)
+    spans = [(start, end, "encoded-secret") for start, end, content in dumps if find(content)]
+    return [*spans, rest] if rest else spans
 
 
 # ── The strings of a JSON document, decoded, as one text that can be scanned; and the document with some of it removed ──
@@ -387,7 +418,7 @@ class Document:
     """`text` holds every key, string and number in order; keys end with `KEY_END`, the others with `STRING_END`."""
 
     def __init__(self, body: bytes) -> None:
-        self._body = body
+        self.body = body
         library = load_library()
         flatten = _flatten_natively if library else _flatten_json
         self.text, self._begins, self._ends, self.starts, other = flatten(body)
@@ -419,10 +450,10 @@ class Document:
         at = 0
         for numbers in sorted([*alone, *unjudged], key=lambda numbers: numbers[0]):
             first, last = numbers[0], numbers[-1]
-            parts.append(self._body[at : self._begins[first]])
+            parts.append(self.body[at : self._begins[first]])
             parts.append(self._rewritten(first, cuts[first]) if first == last else self._replaced(first, last))
             at = self._ends[last]
-        return b"".join((*parts, self._body[at:]))
+        return b"".join((*parts, self.body[at:]))
 
     def _touched(self, span: Span) -> range:
         first = bisect_right(self.starts, span[0]) - 1
@@ -439,7 +470,7 @@ class Document:
         """The part of the document that holds these strings, each of them replaced."""
         label = msgspec.json.encode(make_label(UNJUDGED).decode())
         begins, ends = self._begins, self._ends
-        gaps = (self._body[ends[n] : begins[n + 1]] for n in range(first, last))
+        gaps = (self.body[ends[n] : begins[n + 1]] for n in range(first, last))
         return b"".join(label + gap for gap in gaps) + label
 
 
@@ -505,17 +536,18 @@ _STRING_ENDS = (KEY_END, STRING_END)
 def unjudged_spans(text: bytes, candidates: Iterable[tuple[int, int]], rest: tuple[int, int] | None) -> list[Span]:
     """What is removed where candidates could not be judged: the string of each, and for a key its value too."""
     spans: list[Span] = []
-    done = -1
+    string = -1
     for start, end in sorted([*candidates, *([rest] if rest else [])]):
-        if end <= done:
+        if string < end:
+            string = text.find(STRING_END, end)
+            string = string if string >= 0 else len(text)
+        last = min(string, end + _UNJUDGED_AFTER)
+        # A value may go on behind what an earlier candidate removes.
+        if spans and start <= spans[-1][1]:
+            spans[-1] = spans[-1][0], max(spans[-1][1], last), UNJUDGED
             continue
-        first = max(0, start - _UNJUDGED_BEFORE, *(text.rfind(stop, 0, start) + 1 for stop in _STRING_ENDS))
-        done = _end_of_value(text, end)
-        spans.append((first, done, UNJUDGED))
+        # The end of a key: the key stands before it.
+        before = _UNJUDGED_AFTER if text.startswith(b"PRIVATE KEY", start) else _UNJUDGED_BEFORE
+        first = max(0, start - before, *(text.rfind(stop, 0, start) + 1 for stop in _STRING_ENDS))
+        spans.append((first, last, UNJUDGED))
     return spans
-
-
-def _end_of_value(text: bytes, at: int) -> int:
-    limit = min(len(text), at + _UNJUDGED_AFTER)
-    end = text.find(STRING_END, at, limit)
-    return end if end >= 0 else limit

@@ -1,0 +1,74 @@
+/* What is searched for, and what a search knows: the tables that src/holdfast/redact/anchors.py makes, and the state of one pass. */
+#pragma once
+#include "bytes.h"
+
+enum { HASH_BITS = 16, BUCKET_BITS = 13, SEEN_BITS = 13, SEEN = 1 << SEEN_BITS, FREE_HITS = 64, BEFORE = 48, AFTER = 64, FAR = 512, SORTS = 4, RUNS = 8, BLOCK = 512, CHUNK = 2048 };
+
+struct anchor {
+    uint32_t text;    /* where it lies in `texts` */
+    uint32_t number;  /* what is reported */
+    uint32_t hash;    /* of the first three of them */
+    uint16_t length;
+    int16_t key;      /* where its known bytes begin; -1: with the one before it */
+    uint16_t follow;  /* how many bytes after it must be of `class` */
+    uint16_t class;
+    uint8_t left;     /* what may stand before it, as a class; 0: anything. The start of the text always may */
+    uint8_t then;     /* the byte behind those of `follow`; 0: any */
+    uint16_t guard;   /* what else is asked of it: GUARD_… and, in the upper byte, the width of the name's stem */
+};
+
+/* A name is reported only where the rules could find a value: what they would refuse at once is refused here. */
+enum {
+    GUARD_VALUE = 1,    /* a value may follow */
+    GUARD_RANDOM = 2,   /* something random follows */
+    GUARD_WORD = 4,     /* it is a word of its own */
+    GUARD_KEY = 8,      /* what stands before `key` decides */
+    GUARD_TOKEN = 16,   /* the same for `token` */
+    GUARD_PASS = 32,    /* may run on from a word where a value follows at once */
+    GUARD_SPOKEN = 64,  /* `use … as the password`: the value may stand before it */
+    GUARD_PAREN = 128,  /* a closing parenthesis stands just before it */
+    GUARD_CODE = 1 << 11,   /* where a value is computed it is none */
+    GUARD_PLAIN = 1 << 12,  /* a plain word in lower case is no value of it */
+    GUARD_COOKIE = 1 << 13, /* the name of a session's cookie follows; with a width, a cookie */
+    GUARD_LOGIN = 1 << 14,  /* `@` follows before a space or a quote */
+    GUARD_FAR = 1 << 15 /* one in so many bytes is enough; the upper byte tells of which sort it is */
+};
+
+struct tables {
+    const uint32_t *filter;         /* by the hash of three bytes: a bit for each fourth one (its lower bits) */
+    const uint32_t *first;          /* by the hash's upper bits: its first anchor; the next entry ends them */
+    const struct anchor *anchors;
+    const uint8_t *texts;
+    const uint8_t *classes;         /* 256 bytes each; the third is letters and digits */
+    const uint8_t *second;          /* a bit for each hash of four known bytes, then one for each of three */
+    /* Lists of words: by length (`is_indexed`), or those that are endings each after its length, ended by a zero (`is_listed`). */
+    const uint8_t *tail_words, *said_words;
+    const uint8_t *glued_key, *glued_token; /* endings */
+    const uint8_t *plain_words;
+    const uint8_t *cookie_words;    /* endings */
+    const uint8_t *no_words;
+    const uint8_t *public_words;    /* prefixes of ids */
+    const uint8_t *secret_words;    /* what prefixes of secrets end with: endings */
+    uint32_t run_number;            /* what a long run of letters and digits that may be a token is reported as */
+    uint32_t run_least, run_most;
+};
+
+struct found { uint32_t number, start, end; };
+
+struct search {
+    const struct tables *tables;
+    const uint8_t *text;
+    size_t length, count, room, dropped;
+    struct found *out;
+    uint64_t *seen;                 /* null: report repetitions too */
+    size_t seen_count;
+    size_t *rest;
+    size_t clear_from, clear_to;    /* between them nothing random stands; a run of this many bytes ends there */
+    size_t clear_run, clear_flips;
+    size_t random_from, random_to;  /* the run between them is random */
+    size_t next[SORTS];             /* for GUARD_FAR: where the next one may begin */
+    size_t even_from, even_to;      /* between them no equals sign stands */
+    size_t open_from, open_to;      /* between them nothing ends a login */
+    size_t walked;                  /* how much was read to tell whether a value may follow a name */
+    struct run { size_t class, from, to; } runs[RUNS]; /* between them all is of the class: each byte is read once */
+};
