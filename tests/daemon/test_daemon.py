@@ -15,6 +15,8 @@ import pytest
 
 from holdfast.core.ids import delivery_key
 from holdfast.ingest.frames import as_frame, as_record
+from holdfast.paths import plain_files
+from holdfast.redact.judge import make_example
 from tests.kit import World, alive, spooled, wait_until
 
 PROMPT = {"session_id": "s1", "prompt": "hello", "cwd": "/", "transcript_path": "/t"}
@@ -237,3 +239,18 @@ def _send(world: World, frame: bytes) -> bytes:
     with _connected(world) as sock:
         sock.sendall(frame)
         return sock.recv(1000)
+
+
+def test_what_a_command_is_told_is_cleaned_before_it_is_put_on_one_line(world: World) -> None:
+    """On one line nothing tells that it is a table, or that a line goes on."""
+    world.start()
+    values = [make_example("<h64>", "a table"), make_example("<w32>", "an option")]
+    table = f"  name  |  value\n--------+--------\n softlayer_api_key | {values[0]}\n(1 row)\n"
+    option = f"acme login \\\n  --tencentcloud-secret-key \\\n  {values[1]} \\\n  --yes"
+    for text in (table, option):
+        world.ask(op="command", name="memory.add", args={"text": text, "project": str(world.project)})
+    world.ask(op="settle")
+    world.kill(signal.SIGTERM)
+    kept = b"".join(path.read_bytes() for path in plain_files(world.paths.state))
+    assert b"tencentcloud-secret-key" in kept
+    assert not any(value.encode() in kept for value in values)

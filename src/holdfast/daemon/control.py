@@ -6,7 +6,7 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -139,7 +139,8 @@ class Control:
         app = self._daemon.app
         reader = self.reader()
         try:
-            call = app.call(request["name"], request.get("args") or {}, reader, **_caller_fields(request))
+            args = _clean_prose(request["name"], request.get("args") or {}, app.engine.ports.scrub_fields)
+            call = app.call(request["name"], args, reader, **_caller_fields(request))
             ask = app.command(request["name"], call)
             # An erasure commits these events itself, as a step that is repeated if the daemon dies.
             if ask.erase:
@@ -309,6 +310,18 @@ def _read_request(sock: socket.socket) -> Request | None:
 
 
 _decode_parts = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+
+_PROSE = ("text", "title", "description", "note", "why", "reason", "data", "result")
+
+
+def _clean_prose(name: str, args: Mapping[str, Any], clean: Callable[[bytes], bytes]) -> Mapping[str, Any]:
+    """What is said is cleaned as it came: commands put it on one line and cut it, and then a secret may no longer be
+    told by what stands around it. What is to be forgotten is named by its exact words."""
+    said = {key: args[key] for key in _PROSE if isinstance(args.get(key), str)}
+    if not said or name.endswith(".forget"):
+        return args
+    return {**args, **msgspec.json.decode(clean(msgspec.json.encode(said)))}
 
 
 def _with_progress(work: Rebuild) -> Iterator[dict[str, Any]]:
