@@ -6,7 +6,7 @@ another; clocks are wrong and run unequally fast; the server comes back from a b
 server must have every shared event once, of every stream, in its tenant; leases must never have been relied on twice.
 
 Nothing goes from one tenant to another except through the server, so each has a clockwork of its own, and all of them are run
-from one partition or restore of the server to the next: a small heap and few machines at a time cost half as much.
+from one partition or restore of the server to the next.
 """
 
 import contextlib

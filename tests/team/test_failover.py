@@ -19,17 +19,18 @@ MACHINES, BATCHES, EVENTS = 3, 16, 20
 
 
 class Sender(threading.Thread):
-    """A machine that sends batch after batch, each until it is acknowledged."""
+    """A machine that sends batch after batch, each until it is acknowledged; some, and more until it is told that it is enough."""
 
-    def __init__(self, host: TeamHost, number: int) -> None:
+    def __init__(self, host: TeamHost, number: int, enough: threading.Event) -> None:
         super().__init__(daemon=True)
+        self._enough = enough
         self.machine, self.acknowledged, self.refused = f"machine-{number:08}", 0, 0
         request = {"code": code_for(host, f"person-{number}"), "machine": self.machine}
         told = TeamConnection(host.url).request("POST", "/v1/enrol", Enrolled, request)
         self._connection = TeamConnection(host.url, told.token)
 
     def run(self) -> None:
-        while self.acknowledged < BATCHES * EVENTS:
+        while self.acknowledged < BATCHES * EVENTS or not self._enough.is_set():
             after = self.acknowledged
             events = tuple(an_event(after + n) for n in range(1, EVENTS + 1))
             batch = Batch(stream=1, after=after, upto=after + EVENTS, events=events, projects=(PROJECT,))
@@ -41,7 +42,8 @@ class Sender(threading.Thread):
             status, _ = self._connection.send("POST", "/v1/batch", body)
         except TeamUnreachable:
             status = 0
-        self.refused += status != 200
+        # 429 is a machine that was too quick, whoever is the primary.
+        self.refused += status not in (200, 429)
         return status == 200
 
 
@@ -57,16 +59,19 @@ def test_a_promoted_replica_has_everything_that_was_acknowledged(pair: server.Pa
     host = TeamHost(pair.url, tmp_path)
     host.start()
     try:
-        senders = [Sender(host, number) for number in range(MACHINES)]
+        enough = threading.Event()
+        senders = [Sender(host, number, enough) for number in range(MACHINES)]
         for sender in senders:
             sender.start()
         wait_until(lambda: all(sender.acknowledged >= BATCHES * EVENTS // 4 for sender in senders), "work is under way")
         pair.kill_primary()
         pair.promote_replica()
+        # On a busy computer they would else be done before the primary was gone.
+        enough.set()
         for sender in senders:
             sender.join(60)
         stored = {(row["machine"], row["n"], row["d"]) for row in host.rows(COUNT)}
-        assert stored == {(sender.machine, BATCHES * EVENTS, BATCHES * EVENTS) for sender in senders}
+        assert stored == {(sender.machine, sender.acknowledged, sender.acknowledged) for sender in senders}
         assert sum(sender.refused for sender in senders) > 0, "the failover was not under load"
     finally:
         host.kill()
