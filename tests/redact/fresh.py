@@ -68,7 +68,7 @@ NAMED = (
     'echo "PASSWORD=«<w9>7!»" >> .env',
     "read -s PASS <<< '«<w9>7!»'",
     "MYSQL_PWD=«<w9>7!» mysqldump app",
-    "//registry.npmjs.org/:_authToken=«<uuid>»",
+    "//npm.example.com/:_authToken=«<uuid>»",
     "poetry config pypi-token.pypi «<w32>»",
     'gcloud secrets create x --data-file=- <<< "api_key=«<w32>»"',
     'wrangler secret put KEY <<< "«<w32>»"',

@@ -266,8 +266,11 @@ def test_the_end_of_a_job_that_another_has_by_now_is_not_recorded(opened, reader
     with store.transaction(locked=False):
         assert store.claim("them", 50, 60_000, 1, ["k"])
     with pytest.raises(LeaseLost):
-        an_engine(store).handle([an_event()], also=lambda it: it.finish(job.id, "us"))
+        an_engine(store).handle([an_event(session="erased")], also=lambda it: it.finish(job.id, "us"))
     assert reader.head() == 0
+    with psycopg.connect(store.url) as db:
+        names = db.execute("select name from names").fetchall()
+    assert names == [], "what was erased meanwhile is not named again"
     an_engine(store).handle([an_event()], also=lambda it: it.finish(job.id, "them"))
     assert (reader.head(), reader.jobs()) == (1, [])
 

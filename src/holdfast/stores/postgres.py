@@ -237,13 +237,9 @@ class PostgresStore:
         self._new_names.clear()
 
     def _without_lock(self, assumed_head: int, wanted: Wanted) -> Iterator[int]:
-        """Reads first, what is `wanted` with one way there and back; all writes travel together, and are committed under the lock.
-
-        New names are stored at once: within the transaction they could wait for the lock of somebody who waits for them.
-        """
+        """Reads first, what is `wanted` with one way there and back; all writes travel together, and are committed under the lock."""
         began = time.monotonic()
-        self._assumes = assumed_head >= 0
-        self._deferred = writes = WriteBatch()
+        self._assumes, self._deferred = assumed_head >= 0, (writes := WriteBatch())
         try:
             head = assumed_head if self._assumes else self._read_ahead(wanted)
             yield head
@@ -329,18 +325,22 @@ class PostgresStore:
         return dict(self._all("session_agents", list(sessions))) if sessions else {}
 
     def append(self, events: Sequence[Event]) -> None:
-        ids = self._ids(name for e in events for name in (e.session, e.project, e.kind, e.tool, e.agent))
+        names = dict.fromkeys(name for e in events for name in (e.session, e.project, e.kind, e.tool, e.agent))
+        if self._deferred is not None:
+            self._deferred.names |= names
+            self._deferred.events += [
+                (e.seq, e.session, e.project, e.at, e.kind, e.tool, e.agent, e.version, e.key, encode(e.data))
+                for e in events
+            ]
+            self._deferred.bodies += body_rows(events, self._cipher)
+            return
+        ids = self._ids(names)
         rows = [
             (e.seq, ids[e.session], ids[e.project], e.at, ids[e.kind], ids[e.tool], ids[e.agent], e.version)
             for e in events
         ]
-        facts = [(e.seq, e.key, encode(e.data)) for e in events]
-        if self._deferred is not None:
-            self._deferred.events += [(*row, *fact[1:]) for row, fact in zip(rows, facts, strict=True)]
-            self._deferred.bodies += body_rows(events, self._cipher)
-            return
         self._columns("add_events", rows)
-        self._columns("add_facts", facts)
+        self._columns("add_facts", [(e.seq, e.key, encode(e.data)) for e in events])
         self._columns("add_bodies", body_rows(events, self._cipher))
 
     def load(self, refs: Sequence[Ref]) -> dict[Ref, bytes]:
@@ -350,15 +350,14 @@ class PostgresStore:
         return ahead | {Ref(kind, key): bytes(doc) for kind, key, doc in rows}
 
     def save(self, rows: Sequence[StateRow]) -> None:
-        ids = self._ids(row.project for row in rows)
         # One statement may touch a row only once.
-        last = {
-            r.ref: (r.ref.kind, r.ref.key, r.feature, r.version, ids[r.project], r.status, r.at, r.doc) for r in rows
-        }
+        last = {r.ref: r for r in rows}
         if self._deferred is not None:
-            self._deferred.documents |= last
+            self._deferred.names |= dict.fromkeys(r.project for r in rows)
+            self._deferred.documents |= {ref: _state_columns(r, r.project) for ref, r in last.items()}
         else:
-            self._columns("save", [*last.values()])
+            ids = self._ids(r.project for r in rows)
+            self._columns("save", [_state_columns(r, ids[r.project]) for r in last.values()])
 
     def drop_states(self, feature: str) -> None:
         if self._deferred is not None:
@@ -482,15 +481,18 @@ class PostgresStore:
             self._db.execute(SQL[name], as_columns(rows, len(rows[0])))
 
     def _ids(self, names: Iterable[str]) -> dict[str, int]:
-        """The numbers of these names; new ones are added, and forgotten again if the transaction fails."""
+        """Under the lock: the numbers of these names; new ones are added, and forgotten again if the transaction fails."""
         if len(self._names) > REMEMBERED_NAMES:
             self._names.clear()
         missing = [name for name in dict.fromkeys(names) if name not in self._names]
         self._new_names.extend(missing)
-        while missing:  # A name that another daemon adds at this moment is seen only by the next statement.
+        if missing:
             self._names.update(self._all("intern", missing, missing))
-            missing = [name for name in missing if name not in self._names]
         return self._names
+
+
+def _state_columns(row: StateRow, project: int | str) -> tuple[Any, ...]:
+    return row.ref.kind, row.ref.key, row.feature, row.version, project, row.status, row.at, row.doc
 
 
 def _prepare_for_writing(link: Link, db: psycopg.Connection) -> None:

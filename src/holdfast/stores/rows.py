@@ -243,6 +243,8 @@ class WriteBatch:
     """What one call of PostgreSQL's function `write_batch` writes: rows by table, in the order of its columns."""
 
     def __init__(self) -> None:
+        self.names: dict[str, None] = {}
+        """All that events and documents name; the server gives each its number."""
         self.events: list[tuple[Any, ...]] = []
         self.bodies: list[tuple[Any, ...]] = []
         self.dropped: list[tuple[str]] = []
@@ -265,7 +267,8 @@ class WriteBatch:
             (self.events, 10), (self.bodies, 4), (self.dropped, 1), ([*self.documents.values()], 8),
             ([*self.meta.values()], 2), (self.jobs, 4), (self.finished, 1), (self.retried, 4),
         ]  # fmt: skip
-        return [column for rows, width in tables for column in as_columns(rows, width)] + [self.owner]
+        columns = [column for rows, width in tables for column in as_columns(rows, width)]
+        return [[*self.names] or None, *columns, self.owner]
 
 
 def as_columns(rows: Sequence[tuple[Any, ...]], width: int) -> list[Any]:

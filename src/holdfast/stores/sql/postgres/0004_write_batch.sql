@@ -10,11 +10,11 @@ create table turns (
 -- when the call ends. Nobody waits for the way to a daemon that is far off.
 create function write_batch(
   _lock_class integer, _lock_key integer, _head bigint, _schema integer, _writer text, _turn_ms integer,
-  _seqs bigint[], _sessions integer[], _projects integer[], _ats bigint[], _kinds integer[], _tools integer[],
-  _agents integer[], _versions integer[], _keys text[], _facts bytea[],
+  _names text[], _seqs bigint[], _sessions text[], _projects text[], _ats bigint[], _kinds text[], _tools text[],
+  _agents text[], _versions integer[], _keys text[], _facts bytea[],
   _body_seqs bigint[], _body_sizes bigint[], _body_hashes text[], _bodies bytea[],
   _dropped text[], _doc_kinds text[], _doc_keys text[], _doc_features text[], _doc_versions integer[],
-  _doc_projects integer[], _doc_statuses text[], _doc_ats bigint[], _docs bytea[],
+  _doc_projects text[], _doc_statuses text[], _doc_ats bigint[], _docs bytea[],
   _meta_names text[], _meta_values text[],
   _job_kinds text[], _job_dedupes text[], _job_run_ats bigint[], _job_payloads bytea[],
   _finished bigint[], _retried bigint[], _retry_ats bigint[], _retry_errors text[], _retry_dead integer[], _owner text
@@ -48,13 +48,25 @@ begin
     end if;
     delete from turns where owner = _writer or until < moment - interval '1 minute';
   end if;
+  -- Names get their numbers here, under the lock: what is not written leaves none behind. Not by a conflict, which would
+  -- use up a number for every name that is there.
+  insert into names (name) select name from unnest(_names) as new (name)
+    where not exists (select from names where names.name = new.name);
   insert into events (seq, session, project, at, kind, tool, agent, v)
-    select * from unnest(_seqs, _sessions, _projects, _ats, _kinds, _tools, _agents, _versions);
+    with ids as (select name, id from names where name = any(_names))
+    select new.seq, s.id, p.id, new.at, k.id, t.id, a.id, new.v
+    from unnest(_seqs, _sessions, _projects, _ats, _kinds, _tools, _agents, _versions)
+      as new (seq, session, project, at, kind, tool, agent, v)
+    join ids s on s.name = new.session join ids p on p.name = new.project join ids k on k.name = new.kind
+    join ids t on t.name = new.tool join ids a on a.name = new.agent;
   insert into facts (seq, key, data) select * from unnest(_seqs, _keys, _facts);
   insert into bodies (seq, size, hash, body) select * from unnest(_body_seqs, _body_sizes, _body_hashes, _bodies);
   delete from states where feature = any(_dropped);
   insert into states (kind, key, feature, version, project, status, at, doc)
-    select * from unnest(_doc_kinds, _doc_keys, _doc_features, _doc_versions, _doc_projects, _doc_statuses, _doc_ats, _docs)
+    select new.kind, new.key, new.feature, new.version, names.id, new.status, new.at, new.doc
+    from unnest(_doc_kinds, _doc_keys, _doc_features, _doc_versions, _doc_projects, _doc_statuses, _doc_ats, _docs)
+      as new (kind, key, feature, version, project, status, at, doc)
+    join names on names.name = new.project
     on conflict (kind, key) do update set feature = excluded.feature, version = excluded.version,
       project = excluded.project, status = excluded.status, at = excluded.at, doc = excluded.doc;
   insert into meta (name, value) select * from unnest(_meta_names, _meta_values)

@@ -20,10 +20,10 @@ select (select coalesce(max(seq), 0) from events), (select value::integer from m
 
 -- name: write_batch
 select write_batch(
-  %s, %s, %s::bigint, %s, %s, %s,
-  %b::bigint[], %b::integer[], %b::integer[], %b::bigint[], %b::integer[], %b::integer[], %b::integer[], %b::integer[],
+  %s, %s, %s::bigint, %s, %s, %s, %s::text[],
+  %b::bigint[], %s::text[], %s::text[], %b::bigint[], %s::text[], %s::text[], %s::text[], %b::integer[],
   %s::text[], %b::bytea[], %b::bigint[], %b::bigint[], %s::text[], %b::bytea[],
-  %s::text[], %s::text[], %s::text[], %s::text[], %b::integer[], %b::integer[], %s::text[], %b::bigint[], %b::bytea[],
+  %s::text[], %s::text[], %s::text[], %s::text[], %b::integer[], %s::text[], %s::text[], %b::bigint[], %b::bytea[],
   %s::text[], %s::text[], %s::text[], %s::text[], %b::bigint[], %b::bytea[],
   %b::bigint[], %b::bigint[], %b::bigint[], %s::text[], %b::integer[], %s)
 
