@@ -383,6 +383,14 @@ def test_what_could_not_be_sent_is_news_until_it_was_and_a_dead_server_is_not_lo
     assert not machine.forwarder.has_news() and machine.forwarder.rest_s() == forwarder.LOOK_S
 
 
+def test_a_log_without_a_file_is_looked_into_every_time(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It lies on a server: nothing here tells when it changed."""
+    machine.add("a")
+    assert machine.forward() == "current"
+    monkeypatch.setattr(machine.forwarder, "_signature", lambda: (0, 0, 0))
+    assert machine.forwarder.has_news() and machine.forwarder.has_news()
+
+
 def test_who_may_no_longer_send_has_forgotten_what_is_erased_here(team_url: str, ann: Joined, tmp_path: Path) -> None:
     machine = Machine(tmp_path, ann.invite("ben"), "full")
     machine.add("erased", prompt="words")

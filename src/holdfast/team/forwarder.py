@@ -155,8 +155,8 @@ class Forwarder:
         times a second, beside the hooks, for as long as the machine runs."""
         seen = self._signature()
         changed, self._seen = seen != self._seen, seen
-        # A file may be written twice within one tick of the clock that it is marked with.
-        fresh = time.time() - seen[0] / 1e9 < SAME_TICK_S
+        # A log on a server has no file; a file may be written twice within one tick of the clock that it is marked with.
+        fresh = not any(seen) or time.time() - seen[0] / 1e9 < SAME_TICK_S
         return not self._settled or changed or fresh or time.monotonic() - self._last_contact >= BEAT_S
 
     def _signature(self) -> tuple[int, int, int]:
