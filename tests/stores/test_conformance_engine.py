@@ -134,7 +134,6 @@ def test_new_rules_rebuild_the_state_from_the_log(store: Store, reader: Reader):
     rebuild = Rebuild([double], reader)
     rebuild.read()
     with store.transaction():
-        rebuild.read()
         rebuild.write(store)
     assert outdated_features([double, TOOLS], reader) == [TOOLS]
     assert differences(reader, double) == []
@@ -149,7 +148,6 @@ def test_a_rebuild_finds_events_that_came_meanwhile(store: Store, reader: Reader
     rebuild.read()
     engine.handle(events(5))
     with store.transaction():
-        rebuild.read()
         rebuild.write(store)
     assert reader.state(counted())["n"] == 15  # type: ignore[index]
 

@@ -13,10 +13,11 @@ import pytest
 from holdfast.core.errors import BadSettings, LeaseLost, SchemaTooNew, StoreMoved, StoreUnavailable
 from holdfast.core.job import Job
 from holdfast.core.ports import EventQuery, StateQuery
+from holdfast.core.replay import Rebuild
 from holdfast.stores import backup, open_reader, open_store, postgres, postgres_connection
 from holdfast.stores.postgres import PostgresReader, PostgresStore
 from holdfast.stores.rows import select_events
-from tests.factories import an_engine, an_event, counted, events
+from tests.factories import a_counter, an_engine, an_event, counted, events
 from tests.kit import wait_until
 from tests.stores.proxy import DatabaseProxy, noting_locks
 
@@ -273,6 +274,22 @@ def test_the_end_of_a_job_that_another_has_by_now_is_not_recorded(opened, reader
     assert names == [], "what was erased meanwhile is not named again"
     an_engine(store).handle([an_event()], also=lambda it: it.finish(job.id, "them"))
     assert (reader.head(), reader.jobs()) == (1, [])
+
+
+def test_a_rebuild_that_another_daemon_overtakes_has_its_events_too(opened, reader: PostgresReader):
+    ours, theirs = an_engine(opened()), an_engine(opened())
+    ours.handle(events(3))
+    rebuild = Rebuild([a_counter(version=2)], reader)
+    rebuild.read()
+    overtakes = iter([True])
+
+    def write(store: PostgresStore) -> None:
+        rebuild.write(store, an_event())
+        if next(overtakes, False):
+            theirs.handle(events(2))
+
+    ours.handle([], also=write)
+    assert reader.state(counted())["n"] == 6, "three, two of the other, and the one that is written with it"
 
 
 def test_a_job_that_was_asked_for_again_while_it_ran_runs_again(opened, reader: PostgresReader):

@@ -72,11 +72,16 @@ class Rebuild:
             fold_events(feature, [event], self.docs[feature.name])
         self.seq = event.seq
 
-    def write(self, store: Store) -> None:
-        """Inside a transaction, when `read` has reached the head."""
+    def write(self, store: Store, last: Event | None = None) -> None:
+        """Inside a transaction, with the event that it writes. Where another daemon writes to the same store first, the
+        transaction is made anew, and this with it: so the log is read to its end here, and `last` is not remembered."""
+        for event in self.reader.replay(after=self.seq):
+            self.apply_event(event)
+        with_it = [msgspec.structs.replace(last, seq=self.seq + 1)] if last else []
         for feature in self.features:
+            docs = fold_events(feature, with_it, dict(self.docs[feature.name]))
             store.drop_states(feature.name)
-            store.save([state_row(feature, ref, doc) for ref, doc in self.docs[feature.name].items()])
+            store.save([state_row(feature, ref, doc) for ref, doc in docs.items()])
             store.set_meta(version_key(feature), str(feature.version))
 
     def differences(self) -> list[str]:

@@ -4,8 +4,6 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from holdfast.core.errors import StoreDamaged
 from holdfast.core.event import Event
 from holdfast.core.feature import Feature, WatchCall
@@ -144,7 +142,7 @@ class Background:
 
 
 def finish_rebuild(daemon: "Daemon", work: Rebuild) -> None:
-    """In the writer thread: nothing can be added meanwhile, so catching up ends.
+    """In the writer thread: nothing of this daemon is added meanwhile, so catching up ends.
 
     The event is part of it: another daemon on the same PostgreSQL sees the head move and forgets its documents.
     """
@@ -156,7 +154,6 @@ def finish_rebuild(daemon: "Daemon", work: Rebuild) -> None:
     now = now_ms()
     event = Event(key=delivery_key(now), kind="state.rebuilt", at=now, data={"features": names, "events": work.seq})
     # The event itself is applied as well, so that the documents stand at the head once it is written.
-    work.apply_event(msgspec.structs.replace(event, seq=work.seq + 1))
-    daemon.pipeline.commit_events([event], also=work.write)
+    daemon.pipeline.commit_events([event], also=lambda store: work.write(store, event))
     engine.forget()
     engine.resume(names)
