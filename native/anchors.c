@@ -75,6 +75,14 @@ static int may_begin(const uint8_t *text, size_t start, const uint8_t *left) {
     return start > 1 && text[start - 2] == '\\' && (last == 'n' || last == 't' || last == 'r');
 }
 
+/* A text of one letter stands at every place of a longer row of that letter: only where the row begins may it be a token. */
+static int is_within_row(const uint8_t *text, size_t start, size_t end) {
+    if (end - start < ROW_LEAST || start < ROW_BEFORE) return 0;
+    for (size_t n = start - ROW_BEFORE + 1; n < end; n++)
+        if (text[n] != text[n - 1]) return 0;
+    return 1;
+}
+
 static void check(struct search *s, size_t at, uint32_t hashed) {
     const struct tables *t = s->tables;
     uint32_t bucket = hashed >> (HASH_BITS - BUCKET_BITS);
@@ -87,7 +95,7 @@ static void check(struct search *s, size_t at, uint32_t hashed) {
         /* The last byte first: many anchors begin with the same word. */
         const uint8_t *anchor = t->texts + a->text;
         if (s->text[end - 1] != anchor[a->length - 1] || !same(s->text + start, anchor, a->length - 1u)) continue;
-        if (a->left && !may_begin(s->text, start, t->classes + 256 * (size_t)a->left)) continue;
+        if (is_within_row(s->text, start, end) || (a->left && !may_begin(s->text, start, t->classes + 256 * (size_t)a->left))) continue;
         if ((a->follow && !is_followed(s, a, end)) || (a->guard && !is_plausible(s, a, start, end))) continue;
         if (repeats(s, a->number, start, end)) {
             s->dropped++;

@@ -2,7 +2,7 @@
 #pragma once
 #include "bytes.h"
 
-enum { HASH_BITS = 16, BUCKET_BITS = 13, SEEN_BITS = 13, SEEN = 1 << SEEN_BITS, FREE_HITS = 64, BEFORE = 48, AFTER = 64, FAR = 512, SORTS = 4, RUNS = 8, BLOCK = 512, CHUNK = 2048 };
+enum { HASH_BITS = 16, BUCKET_BITS = 13, SEEN_BITS = 13, SEEN = 1 << SEEN_BITS, FREE_HITS = 64, BEFORE = 48, AFTER = 64, ROW_LEAST = 8, ROW_BEFORE = 2, FAR = 512, SORTS = 4, RUNS = 8, BLOCK = 512, CHUNK = 2048 };
 
 struct anchor {
     uint32_t text;    /* where it lies in `texts` */

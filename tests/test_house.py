@@ -194,7 +194,7 @@ def _oldest_python() -> str:
 
 def _wanted_python(package: str) -> str:
     try:
-        return metadata.metadata(package)["Requires-Python"] or ""
+        return str(metadata.metadata(package).json.get("requires_python", ""))
     except metadata.PackageNotFoundError:
         return ""
 

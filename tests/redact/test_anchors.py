@@ -136,3 +136,10 @@ def test_too_many_hits_are_told_by_where_they_lie() -> None:
         assert got.rest is not None
         assert got.rest[0] <= got.hits[-1][2] + 16
         assert got.rest[1] == len(text) - len(b" is ")
+
+
+def test_a_text_of_one_letter_is_found_where_a_row_of_it_begins() -> None:
+    """A row of three thousand would be a candidate at every place, and what follows it would not be judged."""
+    letters = [Anchor(b"AAAAAAAAAA", 0)]
+    for search in (AnchorSearch(letters), anchors._Automaton(letters)):
+        assert [hit[1] for hit in search.find(b"x " + b"A" * 3000 + b" y" + b"A" * 12).hits] == [2, 3, 3004, 3005]

@@ -160,6 +160,7 @@ class _Automaton:
             for n, start, end in self._search(text, overlapping=True)
             for anchor in self._by_text[n]
             if (not anchor.count or _is_followed(text, end, anchor))
+            and not _is_within_row(text, start, end)
             and (not anchor.alone or _is_alone(text, start))
             # GUARD_FAR is the highest bit.
             and (anchor.guard < GUARD_FAR or far.is_next(anchor.guard, start))
@@ -192,6 +193,16 @@ def _is_followed(text: bytes, end: int, anchor: Anchor) -> bool:
         and not after.translate(None, anchor.follow)
         and (not anchor.then or text[last : last + 1] == anchor.then)
     )
+
+
+_ROW_LEAST, _ROW_BEFORE = 8, 2
+"""As ROW_LEAST and ROW_BEFORE in native/search.h."""
+
+
+def _is_within_row(text: bytes, start: int, end: int) -> bool:
+    """A text of one letter stands at every place of a longer row of that letter: only where the row begins may it be a
+    token."""
+    return end - start >= _ROW_LEAST and start >= _ROW_BEFORE and len(set(text[start - _ROW_BEFORE : end])) == 1
 
 
 def _is_alone(text: bytes, start: int) -> bool:
