@@ -90,8 +90,10 @@ static void check(struct search *s, size_t at, uint32_t hashed) {
         if (a->left && !may_begin(s->text, start, t->classes + 256 * (size_t)a->left)) continue;
         if ((a->follow && !is_followed(s, a, end)) || (a->guard && !is_plausible(s, a, start, end))) continue;
         if (repeats(s, a->number, start, end)) {
-            s->dropped++;
-            continue;
+            if (++s->dropped <= MOST_DROPPED + s->length / PER_DROPPED || !s->rest) continue;
+            /* A text that is little else: the search ends here, and what was not listed is not judged. */
+            s->room = s->count;
+            s->ended = 1;
         }
         report(s, a->number, start, end);
     }
@@ -217,7 +219,7 @@ static void find_runs(struct search *s, size_t at, size_t to, size_t most) {
     const uint8_t *text = s->text;
     size_t reach = 2 * (size_t)s->tables->run_most, done = at > reach ? at - reach : 0, tail = 0;
     size_t limit = to < s->length && to + reach < s->length ? to + reach : s->length;
-    for (; at + 16 <= s->length && at < to && s->count < most; at += 16) {
+    for (; at + 16 <= s->length && at < to && s->count < most && !s->ended; at += 16) {
         int whole = mark_words(text + at);
         if (!whole) continue;
         int first = (whole & 1) && at >= done;
@@ -235,7 +237,7 @@ static size_t find_between(struct search *s, size_t at, size_t to, size_t most) 
     const uint8_t *text = s->text;
     const uint32_t *filter = s->tables->filter;
     size_t length = s->length;
-    while (at + 12 <= length && at < to && s->count < most) {
+    while (at + 12 <= length && at < to && s->count < most && !s->ended) {
         /* Without a branch for each byte: a processor guesses wrong at every second hit. */
         uint32_t places[BLOCK + 8];
         size_t count = 0, known = 0;
@@ -249,9 +251,9 @@ static size_t find_between(struct search *s, size_t at, size_t to, size_t most) 
             places[known] = place;
             known += (size_t)is_known(s->tables->second, load(text + place));
         }
-        for (size_t n = 0; n < known && s->count < most; n++) check(s, places[n], hash(load(text + places[n])));
+        for (size_t n = 0; n < known && s->count < most && !s->ended; n++) check(s, places[n], hash(load(text + places[n])));
     }
-    for (; at < to && at < length && s->count < most; at++) {
+    for (; at < to && at < length && s->count < most && !s->ended; at++) {
         uint32_t bytes = text[at];
         if (at + 1 < length) bytes |= (uint32_t)text[at + 1] << 8;
         if (at + 2 < length) bytes |= (uint32_t)text[at + 2] << 16;
@@ -272,6 +274,7 @@ static void forget_place(struct search *s) {
 /* `rest` ends where the last hit does: it is looked for from the end of the text, because all others need not be known. */
 static void find_last(struct search *s, size_t from, int runs) {
     size_t found = s->count;
+    s->ended = 0;
     for (size_t to = s->length, at; to > from && s->count == found; to = at) {
         at = to > from + CHUNK ? (to - CHUNK) & ~(size_t)15 : from;
         if (at >= to) break;
@@ -281,8 +284,8 @@ static void find_last(struct search *s, size_t from, int runs) {
     }
 }
 
-/* How many anchors there are; the first `room` of them are in `out`. With `seen` (SEEN entries) repetitions are dropped,
- * and `dropped` tells how many. `rest` tells where the first and the last of those lie that `out` has no room for, and the
+/* How many anchors are in `out`: the first ones, at most `room`. With `seen` (SEEN entries) repetitions are dropped,
+ * and `dropped` tells how many. `rest` tells where the first and the last of those lie that are not in `out`, zero if all are; the
  * search ends when it knows them; without it the search ends when `out` is full. */
 size_t holdfast_find_anchors(const struct tables *tables, const uint8_t *text, size_t length, struct found *out,
                              size_t room, uint64_t *seen, size_t *dropped, size_t *rest) {
@@ -290,6 +293,7 @@ size_t holdfast_find_anchors(const struct tables *tables, const uint8_t *text, s
     /* One by one: for a struct of this size compilers call memset. */
     s.tables = tables, s.text = text, s.length = length, s.room = room, s.out = out, s.seen = seen, s.rest = rest;
     s.count = s.dropped = s.seen_count = s.walked = 0;
+    s.ended = 0;
     forget_place(&s);
     size_t most = room + (rest != 0);
     if (rest) rest[0] = rest[1] = 0;
@@ -298,7 +302,7 @@ size_t holdfast_find_anchors(const struct tables *tables, const uint8_t *text, s
     for (size_t n = 0; n < 3 && n < length; n++) opening |= (uint32_t)text[n] << (8 * n + 8);
     if (may_be(tables->filter, opening) & 1) check(&s, (size_t)-1, hash(opening));
     size_t at = find_between(&s, 0, length, most);
-    int full = s.count >= most;
+    int full = s.count >= most || s.ended;
     if (full && rest) find_last(&s, at, 0);
     if (tables->run_least && !full) {
         find_runs(&s, 0, length, most);
@@ -309,5 +313,5 @@ size_t holdfast_find_anchors(const struct tables *tables, const uint8_t *text, s
         find_runs(&s, last, length, (size_t)-1);
     }
     *dropped = s.dropped;
-    return s.count;
+    return s.count < s.room ? s.count : s.room;
 }
