@@ -302,11 +302,11 @@ static int is_word_at(const uint8_t *at, const uint8_t *word, size_t length) {
     return 1;
 }
 
-/* Whether this word, given in lower case, stands in the text in any mixture of capitals: src/holdfast/redact/anchors.py. Sixteen
- * places at once are asked for two of its letters; only where both stand is it compared. */
-int holdfast_mentions(const uint8_t *text, size_t size, const uint8_t *word, size_t length) {
-    size_t at = 0, other = length / 2;
-    if (!length || size < length) return 0;
+/* Where, from `at` on, this word, given in lower case, stands in the text in any mixture of capitals; `size` if it does not.
+ * Sixteen places at once are asked for two of its letters; only where both stand is it compared. */
+size_t holdfast_find_word(const uint8_t *text, size_t size, size_t at, const uint8_t *word, size_t length) {
+    size_t other = length / 2;
+    if (!length) return size;
     for (; at + length + 16 <= size; at += 16) {
         block first, second;
         uint64_t halves[2];
@@ -316,11 +316,11 @@ int holdfast_mentions(const uint8_t *text, size_t size, const uint8_t *word, siz
         __builtin_memcpy(halves, &both, 16);
         if (!(halves[0] | halves[1])) continue;
         for (size_t n = at; n < at + 16; n++)
-            if (is_word_at(text + n, word, length)) return 1;
+            if (is_word_at(text + n, word, length)) return n;
     }
     for (; at + length <= size; at++)
-        if (is_word_at(text + at, word, length)) return 1;
-    return 0;
+        if (is_word_at(text + at, word, length)) return at;
+    return size;
 }
 
 /* Frames of clients that do not shorten what they send: src/holdfast/ingest/frames.py. */
