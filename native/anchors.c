@@ -25,8 +25,8 @@ static inline uint32_t load(const uint8_t *at) {
     return value;
 }
 
-/* The lowest bit tells whether an anchor may have these four bytes. */
-static inline uint32_t may_be(const uint32_t *filter, uint32_t bytes) { return filter[hash(bytes)] >> (bytes >> 24 & 31); }
+/* Whether an anchor may have these bytes. The fourth is given by itself: to load it again takes less than to shift it down. */
+static inline int may_be(const uint32_t *filter, uint32_t bytes, uint32_t fourth) { return (filter[hash(bytes)] & 1u << (fourth & 31)) != 0; }
 
 /* A closer look at those that pass: nine of ten do so by chance. */
 static inline int is_known(const uint8_t *second, uint32_t bytes) {
@@ -98,8 +98,10 @@ static void check(struct search *s, size_t at, uint32_t hashed) {
         if (is_within_row(s->text, start, end) || (a->left && !may_begin(s->text, start, t->classes + 256 * (size_t)a->left))) continue;
         if ((a->follow && !is_followed(s, a, end)) || (a->guard && !is_plausible(s, a, start, end))) continue;
         if (repeats(s, a->number, start, end)) {
-            s->dropped++;
-            continue;
+            if (++s->dropped <= MOST_DROPPED + s->length / PER_DROPPED || !s->rest) continue;
+            /* A text that is little else: the search ends here, and what was not listed is not judged. */
+            s->room = s->count;
+            s->ended = 1;
         }
         report(s, a->number, start, end);
     }
@@ -225,7 +227,7 @@ static void find_runs(struct search *s, size_t at, size_t to, size_t most) {
     const uint8_t *text = s->text;
     size_t reach = 2 * (size_t)s->tables->run_most, done = at > reach ? at - reach : 0, tail = 0;
     size_t limit = to < s->length && to + reach < s->length ? to + reach : s->length;
-    for (; at + 16 <= s->length && at < to && s->count < most; at += 16) {
+    for (; at + 16 <= s->length && at < to && s->count < most && !s->ended; at += 16) {
         int whole = mark_words(text + at);
         if (!whole) continue;
         int first = (whole & 1) && at >= done;
@@ -243,28 +245,28 @@ static size_t find_between(struct search *s, size_t at, size_t to, size_t most) 
     const uint8_t *text = s->text;
     const uint32_t *filter = s->tables->filter;
     size_t length = s->length;
-    while (at + 12 <= length && at < to && s->count < most) {
+    while (at + 12 <= length && at < to && s->count < most && !s->ended) {
         /* Without a branch for each byte: a processor guesses wrong at every second hit. */
         uint32_t places[BLOCK + 8];
         size_t count = 0, known = 0;
         for (size_t stop = at + BLOCK < to ? at + BLOCK : to; at + 12 <= length && at < stop; at += 8)
             for (size_t n = 0; n < 8; n++) {
                 places[count] = (uint32_t)(at + n);
-                count += may_be(filter, load(text + at + n)) & 1;
+                count += (size_t)may_be(filter, load(text + at + n), text[at + n + 3]);
             }
         for (size_t n = 0; n < count; n++) {
             uint32_t place = places[n];
             places[known] = place;
             known += (size_t)is_known(s->tables->second, load(text + place));
         }
-        for (size_t n = 0; n < known && s->count < most; n++) check(s, places[n], hash(load(text + places[n])));
+        for (size_t n = 0; n < known && s->count < most && !s->ended; n++) check(s, places[n], hash(load(text + places[n])));
     }
-    for (; at < to && at < length && s->count < most; at++) {
+    for (; at < to && at < length && s->count < most && !s->ended; at++) {
         uint32_t bytes = text[at];
         if (at + 1 < length) bytes |= (uint32_t)text[at + 1] << 8;
         if (at + 2 < length) bytes |= (uint32_t)text[at + 2] << 16;
         if (at + 3 < length) bytes |= (uint32_t)text[at + 3] << 24;
-        if (may_be(filter, bytes) & 1) check(s, at, hash(bytes));
+        if (may_be(filter, bytes, bytes >> 24)) check(s, at, hash(bytes));
     }
     return at;
 }
@@ -280,6 +282,7 @@ static void forget_place(struct search *s) {
 /* `rest` ends where the last hit does: it is looked for from the end of the text, because all others need not be known. */
 static void find_last(struct search *s, size_t from, int runs) {
     size_t found = s->count;
+    s->ended = 0;
     for (size_t to = s->length, at; to > from && s->count == found; to = at) {
         at = to > from + CHUNK ? (to - CHUNK) & ~(size_t)15 : from;
         if (at >= to) break;
@@ -289,8 +292,8 @@ static void find_last(struct search *s, size_t from, int runs) {
     }
 }
 
-/* How many anchors there are; the first `room` of them are in `out`. With `seen` (SEEN entries) repetitions are dropped,
- * and `dropped` tells how many. `rest` tells where the first and the last of those lie that `out` has no room for, and the
+/* How many anchors are in `out`: the first ones, at most `room`. With `seen` (SEEN entries) repetitions are dropped,
+ * and `dropped` tells how many. `rest` tells where the first and the last of those lie that are not in `out`, zero if all are; the
  * search ends when it knows them; without it the search ends when `out` is full. */
 size_t holdfast_find_anchors(const struct tables *tables, const uint8_t *text, size_t length, struct found *out,
                              size_t room, uint64_t *seen, size_t *dropped, size_t *rest) {
@@ -298,15 +301,16 @@ size_t holdfast_find_anchors(const struct tables *tables, const uint8_t *text, s
     /* One by one: for a struct of this size compilers call memset. */
     s.tables = tables, s.text = text, s.length = length, s.room = room, s.out = out, s.seen = seen, s.rest = rest;
     s.count = s.dropped = s.seen_count = s.walked = 0;
+    s.ended = 0;
     forget_place(&s);
     size_t most = room + (rest != 0);
     if (rest) rest[0] = rest[1] = 0;
     /* The start of the text is the start of a line. */
     uint32_t opening = '\n';
     for (size_t n = 0; n < 3 && n < length; n++) opening |= (uint32_t)text[n] << (8 * n + 8);
-    if (may_be(tables->filter, opening) & 1) check(&s, (size_t)-1, hash(opening));
+    if (may_be(tables->filter, opening, opening >> 24)) check(&s, (size_t)-1, hash(opening));
     size_t at = find_between(&s, 0, length, most);
-    int full = s.count >= most;
+    int full = s.count >= most || s.ended;
     if (full && rest) find_last(&s, at, 0);
     if (tables->run_least && !full) {
         find_runs(&s, 0, length, most);
@@ -317,5 +321,5 @@ size_t holdfast_find_anchors(const struct tables *tables, const uint8_t *text, s
         find_runs(&s, last, length, (size_t)-1);
     }
     *dropped = s.dropped;
-    return s.count;
+    return s.count < s.room ? s.count : s.room;
 }

@@ -2,7 +2,7 @@
 #pragma once
 #include "bytes.h"
 
-enum { HASH_BITS = 16, BUCKET_BITS = 13, SEEN_BITS = 13, SEEN = 1 << SEEN_BITS, FREE_HITS = 64, BEFORE = 48, AFTER = 64, ROW_LEAST = 8, ROW_BEFORE = 2, FAR = 512, SORTS = 4, RUNS = 8, BLOCK = 512, CHUNK = 2048 };
+enum { HASH_BITS = 16, BUCKET_BITS = 13, SEEN_BITS = 13, SEEN = 1 << SEEN_BITS, FREE_HITS = 64, BEFORE = 48, AFTER = 64, ROW_LEAST = 8, ROW_BEFORE = 2, FAR = 512, SORTS = 4, RUNS = 8, BLOCK = 512, CHUNK = 2048, MOST_DROPPED = 1024, PER_DROPPED = 32 };
 
 struct anchor {
     uint32_t text;    /* where it lies in `texts` */
@@ -62,6 +62,7 @@ struct search {
     struct found *out;
     uint64_t *seen;                 /* null: report repetitions too */
     size_t seen_count;
+    int ended;                      /* so many were repetitions that the others are not looked for */
     size_t *rest;
     size_t clear_from, clear_to;    /* between them nothing random stands; a run of this many bytes ends there */
     size_t clear_run, clear_flips;

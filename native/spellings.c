@@ -294,6 +294,35 @@ size_t holdfast_flatten_json(const uint8_t *body, size_t length, uint8_t *out, u
     return size;
 }
 
+typedef uint8_t block __attribute__((vector_size(16)));
+
+static int is_word_at(const uint8_t *at, const uint8_t *word, size_t length) {
+    for (size_t n = 0; n < length; n++)
+        if (lowered(at[n]) != word[n]) return 0;
+    return 1;
+}
+
+/* Where, from `at` on, this word, given in lower case, stands in the text in any mixture of capitals; `size` if it does not.
+ * Sixteen places at once are asked for two of its letters; only where both stand is it compared. */
+size_t holdfast_find_word(const uint8_t *text, size_t size, size_t at, const uint8_t *word, size_t length) {
+    size_t other = length / 2;
+    if (!length) return size;
+    for (; at + length + 16 <= size; at += 16) {
+        block first, second;
+        uint64_t halves[2];
+        __builtin_memcpy(&first, text + at, 16);
+        __builtin_memcpy(&second, text + at + other, 16);
+        block both = (block)((first | 32) == word[0]) & (block)((second | 32) == word[other]);
+        __builtin_memcpy(halves, &both, 16);
+        if (!(halves[0] | halves[1])) continue;
+        for (size_t n = at; n < at + 16; n++)
+            if (is_word_at(text + n, word, length)) return n;
+    }
+    for (; at + length <= size; at++)
+        if (is_word_at(text + at, word, length)) return at;
+    return size;
+}
+
 /* Frames of clients that do not shorten what they send: src/holdfast/ingest/frames.py. */
 size_t holdfast_shortener_size(void) { return sizeof(struct shortener); }
 

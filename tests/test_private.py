@@ -1,10 +1,12 @@
 """`<private>…</private>` in a prompt is not stored; what a tool is given stays whole."""
 
 import json
+import random
 
 import pytest
 
-from holdfast.core.text import PrivateWords, telling_words, without_private
+from holdfast.core.text import PrivateWords, _mentions_private, telling_words, without_private
+from holdfast.redact.anchors import word_search
 
 
 @pytest.mark.parametrize(
@@ -104,3 +106,20 @@ def test_a_name_out_of_it_is_taken_out_of_that_sessions_answers() -> None:
 )
 def test_common_words_give_nothing_away(stretch: str, telling: list[str]) -> None:
     assert list(telling_words(stretch)) == telling
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_native_search_for_the_word_finds_what_the_pattern_does(seed):
+    search, chance = word_search(b"private"), random.Random(seed)
+    if search is None:
+        pytest.skip("the library was not built")
+    found = 0
+    for _ in range(500):
+        text = "".join(chance.choices("pPrRiIvVaAtTeE \0", k=chance.randrange(60)))
+        at, word = chance.randrange(len(text) + 1), "".join(chance.choice((c, c.upper())) for c in "private")
+        text = text[:at] + word[: chance.choice((6, 7))] + text[at:]
+        mentioned = search(text.encode(), 0) < len(text)
+        assert mentioned == _mentions_private(text.encode()), text
+        assert search(text.encode(), 0) == (text.lower().find("private") if mentioned else len(text))
+        found += mentioned
+    assert 0 < found < 500

@@ -18,6 +18,7 @@ from holdfast.core.kinds.session_events import TurnAnswerRead
 from holdfast.core.machine import boot_id, look_up_process, machine_id
 from holdfast.core.ports import GitContext
 from holdfast.core.text import CUT_MARK, PrivateWords
+from holdfast.redact.anchors import word_search
 
 decode = msgspec.json.decode
 encode = msgspec.json.encode
@@ -51,7 +52,7 @@ class Intake:
         # The same branch and the same folder come with every event.
         self._redact_short = lru_cache(SHORT_TEXTS)(lambda text: _redact_string(redact, text))
         self._origins = HookOrigins()
-        self._private = PrivateWords()
+        self._private = PrivateWords(word_search(b"private"))
 
     def clean(self, delivery: Delivery) -> Delivery:
         """As it may be written to disk: secrets and what is private are out of it."""

@@ -89,12 +89,21 @@ def test_the_fields_of_a_header_may_stand_in_any_order(seed: int, cwd: str) -> N
     names = [*FIELDS]
     random.Random(seed).shuffle(names)
     fields = FIELDS | {"cwd": cwd}
-    expected = as_delivery(as_frame(fields, b"{}"), (9,))
+    expected = as_delivery(as_frame(fields, b"{}"), ancestors=(9,))
     assert (expected.key, expected.at, expected.pid, expected.start, expected.whole) == ("a1", 5, 6, 7, 8)
     assert (expected.cwd, expected.client_verdict, expected.confirms) == (cwd, "deny", True)
     assert expected.env == {"A": "a=b", "B": ""}
     for _ in range(2):
-        assert as_delivery(as_frame({name: fields[name] for name in names}, b"{}"), (9,)) == expected
+        assert as_delivery(as_frame({name: fields[name] for name in names}, b"{}"), ancestors=(9,)) == expected
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_frame_in_chunks_is_the_same_delivery(seed: int) -> None:
+    frame = as_frame(FIELDS, bytes(range(256)) * 3)
+    expected = as_delivery(frame, ancestors=(9,))
+    start, rest = frame[: 12 + seed * 20], frame[12 + seed * 20 :]
+    assert as_delivery(start, *pieces(rest, seed), ancestors=(9,)) == expected
+    assert type(as_delivery(start, rest).body) is bytes
 
 
 def test_one_call_leaves_nothing_behind_for_the_next() -> None:

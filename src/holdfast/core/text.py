@@ -6,7 +6,7 @@ templates, the fence around text of ours."""
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -342,12 +342,18 @@ class PrivateWords:
     mark, is not stored with it either. Names and codes out of it are taken out of that session's answers only: elsewhere the same
     word may be said for other reasons."""
 
-    def __init__(self) -> None:
+    def __init__(self, find_private: Callable[[bytes, int], int] | None = None) -> None:
+        """`find_private`: a quicker search for the word, where there is one."""
+        self._find_private = find_private
         self._known: dict[str, bytes] = {}
         self._telling: dict[str, set[str]] = {}
 
+    def _mentions(self, body: bytes) -> bool:
+        find = self._find_private
+        return find(body, 0) < len(body) if find else _mentions_private(body)
+
     def clean(self, body: bytes) -> bytes:
-        if not _mentions_private(body):
+        if not self._mentions(body):
             return self._without_repeats(body) if self._known else body
         self._learn(body)
         return self._without_repeats(without_private(body))
@@ -358,7 +364,7 @@ class PrivateWords:
 
     def clean_own(self, content: bytes) -> bytes:
         """The same for JSON of our own making, whatever its fields. An import tells prompts as they were typed, marks and all."""
-        if _mentions_private(content):
+        if self._mentions(content):
             self._learn(content)
             content = without_private(content)
         for written in self._known.values():

@@ -45,9 +45,12 @@ def frame_length(start: bytes) -> int:
     return value
 
 
-def as_delivery(frame: bytes, ancestors: tuple[int, ...] = ()) -> Delivery:
+def as_delivery(frame: bytes, *more: bytes, ancestors: tuple[int, ...] = ()) -> Delivery:
+    """`more`: the chunks that a frame goes on with."""
     _, header_length, _ = HEAD.unpack_from(frame)
     split = HEAD.size + header_length
+    if len(frame) < split:
+        frame, more = b"".join((frame, *more)), ()
     # What stands before the folder is of this one call; what follows is the same for every hook of a session.
     own, _, shared = frame[HEAD.size : split].partition(_FOLDER)
     fields = _parse_fields(own)
@@ -56,7 +59,8 @@ def as_delivery(frame: bytes, ancestors: tuple[int, ...] = ()) -> Delivery:
     if own_env:
         fields["env"] = {**own_env, **fields["env"]}
     _check_key(fields.setdefault("key", ""))
-    return Delivery(**{"agent": "", "event": "", **fields, "body": frame[split:], "ancestors": ancestors})
+    body = b"".join((memoryview(frame)[split:], *more)) if more else frame[split:]
+    return Delivery(**{"agent": "", "event": "", **fields, "body": body, "ancestors": ancestors})
 
 
 def _parse_number(text: str) -> int:
@@ -128,7 +132,7 @@ class LargeFrame:
 
     def as_delivery(self, ancestors: tuple[int, ...] = ()) -> Delivery:
         size = self._library.holdfast_finish_shorten(self._state)
-        found = as_delivery(self._head + ctypes.string_at(self._body, size), ancestors)
+        found = as_delivery(self._head + ctypes.string_at(self._body, size), ancestors=ancestors)
         return msgspec.structs.replace(found, whole=found.whole or self._taken - self._body_at)
 
 

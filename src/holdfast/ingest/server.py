@@ -28,6 +28,8 @@ from holdfast.ingest.writer import WriterCalls
 LARGEST_BATCH = 256
 # In bytes: most frames fit into the first read; a large one is read in pieces up to the second.
 FIRST_READ, MOST_READ = 64 * 1024, 1024 * 1024
+# Of one frame: a client that sends byte by byte must not make us keep each of them by itself.
+MOST_CHUNKS = 64
 BACKLOG = 1024
 # What `select` can watch.
 HIGHEST_SELECTED = 1024
@@ -65,12 +67,13 @@ _OWNER = os.geteuid()
 
 
 class Connection:
-    __slots__ = ("born", "buffer", "confirms", "large", "out", "outcome", "peer", "sock", "wanted")
+    __slots__ = ("born", "chunks", "confirms", "large", "out", "outcome", "peer", "received", "sock", "wanted")
 
     def __init__(self, sock: _socket.socket, peer: int) -> None:
         self.sock, self.born, self.peer = sock, time.monotonic(), peer
-        self.buffer: bytes | bytearray = b""
-        self.wanted = 0
+        self.chunks: list[bytes] = []
+        """What has come of a frame, as it was received."""
+        self.received = self.wanted = 0
         self.large: LargeFrame | None = None
         """Takes in the rest of a frame of many megabytes."""
         self.out = b""
@@ -194,17 +197,16 @@ class HookServer:
         try:
             while True:
                 # Zero until the head is read; then the rest is asked for in as few calls as possible.
-                missing = connection.wanted - len(connection.buffer)
+                missing = connection.wanted - connection.received
                 chunk = connection.sock.recv(max(FIRST_READ, min(missing, MOST_READ)), socket.MSG_DONTWAIT)
                 if not chunk:
                     return self._drop(connection)
                 if connection.large is not None:
                     connection.large.add(chunk)
-                elif connection.buffer:
-                    connection.buffer += chunk
                 else:
-                    # The first chunk is kept as it came: mostly it is the whole frame and is never copied.
-                    connection.buffer = chunk
+                    # Kept as they come: one that is the whole frame is never copied, of many each is copied once.
+                    connection.chunks.append(chunk)
+                    connection.received += len(chunk)
                 if self._complete(connection):
                     return None
         except (BlockingIOError, InterruptedError):
@@ -213,26 +215,25 @@ class HookServer:
             return self._drop(connection)
 
     def _complete(self, connection: Connection) -> bool:
-        buffer, large = connection.buffer, connection.large
+        chunks, large = connection.chunks, connection.large
         if large is not None:
             if not large.is_complete:
                 return False
             delivery = large.as_delivery(self._callers.above(connection.peer))
             connection.large = None
             return self._deliver(connection, delivery)
-        connection.wanted = connection.wanted or frame_length(bytes(buffer[:12]))
-        if not connection.wanted or len(buffer) < connection.wanted:
-            if connection.wanted > LARGE_FRAME and (large := open_large_frame(bytes(buffer), connection.wanted)):
-                connection.large, connection.buffer = large, b""
-            elif type(buffer) is bytes:
-                # Only a frame that came in pieces needs a buffer that grows.
-                connection.buffer = bytearray(buffer)
+        if not connection.wanted or len(chunks) > MOST_CHUNKS:
+            chunks[:] = [b"".join(chunks)]
+        connection.wanted = connection.wanted or frame_length(chunks[0][:12])
+        if not connection.wanted or connection.received < connection.wanted:
+            if connection.wanted > LARGE_FRAME and (large := open_large_frame(b"".join(chunks), connection.wanted)):
+                connection.large, connection.chunks = large, []
             return False
-        return self._deliver(connection, as_delivery(bytes(buffer), self._callers.above(connection.peer)))
+        return self._deliver(connection, as_delivery(*chunks, ancestors=self._callers.above(connection.peer)))
 
     def _deliver(self, connection: Connection, delivery: Delivery) -> bool:
         connection.confirms = delivery.confirms
-        connection.buffer = b""
+        connection.chunks = []
         if delivery.mode == SHOW:
             self._show_to(connection, delivery)
         else:

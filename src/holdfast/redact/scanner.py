@@ -107,8 +107,8 @@ class Scanner:
         """The spans in order, without overlap. `depth`: how many spellings within one another are read."""
         work = work or Work(len(text))
         got = self._search_once(text, work)
-        if any(hit[0] == self._colours for hit in got.hits) and (view := views.view_without_colours(text)):
-            shown = self._search.find(view.text, once=True, judged=work.left)
+        if got.hits and self._colours in got.numbers and (view := work.spellings.shown(text)):
+            shown = self._search_once(view.text, work)
             return [view.source_span(span) for span in self._find_in(view.text, shown, depth, work)]
         return self._find_in(text, got, depth, work)
 
@@ -180,9 +180,9 @@ class Scanner:
             finder = self._finders[number]
             units = self._units.get(number, 1)
             if not work.spend(blocks.work_of_document(text, start, end) if finder in _LONG else units):
-                return all_spans + views.unjudged_spans(
-                    text, [hit[1:] for hit in hits[at:] if hit[0] < plain], got.rest
-                )
+                # A look is asked whether there may be a secret, not where.
+                rest = hits[at : at + 1] if work.is_look else hits[at:]
+                return all_spans + views.unjudged_spans(text, [hit[1:] for hit in rest if hit[0] < plain], got.rest)
             spans = _run_finder(finder, text, start, end)
             if spans:
                 work.spend(work_of_found(spans))

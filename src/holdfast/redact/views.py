@@ -224,11 +224,12 @@ _buffers = _Buffers()
 class Spellings:
     """Other spellings of the texts of one payload. It is looked at and then read, and each is made once."""
 
-    __slots__ = ("_dumps", "_views")
+    __slots__ = ("_dumps", "_shown", "_views")
 
     def __init__(self) -> None:
         self._views: dict[tuple[int, int, int, bool], tuple[bytes, View | None]] = {}
         self._dumps: dict[int, tuple[bytes, Dumps]] = {}
+        self._shown: dict[int, tuple[bytes, View | None]] = {}
 
     def view(self, text: bytes, start: int, end: int, percent: bool) -> View | None:
         """This part of the text, decoded; none where there is nothing to decode, so that it was read in full already."""
@@ -239,6 +240,12 @@ class Spellings:
             view = view_spelling(window, percent)
             self._views[key] = text, view if view.text != window else None
         return self._views[key][1]
+
+    def shown(self, text: bytes) -> View | None:
+        """As a terminal shows it, without colours."""
+        if id(text) not in self._shown:
+            self._shown[id(text)] = text, view_without_colours(text)
+        return self._shown[id(text)][1]
 
     def dumps(self, text: bytes) -> "Dumps":
         if id(text) not in self._dumps:
@@ -536,18 +543,22 @@ _STRING_ENDS = (KEY_END, STRING_END)
 def unjudged_spans(text: bytes, candidates: Iterable[tuple[int, int]], rest: tuple[int, int] | None) -> list[Span]:
     """What is removed where candidates could not be judged: the string of each, and for a key its value too."""
     spans: list[Span] = []
-    string = -1
+    string = stop = -1
     for start, end in sorted([*candidates, *([rest] if rest else [])]):
         if string < end:
             string = text.find(STRING_END, end)
             string = string if string >= 0 else len(text)
-        last = min(string, end + _UNJUDGED_AFTER)
+        last = end + _UNJUDGED_AFTER if end + _UNJUDGED_AFTER < string else string
         # A value may go on behind what an earlier candidate removes.
-        if spans and start <= spans[-1][1]:
-            spans[-1] = spans[-1][0], max(spans[-1][1], last), UNJUDGED
+        if start <= stop:
+            if last > stop:
+                stop = last
+                spans[-1] = spans[-1][0], stop, UNJUDGED
             continue
         # The end of a key: the key stands before it.
         before = _UNJUDGED_AFTER if text.startswith(b"PRIVATE KEY", start) else _UNJUDGED_BEFORE
-        first = max(0, start - before, *(text.rfind(stop, 0, start) + 1 for stop in _STRING_ENDS))
+        least = max(0, start - before)
+        first = max(least, *(text.rfind(stop, least, start) + 1 for stop in _STRING_ENDS))
         spans.append((first, last, UNJUDGED))
+        stop = last
     return spans

@@ -20,6 +20,7 @@ from holdfast.features.uat.files import is_inside_folders
 from holdfast.features.uat.settings import DEFAULTS, UatSettings
 from holdfast.features.uat.state.steps import use_of_event
 from holdfast.paths import open_regular_itself
+from holdfast.redact.anchors import word_search
 
 _ARGUMENTS = ("tool_input", "toolArgs", "toolInput", "args", "input", "arguments")
 """What agents call the arguments of a tool in their payloads."""
@@ -77,18 +78,25 @@ def takes_out(body: bytes, settings: UatSettings | None) -> bool:
     """By the look of the payload, before it is read: one too many costs a moment, one too few leaves what was typed in
     the journal."""
     extra = (settings or DEFAULTS).drivers
-    at = body.find(_TOOL)
-    while at >= 0:
+    # A payload is mostly one long answer, in which no tool is named.
+    find = word_search(_TOOL) or _find_tool
+    at = find(body, 0)
+    while at < len(body):
         match = _TOOL_NAME.match(body, at)
         if match and (_is_driver_of(extra, match[1]) if extra else _is_driver(match[1])):
             return True
-        at = body.find(_TOOL, at + 1)
+        at = find(body, at + 1)
     far = _end_of_arguments(body)
     # A loop and not `any`: this stands before the answer to every finished call.
     for program in _PROGRAMS:  # noqa: SIM110
         if body.find(program, 0, far) >= 0:
             return True
     return False
+
+
+def _find_tool(body: bytes, at: int) -> int:
+    found = body.find(_TOOL, at)
+    return found if found >= 0 else len(body)
 
 
 def _end_of_arguments(body: bytes) -> int:
