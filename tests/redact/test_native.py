@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.redact import anchors, views
+from holdfast.redact.document import Document
 from holdfast.redact.scanner import Scanner
 from tests.redact import corpus, unseen, vendor_corpus, wider
 from tests.redact.test_corpus import make_text
@@ -91,7 +92,7 @@ def test_undecoded_text_that_holds_a_secret_is_decoded() -> None:
     native = Scanner()
     for text in sample_texts():
         body = json.dumps(text.decode("utf-8", "replace")).encode()
-        if native.find(views.Document(body).text):
+        if native.find(Document(body).text):
             assert native.may_hold_secret(body), body
 
 

@@ -10,6 +10,7 @@ from functools import cache
 
 import msgspec
 
+from holdfast.redact.document import Document, replace_spans
 from holdfast.redact.judge import (
     Finding,
     NameRule,
@@ -21,7 +22,7 @@ from holdfast.redact.judge import (
     make_filler,
 )
 from holdfast.redact.scanner import Scanner, join_spans
-from holdfast.redact.views import UNJUDGED, Document, replace_spans
+from holdfast.redact.views import UNJUDGED
 from holdfast.redact.work import Work
 
 _LABEL = re.compile(rb"\[redacted:[a-z0-9-]{1,60}\]")

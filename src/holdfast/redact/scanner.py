@@ -26,6 +26,7 @@ from holdfast.redact.anchors import (
     Hit,
     Hits,
 )
+from holdfast.redact.document import unjudged_spans
 from holdfast.redact.judge import CHECKS, NameRule, PlaceRule, Shape, Span, TokenRule, parse_shape
 from holdfast.redact.rules.cloud import CLOUD_TOKENS, KEY_TOKENS
 from holdfast.redact.rules.constructs import CONSTRUCT_RULES
@@ -182,7 +183,7 @@ class Scanner:
             if not work.spend(blocks.work_of_document(text, start, end) if finder in _LONG else units):
                 # A look is asked whether there may be a secret, not where.
                 rest = hits[at : at + 1] if work.is_look else hits[at:]
-                return all_spans + views.unjudged_spans(text, [hit[1:] for hit in rest if hit[0] < plain], got.rest)
+                return all_spans + unjudged_spans(text, [hit[1:] for hit in rest if hit[0] < plain], got.rest)
             spans = _run_finder(finder, text, start, end)
             if spans:
                 work.spend(work_of_found(spans))
@@ -192,7 +193,7 @@ class Scanner:
             # Reused only if it ends inside the compared stretch: at its edge a span may go on.
             if many and all(start <= span[0] and span[1] < end + _AFTER - 1 for span in spans):
                 cached_spans[around] = [(first - start, last - start, kind) for first, last, kind in spans]
-        return all_spans + views.unjudged_spans(text, [], got.rest) if got.rest else all_spans
+        return all_spans + unjudged_spans(text, [], got.rest) if got.rest else all_spans
 
     def _find_spelt(self, hits: list[Hit], text: bytes, depth: int, work: Work) -> list[Span]:
         """What other spellings hide."""

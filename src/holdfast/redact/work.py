@@ -2,6 +2,7 @@
 
 from holdfast.redact import views
 from holdfast.redact.anchors import Hits
+from holdfast.redact.document import Document
 from holdfast.redact.judge import Span
 
 WORK_LEAST, WORK_OF_LOOK = 144, 48
@@ -38,7 +39,7 @@ class Work:
         self.spent: int = 0
         self.known: dict[tuple[int, int, int, bytes], list[Span]] = look.known if look else {}
         """What was found in which surroundings: a text is read again after something was removed from it."""
-        self.document: views.Document | None = look.document if look else None
+        self.document: Document | None = look.document if look else None
         """The document that was looked at, decoded."""
         self.spellings: views.Spellings = look.spellings if look else views.Spellings()
         self.searched: dict[int, tuple[bytes, Hits]] = look.searched if look else {}
