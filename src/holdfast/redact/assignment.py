@@ -60,7 +60,8 @@ def find_value(text: bytes, rule: NameRule, start: int, end: int) -> Span | None
         stem = text[start:end]
         if value and (_accept_value(text, rule, value, before, stem)
                       or _is_split(text, rule, value, before, stem)):  # fmt: skip
-            more = notation.MORE_CODES.match(text, value.end) if rule.judge == "code" else None
+            further = notation.MORE_CODES if rule.judge == "code" else notation.MORE_ITEMS
+            more = further.match(text, value.end) if rule.judge == "code" or value.notation == "list" else None
             return (
                 value.start,
                 more.end() if more else value.end,
@@ -197,7 +198,7 @@ def _value_end(form: str, quote: bytes | None, after_key: bool) -> re.Pattern[by
         return notation.TO_STRING_END
     if quote:
         return notation.IN_ESCAPED if b"\\" in quote else notation.IN_QUOTES[quote[:1]]
-    return notation.TO_TAG if form in ("xml", "plist") else notation.UNQUOTED
+    return notation.TO_TAG if form in ("xml", "plist", "cell") else notation.UNQUOTED
 
 
 def _end_of(value: re.Pattern[bytes], text: bytes, start: int, limit: int) -> int:
@@ -245,7 +246,8 @@ def _is_glued(last: bytes, stem: bytes) -> bool:
     """Whether it runs on from the letter before it without a change of case."""
     if stem[:1].islower() or not stem[:1].isalpha():
         return last.isalpha() and last.isascii()
-    return last.isupper()
+    # `SMBPass`: an abbreviation in capitals, then a word of its own.
+    return last.isupper() and not stem[1:2].islower()
 
 
 def _may_be_glued(rule: NameRule, before: bytes, stem: bytes, after: bytes) -> bool:
@@ -318,6 +320,8 @@ def _accept_value(text: bytes, rule: NameRule, value: Value, before: bytes, stem
         return cased and bool(notation.PAIR_LINE.search(before))
     if value.sign == b"=" and not value.quoted and text[value.start - 3 : value.start].strip().endswith(b"=="):
         return False
+    if value.notation in ("list", "cell") and (b" " in candidate.strip() or not judge.is_mixed_password(candidate)):
+        return False
     if value.sign == b"," and value.notation == "table" and not judge.looks_strong(candidate):
         return False
     if value.notation == "table" and not (notation.CELL.search(before) and judge.is_mixed_password(candidate)):
@@ -337,7 +341,7 @@ def _accept_bare_space(rule: NameRule, candidate: bytes, quoted: bool, before: b
         digits = sum(48 <= c <= 57 for c in candidate)
         return (
             len(candidate) >= 10
-            and digits >= 2
+            and (digits >= 2 or judge.is_wild_password(candidate))
             and any(97 <= c <= 122 for c in candidate)
             and judge.looks_random(candidate)
         )

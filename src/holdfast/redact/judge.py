@@ -75,7 +75,18 @@ _EXPLAINING = frozenset(
 
 def is_reference(value: bytes) -> bool:
     """It stands for a value kept elsewhere (`${PASSWORD}`, `<password>`, `***`), or says that there is none."""
-    return bool(_REFERENCE.match(value)) or bool(_PLACEHOLDER.search(value[:200].lower()))
+    if _REFERENCE.match(value) and not _is_password_with_sign(value):
+        return True
+    return bool(_PLACEHOLDER.search(value[:200].lower()))
+
+
+def _is_password_with_sign(value: bytes) -> bool:
+    """`!kI7xX0x?Gk`: what begins as a reference does, but no name follows and no bracket ends it."""
+    if value[:1] not in b"!%*?~^#@&" or value[-1:] in b"%}>)]" or value.count(b"%") > 1:
+        return False
+    body = value.lstrip(b"!%*?~^#@&")
+    groups = (any(48 <= c <= 57 for c in body), any(97 <= c <= 122 for c in body), any(65 <= c <= 90 for c in body))
+    return len(body) >= 8 and all(groups) and len(_FLIP.findall(body)) * 5 >= len(body) and not _is_camel_case(body)
 
 
 def is_word(value: bytes) -> bool:
@@ -128,6 +139,11 @@ def is_cased_password(value: bytes) -> bool:
     """Where a sentence hardly says that it is one: digits and letters of both cases."""
     groups = (any(48 <= c <= 57 for c in value), any(97 <= c <= 122 for c in value), any(65 <= c <= 90 for c in value))
     return len(value) >= 8 and all(groups) and is_mixed_password(value) and not _WORDS.match(value)
+
+
+def is_wild_password(value: bytes) -> bool:
+    """Digits and letters of both cases that change too often for a name."""
+    return is_cased_password(value) and len(_FLIP.findall(value)) * 4 >= len(value) and not _is_camel_case(value)
 
 
 def _has_wild_case(value: bytes) -> bool:
