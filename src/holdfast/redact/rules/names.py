@@ -41,7 +41,9 @@ NAME_RULES = (
     NameRule("password-german", ("passwort", "kennwort", "Passwörter", "Passwort", "Kennwort"), "password"),
     NameRule("password-spanish", ("contraseña", "contrasena", "contraseñas", "CONTRASEÑA"), "password"),
     NameRule("password-spanish", ("clave",), "password", part="word"),
-    NameRule("password-french", ("mot de passe", "mot_de_passe", "motdepasse", "motDePasse", "mdp"), "password", part="word"),
+    NameRule(
+        "password-french", ("mot de passe", "mot_de_passe", "motdepasse", "motDePasse", "mdp"), "password", part="word"
+    ),
     NameRule("password-portuguese", ("senha", "palavra-passe", "palavra_passe"), "password", part="word"),
     NameRule("password-italian", ("parola d'ordine", "parola_chiave"), "password"),
     NameRule("password-dutch", ("wachtwoord",), "password"),
