@@ -166,7 +166,7 @@ _PAIR_WORDS = (
         "řihlašovací údaje",
         "iriş bilgileri",
     ),
-    *("nlog", "ogins", "ser/pass", "sername/password", "ser / pass", "ser/pw", "ccesos", "ogin info", "ogin details"),
+    *("ser/pass", "sername/password", "ser / pass", "ser/pw", "ccesos", "ogin info", "ogin details"),
 )
 _TILL = (
     *("lösenord till ", "lösenordet till ", "passord til ", "passordet til ", "adgangskode til ", "adgangskoden til "),
@@ -184,7 +184,7 @@ SENTENCE_FRAMES = (
     PlaceRule("said-enter", _NAME_TYPE_IT, _one_of(_NAME_TYPE_IT) + _NO_NAME + _SAID + _SAID_END, "cased", "for the VPN password, use {}.", "for the password, use Argon2Hasher"),
     PlaceRule("said-enter", _WHEN_ASKED, r"(?i:enter|type|use|give|put|paste|type in)\s" + _SAID + r"\\{0,3}[\"'`]?" + _one_of(_WHEN_ASKED), "cased", "enter {} when prompted", "enter your password when prompted", back=130),
     PlaceRule("said-replace", _WITH, r"(?i:replace|swap|update|overwrite|change|substitute)[^\r\n.]{0,60}?" + _one_of(_WITH) + _NO_NAME + _SAID + _SAID_END, "cased", "Replace the old token with {}.", "Replace the old token with TokenV2Handler", back=80),
-    PlaceRule("credential-pair", _PAIR_WORDS, _one_of(_PAIR_WORDS) + r"\s{0,2}(?::|：|=|\sis|\sare)?\s{0,2}[\w.@+-]{2,60}\s{0,2}(?:/|,|:|、|，|\sand\s)\s{0,2}" + _SAID + _SAID_END, "cased", "Inloggegevens: ada / {}", "Inloggegevens: zie de wiki / vraag Ada"),
+    PlaceRule("credential-pair", _PAIR_WORDS, _one_of(_PAIR_WORDS) + r"\s{0,2}(?::|：|=|\sis\s|\sare\s)\s{0,2}[\w.@+-]{2,60}\s{0,2}(?:/|,|:|、|，|\sand\s)\s{0,2}" + _SAID + _SAID_END, "cased", "Inloggegevens: ada / {}", "Inloggegevens: zie de wiki / vraag Ada"),
     PlaceRule("said-changed", _TILL, _one_of(_TILL) + _SAID + _SAID_END, "cased", "Jag bytte lösenord till {}.", "Jag bytte lösenord till något annat"),
     PlaceRule("said-changed", ("パスワードを", "비밀번호를 ", "密码改", "密码设", "密码换", "密码更", "暗証番号を"), r"(?:パスワードを|비밀번호를 |密码[^\x00-\x7f]{1,5}?|暗証番号を)\s?「?(?P<secret>[!-~]{6,100})", "mixed", "パスワードを{}に変更しました", "パスワードを変更しました"),
     PlaceRule("said-changed", ("assword, it", "assphrase, it", "oken, it", "ecret, it", "asswort, es", "assword; it", "assword - it", "assword. It"), r"\w{3,9}(?:,|;|\s-|\.)\s(?:[Ii]t(?:'s|’s|\sis)(?:\snow|\scurrently)?|es ist(?:\sjetzt)?)\s" + _SAID + _SAID_END, "cased", "changed the wifi password, it's now {}.", "changed the wifi password, it's now longer"),
