@@ -13,7 +13,7 @@ import pytest
 
 from holdfast.redact import Redactor
 from holdfast.redact.judge import make_example
-from tests.redact import blind, fresh, held_out, places, unseen, vendor_corpus, wider
+from tests.redact import blind, framed, fresh, held_out, places, unseen, vendor_corpus, wider
 from tests.redact.corpus import Record, body_of, records, strings_of
 
 REDACTOR = Redactor()
@@ -142,6 +142,10 @@ UNSEEN = (
     ("fresh names", fresh.NAMED, 0.98),
     ("fresh constructs", fresh.CONTEXT, 0.98),
     ("fresh sentences", fresh.PROSE, 0.98),
+    ("further prefixes", framed.SELF_NAMING, 0.80),
+    ("framed names", framed.NAMED, 0.90),
+    ("framed constructs", framed.CONTEXT, 0.90),
+    ("framed sentences", framed.PROSE, 0.90),
 )
 
 
@@ -161,6 +165,13 @@ def test_what_is_found_in_a_short_body_is_found_in_a_long_one() -> None:
 
 
 def test_ordinary_strings_of_these_lists_stay() -> None:
-    templates = (*unseen.ORDINARY, *vendor_corpus.ORDINARY, *places.ORDINARY, *blind.ORDINARY, *fresh.ORDINARY)
+    templates = (
+        *unseen.ORDINARY,
+        *vendor_corpus.ORDINARY,
+        *places.ORDINARY,
+        *blind.ORDINARY,
+        *fresh.ORDINARY,
+        *framed.ORDINARY,
+    )
     texts = [make_text(template, str(seed)) for template in templates for seed in range(2)]
     assert [text for text in texts if REDACTOR.redact_text(text)[1]] == []

@@ -10,6 +10,7 @@ from holdfast.redact import judge, notation, prefixed
 from holdfast.redact.anchors import Guards
 from holdfast.redact.judge import NameRule, Span
 from holdfast.redact.rules.names import PLAIN_QUALIFIERS, SECRET_QUALIFIERS
+from holdfast.redact.used import find_used
 
 KEY_END = b"\x1e"
 """Stands after a key of a JSON object in the text that is scanned."""
@@ -39,12 +40,12 @@ def find_value(text: bytes, rule: NameRule, start: int, end: int) -> Span | None
         return None
     # The cheap search comes first: the patterns below are costly, and most names stand in prose or code.
     if rule.judge in ("token", "strong") and not _RANDOM_NEARBY.search(text, end, end + _WINDOW):
-        return _find_used(text, start, before) if rule.spoken and b" as " in before else None
+        return find_used(text, start, before) if rule.spoken and b" as " in before else None
     other = notation.OTHER_TAIL.match(text, end) if text[end : end + 1] in (b"_", b"-") else None
     if other and not _has_known_tail(text, end):
         return _find_after_other(text, rule, start, other.end())
     if not _may_have_value(text, end):
-        return _find_used(text, start, before) if rule.spoken and b" as " in before else None
+        return find_used(text, start, before) if rule.spoken and b" as " in before else None
     refused = -1
     after_name = notation.after_name(text, end)
     for pattern in (after_name, notation.SAID) if rule.spoken else (after_name,):
@@ -55,18 +56,26 @@ def find_value(text: bytes, rule: NameRule, start: int, end: int) -> Span | None
         refused = match.start("value") if value and value.notation == "assign" else -1
         if value and rule.judge == "phrase" and not value.quoted:
             value = _whole_phrase(text, value)
+        if value and value.notation == "said" and text[end - 1] >= 0x80:
+            value = _without_script(text, value)
         if value and rule.judge == "code":
             value = _whole_code(text, value)
         stem = text[start:end]
         if value and (_accept_value(text, rule, value, before, stem)
                       or _is_split(text, rule, value, before, stem)):  # fmt: skip
-            more = notation.MORE_CODES.match(text, value.end) if rule.judge == "code" else None
+            further = notation.MORE_CODES if rule.judge == "code" else notation.MORE_ITEMS
+            more = further.match(text, value.end) if rule.judge == "code" or value.notation == "list" else None
             return (
                 value.start,
                 more.end() if more else value.end,
                 rule.kind.partition("-")[0] if rule.kind.startswith("password-") else rule.kind,
             )
-    return _find_used(text, start, before) if rule.spoken and b" as " in before else None
+    return find_used(text, start, before) if rule.spoken and b" as " in before else None
+
+
+def _without_script(text: bytes, value: Value) -> Value:
+    own = notation.BEFORE_SCRIPT.match(text, value.start, value.end)
+    return Value(value.start, own.end(), value.quoted, value.notation, value.sign) if own else value
 
 
 def _whole_code(text: bytes, value: Value) -> Value:
@@ -114,23 +123,6 @@ _COLOUR = re.compile(rb"\[[0-9;]{0,12}m$")
 _RANDOM_NEARBY = re.compile(rb"[0-9]|[a-z][A-Z][A-Za-z]{0,4}[a-z][A-Z]|[A-Z]{2}[a-z]")
 """What every token has somewhere; where it is missing nothing further is looked at."""
 _WINDOW = 240
-_AS_A = re.compile(rb" as (?:the |a |my |your |our )?(?:[\w.-]{1,30} ){0,4}$", re.IGNORECASE)
-_USING = (b"use", b"set", b"put", b"take", b"try", b"with", b"using", b"enter", b"choose")
-_USED = re.compile(rb" [\"'`]?(?P<secret>[^\s\"'`]{6,300})[\"'`]?$")
-
-
-def _find_used(text: bytes, start: int, before: bytes) -> Span | None:
-    """`please use … as the api key`: the value stands before the name."""
-    match = _AS_A.search(before)
-    if not match:
-        return None
-    end = start - len(before) + match.start()
-    # The value has no space in it, so the last one stands before it.
-    space = text.rfind(b" ", max(0, end - 304), end)
-    if space < 0 or not text[max(0, space - 6) : space].lower().endswith(_USING):
-        return None
-    used = _USED.match(text, space, end)
-    return (*used.span("secret"), "password") if used and judge.is_mixed_password(used["secret"]) else None
 
 
 _SETTER = re.compile(rb"(?:set|with|use|add|put)_?[A-Za-z]{0,16}_?$", re.IGNORECASE)
@@ -197,7 +189,7 @@ def _value_end(form: str, quote: bytes | None, after_key: bool) -> re.Pattern[by
         return notation.TO_STRING_END
     if quote:
         return notation.IN_ESCAPED if b"\\" in quote else notation.IN_QUOTES[quote[:1]]
-    return notation.TO_TAG if form in ("xml", "plist") else notation.UNQUOTED
+    return notation.TO_TAG if form in ("xml", "plist", "cell") else notation.UNQUOTED
 
 
 def _end_of(value: re.Pattern[bytes], text: bytes, start: int, limit: int) -> int:
@@ -245,7 +237,8 @@ def _is_glued(last: bytes, stem: bytes) -> bool:
     """Whether it runs on from the letter before it without a change of case."""
     if stem[:1].islower() or not stem[:1].isalpha():
         return last.isalpha() and last.isascii()
-    return last.isupper()
+    # `SMBPass`: an abbreviation in capitals, then a word of its own.
+    return last.isupper() and not stem[1:2].islower()
 
 
 def _may_be_glued(rule: NameRule, before: bytes, stem: bytes, after: bytes) -> bool:
@@ -295,17 +288,13 @@ _PUBLIC_VALUES = (b"pk_live_", b"pk_test_", b"phc_", b"pk.eyJ", b"ssh-rsa ", b"s
 """How keys begin that their issuers mean to be seen by everyone."""
 
 
-_NO_SECRET_FORM = re.compile(
-    rb"0[xX][0-9A-Fa-f]{1,16}[uUlL]{0,3}\)?$|[A-Z][A-Z0-9_]{2,40}\+\d{1,5}\)?$|\([^()]{0,80}\)?$|\d{1,5}(?:\.\d{1,5}){2,}$"
-)
-"""Numbers and expressions of C headers, and object identifiers."""
-
-
 def _accept_value(text: bytes, rule: NameRule, value: Value, before: bytes, stem: bytes) -> bool:
     candidate = text[value.start : min(value.end, value.start + _PEEK)]
     if candidate.startswith((b"[redacted", *_PUBLIC_VALUES)) or b"[redacted:" in candidate:
         return False
-    if _NO_SECRET_FORM.match(candidate) or (candidate.isdigit() and (value.notation == "space" or len(candidate) < 4)):
+    if notation.NO_SECRET_FORM.match(candidate) or (
+        candidate.isdigit() and (value.notation == "space" or len(candidate) < 4)
+    ):
         return False
     if value.notation == "space" and not notation.FLAG.search(before + stem):
         return _accept_bare_space(rule, candidate, value.quoted, before)
@@ -317,6 +306,8 @@ def _accept_value(text: bytes, rule: NameRule, value: Value, before: bytes, stem
         cased = judge.is_cased_password(candidate) and judge.looks_random(candidate)
         return cased and bool(notation.PAIR_LINE.search(before))
     if value.sign == b"=" and not value.quoted and text[value.start - 3 : value.start].strip().endswith(b"=="):
+        return False
+    if value.notation in ("list", "cell") and (b" " in candidate.strip() or not judge.is_mixed_password(candidate)):
         return False
     if value.sign == b"," and value.notation == "table" and not judge.looks_strong(candidate):
         return False
@@ -334,13 +325,8 @@ def _accept_bare_space(rule: NameRule, candidate: bytes, quoted: bool, before: b
     if rule.judge == "token" and b" " in candidate:
         return False
     if rule.part == "word":
-        digits = sum(48 <= c <= 57 for c in candidate)
-        return (
-            len(candidate) >= 10
-            and digits >= 2
-            and any(97 <= c <= 122 for c in candidate)
-            and judge.looks_random(candidate)
-        )
+        wild = sum(48 <= c <= 57 for c in candidate) >= 2 or judge.is_wild_password(candidate)
+        return len(candidate) >= 10 and wild and not candidate.isupper() and judge.looks_random(candidate)
     if any(48 <= c <= 57 for c in candidate) and judge.looks_strong(candidate):
         return True
     if rule.judge == "token":
@@ -349,19 +335,15 @@ def _accept_bare_space(rule: NameRule, candidate: bytes, quoted: bool, before: b
             and _word_before_stem(before) in ("api", "secret", "access", "auth")
             and judge.looks_random(candidate)
         )
-    cases = (
-        any(48 <= c <= 57 for c in candidate),
-        any(97 <= c <= 122 for c in candidate),
-        any(65 <= c <= 90 for c in candidate),
-    )
-    return len(candidate) >= 8 and (all(cases) or quoted) and judge.is_mixed_password(candidate)
+    cased = quoted or judge.has_digits_and_cases(candidate)
+    return len(candidate) >= 8 and cased and judge.is_mixed_password(candidate)
 
 
 def _accept_password(text: bytes, _rule: NameRule, value: Value, candidate: bytes, before: bytes, stem: bytes) -> bool:
     if not judge.is_password(candidate) or candidate.startswith((b"/", b"./", b"../", b"~/")) or b"://" in candidate:
         return False
-    if _says_password(candidate):
-        return False
+    if _says_password(candidate) or (b" " in candidate and text[value.start - 1 : value.start] == b"`"):
+        return False  # between backquotes a shell has a command
     if value.notation in ("said", "table") or stem.lower() in SHORT_NAMES:
         return _accept_short_name(value, candidate, before, stem)
     if value.notation == "typed":

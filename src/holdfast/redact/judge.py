@@ -1,8 +1,5 @@
 """Is this text a secret, or a word, a path, a type, a variable, a placeholder?"""
 
-import base64
-import binascii
-import hashlib
 import itertools
 import random
 import re
@@ -12,6 +9,7 @@ from collections.abc import Callable
 import msgspec
 
 from holdfast.core.lazy import lazy_pattern
+from holdfast.redact.checksums import has_base58_checksum, has_stellar_checksum
 
 # At the start of a value: brackets of templates, `$NAME` (not `$6$`, a crypt hash), signs only,
 # one repeated character, or the address of a secret store.
@@ -75,7 +73,22 @@ _EXPLAINING = frozenset(
 
 def is_reference(value: bytes) -> bool:
     """It stands for a value kept elsewhere (`${PASSWORD}`, `<password>`, `***`), or says that there is none."""
-    return bool(_REFERENCE.match(value)) or bool(_PLACEHOLDER.search(value[:200].lower()))
+    if _REFERENCE.match(value) and not _is_password_with_sign(value):
+        return True
+    return bool(_PLACEHOLDER.search(value[:200].lower()))
+
+
+def _is_password_with_sign(value: bytes) -> bool:
+    """`!kI7xX0x?Gk`: what begins as a reference does, but no name follows and no bracket ends it."""
+    if value[:1] not in b"!%*?~^#@&" or value[-1:] in b"%}>)]" or value.count(b"%") > 1:
+        return False
+    body = value.lstrip(b"!%*?~^#@&")
+    return (
+        len(body) >= 8
+        and has_digits_and_cases(body)
+        and len(_FLIP.findall(body)) * 5 >= len(body)
+        and not is_camel_case(body)
+    )
 
 
 def is_word(value: bytes) -> bool:
@@ -95,7 +108,7 @@ def _has_random_part(value: bytes) -> bool:
 def is_random_part(part: bytes) -> bool:
     """Digits among the letters, and a change of class in every fourth character."""
     digits = sum(48 <= code <= 57 for code in part)
-    return digits >= 2 and len(_FLIP.findall(part)) * 4 >= len(part) and not _is_camel_case(part)
+    return digits >= 2 and len(_FLIP.findall(part)) * 4 >= len(part) and not is_camel_case(part)
 
 
 def is_path(value: bytes) -> bool:
@@ -124,20 +137,28 @@ def is_mixed_password(value: bytes) -> bool:
     return _has_wild_case(value) or (len(value) >= 8 and bool(_SIGNED.search(value)))
 
 
+def has_digits_and_cases(value: bytes) -> bool:
+    return all(any(low <= c <= high for c in value) for low, high in ((48, 57), (65, 90), (97, 122)))
+
+
 def is_cased_password(value: bytes) -> bool:
     """Where a sentence hardly says that it is one: digits and letters of both cases."""
-    groups = (any(48 <= c <= 57 for c in value), any(97 <= c <= 122 for c in value), any(65 <= c <= 90 for c in value))
-    return len(value) >= 8 and all(groups) and is_mixed_password(value) and not _WORDS.match(value)
+    return len(value) >= 8 and has_digits_and_cases(value) and is_mixed_password(value) and not _WORDS.match(value)
+
+
+def is_wild_password(value: bytes) -> bool:
+    """Digits and letters of both cases that change too often for a name."""
+    return is_cased_password(value) and len(_FLIP.findall(value)) * 4 >= len(value) and not is_camel_case(value)
 
 
 def _has_wild_case(value: bytes) -> bool:
     """Letters in wild case, as `qXaWqPpKaLAu`: neither a word nor camel case."""
-    if len(value) < 10 or not value.isalpha() or _is_camel_case(value):
+    if len(value) < 10 or not value.isalpha() or is_camel_case(value):
         return False
     return len(_FLIP.findall(value)) * 4 >= len(value)
 
 
-def _is_camel_case(value: bytes) -> bool:
+def is_camel_case(value: bytes) -> bool:
     """`RegNtSetValueKey`, `PKCS7PrivateKeyTypes`: two thirds of it are words that can be spoken."""
     return value.isalnum() and 3 * len(_CAMEL.sub(b"", value)) < len(value)
 
@@ -188,7 +209,7 @@ def _is_mixed(value: bytes) -> bool:
         return False  # a regular expression
     if len(value) < 20:
         return (any(48 <= c <= 57 for c in value) and any(c > 64 for c in value)) or _has_wild_case(value)
-    if _is_camel_case(value):
+    if is_camel_case(value):
         return False
     return len(_FLIP.findall(value)) * 12 >= len(value) or _has_many_signs(value) or bool(_BASE32.match(value))
 
@@ -214,34 +235,16 @@ JUDGES: dict[str, Callable[[bytes], bool]] = {
 
 # Further checks of a token: checksums where the issuer has one, and that a body is random.
 
-_JUDGE_BASE58 = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
-
-def has_base58_checksum(token: bytes) -> bool:
-    """The last four bytes are the double SHA-256 of what stands before them."""
-    number = 0
-    for letter in token:
-        digit = _JUDGE_BASE58.find(letter)
-        if digit < 0:
-            return False
-        number = number * 58 + digit
-    raw = number.to_bytes((number.bit_length() + 7) // 8, "big")
-    return len(raw) > 4 and hashlib.sha256(hashlib.sha256(raw[:-4]).digest()).digest()[:4] == raw[-4:]
-
-
-def has_stellar_checksum(token: bytes) -> bool:
-    """Base32; the last two bytes are the CRC-16 (XModem) of the rest, the lower one first."""
-    try:
-        raw = base64.b32decode(token)
-    except ValueError:
-        return False
-    checksum = binascii.crc_hqx(raw[:-2], 0)
-    # 0x90 is the version byte of a secret seed; an account's address has another one.
-    return raw[0] == 0x90 and raw[-2:] == checksum.to_bytes(2, "little")
+def is_cut_token(token: bytes) -> bool:
+    """After a prefix that says what it is: `-` and `_` cut a random value into short pieces."""
+    body = re.split(rb"[-_.:]", token, maxsplit=1)[-1]
+    return has_digits_and_cases(body) and len(_FLIP.findall(body)) * 5 >= len(body) and has_random_tail(token)
 
 
 CHECKS: dict[str, Callable[[bytes], bool]] = {
     "base58": has_base58_checksum,
+    "cut": is_cut_token,
     "random": has_random_tail,
     "stellar": has_stellar_checksum,
 }

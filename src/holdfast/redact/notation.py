@@ -19,7 +19,7 @@ TAIL = rb"(?P<tail>(?:[_.-]?(?:" + "|".join(TAIL_WORDS).encode() + rb"|\d{1,3})(
 TYPE = rb"(?:::?\s?[&A-Za-z_'][A-Za-z0-9_.<>\[\]|&' ]{0,40}(?==)|\s(?:string|String|str|text|varchar)\s(?==)|\sas\s[A-Za-z.]{3,30}\s(?==))?"
 LINE = rb"(?:\\{0,3}\\[rn]|\r?\n)"
 # Signs of assignment; the bytes are the wide colon and equals sign of CJK, \x1e ends a key of JSON.
-SIGN = rb"(?:=>|\|\|=|:=|\?=|\+=|={1,3}|!=|:(?!:)|\xef\xbc\x9a|\xef\xbc\x9d|\x1e|<-)"
+SIGN = rb"(?:=>|\xe2\x86[\x90\x92]|\|\|=|:=|\?=|\+=|={1,3}|!=|:(?!:)|\xef\xbc\x9a|\xef\xbc\x9d|\x1e|<-)"
 GAP = rb"[ \t]{0,40}"
 VALUE_WORD = rb"(?:value|val|default|plaintext|secret_string|stringvalue|parametervalue|content)"
 # The value may stand behind a tag of YAML, on the next line, in a block of YAML, in parentheses, or behind a prefix such as b"".
@@ -31,6 +31,8 @@ ASSIGN = (
     + rb"(?:!{1,2}[A-Za-z]{2,16}[ \t]{1,4})?(?:[>|][+-]?[ \t]{0,4})?(?:\\?"
     + LINE
     + rb"[ \t]{1,40})?\(?(?:(?<!\()|(?=[\"']))(?:[bfruN@$]{1,2}(?=[\"']))?"
+    # A raw string of C++, one of Ruby or Perl, bold in Markdown, braces of ODBC.
+    rb"(?:R\"\(|%[qQwW]?[(\[{|]|qq?[({](?=\S)|\*\*(?=[^\s*])|\{(?=[^\s{}]{6,64}\};))?"
 )
 # Colours that a terminal program puts between name, sign and value.
 ANSI = rb"(?:(?:\x1b|\\{1,4}u001[bB]|\\x1b|\\033|\\e)\[[0-9;]{0,12}m){0,3}"
@@ -41,11 +43,16 @@ _CHOICES = (
         + rb"(?:" + Q + rb")?\s{0,3}[:=]\s{0,3}(?=" + Q + rb")"),
     (b"inner", rb"\x1e" + VALUE_WORD + rb"\x1e"),
     (b"prop", rb"(?:\sby lazy)?\s{0,3}\{(?:[^{}\"']{0,40}\}\s{0,3}=)?\s{0,3}(?=" + Q + rb")"),
-    (b"pair", rb"(?:\x1f|,)?(?:\s|" + LINE + rb"){0,20}(?:" + Q + rb")?(?:" + VALUE_WORD
+    (b"pair", rb"(?:\x1f|,)?(?:\s|" + LINE + rb"){0,20}"
+        # Between name and value stand further fields: `"secret": true,`.
+        rb"(?:(?:" + Q + rb")?[a-z]{2,12}(?:" + Q + rb")?:\s{0,2}(?:true|false|null|\d{1,6}|" + Q + rb"[a-z]{2,12}" + Q + rb"),\s{0,20}){0,3}"
+        rb"(?:" + Q + rb")?(?:" + VALUE_WORD
         + rb")(?:" + Q + rb")?(?:\s{0,3}[:=]\s{0,3}|\x1e)"),
     (b"plist", rb"(?:</(?:key|name)>|\s{0,3}>)\s{0,8}<(?:string|value)>"),
+    (b"list", GAP + SIGN + GAP + rb"(?:\[\s{0,8}(?=" + Q + rb")|" + LINE + rb"[ \t]{0,40}- )"),
     (b"assign", ASSIGN),
     (b"comma", rb"(?<=[\"'`a-z])\s{0,4},\s{0,4}(?=" + Q + rb")"),
+    (b"cell", rb"\s{0,3}</(?:td|th|dt)>\s{0,8}<(?:td|dd)[^<>]{0,60}>\s{0,8}(?:<[a-z]{1,6}>){0,2}(?=[^\s<])"),
     (b"xml", rb"(?:\s[\w:.-]{1,30}=" + Q + rb"[^\"'<>]{0,60}" + Q + rb"){0,3}\s{0,3}(?:>|&gt;)\s{0,8}"),
     (b"table", rb"[ \t]{0,40}[|\t][ \t]{0,40}(?=[^\s|=])|,(?=[^\s,|=\"'])"),
     (b"index", rb"\s?\]?\)?\s{0,3}(?:\|\||\?\?)?=(?!=)\s{0,3}"),
@@ -54,7 +61,7 @@ _CHOICES = (
     (b"typed", rb"[^\"'\x1e\x1f\n\\]{0,40}(?:\x1f|" + Q + rb"\s{0,2},)"
         rb"(?:[^\x1e\x1f\n]{0,30}(?:\x1e|:)[^\x1e\x1f\n,]{0,60}(?:\x1f|,)){0,3}\s{0,2}"
         rb"(?:" + Q + rb")?(?:text|value)(?:\x1e|" + Q + rb"\s{0,2}:\s{0,2})"),
-    (b"space", rb"[ \t]{1,8}(?:\\" + LINE + rb"[ \t]{0,20})?(?:(?:--body|-b|--value|--secret-string|<<<)[ =])?(?=[^\s=:])"),
+    (b"space", rb"[ \t]{1,40}(?:\\" + LINE + rb"[ \t]{0,20})?(?:(?:--body|-b|--value|--secret-string|<<<)[ =])?(?=[^\s=:])"),
     (b"call", rb"\(\s{0,2}(?=" + Q + rb")"),
     (b"said", rb""),
 )  # fmt: skip
@@ -98,16 +105,19 @@ def after_name(text: bytes, end: int) -> re.Pattern[bytes]:
 # Prose: what may stand between name and value (`for the shop`), then "is" in some 20 languages or a sign.
 SAID = lazy_pattern(
     rb"(?P<tail>s?)(?P<close>" + Q + rb")?"
-    rb"(?:\s\([^()\r\n]{2,40}\)|,\s[a-z' ]{2,40}(?=:))?"
-    rb"(?:\s(?:for|of|to|on|in|into|from|at|with|under|between|f\xc3\xbcr|para|pour|per|de|del|della|du|da|do|van|voor|dla|von|der|auf|\xd0\xbe\xd1\x82|\xd0\xb4\xd0\xbb\xd1\x8f)\s[^\s:=]{1,40}(?:\s[^\s:=]{1,24}){0,3}?)?"
+    rb"(?:\s\([^()\r\n]{2,40}\)|,\s[a-z' ]{2,40}(?=:)|,(?=\s(?:it(?:'s|\sis)|c'est|the\s(?:current|new|old)\sone\sis)\s)|(?:\s[a-z]{2,10}){1,3}(?=:\s))?"
+    rb"(?:\s(?:for|of|to|on|in|into|from|at|with|under|between|f\xc3\xbcr|para|pour|per|de|del|della|du|da|do|van|voor|dla|von|der|auf|til|till|f\xc3\xb6r|na|a|al|au|\xd0\xbe\xd1\x82|\xd0\xb4\xd0\xbb\xd1\x8f)\s[^\s:=]{1,40}(?:\s[^\s:=]{1,24}){0,3}?)?"
+    rb"(?:\s(?:nueva|nuevo|nova|novo|actual|atual|attuale|nuova|nouveau|actuel|ge\xc3\xa4ndert(?=:)))?"
     rb"(?:\s(?:that|which))?(?:\s(?:you|we|they|he|she|i)\s[a-z]{2,12}(?:\s[a-z]{1,12}){0,3}?)?"
     rb"(?:[ \t\xe3\x80\x80]{0,3})(?:"
-    rb"(?:is (?:now|just|simply|still|actually|probably|literally|always)|is set to|should be|will be|is|are|was|to"
-    rb"|ist (?:jetzt|nun|einfach|immer noch|\xc3\xbcbrigens|aktuell|weiterhin)|ist|lautet|hei\xc3\x9ft|heisst|c'est|war|es|est|sera|\xc3\xa8|\xc3\xa9|\xc3\xa4r|er|jest|(?<=na )on|(?<=si )on|je|este|l\xc3\xa0|\xce\xb5\xce\xaf\xce\xbd\xce\xb1\xce\xb9|\xd9\x87\xd9\x8a|\xd7\x94\xd7\x99\xd7\x90"
+    rb"(?:(?:was|is|got|has been|have been|been|just) (?:re)?(?:set|changed|updated|rotated|switched|reset) to|it(?:'s| is)(?: now| currently)?"
+    rb"|is (?:now|just|simply|still|actually|probably|literally|always)|is set to|should be|will be|is|are|was|to"
+    rb"|ist (?:jetzt|nun|einfach|immer noch|\xc3\xbcbrigens|aktuell|weiterhin)|ist|the (?:current|new|old) one is|(?:lautet|hei\xc3\x9ft) (?:jetzt|nun|ab sofort)|lautet|hei\xc3\x9ft|heisst|c'est|war|es|est|sera|\xc3\xa8|\xc3\xa9|\xc3\xa4r|er|jest|(?<=na )on|(?<=si )on|je|este|l\xc3\xa0|\xce\xb5\xce\xaf\xce\xbd\xce\xb1\xce\xb9|\xd9\x87\xd9\x8a|\xd7\x94\xd7\x99\xd7\x90"
     rb"|\xe0\xa4\xb9\xe0\xa5\x88|adalah|yra|ir|is currently|used to be|has been set to|has changed to"
-    rb"|stands for)(?=[ \t:\"'`])"
+    rb"|stands for|era|foi|\xc3\xa9tait|byl[ao]|var|oli|was)(?=[ \t:\"'`])"
+    rb"|\xe3\x82\x92|\xeb\xa5\xbc|\xec\x9d\x84|(?:\xe5\xb7\xb2)?(?:\xe6\x94\xb9|\xe8\xae\xbe|\xe8\xae\xbe\xe7\xbd\xae|\xe6\x8d\xa2|\xe6\x9b\xb4\xe6\x96\xb0|\xe4\xbf\xae\xe6\x94\xb9)(?:\xe6\x88\x90\xe4\xba\x86?|\xe4\xb8\xba|\xe6\x88\x90)"
     rb"|\|\|=|=|:|\xe3\x81\xaf|\xe6\x98\xaf|\xe4\xbf\x82|\xe4\xb8\xba|\xe7\x82\xba|\xec\x9d\x80|\xeb\x8a\x94|\xef\xbc\x9a"
-    rb"|\xe0\xb8\x84\xe0\xb8\xb7\xe0\xb8\xad|->|\xe2\x86\x92|\xe2\x80\x94|\((?=[^\s()]{8}))"
+    rb"|\xe0\xb8\x84\xe0\xb8\xb7\xe0\xb8\xad|->|\xe2\x86[\x90\x92]|\xe2\x80\x94|\((?:(?:currently|now|is|it's|it is|aktuell|derzeit|actuellement|actualmente)\s)?(?=[^\s()]{8}))"
     rb"(?P<said>[ \t:]{0,3})(?P<open>" + Q + rb")?(?P<value>)", re.IGNORECASE,
 )  # fmt: skip
 
@@ -146,7 +156,9 @@ BEFORE_NAME = lazy_pattern(
     rb"[ \t+>#/*;-]*(?:[\w.-]{1,40}@[\w.-]{1,60}'s |export |set |ENV |declare -x |[\w./-]+:\d+:|\d+\s)?[\w.:;$ -]{0,60}"
 )
 CALL_BEFORE = lazy_pattern(
-    rb"\{\s{0,3}:?\w{0,30}$|\(\s{0,3}(?:[\"']String[\"']\s{0,2},\s{0,2})?" + Q + rb"[\w.-]*$|--?[\w-]*$"
+    rb"\{\s{0,3}:?\w{0,30}$|\(\s{0,3}(?:[\"']String[\"']\s{0,2},\s{0,2})?"
+    + Q
+    + rb"[\w.-]*$|--?[\w-]*$|\bdefine\(\s{0,3}[\w.-]*$"
 )
 # A flag of a program, or a statement that sets a name to the word after it.
 FLAG = lazy_pattern(
@@ -172,6 +184,13 @@ HEADER_LINE = lazy_pattern(
 PAIR_LINE = lazy_pattern(rb"(?:^|[\n\x1e\x1f])[ \t]*[\"'][\w .-]{0,40}$")
 """A quoted name at the start of a line."""
 CODE_GROUPS = lazy_pattern(rb"(?=[A-Za-z]{0,5}\d)[A-Za-z0-9]{4,6}(?:[- ](?=[A-Za-z]{0,5}\d)[A-Za-z0-9]{4,6}){1,5}")
+BEFORE_SCRIPT = lazy_pattern(rb"[!-~]{6,}(?=[\xe3-\xed\xef])")
+"""A value that goes on in letters of East Asia (`…に変更しました`) ends before them."""
+MORE_ITEMS = lazy_pattern(
+    rb"(?:\\{0,3}[\"'`]\s{0,2},\s{0,8}\\{0,3}[\"'`](?=[^\s\"'`\\]{0,60}\d)[^\s\"'`\\]{8,200}){1,20}(?=\\{0,3}[\"'`])"
+    rb"|(?:" + LINE + rb"[ \t]{0,40}- (?=[^\s\"'`\\]{0,60}\d)[^\s\"'`\\]{8,200}){1,20}(?=[\s\x1f\\]|$)"
+)
+"""The further values of a list."""
 MORE_CODES = lazy_pattern(
     rb"(?:(?:\s|\\n|,|[*-] |\d{1,2}[.)] ){1,8}(?=[A-Za-z-]{0,30}\d)[A-Za-z0-9]{4,6}(?:[- ](?=[A-Za-z]{0,5}\d)[A-Za-z0-9]{4,6}){1,5}(?![A-Za-z0-9])){1,20}"
 )
@@ -184,6 +203,7 @@ SAID_WORDS = (
     " used field input box textbox between van voor dla auf heisst simply just still actually probably literally always now jetzt nun"
     # Of `heißt` and `c'est` the letters before the first that is none of ASCII.
     " einfach hei c"
+    " got has have been it era foi var oli til till na leaked expired rotated currently nueva nuevo nova novo actual atual attuale nuova nouveau actuel ge"
 ).split()
 OTHER_TAIL = lazy_pattern(
     rb"(?:[_-](?!(?:id|ids|name|names|url|uri|type|types|path|paths|file|files|length|len|size|min|max|count|expiry|expires|ttl|at|version"
@@ -207,3 +227,8 @@ PASSWORD_WORDS = lazy_pattern(
     rb"|\xd0\xbf\xd0\xb0\xd1\x80\xd0\xbe\xd0\xbb|\xe3\x83\x91\xe3\x82\xb9\xe3\x83\xaf|\xe5\xaf\x86",
     re.IGNORECASE,
 )
+
+NO_SECRET_FORM = lazy_pattern(
+    rb"0[xX][0-9A-Fa-f]{1,16}[uUlL]{0,3}\)?$|[A-Z][A-Z0-9_]{2,40}\+\d{1,5}\)?$|\([^()]{0,80}\)?$|\d{1,5}(?:\.\d{1,5}){2,}$"
+)
+"""Numbers and expressions of C headers, and object identifiers."""

@@ -108,11 +108,15 @@ def _is_token_body(body: bytes, run: int, prefix: bytes) -> bool:
     if run < len(body) and any(_PLAIN_PIECE.match(piece) for piece in re.split(rb"[_.-]", body[run:])):
         return False
     # In a long run chance may well leave fewer changes of class than are asked of a short one.
-    random = judge.is_random_part(body[:run]) or (run >= 48 and judge.looks_random(body[:run]))
+    random = judge.is_random_part(body[:run]) or (
+        judge.looks_random(body[:run]) and (run >= 48 or (run >= 28 and _is_well_mixed(body[:run])))
+    )
     if min(counts) < 2 or not random:
         # Of one case: hexadecimal, which hashes are too, or more than that.
         few = min(counts[0], counts[1] + counts[2]) * 6 >= len(body)
-        return few and (says_secret or (run == len(body) and run >= 32 and _is_base36(body)))
+        pieces = re.split(rb"[_-]", body)
+        whole = run == len(body) and run >= 32
+        return few and (says_secret or ((whole or min(map(len, pieces)) >= 18) and _is_base36(body)))
     if run >= 32 and run == len(body):
         return judge.looks_random(body)
     # Shorter or in pieces, as ids of GitHub (`kwDO…`) and those that begin with a time are.
@@ -120,6 +124,12 @@ def _is_token_body(body: bytes, run: int, prefix: bytes) -> bool:
         return False
     least = 20 if _LAST_SAYS.search(prefix) else 24
     return len(body) >= 32 or (len(body) >= least and min(counts) >= (2 if least == 20 else 3))
+
+
+def _is_well_mixed(run: bytes) -> bool:
+    """Digits, and at least a fifth of each case: names in camel case have fewer capitals."""
+    digits, uppers, lowers = (len(run) - len(run.translate(None, group)) for group in _GROUPS)
+    return digits >= 2 and min(uppers, lowers) * 5 >= len(run)
 
 
 def _is_base36(body: bytes) -> bool:
@@ -139,7 +149,7 @@ def _find_signed(text: bytes, start: int, end: int) -> Span | None:
         random = judge.has_random_tail(run) and not run[1:].isalpha()
         return (user.start(), end, "twitter-token") if random else None
     if 20 <= end - start <= 24 and (first := _KSUID.search(text, max(0, start - 30), start)):
-        return (first.start(), end, "ngrok-token") if judge.is_random_part(run) else None
+        return (first.start(), end, "ngrok-token") if _is_well_mixed(first[0] + run) else None
     return None
 
 

@@ -41,8 +41,10 @@ NAME_RULES = (
     NameRule("password-german", ("passwort", "kennwort", "Passwörter", "Passwort", "Kennwort"), "password"),
     NameRule("password-spanish", ("contraseña", "contrasena", "contraseñas", "CONTRASEÑA"), "password"),
     NameRule("password-spanish", ("clave",), "password", part="word"),
-    NameRule("password-french", ("mot de passe", "mot_de_passe", "motdepasse", "mdp"), "password", part="word"),
-    NameRule("password-portuguese", ("senha",), "password", part="word"),
+    NameRule(
+        "password-french", ("mot de passe", "mot_de_passe", "motdepasse", "motDePasse", "mdp"), "password", part="word"
+    ),
+    NameRule("password-portuguese", ("senha", "palavra-passe", "palavra_passe"), "password", part="word"),
     NameRule("password-italian", ("parola d'ordine", "parola_chiave"), "password"),
     NameRule("password-dutch", ("wachtwoord",), "password"),
     NameRule(
@@ -203,6 +205,7 @@ NAME_RULES = (
     NameRule("personal-access-token", ("_pat", "-pat", "_PAT", "-PAT", " PAT", "PAT="), "strong", part="tail"),
     NameRule("salt", ("salt", "pepper"), "strong", spoken=False, part="word"),
     NameRule("snmp-community", ("community_string", "snmp_community", "community string"), "password"),
+    NameRule("password", ("authtok", "auth_tok"), "password"),
     NameRule("seed", ("seed",), "strong", spoken=False, part="word"),
     NameRule("session-id", ("sessionid", "sessid", "phpsessid", "jsessionid"), "strong", part="cookie"),
     NameRule("session-id", ("connect.sid", "_session", "remember_token"), "strong", part="cookie"),

@@ -1,0 +1,30 @@
+"""Checksums that issuers put into their tokens."""
+
+import base64
+import binascii
+import hashlib
+
+_JUDGE_BASE58 = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+
+
+def has_base58_checksum(token: bytes) -> bool:
+    """The last four bytes are the double SHA-256 of what stands before them."""
+    number = 0
+    for letter in token:
+        digit = _JUDGE_BASE58.find(letter)
+        if digit < 0:
+            return False
+        number = number * 58 + digit
+    raw = number.to_bytes((number.bit_length() + 7) // 8, "big")
+    return len(raw) > 4 and hashlib.sha256(hashlib.sha256(raw[:-4]).digest()).digest()[:4] == raw[-4:]
+
+
+def has_stellar_checksum(token: bytes) -> bool:
+    """Base32; the last two bytes are the CRC-16 (XModem) of the rest, the lower one first."""
+    try:
+        raw = base64.b32decode(token)
+    except ValueError:
+        return False
+    checksum = binascii.crc_hqx(raw[:-2], 0)
+    # 0x90 is the version byte of a secret seed; an account's address has another one.
+    return raw[0] == 0x90 and raw[-2:] == checksum.to_bytes(2, "little")
