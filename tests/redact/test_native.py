@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.redact import anchors, views
+from holdfast.redact import anchors, document, views
 from holdfast.redact.document import Document
 from holdfast.redact.scanner import Scanner
 from tests.redact import corpus, unseen, vendor_corpus, wider
@@ -141,8 +141,8 @@ def test_both_read_colours_alike(text: bytes) -> None:
 @given(VALUES, st.booleans(), st.sampled_from((b"", b" ", b" x=1", b',"open')))
 def test_both_read_json_alike(value: object, ascii_only: bool, beside: bytes) -> None:
     body = json.dumps(value, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass") + beside
-    text, *places, other = views._flatten_natively(body)
-    assert (text, *map(list, places), other) == views._flatten_json(body)
+    text, *places, other = document._flatten_natively(body)
+    assert (text, *map(list, places), other) == document._flatten_json(body)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="pages are protected as Linux does it")

@@ -35,7 +35,7 @@ from holdfast.redact.rules.models import DEVELOPMENT_TOKENS, MODEL_TOKENS
 from holdfast.redact.rules.names import NAME_RULES
 from holdfast.redact.rules.services import BUSINESS_TOKENS, SERVICE_TOKENS
 from holdfast.redact.rules.sessions import LATER_TOKENS, SESSION_TOKENS
-from holdfast.redact.work import (
+from holdfast.redact.work import (  # fmt: skip
     WORK_OF_DOCUMENT,
     WORK_OF_LOOK,
     WORK_OF_NAME,
@@ -388,10 +388,8 @@ def _stem_casings(rule: NameRule) -> list[str]:
     """Every spelling of the stems that is searched for: the automaton minds case."""
     spelt: dict[str, None] = {}
     for stem in rule.stems:
-        for variant in (
-            (stem, stem.lower(), stem.upper(), stem.capitalize(), stem.title()) if stem.islower() else (stem,)
-        ):
-            spelt[variant] = None
+        casings = (stem, stem.upper(), stem.capitalize(), stem.title()) if stem.islower() else (stem,)
+        spelt |= dict.fromkeys(casings)
     if "password" in rule.stems:
         spelt |= dict.fromkeys(("passWord", "PassWord", "passWd", "PassWd"))
     return [*spelt]
