@@ -426,4 +426,10 @@ ORDINARY = (
     "goroutine 1 [running]: main.getToken(0xc000<h6>)",
     "#0 0x0000<h12> in parse_token ()",
     "org.springframework.security.crypto.password.PasswordEncoder",
+    # The option was given without a value: the program asks for it.
+    "mongosh -u ada -p --authenticationDatabase admin",
+    "redis-cli -a --no-auth-warning",
+    "sshpass -p --help",
+    "docker run -u root -p 8080:80 nginx",
+    "psql -U ada -p 5432 mydb",
 )

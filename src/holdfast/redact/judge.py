@@ -115,9 +115,15 @@ def is_path(value: bytes) -> bool:
     return bool(_PATH.match(value)) and not _ENCODED.match(value)
 
 
+_LONG_OPTION = re.compile(rb"--[a-z]+(?:-[a-z]+)*(?:=|$)", re.IGNORECASE)
+
+
 def is_password(value: bytes) -> bool:
     """For what is called a password little is asked: it may be any word but those that explain."""
-    return len(value) >= 3 and value.lower().rstrip(b"?") not in NO_PASSWORDS and not is_reference(value)
+    if len(value) < 3 or value.lower().rstrip(b"?") in NO_PASSWORDS or is_reference(value):
+        return False
+    # The option before it was given without a value: the program asks for it.
+    return not (value.startswith(b"--") and _LONG_OPTION.match(value))
 
 
 def is_phrase(value: bytes) -> bool:
