@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import msgspec
 import psycopg
 import pytest
+from psycopg_pool import AsyncConnectionPool
 from starlette.testclient import TestClient
 
 from holdfast.core.times import now_ms
@@ -413,6 +414,18 @@ def test_health_readiness_and_metrics(client: TestClient, ann: Joined) -> None:
     ann.send(0, 1, an_event(1))
     assert client.get("/health").json()["ok"] and client.get("/ready").status_code == 200
     assert 'holdfast_team_requests_total{path="/v1/batch",status="200"}' in client.get("/metrics").text
+
+
+def test_who_asks_whether_it_is_ready_does_not_learn_where_its_database_is(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_self: AsyncConnectionPool, timeout: float) -> None:
+        raise psycopg.OperationalError('connection to server at "db.internal", user "holdfast_app" failed')
+
+    monkeypatch.setattr(AsyncConnectionPool, "connection", fail)
+    answer = client.get("/ready")
+    assert answer.status_code == 503
+    assert "db.internal" not in answer.text and "holdfast_app" not in answer.text
 
 
 def test_what_is_too_old_for_its_level_goes_and_the_rest_stays(team_url: str, ann: Joined) -> None:

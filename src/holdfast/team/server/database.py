@@ -314,8 +314,8 @@ class TeamDatabase:
             async with self._pool.connection(timeout=3) as db:
                 done = await db.execute(READINESS, (self.schema,))
                 row = await done.fetchone()
-        except Exception as error:
-            return f"PostgreSQL: {hide_password(str(error).strip()) or type(error).__name__}"
+        except psycopg.errors.UndefinedTable:
+            row = None
         if not row or row["version"] < max(_load_migrations()):
             return "the tables are not migrated"
         if row["privileged"] or row["unprotected"]:
