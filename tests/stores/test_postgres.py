@@ -197,13 +197,12 @@ def test_the_others_hold_back_for_a_daemon_that_was_overtaken_often(opened):
 def test_who_was_overtaken_first_writes_first(opened):
     first, second, near = opened(), opened(), opened()
     overtake_until_it_asks(second, near)
-    near._db.execute("update turns set since = clock_timestamp() + interval '1 second'")
-    first._overtaken = postgres.TURN_AFTER
-    overtake_in_the_queue = first._db.execute("select max(seq) from events").fetchone()[0] - 1
-    with pytest.raises(StoreMoved), first.transaction(locked=False, assumed_head=overtake_in_the_queue):
-        first.append([an_event(seq=overtake_in_the_queue + 1)])
+    # As if it had joined the queue before: asking now, it would wait for the turn of the other.
+    near._db.execute("insert into turns select %s, since - interval '1 second', until from turns", (first._writer,))
     with ThreadPoolExecutor(1) as pool:
         holding_back = pool.submit(an_engine(second).handle, [an_event()])
+        with pytest.raises(TimeoutError):
+            holding_back.result(timeout=0.3)
         with first.transaction(locked=False) as head:
             first.append([an_event(seq=head + 1, session="far")])
         assert holding_back.result()[0].seq == head + 2
