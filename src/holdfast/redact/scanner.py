@@ -35,7 +35,7 @@ from holdfast.redact.rules.models import DEVELOPMENT_TOKENS, MODEL_TOKENS
 from holdfast.redact.rules.names import NAME_RULES
 from holdfast.redact.rules.services import BUSINESS_TOKENS, SERVICE_TOKENS
 from holdfast.redact.rules.sessions import LATER_TOKENS, SESSION_TOKENS
-from holdfast.redact.work import (  # fmt: skip
+from holdfast.redact.work import (
     WORK_OF_DOCUMENT,
     WORK_OF_LOOK,
     WORK_OF_NAME,
