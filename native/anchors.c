@@ -273,6 +273,7 @@ static size_t find_between(struct search *s, size_t at, size_t to, size_t most) 
 
 /* What was remembered of the bytes that were read last: of no use at another place of the text. */
 static void forget_place(struct search *s) {
+    s->clear_word = (struct word){0};
     s->clear_from = s->clear_to = s->clear_run = s->clear_flips = s->random_from = s->random_to = 0;
     s->even_from = s->even_to = s->open_from = s->open_to = 0;
     for (size_t n = 0; n < SORTS; n++) s->next[n] = 0;

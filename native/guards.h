@@ -84,26 +84,28 @@ static int may_have_value(const struct tables *t, const uint8_t *text, size_t le
     return tail >= length || is_letter(text[tail]) || is_one_of(text[tail], "_.-") || may_follow(t, text, length, tail);
 }
 
-/* A run of eight bytes or more with a digit, or with wild case, or that an escape may hide. Where there was none for an
- * earlier anchor, `clear` tells it, and the same bytes are not read again: a text full of names is read once. */
+/* A run of eight bytes or more with a digit, or with wild case, a word that cannot be spoken, or what an escape may hide.
+ * Where there was none for an earlier anchor, `clear` tells it, and the same bytes are not read again: a text full of names is read once. */
 static int has_random(struct search *s, size_t end) {
     const uint8_t *text = s->text;
     size_t length = s->length, stop = end + 300 < length ? end + 300 : length, run = 0, flips = 0, at = end;
     int digit = 0;
+    struct word word = {0};
     if (end + 4 < length && text[end] == '(' && (is_one_of(text[end + 1], "\"'`\\ ") || is_one_of(text[end + 2], "\"'`\\"))) return 1;
     if (end < s->random_from && s->random_to < stop) return 1;
-    if (end >= s->clear_from && end < s->clear_to) at = s->clear_to, run = s->clear_run, flips = s->clear_flips;
+    if (end >= s->clear_from && end < s->clear_to) at = s->clear_to, run = s->clear_run, flips = s->clear_flips, word = s->clear_word;
     for (; at < stop; at++) {
         uint8_t c = text[at];
         if (c == ' ' || c == 0x1f) {
             run = flips = 0;
             digit = 0;
+            word = (struct word){0};
             continue;
         }
         run++;
         digit |= is_digit(c) || (c == '\\' && at + 1 < length && is_one_of(text[at + 1], "u\\/bf"));
         flips += is_upper(c) && at > end && (is_lower(text[at - 1]) || (at + 1 < length && is_upper(text[at - 1]) && is_lower(text[at + 1])));
-        if (run >= 8 && (digit || flips >= 2)) {
+        if ((run >= 8 && (digit || flips >= 2)) || may_be_unspeakable(&word, c)) {
             s->random_from = at + 1 - run;
             s->random_to = at;
             return 1;
@@ -113,6 +115,7 @@ static int has_random(struct search *s, size_t end) {
     s->clear_to = at;
     s->clear_run = run;
     s->clear_flips = flips;
+    s->clear_word = word;
     return stop < length && run > 0;
 }
 
@@ -265,7 +268,8 @@ static int is_part(const struct search *s, const struct anchor *a, size_t start,
     uint8_t first = text[start], last = text[start - 1], before = start > 1 ? text[start - 2] : 0;
     uint8_t after = end < s->length ? text[end] : 0;
     if ((before == '\\' && is_one_of(last, "nrt")) || (last == 'm' && (is_digit(before) || before == '[' || before == ';'))) return 1;
-    int glued = is_upper(first) ? is_upper(last) : is_letter(last);
+    /* `SMBPass`: an abbreviation in capitals, then a word of its own. */
+    int glued = is_upper(first) ? is_upper(last) && !(start + 1 < end && is_lower(text[start + 1])) : is_letter(last);
     size_t from = start > 24 ? start - 24 : 0;
     if (glued && (a->guard & (GUARD_KEY | GUARD_TOKEN)))
         return is_listed(a->guard & GUARD_KEY ? t->glued_key : t->glued_token, text + from, start - from, 1);
@@ -374,10 +378,14 @@ static int is_assigned_code(struct search *s, const struct anchor *a, size_t sta
     const uint8_t *text = s->text;
     size_t first = find_assigned_name(s, end), at = first, flips = 0;
     int digit = 0, dotted = 0, lower = 0;
+    struct word word = {0};
     if (!first || is_walked_out(s)) return 0;
-    if (text[first] == '[') return (a->guard & GUARD_RANDOM) != 0;
+    if (text[first] == '[') {
+        for (at = first + 1; at < s->length && at < first + 48 && is_one_of(text[at], " \t\r\n\\");) at++;
+        return (a->guard & GUARD_RANDOM) && !(at < s->length && is_one_of(text[at], "\"'`n"));
+    }
     for (; at < s->length && at < first + 256 && (is_letter(text[at]) || is_digit(text[at]) || is_one_of(text[at], "_.$:")); at++) {
-        digit |= is_digit(text[at]);
+        digit |= is_digit(text[at]) || may_be_unspeakable(&word, text[at]);
         dotted |= is_one_of(text[at], ".$:");
         flips += at > first && is_upper(text[at]) && !(is_upper(text[at - 1]) && at + 1 < s->length && is_upper(text[at + 1]));
     }

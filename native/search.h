@@ -1,6 +1,6 @@
 /* What is searched for, and what a search knows: the tables that src/holdfast/redact/anchors.py makes, and the state of one pass. */
 #pragma once
-#include "bytes.h"
+#include "values.h"
 
 enum { HASH_BITS = 16, BUCKET_BITS = 13, SEEN_BITS = 13, SEEN = 1 << SEEN_BITS, FREE_HITS = 64, BEFORE = 48, AFTER = 64, ROW_LEAST = 8, ROW_BEFORE = 2, FAR = 512, SORTS = 4, RUNS = 8, BLOCK = 512, CHUNK = 2048, MOST_DROPPED = 1024, PER_DROPPED = 32 };
 
@@ -66,6 +66,7 @@ struct search {
     size_t *rest;
     size_t clear_from, clear_to;    /* between them nothing random stands; a run of this many bytes ends there */
     size_t clear_run, clear_flips;
+    struct word clear_word;
     size_t random_from, random_to;  /* the run between them is random */
     size_t next[SORTS];             /* for GUARD_FAR: where the next one may begin */
     size_t even_from, even_to;      /* between them no equals sign stands */

@@ -49,10 +49,26 @@ static int is_camel_case(const uint8_t *text, size_t length) {
     return 3 * rest < length;
 }
 
+/* How long a word without signs is so far, how many consonants end it, and whether there were four in a row. */
+struct word {
+    size_t length, row;
+    int dense;
+};
+
+/* A word of sixteen or more with four consonants in a row may be random, though it has neither digits nor capitals. */
+static inline int may_be_unspeakable(struct word *word, uint8_t c) {
+    if (!is_letter(c) && !is_digit(c)) return *word = (struct word){0}, 0;
+    word->length++;
+    word->row = !is_letter(c) || is_one_of(c | 32, "aeiouy") ? 0 : word->row + 1;
+    word->dense |= word->row >= 4;
+    return word->dense && word->length >= 16;
+}
+
 /* Whether these bytes may be random, or `strict`ly so: for a password, words with a number or a sign are enough. */
 static int is_random_piece(const uint8_t *text, size_t length, size_t least, int strict) {
     size_t flips = 0;
     int digit = 0, letter = 0, lower = 0, upper = 0, sign = 0;
+    struct word word = {0};
     if (length < least) return 0;
     for (size_t at = 0; !strict && at < length; at++) {
         lower |= is_lower(text[at]);
@@ -68,8 +84,10 @@ static int is_random_piece(const uint8_t *text, size_t length, size_t least, int
         flips += at && is_upper(text[at]) && (is_lower(text[at - 1]) || (at + 1 < length && is_upper(text[at - 1]) && is_lower(text[at + 1])));
     }
     if (digit && !letter) return length >= 16; /* keys in digits */
-    if (digit) return !(strict && is_in_words(text, length));
-    return flips >= 2 && flips * (length < 20 ? 4 : 12) >= length && !is_camel_case(text, length);
+    if (digit && !(strict && is_in_words(text, length))) return 1;
+    for (size_t at = 0; at < length; at++)
+        if (may_be_unspeakable(&word, text[at])) return 1;
+    return !digit && flips >= 2 && flips * (length < 20 ? 4 : 12) >= length && !is_camel_case(text, length);
 }
 
 /* The same for a part between signs of programs. `least`: how many bytes there must be. */

@@ -9,6 +9,7 @@ import msgspec
 from holdfast.redact import judge, notation, prefixed
 from holdfast.redact.anchors import Guards
 from holdfast.redact.judge import NameRule, Span
+from holdfast.redact.letters import is_unspeakable
 from holdfast.redact.rules.names import PLAIN_QUALIFIERS, SECRET_QUALIFIERS
 from holdfast.redact.used import find_used
 
@@ -61,6 +62,8 @@ def find_value(text: bytes, rule: NameRule, start: int, end: int) -> Span | None
         if value and rule.judge == "code":
             value = _whole_code(text, value)
         stem = text[start:end]
+        if value and rule.judge == "password" and (groups := _find_groups(text, value.start)):
+            return value.start, groups, rule.kind
         if value and (_accept_value(text, rule, value, before, stem)
                       or _is_split(text, rule, value, before, stem)):  # fmt: skip
             further = notation.MORE_CODES if rule.judge == "code" else notation.MORE_ITEMS
@@ -83,6 +86,12 @@ def _whole_code(text: bytes, value: Value) -> Value:
     groups = notation.CODE_GROUPS.match(text, value.start)
     end = max(value.end, groups.end()) if groups else value.end
     return Value(value.start, end, value.quoted, value.notation, value.sign)
+
+
+def _find_groups(text: bytes, start: int) -> int:
+    """Where four groups of four random letters end, as mail services give out for one program; 0 if none do."""
+    groups = notation.LETTER_GROUPS.match(text, start)
+    return groups.end() if groups and is_unspeakable(groups[0].replace(b" ", b"").replace(b"-", b"")) else 0
 
 
 def _is_split(text: bytes, rule: NameRule, value: Value, before: bytes, stem: bytes) -> bool:
@@ -120,7 +129,7 @@ def _find_after_other(text: bytes, rule: NameRule, start: int, end: int) -> Span
 # `"AWS::IAM::AccessKey"`: the name of a type.
 _IN_TYPE = re.compile(rb"[\"'][\w.]{1,30}::[\w:]{0,40}$")
 _COLOUR = re.compile(rb"\[[0-9;]{0,12}m$")
-_RANDOM_NEARBY = re.compile(rb"[0-9]|[a-z][A-Z][A-Za-z]{0,4}[a-z][A-Z]|[A-Z]{2}[a-z]")
+_RANDOM_NEARBY = re.compile(rb"[0-9]|[a-z][A-Z][A-Za-z]{0,4}[a-z][A-Z]|[A-Z]{2}[a-z]|[A-Za-z]{16}")
 """What every token has somewhere; where it is missing nothing further is looked at."""
 _WINDOW = 240
 
@@ -330,11 +339,10 @@ def _accept_bare_space(rule: NameRule, candidate: bytes, quoted: bool, before: b
     if any(48 <= c <= 57 for c in candidate) and judge.looks_strong(candidate):
         return True
     if rule.judge == "token":
-        return (
-            len(candidate) >= 32
-            and _word_before_stem(before) in ("api", "secret", "access", "auth")
-            and judge.looks_random(candidate)
-        )
+        word = _word_before_stem(before)
+        # `tomtom key 3f2a…` may be that of a cache; nobody calls a hash a secret or a token.
+        named = word in ("api", "secret", "access", "auth") or (rule.kind != "key" and word not in PLAIN_QUALIFIERS)
+        return named and len(candidate) >= _LONG_HEX and judge.looks_random(candidate)
     cased = quoted or judge.has_digits_and_cases(candidate)
     return len(candidate) >= 8 and cased and judge.is_mixed_password(candidate)
 
@@ -398,7 +406,9 @@ def _accept_phrase(text: bytes, rule: NameRule, value: Value, candidate: bytes, 
 def _accept_token(text: bytes, rule: NameRule, value: Value, candidate: bytes, before: bytes, stem: bytes) -> bool:
     if text[value.end : value.end + 1] in (b"(", b"[") or b" " in candidate.strip():
         return False
-    if rule.part == "key" and not _is_secret_key(candidate, before, stem):
+    if rule.part == "key" and not (
+        _is_secret_key(candidate, before, stem) and not _NAMES_HASH.search(text, max(0, value.start - 16), value.start)
+    ):
         return False
     if value.notation == "said" and (candidate[-1:] in b"])" or not _may_be_said(candidate)):
         return False
@@ -440,9 +450,12 @@ def _is_secret_key(candidate: bytes, before: bytes, stem: bytes) -> bool:
         return True
     if not word:
         return before.endswith((b"?", b"&", b"--", b"-")) and judge.looks_strong(candidate)
-    return judge.looks_strong(candidate) or (stem.isupper() and len(candidate) >= 20)
+    return judge.looks_strong(candidate) or len(candidate) >= (20 if stem.isupper() else _LONG_HEX)
 
 
+_NAMES_HASH = re.compile(rb"(?i:[_-]?(?:hash|digest)\W{1,8}$)")
+_LONG_HEX = 32
+"""As long as the keys that services give out in hexadecimal."""
 _PUT_TO_WORD = frozenset("assign index comma space orelse pair block prop".split())
 
 

@@ -10,6 +10,7 @@ import msgspec
 
 from holdfast.core.lazy import lazy_pattern
 from holdfast.redact.checksums import has_base58_checksum, has_stellar_checksum
+from holdfast.redact.letters import is_unspeakable
 
 # At the start of a value: brackets of templates, `$NAME` (not `$6$`, a crypt hash), signs only,
 # one repeated character, or the address of a secret store.
@@ -175,7 +176,9 @@ def looks_random(value: bytes) -> bool:
         return False
     if _DATE.match(value) or _VERSION.match(value) or _is_algorithm(value):
         return False
-    return not (is_reference(value) or is_path(value) or is_code(value) or _WORDS.match(value[:200]))
+    if is_reference(value) or is_path(value) or is_code(value):
+        return False
+    return not _WORDS.match(value[:200]) or is_unspeakable(value)
 
 
 def _is_algorithm(value: bytes) -> bool:
@@ -214,10 +217,13 @@ def _is_mixed(value: bytes) -> bool:
     if b"]{" in value or b"(?:" in value or b"[^" in value or b"\\d" in value:
         return False  # a regular expression
     if len(value) < 20:
-        return (any(48 <= c <= 57 for c in value) and any(c > 64 for c in value)) or _has_wild_case(value)
+        mixed = any(48 <= c <= 57 for c in value) and any(c > 64 for c in value)
+        return mixed or _has_wild_case(value) or is_unspeakable(value)
     if is_camel_case(value):
         return False
-    return len(_FLIP.findall(value)) * 12 >= len(value) or _has_many_signs(value) or bool(_BASE32.match(value))
+    if len(_FLIP.findall(value)) * 12 >= len(value) or _has_many_signs(value):
+        return True
+    return bool(_BASE32.match(value)) or is_unspeakable(value)
 
 
 def _has_many_signs(value: bytes) -> bool:
@@ -229,6 +235,7 @@ JUDGES: dict[str, Callable[[bytes], bool]] = {
     "password": is_password,
     "mixed": is_mixed_password,
     "cased": is_cased_password,
+    "wild": is_wild_password,
     "phrase": is_phrase,
     "token": looks_random,
     "strong": looks_strong,

@@ -21,6 +21,8 @@ LINE = rb"(?:\\{0,3}\\[rn]|\r?\n)"
 # Signs of assignment; the bytes are the wide colon and equals sign of CJK, \x1e ends a key of JSON.
 SIGN = rb"(?:=>|\xe2\x86[\x90\x92]|\|\|=|:=|\?=|\+=|={1,3}|!=|:(?!:)|\xef\xbc\x9a|\xef\xbc\x9d|\x1e|<-)"
 GAP = rb"[ \t]{0,40}"
+# Spaces and line breaks, and the escapes that stand for them.
+_GAPS = rb"(?:\s|\\{1,4}[rnt]){0,24}"
 VALUE_WORD = rb"(?:value|val|default|plaintext|secret_string|stringvalue|parametervalue|content)"
 # The value may stand behind a tag of YAML, on the next line, in a block of YAML, in parentheses, or behind a prefix such as b"".
 ASSIGN = (
@@ -49,7 +51,7 @@ _CHOICES = (
         rb"(?:" + Q + rb")?(?:" + VALUE_WORD
         + rb")(?:" + Q + rb")?(?:\s{0,3}[:=]\s{0,3}|\x1e)"),
     (b"plist", rb"(?:</(?:key|name)>|\s{0,3}>)\s{0,8}<(?:string|value)>"),
-    (b"list", GAP + SIGN + GAP + rb"(?:\[\s{0,8}(?=" + Q + rb")|" + LINE + rb"[ \t]{0,40}- )"),
+    (b"list", GAP + SIGN + GAP + rb"(?:\[" + _GAPS + rb"(?=" + Q + rb")|" + LINE + rb"[ \t]{0,40}- )"),
     (b"assign", ASSIGN),
     (b"comma", rb"(?<=[\"'`a-z])\s{0,4},\s{0,4}(?=" + Q + rb")"),
     (b"cell", rb"\s{0,3}</(?:td|th|dt)>\s{0,8}<(?:td|dd)[^<>]{0,60}>\s{0,8}(?:<[a-z]{1,6}>){0,2}(?=[^\s<])"),
@@ -184,10 +186,13 @@ HEADER_LINE = lazy_pattern(
 PAIR_LINE = lazy_pattern(rb"(?:^|[\n\x1e\x1f])[ \t]*[\"'][\w .-]{0,40}$")
 """A quoted name at the start of a line."""
 CODE_GROUPS = lazy_pattern(rb"(?=[A-Za-z]{0,5}\d)[A-Za-z0-9]{4,6}(?:[- ](?=[A-Za-z]{0,5}\d)[A-Za-z0-9]{4,6}){1,5}")
+LETTER_GROUPS = lazy_pattern(rb"[a-z]{4}(?:[ -][a-z]{4}){3}(?![A-Za-z0-9])")
 BEFORE_SCRIPT = lazy_pattern(rb"[!-~]{6,}(?=[\xe3-\xed\xef])")
 """A value that goes on in letters of East Asia (`…に変更しました`) ends before them."""
 MORE_ITEMS = lazy_pattern(
-    rb"(?:\\{0,3}[\"'`]\s{0,2},\s{0,8}\\{0,3}[\"'`](?=[^\s\"'`\\]{0,60}\d)[^\s\"'`\\]{8,200}){1,20}(?=\\{0,3}[\"'`])"
+    rb"(?:\\{0,3}[\"'`]\s{0,2},"
+    + _GAPS
+    + rb"\\{0,3}[\"'`](?=[^\s\"'`\\]{0,60}\d)[^\s\"'`\\]{8,200}){1,20}(?=\\{0,3}[\"'`])"
     rb"|(?:" + LINE + rb"[ \t]{0,40}- (?=[^\s\"'`\\]{0,60}\d)[^\s\"'`\\]{8,200}){1,20}(?=[\s\x1f\\]|$)"
 )
 """The further values of a list."""

@@ -63,7 +63,7 @@ CLOUD_TOKENS = (
     TokenRule("supabase-token", "sbp_<s36+>"),
     TokenRule("supabase-secret-key", "sb_secret_<t20+>"),
     TokenRule("neon-key", "napi_<l40+>"),
-    TokenRule("planetscale-token", "pscale_(tkn|oauth|pw)_<p30+>"),
+    TokenRule("planetscale-token", "pscale_(tkn|oauth|pw)_<r30+>"),
     TokenRule("xata-key", "xau_<w20+>"),
     TokenRule("databricks-token", "dapi<h32>"),
     TokenRule("databricks-oauth-secret", "dose<h32>"),
@@ -73,7 +73,7 @@ CLOUD_TOKENS = (
     TokenRule("confluent-secret", "cflt<b56+>"),
     TokenRule("clickhouse-secret", "4b1d<w38>", left="strict"),
     TokenRule("tinybird-token", "p.eyJ<p60+>", left="strict"),
-    TokenRule("terraform-cloud-token", "<w14>{.atlasv1.}<t40+>"),
+    TokenRule("terraform-cloud-token", "<w14>{.atlasv1.}<r40+>"),
     TokenRule("hashicorp-vault-token", "hv(s|b|r).<t24+>"),
     TokenRule("hashicorp-vault-old-token", "s.<w24>", check="random", left="strict"),
     TokenRule("pulumi-token", "pul-<l40>"),
@@ -121,6 +121,8 @@ KEY_TOKENS = (
     TokenRule("cosmos-key", "(edsk|spsk|p2sk)<k50+>", left="strict"),
     # `eyJ` is `{"` in base64.
     TokenRule("jwt", "eyJ<t8+>.eyJ<t8+>.<t8+>"),
+    # `ewo` is `{` and a new line.
+    TokenRule("jwt", "ewo<j12+>.(eyJ|ewo)<j8+>.<t8+>"),
     # Its header may be written with line breaks, and what it carries need not be an object.
     TokenRule("jwt", "(ewogIC|ewoid|ewoJ)<t8+>.ey<t8+>.<t8+>"),
     TokenRule("jwt", "(eyJhbGciOi|eyJ0eXAiOi|eyJraWQiOi)<t8+>.<t16+>.<t20+>"),

@@ -88,10 +88,19 @@ CALL_FRAMES = (
     PlaceRule("authentication", (".auth(", ".authenticate(", ".unlock(", ".AUTH("), r"\.\w{4,12}\(\s{0,2}" + _STRING + r"\s{0,2}\)", "cased", "redis.auth(\"{}\")", "redis.auth(\"password\")"),
     PlaceRule("encryption-key", _ENCRYPTION_CALLS, _one_of(_ENCRYPTION_CALLS) + r"[^\r\n()]{1,80}?,\s{0,4}" + _STRING, "mixed", "SELECT pgp_sym_decrypt(d, '{}') FROM t", "SELECT pgp_sym_decrypt(d, 'key') FROM t"),
     PlaceRule("expect-password", ("sendline(", "send_line(", "sendLine(", "writeln("), r"(?i:passw|passphrase|login)[^\r\n]{0,80}?[)\]}'\"; \r\n]{1,20}[\w.]{0,20}(?:sendline|send_line|sendLine|writeln)\(\s{0,2}b?" + _STRING, "mixed", "c.expect('password:'); c.sendline('{}')", "c.expect('password:'); c.sendline('yes')", back=140),
+    PlaceRule("encryption-key", ("Key(data: Data(", "Key(data: ", "Key(bytes: "), r"\w{3}\(\w{4,5}:\s(?:\w{4,5}\()?\s{0,2}(?:\w{3,6}:\s)?" + _STRING, "mixed", "SymmetricKey(data: Data(\"{}\".utf8))", "SymmetricKey(data: Data(\"name\".utf8))"),
     PlaceRule("listed-secret", _LISTED, r"(?i:token|secret|api[_-]?key|access[_-]?key|auth[_-]?key|signing[_-]?key|passwords?)s?\\{0,3}[\"']?\s{0,2}[:=]\s{0,2}\[\s{0,8}\\{0,3}[\"'](?P<secret>[^\s\"'\\]{12,200}(?:\\{0,3}[\"'],\s{0,8}\\{0,3}[\"'][^\s\"'\\]{12,200}){0,20})\\{0,3}[\"']", "strong", "api_keys = [\"{}\"]", "api_keys = [\"primary-service-name\"]", back=12),
 )  # fmt: skip
 
+_HOSTS = (
+    *(f"@{host}" for host in "localhost 127. 10. 192.168. 172. db mysql maria postgres pg mongo redis cache rabbit mq smtp mail imap ftp sftp proxy host".split()),
+    *(f".{end}:" for end in "internal local lan corp".split()),
+)  # fmt: skip
 STATEMENT_FRAMES = (
+    PlaceRule("login-without-scheme", _HOSTS, r"(?<![^\s\"'`(=,\x1e\x1f])[A-Za-z][\w.-]{0,40}:(?P<secret>[^\s\"'`@:/\\<>]{6,100})@(?=[a-z0-9][\w.-]{1,80}(?:[:/\s\"'`\x1f),]|$))", "mixed", "connect as ada:{}@db.internal:5432/app", "image: repo/app:v1.2.3@db.internal:5432", back=170),
+    PlaceRule("db2-password", ("onnect to ", "ONNECT TO ", "ttach to "), r"\w{5,6}\s(?i:to)\s[\w.]{1,40}\s(?i:user)\s[\w.]{1,40}\s(?i:using)\s\\{0,3}[\"']?(?P<secret>[^\s\"'\\;]{4,60})", "mixed", "db2 connect to SALES user ada using {}", "db2 connect to SALES user ada using $PW"),
+    PlaceRule("device-token", ("/api/v1/",), r"thingsboard[\w.-]{0,40}(?::\d{2,5})?/api/v1/(?P<secret>[A-Za-z0-9]{16,40})/(?:telemetry|attributes|rpc|claim)", "certain", "http://thingsboard.example/api/v1/<l20>/telemetry", "http://thingsboard.example/api/v1/devices", back=70),
+    PlaceRule("api-key", ("login_with_api_key",), r"login_with_api_key[^\r\n\[]{0,40}\[\\{0,3}[\"'](?P<secret>\d{1,6}-[A-Za-z0-9]{40,80})", "certain", "{\"method\":\"auth.login_with_api_key\",\"params\":[\"1-<w64>\"]}", "auth.login_with_api_key"),
     PlaceRule("sql-password", ("IDENTIFIED WITH", "identified with", "Identified With"), r"(?i:identified with)\s[\w\"'`]{3,40}\s(?i:by|as|using)\s(?:(?i:password)\s)?\\{0,3}[\"'](?P<secret>[^\"'\\\r\n]{3,200})", "password", "ALTER USER a IDENTIFIED WITH sha256_password BY '{}'", "ALTER USER a IDENTIFIED WITH sha256_password BY '$PW'"),
     PlaceRule("database-key", ("PRAGMA key", "PRAGMA rekey", "pragma key", "PRAGMA hexkey"), r"(?i:pragma\s\w{3,6})\s{0,2}=\s{0,2}\\{0,3}[\"']{1,2}(?:x')?(?P<secret>[^\"'\\\s]{6,200})", "password", "PRAGMA key='{}'", "PRAGMA key='$KEY'"),
     PlaceRule("database-key", ("ATTACH DATABASE", "attach database", "ATTACH "), r"(?i:attach)\s[^\r\n;]{1,120}?\s(?i:key)\s'(?P<secret>[^'\\\s]{6,200})'", "password", "ATTACH DATABASE 'x.db' AS x KEY '{}'", "ATTACH DATABASE 'x.db' AS x KEY ''"),
@@ -154,6 +163,11 @@ _WITH = (
     *(f"{name} with " for name in ("oken", "ecret", "assphrase")),
     *(f" {whose} password with " for whose in ("the", "old", "current", "root", "admin")),
 )
+_HANDED_OVER = tuple(
+    f"{said}{sign} "
+    for said in ("need this", "ere it is", "ere you go", "this one", "use this", "try this", "with this", "got it", "is this one")
+    for sign in (":", " ->", " -")
+)  # fmt: skip
 _PAIR_WORDS = (
     *("nloggegevens", "ane logowania", "четные данные", "чётные данные", "nloggningsuppgifter", "nnloggingsinfo"),
     *(
@@ -183,6 +197,7 @@ SENTENCE_FRAMES = (
     PlaceRule("said-enter", _TYPE_IT, r"(?i:passw|passphrase|passcode|\bpin\b|token|secret|api[ -]?key|login|credential)[^\r\n.:]{0,50}?" + _one_of(_TYPE_IT) + _SAID + _SAID_END, "cased", "when it asks for a password, type {}", "when it asks for a password, type yours", back=70),
     PlaceRule("said-enter", _NAME_TYPE_IT, _one_of(_NAME_TYPE_IT) + _NO_NAME + _SAID + _SAID_END, "cased", "for the VPN password, use {}.", "for the password, use Argon2Hasher"),
     PlaceRule("said-enter", _WHEN_ASKED, r"(?i:enter|type|use|give|put|paste|type in)\s" + _SAID + r"\\{0,3}[\"'`]?" + _one_of(_WHEN_ASKED), "cased", "enter {} when prompted", "enter your password when prompted", back=130),
+    PlaceRule("said-here", _HANDED_OVER, _one_of(_HANDED_OVER) + _NO_NAME + _SAID + _SAID_END, "wild", "you'll need this: {} to get in", "you'll need this: Python3Handler"),
     PlaceRule("said-replace", _WITH, r"(?i:replace|swap|update|overwrite|change|substitute)[^\r\n.]{0,60}?" + _one_of(_WITH) + _NO_NAME + _SAID + _SAID_END, "cased", "Replace the old token with {}.", "Replace the old token with TokenV2Handler", back=80),
     PlaceRule("credential-pair", _PAIR_WORDS, _one_of(_PAIR_WORDS) + r"\s{0,2}(?::|：|=|\sis\s|\sare\s)\s{0,2}[\w.@+-]{2,60}\s{0,2}(?:/|,|:|、|，|\sand\s)\s{0,2}" + _SAID + _SAID_END, "cased", "Inloggegevens: ada / {}", "Inloggegevens: zie de wiki / vraag Ada"),
     PlaceRule("said-changed", _TILL, _one_of(_TILL) + _SAID + _SAID_END, "cased", "Jag bytte lösenord till {}.", "Jag bytte lösenord till något annat"),

@@ -4,8 +4,8 @@ from holdfast.redact.judge import TokenRule
 
 # Shapes are in the notation of `judge.parse_shape`. `strict` and `random` go with prefixes that words share.
 SERVICE_TOKENS = (
-    TokenRule("authress-key", "{.acc_}<l10-40>.<j30+>"),
-    TokenRule("authress-key", "{.acc-}<l10-40>.<j30+>"),
+    TokenRule("authress-key", "{.acc_}<t10-40>.<j30+>"),
+    TokenRule("authress-key", "{.acc-}<t10-40>.<j30+>"),
     TokenRule("settlemint-token", "sm_(aat|pat|sat)_<w16+>"),
     TokenRule("aws-key-id", "A3T<u17>", check="random", left="strict"),
     TokenRule("encoded-jwt", "ZXlKaGJHY2lPaU<B40+>"),
@@ -257,6 +257,11 @@ BUSINESS_TOKENS = (
     TokenRule("square-token", "sq0(atp|csp)-<t20+>"),
     TokenRule("square-application-token", "sq0i<a2>-<t20+>"),
     TokenRule("square-access-token", "EAAA<t56+>"),
+    TokenRule("square-access-token", "EAAA<t22-55>", check="random", left="strict"),
+    TokenRule("close-key", "api_<w20-24>.<w20-24>", left="strict"),
+    TokenRule("webex-token", "<w64>{_PF84_}<uuid>"),
+    TokenRule("webex-token", "<w64>{_P0A1_}<uuid>"),
+    TokenRule("tableau-token", "<b22>{==:}<w32>"),
     TokenRule("adyen-key", "AQE<r100+>", check="random", left="strict"),
     TokenRule("plaid-token", "access-(sandbox|development|production)-<uuid>"),
     TokenRule("razorpay-key", "rzp_(live|test)_<w14+>"),
@@ -269,7 +274,7 @@ BUSINESS_TOKENS = (
     TokenRule("polar-token", "polar_(oat|pat|at_u|rt_u|cs|whs)_<w30+>"),
     TokenRule("easypost-key", "EZ(AK|TK)<w54+>"),
     TokenRule("shippo-token", "shippo_(live|test)_<x40>"),
-    TokenRule("duffel-token", "duffel_(live|test)_<t40+>"),
+    TokenRule("duffel-token", "duffel_(live|test)_<r40+>"),
     TokenRule("mercury-token", "secret-token:mercury_(production|sandbox)_<w20+>_<w20+>"),
     TokenRule("brex-token", "bxt_<w30+>"),
     TokenRule("ramp-secret", "ramp_sec_<w30+>"),
