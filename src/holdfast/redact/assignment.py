@@ -30,6 +30,8 @@ class Value(msgspec.Struct, frozen=True):
     quoted: bool
     notation: str
     sign: bytes
+    below: bool = False
+    """Whether it stands on another line than its name."""
 
 
 def find_value(text: bytes, rule: NameRule, start: int, end: int) -> Span | None:
@@ -138,10 +140,10 @@ _SETTER = re.compile(rb"(?:set|with|use|add|put)_?[A-Za-z]{0,16}_?$", re.IGNOREC
 _SPOKEN_QUALIFIERS = tuple(f"{word} ".encode() for word in SECRET_QUALIFIERS)
 
 
-def _may_be_secret_key(before: bytes, last: bytes) -> bool:
+def _may_be_secret_key(before: bytes, last: bytes, stem: bytes) -> bool:
     """A cheap look at what stands before `key`: most keys are those of a table."""
     if last == b" ":
-        return before[-16:].lower().endswith(_SPOKEN_QUALIFIERS)
+        return stem == b"Key" or before[-16:].lower().endswith(_SPOKEN_QUALIFIERS)
     if last in (b"_", b"-", b"."):
         return _word_before_stem(before) not in PLAIN_QUALIFIERS
     return last in (b"?", b"&") or last.isalnum()
@@ -190,7 +192,8 @@ def _read_value(text: bytes, name: int, match: re.Match[bytes]) -> Value | None:
     stop = _end_of_bare(text, name, start, limit) if ends is notation.UNQUOTED else _end_of(ends, text, start, limit)
     if stop <= start or (after_key and text[stop : stop + 1] == KEY_END):  # the value is an object, and this its key
         return None
-    return Value(start, stop, bool(quote) or after_key or ends is notation.TO_TAG, form, KEY_END if after_key else sign)
+    quoted, below = bool(quote) or after_key or ends is notation.TO_TAG, b"\n" in match[0]
+    return Value(start, stop, quoted, form, KEY_END if after_key else sign, below)
 
 
 def _value_end(form: str, quote: bytes | None, after_key: bool) -> re.Pattern[bytes]:
@@ -238,7 +241,7 @@ def _is_part(rule: NameRule, before: bytes, stem: bytes, after: bytes) -> bool:
         return _may_be_glued(rule, before, stem, after)
     if rule.part == "key":
         # `token` is a secret unless a word before it says otherwise; `key` is one only with such a word.
-        return stem[:1] in b"tT" or _may_be_secret_key(before, last)
+        return stem[:1] in b"tT" or _may_be_secret_key(before, last, stem)
     return not after.isalpha() or (stem[-1:].islower() and after.isupper())
 
 
@@ -314,7 +317,7 @@ def _accept_value(text: bytes, rule: NameRule, value: Value, before: bytes, stem
     if value.notation == "comma" and not notation.CALL_BEFORE.search(before):
         cased = judge.is_cased_password(candidate) and judge.looks_random(candidate)
         return cased and bool(notation.PAIR_LINE.search(before))
-    if value.sign == b"=" and not value.quoted and text[value.start - 3 : value.start].strip().endswith(b"=="):
+    if value.sign == b"=" and not value.quoted and b"==" in text[value.start - 3 : value.start + 1]:
         return False
     if value.notation in ("list", "cell") and (b" " in candidate.strip() or not judge.is_mixed_password(candidate)):
         return False
@@ -372,7 +375,7 @@ _PUT_BY_NAME = frozenset(("assign", "inner", "pair", "block", "index", "xml", "p
 
 def _accept_short_name(value: Value, candidate: bytes, before: bytes, stem: bytes) -> bool:
     named = before[-1:] in b"_." and (value.sign in b"=:" + KEY_END or value.notation == "inner")
-    if not value.quoted and b"_" in candidate and judge.is_word(candidate):
+    if not value.quoted and judge.is_word(candidate) and (b"_" in candidate or value.below):
         return False  # a name of the program
     environment = (stem.isupper() and before[-1:] == b"_") or named or (stem[:1].isupper() and before[-1:].islower())
     if environment and value.notation in _PUT_BY_NAME and b" " not in candidate and not judge.is_code(candidate):
@@ -406,13 +409,14 @@ def _accept_phrase(text: bytes, rule: NameRule, value: Value, candidate: bytes, 
 def _accept_token(text: bytes, rule: NameRule, value: Value, candidate: bytes, before: bytes, stem: bytes) -> bool:
     if text[value.end : value.end + 1] in (b"(", b"[") or b" " in candidate.strip():
         return False
-    if rule.part == "key" and not (
-        _is_secret_key(candidate, before, stem) and not _NAMES_HASH.search(text, max(0, value.start - 16), value.start)
-    ):
+    hashed = _NAMES_HASH.search(text, max(0, value.start - 16), value.start)
+    if rule.part == "key" and (hashed or not _is_secret_key(candidate, before, stem)):
         return False
     if value.notation == "said" and (candidate[-1:] in b"])" or not _may_be_said(candidate)):
         return False
-    if not value.quoted and judge.is_code(_OPERATORS.split(candidate, maxsplit=1)[0]):
+    if not value.quoted and (
+        judge.is_code(_OPERATORS.split(candidate, maxsplit=1)[0]) or _NAMED_TYPE.search(candidate)
+    ):
         return False
     return judge.looks_random(candidate.strip()) or _is_key_in_digits(rule, value, candidate, before)
 
@@ -436,6 +440,8 @@ def _is_key_in_digits(rule: NameRule, value: Value, candidate: bytes, before: by
 
 
 _OPERATORS = re.compile(rb"[+,;?(:&|]")
+_NAMED_TYPE = re.compile(rb"[a-z](?:Key|Token|Secret)$")
+"""`Ed25519PublicKey`: a type, which is called what it is for."""
 
 
 def _is_secret_key(candidate: bytes, before: bytes, stem: bytes) -> bool:
@@ -449,7 +455,8 @@ def _is_secret_key(candidate: bytes, before: bytes, stem: bytes) -> bool:
     if word in SECRET_QUALIFIERS:
         return True
     if not word:
-        return before.endswith((b"?", b"&", b"--", b"-")) and judge.looks_strong(candidate)
+        parameter = before.endswith((b"?", b"&", b"--", b"-"))
+        return (parameter or (stem == b"Key" and len(candidate) >= _LONG_HEX)) and judge.looks_strong(candidate)
     return judge.looks_strong(candidate) or len(candidate) >= (20 if stem.isupper() else _LONG_HEX)
 
 

@@ -16,7 +16,7 @@ from holdfast.redact.letters import is_unspeakable
 # one repeated character, or the address of a secret store.
 _REFERENCE = lazy_pattern(
     rb"[{<%*\[(#@!&~?^]+[{<%*\[(#@A-Za-z_]|\$(?![\d$]|[a-z0-9]+\$)|[^A-Za-z0-9]*$|(.)\1*$|redacted|env[.:\[]"
-    rb"|(?:process|import\.meta)\.env|os\.(?:environ|getenv)|(?:arn|op|vault|ssm|file|env|secret|projects|awssm|keyring|sops)[:/]|ENC\[|AQICA"
+    rb"|(?:process|import\.meta)\.env|os\.(?:environ|getenv)|(?:arn|op|vault|ssm|file|env|secret|projects|awssm|keyring|sops)[:/]|ENC\[|AQICA|\[\^"
 )
 # Anywhere in a value, in lower case: words and marks of examples.
 _PLACEHOLDER = lazy_pattern(
@@ -27,13 +27,15 @@ _PLAIN = lazy_pattern(rb"[A-Za-z_]+$")
 # `settings.password`, `self->token`, `Vault::secret`, with or without a call.
 _DOTTED = lazy_pattern(rb"[A-Za-z_$@][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)+(?:\(\)?)?$")
 _PART = lazy_pattern(rb"[A-Za-z0-9]{16,}")
-_WORD = rb"(?:[A-Z]?[a-z]+|[A-Z]+|\d{1,4}(?!\d))?"
+_WORD = rb"(?:[A-Z]?[a-z]{3,}\d{1,2}(?![A-Za-z0-9])|[A-Z]?[a-z]+|[A-Z]+|\d{1,4}(?!\d))?"
 # Words, abbreviations and short numbers joined by separators, as in names and in prose.
 _WORDS = lazy_pattern(_WORD + rb"(?:[-_.:/ ]{1,4}" + _WORD + rb"){0,40}\d{0,3}$")
 # From the root, the home or the folder, with a drive, as an address, or a relative file with a suffix.
 _PATH = lazy_pattern(rb"(?:~|\.{1,2})?/|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]{1,12}://|[\w.-]+/[\w./-]+\.[a-z]{1,5}$")
 # At least 20 characters with a digit among the letters: capitals alone are a constant.
 _BASE32 = lazy_pattern(rb"(?=[A-Z]*[2-7][A-Z2-7]*[A-Z])[A-Z2-7]{20,}=*$")
+# As licences and keys are printed: groups of capitals with digits among them.
+_KEY_GROUPS = lazy_pattern(rb"(?=[A-Z-]*\d[A-Z-]*\d)[A-Z0-9]{5,8}(?:-[A-Z0-9]{5,8}){2,7}$")
 # Base64 may hold `/`; its length and the padding tell it from a path.
 _ENCODED = lazy_pattern(rb"[A-Za-z0-9+/]{40,}={1,2}$")
 # A change between lower case, capitals and digits: random text has many, names have few.
@@ -214,7 +216,7 @@ _MARKS = tuple(b"example your_ your- placeholder redacted changeme _here xxxxxxx
 
 def _is_mixed(value: bytes) -> bool:
     # The pattern of a scanner is no secret, though it looks random.
-    if b"]{" in value or b"(?:" in value or b"[^" in value or b"\\d" in value:
+    if any(sign in value for sign in (b"]{", b"(?:", b"[^", b"\\d", b"0-9a-z", b"a-zA-Z")):
         return False  # a regular expression
     if len(value) < 20:
         mixed = any(48 <= c <= 57 for c in value) and any(c > 64 for c in value)
@@ -223,7 +225,7 @@ def _is_mixed(value: bytes) -> bool:
         return False
     if len(_FLIP.findall(value)) * 12 >= len(value) or _has_many_signs(value):
         return True
-    return bool(_BASE32.match(value)) or is_unspeakable(value)
+    return bool(_BASE32.match(value) or _KEY_GROUPS.match(value)) or is_unspeakable(value)
 
 
 def _has_many_signs(value: bytes) -> bool:

@@ -18,6 +18,7 @@ from holdfast.redact.judge import (
     Span,
     TokenRule,
     is_mixed_password,
+    looks_random,
     make_example,
     make_filler,
 )
@@ -53,7 +54,7 @@ _MOST_ROUNDS = 4
 _WORK_OF_FILE = 20_000
 # In bytes.
 _DECODE_AT_ONCE = 1 << 16
-_ECHO_LEAST, _ECHO_MOST, _ECHOED = 8, 200, 16
+_ECHO_LEAST, _ECHO_MOST, _ECHOED = 8, 4096, 16
 """How long a value must be to be looked for elsewhere, and how many of one text are."""
 Clean = Callable[[bytes, Work], tuple[bytes, list[Span]]]
 
@@ -181,7 +182,11 @@ def add_echoes(text: bytes, spans: list[Span]) -> list[Span]:
     for start, end, kind in spans:
         value = text[start:end]
         # A short or plain word would be removed wherever it stands in ordinary text.
-        if _ECHO_LEAST <= len(value) <= _ECHO_MOST and kind != UNJUDGED and is_mixed_password(value):
+        if (
+            _ECHO_LEAST <= len(value) <= _ECHO_MOST
+            and kind != UNJUDGED
+            and (is_mixed_password(value) or looks_random(value))
+        ):
             values.setdefault(value, kind)
             if len(values) >= _ECHOED:
                 break
