@@ -65,7 +65,7 @@ static int may_follow(const struct tables *t, const uint8_t *text, size_t length
 /* `_banco` in `senha_banco=`: one or two further words, then a sign. */
 static int has_other_tail(const uint8_t *text, size_t length, size_t at) {
     for (int words = 0; words < 2 && at < length && (text[at] == '_' || text[at] == '-'); words++)
-        for (at++; at < length && is_letter(text[at]);) at++;
+        for (at++; at < length && (is_letter(text[at]) || text[at] >= 128);) at++;
     while (at < length && is_one_of(text[at], "0123456789\"'`\\ \t")) at += 1 + (text[at] == '\\' && at + 1 < length && text[at + 1] == 't');
     return at < length && is_one_of(text[at], "=:\x1e");
 }
@@ -273,6 +273,7 @@ static int is_part(const struct search *s, const struct anchor *a, size_t start,
     size_t from = start > 24 ? start - 24 : 0;
     if (glued && (a->guard & (GUARD_KEY | GUARD_TOKEN)))
         return is_listed(a->guard & GUARD_KEY ? t->glued_key : t->glued_token, text + from, start - from, 1);
+    if (glued && after == ' ') after = end + 1 < s->length ? text[end + 1] : 0;
     if (glued) return (a->guard & GUARD_PASS) && is_one_of(after, "=:\"'\x1e");
     if (a->guard & GUARD_TOKEN) return 1;
     if (a->guard & GUARD_KEY) {
@@ -373,6 +374,16 @@ static size_t find_assigned_name(struct search *s, size_t end) {
     return at < s->length && (is_letter(text[at]) || text[at] == '_' || text[at] == '[') ? at : 0;
 }
 
+/* `Some("…")`, `Token(value="…")`: a string follows, perhaps behind a name and on the next line. */
+static int is_wrapped(const struct search *s, size_t at) {
+    const uint8_t *text = s->text;
+    size_t stop = at + 40 < s->length ? at + 40 : s->length;
+    while (at < stop && is_one_of(text[at], " \t\r\n")) at++;
+    while (at < stop && (is_lower(text[at]) || text[at] == '_')) at++;
+    while (at < stop && is_one_of(text[at], " =:")) at++;
+    return at < stop && is_one_of(text[at], "\"'\\");
+}
+
 /* `token = next_token()`, `password = given`: code, where the rules ask for a value. */
 static int is_assigned_code(struct search *s, const struct anchor *a, size_t start, size_t end) {
     const uint8_t *text = s->text;
@@ -390,7 +401,7 @@ static int is_assigned_code(struct search *s, const struct anchor *a, size_t sta
         flips += at > first && is_upper(text[at]) && !(is_upper(text[at - 1]) && at + 1 < s->length && is_upper(text[at + 1]));
     }
     s->walked += at - first;
-    if (at < s->length && (text[at] == '(' || text[at] == '[')) return 1;
+    if (at < s->length && (text[at] == '(' || text[at] == '[')) return !(text[at] == '(' && is_wrapped(s, at + 1));
     if (digit || !is_blank(s, at)) return 0;
     if (a->guard & GUARD_RANDOM) return flips < 2;
     for (size_t n = start; n < end; n++) lower |= is_lower(text[n]);

@@ -6,7 +6,7 @@ import re
 
 from holdfast.core.lazy import lazy_pattern
 from holdfast.redact import judge
-from holdfast.redact.assignment import STRING_END
+from holdfast.redact.acceptance import STRING_END
 from holdfast.redact.judge import Span
 from holdfast.redact.views import UNJUDGED
 

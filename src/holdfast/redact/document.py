@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from holdfast.core.lazy import lazy_pattern
+from holdfast.redact.acceptance import KEY_END, STRING_END
 from holdfast.redact.anchors import load_library
-from holdfast.redact.assignment import KEY_END, STRING_END
 from holdfast.redact.judge import Span, make_label
 from holdfast.redact.views import BUFFERS, UNJUDGED
 

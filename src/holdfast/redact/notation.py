@@ -16,11 +16,18 @@ TAIL_WORDS = (
 ).split()
 TAIL = rb"(?P<tail>(?:[_.-]?(?:" + "|".join(TAIL_WORDS).encode() + rb"|\d{1,3})(?![a-z])){0,3})"
 # A type between name and sign: `: str =`, ` string =`, ` As String =`.
-TYPE = rb"(?:::?\s?[&A-Za-z_'][A-Za-z0-9_.<>\[\]|&' ]{0,40}(?==)|\s(?:string|String|str|text|varchar)\s(?==)|\sas\s[A-Za-z.]{3,30}\s(?==))?"
+TYPE = rb"(?:::?\s?[&A-Za-z_'\[*?][A-Za-z0-9_.<>\[\]|&' ]{0,40}(?==)|\s(?:string|String|str|text|varchar)\s(?==)|\sas\s[A-Za-z.]{3,30}\s(?==))?"
 LINE = rb"(?:\\{0,3}\\[rn]|\r?\n)"
 # Signs of assignment; the bytes are the wide colon and equals sign of CJK, \x1e ends a key of JSON.
 SIGN = rb"(?:=>|\xe2\x86[\x90\x92]|\|\|=|:=|\?=|\+=|={1,3}|!=|:(?!:)|\xef\xbc\x9a|\xef\xbc\x9d|\x1e|<-)"
 GAP = rb"[ \t]{0,40}"
+_PREFIX = rb"(?:[bfruN@$]{1,2}(?=[\"'])|<<(?=\"))?"
+"""What may stand right before the quote of a string."""
+WRAPPER = (
+    rb"(?:Some|Just|Ok|Secret|SecretStr|SecretString|SecretBytes|Password|Token|ApiKey|String::from|NSString|GuardedString|Sensitive|str|bytes)"
+    rb"(?:\.new|::new|\.of|::from)?\(\s{0,16}(?:[a-z_]{1,16}\s?[=:]\s?)?(?=[\"'])"
+)
+"""`Some("…")`, `Token(value='…')`: what is put around a value and changes nothing."""
 # Spaces and line breaks, and the escapes that stand for them.
 _GAPS = rb"(?:\s|\\{1,4}[rnt]){0,24}"
 VALUE_WORD = rb"(?:value|val|default|plaintext|secret_string|stringvalue|parametervalue|content)"
@@ -30,6 +37,10 @@ ASSIGN = (
     + TYPE
     + SIGN
     + GAP
+    # An address before a string, as a debugger prints it; a constructor around it.
+    + rb"(?:0x[0-9a-f]{3,16}\s(?=[\"']))?(?:"
+    + WRAPPER
+    + rb")?"
     + rb"(?:!{1,2}[A-Za-z]{2,16}[ \t]{1,4})?(?:[>|][+-]?[ \t]{0,4})?(?:\\?"
     + LINE
     + rb"[ \t]{1,40})?\(?(?:(?<!\()|(?=[\"']))(?:[bfruN@$]{1,2}(?=[\"']))?"
@@ -53,11 +64,11 @@ _CHOICES = (
     (b"plist", rb"(?:</(?:key|name)>|\s{0,3}>)\s{0,8}<(?:string|value)>"),
     (b"list", GAP + SIGN + GAP + rb"(?:\[" + _GAPS + rb"(?=" + Q + rb")|" + LINE + rb"[ \t]{0,40}- )"),
     (b"assign", ASSIGN),
-    (b"comma", rb"(?<=[\"'`a-z])\s{0,4},\s{0,4}(?=" + Q + rb")"),
+    (b"comma", rb"(?<=[\"'`a-z])\s{0,4},\s{0,12}(?:" + _PREFIX + rb")(?=" + Q + rb")"),
     (b"cell", rb"\s{0,3}</(?:td|th|dt)>\s{0,8}<(?:td|dd)[^<>]{0,60}>\s{0,8}(?:<[a-z]{1,6}>){0,2}(?=[^\s<])"),
     (b"xml", rb"(?:\s[\w:.-]{1,30}=" + Q + rb"[^\"'<>]{0,60}" + Q + rb"){0,3}\s{0,3}(?:>|&gt;)\s{0,8}"),
     (b"table", rb"[ \t]{0,40}[|\t][ \t]{0,40}(?=[^\s|=])|,(?=[^\s,|=\"'])"),
-    (b"index", rb"\s?\]?\)?\s{0,3}(?:\|\||\?\?)?=(?!=)\s{0,3}"),
+    (b"index", rb"\s?\]?\)?\s{0,3}(?:\|\||\?\?)?=(?!=)>?\s{0,12}(?:string\(\d{1,4}\)\s)?" + _PREFIX),
     (b"fill", rb"[^\"'\x1e\x1f\n]{0,20}(?:" + Q + rb")?[^\"'\x1e\x1f\n]{0,14}"
         rb"\)\.(?:fill|type|pressSequentially|press_sequentially|send_keys|sendKeys|setValue|clear_and_fill)\(\s{0,2}(?=" + Q + rb")"),
     (b"typed", rb"[^\"'\x1e\x1f\n\\]{0,40}(?:\x1f|" + Q + rb"\s{0,2},)"
@@ -73,7 +84,17 @@ OPEN = rb"(?P<open>\"\"\"|'\'\'|" + Q + rb"(?:\\{1,7}[\"'])?)?"
 def _compile_after_name(choices: Iterable[tuple[bytes, bytes]], tail: bytes = TAIL) -> re.Pattern[bytes]:
     named = b"|".join(b"(?P<%b>%b)" % pair for pair in choices)
     return lazy_pattern(
-        tail + rb"(?P<close>" + Q + rb")?" + ANSI + rb"(?:" + named + rb")" + ANSI + OPEN + rb"(?P<value>)",
+        tail
+        + rb"(?P<close>"
+        + Q
+        + rb")?(?:\s\[[\w* -]{0,40}\](?=:\s))?"
+        + ANSI
+        + rb"(?:"
+        + named
+        + rb")"
+        + ANSI
+        + OPEN
+        + rb"(?P<value>)",
         re.IGNORECASE,
     )
 
@@ -174,7 +195,7 @@ WORDS_OF_LINE = lazy_pattern(rb"[A-Za-z0-9 .,'!-]{8,200}(?=[\r\n\x1f\"\\]|$)")
 
 
 JOINED = lazy_pattern(
-    rb"(?:\\{0,3}[\"'`]\s{0,4}[+.&]?\s{0,4}\\?\r?\n?\s{0,12}[+.&]?\s{0,4}[\"'`]|\\\r?\n[ \t]{0,12})(?P<rest>[A-Za-z0-9+/=_.~-]{3,400})"
+    rb"(?:\\{0,3}[\"'`]\s{0,4}(?:[+.&]\s{0,4}\\?\r?\n?|\\?\r?\n)\s{0,12}[+.&]?\s{0,4}[\"'`]|\\\r?\n[ \t]{0,12})(?P<rest>[A-Za-z0-9+/=_.~-]{3,400})"
 )
 """The next piece of a string that is written in several."""
 WRAPPED = lazy_pattern(rb"\r?\n(?P<rest>[A-Za-z0-9+/_.~-]{8,400}={0,2})(?=[\r\n\x1f\"']|$)")
@@ -186,8 +207,11 @@ HEADER_LINE = lazy_pattern(
 PAIR_LINE = lazy_pattern(rb"(?:^|[\n\x1e\x1f])[ \t]*[\"'][\w .-]{0,40}$")
 """A quoted name at the start of a line."""
 CODE_GROUPS = lazy_pattern(rb"(?=[A-Za-z]{0,5}\d)[A-Za-z0-9]{4,6}(?:[- ](?=[A-Za-z]{0,5}\d)[A-Za-z0-9]{4,6}){1,5}")
+NO_LOGIN = lazy_pattern(rb"[\s/?#@]")
+FURTHER_SETTING = lazy_pattern(rb";[A-Za-z][\w ]{1,24}=")
+"""`;user=` in a connection string: the value before it has ended."""
 LETTER_GROUPS = lazy_pattern(rb"[a-z]{4}(?:[ -][a-z]{4}){3}(?![A-Za-z0-9])")
-BEFORE_SCRIPT = lazy_pattern(rb"[!-~]{6,}(?=[\xe3-\xed\xef])")
+BEFORE_SCRIPT = lazy_pattern(rb"[!-~]{6,}?(?=\(?[\xe3-\xed\xef])")
 """A value that goes on in letters of East Asia (`…に変更しました`) ends before them."""
 MORE_ITEMS = lazy_pattern(
     rb"(?:\\{0,3}[\"'`]\s{0,2},"
@@ -214,7 +238,7 @@ OTHER_TAIL = lazy_pattern(
     rb"(?:[_-](?!(?:id|ids|name|names|url|uri|type|types|path|paths|file|files|length|len|size|min|max|count|expiry|expires|ttl|at|version"
     rb"|arn|ref|policy|hint|field|label|reset|rounds|hash|hashes|algorithm|format|prefix|suffix|index|pattern|regex|rule|rules|status"
     rb"|error|message|strength|manager|provider|store|limit|budget|usage|kind|mode|code|info|required|changed|updated|created|date|in)"
-    rb"(?![A-Za-z]))[A-Za-z]{2,16}){1,2}\d{0,3}(?=[\"'`\\]{0,3}[ \t]{0,3}(?:=(?![=>])|:(?!:)|\x1e))",
+    rb"(?![A-Za-z]))[A-Za-z\x80-\xff]{2,32}){1,2}\d{0,3}(?=[\"'`\\]{0,3}[ \t]{0,3}(?:=(?![=>])|:(?!:)|\x1e))",
     re.IGNORECASE,
 )
 """`_banco` in `senha_banco=`: any further word but those that make a name one of something else."""
@@ -234,6 +258,6 @@ PASSWORD_WORDS = lazy_pattern(
 )
 
 NO_SECRET_FORM = lazy_pattern(
-    rb"0[xX][0-9A-Fa-f]{1,16}[uUlL]{0,3}\)?$|[A-Z][A-Z0-9_]{2,40}\+\d{1,5}\)?$|\([^()]{0,80}\)?$|\d{1,5}(?:\.\d{1,5}){2,}$"
+    rb"\)|0[xX][0-9A-Fa-f]{1,16}[uUlL]{0,3}\)?$|[A-Z][A-Z0-9_]{2,40}\+\d{1,5}\)?$|\([^()]{0,80}\)?$|\d{1,5}(?:\.\d{1,5}){2,}$"
 )
 """Numbers and expressions of C headers, and object identifiers."""

@@ -7,6 +7,7 @@ from functools import cache
 
 from holdfast.core.lazy import lazy_value
 from holdfast.redact import assignment, blocks, judge, notation, prefixed, tables, views
+from holdfast.redact.acceptance import SHORT_NAMES
 from holdfast.redact.anchors import (
     GUARD_CODE,
     GUARD_COOKIE,
@@ -299,7 +300,7 @@ def _guard_of(rule: NameRule, stem: str) -> int:
     guard |= GUARD_RANDOM if rule.judge in ("token", "strong") else 0
     guard |= GUARD_SPOKEN if rule.spoken else 0
     guard |= GUARD_CODE if rule.judge in ("token", "strong", "password") else 0
-    if rule.judge == "password" and stem.lower().encode() not in assignment.SHORT_NAMES:
+    if rule.judge == "password" and stem.lower().encode() not in SHORT_NAMES:
         guard |= GUARD_PLAIN
     if rule.part in ("", "tail"):
         return guard

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from holdfast.core.lazy import lazy_pattern
 from holdfast.redact import judge, notation
-from holdfast.redact.assignment import KEY_END, STRING_END
+from holdfast.redact.acceptance import KEY_END, STRING_END
 from holdfast.redact.judge import NameRule, Span
 
 _MOST_ROWS, _ROWS_WITHOUT = 20, 2

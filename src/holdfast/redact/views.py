@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from holdfast.core.lazy import lazy_pattern
+from holdfast.redact.acceptance import STRING_END
 from holdfast.redact.anchors import load_library
-from holdfast.redact.assignment import STRING_END
 from holdfast.redact.judge import Span
 
 Find = Callable[[bytes], list[Span]]
