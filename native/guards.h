@@ -233,7 +233,8 @@ static int words_after(const struct search *s, const struct anchor *a, size_t fi
         *linked |= !is_listed(BETWEEN, text + first, letters - first, 0);
         return 6;
     }
-    few |= text[first] == '-' || text[first] == '!' || text[end - 1] == '=';
+    /* `--body`, `!tag`, `name=`, `Some(`, `[default]:` */
+    few |= is_one_of(text[first], "-![") || is_one_of(text[end - 1], "=(");
     int joined = end - first >= 8 && is_joined(s, end);
     *linked |= few || joined;
     return few ? 3 : joined;

@@ -104,6 +104,8 @@ def _accept_bare_space(rule: NameRule, candidate: bytes, quoted: bool, before: b
 def _accept_password(text: bytes, _rule: NameRule, value: Value, candidate: bytes, before: bytes, stem: bytes) -> bool:
     if not judge.is_password(candidate) or candidate.startswith((b"/", b"./", b"../", b"~/")) or b"://" in candidate:
         return False
+    if not judge.is_password(candidate.rstrip(b"),;")) or _IN_SCRIPT.search(candidate):
+        return False
     if _says_password(candidate) or (b" " in candidate and text[value.start - 1 : value.start] == b"`"):
         return False  # between backquotes a shell has a command
     if value.notation in ("said", "table") or stem.lower() in SHORT_NAMES:
@@ -120,6 +122,9 @@ def _accept_password(text: bytes, _rule: NameRule, value: Value, candidate: byte
     return _accept_bare_password(text, value, candidate, stem)
 
 
+_CALLED = re.compile(rb"[(\[](?![\x80-\xff])")
+_IN_SCRIPT = re.compile(rb"[\xe3-\xed][\x80-\xbf]{2}[\xe3-\xed\xef]")
+"""Words of East Asia: what is said about a password (`8文字以上`), which has none in it."""
 SHORT_NAMES = frozenset((b"pass", b"pw", b"psw", b"pwd", b"clave", b"mdp"))
 _PUT_BY_NAME = frozenset(("assign", "inner", "pair", "block", "index", "xml", "plist"))
 
@@ -135,7 +140,8 @@ def _accept_short_name(value: Value, candidate: bytes, before: bytes, stem: byte
 
 
 def _accept_bare_password(text: bytes, value: Value, candidate: bytes, stem: bytes) -> bool:
-    if judge.is_code(candidate) or text[value.end : value.end + 1] in (b"(", b"["):
+    # A remark in another script may follow, which is no call.
+    if judge.is_code(candidate) or _CALLED.match(text, value.end):
         return False
     if not judge.is_word(candidate) or judge.is_mixed_password(candidate):
         return True

@@ -28,3 +28,16 @@ def has_stellar_checksum(token: bytes) -> bool:
     checksum = binascii.crc_hqx(raw[:-2], 0)
     # 0x90 is the version byte of a secret seed; an account's address has another one.
     return raw[0] == 0x90 and raw[-2:] == checksum.to_bytes(2, "little")
+
+
+_SEEN_BY_ALL = (b"-----BEGIN CERTIFICATE", b"-----BEGIN PUBLIC", b"-----BEGIN TRUSTED CERT", b"-----BEGIN PGP PUBLIC")
+
+
+def holds_private_key(token: bytes) -> bool:
+    """A block of PEM in base64. Settings of clusters hold certificates in the same way, which are no secrets."""
+    whole = token[: len(token) & ~3].rstrip(b"=")
+    try:
+        block = base64.b64decode(whole[: len(whole) & ~3])
+    except ValueError:
+        return True
+    return not block.startswith(_SEEN_BY_ALL) or b"PRIVATE" in block

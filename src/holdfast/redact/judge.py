@@ -9,7 +9,7 @@ from collections.abc import Callable
 import msgspec
 
 from holdfast.core.lazy import lazy_pattern
-from holdfast.redact.checksums import has_base58_checksum, has_stellar_checksum
+from holdfast.redact.checksums import has_base58_checksum, has_stellar_checksum, holds_private_key
 from holdfast.redact.letters import is_unspeakable
 
 # At the start of a value: brackets of templates, `$NAME` (not `$6$`, a crypt hash), signs only,
@@ -260,6 +260,7 @@ def is_cut_token(token: bytes) -> bool:
 CHECKS: dict[str, Callable[[bytes], bool]] = {
     "base58": has_base58_checksum,
     "cut": is_cut_token,
+    "private": holds_private_key,
     "random": has_random_tail,
     "stellar": has_stellar_checksum,
 }
@@ -353,6 +354,7 @@ ALPHABETS = {
     "s": _UPPER + _LOWER + _DIGITS + "_",
     "t": _UPPER + _LOWER + _DIGITS + "_-",
     "p": _UPPER + _LOWER + _DIGITS + "._-",
+    "y": _UPPER + _LOWER + _DIGITS + "._~-",
     "b": _UPPER + _LOWER + _DIGITS + "+/",
     "B": _UPPER + _LOWER + _DIGITS + "+/=",
     "j": _UPPER + _LOWER + _DIGITS + "+/=_-",

@@ -1,5 +1,6 @@
 """Tables: the name of a column tells what stands below it."""
 
+import csv
 import re
 from collections.abc import Iterator
 
@@ -25,7 +26,7 @@ def find_column(text: bytes, rule: NameRule, start: int, end: int) -> list[Span]
     spans: list[Span] = []
     for row, (at, stop) in enumerate(_list_lines(text, text.find(b"\n", header.end()) + 1)):
         # A row with another number of commas is no part of the table.
-        if text.count(b",", at, stop) != width:
+        if len(_split_row(text[at:stop], b",")) != width + 1:
             break
         spans += [
             (*span, rule.kind)
@@ -48,29 +49,39 @@ def _list_lines(text: bytes, at: int) -> Iterator[tuple[int, int]]:
         at = stop + 1
 
 
+def _split_row(row: bytes, sign: bytes) -> list[bytes]:
+    """The cells of a row. One in quotes may have commas of its own."""
+    if sign != b"," or b'"' not in row:
+        return row.split(sign)
+    return [cell.encode("latin-1") for cell in next(csv.reader([row.decode("latin-1")]), [])]
+
+
 def _cell_spans(text: bytes, at: int, stop: int, sign: bytes, columns: list[int]) -> list[tuple[int, int]]:
     """Where the values in these columns of a row stand, without spaces and quotes around them."""
     spans = []
-    for column, cell in enumerate(text[at:stop].split(sign)):
+    for column, cell in enumerate(_split_row(text[at:stop], sign)):
         value = cell.strip(b" \t\r\"'`")
+        first = text.find(value, at, stop)
+        # A quote within a cell is written twice, so the cell is not found as it was read.
+        if first < 0:
+            break
         if column in columns and value:
-            first = at + cell.find(value)
             spans.append((first, first + len(value)))
-        at += len(cell) + len(sign)
+        at = first + len(value)
     return spans
 
 
 # Tables with tabs, semicolons or bars, and what `COPY` of PostgreSQL reads.
 
 _NAMES = (
-    *"password Password PASSWORD passwd pwd secret Secret SECRET token Token TOKEN api_key API_KEY apikey".split(),
+    *"password Password PASSWORD passwd pwd pass secret Secret SECRET token Token TOKEN api_key API_KEY apikey".split(),
     "API key",
 )
 BEFORE_CELL = tuple(f"{name};" for name in _NAMES)
 TABLE_ANCHORS = (
     *(f"{name}{sign}" for name in _NAMES for sign in ("\t", " |", "|", "\\t")),
-    *(f"{sign}{name}{end}" for name in _NAMES for sign in ("\t", ";", ",") for end in ("\n", "\r")),
-    *(f"{sign}{name}\\{end}" for name in _NAMES for sign in ("\\t", ";", ",") for end in "nr"),
+    *(f"{sign}{name}{end}" for name in _NAMES for sign in ("\t", ";", ",", "| ") for end in ("\n", "\r")),
+    *(f"{sign}{name}\\{end}" for name in _NAMES for sign in ("\\t", ";", ",", "| ") for end in "nr"),
     *BEFORE_CELL,
 )
 COPY_ANCHORS = ("FROM stdin", "FROM STDIN", "from stdin")
@@ -80,7 +91,7 @@ _COPY = lazy_pattern(
 _HEADING = lazy_pattern(
     rb"[ \t|;]*(?:[\"'`*]{0,3}[\w .()/-]{0,40}[\"'`*]{0,3}[ ]?[\t|;,]){1,40}[\"'`*]{0,3}[\w .()/-]{0,40}[\"'`*]{0,3}[ \t\r]*$"
 )
-_SECRET_HEADING = lazy_pattern(rb"(?i:passw(?:or)?d|passwd|pwd|secret|token|api[_ ]?key)[\"'`* ]*$")
+_SECRET_HEADING = lazy_pattern(rb"(?i:passw(?:or)?d|passwd|pwd|\bpass|secret|token|api[_ ]?key)[\"'`* ]*$")
 _RULE_LINE = lazy_pattern(rb"[ \t|:+-]{3,}\r?$")
 
 

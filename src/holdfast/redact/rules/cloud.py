@@ -19,9 +19,9 @@ CLOUD_TOKENS = (
     TokenRule("google-hmac-user-key", "GOOG<u20>"),
     TokenRule("firebase-server-key", "AAAA<t7>{:APA91b}<t100+>"),
     # The anchor in braces stands inside the key, so the bytes before it are part of the token.
-    TokenRule("azure-client-secret", "<p3>{8Q~}<p30+>"),
-    *(TokenRule("azure-client-secret", f"<p3>{{{digit}Q~}}<p30+>") for digit in "01234567"),
-    TokenRule("azure-client-secret", "<p3>{9Q~}<p30+>"),
+    TokenRule("azure-client-secret", "<y3>{8Q~}<y30+>"),
+    *(TokenRule("azure-client-secret", f"<y3>{{{digit}Q~}}<y30+>") for digit in "01234567"),
+    TokenRule("azure-client-secret", "<y3>{9Q~}<y30+>"),
     TokenRule("azure-refresh-token", "(0|1).A<t40+>.Ag<t100+>", left="strict"),
     TokenRule("azure-key", "<w52>{JQQJ99}<w20+>"),
     TokenRule("azure-function-key", "<t40-44>{AzFu}<t6+>"),
@@ -140,7 +140,7 @@ KEY_TOKENS = (
     TokenRule("signify-key", "RWRCSw<B60+>"),
     TokenRule("fernet-token", "gAAAAA<j80+>"),
     # `-----BEGIN` in base64.
-    TokenRule("encoded-private-key", "LS0tLS1CRUdJTi<B80+>"),
+    TokenRule("encoded-private-key", "LS0tLS1CRUdJTi<B80+>", check="private"),
     TokenRule("stellar-seed", "S(A|B|C|D)<254>", left="strict", check="stellar"),
     TokenRule("near-key", "ed25519:<k86-88>", left="strict"),
     TokenRule("hedera-key", "302e020100300506032b657004220420<h64>"),

@@ -1,7 +1,9 @@
 """Further constructs that hold a secret: calls that sign or encrypt, network devices, tools of vendors, what is said."""
 
 from holdfast.redact.judge import PlaceRule
+from holdfast.redact.rules.arguments import ARGUMENT_RULES
 from holdfast.redact.rules.frames import FRAME_RULES
+from holdfast.redact.rules.records import RECORD_RULES
 from holdfast.redact.rules.values import BARE_OR_QUOTED as _QV
 from holdfast.redact.rules.values import REST_OF_COMMAND as _CMD
 from holdfast.redact.rules.values import one_of as _one_of
@@ -180,4 +182,4 @@ SAID_RULES = (
     PlaceRule("said-as", _AS_PASSWORD, _one_of(_AS_PASSWORD) + r"(?:bitte\s|dann\s|einfach\s|use\s|graag\s)?" + _SAID, "mixed", "nimm als Passwort bitte {}", "als Passwort bitte etwas Langes"),
     PlaceRule("said-changed", _CHANGED, _CHANGE + r"\s(?:\S{1,20}\s){0,3}?\S{0,14}?" + _one_of(_CHANGED) + _SAID, "mixed", "Cambié la contraseña a {}", "Cambié la contraseña a mano", back=70),
 )  # fmt: skip
-CONSTRUCT_RULES = (*CALL_RULES, *TOOL_RULES, *SAID_RULES, *FRAME_RULES)
+CONSTRUCT_RULES = (*CALL_RULES, *TOOL_RULES, *SAID_RULES, *FRAME_RULES, *ARGUMENT_RULES, *RECORD_RULES)

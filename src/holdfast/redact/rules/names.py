@@ -121,6 +121,12 @@ NAME_RULES = (
     ),
     NameRule("pin", ("pin code", "pin_code", "pincode", "PIN"), "pin", part="word"),
     NameRule(
+        "pin",
+        ("_pin", "-pin", "alarm code", "gate code", "entry code", "safe code", "keypad code", "Пин-код", "пин-код"),
+        "pin",
+    ),
+    NameRule("pre-shared-key", ("psk", "PSK"), "strong", part="word"),
+    NameRule(
         "backup-code", ("backup code", "recovery code", "backup_code", "recovery_code", "2fa code", "otp code"), "code"
     ),
     NameRule(
@@ -174,6 +180,16 @@ NAME_RULES = (
             "chave de API",
             "chave da API",
             "chave API",
+            *(
+                "chave_api",
+                "clave_api",
+                "cle_api",
+                "chiave_api",
+                "api_chave",
+                "api_clave",
+                "api_schluessel",
+                "api_sleutel",
+            ),
             "chiave api",
             "chiave API",
             "klucz API",

@@ -4,6 +4,10 @@ from holdfast.redact.judge import TokenRule
 
 # Shapes are in the notation of `judge.parse_shape`. `strict` and `random` go with prefixes that words share.
 SERVICE_TOKENS = (
+    # The hash of an empty password, which stands before the one that counts.
+    TokenRule("nt-hash", "aad3b435b51404eeaad3b435b51404ee:<x32>"),
+    TokenRule("grub-hash", "grub.pbkdf2.sha512.<d1-7>.<x32+>.<x32+>"),
+    TokenRule("jenkins-secret", "AQAAABAAAA<B24+>", left="strict"),
     TokenRule("authress-key", "{.acc_}<t10-40>.<j30+>"),
     TokenRule("authress-key", "{.acc-}<t10-40>.<j30+>"),
     TokenRule("settlemint-token", "sm_(aat|pat|sat)_<w16+>"),
