@@ -131,7 +131,8 @@ _PUT_BY_NAME = frozenset(("assign", "inner", "pair", "block", "index", "xml", "p
 
 def _accept_short_name(value: Value, candidate: bytes, before: bytes, stem: bytes) -> bool:
     named = before[-1:] in b"_." and (value.sign in b"=:" + KEY_END or value.notation == "inner")
-    if not value.quoted and judge.is_word(candidate) and (b"_" in candidate or value.below):
+    named_alike = candidate.lower().endswith(stem.lower())
+    if not value.quoted and judge.is_word(candidate) and (b"_" in candidate or value.below or named_alike):
         return False  # a name of the program
     environment = (stem.isupper() and before[-1:] == b"_") or named or (stem[:1].isupper() and before[-1:].islower())
     if environment and value.notation in _PUT_BY_NAME and b" " not in candidate and not judge.is_code(candidate):
@@ -256,3 +257,11 @@ _BY_JUDGE: dict[str, Callable[[bytes, NameRule, Value, bytes, bytes, bytes], boo
     "pin": _accept_pin,
     "code": _accept_code,
 }
+
+
+_TOKEN_COUNTS = re.compile(rb's":\{(?:"[a-z_0-9]{1,24}":\d{1,18},?){0,12}\}')
+
+
+def is_token_count(body: bytes, start: int, end: int) -> bool:
+    """`"tokens":{"input":12}`: every answer of a model says how many it used. A name within it is a hit of its own."""
+    return body[start:end] == b"token" and _TOKEN_COUNTS.match(body, end) is not None

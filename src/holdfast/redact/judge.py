@@ -42,6 +42,8 @@ _ENCODED = lazy_pattern(rb"[A-Za-z0-9+/]{40,}={1,2}$")
 _FLIP = lazy_pattern(rb"[a-z][A-Z0-9]|[A-Z][0-9]|[0-9][A-Za-z]|[A-Z]{2}[a-z]")
 # Words in camel case that have a vowel near their start.
 _CAMEL = lazy_pattern(rb"^[a-z]{3,}(?=[A-Z])|[A-Z](?=[a-z]{0,3}[aeiou])[a-z]{2,}")
+# As the makers of phones propose passwords.
+_SIX_AND_SIX = lazy_pattern(rb"[A-Za-z0-9]{6}(?:-[A-Za-z0-9]{6}){2}$")
 _NUMBERED_WORD = lazy_pattern(rb"[A-Za-z]{2,10}-\d{1,4}$")
 _HEX = lazy_pattern(rb"[0-9a-fA-F]+$")
 _JUDGE_UUID = lazy_pattern(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.IGNORECASE)
@@ -157,7 +159,9 @@ def is_cased_password(value: bytes) -> bool:
 
 def is_wild_password(value: bytes) -> bool:
     """Digits and letters of both cases that change too often for a name."""
-    return is_cased_password(value) and len(_FLIP.findall(value)) * 4 >= len(value) and not is_camel_case(value)
+    if not is_cased_password(value) or is_camel_case(value):
+        return False
+    return len(_FLIP.findall(value)) * 4 >= len(value) or bool(_SIX_AND_SIX.match(value))
 
 
 def _has_wild_case(value: bytes) -> bool:
@@ -238,6 +242,7 @@ JUDGES: dict[str, Callable[[bytes], bool]] = {
     "mixed": is_mixed_password,
     "cased": is_cased_password,
     "wild": is_wild_password,
+    "given": lambda value: is_cased_password(value) or (len(value) >= 24 and looks_random(value)),
     "phrase": is_phrase,
     "token": looks_random,
     "strong": looks_strong,
@@ -490,11 +495,3 @@ def _fill_piece(piece: _Piece) -> str:
         alphabet = ALPHABETS[piece[0]]
         return next((c for c in "xX0" if c in alphabet), alphabet[0]) * int(piece[1])
     return (piece[4].split("|")[0] if piece[4] is not None else piece[5]) or piece[6] or ""
-
-
-_TOKEN_COUNTS = re.compile(rb's":\{(?:"[a-z_0-9]{1,24}":\d{1,18},?){0,12}\}')
-
-
-def is_token_count(body: bytes, start: int, end: int) -> bool:
-    """`"tokens":{"input":12}`: every answer of a model says how many it used. A name within it is a hit of its own."""
-    return body[start:end] == b"token" and _TOKEN_COUNTS.match(body, end) is not None

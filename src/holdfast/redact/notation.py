@@ -64,7 +64,7 @@ _CHOICES = (
     (b"plist", rb"(?:</(?:key|name)>|\s{0,3}>)\s{0,8}<(?:string|value)>"),
     (b"list", GAP + SIGN + GAP + rb"(?:\[" + _GAPS + rb"(?=" + Q + rb")|" + LINE + rb"[ \t]{0,40}- )"),
     (b"assign", ASSIGN),
-    (b"comma", rb"(?<=[\"'`a-z])\s{0,4},\s{0,12}(?:" + _PREFIX + rb")(?=" + Q + rb")"),
+    (b"comma", rb"(?<=[\"'`a-z])\s{0,4},(?:[ \t]{0,16}|\s{0,4})(?:" + _PREFIX + rb")(?=" + Q + rb")"),
     (b"cell", rb"\s{0,3}</(?:td|th|dt)>\s{0,8}<(?:td|dd)[^<>]{0,60}>\s{0,8}(?:<[a-z]{1,6}>){0,2}(?=[^\s<])"),
     (b"xml", rb"(?:\s[\w:.-]{1,30}=" + Q + rb"[^\"'<>]{0,60}" + Q + rb"){0,3}\s{0,3}(?:>|&gt;)\s{0,8}"),
     (b"table", rb"[ \t]{0,40}[|\t][ \t]{0,40}(?=[^\s|=])|,(?=[^\s,|=\"'])"),
@@ -127,19 +127,19 @@ def after_name(text: bytes, end: int) -> re.Pattern[bytes]:
 
 # Prose: what may stand between name and value (`for the shop`), then "is" in some 20 languages or a sign.
 SAID = lazy_pattern(
-    rb"(?P<tail>s?)(?P<close>" + Q + rb")?"
+    rb"(?P<tail>s?)(?P<close>" + Q + rb")?(?:\s(?:prompt|field|box|gestern|heute|ayer|hier|\xd0\xb1\xd0\xb0\xd0\xb7\xd1\x8b))?"
     rb"(?:\s\([^()\r\n]{2,40}\)|,\s[a-z' ]{2,40}(?=:)|,(?=\s(?:it(?:'s|\sis)|c'est|the\s(?:current|new|old)\sone\sis)\s)|(?:\s[a-z]{2,10}){1,3}(?=:\s))?"
     rb"(?:\s(?:for|of|to|on|in|into|from|at|with|under|between|f\xc3\xbcr|para|pour|per|de|del|della|du|da|do|van|voor|dla|von|der|auf|til|till|f\xc3\xb6r|na|a|al|au|\xd0\xbe\xd1\x82|\xd0\xb4\xd0\xbb\xd1\x8f)\s[^\s:=]{1,40}(?:\s[^\s:=]{1,24}){0,3}?)?"
     rb"(?:\s(?:nueva|nuevo|nova|novo|actual|atual|attuale|nuova|nouveau|actuel|ge\xc3\xa4ndert(?=:)))?"
-    rb"(?:\s(?:that|which))?(?:\s(?:you|we|they|he|she|i)\s[a-z]{2,12}(?:\s[a-z]{1,12}){0,3}?)?"
+    rb"(?:\s(?:that|which))?(?:\s(?:you|we|they|he|she|i)(?:['\xe2\x80\x99]{1,3}(?:re|ve|m))?\s[a-z]{2,12}(?:\s[a-z]{1,12}){0,3}?)?"
     rb"(?:[ \t\xe3\x80\x80]{0,3})(?:"
-    rb"(?:(?:was|is|got|has been|have been|been|just) (?:re)?(?:set|changed|updated|rotated|switched|reset) to|it(?:'s| is)(?: now| currently)?"
+    rb"(?:(?:was|is|got|has been|have been|been|just) (?:re)?(?:set|changed|updated|rotated|switched|reset) to|back to|(?:has |have )?(?:turned|turns) out to be|would be|must be|happens to be|ended up (?:as|being)|(?:currently |now )?reads|has always been|has been|take|auf|para|\xd0\xbd\xd0\xb0|c'est (?:maintenant|d\xc3\xa9sormais)|est (?:maintenant|d\xc3\xa9sormais)|es ahora|agora \xc3\xa9|a(?=\s[^\s]{0,30}\d)|it(?:'s| is)(?: now| currently)?"
     rb"|is (?:now|just|simply|still|actually|probably|literally|always)|is set to|should be|will be|is|are|was|to"
     rb"|ist (?:jetzt|nun|einfach|immer noch|\xc3\xbcbrigens|aktuell|weiterhin)|ist|the (?:current|new|old) one is|(?:lautet|hei\xc3\x9ft) (?:jetzt|nun|ab sofort)|lautet|hei\xc3\x9ft|heisst|c'est|war|es|est|sera|\xc3\xa8|\xc3\xa9|\xc3\xa4r|er|jest|(?<=na )on|(?<=si )on|je|este|l\xc3\xa0|\xce\xb5\xce\xaf\xce\xbd\xce\xb1\xce\xb9|\xd9\x87\xd9\x8a|\xd7\x94\xd7\x99\xd7\x90"
     rb"|\xe0\xa4\xb9\xe0\xa5\x88|adalah|yra|ir|is currently|used to be|has been set to|has changed to"
     rb"|stands for|era|foi|\xc3\xa9tait|byl[ao]|var|oli|was)(?=[ \t:\"'`])"
     rb"|\xe3\x82\x92|\xeb\xa5\xbc|\xec\x9d\x84|(?:\xe5\xb7\xb2)?(?:\xe6\x94\xb9|\xe8\xae\xbe|\xe8\xae\xbe\xe7\xbd\xae|\xe6\x8d\xa2|\xe6\x9b\xb4\xe6\x96\xb0|\xe4\xbf\xae\xe6\x94\xb9)(?:\xe6\x88\x90\xe4\xba\x86?|\xe4\xb8\xba|\xe6\x88\x90)"
-    rb"|\|\|=|=|:|\xe3\x81\xaf|\xe6\x98\xaf|\xe4\xbf\x82|\xe4\xb8\xba|\xe7\x82\xba|\xec\x9d\x80|\xeb\x8a\x94|\xef\xbc\x9a"
+    rb"|['\xe2\x80\x99]{1,3}s(?=\s)|\|\|=|=|:|\xe3\x81\xaf|\xe6\x98\xaf|\xe4\xbf\x82|\xe4\xb8\xba|\xe7\x82\xba|\xec\x9d\x80|\xeb\x8a\x94|\xef\xbc\x9a"
     rb"|\xe0\xb8\x84\xe0\xb8\xb7\xe0\xb8\xad|->|\xe2\x86[\x90\x92]|\xe2\x80\x94|\xe2\x80\x93|-(?=[ \t])|\((?:(?:currently|now|is|it's|it is|aktuell|derzeit|actuellement|actualmente)\s)?(?=[^\s()]{8}))"
     rb"(?P<said>[ \t:]{0,3})(?P<open>" + Q + rb")?(?P<value>)", re.IGNORECASE,
 )  # fmt: skip
@@ -233,6 +233,7 @@ SAID_WORDS = (
     # Of `heißt` and `c'est` the letters before the first that is none of ASCII.
     " einfach hei c"
     " got has have been it era foi var oli til till na leaked expired rotated currently nueva nuevo nova novo actual atual attuale nuova nouveau actuel ge"
+    " back turned turns would must happens ended reads currently take auf a prompt field box gestern heute ayer hier"
 ).split()
 OTHER_TAIL = lazy_pattern(
     rb"(?:[_-](?!(?:id|ids|name|names|url|uri|type|types|path|paths|file|files|length|len|size|min|max|count|expiry|expires|ttl|at|version"

@@ -267,6 +267,7 @@ _VALUES = {
     "mixed": "<w10>7x",
     "cased": "<w10>7xQ",
     "wild": "q7X<d1>kL<d2>mP<d1>zR8",
+    "given": "q7X<d1>kL<d2>mP<d1>zR8",
     "phrase": "<w10>7x",
     "token": "<w36>",
     "strong": "<w36>",

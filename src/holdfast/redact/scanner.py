@@ -7,7 +7,7 @@ from functools import cache
 
 from holdfast.core.lazy import lazy_value
 from holdfast.redact import assignment, blocks, judge, notation, prefixed, tables, views
-from holdfast.redact.acceptance import SHORT_NAMES
+from holdfast.redact.acceptance import SHORT_NAMES, is_token_count
 from holdfast.redact.anchors import (
     GUARD_CODE,
     GUARD_COOKIE,
@@ -134,7 +134,7 @@ class Scanner:
         return (
             got.left_out
             or len(got.hits) >= _MOST_UNDECODED
-            or any(not judge.is_token_count(body, *hit[1:]) for hit in hits)
+            or any(not is_token_count(body, *hit[1:]) for hit in hits)
             or (len(hits) < len(got.hits) and views.hides_word(body))
         )
 

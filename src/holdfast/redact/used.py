@@ -32,9 +32,13 @@ def find_used(text: bytes, start: int, before: bytes) -> Span | None:
     end = start - len(before) + match.start()
     # The value has no space in it, so the last one stands before it.
     space = text.rfind(b" ", max(0, end - 304), end)
-    if space < 0 or not text[max(0, space - 6) : space].lower().endswith(_USING):
+    if space < 0:
         return None
     used = _USED.match(text, space, end)
+    if not text[max(0, space - 6) : space].lower().endswith(_USING) and not (
+        used and judge.is_wild_password(used["secret"])
+    ):
+        return None
     return (*used.span("secret"), "password") if used and _is_used_password(used["secret"]) else None
 
 

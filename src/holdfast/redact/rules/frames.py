@@ -11,7 +11,7 @@ from holdfast.redact.rules.values import one_of as _one_of
 _SAID = r"\\{0,3}(?:[\"'`]|«|»|“|„|「)?(?P<secret>[!-~]{6,200}?)"
 _SAID_END = r"(?=\\{0,3}(?:[\"'`]|»|“|”|」)?[.,;:!?)]{0,2}(?:[\s\x1f]|$|[^\x00-\x7f]))"
 """A value within a sentence, without the sign that ends it; letters of another script end it too."""
-_NO_NAME = r"(?!(?:[A-Z]{1,3}[a-z]+\d?|[A-Z]\d|[a-z]+\d?){1,4}(?:[^!-~]|$))"
+_NO_NAME = r"(?!(?:[A-Z]{1,3}[a-z]+\d?|[A-Z]\d|[a-z]+\d?){1,4}[.,;:!?)\]]{0,2}(?:[^!-~]|$))"
 """Not `TokenV2Handler`, a name of a program."""
 _STRING = r"(?P<q>\\{0,3}[\"'`])(?P<secret>[^\"'`\\\r\n\s]{6,200})(?P=q)"
 
@@ -135,7 +135,7 @@ _AS_A_PASSWORD_CJK = (
     "登录",
     "登入",
 )
-_QUALIFIERS = "root admin sudo db database wifi Wi-Fi VPN vpn ssh SSH staging prod production master login new old current default".split()
+_QUALIFIERS = "root admin sudo db database wifi Wi-Fi VPN vpn ssh SSH staging prod production master login new old current default correct right actual real wrong shared temporary".split()
 _BEHIND = (
     *(f"{verb} {whose} {word} pass" for verb in (" is", "'s", "’s", " was") for whose in ("the", "my", "our", "your") for word in _QUALIFIERS),
     *(f" {verb} {word}" for verb in ("ist mein", "ist unser", "ist das neue", "war das") for word in ("Passwort", "Kennwort")),
@@ -168,6 +168,59 @@ _HANDED_OVER = tuple(
     for said in ("need this", "ere it is", "ere you go", "this one", "use this", "try this", "with this", "got it", "is this one")
     for sign in (":", " ->", " -")
 )  # fmt: skip
+_SAYS_NAME = (
+    r"(?i:passw|passphrase|passcode|\bpin\b|token|secret|\bkey\b|\bpass\b|\bpw\b|login|log[gs]?(?:ing)? in|credential)"
+)
+_GIVEN = tuple(
+    f" {said}, "
+    for said in (
+        "gave us",
+        "gave me",
+        "sent us",
+        "sent me",
+        "for now",
+        "i set",
+        "I set",
+        "we set",
+        "we use",
+        "i use",
+        "I use",
+    )
+)
+_THEN = (
+    *(
+        f"{end} {said} "
+        for end in (".", "!", "?", '"', ",")
+        for said in ("It is", "It's", "it's", "That is", "That's", "that's", "it is", "\"It's", "— \"It's")
+    ),
+    *(f", {whose} {is_} " for whose in ("ours", "mine", "yours", "hers", "his", "theirs") for is_ in ("is", "was")),
+    *(
+        "always been ",
+        "new value is ",
+        "new value ",
+        "new value: ",
+        "old value was ",
+        "the value is ",
+        "correct value is ",
+    ),
+)
+_UNLOCKS = (
+    *(
+        "ogging in with ",
+        "ogs in with ",
+        "ogged in with ",
+        "nlock it with ",
+        "ecrypt it with ",
+        "pen it with ",
+        "nlocks with ",
+        "ount it with ",
+    ),
+    *(
+        f" {thing} with "
+        for thing in "volume disk archive keystore vault container partition zip safe wallet database".split()
+    ),
+)
+_CHOSEN = ("went with ", "going with ", "go with ", "settled on ", "decided on ", "picked ", "chose ")
 _PAIR_WORDS = (
     *("nloggegevens", "ane logowania", "четные данные", "чётные данные", "nloggningsuppgifter", "nnloggingsinfo"),
     *(
@@ -198,6 +251,12 @@ SENTENCE_FRAMES = (
     PlaceRule("said-enter", _NAME_TYPE_IT, _one_of(_NAME_TYPE_IT) + _NO_NAME + _SAID + _SAID_END, "cased", "for the VPN password, use {}.", "for the password, use Argon2Hasher"),
     PlaceRule("said-enter", _WHEN_ASKED, r"(?i:enter|type|use|give|put|paste|type in)\s" + _SAID + r"\\{0,3}[\"'`]?" + _one_of(_WHEN_ASKED), "cased", "enter {} when prompted", "enter your password when prompted", back=130),
     PlaceRule("said-here", _HANDED_OVER, _one_of(_HANDED_OVER) + _NO_NAME + _SAID + _SAID_END, "wild", "you'll need this: {} to get in", "you'll need this: Python3Handler"),
+    PlaceRule("said-given", _GIVEN, _SAYS_NAME + r"[^\r\n.:;]{0,50}?" + _one_of(_GIVEN) + _NO_NAME + _SAID + _SAID_END, "cased", "the secret they gave us, {}, is old", "the secret they gave us, Argon2Hasher, is old", back=80),
+    PlaceRule("said-given", ("assword, ", "assphrase, ", "ecret, ", "oken, ", "asscode, "), r"\w{4,9},\s" + _NO_NAME + _SAID + r"\\{0,3}[\"'`]?,\s", "cased", "my password, {}, has a sign in it", "my password, Argon2Hasher, has a sign in it"),
+    PlaceRule("said-then", _THEN, _SAYS_NAME + r"[^\r\n]{0,110}?" + _one_of(_THEN) + _NO_NAME + _SAID + _SAID_END, "given", "I got a new key. It is {}. Please use it", "I got a new key. It is Argon2Hasher. Please use it", back=150),
+    PlaceRule("said-unlock", _UNLOCKS, r"(?i:unlock|decrypt|open|encrypt|mount|log[gs]?(?:ged|ing|s)? in|pen|nlock|ecrypt|ogging in|ogs in|ogged in|ount)[^\r\n.:;]{0,40}?\swith\s(?:the\s(?:key|password)\s)?" + _NO_NAME + _SAID + _SAID_END, "cased", "unlock the LUKS volume with {} and go on", "unlock the LUKS volume with Tpm2Module and go on", back=40),
+    PlaceRule("said-chosen", _CHOSEN, _one_of(_CHOSEN) + _NO_NAME + _SAID + r"\\{0,3}[\"'`]?\s(?:for|as)\s[^\r\n.:;]{0,50}?" + _SAYS_NAME, "mixed", "we went with {} for the shared mailbox password", "we went with Argon2Hasher for the password"),
+    PlaceRule("said-pair", tuple(f".{end}, " for end in "com org net dev io de co eu fr uk local test app ai me us".split()), r"\([\w.+-]{1,60}@[\w.-]{1,60},\s(?P<secret>[^\s\"'`\\,;()]{6,80})\)", "mixed", "sign in with my account (ada@acme.dev, {})", "ask them (ada@acme.dev, bob@acme.dev)", back=130),
     PlaceRule("said-replace", _WITH, r"(?i:replace|swap|update|overwrite|change|substitute)[^\r\n.]{0,60}?" + _one_of(_WITH) + _NO_NAME + _SAID + _SAID_END, "cased", "Replace the old token with {}.", "Replace the old token with TokenV2Handler", back=80),
     PlaceRule("credential-pair", _PAIR_WORDS, _one_of(_PAIR_WORDS) + r"\s{0,2}(?::|：|=|\sis\s|\sare\s)\s{0,2}[\w.@+-]{2,60}\s{0,2}(?:/|,|:|、|，|\sand\s)\s{0,2}" + _SAID + _SAID_END, "cased", "Inloggegevens: ada / {}", "Inloggegevens: zie de wiki / vraag Ada"),
     PlaceRule("said-changed", _TILL, _one_of(_TILL) + _SAID + _SAID_END, "cased", "Jag bytte lösenord till {}.", "Jag bytte lösenord till något annat"),
