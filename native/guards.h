@@ -438,6 +438,15 @@ static int has_login(struct search *s, size_t end) {
     return s->open_to < stop && text[s->open_to] == '@';
 }
 
+/* Whether the word that follows, which may stand in quotes, has a digit or may hide one in an escape. */
+static int has_digit_next(const struct search *s, size_t at) {
+    size_t stop = at + 200 < s->length ? at + 200 : s->length;
+    while (at < stop && is_one_of(s->text[at], " \t\"'`\\")) at++;
+    for (; at < stop && !is_one_of(s->text[at], " \t\r\n\x1e\x1f"); at++)
+        if (is_digit(s->text[at]) || s->text[at] == '\\') return 1;
+    return at == stop && stop < s->length;
+}
+
 /* Whether as many bytes of its class follow as the anchor asks for. */
 static int is_followed(struct search *s, const struct anchor *a, size_t end) {
     const uint8_t *allowed = s->tables->classes + 256 * (size_t)a->class;
@@ -459,6 +468,7 @@ static int is_plausible(struct search *s, const struct anchor *a, size_t start, 
     }
     if (a->guard & GUARD_LOGIN) return has_login(s, end);
     if (a->guard & GUARD_COOKIE) return width ? has_cookie_pair(s, end) : has_cookie_name(s, end);
+    if ((a->guard & GUARD_PAREN) && width) return has_digit_next(s, end);
     if (a->guard & GUARD_PAREN) {
         for (size_t n = 1; n <= 5 && n <= start; n++)
             if (text[start - n] == ')') return 1;

@@ -26,7 +26,7 @@ enum {
     GUARD_TOKEN = 16,   /* the same for `token` */
     GUARD_PASS = 32,    /* may run on from a word where a value follows at once */
     GUARD_SPOKEN = 64,  /* `use … as the password`: the value may stand before it */
-    GUARD_PAREN = 128,  /* a closing parenthesis stands just before it */
+    GUARD_PAREN = 128,  /* a closing parenthesis stands just before it; with a width, the next word has a digit */
     GUARD_CODE = 1 << 11,   /* where a value is computed it is none */
     GUARD_PLAIN = 1 << 12,  /* a plain word in lower case is no value of it */
     GUARD_COOKIE = 1 << 13, /* the name of a session's cookie follows; with a width, a cookie */

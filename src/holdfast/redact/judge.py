@@ -300,6 +300,8 @@ class PlaceRule(msgspec.Struct, frozen=True):
     negative: str
     back: int = 0
     """How many bytes before the anchor the pattern may begin."""
+    next_word: bool = False
+    """Whether the value is the word right after the anchor and has a digit: the native search spares the pattern elsewhere."""
     needs: str = ""
     """This must follow within 400 bytes: a quick look that spares the pattern."""
 

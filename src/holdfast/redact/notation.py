@@ -51,7 +51,7 @@ ASSIGN = (
 ANSI = rb"(?:(?:\x1b|\\{1,4}u001[bB]|\\x1b|\\033|\\e)\[[0-9;]{0,12}m){0,3}"
 # The name of each notation and its pattern. The first that matches counts, so the loose ones come last.
 _CHOICES = (
-    (b"orelse", rb"[)\]]{0,2}\s{0,4}(?:\|\||\?\?|or|\?:|:-)\s{1,4}(?=" + Q + rb")"),
+    (b"orelse", rb"[)\]]{0,2}\s{0,4}(?:\|\||\?\?|or|\?:|:-)\s{1,4}(?=" + Q + rb")|\)\s{0,2}\{\s{0,2}(?=" + Q + rb")"),
     (b"block", rb"\s{0,3}[:=]?\s{0,3}\{(?:[^{}]{0,160}?[\s\"'\\,])?" + VALUE_WORD
         + rb"(?:" + Q + rb")?\s{0,3}[:=]\s{0,3}(?=" + Q + rb")"),
     (b"inner", rb"\x1e" + VALUE_WORD + rb"\x1e"),

@@ -317,13 +317,14 @@ def _list_anchors(names: list[str]) -> Iterator[AnchorOf]:
         finder = token_finder(token, shape, alone)
         for anchor in shape.anchors:
             yield anchor, finder, shape.follow, shape.follow_count, alone, shape.then.encode(), 0
-    plain: list[tuple[Iterable[str], Finder]] = [
-        (place_rule.anchors, place_finder(place_rule)) for place_rule in (*LOCATION_RULES, *CONSTRUCT_RULES)
+    plain: list[tuple[Iterable[str], Finder, int]] = [
+        (rule.anchors, place_finder(rule), _NEXT_WORD if rule.next_word else 0)
+        for rule in (*LOCATION_RULES, *CONSTRUCT_RULES)
     ]
-    for anchors, finder in plain + _BLOCK_FINDERS:
+    for anchors, finder, guard in [*plain, *((*pair, 0) for pair in _BLOCK_FINDERS)]:
         for anchor in anchors:
             follow, count, then = _AFTER_PLACE.get(anchor, (b"", 0, b""))
-            yield anchor, finder, follow, count, False, then, _GUARDS.get(anchor, 0)
+            yield anchor, finder, follow, count, False, then, _GUARDS.get(anchor, guard)
     own = (NameRule("named", (name,), "any", spoken=False) for name in names)
     for rule in (*NAME_RULES, *own):
         finder = name_finder(rule)
@@ -332,6 +333,7 @@ def _list_anchors(names: list[str]) -> Iterator[AnchorOf]:
             yield stem, finder, follow, count, False, b"", _guard_of(rule, stem)
 
 
+_NEXT_WORD = GUARD_PAREN | 1 << 8
 _BLOCK_FINDERS: list[tuple[Iterable[str], Finder]] = [
     (blocks.KEY_ANCHORS, blocks.find_private_key),
     (blocks.PUTTY_ANCHORS, blocks.find_putty_key),

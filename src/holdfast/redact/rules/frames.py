@@ -93,7 +93,8 @@ CALL_FRAMES = (
 )  # fmt: skip
 
 _HOSTS = (
-    *(f"@{host}" for host in "localhost 127. 10. 192.168. 172. db mysql maria postgres pg mongo redis cache rabbit mq smtp mail imap ftp sftp proxy host".split()),
+    *(f"@{host}" for host in ("localhost", "127.", "10.", "192.168.", "172.")),
+    *(f"@{host}{sign}" for host in "db mysql mariadb postgres pg mongo redis cache rabbitmq mq smtp mail imap ftp sftp proxy host server".split() for sign in ".:/"),
     *(f".{end}:" for end in "internal local lan corp".split()),
 )  # fmt: skip
 STATEMENT_FRAMES = (
@@ -247,19 +248,19 @@ SENTENCE_FRAMES = (
     PlaceRule("said-behind", _BEHIND, r"(?:(?<=[\s\x1f\"'`(:])|^)(?P<secret>[!-~]{8,100}?)\\{0,3}[\"'`]?(?:,|\s(?:—|–|--?))?(?:\s(?:that|this|it|das|c))?" + _one_of(_BEHIND), "cased", "{} - that's the sudo password", "what is the root password", back=130),
     PlaceRule("said-login", _LOGIN_LEADS, _one_of(_LOGIN_LEADS) + r"[\w.@+-]{2,60}(?:\s{0,2}[/:,]\s{0,2}|\s(?:with|using|and)\s(?:the\s)?(?:password\s|pass\s|pw\s)?)" + _SAID + _SAID_END, "mixed", "Log in as ada with {}.", "Log in as ada with your password"),
     PlaceRule("said-login", _LOGIN_ENDS, r"\s(?:mit|met|als)\s[\w.@+-]{2,60}(?:\s(?:und|en|mit|met)\s|\s{0,2}/\s{0,2})(?:(?i:passwort|wachtwoord|kennwort)\s)?" + _SAID + r"\\{0,3}[\"'`]?" + _one_of(_LOGIN_ENDS), "mixed", "Bitte mit ada und {} anmelden.", "Bitte mit ada und bob anmelden.", back=170),
-    PlaceRule("said-enter", _TYPE_IT, r"(?i:passw|passphrase|passcode|\bpin\b|token|secret|api[ -]?key|login|credential)[^\r\n.:]{0,50}?" + _one_of(_TYPE_IT) + _SAID + _SAID_END, "cased", "when it asks for a password, type {}", "when it asks for a password, type yours", back=70),
-    PlaceRule("said-enter", _NAME_TYPE_IT, _one_of(_NAME_TYPE_IT) + _NO_NAME + _SAID + _SAID_END, "cased", "for the VPN password, use {}.", "for the password, use Argon2Hasher"),
+    PlaceRule("said-enter", _TYPE_IT, r"(?i:passw|passphrase|passcode|\bpin\b|token|secret|api[ -]?key|login|credential)[^\r\n.:]{0,50}?" + _one_of(_TYPE_IT) + _SAID + _SAID_END, "cased", "when it asks for a password, type {}", "when it asks for a password, type yours", back=70, next_word=True),
+    PlaceRule("said-enter", _NAME_TYPE_IT, _one_of(_NAME_TYPE_IT) + _NO_NAME + _SAID + _SAID_END, "cased", "for the VPN password, use {}.", "for the password, use Argon2Hasher", next_word=True),
     PlaceRule("said-enter", _WHEN_ASKED, r"(?i:enter|type|use|give|put|paste|type in)\s" + _SAID + r"\\{0,3}[\"'`]?" + _one_of(_WHEN_ASKED), "cased", "enter {} when prompted", "enter your password when prompted", back=130),
-    PlaceRule("said-here", _HANDED_OVER, _one_of(_HANDED_OVER) + _NO_NAME + _SAID + _SAID_END, "wild", "you'll need this: {} to get in", "you'll need this: Python3Handler"),
-    PlaceRule("said-given", _GIVEN, _SAYS_NAME + r"[^\r\n.:;]{0,50}?" + _one_of(_GIVEN) + _NO_NAME + _SAID + _SAID_END, "cased", "the secret they gave us, {}, is old", "the secret they gave us, Argon2Hasher, is old", back=80),
-    PlaceRule("said-given", ("assword, ", "assphrase, ", "ecret, ", "oken, ", "asscode, "), r"\w{4,9},\s" + _NO_NAME + _SAID + r"\\{0,3}[\"'`]?,\s", "cased", "my password, {}, has a sign in it", "my password, Argon2Hasher, has a sign in it"),
-    PlaceRule("said-then", _THEN, _SAYS_NAME + r"[^\r\n]{0,110}?" + _one_of(_THEN) + _NO_NAME + _SAID + _SAID_END, "given", "I got a new key. It is {}. Please use it", "I got a new key. It is Argon2Hasher. Please use it", back=150),
-    PlaceRule("said-unlock", _UNLOCKS, r"(?i:unlock|decrypt|open|encrypt|mount|log[gs]?(?:ged|ing|s)? in|pen|nlock|ecrypt|ogging in|ogs in|ogged in|ount)[^\r\n.:;]{0,40}?\swith\s(?:the\s(?:key|password)\s)?" + _NO_NAME + _SAID + _SAID_END, "cased", "unlock the LUKS volume with {} and go on", "unlock the LUKS volume with Tpm2Module and go on", back=40),
+    PlaceRule("said-here", _HANDED_OVER, _one_of(_HANDED_OVER) + _NO_NAME + _SAID + _SAID_END, "wild", "you'll need this: {} to get in", "you'll need this: Python3Handler", next_word=True),
+    PlaceRule("said-given", _GIVEN, _SAYS_NAME + r"[^\r\n.:;]{0,50}?" + _one_of(_GIVEN) + _NO_NAME + _SAID + _SAID_END, "cased", "the secret they gave us, {}, is old", "the secret they gave us, Argon2Hasher, is old", back=80, next_word=True),
+    PlaceRule("said-given", ("assword, ", "assphrase, ", "ecret, ", "oken, ", "asscode, "), r"\w{4,9},\s" + _NO_NAME + _SAID + r"\\{0,3}[\"'`]?,\s", "cased", "my password, {}, has a sign in it", "my password, Argon2Hasher, has a sign in it", next_word=True),
+    PlaceRule("said-then", _THEN, _SAYS_NAME + r"[^\r\n]{0,110}?" + _one_of(_THEN) + _NO_NAME + _SAID + _SAID_END, "given", "I got a new key. It is {}. Please use it", "I got a new key. It is Argon2Hasher. Please use it", back=150, next_word=True),
+    PlaceRule("said-unlock", _UNLOCKS, r"(?i:unlock|decrypt|open|encrypt|mount|log[gs]?(?:ged|ing|s)? in|pen|nlock|ecrypt|ogging in|ogs in|ogged in|ount)[^\r\n.:;]{0,40}?\swith\s(?:the\s(?:key|password)\s)?" + _NO_NAME + _SAID + _SAID_END, "cased", "unlock the LUKS volume with {} and go on", "unlock the LUKS volume with Tpm2Module and go on", back=40, next_word=True),
     PlaceRule("said-chosen", _CHOSEN, _one_of(_CHOSEN) + _NO_NAME + _SAID + r"\\{0,3}[\"'`]?\s(?:for|as)\s[^\r\n.:;]{0,50}?" + _SAYS_NAME, "mixed", "we went with {} for the shared mailbox password", "we went with Argon2Hasher for the password"),
     PlaceRule("said-pair", tuple(f".{end}, " for end in "com org net dev io de co eu fr uk local test app ai me us".split()), r"\([\w.+-]{1,60}@[\w.-]{1,60},\s(?P<secret>[^\s\"'`\\,;()]{6,80})\)", "mixed", "sign in with my account (ada@acme.dev, {})", "ask them (ada@acme.dev, bob@acme.dev)", back=130),
-    PlaceRule("said-replace", _WITH, r"(?i:replace|swap|update|overwrite|change|substitute)[^\r\n.]{0,60}?" + _one_of(_WITH) + _NO_NAME + _SAID + _SAID_END, "cased", "Replace the old token with {}.", "Replace the old token with TokenV2Handler", back=80),
+    PlaceRule("said-replace", _WITH, r"(?i:replace|swap|update|overwrite|change|substitute)[^\r\n.]{0,60}?" + _one_of(_WITH) + _NO_NAME + _SAID + _SAID_END, "cased", "Replace the old token with {}.", "Replace the old token with TokenV2Handler", back=80, next_word=True),
     PlaceRule("credential-pair", _PAIR_WORDS, _one_of(_PAIR_WORDS) + r"\s{0,2}(?::|：|=|\sis\s|\sare\s)\s{0,2}[\w.@+-]{2,60}\s{0,2}(?:/|,|:|、|，|\sand\s)\s{0,2}" + _SAID + _SAID_END, "cased", "Inloggegevens: ada / {}", "Inloggegevens: zie de wiki / vraag Ada"),
-    PlaceRule("said-changed", _TILL, _one_of(_TILL) + _SAID + _SAID_END, "cased", "Jag bytte lösenord till {}.", "Jag bytte lösenord till något annat"),
+    PlaceRule("said-changed", _TILL, _one_of(_TILL) + _SAID + _SAID_END, "cased", "Jag bytte lösenord till {}.", "Jag bytte lösenord till något annat", next_word=True),
     PlaceRule("said-changed", ("パスワードを", "비밀번호를 ", "密码改", "密码设", "密码换", "密码更", "暗証番号を"), r"(?:パスワードを|비밀번호를 |密码[^\x00-\x7f]{1,5}?|暗証番号を)\s?「?(?P<secret>[!-~]{6,100})", "mixed", "パスワードを{}に変更しました", "パスワードを変更しました"),
     PlaceRule("said-changed", ("assword, it", "assphrase, it", "oken, it", "ecret, it", "asswort, es", "assword; it", "assword - it", "assword. It"), r"\w{3,9}(?:,|;|\s-|\.)\s(?:[Ii]t(?:'s|’s|\sis)(?:\snow|\scurrently)?|es ist(?:\sjetzt)?)\s" + _SAID + _SAID_END, "cased", "changed the wifi password, it's now {}.", "changed the wifi password, it's now longer"),
     PlaceRule("said-currently", ("ecret (", "oken (", "assword (", "key (", "assphrase ("), r"\w{3,9}\s\((?:currently|now|is|it's|it is|e\.g\.|i\.e\.|was|old:|new:)\s" + _SAID + r"\\{0,3}[\"'`]?\)", "cased", "The secret (currently {}) must go", "The secret (currently unused) must go"),

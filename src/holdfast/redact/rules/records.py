@@ -9,7 +9,7 @@ _NAMES = r"(?i:passw(?:or)?d|passwd|passphrase|passcode|pass|pwd|secret|token|ap
 _SECRET_FILES = tuple(
     "rsyncd.secrets chap-secrets pap-secrets userlist.txt sasl_passwd passwd.client htpasswd passwords.txt creds.txt credentials.txt mosquitto.passwd".split()
 )
-_ORACLE = ("expdp ", "impdp ", "sqlldr ", "rman ", "sqlcl ", "sqlplus ", "tnsping ", "exp ", "imp ")
+_ORACLE = ("expdp ", "impdp ", "sqlldr ", "sqlcl ", "sqlplus ")
 _BOLD = tuple(f"{name}** |" for name in ("assword", "assphrase", "ecret", "oken", "ey", "PIN", "asscode"))
 
 RECORD_RULES = (
@@ -44,5 +44,5 @@ RECORD_RULES = (
     PlaceRule("password-argument", ("user:password ", "user-password ", "upwd ", "set-password "), r"(?:user[:-]password|upwd|set-password)\s(?:--?[\w-]{1,20}\s){0,2}[\w.@-]{1,60}\s(?:--password=)?" + _QV, "mixed", "drush user:password ada \"{}\"", "drush user:password ada"),
     PlaceRule("here-string", ("<<< ", "<<<\"", "<<<'"), r"(?i:-W|passw|login|auth|sudo|stdin|token|secret|crypt|gpg|ssh-add|vault)[^\r\n]{0,100}<<<\s?" + _QV, "cased", "psql -W <<< {}", "cat -W <<< something", back=120),
     PlaceRule("piped-secret", ("| secret-tool", "| vncpasswd", "| openconnect", "-on-stdin", "| x11vnc", "| mount", "| veracrypt", "| age ", "| zip", "| keepassxc-cli", "| security "), r"(?:echo|printf)\s(?:-\w+\s)?(?:\\{0,3}[\"']?%s(?:\\+n)?\\{0,3}[\"']?\s)?\\{0,3}[\"']?(?P<secret>[^\s\"'\\|]{6,300})(?:\\+n[^\s\"'|]{0,60})?\\{0,3}[\"']?\s{0,4}\|", "mixed", "printf %s '{}' | secret-tool store --label=x", "echo $PW | secret-tool store --label=x", back=360),
-    PlaceRule("nt-hash", ("-hashes ", "-H ", "--hash "), r"(?:-hashes|-H|--hash)\s(?:[0-9a-fA-F]{32})?:(?P<secret>[0-9a-fA-F]{32})(?![0-9a-fA-F])", "certain", "wmiexec.py -hashes :<h32> ada@h", "curl -H :x"),
+    PlaceRule("nt-hash", ("-hashes ", "--hash "), r"(?:-hashes|--hash)\s(?:[0-9a-fA-F]{32})?:(?P<secret>[0-9a-fA-F]{32})(?![0-9a-fA-F])", "certain", "wmiexec.py -hashes :<h32> ada@h", "wmiexec.py -hashes :x"),
 )  # fmt: skip
