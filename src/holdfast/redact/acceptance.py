@@ -81,6 +81,8 @@ def accept_value(text: bytes, rule: NameRule, value: Value, before: bytes, stem:
 
 def _accept_bare_space(rule: NameRule, candidate: bytes, quoted: bool, before: bytes) -> bool:
     """`using deploy password gldt… for`: a name and a value with nothing between them."""
+    if candidate[:1] in b"*&" or b"(" in candidate:
+        return False
     if rule.judge == "strong" and rule.kind == "key":
         return len(candidate) >= 32 and judge.looks_strong(candidate) and not candidate.isalpha()
     if rule.judge not in ("password", "token", "phrase") or rule.part not in ("", "key", "word"):
@@ -134,7 +136,8 @@ def _accept_short_name(value: Value, candidate: bytes, before: bytes, stem: byte
     named_alike = candidate.lower().endswith(stem.lower())
     if not value.quoted and judge.is_word(candidate) and (b"_" in candidate or value.below or named_alike):
         return False  # a name of the program
-    environment = (stem.isupper() and before[-1:] == b"_") or named or (stem[:1].isupper() and before[-1:].islower())
+    camel = stem[:1].isupper() and before[-1:].islower() and (value.quoted or not judge.is_word(candidate.rstrip(b"-")))
+    environment = (stem.isupper() and before[-1:] == b"_") or named or camel
     if environment and value.notation in _PUT_BY_NAME and b" " not in candidate and not judge.is_code(candidate):
         return len(candidate) >= 4 and not candidate.isdigit()
     return b" " not in candidate and judge.is_mixed_password(candidate)
@@ -228,6 +231,9 @@ def _accept_strong(_text: bytes, rule: NameRule, value: Value, candidate: bytes,
     if rule.part == "word" and value.notation not in _PUT_TO_WORD:
         return False
     if value.notation == "space" and not notation.FLAG.search(before + stem):
+        return False
+    # Names of licences have few digits.
+    if rule.kind == "license" and sum(48 <= c <= 57 for c in candidate) < 4:
         return False
     least = 10 if stem.isupper() and before[-1:] == b"_" else 16
     return b" " not in candidate and len(candidate) >= least and judge.looks_random(candidate)

@@ -41,7 +41,7 @@ _ENCODED = lazy_pattern(rb"[A-Za-z0-9+/]{40,}={1,2}$")
 # A change between lower case, capitals and digits: random text has many, names have few.
 _FLIP = lazy_pattern(rb"[a-z][A-Z0-9]|[A-Z][0-9]|[0-9][A-Za-z]|[A-Z]{2}[a-z]")
 # Words in camel case that have a vowel near their start.
-_CAMEL = lazy_pattern(rb"^[a-z]{3,}(?=[A-Z])|[A-Z](?=[a-z]{0,3}[aeiou])[a-z]{2,}")
+_CAMEL = lazy_pattern(rb"^[a-z]{3,}(?=[A-Z])|[A-Z](?=[a-z]{0,3}[aeiouy])[a-z]{2,}")
 # As the makers of phones propose passwords.
 _SIX_AND_SIX = lazy_pattern(rb"[A-Za-z0-9]{6}(?:-[A-Za-z0-9]{6}){2}$")
 _NUMBERED_WORD = lazy_pattern(rb"[A-Za-z]{2,10}-\d{1,4}$")
@@ -53,9 +53,11 @@ _NUMBER = lazy_pattern(rb"-?\d[\d._eE+-]*$")
 # One part of `AES256-GCM-SHA384`: the name of an algorithm and a number that belongs to it.
 _OF_ALGORITHM = lazy_pattern(
     rb"(?:(?:aes|sha|hmac|gcm|cbc|ctr|ccm|ecb|siv|hs|rs|es|ps|rsa|oaep|dsa|ecdsa|ecdhe|ecdh|dhe|eddsa|ed|x|chacha|poly|des|ede|md|tls|ssl"
-    rb"|with|base|utf|encoded|hashed|encrypted|signed|pkcs|pss|hkdf|pbkdf|argon|scrypt|bcrypt|blake|secp|prime|curve|mlkem|kyber)\d{0,5}){1,3}$|[a-z]?\d{1,5}$",
+    rb"|with|base|utf|encoded|hashed|encrypted|signed|pkcs|pss|hkdf|pbkdf|argon|scrypt|bcrypt|blake|secp|prime|curve|mlkem|kyber)\d{0,5}){1,3}$|(?:rfc|iso|iec|ietf|fips|nist|ansi|[a-z]?)\d{1,5}\.?$",
     re.IGNORECASE,
 )
+# `TLS1_RT_CRYPTO`: a constant of a program.
+_CONSTANT = lazy_pattern(rb"[A-Z][A-Z0-9]{1,11}(?:_[A-Z0-9]{1,11}){1,8}$")
 # A call or an index at the start: `os.environ[`, `get_token(`.
 _CALL = lazy_pattern(rb"[\w.$:]+[(\[]")
 # Both cases and a sign, in either order.
@@ -180,14 +182,15 @@ def looks_random(value: bytes) -> bool:
     """For a token or a key: long, no words, letters mixed with digits or wildly mixed case."""
     if len(value) < 8 or _NUMBER.match(value) or not _is_mixed(value):
         return False
-    if _DATE.match(value) or _VERSION.match(value) or _is_algorithm(value):
+    if _DATE.match(value) or _VERSION.match(value) or is_algorithm(value) or _CONSTANT.match(value):
         return False
     if is_reference(value) or is_path(value) or is_code(value):
         return False
     return not _WORDS.match(value[:200]) or is_unspeakable(value)
 
 
-def _is_algorithm(value: bytes) -> bool:
+def is_algorithm(value: bytes) -> bool:
+    """`AES256-GCM`, `RFC8628`: the name of a method or a standard."""
     return len(value) < 60 and all(_OF_ALGORITHM.match(part) for part in re.split(rb"[-_/+:.]+", value))
 
 
@@ -253,9 +256,6 @@ JUDGES: dict[str, Callable[[bytes], bool]] = {
 }
 
 
-# Further checks of a token: checksums where the issuer has one, and that a body is random.
-
-
 def is_cut_token(token: bytes) -> bool:
     """After a prefix that says what it is: `-` and `_` cut a random value into short pieces."""
     body = re.split(rb"[-_.:]", token, maxsplit=1)[-1]
@@ -269,9 +269,6 @@ CHECKS: dict[str, Callable[[bytes], bool]] = {
     "random": has_random_tail,
     "stellar": has_stellar_checksum,
 }
-
-
-# What a rule is, and what a scan reports.
 
 
 class TokenRule(msgspec.Struct, frozen=True):

@@ -133,7 +133,7 @@ SAID = lazy_pattern(
     rb"(?:\s(?:nueva|nuevo|nova|novo|actual|atual|attuale|nuova|nouveau|actuel|ge\xc3\xa4ndert(?=:)))?"
     rb"(?:\s(?:that|which))?(?:\s(?:you|we|they|he|she|i)(?:['\xe2\x80\x99]{1,3}(?:re|ve|m))?\s[a-z]{2,12}(?:\s[a-z]{1,12}){0,3}?)?"
     rb"(?:[ \t\xe3\x80\x80]{0,3})(?:"
-    rb"(?:(?:was|is|got|has been|have been|been|just) (?:re)?(?:set|changed|updated|rotated|switched|reset) to|back to|(?:has |have )?(?:turned|turns) out to be|would be|must be|happens to be|ended up (?:as|being)|(?:currently |now )?reads|has always been|has been|take|auf|para|\xd0\xbd\xd0\xb0|c'est (?:maintenant|d\xc3\xa9sormais)|est (?:maintenant|d\xc3\xa9sormais)|es ahora|agora \xc3\xa9|a(?=\s[^\s]{0,30}\d)|it(?:'s| is)(?: now| currently)?"
+    rb"(?:(?:was|is|got|has been|have been|been|just) (?:re)?(?:set|changed|updated|rotated|switched|reset) to|back to|(?:has |have )?(?:turned|turns) out to be|would be|must be|happens to be|ended up (?:as|being)|(?:currently |now )?reads|has always been|has been|take|auf|para|\xd0\xbd\xd0\xb0|c'est (?:maintenant|d\xc3\xa9sormais)|est (?:maintenant|d\xc3\xa9sormais)|es ahora|agora \xc3\xa9|it(?:'s| is)(?: now| currently)?"
     rb"|is (?:now|just|simply|still|actually|probably|literally|always)|is set to|should be|will be|is|are|was|to"
     rb"|ist (?:jetzt|nun|einfach|immer noch|\xc3\xbcbrigens|aktuell|weiterhin)|ist|the (?:current|new|old) one is|(?:lautet|hei\xc3\x9ft) (?:jetzt|nun|ab sofort)|lautet|hei\xc3\x9ft|heisst|c'est|war|es|est|sera|\xc3\xa8|\xc3\xa9|\xc3\xa4r|er|jest|(?<=na )on|(?<=si )on|je|este|l\xc3\xa0|\xce\xb5\xce\xaf\xce\xbd\xce\xb1\xce\xb9|\xd9\x87\xd9\x8a|\xd7\x94\xd7\x99\xd7\x90"
     rb"|\xe0\xa4\xb9\xe0\xa5\x88|adalah|yra|ir|is currently|used to be|has been set to|has changed to"
@@ -233,7 +233,7 @@ SAID_WORDS = (
     # Of `heißt` and `c'est` the letters before the first that is none of ASCII.
     " einfach hei c"
     " got has have been it era foi var oli til till na leaked expired rotated currently nueva nuevo nova novo actual atual attuale nuova nouveau actuel ge"
-    " back turned turns would must happens ended reads currently take auf a prompt field box gestern heute ayer hier"
+    " back turned turns would must happens ended reads currently take auf prompt field box gestern heute ayer hier"
 ).split()
 OTHER_TAIL = lazy_pattern(
     rb"(?:[_-](?!(?:id|ids|name|names|url|uri|type|types|path|paths|file|files|length|len|size|min|max|count|expiry|expires|ttl|at|version"
@@ -259,6 +259,6 @@ PASSWORD_WORDS = lazy_pattern(
 )
 
 NO_SECRET_FORM = lazy_pattern(
-    rb"\)|0[xX][0-9A-Fa-f]{1,16}[uUlL]{0,3}\)?$|[A-Z][A-Z0-9_]{2,40}\+\d{1,5}\)?$|\([^()]{0,80}\)?$|\d{1,5}(?:\.\d{1,5}){2,}$"
+    rb"\)|\\\[|0[xX][0-9A-Fa-f]{1,16}[uUlL]{0,3}\)?$|[A-Z][A-Z0-9_]{2,40}\+\d{1,5}\)?$|\([^()]{0,80}\)?$|\d{1,5}(?:\.\d{1,5}){2,}$"
 )
 """Numbers and expressions of C headers, and object identifiers."""

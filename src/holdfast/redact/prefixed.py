@@ -43,6 +43,7 @@ _SET_OF_PUBLIC = frozenset(word.encode() for word in PUBLIC_WORDS)
 _NEVER = frozenset(
     b"pk pub public pubkey publishable sha sha1 sha256 sha384 sha512 md5 hash digest integrity commit".split()
 )
+_HASH_BEFORE = lazy_pattern(rb"(?i:sha-?\d{1,3}|md5|blake\w{1,3}|hash|digest|integrity|etag)[=:\"' -]{1,3}$")
 _HEX_PAIR = lazy_pattern(rb"(?<![A-Za-z0-9._-])(?:[0-9a-f]{24}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})[:.]$")
 _AFTER_HEX = lazy_pattern(rb"-(?:[0-9a-f]{8}-[0-9a-f]{8}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?![0-9A-Za-z-])")
 _AFTER_POINT = lazy_pattern(rb"\.(?P<tail>[A-Za-z0-9]{16})(?![A-Za-z0-9._-])")
@@ -78,7 +79,7 @@ def find_prefixed(text: bytes, start: int, end: int) -> Span | None:
 
 def _find_vendor_token(text: bytes, start: int, end: int) -> Span | None:
     prefix = _PREFIX.search(text, max(0, start - 96), start)
-    if not prefix:
+    if not prefix or _HASH_BEFORE.search(text, max(0, prefix.start() - 16), prefix.start()):
         return None
     more = _MORE.match(text, end)
     last = more.end() if more else end

@@ -44,4 +44,6 @@ def find_used(text: bytes, start: int, before: bytes) -> Span | None:
 
 def _is_used_password(value: bytes) -> bool:
     """`use OAuth2Client as the token source` names a class."""
+    if judge.is_algorithm(value):
+        return False
     return judge.is_mixed_password(value) and (not judge.is_camel_case(value) or value[-2:].isdigit())
