@@ -51,7 +51,9 @@ static int follows_space(const struct tables *t, const uint8_t *text, size_t len
     size_t first = at;
     for (; at < length && at < first + 26 && !is_one_of(text[at], " \t\n\r\v\f"); at++)
         if (is_digit(text[at]) || is_one_of(text[at], "!@#$%^&*") || (at > first && is_upper(text[at]))) return 1;
-    for (at = first; at < length && is_letter(text[at]); at++) continue;
+    struct word word = {0};
+    for (at = first; at < length && is_letter(text[at]); at++)
+        if (may_be_unspeakable(&word, text[at])) return 1;
     if (at == first + 1 && at < length && text[at] >= 128) return 1; /* `für` */
     return at - first <= 16 && is_indexed(t->said_words, text + first, at - first);
 }

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.redact import Redactor
-from holdfast.redact.judge import make_example
+from holdfast.redact.shapes import make_example
 from tests.redact import blind, framed, fresh, held_out, places, unseen, vendor_corpus, wider
 from tests.redact.corpus import Record, body_of, records, strings_of
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.redact import Redactor, blocks, judge, notation, redact, views
-from holdfast.redact.judge import make_example, parse_shape
 from holdfast.redact.rules.locations import LOCATION_RULES
 from holdfast.redact.scanner import TOKEN_RULES
+from holdfast.redact.shapes import make_example, parse_shape
 
 # Put together here, so that no scanner of repositories finds a secret in this file.
 RANDOM = "aB3dE5gH7jK9mN1pQ3sT5vW7xY9zA2cD4fG6hJ8kL0"

@@ -8,6 +8,7 @@ import msgspec
 
 from holdfast.redact import judge, notation
 from holdfast.redact.judge import NameRule
+from holdfast.redact.letters import is_unspeakable
 from holdfast.redact.rules.names import PLAIN_QUALIFIERS, SECRET_QUALIFIERS
 
 KEY_END = b"\x1e"
@@ -91,7 +92,9 @@ def _accept_bare_space(rule: NameRule, candidate: bytes, quoted: bool, before: b
         return False
     if rule.part == "word":
         wild = sum(48 <= c <= 57 for c in candidate) >= 2 or judge.is_wild_password(candidate)
-        return len(candidate) >= 10 and wild and not candidate.isupper() and judge.looks_random(candidate)
+        # `auth_pass` is a name of settings, `pass` alone a word of every day.
+        least = 8 if before[-1:] == b"_" else 10
+        return len(candidate) >= least and wild and not candidate.isupper() and judge.looks_random(candidate)
     if any(48 <= c <= 57 for c in candidate) and judge.looks_strong(candidate):
         return True
     if rule.judge == "token":
@@ -99,6 +102,8 @@ def _accept_bare_space(rule: NameRule, candidate: bytes, quoted: bool, before: b
         # `tomtom key 3f2a…` may be that of a cache; nobody calls a hash a secret or a token.
         named = word in ("api", "secret", "access", "auth") or (rule.kind != "key" and word not in PLAIN_QUALIFIERS)
         return named and len(candidate) >= _LONG_HEX and judge.looks_random(candidate)
+    if judge.is_word_with_digits(candidate) or is_unspeakable(candidate):
+        return True
     cased = quoted or judge.has_digits_and_cases(candidate)
     return len(candidate) >= 8 and cased and judge.is_mixed_password(candidate)
 
@@ -136,8 +141,9 @@ def _accept_short_name(value: Value, candidate: bytes, before: bytes, stem: byte
     named_alike = candidate.lower().endswith(stem.lower())
     if not value.quoted and judge.is_word(candidate) and (b"_" in candidate or value.below or named_alike):
         return False  # a name of the program
+    glued = before[-1:].isalpha() and stem.islower() and value.sign == b"=" and not judge.is_word(candidate)
     camel = stem[:1].isupper() and before[-1:].islower() and (value.quoted or not judge.is_word(candidate.rstrip(b"-")))
-    environment = (stem.isupper() and before[-1:] == b"_") or named or camel
+    environment = (stem.isupper() and before[-1:] == b"_") or named or camel or glued
     if environment and value.notation in _PUT_BY_NAME and b" " not in candidate and not judge.is_code(candidate):
         return len(candidate) >= 4 and not candidate.isdigit()
     return b" " not in candidate and judge.is_mixed_password(candidate)

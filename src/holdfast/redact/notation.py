@@ -12,7 +12,7 @@ Q = rb"\\{0,7}[\"'`]"
 TAIL_WORDS = (
     "access key base value string b64 base64 enc prod production dev development test testing staging live old new primary"
     " secondary current main admin root default env plain plaintext raw header hash digest text field data secret token s"
-    " private db database"
+    " private db database v"
 ).split()
 TAIL = rb"(?P<tail>(?:[_.-]?(?:" + "|".join(TAIL_WORDS).encode() + rb"|\d{1,3})(?![a-z])){0,3})"
 # A type between name and sign: `: str =`, ` string =`, ` As String =`.
@@ -54,7 +54,7 @@ _CHOICES = (
     (b"orelse", rb"[)\]]{0,2}\s{0,4}(?:\|\||\?\?|or|\?:|:-)\s{1,4}(?=" + Q + rb")|\)\s{0,2}\{\s{0,2}(?=" + Q + rb")"),
     (b"block", rb"\s{0,3}[:=]?\s{0,3}\{(?:[^{}]{0,160}?[\s\"'\\,])?" + VALUE_WORD
         + rb"(?:" + Q + rb")?\s{0,3}[:=]\s{0,3}(?=" + Q + rb")"),
-    (b"inner", rb"\x1e" + VALUE_WORD + rb"\x1e"),
+    (b"inner", rb"\x1e(?:" + VALUE_WORD + rb"|string|S)\x1e"),
     (b"prop", rb"(?:\sby lazy)?\s{0,3}\{(?:[^{}\"']{0,40}\}\s{0,3}=)?\s{0,3}(?=" + Q + rb")"),
     (b"pair", rb"(?:\x1f|,)?(?:\s|" + LINE + rb"){0,20}"
         # Between name and value stand further fields: `"secret": true,`.
@@ -128,12 +128,12 @@ def after_name(text: bytes, end: int) -> re.Pattern[bytes]:
 # Prose: what may stand between name and value (`for the shop`), then "is" in some 20 languages or a sign.
 SAID = lazy_pattern(
     rb"(?P<tail>s?)(?P<close>" + Q + rb")?(?:\s(?:prompt|field|box|gestern|heute|ayer|hier|\xd0\xb1\xd0\xb0\xd0\xb7\xd1\x8b))?"
-    rb"(?:\s\([^()\r\n]{2,40}\)|,\s[a-z' ]{2,40}(?=:)|,(?=\s(?:it(?:'s|\sis)|c'est|the\s(?:current|new|old)\sone\sis)\s)|(?:\s[a-z]{2,10}){1,3}(?=:\s))?"
-    rb"(?:\s(?:for|of|to|on|in|into|from|at|with|under|between|f\xc3\xbcr|para|pour|per|de|del|della|du|da|do|van|voor|dla|von|der|auf|til|till|f\xc3\xb6r|na|a|al|au|\xd0\xbe\xd1\x82|\xd0\xb4\xd0\xbb\xd1\x8f)\s[^\s:=]{1,40}(?:\s[^\s:=]{1,24}){0,3}?)?"
+    rb"(?:\s\([^()\r\n]{2,40}\)|,\s[a-z'. ]{2,40}(?=:)|,(?=\s(?:it(?:'s|\sis)|c'est|the\s(?:current|new|old)\sone\sis)\s)|(?:\s[a-z']{1,12}){1,6}(?=:\s))?"
+    rb"(?:\s(?:for|of|to|on|in|into|from|at|with|under|between|f\xc3\xbcr|para|pour|per|di|dell'|de|del|della|du|da|do|van|voor|dla|von|der|auf|til|till|f\xc3\xb6r|na|a|al|au|\xd0\xbe\xd1\x82|\xd0\xb4\xd0\xbb\xd1\x8f)\s[^\s:=]{1,40}(?:\s[^\s:=]{1,24}){0,5}?)?(?:\s(?:right now|at the moment))?"
     rb"(?:\s(?:nueva|nuevo|nova|novo|actual|atual|attuale|nuova|nouveau|actuel|ge\xc3\xa4ndert(?=:)))?"
     rb"(?:\s(?:that|which))?(?:\s(?:you|we|they|he|she|i)(?:['\xe2\x80\x99]{1,3}(?:re|ve|m))?\s[a-z]{2,12}(?:\s[a-z]{1,12}){0,3}?)?"
     rb"(?:[ \t\xe3\x80\x80]{0,3})(?:"
-    rb"(?:(?:was|is|got|has been|have been|been|just) (?:re)?(?:set|changed|updated|rotated|switched|reset) to|back to|(?:has |have )?(?:turned|turns) out to be|would be|must be|happens to be|ended up (?:as|being)|(?:currently |now )?reads|has always been|has been|take|auf|para|\xd0\xbd\xd0\xb0|c'est (?:maintenant|d\xc3\xa9sormais)|est (?:maintenant|d\xc3\xa9sormais)|es ahora|agora \xc3\xa9|it(?:'s| is)(?: now| currently)?"
+    rb"(?:(?:was|is|got|has been|have been|been|just) (?:re)?(?:set|changed|updated|rotated|switched|reset) to|back to|(?:has |have )?(?:turned|turns) out to be|would be|must be|happens to be|ended up (?:as|being)|(?:currently |now )?reads|has always been|has been|take|type|enter|auf|para|\xd0\xbd\xd0\xb0|c'est (?:maintenant|d\xc3\xa9sormais)|est (?:maintenant|d\xc3\xa9sormais)|es ahora|agora \xc3\xa9|it(?:'s| is)(?: now| currently)?"
     rb"|is (?:now|just|simply|still|actually|probably|literally|always)|is set to|should be|will be|is|are|was|to"
     rb"|ist (?:jetzt|nun|einfach|immer noch|\xc3\xbcbrigens|aktuell|weiterhin)|ist|the (?:current|new|old) one is|(?:lautet|hei\xc3\x9ft) (?:jetzt|nun|ab sofort)|lautet|hei\xc3\x9ft|heisst|c'est|war|es|est|sera|\xc3\xa8|\xc3\xa9|\xc3\xa4r|er|jest|(?<=na )on|(?<=si )on|je|este|l\xc3\xa0|\xce\xb5\xce\xaf\xce\xbd\xce\xb1\xce\xb9|\xd9\x87\xd9\x8a|\xd7\x94\xd7\x99\xd7\x90"
     rb"|\xe0\xa4\xb9\xe0\xa5\x88|adalah|yra|ir|is currently|used to be|has been set to|has changed to"
@@ -141,7 +141,7 @@ SAID = lazy_pattern(
     rb"|\xe3\x82\x92|\xeb\xa5\xbc|\xec\x9d\x84|(?:\xe5\xb7\xb2)?(?:\xe6\x94\xb9|\xe8\xae\xbe|\xe8\xae\xbe\xe7\xbd\xae|\xe6\x8d\xa2|\xe6\x9b\xb4\xe6\x96\xb0|\xe4\xbf\xae\xe6\x94\xb9)(?:\xe6\x88\x90\xe4\xba\x86?|\xe4\xb8\xba|\xe6\x88\x90)"
     rb"|['\xe2\x80\x99]{1,3}s(?=\s)|\|\|=|=|:|\xe3\x81\xaf|\xe6\x98\xaf|\xe4\xbf\x82|\xe4\xb8\xba|\xe7\x82\xba|\xec\x9d\x80|\xeb\x8a\x94|\xef\xbc\x9a"
     rb"|\xe0\xb8\x84\xe0\xb8\xb7\xe0\xb8\xad|->|\xe2\x86[\x90\x92]|\xe2\x80\x94|\xe2\x80\x93|-(?=[ \t])|\((?:(?:currently|now|is|it's|it is|aktuell|derzeit|actuellement|actualmente)\s)?(?=[^\s()]{8}))"
-    rb"(?P<said>[ \t:]{0,3})(?P<open>" + Q + rb")?(?P<value>)", re.IGNORECASE,
+    rb"(?P<said>[ \t:]{0,3}|:?[ \t]?(?:\r?\n){1,2}[ \t]{0,12})(?P<open>" + Q + rb")?(?P<value>)", re.IGNORECASE,
 )  # fmt: skip
 
 
@@ -164,7 +164,7 @@ IN_QUOTES = {
 }
 # Up to any quote: an escaped one cannot be told from the end.
 IN_ESCAPED = lazy_pattern(rb"[^\"'`\\\r\n\x1f]*")
-UNQUOTED = lazy_pattern(rb"[^ \t\n\r\f\v\"'`\\<>\x1e\x1f\x1b]*")
+UNQUOTED = lazy_pattern(rb"(?:[^ \t\n\r\f\v\"'`\\<>\x1e\x1f\x1b]+|\\(?=[=:#!]))*")
 UNQUOTED_PART = lazy_pattern(
     rb"(?:[^ \t\n\r\f\v\"'`\\<>\x1e\x1f\x1b,;)}\]|&]+|&(?![\s\"'`\\<>\x1e\x1f\x1b&]|$|[\w.%\[\]-]{1,60}=))*"
 )
@@ -186,7 +186,7 @@ CALL_BEFORE = lazy_pattern(
 # A flag of a program, or a statement that sets a name to the word after it.
 FLAG = lazy_pattern(
     rb"(?:^|[\s\"'])(?:--?|/)[A-Za-z][\w.-]*$"
-    rb"|(?:#define|setx?|set -[gxU]{1,3}|ENV|secret set|secrets? add|export|git config(?: --[\w-]{1,12}){0,2}|machine \S+.{0,60}|login \S+)\s+(?:/M )?[\w.$:-]*$",
+    rb"|(?:#define|setx?|set -[gxU]{1,3}|ENV|secret set|secrets? add|export|config set(?: --?[\w-]{1,20}){0,3}|git config(?: --[\w-]{1,12}){0,2}|machine \S+.{0,60}|login \S+)\s+(?:/M )?[\w.$:-]*$",
     re.DOTALL,
 )
 # The first cell of a row, alone on its line so far.
@@ -233,7 +233,7 @@ SAID_WORDS = (
     # Of `heißt` and `c'est` the letters before the first that is none of ASCII.
     " einfach hei c"
     " got has have been it era foi var oli til till na leaked expired rotated currently nueva nuevo nova novo actual atual attuale nuova nouveau actuel ge"
-    " back turned turns would must happens ended reads currently take auf prompt field box gestern heute ayer hier"
+    " type enter right di back turned turns would must happens ended reads currently take auf prompt field box gestern heute ayer hier"
 ).split()
 OTHER_TAIL = lazy_pattern(
     rb"(?:[_-](?!(?:id|ids|name|names|url|uri|type|types|path|paths|file|files|length|len|size|min|max|count|expiry|expires|ttl|at|version"

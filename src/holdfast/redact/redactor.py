@@ -19,10 +19,9 @@ from holdfast.redact.judge import (
     TokenRule,
     is_mixed_password,
     looks_random,
-    make_example,
-    make_filler,
 )
 from holdfast.redact.scanner import Scanner, join_spans
+from holdfast.redact.shapes import make_example, make_filler
 from holdfast.redact.views import UNJUDGED
 from holdfast.redact.work import Work
 
@@ -267,6 +266,7 @@ _VALUES = {
     "mixed": "<w10>7x",
     "cased": "<w10>7xQ",
     "wild": "q7X<d1>kL<d2>mP<d1>zR8",
+    "spoken": "q7X<d1>kL<d2>mP<d1>zR8",
     "given": "q7X<d1>kL<d2>mP<d1>zR8",
     "phrase": "<w10>7x",
     "token": "<w36>",

@@ -28,7 +28,7 @@ from holdfast.redact.anchors import (
     Hits,
 )
 from holdfast.redact.document import unjudged_spans
-from holdfast.redact.judge import CHECKS, NameRule, PlaceRule, Shape, Span, TokenRule, parse_shape
+from holdfast.redact.judge import CHECKS, NameRule, PlaceRule, Span, TokenRule
 from holdfast.redact.rules.cloud import CLOUD_TOKENS, KEY_TOKENS
 from holdfast.redact.rules.constructs import CONSTRUCT_RULES
 from holdfast.redact.rules.locations import LOCATION_RULES
@@ -36,6 +36,7 @@ from holdfast.redact.rules.models import DEVELOPMENT_TOKENS, MODEL_TOKENS
 from holdfast.redact.rules.names import NAME_RULES
 from holdfast.redact.rules.services import BUSINESS_TOKENS, SERVICE_TOKENS
 from holdfast.redact.rules.sessions import LATER_TOKENS, SESSION_TOKENS
+from holdfast.redact.shapes import Shape, parse_shape
 from holdfast.redact.work import (
     WORK_OF_DOCUMENT,
     WORK_OF_LOOK,

@@ -17,6 +17,17 @@ _LOGIN_CALLS = (
     *("WiFi.begin(", "NewClient(\"", "LoginAsync(", "set_credentials(", "usernamePassword(", "UsernamePassword(", "_login(", "wp_signon("),
     *("PasswordAuth(", "ssh2_auth_password("),
 )  # fmt: skip
+_PAIR_CALLS = (
+    "add_password(",
+    "username_pw_set(",
+    ">credentials(",
+    ".credentials(",
+    "fromDriverManager",
+    "Minio(",
+    "setEncryption(",
+    "Connection(server",
+    "set_basic_auth(",
+)
 _KEYED_CALLS = (
     *("createHmac(", "createCipheriv(", "createDecipheriv(", "hmac.New(", "hmac.new(", "Hmac(", "HMAC(", "hash_hmac(", "pbkdf2_hmac("),
     *("pbkdf2Sync(", "pbkdf2.Key(", "scryptSync(", "scrypt.Key(", "openssl_encrypt(", "openssl_decrypt(", "NewCipher(", "AES.new("),
@@ -32,6 +43,7 @@ _FIRST_CALLS = tuple(
 )  # fmt: skip
 ARGUMENT_RULES = (
     PlaceRule("login-argument", _LOGIN_CALLS, r"[\w.]{2,24}\(\s{0,4}(?:" + _OTHER + r"){1,4}?" + _STRING + r"\s{0,4}[,).]", "cased", "ssh.connect(\"h\", 22, \"ada\", \"{}\")", "signal.connect(\"clicked\", \"onClick2Times\")"),
+    PlaceRule("login-argument", _PAIR_CALLS, r"[\w.>]{4,24}(?:\[\w{1,8}\])?\(\s{0,4}(?:" + _OTHER + r"){0,4}?" + _STRING + r"\s{0,4}[,).]", "mixed", "client.username_pw_set(\"dev\", \"{}\")", "client.username_pw_set(\"dev\", password)"),
     PlaceRule("key-argument", _KEYED_CALLS, _one_of(_KEYED_CALLS) + r"\s{0,4}(?:" + _ALGORITHM + r"){0,3}" + _BYTES_OF + _STRING, "cased", "crypto.createHmac('sha256', '{}')", "crypto.createHmac('sha256', key)"),
     PlaceRule("key-argument", _FIRST_CALLS, r"[\w.]{5,24}\(\s{0,4}" + _BYTES_OF + _STRING, "mixed", "bcrypt.hashpw(b\"{}\", salt)", "bcrypt.hashpw(password, salt)"),
     PlaceRule("character-password", (".toCharArray(",), r"(?P<q>\\{0,3}\")(?P<secret>[^\"\\\r\n\s]{5,100})(?P=q)\.toCharArray\(", "mixed", "ks.load(in, \"{}\".toCharArray())", "\"abcdef\".toCharArray()", back=110),

@@ -2,7 +2,7 @@
 
 from holdfast.redact.judge import TokenRule
 
-# Shapes are in the notation of `judge.parse_shape`. `strict` and `random` go with prefixes that words share.
+# Shapes are in the notation of `shapes.parse_shape`. `strict` and `random` go with prefixes that words share.
 CLOUD_TOKENS = (
     TokenRule("aws-key-id", "(AKIA|ASIA|ABIA|ACCA)<u16>"),
     TokenRule("aws-bedrock-key", "ABSK<B40+>"),

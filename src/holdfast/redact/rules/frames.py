@@ -15,7 +15,7 @@ _NO_NAME = r"(?!(?:[A-Z]{1,3}[a-z]+\d?|[A-Z]\d|[a-z]+\d?){1,4}[.,;:!?)\]]{0,2}(?
 """Not `TokenV2Handler`, a name of a program."""
 _STRING = r"(?P<q>\\{0,3}[\"'`])(?P<secret>[^\"'`\\\r\n\s]{6,200})(?P=q)"
 
-_USER_OPTIONS = (" -u ", " -U ", " -l ", " --user ", " --username ", " -user ", " --login ", " -username ")
+_USER_OPTIONS = (" -u ", " -U ", " -l ", " --user ", " --username ", " -user ", " --login ", " -username ", " -xu ")
 _SECRET_STORES = (
     *("secrets set ", "secret set ", "secrets:set ", "secret:set ", "config set --secret ", "secrets put "),
     *("secret put ", "secrets add ", "secret add ", "env set ", "env:set ", "config:set ", "variables set "),
@@ -73,12 +73,12 @@ _ENCRYPTION_CALLS = (
 )
 
 COMMAND_FRAMES = (
-    PlaceRule("login-option", _USER_OPTIONS, _one_of(_USER_OPTIONS) + r"\s{0,2}[^\s;|&]{1,80}\s(?:[^\r\n;|&]{0,120}?\s)?-{1,2}(?:p|P|pw|pass|w|W|password)[ =]" + _QV, "cased", "tool -h db -u ada -p {} -x", "docker run -u 1000 -p 8080:80/tcp nginx"),
+    PlaceRule("login-option", _USER_OPTIONS, _one_of(_USER_OPTIONS) + r"\s{0,2}[^\s;|&]{1,80}\s(?:[^\r\n;|&]{0,120}?\s)?-{1,2}(?:p|P|pw|pass|w|W|xp|password)[ =]" + _QV, "cased", "tool -h db -u ada -p {} -x", "docker run -u 1000 -p 8080:80/tcp nginx"),
     PlaceRule("login-option", (" -p ", " -P ", " -pw ", " -w "), r"\s-(?:p|P|pw|w)\s" + _QV + r"(?(q)\\{0,3}[\"'])\s(?:[^\r\n;|&]{0,80}?\s)?-{1,2}(?:u|U|l|user|username|login)[ =]", "cased", "tool -p {} -u ada", "docker run -p 8080:80/tcp -u 1000 nginx"),
     PlaceRule("stored-secret", _SECRET_STORES, _one_of(_SECRET_STORES) + r"(?:-{1,2}[\w-]{1,20}(?:[= ][\w./-]{1,40})?\s){0,4}?[\w./:-]{1,60}(?:=|\s{1,2})(?:(?:--value|--body|-b|-v|--plaintext)[ =])?" + _QV, "cased", "fly secrets set DB={}", "fly secrets set DB=$DB_URL"),
-    PlaceRule("password-argument", _PASSWORD_PROGRAMS, _one_of(_PASSWORD_PROGRAMS) + r"(?:[^\s;|&]{1,60}\s){0,4}?" + _QV + r"(?=\\{0,3}[\"']?\s{0,3}(?:$|[\r\n;|&\x1f]))", "cased", "mosquitto_passwd -b f ada {}", "mosquitto_passwd -c /etc/mosquitto/passwd ada"),
+    PlaceRule("password-argument", _PASSWORD_PROGRAMS, _one_of(_PASSWORD_PROGRAMS) + r"(?:[^\s;|&]{1,60}\s){0,4}?" + _QV + r"(?=\\{0,3}[\"']?\s{0,3}(?:$|[\r\n;|&\x1f]))", "mixed", "mosquitto_passwd -b f ada {}", "mosquitto_passwd -c /etc/mosquitto/passwd ada"),
     PlaceRule("piped-secret", _STDIN, r"(?:echo|printf)\s(?:-\w+\s)?\\{0,3}[\"']%s(?:\\+n)?\\{0,3}[\"']\s\\{0,3}[\"']?(?P<secret>[^\s\"'\\|]{6,300})\\{0,3}[\"']?\s{0,4}\|[^|\r\n]{0,120}?" + _one_of(_STDIN), "mixed", "printf '%s' '{}' | gh auth login --with-token", "printf '%s' \"$PW\" | gh auth login --with-token", back=500),
-    PlaceRule("password-command", ("PassCmd ", "passwordeval ", "PasswordCommand ", "password_command", "pass_cmd"), r"\w{7,16}[ =:]{1,3}\\{0,3}[\"']?\+?(?:echo|printf)\s(?:-n\s)?\\{0,3}[\"']?(?P<secret>[^\s\"'\\]{6,100})", "mixed", "PassCmd \"echo {}\"", "PassCmd \"pass show mail\""),
+    PlaceRule("password-command", ("PassCmd ", "PASSCOMMAND=", "PASSWORD_COMMAND=", "passwordeval ", "PasswordCommand ", "password_command", "pass_cmd"), r"\w{7,18}[ =:]{1,3}\\{0,3}[\"']?\+?(?:echo|printf)\s(?:-n\s)?\\{0,3}[\"']?(?P<secret>[^\s\"'\\]{6,100})", "mixed", "PassCmd \"echo {}\"", "PassCmd \"pass show mail\""),
     PlaceRule("totp-secret", ("oathtool ",), r"oathtool\s(?:-{1,2}[\w=-]{1,20}\s){0,6}\\{0,3}[\"']?(?P<secret>[A-Z2-7]{16,64}|[0-9a-f]{32,64})", "any", "oathtool --totp -b <232>", "oathtool --totp -b $SEED"),
     PlaceRule("gem-key", ("gem push ", "gem yank ", "gem owner "), r"gem\s\w{4,5}\s[^\r\n;|&]{0,80}?(?:--key|-k)[ =](?P<secret>[0-9A-Za-z_]{20,80})", "token", "gem push --key {} x.gem", "gem push --key rubygems x.gem"),
 )  # fmt: skip
@@ -94,11 +94,11 @@ CALL_FRAMES = (
 
 _HOSTS = (
     *(f"@{host}" for host in ("localhost", "127.", "10.", "192.168.", "172.")),
-    *(f"@{host}{sign}" for host in "db mysql mariadb postgres pg mongo redis cache rabbitmq mq smtp mail imap ftp sftp proxy host server".split() for sign in ".:/"),
+    *(f"@{host}{sign}" for host in "sip api git repo nexus registry vpn cvs svn db mysql mariadb postgres pg mongo redis cache rabbitmq mq smtp mail imap ftp sftp proxy host server".split() for sign in ".:/"),
     *(f".{end}:" for end in "internal local lan corp".split()),
 )  # fmt: skip
 STATEMENT_FRAMES = (
-    PlaceRule("login-without-scheme", _HOSTS, r"(?<![^\s\"'`(=,\x1e\x1f])[A-Za-z][\w.-]{0,40}:(?P<secret>[^\s\"'`@:/\\<>]{6,100})@(?=[a-z0-9][\w.-]{1,80}(?:[:/\s\"'`\x1f),]|$))", "mixed", "connect as ada:{}@db.internal:5432/app", "image: repo/app:v1.2.3@db.internal:5432", back=170),
+    PlaceRule("login-without-scheme", _HOSTS, r"(?<![^\s\"'`(=,\x1e\x1f])(?:[\w.-]{1,30}[/\\])?\w[\w.-]{0,40}:(?P<secret>[^\s\"'`@:/\\<>]{6,100})@(?=[a-z0-9][\w.-]{1,80}(?:[:/\s\"'`\x1f),]|$))", "mixed", "connect as ada:{}@db.internal:5432/app", "image: repo/app:v1.2.3@db.internal:5432", back=170),
     PlaceRule("db2-password", ("onnect to ", "ONNECT TO ", "ttach to "), r"\w{5,6}\s(?i:to)\s[\w.]{1,40}\s(?i:user)\s[\w.]{1,40}\s(?i:using)\s\\{0,3}[\"']?(?P<secret>[^\s\"'\\;]{4,60})", "mixed", "db2 connect to SALES user ada using {}", "db2 connect to SALES user ada using $PW"),
     PlaceRule("device-token", ("/api/v1/",), r"thingsboard[\w.-]{0,40}(?::\d{2,5})?/api/v1/(?P<secret>[A-Za-z0-9]{16,40})/(?:telemetry|attributes|rpc|claim)", "certain", "http://thingsboard.example/api/v1/<l20>/telemetry", "http://thingsboard.example/api/v1/devices", back=70),
     PlaceRule("api-key", ("login_with_api_key",), r"login_with_api_key[^\r\n\[]{0,40}\[\\{0,3}[\"'](?P<secret>\d{1,6}-[A-Za-z0-9]{40,80})", "certain", "{\"method\":\"auth.login_with_api_key\",\"params\":[\"1-<w64>\"]}", "auth.login_with_api_key"),
@@ -192,7 +192,20 @@ _THEN = (
     *(
         f"{end} {said} "
         for end in (".", "!", "?", '"', ",")
-        for said in ("It is", "It's", "it's", "That is", "That's", "that's", "it is", "\"It's", "— \"It's")
+        for said in (
+            "It is",
+            "It's",
+            "it's",
+            "It's now",
+            "it's now",
+            "it is now",
+            "That is",
+            "That's",
+            "that's",
+            "it is",
+            "\"It's",
+            "— \"It's",
+        )
     ),
     *(f", {whose} {is_} " for whose in ("ours", "mine", "yours", "hers", "his", "theirs") for is_ in ("is", "was")),
     *(
@@ -239,11 +252,21 @@ _PAIR_WORDS = (
 _TILL = (
     *("lösenord till ", "lösenordet till ", "passord til ", "passordet til ", "adgangskode til ", "adgangskoden til "),
     *("kodeord til ", "salasanaksi ", "heslo na ", "asswort zu ", "asswort in ", "wachtwoord naar ", "parola in "),
-    *("palavra-passe para ", "clave a ", "clave por ", "mdp en ", "mdp par ", "пароль в "),
+    *(
+        "palavra-passe para ",
+        "parola olarak ",
+        "şifre olarak ",
+        "şifreyi ",
+        "clave a ",
+        "clave por ",
+        "mdp en ",
+        "mdp par ",
+        "пароль в ",
+    ),
 )
 
 SENTENCE_FRAMES = (
-    PlaceRule("said-as", _AS_A_PASSWORD, r"(?:(?<=[\s\x1f\"'`\x80-\xff])|^)(?P<secret>[!-~]{6,100}?)\\{0,3}(?:[\"'`]|»|”|“)?\s(?:als|comme|como|come|jako|как|в качестве|som|ca|jelszóként|olarak|en tant que)", "cased", "nimm {} als Passwort", "nimm etwas als Passwort", back=110),
+    PlaceRule("said-as", _AS_A_PASSWORD, r"(?:(?<=[\s\x1f\"'`\x80-\xff])|^)(?P<secret>[!-~]{6,100}?)\\{0,3}(?:[\"'`]|»|”|“)?\s(?:als|comme|como|come|jako|как|в качестве|som|ca|jelszóként|olarak|en tant que)", "spoken", "nimm {} als Passwort", "nimm etwas als Passwort", back=110),
     PlaceRule("said-as", _AS_A_PASSWORD_CJK, r"(?:(?<=[\s\x1f\"'`\x80-\xff])|^)(?P<secret>[!-~]{8,100})(?:」|\s)?" + _one_of(_AS_A_PASSWORD_CJK), "cased", "请用{}作为密码", "请用中文作为密码", back=110),
     PlaceRule("said-behind", _BEHIND, r"(?:(?<=[\s\x1f\"'`(:])|^)(?P<secret>[!-~]{8,100}?)\\{0,3}[\"'`]?(?:,|\s(?:—|–|--?))?(?:\s(?:that|this|it|das|c))?" + _one_of(_BEHIND), "cased", "{} - that's the sudo password", "what is the root password", back=130),
     PlaceRule("said-login", _LOGIN_LEADS, _one_of(_LOGIN_LEADS) + r"[\w.@+-]{2,60}(?:\s{0,2}[/:,]\s{0,2}|\s(?:with|using|and)\s(?:the\s)?(?:password\s|pass\s|pw\s)?)" + _SAID + _SAID_END, "mixed", "Log in as ada with {}.", "Log in as ada with your password"),
@@ -254,8 +277,8 @@ SENTENCE_FRAMES = (
     PlaceRule("said-here", _HANDED_OVER, _one_of(_HANDED_OVER) + _NO_NAME + _SAID + _SAID_END, "wild", "you'll need this: {} to get in", "you'll need this: Python3Handler", next_word=True),
     PlaceRule("said-given", _GIVEN, _SAYS_NAME + r"[^\r\n.:;]{0,50}?" + _one_of(_GIVEN) + _NO_NAME + _SAID + _SAID_END, "cased", "the secret they gave us, {}, is old", "the secret they gave us, Argon2Hasher, is old", back=80, next_word=True),
     PlaceRule("said-given", ("assword, ", "assphrase, ", "ecret, ", "oken, ", "asscode, "), r"\w{4,9},\s" + _NO_NAME + _SAID + r"\\{0,3}[\"'`]?,\s", "cased", "my password, {}, has a sign in it", "my password, Argon2Hasher, has a sign in it", next_word=True),
-    PlaceRule("said-then", _THEN, _SAYS_NAME + r"[^\r\n]{0,110}?" + _one_of(_THEN) + _NO_NAME + _SAID + _SAID_END, "given", "I got a new key. It is {}. Please use it", "I got a new key. It is Argon2Hasher. Please use it", back=150, next_word=True),
-    PlaceRule("said-unlock", _UNLOCKS, r"(?i:unlock|decrypt|open|encrypt|mount|log[gs]?(?:ged|ing|s)? in|pen|nlock|ecrypt|ogging in|ogs in|ogged in|ount)[^\r\n.:;]{0,40}?\swith\s(?:the\s(?:key|password)\s)?" + _NO_NAME + _SAID + _SAID_END, "cased", "unlock the LUKS volume with {} and go on", "unlock the LUKS volume with Tpm2Module and go on", back=40, next_word=True),
+    PlaceRule("said-then", _THEN, _SAYS_NAME + r"[^\x1e]{0,110}?" + _one_of(_THEN) + _NO_NAME + _SAID + _SAID_END, "given", "I got a new key. It is {}. Please use it", "I got a new key. It is Argon2Hasher. Please use it", back=150, next_word=True),
+    PlaceRule("said-unlock", _UNLOCKS, r"(?i:unlock|decrypt|open|encrypt|mount|log[gs]?(?:ged|ing|s)? in|pen|nlock|ecrypt|ogging in|ogs in|ogged in|ount|rotected|ncrypted)[^\r\n.:;]{0,40}?\swith\s(?:the\s(?:key|password)\s)?" + _NO_NAME + _SAID + _SAID_END, "cased", "unlock the LUKS volume with {} and go on", "unlock the LUKS volume with Tpm2Module and go on", back=40, next_word=True),
     PlaceRule("said-chosen", _CHOSEN, _one_of(_CHOSEN) + _NO_NAME + _SAID + r"\\{0,3}[\"'`]?\s(?:for|as)\s[^\r\n.:;]{0,50}?" + _SAYS_NAME, "mixed", "we went with {} for the shared mailbox password", "we went with Argon2Hasher for the password"),
     PlaceRule("said-pair", tuple(f".{end}, " for end in "com org net dev io de co eu fr uk local test app ai me us".split()), r"\([\w.+-]{1,60}@[\w.-]{1,60},\s(?P<secret>[^\s\"'`\\,;()]{6,80})\)", "mixed", "sign in with my account (ada@acme.dev, {})", "ask them (ada@acme.dev, bob@acme.dev)", back=130),
     PlaceRule("said-replace", _WITH, r"(?i:replace|swap|update|overwrite|change|substitute)[^\r\n.]{0,60}?" + _one_of(_WITH) + _NO_NAME + _SAID + _SAID_END, "cased", "Replace the old token with {}.", "Replace the old token with TokenV2Handler", back=80, next_word=True),

@@ -2,7 +2,7 @@
 
 from holdfast.redact.judge import TokenRule
 
-# Shapes are in the notation of `judge.parse_shape`.
+# Shapes are in the notation of `shapes.parse_shape`.
 MODEL_TOKENS = (
     TokenRule("anthropic-key", "sk-ant-api<d2>-<t40+>"),
     TokenRule("anthropic-admin-key", "sk-ant-admin<d2>-<t40+>"),

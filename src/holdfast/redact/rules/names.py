@@ -28,15 +28,34 @@ KEY_STEMS = (
         "privatekey",
         "masterkey",
     ),
-    *("accountkey", "API key", "API Key", "SSH key"),
+    *("accountkey", "API key", "API Key", "SSH key", "HMAC key", "AES key", "JWT key", "SDK key", "AWS key", "GCP key"),
     *(f"{word} key" for word in sorted(SECRET_QUALIFIERS)),
 )
 """`key` alone is in every program: what is searched for has what stands before it."""
 
+
+def _misspell(word: str) -> tuple[str, ...]:
+    """The word with one letter left out or with two letters changed round, as people type it in a hurry."""
+    short = {word[:at] + word[at + 1 :] for at in range(1, len(word) - 1)}
+    turned = {word[:at] + word[at + 1] + word[at] + word[at + 2 :] for at in range(1, len(word) - 1)}
+    return tuple(sorted((short | turned) - {word}))
+
+
 # Kind, stems, judge. Several rules share a kind where their names ask for another judge or another part.
 NAME_RULES = (
     NameRule("password", ("password", "passwd", "passwrd", "psswd", "pswd", "paswd"), "password"),
-    NameRule("password", ("passphrase", "pass_phrase", "pass-phrase", "passcode", "passkey"), "phrase"),
+    NameRule(
+        "password",
+        ("passphrase", "pass_phrase", "pass-phrase", "pass phrase", "passPhrase", "PassPhrase", "passcode", "passkey"),
+        "phrase",
+    ),
+    NameRule("password", _misspell("password"), "strong"),
+    NameRule("secret", _misspell("secret"), "strong"),
+    NameRule(
+        "key",
+        ("api_kye", "api_ky", "apikye", "api_kee", "aip_key", "acces_key", "acess_key", "secert_key", "secrte_key"),
+        "strong",
+    ),
     NameRule("password", ("pass", "psw", "pw", "pwd"), "password", part="word"),
     NameRule("password-german", ("passwort", "kennwort", "Passwörter", "Passwort", "Kennwort"), "password"),
     NameRule("password-spanish", ("contraseña", "contrasena", "contraseñas", "CONTRASEÑA"), "password"),
@@ -101,7 +120,20 @@ NAME_RULES = (
     NameRule("password-chinese", ("密码", "密碼", "口令"), "password"),
     NameRule("password-korean", ("비밀번호", "암호", "패스워드"), "password"),
     NameRule("password-vietnamese", ("mật khẩu", "Mật khẩu", "kata sandi", "รหัสผ่าน"), "password"),
-    NameRule("password", ("wifi code", "wi-fi code", "wifi key", "wlan key", "wlan-schlüssel"), "password"),
+    NameRule(
+        "password",
+        (
+            "wifi code",
+            "wi-fi code",
+            "wifi key",
+            "wlan key",
+            "wlan-schlüssel",
+            "WLAN-Schlüssel",
+            "WLAN-Key",
+            "Netzwerkschlüssel",
+        ),
+        "password",
+    ),
     NameRule("pin", ("passcode", "access code", "door code", "security code", "unlock code", "lock code"), "pin"),
     NameRule(
         "pin", ("code secret", "Code secret", "code PIN", "código PIN", "codice PIN", "pincode", "PIN-Code"), "pin"
@@ -221,7 +253,7 @@ NAME_RULES = (
     NameRule("personal-access-token", ("_pat", "-pat", "_PAT", "-PAT", " PAT", "PAT="), "strong", part="tail"),
     NameRule("salt", ("salt", "pepper"), "strong", spoken=False, part="word"),
     NameRule("snmp-community", ("community_string", "snmp_community", "community string"), "password"),
-    NameRule("password", ("authtok", "auth_tok"), "password"),
+    NameRule("password", ("authtok", "auth_tok", "authTok", "AuthTok"), "password"),
     NameRule("seed", ("seed",), "strong", spoken=False, part="word"),
     NameRule("session-id", ("sessionid", "sessid", "phpsessid", "jsessionid"), "strong", part="cookie"),
     NameRule("session-id", ("connect.sid", "_session", "remember_token"), "strong", part="cookie"),

@@ -2,7 +2,7 @@
 
 from holdfast.redact.judge import TokenRule
 
-# Shapes are in the notation of `judge.parse_shape`. `strict` and `random` go with prefixes that words share.
+# Shapes are in the notation of `shapes.parse_shape`. `strict` and `random` go with prefixes that words share.
 SERVICE_TOKENS = (
     # The hash of an empty password, which stands before the one that counts.
     TokenRule("nt-hash", "aad3b435b51404eeaad3b435b51404ee:<x32>"),

@@ -2,7 +2,7 @@
 
 from holdfast.redact.judge import TokenRule
 
-# Shapes are in the notation of `judge.parse_shape`. `strict` and `random` go with prefixes that words share.
+# Shapes are in the notation of `shapes.parse_shape`. `strict` and `random` go with prefixes that words share.
 SESSION_TOKENS = (
     # `{"` in base64, then a time and a signature: Flask and itsdangerous.
     TokenRule("signed-session", "eyJ<t8+>.<t6>.<t27>", left="strict"),
