@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-FILE = Path(__file__).parent.parent / "corpus" / "secrets.jsonl"
+FOLDER = Path(__file__).parent.parent / "corpus"
 MARK = "\u27c2"
 """Stands within every secret at rest, so that no scanner takes the file for a leak."""
 FILLER = "y = 2\n"
@@ -30,9 +30,9 @@ class Record(msgspec.Struct):
     doubtful: bool = False
 
 
-def records() -> Iterator[Record]:
+def records(name: str = "secrets") -> Iterator[Record]:
     decoder = msgspec.json.Decoder(Record)
-    for line in FILE.read_bytes().replace(MARK.encode(), b"").splitlines():
+    for line in (FOLDER / f"{name}.jsonl").read_bytes().replace(MARK.encode(), b"").splitlines():
         record = decoder.decode(line)
         if record.pad:
             record.text = _filler(record.pad["before"]) + record.text + _filler(record.pad["after"])

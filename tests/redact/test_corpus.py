@@ -52,6 +52,29 @@ def test_ordinary_strings_and_neighbours_stay(results: list[tuple[Record, str]])
     assert len(beside) * 100 <= len(results)
 
 
+# Two lists that somebody wrote who had not read the rules. At their first run: 243 of 246 and 136 of 137 by form, 224 of 251
+# and 239 of 259 by name, 286 of 330 and 305 of 356 by context, 76 of 120 and 71 of 118 in prose, 8 of 578 and 3 of 553 hurt.
+LEAST_OF_BLIND = {"self-naming": 0.99, "named": 0.97, "context": 0.95, "prose": 0.78}
+
+
+def test_lists_of_people_who_had_not_read_the_rules() -> None:
+    sent, found = defaultdict[str, int](int), defaultdict[str, int](int)
+    hurt, ordinary = [], 0
+    for record in records("secrets_blind"):
+        if record.hard or record.doubtful:
+            continue
+        text = cleaned(record)
+        if record.secret:
+            sent[record.group] += 1
+            found[record.group] += record.secret not in text
+        else:
+            ordinary += 1
+            hurt += [record.text] if record.text not in text else []
+    print({group: f"{found[group]} of {count}" for group, count in sent.items()}, f"hurt: {len(hurt)} of {ordinary}")
+    assert [group for group, count in sent.items() if found[group] < LEAST_OF_BLIND[group] * count] == []
+    assert len(hurt) * 500 <= ordinary, hurt
+
+
 def test_the_list_of_our_own() -> None:
     chance = random.Random(11)
     missed = []

@@ -49,8 +49,8 @@ NAME_RULES = (
         ("passphrase", "pass_phrase", "pass-phrase", "pass phrase", "passPhrase", "PassPhrase", "passcode", "passkey"),
         "phrase",
     ),
-    NameRule("password", _misspell("password"), "strong"),
-    NameRule("secret", _misspell("secret"), "strong"),
+    NameRule("password", _misspell("password"), "strong", part="word"),
+    NameRule("secret", _misspell("secret"), "strong", part="word"),
     NameRule(
         "key",
         ("api_kye", "api_ky", "apikye", "api_kee", "aip_key", "acces_key", "acess_key", "secert_key", "secrte_key"),
