@@ -156,7 +156,8 @@ class EraseIntent(msgspec.Struct, kw_only=True):
     def quotations(self) -> list[Quotation]:
         """Ids of sessions and folders are looked for as words too: other rows may mention them."""
         named = [one for one in (*self.sessions, *self.projects) if len(one) >= SHORTEST_ID]
-        return [Quotation(text) for text in (*self.texts, *named) if text.strip()]
+        texts = [Quotation(text) for text in self.texts if text.strip()]
+        return [*texts, *(Quotation(name, is_name=True) for name in named if name.strip())]
 
 
 _encode = msgspec.msgpack.Encoder().encode
