@@ -21,6 +21,7 @@ from holdfast.core.kinds.engine_events import EraseFinished
 from holdfast.core.ports import Doc, Reader, Ref
 from holdfast.core.replay import Rebuild
 from holdfast.core.times import now_ms
+from holdfast.footprint import Footprint
 from holdfast.paths import (
     INTENT_SUFFIX,
     Paths,
@@ -450,6 +451,7 @@ class _Erasure:
         self._receipt.removed += remove_indexes(state, self._intent.projects, self._wanted)
         # Through the log itself, which holds its file open.
         self._receipt.files += self._daemon.log.rewrite(lambda path: erase_in_file(path, self._wanted))
+        self._receipt.files += Footprint(state).rewrite(lambda path: erase_in_file(path, self._wanted))
         for path in self._text_files():
             # The forwarder and others put files in their place meanwhile: what is gone has nothing to erase.
             with contextlib.suppress(FileNotFoundError):
