@@ -289,10 +289,12 @@ def _check_bodies(bodies: dict[str, Any]) -> Iterator[Finding]:
     if bodies.get("problem"):
         yield Finding(
             f"payloads are not stored: {bodies['problem']}",
-            "unlock the keyring, or: holdfast config set store.encrypt_bodies false",
+            "start or unlock the keyring, or: holdfast config set store.encrypt_bodies false",
         )
     elif bodies.get("wanted") and bodies.get("left"):
         yield Finding(f"{bodies['left']} older payloads are not encrypted yet", "wait; the daemon goes on by itself")
+    if bodies.get("journal_waits"):
+        yield Finding(client.JOURNAL_WAITS, "start or unlock the keyring; they come in by themselves")
     if bodies.get("unreadable"):
         yield Finding(
             f"{bodies['unreadable']} stored payloads cannot be decrypted: their key is not in the keyring",
