@@ -200,8 +200,8 @@ class WrittenFiles:
 
     @contextlib.contextmanager
     def _held(self) -> Iterator[bool]:
-        """False where nothing was ever recorded."""
-        if not self._folder.is_dir():
+        """False where nothing was ever recorded, or where somebody put a link in the folder's place."""
+        if self._folder.is_symlink() or not self._folder.is_dir():
             yield False
             return
         with locked_file(self._folder / "lock"):

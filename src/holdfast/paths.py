@@ -246,12 +246,22 @@ def _being_written(path: Path, pid: str | None, thread: str | None, paths: Paths
 
 
 def plain_files(folder: Path) -> Iterator[Path]:
-    """Every plain file below, without following links."""
+    """Every plain file below, without following links, not even one in the place of the folder itself."""
+    if folder.is_symlink():
+        return
     for base, _, names in os.walk(folder):
         for name in names:
             path = Path(base, name)
-            if path.exists() and stat.S_ISREG(path.lstat().st_mode):
+            if is_plain_file(path):
                 yield path
+
+
+def is_plain_file(path: Path) -> bool:
+    """No link, pipe or folder, and not gone meanwhile."""
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except OSError:
+        return False
 
 
 class NotRegular(OSError):

@@ -356,7 +356,7 @@ def daemon_status(daemon: "Daemon", reader: Reader, project: str = "") -> dict[s
         "started": int(daemon.started * 1000),
         "state": str(daemon.paths.state),
         "store": "postgresql" if path is None else str(path),
-        "store_bytes": sum(p.stat().st_size for p in path.parent.glob(f"{path.name}*")) if path else 0,
+        "store_bytes": sum(p.lstat().st_size for p in path.parent.glob(f"{path.name}*")) if path else 0,
         "counts": reader.counts(),
         "spool_bytes": daemon.spool.waiting(),
         "refusing": daemon.store_guard.refusing,

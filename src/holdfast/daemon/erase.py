@@ -25,6 +25,7 @@ from holdfast.footprint import Footprint
 from holdfast.paths import (
     INTENT_SUFFIX,
     Paths,
+    is_plain_file,
     overwrite_file,
     plain_files,
     remove_partials,
@@ -81,7 +82,7 @@ def is_beside_database(path: Path) -> bool:
 def copies_of_database(paths: Paths, live: Path | None) -> list[Path]:
     """Backups, damaged databases that were set aside, and one that is not in use because the store is a server."""
     copies = [p for folder in (paths.backups, paths.quarantine) for p in plain_files(folder) if is_database(p)]
-    copies += [p for p in paths.state.glob("*") if p.is_file() and is_database(p) and p != live]
+    copies += [p for p in paths.state.glob("*") if is_plain_file(p) and is_database(p) and p != live]
     return sorted(copies)
 
 
