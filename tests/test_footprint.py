@@ -1,10 +1,15 @@
 """What is left outside of the state folder, and taken out again: files, what was there before, lines in git's exclude file."""
 
+import hashlib
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from holdfast.footprint import BEGIN, Footprint
+from holdfast.core.erase import Quotation
+from holdfast.daemon.erase import erase_in_file
+from holdfast.footprint import BEGIN, LEAST_LINES, Footprint, WrittenFile
+from holdfast.paths import plain_files
 from tests.kit import git
 
 
@@ -27,7 +32,7 @@ def test_files_and_the_folders_made_for_them_go_again(footprint: Footprint, tmp_
     file = home / ".claude/sessions/p/SESSION_STATE.md"
     footprint.write(file, b"one", 0o600)
     footprint.write(file, b"two", 0o600)
-    assert {record.stat().st_mode & 0o077 for record in (tmp_path / "state").rglob("*.json")} == {0}
+    assert {path.stat().st_mode & 0o077 for path in plain_files(tmp_path / "state")} == {0}
     assert footprint.take_out().removed == [str(file)]
     assert list(home.iterdir()) == []
     assert footprint.refuses(file)
@@ -123,3 +128,62 @@ def test_the_block_of_a_moved_repository_goes_too(footprint: Footprint, repo: Pa
     footprint.hide_from_git(moved / "logs" / "ours.json")
     footprint.take_out()
     assert (moved / ".git" / "info" / "exclude").read_bytes() == before
+
+
+def test_all_records_lie_in_one_file_which_stays_small(footprint: Footprint, tmp_path: Path) -> None:
+    for n in range(20):
+        for content in range(30):
+            footprint.write(tmp_path / f"p/{n}.md", f"{content}".encode(), 0o600)
+    records = [path for path in plain_files(tmp_path / "state") if path.stat().st_size]
+    assert len(records) == 1
+    assert len(records[0].read_bytes().splitlines()) <= LEAST_LINES + 2 * 20
+    assert len(footprint.take_out().removed) == 20
+    assert not records[0].read_bytes()
+
+
+def test_every_process_sees_what_another_recorded(footprint: Footprint, tmp_path: Path) -> None:
+    """The daemon's threads and the command line each have their own."""
+    other, file = Footprint(tmp_path / "state"), tmp_path / "p/a.md"
+    footprint.write(file, b"one", 0o600)
+    assert other.wrote(file)
+    other.write(file, b"two", 0o600)
+    assert not footprint.was_edited(file, b"two")
+    assert footprint.was_edited(file, b"one")
+
+
+def test_a_torn_line_costs_no_other_record(footprint: Footprint, tmp_path: Path) -> None:
+    """Who is killed while writing, or finds the disk full, leaves half a line."""
+    footprint.write(tmp_path / "p/a.md", b"a", 0o600)
+    records = tmp_path / "state/footprint/records.jsonl"
+    with records.open("ab") as file:
+        file.write(b'{"path":"/half')
+    again = Footprint(tmp_path / "state")
+    again.write(tmp_path / "p/b.md", b"b", 0o600)
+    assert len(Footprint(tmp_path / "state").take_out().removed) == 2
+
+
+def test_records_of_an_older_version_are_taken_over(footprint: Footprint, tmp_path: Path) -> None:
+    """Each was a file of its own."""
+    folder = tmp_path / "state/footprint"
+    folder.mkdir(parents=True, mode=0o700)
+    for name in ("a", "b"):
+        path = tmp_path / f"{name}.md"
+        path.write_bytes(b"ours")
+        record = WrittenFile(path=str(path), digest=hashlib.sha256(b"ours").hexdigest())
+        (folder / f"{name}.json").write_bytes(msgspec.json.encode(record))
+    (folder / "torn.json").write_bytes(b'{"path')
+    (folder / "c.new").write_bytes(b"{}")
+    footprint.write(tmp_path / "a.md", b"newer", 0o600)
+    assert sorted(path.name for path in plain_files(folder)) == ["lock", "records.jsonl"]
+    assert len(footprint.take_out().removed) == 2
+
+
+def test_what_is_erased_leaves_the_records(footprint: Footprint, tmp_path: Path) -> None:
+    """A project's name in the path: its record goes, the others stay, and nothing relative is ever taken out."""
+    kept, gone = tmp_path / "p/a.md", tmp_path / "zebrafinch/b.md"
+    for file in (kept, gone):
+        footprint.write(file, b"ours", 0o600)
+    assert footprint.rewrite(lambda path: erase_in_file(path, [Quotation(str(gone.parent), is_name=True)]))
+    assert b"zebrafinch" not in b"".join(path.read_bytes() for path in plain_files(tmp_path / "state"))
+    assert footprint.take_out().removed == [str(kept)]
+    assert gone.exists()

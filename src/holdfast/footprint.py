@@ -8,13 +8,13 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
 
 from holdfast.git_context import locate
-from holdfast.paths import private_folder, write_atomically
+from holdfast.paths import locked_file, private_folder, write_atomically
 
 BEGIN = b"# >>> holdfast: what it writes here; taken out by `holdfast uninstall`\n"
 END = b"# <<< holdfast\n"
@@ -34,6 +34,8 @@ class WrittenFile(msgspec.Struct, kw_only=True):
     """It is git's exclude file, in which we have a block."""
     created: bool = False
     added_newline: bool = False
+    is_out: bool = False
+    """It was taken out again: nothing of ours is there."""
 
 
 class TakenOut(msgspec.Struct, kw_only=True):
@@ -46,6 +48,7 @@ class TakenOut(msgspec.Struct, kw_only=True):
 class Footprint:
     def __init__(self, state: Path) -> None:
         self._state, self._folder = state, state / "footprint"
+        self._records = WrittenFiles(self._folder)
         self._excluded: set[Path] = set()
 
     # ── files ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -63,20 +66,20 @@ class Footprint:
     def write(self, path: Path, content: bytes, mode: int) -> None:
         """Record first: whoever is killed in between leaves a file that is known to be ours."""
         if self._is_outside(path):
-            record = self._read_record(path) or WrittenFile(path=str(path), made_folders=_missing_folders(path))
+            record = self._records.find(path) or WrittenFile(path=str(path), made_folders=_missing_folders(path))
             record.digest = _content_digest(content)
-            self._write_record(record)
+            self._records.put(record)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content, mode)
 
     def was_edited(self, path: Path, content: bytes) -> bool:
         """Whether we wrote this file, and it is not what we wrote."""
-        record = self._read_record(path)
+        record = self._records.find(path)
         return record is not None and bool(record.digest) and record.digest != _content_digest(content)
 
     def wrote(self, path: Path) -> bool:
         """Whether this file is what we wrote, and nobody else's work since."""
-        record = self._read_record(path)
+        record = self._records.find(path)
         try:
             return record is not None and record.digest == _content_digest(path.read_bytes())
         except OSError:
@@ -86,11 +89,11 @@ class Footprint:
         """Somebody else's file moves into the state folder; the first one comes back with the uninstall."""
         folder = private_folder(private_folder(self._state / "kept") / _name_of(path))
         kept_path = _free_name(folder, f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{path.name}")
-        record = self._read_record(path) or WrittenFile(path=str(path))
+        record = self._records.find(path) or WrittenFile(path=str(path))
         write_atomically(kept_path, path.read_bytes())
         # Only what was there before our first write is given back.
         record.original = record.original or ("" if record.digest else str(kept_path))
-        self._write_record(record)
+        self._records.put(record)
         return kept_path
 
     # ── git's exclude file ───────────────────────────────────────────────────────────────────────────────────────────
@@ -110,19 +113,19 @@ class Footprint:
     def _add_line(self, exclude: Path, line: bytes) -> None:
         before = exclude.read_bytes() if exclude.exists() else b""
         head, ours, tail = _split_at_block(before)
-        record = self._read_record(exclude) or WrittenFile(
+        record = self._records.find(exclude) or WrittenFile(
             path=str(exclude), exclude=True, created=not exclude.exists()
         )
         if line in ours:
             # Also the block of a repository that was moved or copied here is taken out again.
-            self._write_record(record)
+            self._records.put(record)
         if line in ours or len(ours) >= MAX_LINES or len(before) > MAX_EXCLUDE_BYTES:
             return
         if not ours:
             # Remembered, so that an uninstall gives the file back byte for byte.
             record.added_newline = bool(head) and not head.endswith(b"\n")
             head += b"\n" if record.added_newline else b""
-        self._write_record(record)
+        self._records.put(record)
         exclude.parent.mkdir(exist_ok=True)
         write_atomically(exclude, head + _ignore_block([*ours, line]) + tail, 0o644)
 
@@ -134,7 +137,7 @@ class Footprint:
         # First: from here on the daemon writes nothing outside that would be missed below.
         write_atomically(private_folder(self._folder) / "withdrawn", b"")
         done = TakenOut(removed=[], restored=[], left_behind=[])
-        records = list(self._records())
+        records = self._records.in_force()
         for record in records:
             path = Path(record.path)
             try:
@@ -142,35 +145,130 @@ class Footprint:
             except OSError:
                 done.left_behind.append(record.path)
                 continue
-            self._file(path).unlink(missing_ok=True)
+            self._records.put(msgspec.structs.replace(record, is_out=True))
+        self._records.compact()
         _remove_empty_folders(records)
         return done
 
-    # ── records ──────────────────────────────────────────────────────────────────────────────────────────────────────
+    def rewrite(self, change: Callable[[Path], bool]) -> bool:
+        """The file of the records itself, changed by somebody who erases; nobody writes to it meanwhile."""
+        return self._records.rewrite(change)
 
-    def _file(self, path: Path) -> Path:
-        return self._folder / f"{_name_of(path)}.json"
 
-    def _read_record(self, path: Path) -> WrittenFile | None:
-        try:
-            return msgspec.json.decode(self._file(path).read_bytes(), type=WrittenFile)
-        except (OSError, msgspec.DecodeError, msgspec.ValidationError):
-            return None
+# A file of that many lines for each path that is still in force, and some, is written anew.
+LINES_PER_RECORD, LEAST_LINES = 2, 100
 
-    def _write_record(self, record: WrittenFile) -> None:
+
+class WrittenFiles:
+    """The records, in one file: a line for each change, of which the last one of a path counts. A line is one write,
+    so that who is killed leaves at most a torn one, which nobody reads. Every process and thread asks under one lock."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.file = folder / "records.jsonl"
+        self._records: dict[str, WrittenFile] = {}
+        self._lines, self._is_torn, self._is_migrated = 0, False, False
+        self._seen: tuple[int, ...] = ()
+        """What `stat` said of the file when it was read last."""
+
+    def find(self, path: Path) -> WrittenFile | None:
+        with self._held() as there:
+            record = self._records.get(str(path)) if there else None
+            # A copy: whoever changes it hands it in with `put`.
+            return None if record is None or record.is_out else msgspec.structs.replace(record)
+
+    def in_force(self) -> list[WrittenFile]:
+        with self._held() as there:
+            return self._in_force() if there else []
+
+    def put(self, record: WrittenFile) -> None:
         private_folder(self._folder)
-        file, content = self._file(Path(record.path)), msgspec.json.encode(record)
-        partial = file.with_suffix(".new")
-        partial.write_bytes(content)
-        partial.chmod(0o600)  # the folder is private; doctor looks at each file
-        partial.replace(file)
+        with self._held():
+            if self._records.get(record.path) != record:
+                self._append([record])
+                if self._lines > LINES_PER_RECORD * len(self._records) + LEAST_LINES:
+                    self._write_anew()
 
-    def _records(self) -> Iterator[WrittenFile]:
-        for file in sorted(self._folder.glob("*.json")):
-            try:
-                yield msgspec.json.decode(file.read_bytes(), type=WrittenFile)
-            except (OSError, msgspec.DecodeError, msgspec.ValidationError):
-                continue
+    def compact(self) -> None:
+        with self._held() as there:
+            if there:
+                self._write_anew()
+
+    def rewrite(self, change: Callable[[Path], bool]) -> bool:
+        with self._held() as there:
+            return there and self.file.is_file() and change(self.file)
+
+    @contextlib.contextmanager
+    def _held(self) -> Iterator[bool]:
+        """False where nothing was ever recorded, or where somebody put a link in the folder's place."""
+        if self._folder.is_symlink() or not self._folder.is_dir():
+            yield False
+            return
+        with locked_file(self._folder / "lock"):
+            self._read_changes()
+            self._take_over_older()
+            yield True
+
+    def _read_changes(self) -> None:
+        now = _stat_of(self.file)
+        if now == self._seen:
+            return
+        content = self.file.read_bytes() if now else b""
+        lines = content.splitlines()
+        decoded = (record for line in lines if (record := _decode_record(line)))
+        self._records = {record.path: record for record in decoded}
+        self._lines, self._is_torn = len(lines), bool(content) and not content.endswith(b"\n")
+        self._seen = now
+
+    def _take_over_older(self) -> None:
+        """Before, each record was a file of its own."""
+        if self._is_migrated:
+            return
+        older = [file for file in sorted(self._folder.glob("*.json")) if _stat_of(file)]
+        found = [record for file in older if (record := _decode_record(file.read_bytes()))]
+        if new := [record for record in found if record.path not in self._records]:
+            self._append(new)
+        for file in (*older, *self._folder.glob("*.new")):
+            file.unlink(missing_ok=True)
+        self._is_migrated = True
+
+    def _append(self, records: list[WrittenFile]) -> None:
+        lines = _encode_lines(records)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        with open(os.open(self.file, flags, 0o600), "ab", buffering=0) as out:
+            out.write(b"\n" + lines if self._is_torn else lines)
+        self._records.update({record.path: record for record in records})
+        self._lines, self._is_torn, self._seen = self._lines + len(records), False, _stat_of(self.file)
+
+    def _in_force(self) -> list[WrittenFile]:
+        return [record for record in self._records.values() if not record.is_out]
+
+    def _write_anew(self) -> None:
+        write_atomically(self.file, _encode_lines(self._in_force()))
+        self._seen = ()
+        self._read_changes()
+
+
+def _encode_lines(records: list[WrittenFile]) -> bytes:
+    return b"".join(msgspec.json.encode(record) + b"\n" for record in records)
+
+
+def _decode_record(line: bytes) -> WrittenFile | None:
+    """None for a torn line, and for one whose path was erased."""
+    try:
+        record = msgspec.json.decode(line, type=WrittenFile)
+    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeError):
+        return None
+    return record if record.path.startswith("/") else None
+
+
+def _stat_of(path: Path) -> tuple[int, ...]:
+    """Empty where there is no plain file."""
+    try:
+        now = path.lstat()
+    except OSError:
+        return ()
+    return (now.st_ino, now.st_size, now.st_mtime_ns) if stat.S_ISREG(now.st_mode) else ()
 
 
 def _take_out_file(path: Path, record: WrittenFile, done: TakenOut) -> None:

@@ -1,6 +1,7 @@
 """Every path we touch. Ours are 0700/0600, owned by us, never symlinks (P8)."""
 
 import contextlib
+import fcntl
 import os
 import re
 import stat
@@ -65,7 +66,7 @@ INTENT_SUFFIX = ".erase"
 WIPE_MARK = "erase-everything"
 """In `run/` from the moment when everything is to be erased until all of it is."""
 # `.NAME.partial`, with the number of the process and that of the thread where they are known.
-_PARTIAL = re.compile(r"^\..*?(?:\.(\d+))?\.partial(?:-\w+)?$")
+_PARTIAL = re.compile(r"^\..*?(?:\.(\d+))?\.partial(?:-(\w+))?$")
 
 
 @dataclass(frozen=True)
@@ -186,6 +187,17 @@ def write_atomically(path: Path, content: bytes, mode: int = 0o600) -> None:
         raise
 
 
+@contextlib.contextmanager
+def locked_file(path: Path) -> Iterator[None]:
+    """One process and one thread at a time. The file stays: removing it would let two lock different ones."""
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
+
+
 def overwrite_file(path: Path) -> None:
     """The bytes of a file become zeros on disk, as far as the file system writes in place."""
     fd = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -211,31 +223,20 @@ PARTIAL_S = 3600.0
 def remove_partials(paths: Paths) -> int:
     """Half-written files whose writer died: nobody will ever finish them. Only the holder of the lease may do this."""
     removed = 0
-    for folder in (
-        paths.state,
-        paths.run,
-        paths.backups,
-        paths.quarantine,
-        paths.logs,
-        paths.derived,
-        *_index_folders(paths),
-    ):
-        for path in folder.glob(".*.partial*"):
-            match = _PARTIAL.match(path.name)
-            if match and not _being_written(path, match[1], paths):
+    for base, _, names in os.walk(paths.state):
+        for match in filter(None, map(_PARTIAL.match, names)):
+            path = Path(base, match[0])
+            if not _being_written(path, match[1], match[2], paths):
                 path.unlink(missing_ok=True)
                 removed += 1
     return removed
 
 
-def _index_folders(paths: Paths) -> list[Path]:
-    folder = paths.state / "indexes"
-    return [path for path in folder.iterdir() if path.is_dir()] if folder.is_dir() else []
-
-
-def _being_written(path: Path, pid: str | None, paths: Paths) -> bool:
+def _being_written(path: Path, pid: str | None, thread: str | None, paths: Paths) -> bool:
     """The daemon writes those without a number itself, except in the folders of indexes, where another process may."""
-    if pid is not None:
+    if pid and thread:
+        return Path(f"/proc/{pid}/task/{thread}").exists()
+    if pid:
         return int(pid) != os.getpid() and Path(f"/proc/{pid}").exists()
     if path.parent.parent != paths.state / "indexes":
         return False
@@ -245,12 +246,22 @@ def _being_written(path: Path, pid: str | None, paths: Paths) -> bool:
 
 
 def plain_files(folder: Path) -> Iterator[Path]:
-    """Every plain file below, without following links."""
+    """Every plain file below, without following links, not even one in the place of the folder itself."""
+    if folder.is_symlink():
+        return
     for base, _, names in os.walk(folder):
         for name in names:
             path = Path(base, name)
-            if path.exists() and stat.S_ISREG(path.lstat().st_mode):
+            if is_plain_file(path):
                 yield path
+
+
+def is_plain_file(path: Path) -> bool:
+    """No link, pipe or folder, and not gone meanwhile."""
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except OSError:
+        return False
 
 
 class NotRegular(OSError):

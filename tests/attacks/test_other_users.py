@@ -1,5 +1,6 @@
 """P8: only the owner reads or writes; not other users, not through symlinks or open folders."""
 
+import contextlib
 import os
 import shutil
 import socket
@@ -15,6 +16,7 @@ from holdfast.ingest.frames import as_record
 from holdfast.paths import Paths, private_folder
 from tests.campaign.acks import fire, frame, serving, settled
 from tests.kit import World, spooled, wait_until
+from tests.stores.server import postgres
 
 NOBODY = 65534
 as_root = pytest.mark.skipif(
@@ -128,6 +130,58 @@ def test_a_symlink_in_place_of_a_file_is_never_written_through(tmp_path: Path, w
     world.cli("daemon", "start", code=None)
     world.close()
     assert victim.read_text() == "precious"
+
+
+TEMPTING = {
+    "precious.db": b"not ours", "20200101T000000Z-daily.db": b"zebrafinch of somebody", "a.json": b'{"path": "/x"}', "b.new": b"new",
+    "c.log": b"the zebrafinch sings in somebody's file", ".d.json.1.partial": b"half", "spool.log": b"HFS1", "e.erase": b"e",
+} | {f"2019010{n}T000000Z-x.db": b"old" for n in range(1, 9)}  # fmt: skip
+"""What each of our folders would rewrite, take over, or clear away."""
+LINKED = ("backups", "quarantine", "footprint", "kept", "derived", "indexes", "team", "web")
+
+
+@pytest.mark.parametrize("store", ["sqlite", "postgresql"])
+def test_a_folder_that_becomes_a_link_leads_nowhere(tmp_path: Path, store: str) -> None:
+    """Planted under a running daemon, and again before one starts: nobody's files are changed, removed or added to."""
+    with contextlib.ExitStack() as stack:
+        env = {} if store == "sqlite" else {"HOLDFAST_STORE__URL": stack.enter_context(postgres())}
+        world = World(tmp_path / "world", **env)
+        stack.callback(world.close)
+        work_through(world, "before")
+        for round_ in ("while it runs", "before it starts"):
+            if round_ == "before it starts":
+                world.kill()
+            for name in LINKED:
+                plant(world.paths.state / name, tmp_path / round_ / name)
+            work_through(world, round_)
+            for name in LINKED:
+                there = {p.name: p.read_bytes() for p in (tmp_path / round_ / name).iterdir()}
+                assert there == TEMPTING, (round_, name)
+
+
+def plant(folder: Path, victim: Path) -> None:
+    victim.mkdir(parents=True, mode=0o755)
+    for name, content in TEMPTING.items():
+        (victim / name).write_bytes(content)
+    if folder.is_symlink():
+        folder.unlink()
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.symlink_to(victim)
+
+
+def work_through(world: World, session: str) -> None:
+    """What writes, rewrites and clears away. Hooks are answered whatever it comes to."""
+    agent = world.session(session)
+    agent.start()
+    agent.prompt("We decided that the zebrafinch sings in somebody's file")
+    agent.stop("Done.")
+    for words in (
+        ("backup",),
+        ("erase", "--text", "the zebrafinch sings in somebody's file", "--yes"),
+        ("status",),
+        ("doctor",),
+    ):
+        assert "Traceback" not in world.cli(*words, code=None)
 
 
 def test_the_socket_is_not_followed_to_somebody_else(tmp_path: Path, world: World) -> None:

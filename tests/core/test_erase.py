@@ -56,6 +56,41 @@ def test_a_single_word_goes_also_out_of_longer_names() -> None:
     assert without("an art of cart", "art") == f"an {INSTEAD} of cart"
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        "/home/me/work/clients/acme/web", "/home/me/work/clients/acme/api-v2", "/home/me/work/clients/acme/api_old",
+        "/home/me/work/clients/acme/apis", "/home/me/work/clients/acme/api.bak", "/mnt/home/me/work/clients/acme/api",
+        "/home/me/work/clients/acme",
+    ],
+)  # fmt: skip
+def test_a_folder_is_named_as_a_whole(other: str) -> None:
+    """Projects lie beside one another: what is erased of one must leave the paths of the others."""
+    named = Quotation("/home/me/work/clients/acme/api", is_name=True)
+    assert named.without(f"cd {other} && ls {other}/src") == f"cd {other} && ls {other}/src"
+
+
+@pytest.mark.parametrize(
+    ("quoting", "left"),
+    [
+        ("cd /home/me/work/api && ls", f"cd /{INSTEAD} && ls"),
+        ("see /home/me/work/api/src/a.py.", f"see /{INSTEAD}/src/a.py."),
+        ("It is in /home/me/work/api.", f"It is in /{INSTEAD}."),
+        ("file:///home/me/work/api", f"file:///{INSTEAD}"),
+        (r"\/home\/me\/work\/api", rf"\/{INSTEAD}"),
+        (".claude/projects/-home-me-work-api/1.jsonl", f".claude/projects/-{INSTEAD}/1.jsonl"),
+    ],
+)
+def test_a_folder_goes_however_it_is_written(quoting: str, left: str) -> None:
+    assert Quotation("/home/me/work/api", is_name=True).without(quoting) == left
+
+
+def test_a_session_is_named_as_a_whole() -> None:
+    named = Quotation("session-1", is_name=True)
+    assert named.without("session-10, session-1-b, session-1_2") == "session-10, session-1-b, session-1_2"
+    assert named.without("rollout-session-1.jsonl") == f"rollout-{INSTEAD}.jsonl"
+
+
 def test_in_json_however_it_is_escaped() -> None:
     row = b'{"prompt": "caf\\u00e9 The codename of\\nthe merger is Zebrafinch, tell nobody", "n": 1}'
     assert msgspec.json.decode(build_eraser([Quotation(TEXT)])(row)) == {"prompt": f"café {INSTEAD}", "n": 1}

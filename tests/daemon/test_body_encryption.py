@@ -4,12 +4,15 @@ import json
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+import msgspec
 import pytest
+from keyring.errors import NoKeyringError
 
 from holdfast.core.decision import Delivery
 from holdfast.core.errors import StoreDamaged
+from holdfast.core.ids import delivery_key
 from holdfast.daemon.service import Daemon
 from holdfast.ingest.journal import JournalEntry
 from holdfast.ingest.log import Log
@@ -132,7 +135,9 @@ def test_with_a_locked_keyring_bodies_are_left_out_and_the_journal_waits(world: 
     say_it(world, "session-2")
     assert plain_places(world) == []
     assert "not stored" in world.cli("status")
-    assert "keyring" in world.cli("doctor", code=None)
+    assert "wait in its encrypted journal for the keyring" in world.cli("status")
+    assert "start or unlock the keyring" in world.cli("doctor", code=None)
+    assert "what is missing may lie there" in world.cli("verify", code=1)
     assert len(world.events(kinds=("tool.finished",))) == 2, "the events themselves are kept"
     lock.unlink()
     world.kill(signal.SIGTERM)
@@ -214,6 +219,56 @@ def test_the_keyring_holds_the_key_and_the_state_folder_does_not(world: World) -
     assert all(entry[1].encode() not in path.read_bytes() for path in plain_files(world.paths.state))
     world.cli("erase", "--everything", "--yes")
     assert json.loads(keyring_file(world).read_text()) == {}, "the key goes with what it opened"
+
+
+class LateKeyring:
+    """The system's keyring, whose daemon may be gone."""
+
+    priority = 5
+    entries: ClassVar[dict[str, str]] = {}
+    is_gone = False
+
+    def get_password(self, service: str, name: str) -> str | None:
+        if self.is_gone:
+            raise NoKeyringError("no daemon")
+        return self.entries.get(f"{service}/{name}")
+
+    def set_password(self, service: str, name: str, value: str) -> None:
+        self.entries[f"{service}/{name}"] = value
+
+
+def test_a_keyring_that_comes_back_is_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its daemon was gone at the start: what was answered before waits, what comes is kept without its payload and
+    never plain, and all of it is there once the keyring is, without a restart."""
+    monkeypatch.setenv("HOLDFAST_CONFIG", str(tmp_path))
+    monkeypatch.setattr("holdfast.stores.body_keys.require_keyring", keyring := LateKeyring)
+    for module in ("stores.body_cipher", "daemon.body_encryption"):
+        monkeypatch.setattr(f"holdfast.{module}.ASK_AGAIN_S", 0.0)
+    (tmp_path / "settings.yaml").write_text("store: {encrypt_bodies: true}\n")
+    paths = Paths(tmp_path / "state").prepare()
+    daemon = Daemon(paths, Log(paths.log_file))
+    said = {"session_id": "s", "prompt": WORD.decode()}
+    promised = Delivery(
+        key=delivery_key(1), agent="claude-code", event="UserPromptSubmit", body=msgspec.json.encode(said)
+    )
+    assert daemon.journal.add([JournalEntry(delivery=promised)])
+    daemon.app.store.close()
+    keyring.is_gone = True
+    daemon = Daemon(paths, Log(paths.log_file))
+    try:
+        encryption = daemon.background.housekeeping.encryption
+        told = encryption.status()
+        assert (told["journal_waits"], "NoKeyringError" in told["problem"]) == (True, True)
+        daemon.pipeline.retry_held()
+        assert not daemon.app.store.reader().seqs_of_keys([promised.key])
+        keyring.is_gone = False
+        assert encryption._prepared()
+        daemon.pipeline.retry_held()
+        assert daemon.app.store.reader().seqs_of_keys([promised.key])
+        assert (encryption.status()["journal_waits"], encryption.status()["problem"]) == (False, "")
+        assert WORD not in paths.journal.read_bytes()
+    finally:
+        daemon.app.store.close()
 
 
 def test_after_a_repair_the_journal_follows_the_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

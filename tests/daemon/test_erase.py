@@ -79,6 +79,25 @@ def test_a_project_is_gone(world: World) -> None:
     assert world.json("rebuild")["differences"] == []
 
 
+def test_the_project_beside_it_and_the_session_of_like_name_stay(world: World) -> None:
+    """Their paths begin with the same words, and one id with the other: they are other names."""
+    clients = world.root / "work" / "clients" / "acme"
+    told = {}
+    for name, session in (("api", "session-1"), ("web", "session-10"), ("api-v2", "session-1-b")):
+        world.project = clients / name
+        world.project.mkdir(parents=True)
+        agent = world.session(session)
+        agent.start()
+        agent.prompt(f"look at {world.project}/main.py")
+        told[session] = (str(world.project), f"look at {world.project}/main.py")
+    world.cli("erase", "--project", str(clients / "api"), "--yes")
+    world.cli("erase", "--session", "session-1", "--yes")
+    prompts = {e.session: (e.project, e.data.prompt) for e in world.events(kinds=("prompt.submitted",))}
+    del told["session-1"]
+    assert prompts == told
+    assert world.json("rebuild")["differences"] == []
+
+
 def test_everything_is_gone(world: World) -> None:
     a_session_that_says_it(world)
     assert "--yes" in world.cli("erase", "--everything", code=1)
@@ -113,6 +132,10 @@ def test_half_written_files_go_at_the_next_start(world: World) -> None:
     partial = world.paths.run / f".x{INTENT_SUFFIX}.999999.partial"
     partial.write_bytes(TEXT.encode())
     (world.paths.backups / ".20260101T000000Z-daily.db.partial").write_bytes(TEXT.encode())
+    # Whoever writes a file in any folder of ours may be killed over it.
+    for folder in ("footprint", "kept/0123", "team", "web", "derived/memory"):
+        (world.paths.state / folder).mkdir(parents=True, exist_ok=True)
+        (world.paths.state / folder / ".a.json.999999.partial-7").write_bytes(TEXT.encode())
     world.start()
     wait_until(lambda: leftovers(world.paths.state) == [], "no half-written file is left")
 

@@ -10,6 +10,8 @@ from holdfast.core.event import Event
 from holdfast.core.ports import Store
 from holdfast.stores import body_cipher, body_keys, open_store
 from holdfast.stores.body_cipher import (
+    ENCRYPTED_MARK,
+    JOURNAL_PLACE,
     KEY_NAME,
     UNREADABLE,
     BodyCipher,
@@ -234,3 +236,19 @@ def test_what_is_no_key_in_the_keyring_is_none(text: str | None, monkeypatch: py
 
     monkeypatch.setattr(body_keys, "require_keyring", Keyring)
     assert body_keys.find_key("name") is None
+
+
+def test_a_key_that_is_asked_for_again_and_again_takes_no_memory() -> None:
+    """A daemon whose keyring is gone looks at its journal at every tick: what it had in hand must not stay."""
+
+    def refuse(_name: str) -> None:
+        raise KeyUnavailable("the keyring is gone")
+
+    cipher = BodyCipher(lambda: True, refuse)
+    sealed = ENCRYPTED_MARK + bytes(100)
+    steps = []
+    for _ in range(20):
+        with pytest.raises(KeyUnavailable) as caught:
+            cipher.open(sealed, JOURNAL_PLACE)
+        steps.append(len(caught.traceback))
+    assert steps[-1] == steps[1]

@@ -105,6 +105,7 @@ def bodies_line(bodies: dict[str, Any]) -> str:
 
 def _bodies_warnings(bodies: dict[str, Any]) -> list[str]:
     lines = [bodies["problem"]] if bodies.get("problem") else []
+    lines += [client.JOURNAL_WAITS] if bodies.get("journal_waits") else []
     if bodies.get("unreadable"):
         lines.append(f"{bodies['unreadable']} stored payloads cannot be decrypted: their key is not in the keyring")
     return lines

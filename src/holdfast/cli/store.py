@@ -9,7 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from holdfast import client
 from holdfast.cli import render
 from holdfast.cli.options import Json
-from holdfast.core.errors import CommandRefused
+from holdfast.core.errors import CommandRefused, KeyUnavailable
 from holdfast.core.times import format_bytes
 from holdfast.ingest.journal import Journal, forget_ledger, read_ledger
 from holdfast.ingest.store_guard import remove_high_water_mark
@@ -32,12 +32,14 @@ def verify(
     client.ask_daemon("drain")
     client.ask_daemon("settle")
     keys = acks.read_text().split() if acks else _acknowledged_keys()
+    status = client.ask_daemon("status")
     answer = {
         **client.ask_view("log.verify", keys=keys),
         "checked": len(keys),
-        "waiting": client.ask_daemon("status")["spool_bytes"],
+        "waiting": status["spool_bytes"],
+        "journal_waits": status["bodies"]["journal_waits"],
     }
-    good = not (answer["gaps"] or answer["missing"] or answer["waiting"])
+    good = not (answer["gaps"] or answer["missing"] or answer["waiting"] or answer["journal_waits"])
     if json:
         render.json_line({"good": good, **answer})
     else:
@@ -49,6 +51,8 @@ def verify(
             render.out.print(f"  missing: {gap[0]} to {gap[1]}")
         for key in answer["missing"][:20]:
             render.out.print(f"  acknowledged but not in the log: {key}")
+        if answer["journal_waits"]:
+            render.out.print(f"  {client.JOURNAL_WAITS}: what is missing may lie there.")
     raise typer.Exit(0 if good else 1)
 
 
@@ -56,7 +60,10 @@ def _acknowledged_keys() -> list[str]:
     """What hooks were told is kept, the last few thousand, from files that the store knows nothing of."""
     paths = client.state_paths()
     # What was answered and is still only in the journal counts as acknowledged too.
-    pending = [entry.key for entry in Journal(paths.journal).pending_entries()]
+    try:
+        pending = [entry.key for entry in Journal(paths.journal).pending_entries()]
+    except KeyUnavailable:
+        pending = []  # The daemon's status tells whether it waits for the same key.
     return [*dict.fromkeys([*read_ledger(paths.ledger), *pending])]
 
 

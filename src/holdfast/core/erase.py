@@ -47,9 +47,10 @@ def _decode_word(word: str) -> str:
 
 
 class Quotation:
-    """One text that is to be found wherever it is repeated."""
+    """One text that is to be found wherever it is repeated. The name of a session or a folder (`is_name`) is found as a
+    whole: a part of it is a part of many others too."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, is_name: bool = False) -> None:
         self.text = text
         self.words = [token.word for token in split_words(text)]
         # Long words are mostly rare: they tell a quotation from a common phrase.
@@ -58,7 +59,7 @@ class Quotation:
         self._places: dict[str, list[int]] = {}
         for number, word in enumerate(self.words):
             self._places.setdefault(word, []).append(number)
-        self._short = _short_pattern(text, self.words) if len(self.words) < FEWEST else None
+        self._whole = _pattern_of_whole(text, self.words, is_name) if is_name or len(self.words) < FEWEST else None
         self._containing = " ".join(self.words)
 
     @property
@@ -68,14 +69,14 @@ class Quotation:
         first = max(opening, key=len, default="")
         if not first:
             return (b"",)
-        # A short text is searched by its opening alone, for it has to be there as a whole.
-        inside = {ascii_part(word) for word in self._anchors} if not self._short else set()
+        # What has to be there as a whole is searched by its opening alone.
+        inside = {ascii_part(word) for word in self._anchors} if not self._whole else set()
         return (first.encode(), *sorted(word.encode() for word in inside - {first, ""}))
 
     def spans(self, quoting: str) -> list[Span]:
         """Where it is quoted, in order."""
-        if self._short:
-            return [match.span() for match in self._short.finditer(quoting)]
+        if self._whole:
+            return [match.span() for match in self._whole.finditer(quoting)]
         tokens = split_words(quoting)
         spans: list[Span] = []
         at = 0
@@ -141,13 +142,25 @@ def ascii_part(word: str) -> str:
     return max(re.findall(r"[a-z0-9]+", word), key=len, default="")
 
 
-def _short_pattern(text: str, words: list[str]) -> re.Pattern[str]:
-    """A word or two: anywhere, also inside a longer name, unless it is so short that it would be everywhere."""
+def _pattern_of_whole(text: str, words: list[str], is_name: bool) -> re.Pattern[str]:
     if not words:
         return re.compile(re.escape(text.strip()) or r"(?!)")
     flexible = rf"{_SEPARATOR}+".join("".join(_letter_pattern(char) for char in word) for word in words)
-    bound = "" if sum(map(len, words)) >= SHORTEST_ANCHOR + 1 else r"(?<![^\W_])"
-    return re.compile(f"{bound}{flexible}{bound.replace('<!', '!')}", re.IGNORECASE)
+    before, after = _bounds_of_name(text) if is_name else _bounds_of_words(words)
+    return re.compile(f"{before}{flexible}{after}", re.IGNORECASE)
+
+
+def _bounds_of_words(words: list[str]) -> tuple[str, str]:
+    """A word or two: anywhere, also inside a longer name, unless it is so short that it would be everywhere."""
+    return ("", "") if sum(map(len, words)) >= SHORTEST_ANCHOR + 1 else (r"(?<![^\W_])", r"(?![^\W_])")
+
+
+def _bounds_of_name(text: str) -> tuple[str, str]:
+    """`session-1` is not `session-10`, and `/home/me/api` neither `/home/me/api-v2` nor within `/mnt/home/me/api`."""
+    if text.startswith("/"):
+        return r"(?<![^\W_])(?<![^\W_]/)", r"(?!\w|[-.][^\W_])"
+    # A file is named for its session: `rollout-ID.jsonl`.
+    return r"(?<![^\W_])", r"(?!\w|-[^\W_])"
 
 
 def _letter_pattern(char: str) -> str:

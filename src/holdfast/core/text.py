@@ -18,6 +18,7 @@ from holdfast.core.lazy import lazy_pattern
 FENCE_TAG = "holdfast-context"
 DEFUSED = "\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}"
 """Stands for the first character of a mark that was taken its power."""
+NO_COLON = "\N{MODIFIER LETTER COLON}"
 
 # ── What cannot be seen ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -90,20 +91,35 @@ def _visible_char(char: str) -> str:
 _ROLES = (
     "holdfast system user assistant human function tool antml important hook invoke parameter developer model thinking"
     " reasoning im_ start_of_turn end_of_turn startofturn endofturn bos eos sys inst s> command- local-command result"
-    " artifact instruction endoftext fim_ eot begin_of end_of python_tag ipython env_context environment_context"
+    " artifact instruction endoftext fim_ eot begin_of end_of python_tag ipython env_context environment_context think"
+    " task-notification session-start-hook ide_selection ide_opened_file bash-input bash-stdout bash-stderr"
 ).split()
 # `<`, maybe several, with `/`, `!` or `?`, then `|` or a role, also behind a namespace (`antml:`).
 _TAG = lazy_pattern(r"<+[!?]?/?(?:\||(?:[a-z0-9]{1,12}[:_])?(?:" + "|".join(map(re.escape, _ROLES)) + r"))")
-_BRACKET = lazy_pattern(r"\[/?(?:inst|sys|system_prompt|available_tools|tool_calls|tool_results|assistant|avail)")
-_TURN = lazy_pattern(r"(?m)^([ \t]*(?:Human|Assistant|System|H|A))(:)(?=\s|$)")
-_OPENERS = "<[\uff1c\ufe64\u2329\u3008\u27e8\u276c\u276e\u2770\u1438\u02c2\u300a\u226a\u00ab\uff3b\u3010\u27e6\u02f1\u29fc\u2a79\u226e"
+_BRACKET = lazy_pattern(
+    r"\[/?(?:inst|sys|system_prompt|available_tools|tool_calls|tool_results|assistant|avail|think\])"
+)
+# `User:` opens a turn too where it is a heading; elsewhere it is a key of YAML.
+_TURN = lazy_pattern(
+    r"(?m)^([ \t]*(?:Human|HUMAN|Assistant|ASSISTANT|System|H|A|#{1,6}[ ]?(?:Human|Assistant|System|User|Instruction))[ ]?)"
+    r"(?::(?=\s|\*|$)|\uff1a)"
+)
+_OPENERS = (
+    "<[\uff1c\ufe64\u2329\u3008\u27e8\u276c\u276e\u2770\u1438\u02c2\u300a\u226a\u00ab\uff3b\u3010\u27e6\u02f1\u29fc\u2a79\u226e"
+    "\u16b2\U0001d236"
+)
 _FOLDED_OPENERS = dict.fromkeys(
-    "\uff1c\ufe64\u2329\u3008\u27e8\u276c\u276e\u2770\u1438\u02c2\u300a\u226a\u00ab\u02f1\u29fc\u2a79\u226e", "<"
+    "\uff1c\ufe64\u2329\u3008\u27e8\u276c\u276e\u2770\u1438\u02c2\u300a\u226a\u00ab\u02f1\u29fc\u2a79\u226e\u16b2\U0001d236",
+    "<",
 ) | dict.fromkeys("\uff3b\u3010\u27e6", "[")
 # Letters of other scripts that look like Latin ones, and the many forms of - / | _ and :.
 _LOOKALIKES = str.maketrans(
     {
         **dict(zip("аеорсхуіѕԁһӏոкмтвнԛԝјгզցսνορατκικυεγϲϳɡɑıℓⅼⅿⅾⅽⅰⅴⅹ", "aeopcxyisdhlnkmtbhqwjrqgunopatkikueycjgaillmdcivx", strict=False)),
+        **dict(zip("ΒΖΗΜΝԌԍꓐꓑꓓꓔꓖꓗꓙꓚꓝꓟꓠꓡꓢꓣꓦꓧꓪꓫꓬꓮꓰꓲꓳꓴ", "bzhmngdbpdtgkjcfmnlsrvhwxyaeiou", strict=True)),
+        **dict(zip("ᎠᎡᎢᎥᎩᎪᎫᎬᎳᎷᎻᎽᏀᏂᏃᏒᏔᏙᏚᏞᏟᏢᏦꮪՏՍՕՀꙇ", "drtiyajewmhyghzrwvslcpkssuohi", strict=True)),
+        **dict(zip("ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢʂ", "abcdefghijklmnoprstuvwyzs", strict=True)),
+        **dict(zip("ⲀⲂⲈⲎⲒⲔⲘⲚⲞⲢⲤⲦⲨⲬ", "abehikmnopctyx", strict=True)),
         **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe63\uff0d\u2043\u02d7\u2796", "-"),
         **dict.fromkeys("\u2044\u2215\uff0f\u29f8\u2571\u27cb", "/"),
         **dict.fromkeys("\uff5c\u2223\u01c0\u2502\u00a6\u2758", "|"),
@@ -120,8 +136,22 @@ def sanitise(text: str) -> str:
     visible = strip_controls(text)
     if "<" in visible or "[" in visible or not visible.isascii():
         visible = _defuse_marks(visible)
-    # A letter that looks like a colon: with it the line opens no turn.
-    return _TURN.sub(lambda match: match[1] + "\ua789", visible) if ":" in visible else visible
+    return _defuse_turns(visible) if ":" in visible or "\uff1a" in visible else visible
+
+
+def _defuse_turns(text: str) -> str:
+    """With a letter that looks like a colon in place of one a line opens no turn."""
+    text = _TURN.sub(rf"\1{NO_COLON}", text)
+    return text if text.isascii() else "\n".join(map(_defuse_turn, text.split("\n")))
+
+
+def _defuse_turn(line: str) -> str:
+    """A role that is written with letters of other scripts."""
+    head, colon, rest = line.partition(":")
+    if not colon or head.isascii() or len(head) > _LONGEST_MARK:
+        return line
+    role = "".join(map(_fold_char, head)).lstrip("#")
+    return f"{head}{NO_COLON}{rest}" if role in ("human", "assistant", "system") else line
 
 
 def sanitise_line(text: str, limit: int = 0) -> str:

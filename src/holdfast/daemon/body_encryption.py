@@ -144,4 +144,5 @@ class BodyEncryption:
             "left": self.left if self._counted_for == cipher.wanted else None,
             "done": self._form == cipher.wanted,
             "unreadable": self.unreadable,
+            "journal_waits": self._daemon.pipeline.journal_waits_for_key,
         }

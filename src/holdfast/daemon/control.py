@@ -130,7 +130,7 @@ class Control:
         app = self._daemon.app
         reader = self.reader()
         try:
-            call = app.call(request["name"], request.get("args") or {}, reader, **_caller_fields(request))
+            call = app.call(request["name"], request.get("args") or {}, reader, **self._caller_fields(request))
             yield {"done": app.view(request["name"], call)}
         finally:
             reader.close()
@@ -139,8 +139,8 @@ class Control:
         app = self._daemon.app
         reader = self.reader()
         try:
-            args = _clean_prose(request["name"], request.get("args") or {}, app.engine.ports.scrub_fields)
-            call = app.call(request["name"], args, reader, **_caller_fields(request))
+            args = clean_arguments(request.get("args") or {}, app.engine.ports.scrub_fields)
+            call = app.call(request["name"], args, reader, **self._caller_fields(request))
             ask = app.command(request["name"], call)
             # An erasure commits these events itself, as a step that is repeated if the daemon dies.
             if ask.erase:
@@ -153,6 +153,12 @@ class Control:
             yield {"done": ask.answer(reader) if callable(ask.answer) else ask.answer}
         finally:
             reader.close()
+
+    def _caller_fields(self, request: Request) -> dict[str, Any]:
+        """A folder's name may be a secret too; hooks told of it without, so that is the name it is found by."""
+        clean = self._daemon.app.engine.ports.scrub_fields
+        asked_from = {n: imported.clean_text(str(request.get(n) or ""), clean) for n in ("session", "project")}
+        return {**asked_from, "caller": request.get("caller") or 0}
 
     def _erase(self, request: Request) -> Iterator[dict[str, Any]]:
         """With `dry`, what quotes a text; else what it names is gone when this answers."""
@@ -289,11 +295,6 @@ def _no_such(_control: Control, request: Request) -> Iterator[dict[str, Any]]:
     yield {}
 
 
-def _caller_fields(request: Request) -> dict[str, Any]:
-    asked_from = {"session": str(request.get("session") or ""), "project": str(request.get("project") or "")}
-    return {**asked_from, "caller": request.get("caller") or 0}
-
-
 def _read_request(sock: socket.socket) -> Request | None:
     received = bytearray()
     while not received.endswith(b"\n"):
@@ -312,16 +313,19 @@ def _read_request(sock: socket.socket) -> Request | None:
 _decode_parts = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
-_PROSE = ("text", "title", "description", "note", "why", "reason", "data", "result")
+# Compared or opened by these very letters; what is stored of them is cleaned with its event.
+_EXACT = ("code", "path")
 
 
-def _clean_prose(name: str, args: Mapping[str, Any], clean: Callable[[bytes], bytes]) -> Mapping[str, Any]:
-    """What is said is cleaned as it came: commands put it on one line and cut it, and then a secret may no longer be
-    told by what stands around it. What is to be forgotten is named by its exact words."""
-    said = {key: args[key] for key in _PROSE if isinstance(args.get(key), str)}
-    if not said or name.endswith(".forget"):
-        return args
-    return {**args, **msgspec.json.decode(clean(msgspec.json.encode(said)))}
+def clean_arguments(args: Mapping[str, Any], clean: Callable[[bytes], bytes]) -> Mapping[str, Any]:
+    """All that is said is cleaned as it came, whatever its name and however deep it lies: commands put it on one line
+    and cut it, and then a secret may no longer be told by what stands around it."""
+    exact = {name: value for name in _EXACT if (value := args.get(name)) and _is_one_line(value)}
+    return {**msgspec.json.decode(clean(msgspec.json.encode(args))), **exact}
+
+
+def _is_one_line(value: object) -> bool:
+    return isinstance(value, str) and value.isprintable()
 
 
 def _with_progress(work: Rebuild) -> Iterator[dict[str, Any]]:
@@ -352,7 +356,7 @@ def daemon_status(daemon: "Daemon", reader: Reader, project: str = "") -> dict[s
         "started": int(daemon.started * 1000),
         "state": str(daemon.paths.state),
         "store": "postgresql" if path is None else str(path),
-        "store_bytes": sum(p.stat().st_size for p in path.parent.glob(f"{path.name}*")) if path else 0,
+        "store_bytes": sum(p.lstat().st_size for p in path.parent.glob(f"{path.name}*")) if path else 0,
         "counts": reader.counts(),
         "spool_bytes": daemon.spool.waiting(),
         "refusing": daemon.store_guard.refusing,

@@ -21,9 +21,11 @@ from holdfast.core.kinds.engine_events import EraseFinished
 from holdfast.core.ports import Doc, Reader, Ref
 from holdfast.core.replay import Rebuild
 from holdfast.core.times import now_ms
+from holdfast.footprint import Footprint
 from holdfast.paths import (
     INTENT_SUFFIX,
     Paths,
+    is_plain_file,
     overwrite_file,
     plain_files,
     remove_partials,
@@ -80,7 +82,7 @@ def is_beside_database(path: Path) -> bool:
 def copies_of_database(paths: Paths, live: Path | None) -> list[Path]:
     """Backups, damaged databases that were set aside, and one that is not in use because the store is a server."""
     copies = [p for folder in (paths.backups, paths.quarantine) for p in plain_files(folder) if is_database(p)]
-    copies += [p for p in paths.state.glob("*") if p.is_file() and is_database(p) and p != live]
+    copies += [p for p in paths.state.glob("*") if is_plain_file(p) and is_database(p) and p != live]
     return sorted(copies)
 
 
@@ -156,7 +158,8 @@ class EraseIntent(msgspec.Struct, kw_only=True):
     def quotations(self) -> list[Quotation]:
         """Ids of sessions and folders are looked for as words too: other rows may mention them."""
         named = [one for one in (*self.sessions, *self.projects) if len(one) >= SHORTEST_ID]
-        return [Quotation(text) for text in (*self.texts, *named) if text.strip()]
+        texts = [Quotation(text) for text in self.texts if text.strip()]
+        return [*texts, *(Quotation(name, is_name=True) for name in named if name.strip())]
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -449,6 +452,7 @@ class _Erasure:
         self._receipt.removed += remove_indexes(state, self._intent.projects, self._wanted)
         # Through the log itself, which holds its file open.
         self._receipt.files += self._daemon.log.rewrite(lambda path: erase_in_file(path, self._wanted))
+        self._receipt.files += Footprint(state).rewrite(lambda path: erase_in_file(path, self._wanted))
         for path in self._text_files():
             # The forwarder and others put files in their place meanwhile: what is gone has nothing to erase.
             with contextlib.suppress(FileNotFoundError):

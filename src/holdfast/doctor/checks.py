@@ -219,7 +219,7 @@ def _check_erasures() -> Iterator[Finding]:
     """What was to be erased and is not gone yet."""
     run = client.state_paths().run
     # In seconds as well: an erasure in progress has its intent file, too.
-    waiting = [p for p in run.glob(f"*{INTENT_SUFFIX}") if time.time() - p.stat().st_mtime > STALE_ERASURE_S]
+    waiting = [p for p in run.glob(f"*{INTENT_SUFFIX}") if time.time() - p.lstat().st_mtime > STALE_ERASURE_S]
     if waiting:
         yield Finding(f"{len(waiting)} erasures are not finished", "holdfast daemon restart")
 
@@ -253,13 +253,20 @@ def _check_daemon() -> Iterator[Finding]:
 
 def _check_spool() -> Iterator[Finding]:
     folder = client.state_paths().spool
-    waiting = [p for p in folder.iterdir() if p.stat().st_size] if folder.is_dir() else []
-    old = [p for p in waiting if time.time() - p.stat().st_mtime > STALE_SPOOL_S]
+    # What lies there may be taken in at this moment.
+    waiting = [seen for path in plain_files(folder) if (seen := _stat_of(path)) and seen.st_size]
+    old = [seen for seen in waiting if time.time() - seen.st_mtime > STALE_SPOOL_S]
     if old:
-        total = sum(p.stat().st_size for p in old)
+        total = sum(seen.st_size for seen in old)
         yield Finding(
             f"{format_bytes(total)} wait in the spool", "holdfast daemon start", lambda: client.ask_daemon("drain")
         )
+
+
+def _stat_of(path: Path) -> os.stat_result | None:
+    with contextlib.suppress(OSError):
+        return path.lstat()
+    return None
 
 
 def _restart_daemon() -> None:
@@ -289,10 +296,12 @@ def _check_bodies(bodies: dict[str, Any]) -> Iterator[Finding]:
     if bodies.get("problem"):
         yield Finding(
             f"payloads are not stored: {bodies['problem']}",
-            "unlock the keyring, or: holdfast config set store.encrypt_bodies false",
+            "start or unlock the keyring, or: holdfast config set store.encrypt_bodies false",
         )
     elif bodies.get("wanted") and bodies.get("left"):
         yield Finding(f"{bodies['left']} older payloads are not encrypted yet", "wait; the daemon goes on by itself")
+    if bodies.get("journal_waits"):
+        yield Finding(client.JOURNAL_WAITS, "start or unlock the keyring; they come in by themselves")
     if bodies.get("unreadable"):
         yield Finding(
             f"{bodies['unreadable']} stored payloads cannot be decrypted: their key is not in the keyring",

@@ -1,6 +1,7 @@
 """Events from outside, as importers bring them: which are taken, and which sessions need none."""
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -31,10 +32,10 @@ class ReceivedEvent(msgspec.Struct, kw_only=True):
     tool: str = ""
     data: msgspec.Raw = msgspec.Raw(b"{}")
 
-    def as_event(self, scrub_fields: ScrubFields) -> Event:
+    def as_event(self, scrub_fields: ScrubFields, clean_word: Callable[[str], str]) -> Event:
         return Event(
-            key=self.key, kind=self.kind, at=self.at, session=self.session, project=self.project, agent=self.agent,
-            tool=self.tool, data=self._payload(scrub_fields),
+            key=self.key, kind=self.kind, at=self.at, session=clean_word(self.session), project=clean_word(self.project),
+            agent=clean_word(self.agent), tool=clean_word(self.tool), data=self._payload(scrub_fields),
         )  # fmt: skip
 
     def _payload(self, scrub_fields: ScrubFields) -> Any:
@@ -49,8 +50,10 @@ decode_received = msgspec.json.Decoder(list[ReceivedEvent]).decode
 
 def accept_imported_events(raw_events: Any, features: Sequence[Feature], scrub_fields: ScrubFields) -> list[Arrival]:
     """All or none: a batch with anything strange in it is a mistake of whoever made it."""
+    # The same folder and the same session come with every event.
+    clean_word = cache(lambda text: clean_text(text, scrub_fields))
     try:
-        events = [one.as_event(scrub_fields) for one in decode_received(raw_events)]
+        events = [one.as_event(scrub_fields, clean_word) for one in decode_received(raw_events)]
     except (msgspec.DecodeError, msgspec.ValidationError, TypeError) as error:
         raise CommandRefused(f"these are no events: {error}") from error
     if len(events) > MOST_EVENTS:
@@ -64,6 +67,12 @@ def accept_imported_events(raw_events: Any, features: Sequence[Feature], scrub_f
         if not (event.key.isalnum() and event.key.isascii() and len(event.key) <= LONGEST_KEY):
             raise CommandRefused("a key is up to 64 letters and digits")
     return [Arrival(event) for event in events]
+
+
+def clean_text(text: str, scrub_fields: ScrubFields) -> str:
+    """One string by itself: a folder, a session's name."""
+    cleaned: str = msgspec.json.decode(scrub_fields(msgspec.json.encode(text))) if text else text
+    return cleaned
 
 
 def told_by_hooks(reader: Reader, agent: str, session: str) -> bool:

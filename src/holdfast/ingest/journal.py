@@ -58,7 +58,12 @@ class Journal:
                 head = file.read(HEAD.size)
                 # After an orderly end nothing is left, and a start need not read all of it to know.
                 # `close` blanks the first record where nothing was left.
-                return _parse_entries(head + file.read(), self._open_record(ask)) if head.startswith(MAGIC) else []
+                if not head.startswith(MAGIC):
+                    return []
+                # The first record alone tells whether there is a key; without one this is asked again and again.
+                first = head + file.read(HEAD.unpack(head)[3]) if len(head) == HEAD.size else head
+                _parse_entries(first, self._open_record(ask))
+                return _parse_entries(first + file.read(), self._open_record(ask))
         except OSError:
             return []
 

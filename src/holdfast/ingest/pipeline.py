@@ -103,6 +103,8 @@ class IngestPipeline:
         self._batches: list[Batch] = []
         """Answered and not stored yet, in their order: at most one that is READY, then those that are JOURNALED."""
         self._replayed = True
+        self.journal_waits_for_key = False
+        """Whether what the last daemon answered cannot be read before the keyring gives its key."""
         """Whether all that the last daemon answered is in the log."""
         self._journaling = threading.Lock()
         """What is added to the journal is in `_batches` before anybody asks whether the journal may be written over."""
@@ -385,8 +387,9 @@ class IngestPipeline:
             entries = self._journal.pending_entries(ask=False)
         except KeyUnavailable:
             # It stays as it is until the keyring is open; meanwhile hooks wait for the store.
-            self._replayed = False
+            self._replayed, self.journal_waits_for_key = False, True
             return
+        self.journal_waits_for_key = False
         try:
             replayed = self._replay_all(entries)
         except StoreDamaged as error:

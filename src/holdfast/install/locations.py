@@ -1,6 +1,5 @@
 """Which file an agent reads its hooks from, when we may write it, and how that is done without a gap."""
 
-import fcntl
 import hashlib
 import os
 import shutil
@@ -14,7 +13,7 @@ import msgspec
 
 from holdfast.core.agent import Agent
 from holdfast.core.errors import InstallRefused
-from holdfast.paths import private_folder, sync_path, write_atomically
+from holdfast.paths import locked_file, private_folder, sync_path, write_atomically
 
 
 def settings_file(agent: Agent, level: str, project: Path) -> Path:
@@ -212,13 +211,8 @@ class Records:
     @contextmanager
     def locked(self) -> Iterator[None]:
         self.prepare()
-        # The lock file stays: removing it would let two processes lock different files.
-        fd = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX)
+        with locked_file(self.folder / "lock"):
             yield
-        finally:
-            os.close(fd)
 
     def _file(self, path: Path, part: str) -> Path:
         return self.folder / f"{content_digest(os.fsencode(path))[:32]}{part}.json"

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from holdfast.core.errors import SchemaTooNew, StoreDamaged, StoreUnavailable
-from holdfast.paths import sync_path
+from holdfast.paths import is_plain_file, private_folder, sync_path
 from holdfast.stores.rows import load_migrations
 from holdfast.stores.sqlite_connection import for_reading, translate_sqlite_errors
 
@@ -26,11 +27,13 @@ PAGES_A_STEP = 512
 SIDE_FILES = ("-wal", "-shm")
 # The part of a backup's name that its age is read from.
 STAMP = len("20260101T000000Z")
+_OURS = re.compile(r"\d{8}T\d{6}Z-")
+"""How the name of a backup begins: what else lies there is somebody's, and stays."""
 
 
 def write_backup(source: Path, folder: Path, reason: str = "daily", keep: int = KEEP) -> Path:
     """A backup appears under its name only when it is complete, checked and on disk."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    private_folder(folder)
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     target = _free_name(folder, f"{stamp}-{reason}")
     # With our number: a daemon that starts meanwhile removes what nobody is writing any more.
@@ -72,7 +75,7 @@ def _copy_database(source: Path, target: Path) -> None:
 def prune_backups(folder: Path, keep: int = KEEP, never: Path | None = None) -> None:
     """`never`: the one just made stays, although a clock that was set back makes it look the oldest."""
     for old in list_backups(folder)[keep:]:
-        if old != never:
+        if old != never and _OURS.match(old.name):
             old.unlink(missing_ok=True)
     for leftover in folder.glob(".*.partial*"):
         # An hour: a younger one may still be written by another process.
@@ -82,7 +85,7 @@ def prune_backups(folder: Path, keep: int = KEEP, never: Path | None = None) -> 
 
 def list_backups(folder: Path) -> list[Path]:
     """Newest first: by the second in the name, and by the file's time within it."""
-    backups = folder.glob("*.db") if folder.is_dir() else ()
+    backups = [path for path in folder.glob("*.db") if is_plain_file(path)] if not folder.is_symlink() else []
     return sorted(backups, key=lambda path: (path.name[:STAMP], path.stat().st_mtime_ns), reverse=True)
 
 
@@ -114,8 +117,8 @@ def free_place(folder: Path) -> Path:
 def _move_database(path: Path, target_folder: Path) -> None:
     import shutil  # Here, because a daemon's start should not wait for it.
 
-    for folder in (target_folder.parent, target_folder):  # `parents=True` would make the upper one with another mode.
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for folder in (target_folder.parent, target_folder):
+        private_folder(folder)
     for name in _with_side_files(path):
         if name.exists():
             shutil.move(name, target_folder / name.name)

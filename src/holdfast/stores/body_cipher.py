@@ -141,7 +141,8 @@ class BodyCipher:
         if name in self._ciphers:
             return self._ciphers[name]
         if (missing := self._missing.get(name)) and (time.monotonic() < missing[0] or not ask):
-            raise missing[1]
+            # Without where it was raised before: each time would add to that, and keep all that was in hand there.
+            raise missing[1].with_traceback(None)
         if not ask:
             raise KeyUnavailable("the keyring was not asked yet")
         try:

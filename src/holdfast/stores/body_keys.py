@@ -13,7 +13,8 @@ SERVICE = "holdfast"
 KEY_BYTES = 32
 # Seconds. A locked keyring may ask its user, who may not be there.
 PATIENCE_S = 5.0
-NOT_REAL = ("keyring.backends.fail", "keyring.backends.null", "keyrings.alt")
+NO_KEYRING = "keyring.backends.fail"
+NOT_REAL = (NO_KEYRING, "keyring.backends.null", "keyrings.alt")
 """Modules whose keyrings keep nothing, or keep it in a file that anybody reads who reads ours."""
 
 T = TypeVar("T")
@@ -32,15 +33,28 @@ def require_keyring() -> Any:
             f"{error.name} is not installed", fix="Run: pip install 'holdfast-agents[encryption]'"
         ) from error
     backend = keyring.get_keyring()
+    if type(backend).__module__ == NO_KEYRING:
+        backend = _look_for_keyring_again()
     # Several at once: each of them may be given the key.
     for one in getattr(backend, "backends", None) or [backend]:
         if type(one).__module__.startswith(NOT_REAL) or one.priority < 1:
             raise KeyUnavailable(
                 f"there is no system keyring here ({type(one).__module__})",
-                fix="Start one (GNOME Keyring, KWallet, KeePassXC; macOS has its own), or encrypt the disk instead and "
-                "leave store.encrypt_bodies off.",
+                fix="Start one (GNOME Keyring, KWallet, KeePassXC; macOS has its own), it is looked for again; or encrypt "
+                "the disk instead and leave store.encrypt_bodies off.",
             )
     return backend
+
+
+def _look_for_keyring_again() -> Any:
+    """`keyring` looks once in the life of a process, and a daemon may start before the keyring does."""
+    import keyring
+    from keyring import backend, core
+
+    # Its decorator `once` keeps the first answer here, and says so.
+    vars(backend.get_all_keyring).pop("saved_result", None)
+    core.init_backend()
+    return keyring.get_keyring()
 
 
 def find_key(name: str) -> bytes | None:
@@ -93,7 +107,7 @@ def _ask(work: Callable[[], T]) -> T:
     """In a thread of its own: a keyring that waits for its user must not hold up anybody else."""
     answers: list[tuple[T | None, Exception | None]] = []
     if not _asking.acquire(timeout=PATIENCE_S):
-        raise KeyUnavailable("the keyring does not answer", fix="Unlock it; it is asked again.")
+        raise KeyUnavailable("the keyring does not answer", fix="Start or unlock it; it is asked again.")
 
     def run() -> None:
         try:
@@ -110,13 +124,13 @@ def _ask(work: Callable[[], T]) -> T:
     thread.start()
     thread.join(PATIENCE_S)
     if not answers:
-        raise KeyUnavailable("the keyring does not answer", fix="Unlock it; it is asked again.")
+        raise KeyUnavailable("the keyring does not answer", fix="Start or unlock it; it is asked again.")
     value, error = answers[0]
     if isinstance(error, KeyUnavailable):
         raise error
     if error is not None:
         # Its type only: a backend's message is not ours to repeat.
         raise KeyUnavailable(
-            f"the keyring failed ({type(error).__name__})", fix="Unlock it; it is asked again."
+            f"the keyring failed ({type(error).__name__})", fix="Start or unlock it; it is asked again."
         ) from error
     return value  # type: ignore[return-value]

@@ -1,10 +1,8 @@
 """What a machine keeps of its team on disk (`team/` in the state folder), and how it speaks to the server."""
 
 import contextlib
-import fcntl
 import hashlib
 import http.client
-import os
 import secrets
 import ssl
 import time
@@ -17,7 +15,7 @@ import msgspec
 
 from holdfast.core.errors import CommandRefused, HoldfastError
 from holdfast.core.machine import look_up_process, machine_id
-from holdfast.paths import Paths, private_folder, write_atomically
+from holdfast.paths import Paths, locked_file, private_folder, write_atomically
 from holdfast.team.core import Upstream, rely_on_lease
 from holdfast.team.protocol import (
     OLDEST_VERSION,
@@ -178,13 +176,8 @@ class TeamFiles:
     @contextlib.contextmanager
     def locked(self, name: str) -> Iterator[None]:
         """Commands and the forwarder change a file one at a time."""
-        private_folder(self.folder)
-        fd = os.open(self.folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX)
+        with locked_file(private_folder(self.folder) / name):
             yield
-        finally:
-            os.close(fd)
 
     def remove_all(self) -> None:
         """After leaving. What was sent stays on record for its person."""
