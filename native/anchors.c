@@ -16,9 +16,6 @@ static void report(struct search *s, uint32_t number, size_t start, size_t end) 
     s->count++;
 }
 
-/* Of the lower three bytes: the lowest byte of the factor is zero, so the fourth one has no part in it. */
-static inline uint32_t hash(uint32_t bytes) { return (bytes * 0x3779B100u) >> (32 - HASH_BITS); }
-
 static inline uint32_t load(const uint8_t *at) {
     uint32_t value;
     __builtin_memcpy(&value, at, 4);
@@ -30,8 +27,8 @@ static inline int may_be(const uint32_t *filter, uint32_t bytes, uint32_t fourth
 
 /* A closer look at those that pass: nine of ten do so by chance. */
 static inline int is_known(const uint8_t *second, uint32_t bytes) {
-    uint32_t four = (bytes * 0x85EBCA6Bu) >> 16, three = ((bytes & 0xffffff) * 0xC2B2AE35u) >> 16;
-    return (second[four >> 3] >> (four & 7) & 1) | (second[8192 + (three >> 3)] >> (three & 7) & 1);
+    uint32_t four = hash_four(bytes), three = hash_three(bytes);
+    return (second[four >> 3] >> (four & 7) & 1) | (second[SECOND + (three >> 3)] >> (three & 7) & 1);
 }
 
 static int same(const uint8_t *one, const uint8_t *other, size_t length) {

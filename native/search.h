@@ -2,7 +2,7 @@
 #pragma once
 #include "bytes.h"
 
-enum { HASH_BITS = 16, BUCKET_BITS = 13, SEEN_BITS = 13, SEEN = 1 << SEEN_BITS, FREE_HITS = 64, BEFORE = 48, AFTER = 64, ROW_LEAST = 8, ROW_BEFORE = 2, FAR = 512, SORTS = 4, RUNS = 8, BLOCK = 512, CHUNK = 2048, MOST_DROPPED = 1024, PER_DROPPED = 32 };
+enum { HASH_BITS = 16, BUCKET_BITS = 13, SEEN_BITS = 13, SEEN = 1 << SEEN_BITS, FREE_HITS = 64, BEFORE = 48, AFTER = 64, ROW_LEAST = 8, ROW_BEFORE = 2, FAR = 512, SORTS = 4, RUNS = 8, BLOCK = 512, CHUNK = 2048, MOST_DROPPED = 1024, PER_DROPPED = 32, SECOND = 1 << 13 };
 
 struct anchor {
     uint32_t text;    /* where it lies in `texts` */
@@ -54,6 +54,13 @@ struct tables {
 };
 
 struct found { uint32_t number, start, end; };
+
+/* Of the lower three bytes: the lowest byte of the factor is zero, so the fourth one has no part in it. */
+static inline uint32_t hash(uint32_t bytes) { return (bytes * 0x3779B100u) >> (32 - HASH_BITS); }
+
+/* For the second filter: of all four known bytes, or of the three of an anchor that has no more. */
+static inline uint32_t hash_four(uint32_t bytes) { return (bytes * 0x85EBCA6Bu) >> 16; }
+static inline uint32_t hash_three(uint32_t bytes) { return ((bytes & 0xffffff) * 0xC2B2AE35u) >> 16; }
 
 struct search {
     const struct tables *tables;

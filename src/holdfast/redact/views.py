@@ -51,12 +51,12 @@ AFTER_MARK = {
 """What follows marks of two characters."""
 DUMP_MARKS = ("00000010: ", "00000010  ")
 PERCENT_MARKS = tuple(
-    {
+    dict.fromkeys(
         mark
         for code in range(0x20, 0x7F)
         for mark in (f"%{code:02x}", f"%{code:02X}")
         if chr(code).isalnum() or chr(code) in "_-:@/=+.~%"
-    }
+    )
 )
 # Words that are likely near a secret; base64 is decoded only where one of them shows.
 _STEMS = (
