@@ -2,7 +2,7 @@
 #pragma once
 #include "bytes.h"
 
-enum { HASH_BITS = 16, BUCKET_BITS = 13, SEEN_BITS = 13, SEEN = 1 << SEEN_BITS, FREE_HITS = 64, BEFORE = 48, AFTER = 64, ROW_LEAST = 8, ROW_BEFORE = 2, FAR = 512, SORTS = 4, RUNS = 8, BLOCK = 512, CHUNK = 2048, MOST_DROPPED = 1024, PER_DROPPED = 32, SECOND = 1 << 13 };
+enum { HASH_BITS = 16, BUCKET_BITS = 13, SEEN_BITS = 13, SEEN = 1 << SEEN_BITS, FREE_HITS = 64, BEFORE = 48, AFTER = 64, ROW_LEAST = 8, ROW_BEFORE = 2, FAR = 512, SORTS = 4, RUNS = 8, BLOCK = 512, CHUNK = 2048, MOST_DROPPED = 1024, PER_DROPPED = 32, SECOND = 1 << 13, LOOK_OF_GUARD = 20 };
 
 struct anchor {
     uint32_t text;    /* where it lies in `texts` */
@@ -66,6 +66,7 @@ struct search {
     const struct tables *tables;
     const uint8_t *text;
     size_t length, count, room, dropped;
+    size_t looked;                  /* how much was compared and asked, beyond going through the text */
     struct found *out;
     uint64_t *seen;                 /* null: report repetitions too */
     size_t seen_count;

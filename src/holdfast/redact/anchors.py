@@ -35,7 +35,7 @@ _COMMON_PARTS = frozenset(
     b" tok .co aut req psw Int cio pac rs. hav riv equ egr iva .lo Fun gra _re odu ntr Com rve eam onl erv teg _co atu ryp ifi"
     b" duc cry at_ api rod ps: ive ecu ppl ble fie too ori spa HTT nsu pli ume tif rvi Tex".split()
 ) | frozenset(
-    word.encode() for word in " fo, 0., us, ke, pa, si, Ke, lo, by, co, ur,er ,ed ,he ,r =,d b,r t".split(",")
+    word.encode() for word in " fo, 0., us, ke, pa, si, Ke, lo, by, co, ur,er ,ed ,he ,r =,d b,r t,\\u0".split(",")
 )
 """Groups of letters that stand in most texts."""
 # By byte: its weight, 0 for a rare one.
@@ -97,6 +97,8 @@ class Hits(msgspec.Struct, frozen=True):
     left_out: bool = False
     """Whether some stand in the same surroundings as an earlier one, and were left out."""
     rest: tuple[int, int] | None = None
+    looked: int = 0
+    """How much was compared and asked for it, beyond going through the text."""
 
     @property
     def numbers(self) -> set[int]:
@@ -341,18 +343,16 @@ class _NativeTables:
         room = most or room_for(text, judged)
         hits = space.hits if room <= _ROOM else (ctypes.c_uint32 * (3 * room))()
         count = self._call(
-            self._by_ref, text, len(text), hits, room, space.seen if once else None, space.dropped_ref,
+            self._by_ref, text, len(text), hits, room, space.seen if once else None, space.told,
             None if most else space.rest,
         )  # fmt: skip
+        dropped, looked = space.told
         if not count:
-            return _NO_HITS
+            return Hits([], looked=looked)
         flat = hits[: 3 * count]
         listed = list(zip(flat[::3], flat[1::3], flat[2::3], strict=True))
         rest = (space.rest[0], space.rest[1]) if not most and space.rest[1] else None
-        return Hits(listed, space.dropped.value > 0, rest)
-
-
-_NO_HITS = Hits([])
+        return Hits(listed, dropped > 0, rest, looked)
 
 
 class _Space(threading.local):
@@ -361,8 +361,7 @@ class _Space(threading.local):
     def __init__(self) -> None:
         self.hits: ctypes.Array[ctypes.c_uint32] = (ctypes.c_uint32 * (3 * _ROOM))()
         self.seen = (ctypes.c_uint64 * _SEEN)()
-        self.dropped = ctypes.c_size_t()
-        self.dropped_ref = ctypes.byref(self.dropped)
+        self.told = (ctypes.c_size_t * 2)()
         self.rest = (ctypes.c_size_t * 2)()
 
 
