@@ -47,7 +47,7 @@ pictures: setup system   ## the dashboard in pictures: docs/pictures, and every 
 
 setup: $(READY)
 
-$(READY): pyproject.toml constraints.txt hatch_build.py native/hook.c native/anchors.c native/spellings.c native/stamps.c native/bytes.h native/guards.h native/search.h native/values.h native/shorten.h native/build.py src/holdfast/__init__.py
+$(READY): pyproject.toml constraints.txt hatch_build.py native/hook.c native/anchors.c native/tables.c native/spellings.c native/stamps.c native/bytes.h native/guards.h native/search.h native/values.h native/shorten.h native/build.py src/holdfast/__init__.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Holdfast needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \

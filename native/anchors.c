@@ -16,9 +16,6 @@ static void report(struct search *s, uint32_t number, size_t start, size_t end) 
     s->count++;
 }
 
-/* Of the lower three bytes: the lowest byte of the factor is zero, so the fourth one has no part in it. */
-static inline uint32_t hash(uint32_t bytes) { return (bytes * 0x3779B100u) >> (32 - HASH_BITS); }
-
 static inline uint32_t load(const uint8_t *at) {
     uint32_t value;
     __builtin_memcpy(&value, at, 4);
@@ -30,8 +27,8 @@ static inline int may_be(const uint32_t *filter, uint32_t bytes, uint32_t fourth
 
 /* A closer look at those that pass: nine of ten do so by chance. */
 static inline int is_known(const uint8_t *second, uint32_t bytes) {
-    uint32_t four = (bytes * 0x85EBCA6Bu) >> 16, three = ((bytes & 0xffffff) * 0xC2B2AE35u) >> 16;
-    return (second[four >> 3] >> (four & 7) & 1) | (second[8192 + (three >> 3)] >> (three & 7) & 1);
+    uint32_t four = hash_four(bytes), three = hash_three(bytes);
+    return (second[four >> 3] >> (four & 7) & 1) | (second[SECOND + (three >> 3)] >> (three & 7) & 1);
 }
 
 static int same(const uint8_t *one, const uint8_t *other, size_t length) {
@@ -86,17 +83,24 @@ static int is_within_row(const uint8_t *text, size_t start, size_t end) {
 static void check(struct search *s, size_t at, uint32_t hashed) {
     const struct tables *t = s->tables;
     uint32_t bucket = hashed >> (HASH_BITS - BUCKET_BITS);
+    s->looked += 1 + t->first[bucket + 1] - t->first[bucket];
     for (uint32_t n = t->first[bucket]; n < t->first[bucket + 1]; n++) {
         const struct anchor *a = &t->anchors[n];
         /* Before the start of the text, too, where only a key that is borrowed may lie. */
         if (a->hash != hashed || (ptrdiff_t)at < a->key) continue;
         size_t start = at - (size_t)(ptrdiff_t)a->key, end = start + a->length;
+        /* Where marks stand side by side they are not compared one by one. */
+        if ((a->guard & GUARD_FAR) && start < s->next[sort_of(a)]) continue;
         if (end + a->follow > s->length) continue;
         /* The last byte first: many anchors begin with the same word. */
         const uint8_t *anchor = t->texts + a->text;
         if (s->text[end - 1] != anchor[a->length - 1] || !same(s->text + start, anchor, a->length - 1u)) continue;
         if (is_within_row(s->text, start, end) || (a->left && !may_begin(s->text, start, t->classes + 256 * (size_t)a->left))) continue;
-        if ((a->follow && !is_followed(s, a, end)) || (a->guard && !is_plausible(s, a, start, end))) continue;
+        if (a->follow && !is_followed(s, a, end)) continue;
+        if (a->guard) {
+            s->looked += LOOK_OF_GUARD;
+            if (!is_plausible(s, a, start, end)) continue;
+        }
         if (repeats(s, a->number, start, end)) {
             if (++s->dropped <= MOST_DROPPED + s->length / PER_DROPPED || !s->rest) continue;
             /* A text that is little else: the search ends here, and what was not listed is not judged. */
@@ -294,14 +298,14 @@ static void find_last(struct search *s, size_t from, int runs) {
 }
 
 /* How many anchors are in `out`: the first ones, at most `room`. With `seen` (SEEN entries) repetitions are dropped,
- * and `dropped` tells how many. `rest` tells where the first and the last of those lie that are not in `out`, zero if all are; the
+ * and `told` tells how many, and how much was looked at. `rest` tells where the first and the last of those lie that are not in `out`, zero if all are; the
  * search ends when it knows them; without it the search ends when `out` is full. */
 size_t holdfast_find_anchors(const struct tables *tables, const uint8_t *text, size_t length, struct found *out,
-                             size_t room, uint64_t *seen, size_t *dropped, size_t *rest) {
+                             size_t room, uint64_t *seen, size_t *told, size_t *rest) {
     struct search s;
     /* One by one: for a struct of this size compilers call memset. */
     s.tables = tables, s.text = text, s.length = length, s.room = room, s.out = out, s.seen = seen, s.rest = rest;
-    s.count = s.dropped = s.seen_count = s.walked = 0;
+    s.count = s.dropped = s.looked = s.seen_count = s.walked = 0;
     s.ended = 0;
     forget_place(&s);
     size_t most = room + (rest != 0);
@@ -321,6 +325,6 @@ size_t holdfast_find_anchors(const struct tables *tables, const uint8_t *text, s
         find_runs(&s, 0, rest[0], s.count + 1);
         find_runs(&s, last, length, (size_t)-1);
     }
-    *dropped = s.dropped;
+    told[0] = s.dropped, told[1] = s.looked + s.walked / 2;
     return s.count < s.room ? s.count : s.room;
 }

@@ -1,6 +1,6 @@
 """Build what is native: `python native/build.py OUT [TARGET]`, for this machine or for one of TARGETS.
 
-OUT is the hook client (hook.c); the library (anchors.c, spellings.c, stamps.c) is written beside it.
+OUT is the hook client (hook.c); the library (anchors.c, tables.c, spellings.c, stamps.c) is written beside it.
 
 The compiler comes from the `ziglang` package, so the same command works on every host and for every target. The result
 is static (musl) on Linux, so one binary runs on every distribution.
@@ -18,7 +18,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 SOURCE = HERE / "hook.c"
-LIBRARY_SOURCES = (HERE / "anchors.c", HERE / "spellings.c", HERE / "stamps.c")
+LIBRARY_SOURCES = tuple(HERE / name for name in ("anchors.c", "tables.c", "spellings.c", "stamps.c"))
 HEADERS = tuple(HERE / name for name in ("bytes.h", "guards.h", "search.h", "shorten.h", "values.h"))
 LIBRARY = "libanchors.so"
 VERSION_FILE = HERE.parent / "src" / "holdfast" / "__init__.py"

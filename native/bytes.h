@@ -14,3 +14,9 @@ static inline int is_one_of(uint8_t c, const char *set) {
         if ((uint8_t)*set == c) return 1;
     return 0;
 }
+
+/* How long a word without signs is so far, how many consonants end it, and whether there were four in a row. */
+struct word {
+    size_t length, row;
+    int dense;
+};

@@ -458,14 +458,15 @@ static int is_followed(struct search *s, const struct anchor *a, size_t end) {
     return run->to >= end + a->follow && (!a->then || (end + a->follow < s->length && s->text[end + a->follow] == a->then));
 }
 
+/* Of which sort a mark is: one of each in so many bytes is enough. */
+static inline size_t sort_of(const struct anchor *a) { return a->guard >> 8 & (SORTS - 1); }
+
 /* Whether a rule could find something here. Never false where it would: the rules themselves decide. */
 static int is_plausible(struct search *s, const struct anchor *a, size_t start, size_t end) {
     const uint8_t *text = s->text;
     size_t width = a->guard >> 8 & 7;
     if (a->guard & GUARD_FAR) {
-        size_t *next = &s->next[width & (SORTS - 1)];
-        if (start < *next) return 0;
-        *next = start + FAR;
+        s->next[sort_of(a)] = start + FAR;
         return 1;
     }
     if (a->guard & GUARD_LOGIN) return has_login(s, end);

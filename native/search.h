@@ -1,8 +1,8 @@
 /* What is searched for, and what a search knows: the tables that src/holdfast/redact/anchors.py makes, and the state of one pass. */
 #pragma once
-#include "values.h"
+#include "bytes.h"
 
-enum { HASH_BITS = 16, BUCKET_BITS = 13, SEEN_BITS = 13, SEEN = 1 << SEEN_BITS, FREE_HITS = 64, BEFORE = 48, AFTER = 64, ROW_LEAST = 8, ROW_BEFORE = 2, FAR = 512, SORTS = 4, RUNS = 8, BLOCK = 512, CHUNK = 2048, MOST_DROPPED = 1024, PER_DROPPED = 32 };
+enum { HASH_BITS = 16, BUCKET_BITS = 13, SEEN_BITS = 13, SEEN = 1 << SEEN_BITS, FREE_HITS = 64, BEFORE = 48, AFTER = 64, ROW_LEAST = 8, ROW_BEFORE = 2, FAR = 512, SORTS = 4, RUNS = 8, BLOCK = 512, CHUNK = 2048, MOST_DROPPED = 1024, PER_DROPPED = 32, SECOND = 1 << 13, LOOK_OF_GUARD = 20 };
 
 struct anchor {
     uint32_t text;    /* where it lies in `texts` */
@@ -55,10 +55,18 @@ struct tables {
 
 struct found { uint32_t number, start, end; };
 
+/* Of the lower three bytes: the lowest byte of the factor is zero, so the fourth one has no part in it. */
+static inline uint32_t hash(uint32_t bytes) { return (bytes * 0x3779B100u) >> (32 - HASH_BITS); }
+
+/* For the second filter: of all four known bytes, or of the three of an anchor that has no more. */
+static inline uint32_t hash_four(uint32_t bytes) { return (bytes * 0x85EBCA6Bu) >> 16; }
+static inline uint32_t hash_three(uint32_t bytes) { return ((bytes & 0xffffff) * 0xC2B2AE35u) >> 16; }
+
 struct search {
     const struct tables *tables;
     const uint8_t *text;
     size_t length, count, room, dropped;
+    size_t looked;                  /* how much was compared and asked, beyond going through the text */
     struct found *out;
     uint64_t *seen;                 /* null: report repetitions too */
     size_t seen_count;

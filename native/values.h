@@ -49,12 +49,6 @@ static int is_camel_case(const uint8_t *text, size_t length) {
     return 3 * rest < length;
 }
 
-/* How long a word without signs is so far, how many consonants end it, and whether there were four in a row. */
-struct word {
-    size_t length, row;
-    int dense;
-};
-
 /* A word of sixteen or more with four consonants in a row may be random, though it has neither digits nor capitals. */
 static inline int may_be_unspeakable(struct word *word, uint8_t c) {
     if (!is_letter(c) && !is_digit(c)) return *word = (struct word){0}, 0;

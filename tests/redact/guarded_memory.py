@@ -13,6 +13,7 @@ PAGE, PAGES = 4096, 1024
 READ_WRITE, PRIVATE_ANONYMOUS = 3, 0x22
 TEXT_ARGUMENT = {"holdfast_find_anchors": 1}
 """Of the other functions it is the first."""
+WITHOUT_TEXT = ("holdfast_make_tables",)
 
 
 class GuardedLibrary:
@@ -30,6 +31,8 @@ class GuardedLibrary:
 
     def __getattr__(self, name: str) -> Callable[..., int]:
         function, place = getattr(self._library, name), TEXT_ARGUMENT.get(name, 0)
+        if name in WITHOUT_TEXT:
+            return function
         # The address of the text instead of an object that Python makes room around.
         function.argtypes = [
             ctypes.c_void_p if number == place else one for number, one in enumerate(function.argtypes)

@@ -68,6 +68,19 @@ def test_both_find_what_a_plain_search_finds() -> None:
             assert sorted(search(text)) == sorted(plain(text)), text
 
 
+def test_each_of_thousands_of_anchors_is_found_by_the_bytes_that_were_chosen_for_it() -> None:
+    chance = random.Random(7)
+    words = {bytes(chance.choices(b"etaoin_-:KEY0 =", k=chance.randint(2, 9))) for _ in range(4000)}
+    made = [
+        Anchor(word, number, b"0123 xyz", number % 3, alone=not number % 5) for number, word in enumerate(sorted(words))
+    ]
+    search, automaton = AnchorSearch(made), anchors._Automaton(made)
+    for anchor in chance.sample(made, 400):
+        text = b"..\n" + anchor.text + bytes(chance.choices(b"01 xyzK", k=4))
+        hits = search.find(text).hits
+        assert sorted(set(hits)) == sorted(automaton.find(text).hits), (anchor, text)
+
+
 def test_long_runs_after_a_prefix_are_found() -> None:
     runs = (
         b"x acme_"

@@ -5,6 +5,7 @@ import gzip
 import json
 import random
 import sys
+import zlib
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -67,6 +68,18 @@ FLOODS: dict[str, Callable[[int], str]] = {
     "table rows": lambda n: "name\tpassword\n" + "".join(f"u{k}\t{value(n + k)}\n" for k in range(19)),
     "packed": lambda n: base64.b64encode(gzip.compress(f"password={n} ".encode() * 20_000, mtime=0)).decode() + " ",
     "dumps": lambda n: f"{n * 16:08x}: 7061 7373 776f 7264 3d{n % 90 + 10:02x}  passw\n",
+    "short cookies": lambda n: "Cookie: " + "; ".join(f"s{k}={value(n + k)[:9]}" for k in range(60)) + "\n",
+    "quoted words": lambda n: f'secret = "{f"words of {n} " * 250}"\n',
+    "escaped keys": lambda n: "".join(f"\\u{ord(c):04x}" for c in f"token={value(n)} "),
+    "percent twice": lambda n: "".join(f"%25{ord(c):02x}" for c in f"token={value(n)}") + " ",
+    "octal": lambda n: "".join(f"\\{ord(c):03o}" for c in f"token={value(n)} "),
+    "packed noise": lambda n: base64.b64encode(zlib.compress(random.Random(n).randbytes(3000))).decode() + "\n",
+    "inserts of numbers": lambda n: f"(a{n}) values (1) ",
+    "seed phrases": lambda n: (
+        f"mnemonic: acid bench cargo dune echo fabric gadget hockey icon jungle ketchup lemon{n}\n"
+    ),
+    "string data": lambda n: f"stringData:\n  a{n}: b\n",
+    "computed": lambda n: f"secret=get_{value(n)[:6]}(token)\n",
 }
 
 
@@ -143,6 +156,22 @@ def test_a_long_text_with_few_candidates_is_judged_to_its_end() -> None:
     cleaned, findings = Redactor().redact_text(text)
     assert [finding.kind for finding in findings] == ["password"]
     assert len(cleaned) > len(text) - 40
+
+
+def test_what_is_refused_at_once_does_not_use_up_what_others_need() -> None:
+    forms = "".join(f"ghp_{value(n)[:9]} is too short\n" for n in range(400))
+    places = "".join(f"Authorization: Bearer word{n}\n" for n in range(120))
+    for text in (forms, places):
+        cleaned, findings = Redactor().redact_text(f"{text}password={value(1)}\n")
+        assert [finding.kind for finding in findings] == ["password"]
+        assert cleaned.startswith(text)
+
+
+def test_what_escapes_hide_is_removed_with_its_string_where_there_is_too_much_of_it() -> None:
+    body = json.dumps({"session_id": "s-1", "a": "a plain text", "c": flood("forms") + flood("escaped keys"), "z": 1})
+    kept = json.loads(Redactor().redact(body.encode())[0])
+    assert (kept["session_id"], kept["a"], kept["z"]) == ("s-1", "a plain text", 1)
+    assert not any(value(n) in kept["c"] for n in range(0, 4000, 41))
 
 
 def test_many_strings_with_candidates_stay_a_document_of_the_same_shape() -> None:

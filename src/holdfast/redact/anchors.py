@@ -18,9 +18,9 @@ from holdfast.redact.prefixed import may_be_token
 Hit = tuple[int, int, int]
 """The anchor's number, where it begins and where it ends."""
 
-# As HASH_BITS, BUCKET_BITS and SEEN in native/search.h; both sides compute the same hashes.
+# As HASH_BITS, BUCKET_BITS, SEEN and SECOND in native/search.h.
 _HASH_BITS, _BUCKET_BITS = 16, 13
-_SEEN = 1 << 13
+_SEEN = _SECOND = 1 << 13
 _ROOM_LEAST, _ROOM_PER = 640, 2048
 """How many hits of a text are reported: so many, and one more for each so many bytes of it."""
 _ROOM = 4096
@@ -35,14 +35,11 @@ _COMMON_PARTS = frozenset(
     b" tok .co aut req psw Int cio pac rs. hav riv equ egr iva .lo Fun gra _re odu ntr Com rve eam onl erv teg _co atu ryp ifi"
     b" duc cry at_ api rod ps: ive ecu ppl ble fie too ori spa HTT nsu pli ume tif rvi Tex".split()
 ) | frozenset(
-    word.encode() for word in " fo, 0., us, ke, pa, si, Ke, lo, by, co, ur,er ,ed ,he ,r =,d b,r t".split(",")
+    word.encode() for word in " fo, 0., us, ke, pa, si, Ke, lo, by, co, ur,er ,ed ,he ,r =,d b,r t,\\u0".split(",")
 )
 """Groups of letters that stand in most texts."""
-# For `translate`: each byte becomes its own weight, 0 for a rare one.
+# By byte: its weight, 0 for a rare one.
 _COMMONNESS = bytes(40 - _COMMON.index(code) if code in _COMMON else 0 for code in range(256))
-_LOAD = 3
-_PLACES = 12
-"""How many places of a long anchor are compared: among so many there is a rare one."""
 _LEFT = b" \"'`=:(,<>[{|&;/@\t\n\x1e\x1f\x9c\x98\xab\x9a\x88"
 """What may stand before a text that stands alone; the last five end the quotes and colons of other scripts."""
 
@@ -100,6 +97,8 @@ class Hits(msgspec.Struct, frozen=True):
     left_out: bool = False
     """Whether some stand in the same surroundings as an earlier one, and were left out."""
     rest: tuple[int, int] | None = None
+    looked: int = 0
+    """How much was compared and asked for it, beyond going through the text."""
 
     @property
     def numbers(self) -> set[int]:
@@ -235,13 +234,25 @@ class _Tables(ctypes.Structure):
     )  # fmt: skip
 
 
+# As the struct of native/tables.c.
+class _Making(ctypes.Structure):
+    _fields_ = (
+        ("given", ctypes.c_char_p), ("count", ctypes.c_size_t), ("texts", ctypes.c_void_p),
+        ("classes", ctypes.c_void_p), ("weights", ctypes.c_char_p), ("parts", ctypes.c_char_p),
+        ("part_count", ctypes.c_size_t), ("loads", ctypes.c_void_p), ("load_size", ctypes.c_size_t),
+        ("keyed", ctypes.c_void_p), ("ordered", ctypes.c_void_p), ("room", ctypes.c_size_t),
+        ("starts", ctypes.c_void_p), ("filter", ctypes.c_void_p), ("first", ctypes.c_void_p),
+        ("second", ctypes.c_void_p),
+    )  # fmt: skip
+
+
 @cache
 def load_library() -> ctypes.CDLL | None:
     """The library that was built for this machine with the package, if one was."""
     try:
         library = ctypes.CDLL(str(Path(__file__).with_name("libanchors.so")))
         find = library.holdfast_find_anchors
-        library.holdfast_find_word  # noqa: B018 (a library of an older build lacks it)
+        library.holdfast_make_tables  # noqa: B018 (a library of an older build lacks it)
     except (OSError, AttributeError):
         return None
     pointer, size = ctypes.c_void_p, ctypes.c_size_t
@@ -253,6 +264,7 @@ def load_library() -> ctypes.CDLL | None:
         ("holdfast_strip_colours", (text, size, pointer, pointer, pointer, pointer)),
         ("holdfast_flatten_json", (text, size, pointer, pointer, pointer, pointer)),
         ("holdfast_find_word", (text, size, size, text, size)),
+        ("holdfast_make_tables", (pointer,)),
     ):
         function = getattr(library, name)
         function.restype, function.argtypes = size, arguments
@@ -279,35 +291,23 @@ class _NativeTables:
         self, library: ctypes.CDLL, anchors: list[Anchor], run_number: int = -1, guards: Guards | None = None
     ) -> None:
         self._call = library.holdfast_find_anchors
-        keyed = _choose_keys(anchors)
-        filter_bits = array("I", bytes(4 << _HASH_BITS))
-        sizes = [0] * ((1 << _BUCKET_BITS) + 1)
-        entries = bytearray()
         # The library expects the classes 0 to 2 in this order.
         classes: dict[bytes, int] = {b"": 0, _LEFT: 1, _WORD: 2}
-        texts = bytearray()
-        text_offsets = []
+        texts, given = bytearray(), bytearray()
         for anchor in anchors:
-            text_offsets.append(len(texts))
-            texts += anchor.text
-        second = bytearray(2 * _SECOND)
-        for hashed, n, key, bits, key_bytes in keyed:
-            anchor = anchors[n]
-            filter_bits[hashed] |= bits
-            _set_second(second, key_bytes)
-            sizes[(hashed >> (_HASH_BITS - _BUCKET_BITS)) + 1] += 1
-            number = classes.setdefault(anchor.follow if anchor.count else b"", len(classes))
-            entries += _ENTRY.pack(
-                text_offsets[n], anchor.number, hashed, len(anchor.text), key, anchor.count, number,
+            given += _ENTRY.pack(
+                len(texts), anchor.number, 0, len(anchor.text), 0, anchor.count,
+                classes.setdefault(anchor.follow, len(classes)) if anchor.count else 0,
                 anchor.alone | (anchor.then[0] << 8 if anchor.then else 0), anchor.guard,
             )  # fmt: skip
+            texts += anchor.text
         # Kept as attributes: the library holds bare addresses, which do not keep the buffers alive.
-        self._first = ctypes.create_string_buffer(array("I", accumulate(sizes)).tobytes())
-        self._entries = ctypes.create_string_buffer(bytes(entries))
-        self._filter = ctypes.create_string_buffer(filter_bits.tobytes())
         self._texts = ctypes.create_string_buffer(bytes(texts))
         self._classes = ctypes.create_string_buffer(b"".join(map(_class_table, classes)))
-        self._second = ctypes.create_string_buffer(bytes(second))
+        self._filter = ctypes.create_string_buffer(4 << _HASH_BITS)
+        self._first = ctypes.create_string_buffer(4 * ((1 << _BUCKET_BITS) + 1))
+        self._second = ctypes.create_string_buffer(2 * _SECOND)
+        self._entries = self._make_tables(library, anchors, bytes(given))
         self._lists = [ctypes.create_string_buffer(words) for words in _word_lists(guards or Guards())]
         self._tables = _Tables(
             ctypes.addressof(self._filter), ctypes.addressof(self._first), ctypes.addressof(self._entries),
@@ -318,24 +318,41 @@ class _NativeTables:
         self._by_ref = ctypes.byref(self._tables)
         self._space = _Space()
 
+    def _make_tables(self, library: ctypes.CDLL, anchors: list[Anchor], given: bytes) -> ctypes.Array[ctypes.c_char]:
+        """The anchors in the order in which the library looks for them; it fills the filters meanwhile."""
+        # An anchor of two bytes has an entry for each byte that may stand beside it.
+        room = len(anchors) + 255 * sum(len(anchor.text) == 2 for anchor in anchors)
+        keyed, ordered = (ctypes.create_string_buffer(_ENTRY.size * room) for _ in range(2))
+        parts = b"".join(_COMMON_PARTS)
+        load_size = 1 << (2 * (len(anchors) + len(_COMMON_PARTS))).bit_length()
+        making = _Making(
+            given, len(anchors), ctypes.addressof(self._texts), ctypes.addressof(self._classes), _COMMONNESS,
+            parts, len(_COMMON_PARTS), ctypes.addressof(loads := ctypes.create_string_buffer(8 * load_size)), load_size,
+            ctypes.addressof(keyed), ctypes.addressof(ordered), room,
+            ctypes.addressof(starts := ctypes.create_string_buffer(4 * ((1 << _HASH_BITS) + 1))),
+            ctypes.addressof(self._filter), ctypes.addressof(self._first), ctypes.addressof(self._second),
+        )  # fmt: skip
+        count = library.holdfast_make_tables(ctypes.byref(making))
+        # The library had their addresses only.
+        del loads, starts
+        return ctypes.create_string_buffer(ordered.raw[: _ENTRY.size * count])
+
     def find(self, text: bytes, once: bool, most: int = 0, judged: int = 0) -> Hits:
         space = self._space
         # With `most` the caller only wants to know that there are many, so no room is needed beyond it.
         room = most or room_for(text, judged)
         hits = space.hits if room <= _ROOM else (ctypes.c_uint32 * (3 * room))()
         count = self._call(
-            self._by_ref, text, len(text), hits, room, space.seen if once else None, space.dropped_ref,
+            self._by_ref, text, len(text), hits, room, space.seen if once else None, space.told,
             None if most else space.rest,
         )  # fmt: skip
+        dropped, looked = space.told
         if not count:
-            return _NO_HITS
+            return Hits([], looked=looked)
         flat = hits[: 3 * count]
         listed = list(zip(flat[::3], flat[1::3], flat[2::3], strict=True))
         rest = (space.rest[0], space.rest[1]) if not most and space.rest[1] else None
-        return Hits(listed, space.dropped.value > 0, rest)
-
-
-_NO_HITS = Hits([])
+        return Hits(listed, dropped > 0, rest, looked)
 
 
 class _Space(threading.local):
@@ -344,87 +361,8 @@ class _Space(threading.local):
     def __init__(self) -> None:
         self.hits: ctypes.Array[ctypes.c_uint32] = (ctypes.c_uint32 * (3 * _ROOM))()
         self.seen = (ctypes.c_uint64 * _SEEN)()
-        self.dropped = ctypes.c_size_t()
-        self.dropped_ref = ctypes.byref(self.dropped)
+        self.told = (ctypes.c_size_t * 2)()
         self.rest = (ctypes.c_size_t * 2)()
-
-
-Key = tuple[int, int, int, int, bytes]
-
-
-def _choose_keys(anchors: list[Anchor]) -> list[Key]:
-    """Each anchor (by its place in the list) with the hash of the bytes it is looked for by, where they begin in it, the
-    bits of the byte after them, and all of these bytes that are known. Rare bytes are taken, and those of few other
-    anchors."""
-    load: dict[bytes, int] = {}
-    keyed: list[Key] = []
-    for n, anchor in enumerate(anchors):
-        text = anchor.text
-        # The hash takes three bytes: an anchor of two borrows the one before it (key -1) or the one after it.
-        if len(text) == 2 and anchor.alone:
-            bits = _fourth_bits(text, anchor)
-            keyed += [
-                # `n`, `t` and `r` end the escapes `\n`, `\t` and `\r` of undecoded JSON.
-                (_hash_three(key_bytes := bytes([left]) + text), n, -1, bits, key_bytes)
-                for left in _LEFT + b"ntr"
-            ]
-            continue
-        if len(text) == 2:
-            lasts = anchor.follow if anchor.count else range(256)
-            keyed += [(_hash_three(key_bytes := text + bytes([last])), n, 0, _ANY_FOURTH, key_bytes) for last in lasts]
-            continue
-        key = _rarest_place(text, load)
-        part = text[key : key + 4]
-        load[part[:3]] = load.get(part[:3], 0) + 1
-        keyed.append((_hash_three(part[:3]), n, key, _fourth_bits(part, anchor), part))
-    return sorted(keyed)
-
-
-def _rarest_place(text: bytes, load: dict[bytes, int]) -> int:
-    """Where the four bytes begin that are the rarest, those of other anchors counting as common."""
-    # One zero more: of an anchor of three bytes the fourth is unknown.
-    weights = text.translate(_COMMONNESS) + b"\0"
-    best, place = 1 << 30, 0
-    for at in range(min(max(1, len(text) - 3), _PLACES)):
-        three = text[at : at + 3]
-        score = sum(weights[at : at + 4])
-        if three in load:
-            score += _LOAD * load[three]
-        if three in _COMMON_PARTS:
-            score += 60
-        if score < best:
-            best, place = score, at
-    return place
-
-
-def _fourth_bits(part: bytes, anchor: Anchor) -> int:
-    if len(part) == 4:
-        return 1 << (part[3] & 31)
-    return _bits_of(anchor.follow) if anchor.count else _ANY_FOURTH
-
-
-@cache
-def _bits_of(follow: bytes) -> int:
-    """Which values the lower five bits of these bytes have."""
-    return sum(1 << low for low in {code & 31 for code in follow})
-
-
-_ANY_FOURTH = 0xFFFFFFFF
-
-
-# Multiplicative hashing, the same in native/anchors.c: the lowest byte of the factor is zero, so a fourth byte has no part.
-def _hash_three(three: bytes) -> int:
-    return (int.from_bytes(three, "little") * 0x3779B100 & 0xFFFFFFFF) >> (32 - _HASH_BITS)
-
-
-_SECOND = 1 << 13
-
-
-def _set_second(second: bytearray, key_bytes: bytes) -> None:
-    """The bit for these three or four bytes in the second, closer filter."""
-    multiplier, offset = (0x85EBCA6B, 0) if len(key_bytes) == 4 else (0xC2B2AE35, _SECOND)
-    bit = (int.from_bytes(key_bytes, "little") * multiplier & 0xFFFFFFFF) >> 16
-    second[offset + (bit >> 3)] |= 1 << (bit & 7)
 
 
 _INDEXED = ("tail", "said", "plain", "no_words", "public")
@@ -445,11 +383,11 @@ def _plain_words(words: Iterable[str]) -> bytes:
 def _indexed_words(words: tuple[str, ...]) -> bytes:
     """Long lists: where the words of each length begin, then the words, the short ones first."""
     ordered = sorted((word for word in words if len(word) < _LENGTHS), key=lambda word: (len(word), word))
-    head, body = array("H"), b""
-    for length in range(_LENGTHS + 1):
-        head.append(2 * (_LENGTHS + 1) + sum(len(word) for word in ordered if len(word) < length))
-    body = "".join(ordered).encode()
-    return head.tobytes() + body
+    sizes = [0] * (_LENGTHS + 1)
+    for word in ordered:
+        sizes[len(word) + 1] += len(word)
+    head = array("H", accumulate(sizes, initial=2 * (_LENGTHS + 1)))[1:]
+    return head.tobytes() + "".join(ordered).encode()
 
 
 def _class_table(members: bytes) -> bytes:

@@ -13,28 +13,34 @@ from holdfast.redact.used import find_used
 _LONGEST = 4096
 
 
-def find_value(text: bytes, rule: NameRule, start: int, end: int) -> Span | None:
-    """The secret after the name whose stem stands at `start:end`, if there is one."""
+_REFUSED, _UNMATCHED, _PER_VALUE = 2, 6, 9
+"""What it costs, in units of work.py, to see that no value follows a name, that none is put to it in any notation, and that one
+that is put to it is no secret."""
+
+
+def find_value(text: bytes, rule: NameRule, start: int, end: int) -> Span | int | None:
+    """The secret after the name whose stem stands at `start:end`, if there is one; or how little it took to see that there is
+    none."""
     before = text[start - 48 if start > 48 else 0 : start]
     if before[-1:] == b"m" and _COLOUR.search(before):
         before += b" "
     if not _is_part(rule, before, text[start:end], text[end : end + 1]) or _IN_TYPE.search(before):
-        return None
+        return _REFUSED
     # The cheap search comes first: the patterns below are costly, and most names stand in prose or code.
-    if rule.judge in ("token", "strong") and not _RANDOM_NEARBY.search(text, end, end + _WINDOW):
-        return find_used(text, start, before) if rule.spoken and b" as " in before else None
+    if rule.judge in ("token", "strong") and not _has_random_nearby(text[end : end + _WINDOW]):
+        return find_used(text, start, before) if rule.spoken and b" as " in before else _REFUSED
     other = notation.OTHER_TAIL.match(text, end) if text[end : end + 1] in (b"_", b"-") else None
     if other and not _has_known_tail(text, end):
         return _find_after_other(text, rule, start, other.end())
     if not _may_have_value(text, end):
-        return find_used(text, start, before) if rule.spoken and b" as " in before else None
-    refused = -1
+        return find_used(text, start, before) if rule.spoken and b" as " in before else _REFUSED
+    refused, cost = -1, _UNMATCHED
     after_name = notation.after_name(text, end)
     for pattern in (after_name, notation.SAID) if rule.spoken else (after_name,):
         match = pattern.match(text, end)
         if not match or match.start("value") == refused:  # a sentence asks for more than an assignment does
             continue
-        value = _read_value(text, start, match)
+        value, cost = _read_value(text, start, match), cost + _PER_VALUE
         refused = match.start("value") if value and value.notation == "assign" else -1
         if value and rule.judge == "phrase" and not value.quoted:
             value = _whole_phrase(text, value)
@@ -54,7 +60,7 @@ def find_value(text: bytes, rule: NameRule, start: int, end: int) -> Span | None
                 more.end() if more else value.end,
                 rule.kind.partition("-")[0] if rule.kind.startswith("password-") else rule.kind,
             )
-    return find_used(text, start, before) if rule.spoken and b" as " in before else None
+    return find_used(text, start, before) if rule.spoken and b" as " in before else cost
 
 
 def _without_script(text: bytes, value: Value) -> Value:
@@ -110,9 +116,13 @@ def _find_after_other(text: bytes, rule: NameRule, start: int, end: int) -> Span
 # `"AWS::IAM::AccessKey"`: the name of a type.
 _IN_TYPE = re.compile(rb"[\"'][\w.]{1,30}::[\w:]{0,40}$")
 _COLOUR = re.compile(rb"\[[0-9;]{0,12}m$")
-_RANDOM_NEARBY = re.compile(rb"[0-9]|[a-z][A-Z][A-Za-z]{0,4}[a-z][A-Z]|[A-Z]{2}[a-z]|[A-Za-z]{16}")
-"""What every token has somewhere; where it is missing nothing further is looked at."""
+_WILD_CASE = re.compile(rb"(?<=[a-z])[A-Z][A-Za-z]{0,4}[a-z][A-Z]|[A-Z]{2}[a-z]|[A-Za-z]{16}")
 _WINDOW = 240
+
+
+def _has_random_nearby(near: bytes) -> bool:
+    """What every token has somewhere; where it is missing nothing further is looked at."""
+    return len(near.translate(None, b"0123456789")) < len(near) or _WILD_CASE.search(near) is not None
 
 
 _SPOKEN_QUALIFIERS = tuple(f"{word} ".encode() for word in SECRET_QUALIFIERS)

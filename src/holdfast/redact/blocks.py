@@ -31,6 +31,8 @@ _INLINE_HEADERS = lazy_pattern(
 )
 """The headers of a key whose lines were joined to one."""
 _BODY_RUN = lazy_pattern(rb"[A-Za-z0-9+/=]{16,}")
+_REFUSED = 4
+"""What it costs to see that there is nothing, in units of work.py."""
 KEY_ANCHORS = ("PRIVATE KEY",)
 PUTTY_ANCHORS = ("Private-Lines:",)
 SECRET_ANCHORS = (
@@ -125,7 +127,7 @@ _DOCUMENT = 16_000
 _MOST_DATA = 24
 
 
-def find_secret_values(text: bytes, start: int, end: int) -> list[Span]:
+def find_secret_values(text: bytes, start: int, end: int) -> list[Span] | int:
     """Every value under `data` or `stringData` of the document that says `kind: Secret`."""
     # `---` separates documents of YAML: only the one that holds the anchor counts.
     first = max(text.rfind(b"\n---", max(0, start - _DOCUMENT), start), max(0, start - _DOCUMENT))
@@ -133,7 +135,7 @@ def find_secret_values(text: bytes, start: int, end: int) -> list[Span]:
     last = last if last >= 0 else min(len(text), end + _DOCUMENT)
     if text.startswith(b"stringData", start):  # only what stands under it
         data = _DATA.search(text, max(0, start - 40), end + 4)
-        return _secret_entries(text, data.end(), last) if data else []
+        return _secret_entries(text, data.end(), last) if data else _REFUSED
     spans: list[Span] = []
     at = first
     for _ in range(_MOST_DATA):
@@ -150,10 +152,12 @@ def find_secret_values(text: bytes, start: int, end: int) -> list[Span]:
 
 
 def work_of_document(text: bytes, start: int, end: int) -> int:
-    """How much there is to read for `find_secret_values`, in candidates of another kind."""
+    """How much there is to read for `find_secret_values`, in units of work.py."""
     first = max(text.rfind(b"\n---", max(0, start - _DOCUMENT), start), start - _DOCUMENT, 0)
     last = text.find(b"\n---", end, end + _DOCUMENT)
-    return 1 + ((last if last >= 0 else min(len(text), end + _DOCUMENT)) - first) // 200
+    last = last if last >= 0 else min(len(text), end + _DOCUMENT)
+    # Below `stringData` everything is an entry; elsewhere `data` is looked for first.
+    return _REFUSED + ((last - start) // 36 if text.startswith(b"stringData", start) else (last - first) // 72)
 
 
 def _secret_entries(text: bytes, at: int, last: int) -> list[Span]:
@@ -196,15 +200,15 @@ _ITEM = lazy_pattern(
 )
 
 
-def find_inserted(text: bytes, start: int, end: int) -> list[Span]:
+def find_inserted(text: bytes, start: int, end: int) -> list[Span] | int:
     """`INSERT INTO users (name, password) VALUES ('ada', '…'), …`: values by the names of their columns."""
     # In undecoded JSON the line break before VALUES is written as an escape.
     if not text[max(0, start - 5) : start].rstrip(b" \t\r\n").endswith((b")", b")\\n", b")\\r")):
-        return []
+        return _REFUSED
     for insert in _INSERT.finditer(text, max(0, start - 620), min(len(text), end + 40)):
         if insert.start() < start < insert.end():
-            return _inserted_rows(text, insert) if _SECRET_COLUMN.search(insert["columns"]) else []
-    return []
+            return _inserted_rows(text, insert) if _SECRET_COLUMN.search(insert["columns"]) else 3 * _REFUSED
+    return 3 * _REFUSED
 
 
 def _inserted_rows(text: bytes, insert: re.Match[bytes]) -> list[Span]:
@@ -265,6 +269,7 @@ COOKIE_ANCHORS = ("ookie", "OOKIE")
 BASIC_ANCHORS = ("asic ", "auth", "AUTH")
 # A cookie's name and value as RFC 6265 writes them, and no end mark of a string.
 _PAIR = rb"[A-Za-z0-9!#$%&*+.^_|~-]{1,100}=[^\s\"'`\\;,<>{}()\[\]\x1e\x1f]{0,4096}"
+_MOST_COOKIES = 60
 _COOKIES = lazy_pattern(
     rb"(?i:ookies?)(?:"
     + Q
@@ -274,7 +279,7 @@ _COOKIES = lazy_pattern(
     + _PAIR
     + rb"(?:;\s?"
     + _PAIR
-    + rb"){0,60})"
+    + rb"){0,%d})" % _MOST_COOKIES
 )
 _ONE = lazy_pattern(rb"([^=;\s]+)=([^;\s\x1f]*)")
 _OF_A_SESSION = lazy_pattern(rb"(?i)sess|sid|auth|token|csrf|xsrf|login|remember|jwt|key|secret|pass")
@@ -287,10 +292,16 @@ _BASIC = lazy_pattern(
 )
 
 
-def find_cookies(text: bytes, start: int, _end: int) -> list[Span]:
+def work_of_cookies(text: bytes, _start: int, end: int) -> int:
+    """The same for `find_cookies`: each of the line is looked at."""
+    line = text[end : end + 4096].partition(b"\n")[0]
+    return 2 * _REFUSED + 5 * min(_MOST_COOKIES, line.count(b";"))
+
+
+def find_cookies(text: bytes, start: int, _end: int) -> list[Span] | int:
     match = _COOKIES.match(text, start)
     if not match:
-        return []
+        return _REFUSED
     pairs = _ONE.finditer(text, *match.span("cookies"))
     return [(*one.span(2), "cookie") for one in pairs if _is_secret_cookie(one[1], one[2])]
 

@@ -59,6 +59,7 @@ _CONSTANT = lazy_pattern(rb"[A-Z][A-Z0-9]{1,11}(?:_[A-Z0-9]{1,11}){1,8}$")
 # A call or an index at the start: `os.environ[`, `get_token(`.
 _CALL = lazy_pattern(rb"[\w.$:]+[(\[]")
 # Both cases and a sign, in either order.
+_DIGIT_BYTES, _SIGNS = b"0123456789", b"!@#$%^&*?+"
 _SIGNED = lazy_pattern(rb"[a-z][^\n]*[A-Z][^\n]*[!@#$%^&*?+]|[A-Z][^\n]*[a-z][^\n]*[!@#$%^&*?+]")
 NO_PASSWORDS = frozenset(
     b"password passwd passphrase passwort pwd secret token none null nil undefined true false yes no on off str string"
@@ -144,9 +145,13 @@ def is_mixed_password(value: bytes) -> bool:
         return False
     if is_code(value) or _VERSION.match(value) or _NUMBERED_WORD.match(value):
         return False
-    if any(48 <= c <= 57 for c in value) and any(c > 64 for c in value):
+    if _has_any(value, _DIGIT_BYTES) and max(value) > 64:
         return True
-    return _has_wild_case(value) or (len(value) >= 8 and bool(_SIGNED.search(value)))
+    return _has_wild_case(value) or (len(value) >= 8 and _has_any(value, _SIGNS) and bool(_SIGNED.search(value)))
+
+
+def _has_any(value: bytes, members: bytes) -> bool:
+    return len(value.translate(None, members)) < len(value)
 
 
 def has_digits_and_cases(value: bytes) -> bool:

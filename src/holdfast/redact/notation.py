@@ -158,7 +158,7 @@ def notation_of(match: re.Match[bytes]) -> str:
 
 
 IN_QUOTES = {
-    b'"': re.compile(rb"(?:[^\"\\\r\n\x1f]|\\(?=[^\"])|\\\")*"),
+    b'"': re.compile(rb"[^\"\\\r\n\x1f]*(?:\\(?:\"|(?=[^\"]))[^\"\\\r\n\x1f]*)*"),
     b"'": re.compile(rb"[^'\r\n\x1f]*"),
     b"`": re.compile(rb"[^`\r\n\x1f]*"),
 }

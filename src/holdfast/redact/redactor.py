@@ -50,7 +50,7 @@ def is_json(body: bytes) -> bool:
 # A removal can bring together what is found in the next round; the number bounds what a text may cost.
 _MOST_ROUNDS = 4
 # In candidates: more than the longest sources have, and still bounded for a file that is nothing but names of secrets.
-_WORK_OF_FILE = 20_000
+_WORK_OF_FILE = 160_000
 # In bytes.
 _DECODE_AT_ONCE = 1 << 16
 _ECHO_LEAST, _ECHO_MOST, _ECHOED = 8, 4096, 16
@@ -189,10 +189,12 @@ def add_echoes(text: bytes, spans: list[Span]) -> list[Span]:
             values.setdefault(value, kind)
             if len(values) >= _ECHOED:
                 break
+    # By length: in most texts the values are equally long, and what is kept is joined once.
+    kept = {length: _join_kept(text, spans, length - 1) for length in {len(value) for value in values}}
     echoes = [
         (at, at + len(value), kind)
         for value, kind in values.items()
-        if value in _join_kept(text, spans, len(value) - 1)
+        if value in kept[len(value)]
         for at in _find_places(text, value)
     ]
     return _merge_spans(spans, echoes) if echoes else spans

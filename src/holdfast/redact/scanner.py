@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 
 from holdfast.core.lazy import lazy_value
@@ -38,13 +38,14 @@ from holdfast.redact.rules.services import BUSINESS_TOKENS, SERVICE_TOKENS
 from holdfast.redact.rules.sessions import LATER_TOKENS, SESSION_TOKENS
 from holdfast.redact.shapes import Shape, parse_shape
 from holdfast.redact.work import (
-    WORK_OF_DOCUMENT,
     WORK_OF_LOOK,
-    WORK_OF_NAME,
-    WORK_OF_TABLE,
-    WORK_OF_VIEW,
+    WORK_OF_TOKEN,
+    Finder,
     Work,
+    units_of,
+    work_of_candidate,
     work_of_found,
+    work_of_unpacked,
     work_of_view,
 )
 
@@ -52,9 +53,6 @@ TOKEN_RULES = (
     *MODEL_TOKENS, *DEVELOPMENT_TOKENS, *CLOUD_TOKENS, *BUSINESS_TOKENS, *SERVICE_TOKENS, *KEY_TOKENS, *SESSION_TOKENS,
     *LATER_TOKENS,
 )  # fmt: skip
-
-Finder = Callable[[bytes, int, int], "list[Span] | Span | None"]
-"""(text, start and end of the anchor) → what to remove."""
 
 # The end of a terminal's colour code, such as `[0;31m`; its last letter is no part of a word.
 _COLOUR = re.compile(rb"\[[0-9;]{0,12}m$")
@@ -67,6 +65,8 @@ _BEFORE, _AFTER = 48, 64
 # So many hits in undecoded JSON say that it must be decoded: judging them one by one would cost more.
 _MOST_UNDECODED = 64
 _NEAR = 404
+# In bytes: how much of what stands before a place costs a unit more.
+_PER_BACK = 9
 
 
 class Scanner:
@@ -80,16 +80,7 @@ class Scanner:
         ]
         runs = finders.setdefault(prefixed.find_prefixed, len(finders))
         self._finders = [*finders]
-        self._units = {
-            # Finders that are made by a function share no attribute; their qualified name tells them apart.
-            number: WORK_OF_NAME
-            for finder, number in finders.items()
-            if "name_finder" in finder.__qualname__ or "find_back" in finder.__qualname__
-        }
-        self._units[finders[blocks.find_private_jwk]] = WORK_OF_DOCUMENT
-        self._units[runs] = WORK_OF_NAME
-        for finder in (tables.find_table_values, tables.find_copied_values, blocks.find_cookies, blocks.find_inserted):
-            self._units[finders[finder]] = WORK_OF_TABLE
+        self._units = [units_of(finder) for finder in finders]
         self._escapes = len(finders)
         self._decodes, self._percents, self._encoded, self._colours = (self._escapes + n for n in (1, 2, 3, 4))
         anchors += [
@@ -150,6 +141,7 @@ class Scanner:
         # Repeated hits were left out; they are a secret as well, so all of them must be listed.
         if got.left_out and spans and not work.is_look:
             got = self._search.find(text, judged=work.left)
+            work.count_search(got)
             spans = self._check(got, text, work)
         return spans, got.hits
 
@@ -159,6 +151,7 @@ class Scanner:
         if known:
             return known[1]
         got = self._search.find(text, once=True, judged=work.left)
+        work.count_search(got)
         if work.is_look:
             work.searched[id(text)] = text, got
         return got
@@ -181,13 +174,16 @@ class Scanner:
                     all_spans += [(start + first, start + last, kind) for first, last, kind in before]
                     continue
             finder = self._finders[number]
-            units = self._units.get(number, 1)
-            if not work.spend(blocks.work_of_document(text, start, end) if finder in _LONG else units):
+            units = self._units[number] or work_of_candidate(finder, text, start, end)
+            if not work.spend(units):
                 # A look is asked whether there may be a secret, not where.
                 rest = hits[at : at + 1] if work.is_look else hits[at:]
                 return all_spans + unjudged_spans(text, [hit[1:] for hit in rest if hit[0] < plain], got.rest)
             spans = _run_finder(finder, text, start, end)
-            if spans:
+            if isinstance(spans, int):
+                work.give_back(units - spans)
+                spans = []
+            elif spans:
                 work.spend(work_of_found(spans))
             all_spans += spans
             if spans and work.is_look:
@@ -203,22 +199,28 @@ class Scanner:
         percents = sorted(hit[1] for hit in hits if hit[0] == self._percents)
         encoded = sorted(hit[1] for hit in hits if hit[0] == self._encoded)
 
-        def find(inner: bytes, units: int = WORK_OF_VIEW) -> list[Span]:
-            if not work.spend(units):
-                return [(0, len(inner), views.UNJUDGED)]
-            return self.find(inner, depth, work)
+        def find(inner: bytes) -> list[Span] | None:
+            return self.find(inner, depth, work) if work.spend(work_of_view(inner)) else None
 
-        def find_unpacked(inner: bytes) -> list[Span]:
-            return find(inner, work_of_view(inner))
+        def find_unpacked(inner: bytes) -> list[Span] | None:
+            return self.find(inner, depth, work) if work.spend(work_of_unpacked(inner)) else None
 
         escapes = sorted(hit[1] for hit in hits if hit[0] < self._percents)
         if escapes:
             spans += views.find_in_escaped(text, escapes, find, work.spellings)
         if percents:
             spans += views.find_in_percent(text, percents, find, work.spellings)
+        # What was not read is removed with the strings it stands in.
+        spans = [
+            whole for span in spans for whole in (_whole_strings(text, span) if span[2] == views.UNJUDGED else [span])
+        ]
         if encoded:
             spans += views.find_in_base64(text, encoded, find_unpacked, lambda: work.left < 0)
         return spans
+
+
+def _whole_strings(text: bytes, span: Span) -> list[Span]:
+    return unjudged_spans(text, [span[:2]], None)
 
 
 _PIECES, _WRAPPED_LEAST = 8, 8
@@ -245,13 +247,13 @@ def _extend_span(text: bytes, span: Span, pieces: dict[int, int], work: Work) ->
     return start, end, kind
 
 
-def _run_finder(finder: Finder, text: bytes, start: int, end: int) -> list[Span]:
+def _run_finder(finder: Finder, text: bytes, start: int, end: int) -> list[Span] | int:
     """A fault of one rule must stop neither the hook nor the other rules."""
     try:
         got = finder(text, start, end)
     except Exception:
         return []
-    return got if isinstance(got, list) else [got] if got else []
+    return [got] if isinstance(got, tuple) else got or []
 
 
 # Callers rely on spans without overlap: `replace_spans` copies what lies between them.
@@ -348,8 +350,6 @@ _BLOCK_FINDERS: list[tuple[Iterable[str], Finder]] = [
 ]
 
 
-_LONG = frozenset((blocks.find_secret_values,))
-"""What reads much more than a line."""
 _GUARDS = {
     **dict.fromkeys(blocks.INSERT_ANCHORS, GUARD_PAREN),
     **dict.fromkeys(blocks.COOKIE_ANCHORS, GUARD_COOKIE | 1 << 8),
@@ -475,10 +475,10 @@ def place_finder(rule: PlaceRule) -> Finder:
             return None
         return take(text, pattern().match(text, start))
 
-    def find_back(text: bytes, start: int, end: int) -> Span | None:
+    def find_back(text: bytes, start: int, end: int) -> Span | int:
         if needs and text.find(needs, end, end + _NEAR) < 0:
-            return None
-        return take(text, _search_back(pattern(), text, start, end, rule.back))
+            return WORK_OF_TOKEN
+        return take(text, _search_back(pattern(), text, start, end, rule.back)) or 4 + rule.back // _PER_BACK
 
     return find_back if rule.back else find
 
@@ -493,11 +493,11 @@ def _search_back(pattern: re.Pattern[bytes], text: bytes, start: int, end: int, 
 def name_finder(rule: NameRule) -> Finder:
     width = rule.stem_width
 
-    def find(text: bytes, start: int, end: int) -> list[Span] | Span | None:
+    def find(text: bytes, start: int, end: int) -> list[Span] | Span | int | None:
         stem = end - width if width else start
-        value_spans: list[Span] | Span | None = assignment.find_value(text, rule, stem, end)
-        if not value_spans and text[end : end + 1] in (b",", b'"'):
-            value_spans = tables.find_column(text, rule, stem, end)
-        return value_spans
+        value = assignment.find_value(text, rule, stem, end)
+        if not isinstance(value, tuple) and text[end : end + 1] in (b",", b'"'):
+            return tables.find_column(text, rule, stem, end) or value
+        return value
 
     return find

@@ -95,13 +95,17 @@ _SECRET_HEADING = lazy_pattern(rb"(?i:passw(?:or)?d|passwd|pwd|\bpass|secret|tok
 _RULE_LINE = lazy_pattern(rb"[ \t|:+-]{3,}\r?$")
 
 
-def find_table_values(text: bytes, start: int, end: int) -> list[Span]:
+_REFUSED = 6
+"""What it costs to see that there is no table, in units of work.py."""
+
+
+def find_table_values(text: bytes, start: int, end: int) -> list[Span] | int:
     """The values below a heading, in a table whose cells are divided by tabs, semicolons or bars."""
     first = max(text.rfind(mark, max(0, start - 400), start + 1) for mark in (b"\n", KEY_END, STRING_END)) + 1
     last = text.find(b"\n", max(end - 1, first), first + 1000)
     heading = text[first:last] if last > first else b""
     if not _HEADING.match(heading):
-        return []
+        return _REFUSED
     sign = next((sign for sign in (b"\t", b"|", b";", b",") if sign in heading.strip()), b"")
     columns = [n for n, name in enumerate(heading.split(sign)) if _SECRET_HEADING.search(name.strip())] if sign else []
     width, spans = heading.count(sign) if sign else 0, list[Span]()
@@ -115,11 +119,11 @@ def find_table_values(text: bytes, start: int, end: int) -> list[Span]:
     return spans
 
 
-def find_copied_values(text: bytes, start: int, end: int) -> list[Span]:
+def find_copied_values(text: bytes, start: int, end: int) -> list[Span] | int:
     """`COPY users (name, password) FROM stdin;` and the lines that it reads."""
     copy = next((m for m in _COPY.finditer(text, max(0, start - 760), end + 120) if m.start() < start < m.end()), None)
     if not copy:
-        return []
+        return _REFUSED
     columns = [n for n, name in enumerate(copy["columns"].split(b",")) if _SECRET_HEADING.search(name.strip(b' \t"'))]
     spans: list[Span] = []
     for at, stop in _list_lines(text, copy.end()) if columns else ():

@@ -15,7 +15,8 @@ from holdfast.redact.acceptance import STRING_END
 from holdfast.redact.anchors import load_library
 from holdfast.redact.judge import Span
 
-Find = Callable[[bytes], list[Span]]
+Find = Callable[[bytes], list[Span] | None]
+"""None: there was not enough work left to read it."""
 UNJUDGED = "unjudged"
 """The kind of what holds more candidates than can be judged: it is removed unread."""
 
@@ -29,7 +30,7 @@ _ESCAPE = lazy_pattern(
 _ENTITIES = {b"quot": b'"', b"amp": b"&", b"apos": b"'", b"lt": b"<", b"gt": b">"}
 _PERCENT = lazy_pattern(rb"%([2-7][0-9A-Fa-f])")
 # In bytes: a secret that begins before a mark or goes on behind it is still seen whole.
-_WINDOW_BEFORE, _WINDOW_AFTER = 256, 2048
+_WINDOW_BEFORE, _WINDOW_AFTER, _WINDOW_GAP = 256, 2048, 4096
 _DUMP = b"00000010"
 _BASE64 = lazy_pattern(rb"[A-Za-z0-9+/_-]{16,}={0,2}")
 # At least two lines as `xxd` and `hexdump -C` write them: offset, bytes in hexadecimal, text.
@@ -51,12 +52,12 @@ AFTER_MARK = {
 """What follows marks of two characters."""
 DUMP_MARKS = ("00000010: ", "00000010  ")
 PERCENT_MARKS = tuple(
-    {
+    dict.fromkeys(
         mark
         for code in range(0x20, 0x7F)
         for mark in (f"%{code:02x}", f"%{code:02X}")
         if chr(code).isalnum() or chr(code) in "_-:@/=+.~%"
-    }
+    )
 )
 # Words that are likely near a secret; base64 is decoded only where one of them shows.
 _STEMS = (
@@ -101,6 +102,10 @@ class View:
 
     def __init__(self, decoded: Decoded) -> None:
         self.text, self._out, self._in = decoded
+
+    def changed_span(self, offset: int = 0) -> Span:
+        """From the first change to the last, for a text that is not read."""
+        return offset + self._in[1], offset + self._in[-1], UNJUDGED
 
     def source_span(self, span: Span, offset: int = 0) -> Span:
         return offset + self._source(span[0]), offset + self._source_end(span[1]), span[2]
@@ -263,8 +268,11 @@ def _find_in_windows(text: bytes, hits: list[int], find: Find, spellings: Spelli
     spans: list[Span] = []
     for start, end in _merge_windows(hits, len(text)):
         view = spellings.view(text, start, end, percent)
-        if view:
-            spans += [view.source_span(span, start) for span in find(view.text)]
+        found = find(view.text) if view else []
+        if view and found is None:
+            spans.append(view.changed_span(start))
+        elif view and found:
+            spans += [view.source_span(span, start) for span in found]
     return spans
 
 
@@ -272,7 +280,8 @@ def _merge_windows(hits: list[int], length: int) -> Iterator[tuple[int, int]]:
     """What lies around these places; where two meet they are one."""
     start = end = -1
     for hit in hits:
-        if hit > end:
+        # To read what lies between two costs less than to read them one by one.
+        if hit > end + _WINDOW_GAP or start < 0:
             if start >= 0:
                 yield start, end
             # Windows never overlap: a secret would be reported twice.
@@ -325,14 +334,15 @@ def find_in_base64(text: bytes, hits: list[int], find: Find, is_spent: Callable[
     return spans
 
 
+_ALNUM = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
+
 def _start_of_run(text: bytes, at: int, lowest: int, signs: bytes) -> int:
-    while at > lowest and (text[at - 1 : at].isalnum() or text[at - 1] in signs):
-        at -= 1
-    return at
+    return lowest + len(text[lowest:at].rstrip(_ALNUM + signs))
 
 
 def _holds_secret(run: bytes, find: Find) -> bool:
-    return any(find(content) for content in _decode_run(run))
+    return any(find(content) != [] for content in _decode_run(run))
 
 
 def _decode_run(run: bytes) -> Iterator[bytes]:
@@ -362,6 +372,7 @@ def _unpack(content: bytes) -> bytes:
 
 # In bytes, as lines of a dump below: more of it than anybody reads is not judged while an agent waits.
 _MOST_UTF16, _MOST_DUMPED = 1 << 14, 1 << 15
+_ZEROS = b"\0" * 8
 _UTF16 = lazy_pattern(rb"(?:[\x01-\xff]\x00){8,4096}[\x01-\xff]?|(?:\x00[\x01-\xff]){8,4096}")
 
 
@@ -370,13 +381,15 @@ def find_in_utf16(text: bytes, find: Find, is_spent: Callable[[], bool]) -> list
     spans: list[Span] = []
     start = max(0, text.find(b"\0") - 1)
     stop = min(len(text), start + _MOST_UTF16)
-    for run in _UTF16.finditer(text, start, stop):
+    # Every run has its zeros at every second place; the pattern is asked only where there are as many.
+    zeros = any(_ZEROS in text[first:stop:2] for first in (start, start + 1))
+    for run in _UTF16.finditer(text, start, stop) if zeros else ():
         if is_spent():
             stop = run.start()
             break
         first = run.start() + (text[run.start()] == 0)
         spans += [
-            (first + 2 * one, first + 2 * last - 1, kind) for one, last, kind in find(text[first : run.end() : 2])
+            (first + 2 * one, first + 2 * last - 1, kind) for one, last, kind in find(text[first : run.end() : 2]) or ()
         ]
     if text.count(b"\0", stop) * 3 > len(text) - stop:
         spans.append((stop, text.rfind(b"\0") + 1, UNJUDGED))
@@ -408,5 +421,5 @@ def _list_dumps(text: bytes) -> Dumps:
 def find_in_hex_dump(text: bytes, find: Find, spellings: Spellings) -> list[Span]:
     """Dumps of `xxd` and `hexdump -C` whose bytes hold a secret are removed whole."""
     dumps, rest = spellings.dumps(text)
-    spans = [(start, end, "encoded-secret") for start, end, content in dumps if find(content)]
+    spans = [(start, end, "encoded-secret") for start, end, content in dumps if find(content) != []]
     return [*spans, rest] if rest else spans

@@ -1,41 +1,93 @@
-"""How much of one payload is judged while an agent waits. It is counted in candidates, so it is the same on every machine."""
+"""How much of one payload is judged while an agent waits. It is counted in units, so it is the same on every machine."""
 
-from holdfast.redact import views
+from collections.abc import Callable
+
+from holdfast.redact import blocks, prefixed, tables, views
 from holdfast.redact.anchors import Hits
 from holdfast.redact.document import Document
 from holdfast.redact.judge import Span
 
-WORK_LEAST, WORK_OF_LOOK = 144, 48
+Finder = Callable[[bytes, int, int], "list[Span] | Span | int | None"]
+"""(text, start and end of the anchor) → what to remove; or how much work it was to see that there is nothing, where that was
+less than such a candidate may cost."""
+
+# A unit is what a short look at a token costs: about 2.5 µs where it was measured.
+WORK_LEAST, WORK_OF_LOOK = 1100, 280
 """For any text, and how much of that a first look at a long one may take."""
-WORK_FREE, WORK_PER = 1 << 20, 2000
+WORK_FREE, WORK_PER = 1 << 20, 256
 """In bytes: from which size on there is more, and for how many bytes one more."""
-WORK_OF_NAME, WORK_OF_VIEW, WORK_OF_TABLE, WORK_OF_DOCUMENT = 2, 4, 4, 16
-"""A name costs more than a form, because what follows it is read in many notations."""
-_PER_FOUND, _PER_UNPACKED = 512, 2048
-"""In bytes: how much of a secret, and of what was unpacked, costs one more."""
+WORK_OF_TOKEN, WORK_OF_PLACE, WORK_OF_BACK, WORK_OF_NAME = 1, 2, 20, 18
+"""Of one candidate: of a form, of a place that is read forward or back, and of a name, after which a value is read in many
+notations."""
+WORK_OF_RUN, WORK_OF_TABLE, WORK_OF_KEY_SET = 18, 60, 56
+_PER_FOUND, _PER_UNPACKED, _PER_LOOKED = 80, 1024, 500
+"""How many bytes of a secret, bytes of another spelling, and comparisons of the native search cost one more."""
+_OF_FOUND, _OF_VIEW, _OF_UNPACKED = 4, 10, 24
+
+
+_WORK_OF_LONG: dict[Finder, Callable[[bytes, int, int], int]] = {
+    blocks.find_secret_values: blocks.work_of_document,
+    blocks.find_cookies: blocks.work_of_cookies,
+}
+"""What reads much more than a line, and how much it reads."""
+_UNITS: dict[Finder, int] = {
+    **dict.fromkeys(_WORK_OF_LONG, 0),
+    **dict.fromkeys((tables.find_table_values, tables.find_copied_values), WORK_OF_TABLE),
+    **dict.fromkeys((blocks.find_private_key, blocks.find_inserted), WORK_OF_BACK),
+    blocks.find_private_jwk: WORK_OF_KEY_SET,
+    blocks.find_basic_login: WORK_OF_PLACE,
+    prefixed.find_prefixed: WORK_OF_RUN,
+}
+
+
+def units_of(finder: Finder) -> int:
+    """What a candidate of this sort may cost; 0: it depends on the text."""
+    # Finders that are made by a function share no attribute; their qualified name tells them apart.
+    made = (("name_finder", WORK_OF_NAME), ("find_back", WORK_OF_BACK), ("place_finder", WORK_OF_PLACE))
+    return _UNITS.get(finder, next((units for name, units in made if name in finder.__qualname__), WORK_OF_TOKEN))
+
+
+def work_of_candidate(finder: Finder, text: bytes, start: int, end: int) -> int:
+    """For those of which it depends on the text."""
+    return _WORK_OF_LONG[finder](text, start, end)
 
 
 def work_of_found(spans: list[Span]) -> int:
     """Each secret costs more than what is none: its end and its other places are looked for, and a rule may find hundreds."""
-    return sum(1 + (end - start) // _PER_FOUND for start, end, _ in spans)
+    return sum(_OF_FOUND + (end - start) // _PER_FOUND for start, end, kind in spans if kind != views.UNJUDGED)
 
 
 def work_of_view(content: bytes) -> int:
+    return _OF_VIEW + len(content) // _PER_UNPACKED
+
+
+def work_of_unpacked(content: bytes) -> int:
     """A few bytes of a text may unpack to very many."""
-    return WORK_OF_VIEW + len(content) // _PER_UNPACKED
+    return _OF_UNPACKED + len(content) // _PER_UNPACKED
+
+
+def work_of_search(got: Hits) -> int:
+    """A text full of names that the native search refuses costs as much as one whose names are judged."""
+    return got.looked // _PER_LOOKED
 
 
 class Work:
-    """How many candidates of one text are still judged. Beyond that a text is not read but removed: what costs more
+    """How much of one text is still judged. Beyond that a text is not read but removed: what costs more
     than an agent waits for must neither hold it up nor be stored unread."""
 
-    __slots__ = ("document", "is_look", "known", "left", "searched", "spellings", "spent")
+    __slots__ = ("document", "for_search", "is_look", "known", "left", "searched", "spellings", "spent")
 
     def __init__(self, size: int, least: int = WORK_LEAST, is_look: bool = False, look: "Work | None" = None) -> None:
         """`is_look`: only whether there is a secret is asked, so the first one ends it. `look`: the first look at this
         text, whose results are used again."""
         self.is_look = is_look
-        self.left = least + max(0, size - WORK_FREE) // WORK_PER - (look.spent if look else 0)
+        self.left = least + max(0, size - WORK_FREE) // WORK_PER
+        self.for_search = WORK_LEAST - WORK_OF_LOOK
+        """How much of it searches may take: a little is judged in any case, because a text may be costly to search and
+        ordinary."""
+        if look:
+            self.left -= look.spent + self.for_search - look.for_search
+            self.for_search = look.for_search
         self.spent: int = 0
         self.known: dict[tuple[int, int, int, bytes], list[Span]] = look.known if look else {}
         """What was found in which surroundings: a text is read again after something was removed from it."""
@@ -57,3 +109,16 @@ class Work:
         self.left -= units
         self.spent += units if self.left >= 0 else 0
         return self.left >= 0
+
+    def give_back(self, units: int) -> None:
+        """Less was read than might have been."""
+        self.left += units
+        self.spent -= units
+
+    def count_search(self, got: Hits) -> None:
+        """What a search took. A look only remembers it for the reading."""
+        units = min(work_of_search(got), self.for_search)
+        self.for_search -= units
+        if not self.is_look:
+            self.left -= units
+            self.spent += units
