@@ -102,7 +102,7 @@ def _accept_bare_space(rule: NameRule, candidate: bytes, quoted: bool, before: b
         # `tomtom key 3f2a…` may be that of a cache; nobody calls a hash a secret or a token.
         named = word in ("api", "secret", "access", "auth") or (rule.kind != "key" and word not in PLAIN_QUALIFIERS)
         return named and len(candidate) >= _LONG_HEX and judge.looks_random(candidate)
-    if judge.is_word_with_digits(candidate) or is_unspeakable(candidate):
+    if judge.is_word_with_digits(candidate) or is_unspeakable(candidate) or notation.WORDS_AND_NUMBER.match(candidate):
         return True
     cased = quoted or judge.has_digits_and_cases(candidate)
     return len(candidate) >= 8 and cased and judge.is_mixed_password(candidate)
@@ -159,7 +159,10 @@ def _accept_bare_password(text: bytes, value: Value, candidate: bytes, stem: byt
         return False
     if value.sign == b":":
         return candidate.islower() and len(candidate) >= 6 and bool(notation.LINE_END.match(text, value.end))
-    return value.sign == b"=" and stem.isupper()
+    # `Root__Password=nAoDNbFxsWaK`: in settings no space stands beside the sign, and the line ends.
+    whole_line = text[value.start - 1 : value.start] == b"=" and notation.LINE_END.match(text, value.end)
+    in_settings = whole_line and len(candidate) >= 8 and not candidate.islower() and not judge.is_camel_case(candidate)
+    return value.sign == b"=" and (stem.isupper() or bool(in_settings))
 
 
 def _says_password(candidate: bytes) -> bool:
@@ -246,6 +249,8 @@ def _accept_strong(_text: bytes, rule: NameRule, value: Value, candidate: bytes,
 
 
 def _accept_pin(_text: bytes, _rule: NameRule, value: Value, candidate: bytes, _before: bytes, _stem: bytes) -> bool:
+    if value.notation == "assign" and judge.looks_strong(candidate):
+        return True
     return value.notation in ("assign", "said") and candidate.isdigit() and 4 <= len(candidate) <= 10
 
 

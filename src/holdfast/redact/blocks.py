@@ -43,7 +43,12 @@ SECRET_ANCHORS = (
     "kind\x1eSecret",
     "stringData",
 )
-_PUTTY = lazy_pattern(rb"Private-Lines: ?\d{1,3}\s{1,2}(?P<body>(?:[A-Za-z0-9+/=]{1,80}\s{1,2}){1,60})")
+# Between its lines: indents, signs of comments and quotes, escapes, and the place that grep names.
+_BETWEEN_LINES = rb"(?:[\s>|\"',+#*]|\\{1,4}[nr]|[\w./-]{1,60}:\d{1,4}:){1,24}"
+_PUTTY = lazy_pattern(
+    rb"Private-Lines: ?\d{1,3}" + _BETWEEN_LINES + rb"(?P<body>[A-Za-z0-9+/]{40,80}={0,2}"
+    rb"(?:" + _BETWEEN_LINES + rb"[A-Za-z0-9+/]{4,80}={0,2}(?![\w-]|:)){0,60})"
+)
 
 
 def find_private_key(text: bytes, start: int, end: int) -> Span | None:

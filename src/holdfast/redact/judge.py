@@ -7,13 +7,13 @@ import msgspec
 
 from holdfast.core.lazy import lazy_pattern
 from holdfast.redact.checksums import has_base58_checksum, has_stellar_checksum, holds_private_key
-from holdfast.redact.letters import is_unspeakable
+from holdfast.redact.letters import has_seldom_pair, is_unspeakable
 
 # At the start of a value: brackets of templates, `$NAME` (not `$6$`, a crypt hash), signs only,
 # one repeated character, or the address of a secret store.
 _REFERENCE = lazy_pattern(
     rb"[{<%*\[(#@!&~?^]+[{<%*\[(#@A-Za-z_]|\$(?![\d$]|[a-z0-9]+\$)|[^A-Za-z0-9]*$|(.)\1*$|redacted|env[.:\[]"
-    rb"|(?:process|import\.meta)\.env|os\.(?:environ|getenv)|(?:arn|op|vault|ssm|file|env|secret|projects|awssm|keyring|sops)[:/]|ENC\[|AQICA|\[\^"
+    rb"|(?:process|import\.meta)\.env|os\.(?:environ|getenv)|(?:arn|op|vault|ssm|file|env|secret|secret-?ref|ref\+\w{2,12}|projects|awssm|keyring|sops)[:/]|ENC\[|AQICA|\[\^"
 )
 # Anywhere in a value, in lower case: words and marks of examples.
 _PLACEHOLDER = lazy_pattern(
@@ -186,7 +186,10 @@ def _has_wild_case(value: bytes) -> bool:
 
 def is_camel_case(value: bytes) -> bool:
     """`RegNtSetValueKey`, `PKCS7PrivateKeyTypes`: two thirds of it are words that can be spoken."""
-    return value.isalnum() and 3 * len(_CAMEL.sub(b"", value)) < len(value)
+    if not value.isalnum():
+        return False
+    spoken = sum(len(word) for word in _CAMEL.findall(value) if not has_seldom_pair(word.lower()))
+    return 3 * (len(value) - spoken) < len(value)
 
 
 def looks_random(value: bytes) -> bool:

@@ -37,6 +37,10 @@ _SELDOM_AFTER = {
 _SELDOM = frozenset((letter + after).encode() for letter, more in _SELDOM_AFTER.items() for after in more)
 
 
+def has_seldom_pair(word: bytes) -> bool:
+    return any(word[at : at + 2] in _SELDOM for at in range(len(word) - 1))
+
+
 def is_unspeakable(value: bytes) -> bool:
     """`lgbxylovczroslurwezbbiyn`: one word in one case, of whose pairs of letters a quarter hardly ever occur."""
     if not _WORD.fullmatch(value) or not (value.islower() or value.isupper()):

@@ -131,7 +131,7 @@ SAID = lazy_pattern(
     rb"(?:\s\([^()\r\n]{2,40}\)|,\s[a-z'. ]{2,40}(?=:)|,(?=\s(?:it(?:'s|\sis)|c'est|the\s(?:current|new|old)\sone\sis)\s)|(?:\s[a-z']{1,12}){1,6}(?=:\s))?"
     rb"(?:\s(?:for|of|to|on|in|into|from|at|with|under|between|f\xc3\xbcr|para|pour|per|di|dell'|de|del|della|du|da|do|van|voor|dla|von|der|auf|til|till|f\xc3\xb6r|na|a|al|au|\xd0\xbe\xd1\x82|\xd0\xb4\xd0\xbb\xd1\x8f)\s[^\s:=]{1,40}(?:\s[^\s:=]{1,24}){0,5}?)?(?:\s(?:right now|at the moment))?"
     rb"(?:\s(?:nueva|nuevo|nova|novo|actual|atual|attuale|nuova|nouveau|actuel|ge\xc3\xa4ndert(?=:)))?"
-    rb"(?:\s(?:that|which))?(?:\s(?:you|we|they|he|she|i)(?:['\xe2\x80\x99]{1,3}(?:re|ve|m))?\s[a-z]{2,12}(?:\s[a-z]{1,12}){0,3}?)?"
+    rb"(?:\s[\xd0\xd1][\x80-\xbf\xd0\xd1]{3,60}(?=\s(?:\xe2\x80\x94|-)\s))?(?:\s(?:that|which))?(?:\s(?:you|we|they|he|she|i)(?:['\xe2\x80\x99]{1,3}(?:re|ve|m))?\s[a-z]{2,12}(?:\s[a-z]{1,12}){0,3}?)?"
     rb"(?:[ \t\xe3\x80\x80]{0,3})(?:"
     rb"(?:(?:was|is|got|has been|have been|been|just) (?:re)?(?:set|changed|updated|rotated|switched|reset) to|back to|(?:has |have )?(?:turned|turns) out to be|would be|must be|happens to be|ended up (?:as|being)|(?:currently |now )?reads|has always been|has been|take|type|enter|auf|para|\xd0\xbd\xd0\xb0|c'est (?:maintenant|d\xc3\xa9sormais)|est (?:maintenant|d\xc3\xa9sormais)|es ahora|agora \xc3\xa9|it(?:'s| is)(?: now| currently)?"
     rb"|is (?:now|just|simply|still|actually|probably|literally|always)|is set to|should be|will be|is|are|was|to"
@@ -210,6 +210,8 @@ CODE_GROUPS = lazy_pattern(rb"(?=[A-Za-z]{0,5}\d)[A-Za-z0-9]{4,6}(?:[- ](?=[A-Za
 NO_LOGIN = lazy_pattern(rb"[\s/?#@]")
 FURTHER_SETTING = lazy_pattern(rb";[A-Za-z][\w ]{1,24}=")
 """`;user=` in a connection string: the value before it has ended."""
+WORDS_AND_NUMBER = lazy_pattern(rb"(?:[a-z]{3,9}-){2,5}\d{2,4}$")
+"""`biscuit-maple-cinder-456`, as programs make passwords up that can be remembered."""
 LETTER_GROUPS = lazy_pattern(rb"[a-z]{4}(?:[ -][a-z]{4}){3}(?![A-Za-z0-9])")
 BEFORE_SCRIPT = lazy_pattern(rb"[!-~]{6,}?(?=\(?[\xe3-\xed\xef])")
 """A value that goes on in letters of East Asia (`…に変更しました`) ends before them."""
@@ -233,7 +235,7 @@ SAID_WORDS = (
     # Of `heißt` and `c'est` the letters before the first that is none of ASCII.
     " einfach hei c"
     " got has have been it era foi var oli til till na leaked expired rotated currently nueva nuevo nova novo actual atual attuale nuova nouveau actuel ge"
-    " type enter right di back turned turns would must happens ended reads currently take auf prompt field box gestern heute ayer hier"
+    " here below above follows there type enter right di back turned turns would must happens ended reads currently take auf prompt field box gestern heute ayer hier"
 ).split()
 OTHER_TAIL = lazy_pattern(
     rb"(?:[_-](?!(?:id|ids|name|names|url|uri|type|types|path|paths|file|files|length|len|size|min|max|count|expiry|expires|ttl|at|version"

@@ -49,6 +49,7 @@ _AFTER_HEX = lazy_pattern(rb"-(?:[0-9a-f]{8}-[0-9a-f]{8}|[0-9a-f]{8}(?:-[0-9a-f]
 _AFTER_POINT = lazy_pattern(rb"\.(?P<tail>[A-Za-z0-9]{16})(?![A-Za-z0-9._-])")
 _DOTTED_PREFIX = lazy_pattern(rb"(?<![A-Za-z0-9._/-])[a-z]{2,6}\.$")
 _COUNTED = lazy_pattern(rb"(?<![A-Za-z0-9._|-])\d{1,8}\|$")
+_APPLICATION = lazy_pattern(rb"(?<![A-Za-z0-9._|-])\d{14,17}\|$")
 _SIGNED = lazy_pattern(rb"[A-Za-z0-9+/=%]{32,}--$")
 _USER_ID = lazy_pattern(rb"(?<![A-Za-z0-9._-])\d{15,20}-$")
 # A time and a random number in base 62, as ngrok's tokens begin.
@@ -161,6 +162,9 @@ def _find_joined(text: bytes, start: int, end: int) -> Span | None:
         counted = _COUNTED.search(text, max(0, start - 12), start) if 40 <= size <= 48 else None
         if counted and judge.looks_random(text[start:end]):
             return counted.start(), end, "laravel-token"
+        application = _APPLICATION.search(text, max(0, start - 20), start) if 24 <= size <= 40 else None
+        if application and judge.looks_random(text[start:end]):
+            return application.start(), end, "facebook-app-token"
     if sign == b"." and size >= 32 and (word := _DOTTED_PREFIX.search(text, max(0, start - 9), start)):
         random = judge.is_random_part(text[start:end]) and text[end : end + 1] not in (b".", b"_", b"-", b"/", b"(")
         return (word.start(), end, "unknown-vendor-token") if random and _has_both_cases(text[start:end]) else None

@@ -5,7 +5,7 @@ import re
 from holdfast.redact import judge
 from holdfast.redact.judge import Span
 
-_AS_A = re.compile(rb" as (?:the |a |my |your |our )?(?:[\w.-]{1,30} ){0,4}$", re.IGNORECASE)
+_AS_A = re.compile(rb"(?: in| here| there)? as (?:the |a |my |your |our )?(?:[\w.-]{1,30} ){0,4}$", re.IGNORECASE)
 _USING = (
     b"use",
     b"set",

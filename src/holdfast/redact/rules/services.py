@@ -55,6 +55,8 @@ SERVICE_TOKENS = (
     TokenRule("databento-key", "db-<w29>", check="random", left="strict"),
     TokenRule("sindri-key", "sindri_<w32>_<w4>"),
     TokenRule("twitch-chat-token", "oauth:<l30>"),
+    # A number in base64, a time and a signature.
+    TokenRule("discord-bot-token", "(MT|Mj|Mz|ND|NT|Nj|Nz|OD|OT)<t20-26>.<t6>.<t27-60>"),
     TokenRule("discord-mfa-token", "mfa.<t60+>", left="strict"),
     TokenRule("rainforest-key", "(sbx|prod)_apikey_<h60+>"),
     TokenRule("oculus-token", "OC|<d10+>|<h30+>"),
