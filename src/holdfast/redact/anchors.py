@@ -346,13 +346,16 @@ class _NativeTables:
             self._by_ref, text, len(text), hits, room, space.seen if once else None, space.told,
             None if most else space.rest,
         )  # fmt: skip
-        dropped, looked = space.told
+        told = space.told
         if not count:
-            return Hits([], looked=looked)
+            return _NO_HITS if most else Hits([], looked=told[1])
         flat = hits[: 3 * count]
         listed = list(zip(flat[::3], flat[1::3], flat[2::3], strict=True))
         rest = (space.rest[0], space.rest[1]) if not most and space.rest[1] else None
-        return Hits(listed, dropped > 0, rest, looked)
+        return Hits(listed, told[0] > 0, rest, told[1])
+
+
+_NO_HITS = Hits([])
 
 
 class _Space(threading.local):
