@@ -135,6 +135,14 @@ class Paths:
     def control_socket(self) -> Path:
         return self.run / "control.sock"
 
+    def run_identity(self) -> tuple[int, int]:
+        """Which folder `run/` is; (0, 0) when there is none. Who serves it ends when it becomes another."""
+        try:
+            folder_stat = self.run.lstat()
+        except OSError:
+            return 0, 0
+        return folder_stat.st_dev, folder_stat.st_ino
+
     def prepare(self) -> "Paths":
         for folder in (self.state, self.run, self.spool, self.backups, self.logs, self.derived):
             private_folder(folder)

@@ -100,6 +100,34 @@ def test_commands_and_words_of_people_are_redacted_too(world: World) -> None:
 
 
 @pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://me:PASSWORD@/db?host=/nowhere", "postgresql://me:PASSWORD@127.0.0.1:9/db",
+        "postgresql://me@/db?host=/nowhere&password=PASSWORD", "postgresql://me:PASSWORD@[bad",
+    ],
+)  # fmt: skip
+def test_no_setting_is_shown_with_the_password_of_the_database(world: World, address: str) -> None:
+    """Through a socket's path, by its parameter, in an address nobody can read, and with redaction switched off."""
+    folder = world.root / "config"
+    folder.mkdir()
+    address = address.replace("PASSWORD", SECRETS["password"])
+    (folder / "settings.yaml").write_text(f"store: {{url: '{address}'}}\nredact: {{enabled: false}}\n")
+    told = [world.cli("config", "show", *words, code=None) for words in ((), ("--json",), ("store",))]
+    assert all("postgresql://me" in one for one in told)
+    assert SECRETS["password"] not in "".join(told)
+
+
+def test_nothing_that_is_told_or_kept_has_the_password_of_the_database(world: World) -> None:
+    """One that cannot be reached, so that there is much to tell."""
+    address = f"postgresql://me:{SECRETS['password']}@/db?host=/nowhere"
+    told = world.cli("config", "set", "store.url", address, code=None)
+    world.hook("Stop", {"session_id": "s"})
+    told += "".join(world.cli(words, code=None) for words in ("status", "doctor", "verify"))
+    assert SECRETS["password"] not in told
+    assert leaks(world.paths.state) == []
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "\x1b]0;owned\x07\x1b[2J\x1b[31mred",

@@ -81,6 +81,29 @@ def test_two_do_not_run_at_once(world: World, dashboard):
     assert "one is running already" in world.cli("serve", "--port", str(free_port()), code=1)
 
 
+@pytest.mark.parametrize("becomes", ["gone", "another", "a link"])
+def test_it_ends_when_its_state_folder_is_another(tmp_path, monkeypatch: pytest.MonkeyPatch, becomes: str):
+    monkeypatch.setattr(server, "CHECK_S", 0.01)
+    paths = Paths(tmp_path / "state").prepare()
+    web, web_context, _ = server.build_app(paths, 8417)
+    running = server.Server(uvicorn.Config(web), web_context)
+
+    async def look() -> bool:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(running._watch_idleness(), 0.3)
+        return running.should_exit
+
+    assert not awaited(look())
+    paths.state.rename(tmp_path / "moved")
+    if becomes == "another":
+        paths.prepare()
+    if becomes == "a link":
+        paths.state.mkdir()
+        paths.run.symlink_to(tmp_path / "moved" / "run")
+    assert awaited(look())
+    web_context.client.close()
+
+
 def test_it_ends_when_nobody_looks(tmp_path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(server, "CHECK_S", 0.01)
     web, web_context, _ = server.build_app(Paths(tmp_path / "state").prepare(), 8417)

@@ -18,6 +18,7 @@ from holdfast.core.caller import judge_caller
 from holdfast.core.errors import CommandRefused, DaemonUnreachable
 from holdfast.redact import current_redactor
 from holdfast.settings.yaml_document import set_value
+from holdfast.stores import hide_password
 from holdfast.stores.body_keys import require_keyring
 
 app = typer.Typer(help="Settings and where each comes from.", no_args_is_help=True)
@@ -67,7 +68,7 @@ def set_setting(
         require_keyring()
     settings, project = open_settings().settings, _layer_project(layer)
     notices = set_value(settings, layer, name, parsed, project=project)
-    render.out.print(f"{name} = {render.clean_line(value)} in {settings.file(layer, project)}")
+    render.out.print(f"{name} = {render.clean_line(_without_secrets(value))} in {settings.file(layer, project)}")
     for notice in notices:
         render.out.print(Text(str(notice)))
 
@@ -137,8 +138,14 @@ def _parse_yaml(text: str) -> Any:
 
 
 def _without_secrets(value: Any) -> Any:
-    """The address of the database may hold its password; nothing that is shown may."""
-    return current_redactor().redact_text(value)[0] if isinstance(value, str) else value
+    """The address of the database may hold its password; nothing that is shown may, whatever redaction is set to."""
+    if isinstance(value, str):
+        return hide_password(current_redactor().redact_text(value)[0])
+    if isinstance(value, list | tuple):
+        return [_without_secrets(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _without_secrets(one) for name, one in value.items()}
+    return value
 
 
 def _format_value(value: Any) -> str:

@@ -86,7 +86,7 @@ class Daemon:
         self._undelivered: list[Event] = []
         self._last_event = time.monotonic()
         self._running_build = installed_build()
-        self._born_in = self._folder()
+        self._born_in = self.paths.run_identity()
         self._reason = ""
         self.background = Background(self)
         # Outdated features are rebuilt or suspended first:
@@ -319,17 +319,9 @@ class Daemon:
         self.report_drained(done)
         return done
 
-    def _folder(self) -> tuple[int, int]:
-        """Which folder `run/` is; (0, 0) when there is none."""
-        try:
-            folder_stat = self.paths.run.lstat()
-        except OSError:
-            return 0, 0
-        return folder_stat.st_dev, folder_stat.st_ino
-
     def _tick(self) -> None:
         # Hooks now meet the sockets of the new folder: what this daemon writes would be found by nobody.
-        if self._folder() != self._born_in:
+        if self.paths.run_identity() != self._born_in:
             self.stop("its state folder was replaced")
             return
         # () means that the files are just being replaced; the next tick looks again.
@@ -379,7 +371,9 @@ class Daemon:
         self.journal.close()
         self.ledger.close()
         # In a folder that was put in its place lie the sockets of another daemon.
-        for name in (self.paths.hook_socket, self.paths.control_socket) if self._folder() == self._born_in else ():
+        for name in (
+            (self.paths.hook_socket, self.paths.control_socket) if self.paths.run_identity() == self._born_in else ()
+        ):
             name.unlink(missing_ok=True)
         self.app.store.close()
 

@@ -94,6 +94,7 @@ class Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, web_context: WebContext) -> None:
         super().__init__(config)
         self._house = web_context
+        self._born_in = web_context.paths.run_identity()
         web_context.stop = self.stop_serving
 
     def stop_serving(self) -> None:
@@ -120,8 +121,8 @@ class Server(uvicorn.Server):
         web_context = self._house
         while not self.should_exit:
             await asyncio.sleep(CHECK_S)
-            if not web_context.paths.run.exists():
-                self.stop_serving()  # The state directory was thrown away, and everything with it.
+            if web_context.paths.run_identity() != self._born_in:
+                self.stop_serving()  # The state directory was thrown away or replaced, and everything with it.
                 return
             minutes = web_context.client.app.settings.for_project("")["dashboard"].idle_minutes
             # An open page may look on for hours without a request.
@@ -151,10 +152,13 @@ def serve_dashboard(paths: Paths, port: int, *, or_another: bool = False, tell: 
         web, log_level="warning", access_log=False, server_header=False, limit_concurrency=MOST_AT_ONCE,
         timeout_keep_alive=15, timeout_graceful_shutdown=2, ws="none", lifespan="on",
     )  # fmt: skip
+    born_in = paths.run_identity()
     try:
         Server(config, web_context).run(sockets=[sock])
     finally:
-        keys.remove_address(paths)
+        # In another folder that has taken this one's place lies the address of another server.
+        if paths.run_identity() == born_in:
+            keys.remove_address(paths)
         lease.release()
 
 
