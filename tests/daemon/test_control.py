@@ -13,7 +13,7 @@ from holdfast.daemon.control import Control, clean_arguments
 from holdfast.features import FEATURES
 from holdfast.paths import plain_files
 from holdfast.redact import redact
-from holdfast.redact.judge import make_example
+from holdfast.redact.shapes import make_example
 from tests.kit import World
 from tests.sample_features.joining import texts_in
 
