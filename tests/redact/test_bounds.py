@@ -2,8 +2,9 @@
 
 import pytest
 
-from holdfast.redact.judge import has_random_tail, make_example
+from holdfast.redact.judge import has_random_tail
 from holdfast.redact.redactor import Redactor
+from holdfast.redact.shapes import make_example
 
 VALUE = "Tr0ub4dor3xx"
 

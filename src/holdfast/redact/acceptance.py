@@ -65,7 +65,12 @@ def accept_value(text: bytes, rule: NameRule, value: Value, before: bytes, stem:
     if before[-1:] == b":" and before[-2:-1].isdigit():  # `arn:…:4711:secret:name` tells where it is kept
         return False
     if value.notation == "call":
-        return bool(_SETTER.search(before)) and judge.is_mixed_password(candidate) and b" " not in candidate
+        if b" " in candidate or not judge.is_mixed_password(candidate):
+            return False
+        # `password("…")` alone on its line, as build scripts write it.
+        return bool(_SETTER.search(before)) or (
+            before[-1:] in (b"", b" ", b"\t", b"\n") and judge.is_cased_password(candidate)
+        )
     if value.notation == "comma" and not notation.CALL_BEFORE.search(before):
         cased = judge.is_cased_password(candidate) and judge.looks_random(candidate)
         return cased and bool(notation.PAIR_LINE.search(before))

@@ -7,7 +7,7 @@ from holdfast.redact.rules.values import REST_OF_COMMAND as _CMD
 
 # `positive` and `negative` of each rule are its own test: what it must find, and what it must leave.
 LOCATION_RULES = (
-    PlaceRule("url-password", ("://",), r"://[^\s/?#@:\"'\\<>]{0,100}:(?!\d{1,5}(?:[/?#]|$))(?P<secret>[^\s@\"'\\<>]{1,300}(?:@(?![a-z0-9.-]{1,100}(?:[:/?#\s\"']|$))[^\s@\"'\\<>]{1,100}){0,2})@(?=[\w\[%.$({-])", "password", "postgres://app:{}@db/app", "https://example.org:8443/a@b", needs="@"),
+    PlaceRule("url-password", ("://",), r"://[^\s/?#@:\"'\\<>]{0,100}:(?!\d{1,5}(?:[/?#]|$))(?P<secret>[^\s@\"'\\<>]{1,300}(?:@(?![a-z0-9.-]{1,100}(?:[:/?#\s\"']|$))[^\s@\"'\\<>]{1,100}){0,2})@(?=[\w\[%.$({/-])", "password", "postgres://app:{}@db/app", "https://example.org:8443/a@b", needs="@"),
     PlaceRule("url-password", ("%3A%2F%2F", "%3a%2f%2f"), r"%3[Aa]%2[Ff]%2[Ff][^\s%@\"'\\<>]{0,100}%3[Aa](?P<secret>[^\s@\"'\\<>&]{1,300}?)(?:%40|@)", "password", "u=https%3A%2F%2Fapp%3A{}%40db", "u=https%3A%2F%2Fexample.org%3A8443%2Fa"),
     PlaceRule("url-token", ("://",), r"://(?P<secret>[^\s/?#@:\"'\\<>]{16,300})(?::x-oauth-basic|:)?@(?=[\w\[])", "token", "https://{}@git.example.org/a", "https://somebody@example.org/a", needs="@"),
     PlaceRule("oracle-password", (":thin:", "sqlplus "), r"(?::thin:|sqlplus\s(?:-\w+\s){0,3}[\"']?)[\w.$]{1,60}/(?P<secret>[^\s@\"'/]{3,100})@", "password", "jdbc:oracle:thin:scott/{}@//db:1521/x", "jdbc:oracle:thin:scott/$PW@//db"),
