@@ -7,7 +7,7 @@ import msgspec
 
 from holdfast.core.lazy import lazy_pattern
 from holdfast.redact.checksums import has_base58_checksum, has_stellar_checksum, holds_private_key
-from holdfast.redact.letters import has_seldom_pair, is_unspeakable
+from holdfast.redact.letters import is_speakable, is_unspeakable
 
 # At the start of a value: brackets of templates, `$NAME` (not `$6$`, a crypt hash), signs only,
 # one repeated character, or the address of a secret store.
@@ -188,7 +188,7 @@ def is_camel_case(value: bytes) -> bool:
     """`RegNtSetValueKey`, `PKCS7PrivateKeyTypes`: two thirds of it are words that can be spoken."""
     if not value.isalnum():
         return False
-    spoken = sum(len(word) for word in _CAMEL.findall(value) if not has_seldom_pair(word.lower()))
+    spoken = sum(len(word) for word in _CAMEL.findall(value) if is_speakable(word.lower()))
     return 3 * (len(value) - spoken) < len(value)
 
 
@@ -205,7 +205,7 @@ def looks_random(value: bytes) -> bool:
 
 def is_algorithm(value: bytes) -> bool:
     """`AES256-GCM`, `RFC8628`: the name of a method or a standard."""
-    return len(value) < 60 and all(_OF_ALGORITHM.match(part) for part in re.split(rb"[-_/+:.]+", value))
+    return len(value) < 60 and all(_OF_ALGORITHM.match(part) for part in re.split(rb"[-_/+:.]+", value.rstrip(b".")))
 
 
 def looks_strong(value: bytes) -> bool:

@@ -37,8 +37,13 @@ _SELDOM_AFTER = {
 _SELDOM = frozenset((letter + after).encode() for letter, more in _SELDOM_AFTER.items() for after in more)
 
 
-def has_seldom_pair(word: bytes) -> bool:
-    return any(word[at : at + 2] in _SELDOM for at in range(len(word) - 1))
+def is_speakable(word: bytes) -> bool:
+    """Most words have no pair of letters that hardly ever occurs, and a long one may have one (`nickname`)."""
+    return 4 * _count_seldom(word) < len(word) - 1
+
+
+def _count_seldom(word: bytes) -> int:
+    return sum(word[at : at + 2] in _SELDOM for at in range(len(word) - 1))
 
 
 def is_unspeakable(value: bytes) -> bool:
@@ -48,5 +53,5 @@ def is_unspeakable(value: bytes) -> bool:
     low = value.lower()
     if not _CONSONANTS.search(low) or b"abcdef" in low or b"qwerty" in low:
         return False
-    seldom = sum(low[at : at + 2] in _SELDOM for at in range(len(low) - 1))
+    seldom = _count_seldom(low)
     return seldom >= _LEAST_PAIRS and seldom * 4 >= len(low)
