@@ -83,10 +83,10 @@ FLOODS: dict[str, Callable[[int], str]] = {
 }
 
 
-def flood(name: str) -> str:
+def flood(name: str, least: int = SIZE) -> str:
     parts: list[str] = []
     size = n = 0
-    while size < SIZE:
+    while size < least:
         parts.append(FLOODS[name](n))
         size += len(parts[-1])
         n += 1

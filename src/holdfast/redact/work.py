@@ -20,9 +20,9 @@ WORK_OF_TOKEN, WORK_OF_PLACE, WORK_OF_BACK, WORK_OF_NAME = 1, 2, 20, 18
 """Of one candidate: of a form, of a place that is read forward or back, and of a name, after which a value is read in many
 notations."""
 WORK_OF_RUN, WORK_OF_TABLE, WORK_OF_KEY_SET = 18, 60, 56
-_PER_FOUND, _PER_UNPACKED, _PER_LOOKED = 80, 1024, 500
+_PER_FOUND, _PER_UNPACKED, _PER_LOOKED = 80, 800, 500
 """How many bytes of a secret, bytes of another spelling, and comparisons of the native search cost one more."""
-_OF_FOUND, _OF_VIEW, _OF_UNPACKED = 4, 10, 24
+_OF_FOUND, _OF_VIEW, _OF_UNPACKED = 5, 10, 24
 
 
 _WORK_OF_LONG: dict[Finder, Callable[[bytes, int, int], int]] = {
