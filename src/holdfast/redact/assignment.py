@@ -13,7 +13,7 @@ from holdfast.redact.used import find_used
 _LONGEST = 4096
 
 
-_REFUSED, _UNMATCHED, _PER_VALUE = 2, 6, 9
+_REFUSED, _UNMATCHED, _PER_VALUE = 2, 7, 11
 """What it costs, in units of work.py, to see that no value follows a name, that none is put to it in any notation, and that one
 that is put to it is no secret."""
 

@@ -16,7 +16,7 @@ WORK_LEAST, WORK_OF_LOOK = 1100, 280
 """For any text, and how much of that a first look at a long one may take."""
 WORK_FREE, WORK_PER = 1 << 20, 256
 """In bytes: from which size on there is more, and for how many bytes one more."""
-WORK_OF_TOKEN, WORK_OF_PLACE, WORK_OF_BACK, WORK_OF_NAME = 1, 2, 20, 18
+WORK_OF_TOKEN, WORK_OF_PLACE, WORK_OF_BACK, WORK_OF_NAME = 1, 2, 20, 21
 """Of one candidate: of a form, of a place that is read forward or back, and of a name, after which a value is read in many
 notations."""
 WORK_OF_RUN, WORK_OF_TABLE, WORK_OF_KEY_SET = 18, 60, 56

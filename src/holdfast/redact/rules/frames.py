@@ -136,9 +136,9 @@ _AS_A_PASSWORD_CJK = (
     "登录",
     "登入",
 )
-_QUALIFIERS = "root admin sudo db database wifi Wi-Fi VPN vpn ssh SSH staging prod production master login new old current default correct right actual real wrong shared temporary".split()
+_QUALIFIERS = "root admin sudo db database wifi Wi-Fi VPN vpn ssh SSH staging prod production master login new old current correct right actual real wrong shared temporary".split()
 _BEHIND = (
-    *(f"{verb} {whose} {word} pass" for verb in (" is", "'s", "’s", " was") for whose in ("the", "my", "our", "your") for word in _QUALIFIERS),
+    *(f"{verb} {whose} {word} pass" for verb in (" is", "'s", " was") for whose in ("the", "my", "our") for word in _QUALIFIERS),
     *(f" {verb} {word}" for verb in ("ist mein", "ist unser", "ist das neue", "war das") for word in ("Passwort", "Kennwort")),
     *(" est notre mot de passe", " est mon mot de passe", " es mi contraseña", " es nuestra contraseña", " é a senha"),
     *(" è la password", " is het wachtwoord", " to hasło", " — это пароль", " - это пароль", " är lösenordet", " er passordet"),
@@ -189,35 +189,12 @@ _GIVEN = tuple(
     )
 )
 _THEN = (
-    *(
-        f"{end} {said} "
-        for end in (".", "!", "?", '"', ",")
-        for said in (
-            "It is",
-            "It's",
-            "it's",
-            "It's now",
-            "it's now",
-            "it is now",
-            "That is",
-            "That's",
-            "that's",
-            "it is",
-            "\"It's",
-            "— \"It's",
-        )
-    ),
-    *(f", {whose} {is_} " for whose in ("ours", "mine", "yours", "hers", "his", "theirs") for is_ in ("is", "was")),
-    *(
-        "always been ",
-        "new value is ",
-        "new value ",
-        "new value: ",
-        "old value was ",
-        "the value is ",
-        "correct value is ",
-    ),
-)
+    *(f"{end} {said} " for end in (".", "!", "?") for said in ("It is", "It's", "it's", "It's now", "That is", "That's", "that's", "it is")),
+    *('" It is ', '" It\'s ', '— "It\'s ', "it's now ", "it is now "),
+    *(f", {whose} {is_} " for whose in ("ours", "mine", "yours") for is_ in ("is", "was")),
+    *(f", {said} " for said in ("agora é", "теперь", "es heißt jetzt", "jetzt", "ora è", "maintenant", "ahora es", "teraz", "c'est maintenant")),
+    *("always been ", "New value: ", "new value is ", "new value ", "new value: ", "old value was ", "the value is ", "correct value is "),
+)  # fmt: skip
 _UNLOCKS = (
     *(
         "ogging in with ",
