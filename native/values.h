@@ -51,11 +51,12 @@ static int is_camel_case(const uint8_t *text, size_t length) {
 
 /* A word of sixteen or more with four consonants in a row may be random, though it has neither digits nor capitals. */
 static inline int may_be_unspeakable(struct word *word, uint8_t c) {
-    if (!is_letter(c) && !is_digit(c)) return *word = (struct word){0}, 0;
-    word->length++;
-    word->row = !is_letter(c) || is_one_of(c | 32, "aeiouy") ? 0 : word->row + 1;
+    enum { VOWELS = 1 << ('a' - 97) | 1 << ('e' - 97) | 1 << ('i' - 97) | 1 << ('o' - 97) | 1 << ('u' - 97) | 1 << ('y' - 97) };
+    int letter = is_letter(c);
+    if (!letter && !is_digit(c)) return word->length = word->row = 0, word->dense = 0;
+    word->row = letter && !(VOWELS >> ((c | 32) - 97) & 1) ? word->row + 1 : 0;
     word->dense |= word->row >= 4;
-    return word->dense && word->length >= 16;
+    return ++word->length >= 16 && word->dense;
 }
 
 /* Whether these bytes may be random, or `strict`ly so: for a password, words with a number or a sign are enough. */

@@ -12,7 +12,7 @@ Finder = Callable[[bytes, int, int], "list[Span] | Span | int | None"]
 less than such a candidate may cost."""
 
 # A unit is what a short look at a token costs: about 2.5 µs where it was measured.
-WORK_LEAST, WORK_OF_LOOK = 1100, 280
+WORK_LEAST, WORK_OF_LOOK = 1030, 280
 """For any text, and how much of that a first look at a long one may take."""
 WORK_FREE, WORK_PER = 1 << 20, 256
 """In bytes: from which size on there is more, and for how many bytes one more."""
