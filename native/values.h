@@ -62,7 +62,7 @@ static inline int may_be_unspeakable(struct word *word, uint8_t c) {
 /* Whether these bytes may be random, or `strict`ly so: for a password, words with a number or a sign are enough. */
 static int is_random_piece(const uint8_t *text, size_t length, size_t least, int strict) {
     size_t flips = 0;
-    int digit = 0, letter = 0, lower = 0, upper = 0, sign = 0;
+    int digit = 0, letter = 0, lower = 0, upper = 0, sign = 0, unspeakable = 0;
     struct word word = {0};
     if (length < least) return 0;
     for (size_t at = 0; !strict && at < length; at++) {
@@ -76,12 +76,12 @@ static int is_random_piece(const uint8_t *text, size_t length, size_t least, int
     for (size_t at = 0; at < length; at++) {
         digit |= is_digit(text[at]);
         letter |= text[at] > 64;
+        unspeakable |= may_be_unspeakable(&word, text[at]);
         flips += at && is_upper(text[at]) && (is_lower(text[at - 1]) || (at + 1 < length && is_upper(text[at - 1]) && is_lower(text[at + 1])));
     }
     if (digit && !letter) return length >= 16; /* keys in digits */
     if (digit && !(strict && is_in_words(text, length))) return 1;
-    for (size_t at = 0; at < length; at++)
-        if (may_be_unspeakable(&word, text[at])) return 1;
+    if (unspeakable) return 1;
     return !digit && flips >= 2 && flips * (length < 20 ? 4 : 12) >= length && !is_camel_case(text, length);
 }
 

@@ -279,11 +279,3 @@ _BY_JUDGE: dict[str, Callable[[bytes, NameRule, Value, bytes, bytes, bytes], boo
     "pin": _accept_pin,
     "code": _accept_code,
 }
-
-
-_TOKEN_COUNTS = re.compile(rb's":\{(?:"[a-z_0-9]{1,24}":\d{1,18},?){0,12}\}')
-
-
-def is_token_count(body: bytes, start: int, end: int) -> bool:
-    """`"tokens":{"input":12}`: every answer of a model says how many it used. A name within it is a hit of its own."""
-    return body[start:end] == b"token" and _TOKEN_COUNTS.match(body, end) is not None

@@ -1,11 +1,12 @@
 """One pass over a text: an Aho–Corasick automaton finds candidates, and only those are checked."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 
 from holdfast.redact import assignment, blocks, judge, notation, prefixed, tables, views
-from holdfast.redact.acceptance import SHORT_NAMES, is_token_count
+from holdfast.redact.acceptance import SHORT_NAMES
 from holdfast.redact.anchors import (
     GUARD_CODE,
     GUARD_COOKIE,
@@ -117,7 +118,7 @@ class Scanner:
         return (
             got.left_out
             or len(got.hits) >= _MOST_UNDECODED
-            or any(not is_token_count(body, *hit[1:]) for hit in hits)
+            or any(not _is_token_count(body, *hit[1:]) for hit in hits)
             or (len(hits) < len(got.hits) and views.hides_word(body))
         )
 
@@ -208,6 +209,14 @@ class Scanner:
         if encoded:
             spans += views.find_in_base64(text, encoded, find_unpacked, lambda: work.left < 0)
         return spans
+
+
+_TOKEN_COUNTS = re.compile(rb's":\{(?:"[a-z_0-9]{1,24}":\d{1,18},?){0,12}\}')
+
+
+def _is_token_count(body: bytes, start: int, end: int) -> bool:
+    """`"tokens":{"input":12}`: every answer of a model says how many it used. A name within it is a hit of its own."""
+    return body[start:end] == b"token" and _TOKEN_COUNTS.match(body, end) is not None
 
 
 def _whole_strings(text: bytes, span: Span) -> list[Span]:

@@ -1,9 +1,10 @@
 """Calls of programs that take a secret as an argument: those that log in, encrypt, sign or hash a password."""
 
 from holdfast.redact.judge import PlaceRule
+from holdfast.redact.rules.values import NAME_OF_PROGRAM
 from holdfast.redact.rules.values import one_of as _one_of
 
-_STRING = r"(?:b|u|r)?(?P<q>\\{0,3}[\"'`])(?!(?:[A-Z]{1,3}[a-z]+\d?|[A-Z]\d|[a-z]+\d?){1,4}[\"'`\\])(?P<secret>[^\"'`\\\r\n\s]{8,200})(?P=q)"
+_STRING = r"(?:b|u|r)?(?P<q>\\{0,3}[\"'`])(?!" + NAME_OF_PROGRAM + r"[\"'`\\])(?P<secret>[^\"'`\\\r\n\s]{8,200})(?P=q)"
 """A string that is no name of the program, as `onClick2Times` is."""
 _OTHER = r"(?:\\{0,3}[\"'`][^\"'`\\\r\n]{0,120}\\{0,3}[\"'`]|[\w.$>:-]{1,40})\s{0,2},\s{0,4}"
 """An argument before it."""

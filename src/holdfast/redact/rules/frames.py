@@ -6,12 +6,13 @@ from itertools import product
 
 from holdfast.redact.judge import PlaceRule
 from holdfast.redact.rules.values import BARE_OR_QUOTED as _QV
+from holdfast.redact.rules.values import NAME_OF_PROGRAM
 from holdfast.redact.rules.values import one_of as _one_of
 
 _SAID = r"\\{0,3}(?:[\"'`]|«|»|“|„|「)?(?P<secret>[!-~]{6,200}?)"
 _SAID_END = r"(?=\\{0,3}(?:[\"'`]|»|“|”|」)?[.,;:!?)]{0,2}(?:[\s\x1f]|$|[^\x00-\x7f]))"
 """A value within a sentence, without the sign that ends it; letters of another script end it too."""
-_NO_NAME = r"(?!(?:[A-Z]{1,3}[a-z]+\d?|[A-Z]\d|[a-z]+\d?){1,4}[.,;:!?)\]]{0,2}(?:[^!-~]|$))"
+_NO_NAME = r"(?!" + NAME_OF_PROGRAM + r"[.,;:!?)\]]{0,2}(?:[^!-~]|$))"
 """Not `TokenV2Handler`, a name of a program."""
 _STRING = r"(?P<q>\\{0,3}[\"'`])(?P<secret>[^\"'`\\\r\n\s]{6,200})(?P=q)"
 

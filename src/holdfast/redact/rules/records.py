@@ -2,6 +2,7 @@
 
 from holdfast.redact.judge import PlaceRule
 from holdfast.redact.rules.values import BARE_OR_QUOTED as _QV
+from holdfast.redact.rules.values import NAME_OF_PROGRAM
 from holdfast.redact.rules.values import one_of as _one_of
 
 _LINE = r"(?:\r?\n|\\r\\n|\\n)"
@@ -59,7 +60,7 @@ RECORD_RULES = (
     PlaceRule("snmp-community", ("rwcommunity ", "rocommunity ", "rwcommunity6 ", "trapcommunity "), r"\w{2,4}community6?\s(?P<secret>[^\s\"'\\]{6,60})", "mixed", "rwcommunity {} 10.0.0.0/8", "rocommunity public 10.0.0.0/8"),
     PlaceRule("device-password", ("user set password ", "password simple ", "password cipher ", " plaintext \"", "hash-password "), r"(?:user set password\s\d{1,3}\s|password (?:simple|cipher)\s|plaintext\s)\\{0,3}\"?(?P<secret>[^\s\"'\\]{6,100})", "mixed", "local-user adm\n password simple {}", "password simple authentication"),
     PlaceRule("unlock-password", ("bw unlock ", "mkpasswd ", "rman target ", "op signin "), r"(?:bw unlock|mkpasswd|rman target|op signin)\s(?:-{1,2}[\w-]{1,16}(?:[ =][\w-]{1,12})?\s){0,3}(?:[\w.$]{1,30}/)?" + _QV, "mixed", "bw unlock --raw '{}'", "bw unlock --raw"),
-    PlaceRule("option-password", (" -p ", " -P ", " -pw ", " -w ", " --pass "), r"\s-{1,2}(?:p|P|pw|w|pass)\s(?P<q>\\{0,3}[\"'])?(?!(?:[A-Z]{1,3}[a-z]+\d?|[A-Z]\d|[a-z]+\d?){1,4}(?:[\s\"'\\]|$))(?P<secret>[^\s\"'`\\|;&<>/:=]{8,64})(?=[\s\"'\\]|$)", "cased", "racadm -r h -p {} getsysinfo", "cargo test -p Parser2Core", next_word=True),
+    PlaceRule("option-password", (" -p ", " -P ", " -pw ", " -w ", " --pass "), r"\s-{1,2}(?:p|P|pw|w|pass)\s(?P<q>\\{0,3}[\"'])?(?!" + NAME_OF_PROGRAM + r"(?:[\s\"'\\]|$))(?P<secret>[^\s\"'`\\|;&<>/:=]{8,64})(?=[\s\"'\\]|$)", "cased", "racadm -r h -p {} getsysinfo", "cargo test -p Parser2Core", next_word=True),
     PlaceRule("basic-login", ("basic_auth '", "basic_auth \"", "basic_auth(\"", "basic_auth('"), r"basic_auth[ (]\\{0,3}[\"'][^\"'\\\r\n]{1,60}\\{0,3}[\"'],\s{0,3}(?:Some\()?\\{0,3}[\"'](?P<secret>[^\"'\\\r\n\s]{4,200})", "mixed", "req.basic_auth 'ada', '{}'", "req.basic_auth 'ada', 'password'"),
     PlaceRule("basic-login", ("auth' => [", "auth\" => [", "auth\": [", "auth: [", "auth=["), r"auth\\{0,3}[\"']?\s{0,2}(?:=>|:|=)\s{0,2}\[\s{0,2}\\{0,3}[\"'][^\"'\\\r\n]{1,60}\\{0,3}[\"'],\s{0,3}\\{0,3}[\"'](?P<secret>[^\"'\\\r\n\s]{6,200})", "mixed", "['auth' => ['ada', '{}']]", "['auth' => ['basic', 'digest']]"),
     PlaceRule("bearer", ("bearer_auth(", "bearerAuth(", "BearerAuth(", "SetAuthToken(", "set_token(", "setToken(", "with_token(", "withToken("), r"\w{7,13}\(\s{0,2}\\{0,3}[\"'](?P<secret>[^\"'\\\r\n\s]{16,400})", "token", "client.get(u).bearer_auth(\"{}\")", "client.get(u).bearer_auth(\"token\")"),
