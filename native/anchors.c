@@ -1,4 +1,4 @@
-/* Finds every anchor of the redaction rules in a text, in one pass: what src/holdfast/redact/anchors.py asks for.
+/* Finds every anchor of the redaction rules in a text, in one pass: what src/holdfast/analysis/redact/anchors.py asks for.
  *
  * Each anchor is known by four of its bytes. A table says for every four bytes of the text whether an anchor may
  * stand there; only then the anchor itself is compared, and what must stand around it. Nothing is allocated, no library

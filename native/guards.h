@@ -1,6 +1,6 @@
 /* What is asked of an anchor beyond its own text, so that few reach Python: included by anchors.c only.
  *
- * Nothing is refused here that the rules would take: tests/redact/test_native.py compares both. */
+ * Nothing is refused here that the rules would take: tests/analysis/redact/test_native.py compares both. */
 #pragma once
 #include "search.h"
 #include "values.h"
@@ -34,8 +34,6 @@ static int is_indexed(const uint8_t *words, const uint8_t *bytes, size_t length)
     return 0;
 }
 
-static const char NO_VALUE[] = ");.[}+*/!&%^~@#;?$", BEFORE_QUOTED[] = "\"'`\\ \t\n";
-
 /* `_token2` after a stem: where the first further word or number ends; 0 if it is none that names have. */
 static size_t skip_tail(const struct tables *t, const uint8_t *text, size_t length, size_t end) {
     size_t at = end + (size_t)is_one_of(text[end], "_.-"), first = at;
@@ -68,6 +66,7 @@ static int may_follow(const struct tables *t, const uint8_t *text, size_t length
 static int has_other_tail(const uint8_t *text, size_t length, size_t at) {
     for (int words = 0; words < 2 && at < length && (text[at] == '_' || text[at] == '-'); words++)
         for (at++; at < length && (is_letter(text[at]) || text[at] >= 128);) at++;
+    if (at + 1 < length && text[at] == '\\' && text[at + 1] == 'u') return 1; /* letters of another script in undecoded JSON */
     while (at < length && is_one_of(text[at], "0123456789\"'`\\ \t")) at += 1 + (text[at] == '\\' && at + 1 < length && text[at + 1] == 't');
     return at < length && is_one_of(text[at], "=:\x1e");
 }
@@ -213,10 +212,6 @@ static int is_joined(const struct search *s, size_t at) {
     for (sign += is_one_of(text[sign], "\"'`") != 0; sign < s->length && text[sign] == ' ';) sign++;
     return sign < s->length && is_one_of(text[sign], "\"'`+.&\n\r\\");
 }
-
-/* Words that a value stands behind, and words that only lead to one of them. */
-static const uint8_t LEADING[] = "\5value\3val\7default\11plaintext\6secret\13stringvalue\7content\4text\2as\7varchar\2or\2by\4lazy";
-static const uint8_t BETWEEN[] = "\3for\2of\2in\4into\4from\2at\4with\5under\2by\3you\2we\4they\2he\3she\1i\4that\5which\4para\4pour\3per\2de\3del\5della\2du\2da\2do\3von\3der";
 
 /* How many further words may stand between this one and a value; `linked` tells whether the next one may be it. */
 static int words_after(const struct search *s, const struct anchor *a, size_t first, size_t end, int *linked) {

@@ -1,8 +1,10 @@
-/* What is searched for, and what a search knows: the tables that src/holdfast/redact/anchors.py makes, and the state of one pass. */
+/* What is searched for, and what a search knows: the tables that src/holdfast/analysis/redact/anchors.py makes, and the state of one pass.
+ * Sizes and guards come from rules.h, which native/build.py makes. */
 #pragma once
 #include "bytes.h"
+#include "rules.h"
 
-enum { HASH_BITS = 16, BUCKET_BITS = 13, SEEN_BITS = 13, SEEN = 1 << SEEN_BITS, FREE_HITS = 64, BEFORE = 48, AFTER = 64, ROW_LEAST = 8, ROW_BEFORE = 2, FAR = 512, SORTS = 4, RUNS = 8, BLOCK = 512, CHUNK = 2048, MOST_DROPPED = 1024, PER_DROPPED = 32, SECOND = 1 << 13, LOOK_OF_GUARD = 20 };
+enum { SEEN = 1 << SEEN_BITS, SECOND = 1 << SECOND_BITS, FREE_HITS = 64, SORTS = 4, RUNS = 8, BLOCK = 512, CHUNK = 2048, MOST_DROPPED = 1024, PER_DROPPED = 32, LOOK_OF_GUARD = 20 };
 
 struct anchor {
     uint32_t text;    /* where it lies in `texts` */
@@ -14,24 +16,7 @@ struct anchor {
     uint16_t class;
     uint8_t left;     /* what may stand before it, as a class; 0: anything. The start of the text always may */
     uint8_t then;     /* the byte behind those of `follow`; 0: any */
-    uint16_t guard;   /* what else is asked of it: GUARD_… and, in the upper byte, the width of the name's stem */
-};
-
-/* A name is reported only where the rules could find a value: what they would refuse at once is refused here. */
-enum {
-    GUARD_VALUE = 1,    /* a value may follow */
-    GUARD_RANDOM = 2,   /* something random follows */
-    GUARD_WORD = 4,     /* it is a word of its own */
-    GUARD_KEY = 8,      /* what stands before `key` decides */
-    GUARD_TOKEN = 16,   /* the same for `token` */
-    GUARD_PASS = 32,    /* may run on from a word where a value follows at once */
-    GUARD_SPOKEN = 64,  /* `use … as the password`: the value may stand before it */
-    GUARD_PAREN = 128,  /* a closing parenthesis stands just before it; with a width, the next word has a digit */
-    GUARD_CODE = 1 << 11,   /* where a value is computed it is none */
-    GUARD_PLAIN = 1 << 12,  /* a plain word in lower case is no value of it */
-    GUARD_COOKIE = 1 << 13, /* the name of a session's cookie follows; with a width, a cookie */
-    GUARD_LOGIN = 1 << 14,  /* `@` follows before a space or a quote */
-    GUARD_FAR = 1 << 15 /* one in so many bytes is enough; the upper byte tells of which sort it is */
+    uint16_t guard;   /* what else is asked of it: GUARD_… (see rules/search.toml) and, in the upper byte, the width of the name's stem */
 };
 
 struct tables {

@@ -1,5 +1,6 @@
-/* Reads the strings of a JSON document, escapes and percent signs for src/holdfast/redact/views.py: the decoded text, and
+/* Reads the strings of a JSON document, escapes and percent signs for src/holdfast/analysis/redact/decoded_forms.py: the decoded text, and
  * where each part of it came from. Nothing is allocated, no library is called. */
+#include "rules.h"
 #include "shorten.h"
 
 static int hex_digit(uint8_t c) {
@@ -57,9 +58,7 @@ static struct change read_backslash(const uint8_t *at, size_t left) {
 
 /* `&#x70;`, `&#112;`, `&quot;`. A number that is no printable character stays as it is. */
 static struct change read_entity(const uint8_t *at, size_t left) {
-    static const struct { const char *word; uint8_t byte; } ENTITIES[] = {
-        {"&quot;", '"'}, {"&amp;", '&'}, {"&apos;", '\''}, {"&lt;", '<'}, {"&gt;", '>'}};
-    for (size_t n = 0; n < 5; n++)
+    for (size_t n = 0; n < sizeof ENTITIES / sizeof *ENTITIES; n++)
         if (begins_with(at, left, ENTITIES[n].word)) {
             size_t length = 0;
             while (ENTITIES[n].word[length]) length++;
@@ -117,14 +116,13 @@ size_t holdfast_decode_view(const uint8_t *text, size_t length, int percent, uin
 
 /* The sign of a terminal's settings, as a byte or as programs write it: `\\u001b`, `\\x1b`, `\\033`, `\\e`. */
 static size_t read_escape_sign(const uint8_t *at, size_t left) {
-    static const char *const SPELT[] = {"u001b", "u001B", "x1b", "x1B", "033", "e"};
     if (*at == 0x1b) return 1;
     size_t n = 0;
     while (n < left && n < 8 && at[n] == '\\') n++;
-    for (size_t m = 0; n && m < 6; m++)
-        if (begins_with(at + n, left - n, SPELT[m])) {
+    for (size_t m = 0; n && m < sizeof ESCAPE_SIGNS / sizeof *ESCAPE_SIGNS; m++)
+        if (begins_with(at + n, left - n, ESCAPE_SIGNS[m])) {
             size_t length = 0;
-            while (SPELT[m][length]) length++;
+            while (ESCAPE_SIGNS[m][length]) length++;
             return n + length;
         }
     return 0;
@@ -323,7 +321,7 @@ size_t holdfast_find_word(const uint8_t *text, size_t size, size_t at, const uin
     return size;
 }
 
-/* Frames of clients that do not shorten what they send: src/holdfast/ingest/frames.py. */
+/* Frames of clients that do not shorten what they send: src/holdfast/daemon/ingest/frames.py. */
 size_t holdfast_shortener_size(void) { return sizeof(struct shortener); }
 
 void holdfast_begin_shorten(struct shortener *s, uint8_t *out) { begin_shorten(s, out, SHORTEN_ROOM); }

@@ -1,4 +1,4 @@
-/* Makes the tables of a search from its anchors: what src/holdfast/redact/anchors.py asks for when a process starts.
+/* Makes the tables of a search from its anchors: what src/holdfast/analysis/redact/anchors.py asks for when a process starts.
  *
  * Every anchor gets the bytes that it is looked for by: rare ones, and those of few other anchors. For thousands of
  * anchors Python took longer over this than over everything else that redaction does at the start. */

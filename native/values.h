@@ -1,4 +1,4 @@
-/* What a value looks like that the rules take for random: the cheap half of `looks_random` in src/holdfast/redact/judge.py.
+/* What a value looks like that the rules take for random: the cheap half of `looks_random` in src/holdfast/analysis/redact/judge.py.
  * Never false where that would be true. */
 #pragma once
 #include "bytes.h"

@@ -4,13 +4,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+from holdfast.core.authority import Refusal, authorise
+from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
 from holdfast.core.feature import Call, Feature, JobCall
 from holdfast.core.job import ClaimedJob
 from holdfast.core.ports import Ref
 from holdfast.core.replay import Rebuild
 from holdfast.core.state import FeatureState, HotDocuments, WorkingSet
-from holdfast.stores import open_store
+from holdfast.stores.sqlite import SqliteStore
 from tests.factories import AClock, an_engine
 
 PROJECT = "/home/ada/engine"
@@ -30,7 +32,7 @@ class FeatureHarness:
 
     def __init__(self, folder: Path, **settings: Any) -> None:
         self.folder = folder
-        self.store = open_store(f"sqlite:///{folder / 'holdfast.db'}", backups=folder)
+        self.store = SqliteStore(folder / "holdfast.db", backups=folder)
         self.clock = AClock()
         self.settings = self.settings_type.of(settings)
         given = {"clock": self.clock, "settings": lambda _project: {self.feature.name: self.settings}}
@@ -52,7 +54,11 @@ class FeatureHarness:
         return self.feature.views[name](self.call(**args))
 
     def command(self, name: str, **args: Any) -> Any:
-        result = self.feature.commands[name](self.call(**args))
+        call = self.call(**args)
+        judged = authorise(self.feature.authority[name], call)
+        if isinstance(judged, Refusal):
+            raise CommandRefused(judged.text)
+        result = self.feature.commands[name](call)
         self.take(result.events)
         return result.answer(self.reader) if callable(result.answer) else result.answer
 

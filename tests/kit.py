@@ -24,7 +24,7 @@ from holdfast.core.kinds import HOOK_KINDS
 from holdfast.core.machine import lease_holder
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.paths import Paths
-from holdfast.stores import open_reader
+from holdfast.stores.sqlite import SqliteReader
 
 BIN = Path(sys.executable).parent
 NATIVE_HOOK = BIN / "holdfast-hook"
@@ -141,7 +141,7 @@ class World:
         """What was answered is in the store a moment later: a daemon that runs is asked to have written it."""
         with contextlib.suppress(OSError):
             self.ask(op="settle")
-        reader = open_reader(self.env.get("HOLDFAST_STORE__URL") or f"sqlite:///{self.paths.database}")
+        reader = SqliteReader(self.paths.database)
         try:
             yield reader
         finally:

@@ -5,8 +5,8 @@ import random
 
 import pytest
 
+from holdfast.analysis.redact.native_library import word_search
 from holdfast.core.text import PrivateWords, _mentions_private, telling_words, without_private
-from holdfast.redact.anchors import word_search
 
 
 @pytest.mark.parametrize(

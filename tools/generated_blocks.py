@@ -1,6 +1,6 @@
 """Writes what is copied from code into files that cannot import it; with --check only says which are stale.
 
-Both hook clients get the names of the environment, ARCHITECTURE.md gets the stages of a batch of deliveries.
+Both hook clients get the names of the environment, ARCHITECTURE.md the stages of a batch, gates.md the requirement kinds.
 """
 
 import re
@@ -9,7 +9,8 @@ import textwrap
 from pathlib import Path
 
 from holdfast.agents.payload_reader import HOOK_ENVIRONMENT
-from holdfast.ingest.pipeline import TRANSITIONS, Stage
+from holdfast.daemon.ingest.pipeline import TRANSITIONS, Stage
+from holdfast.features.gates.kinds import KINDS
 
 ROOT = Path(__file__).parents[1]
 
@@ -34,7 +35,7 @@ def in_markdown() -> str:
         for after, why in following.items()
     ]
     head = [
-        "<!-- stages: from src/holdfast/ingest/pipeline.py -->",
+        "<!-- stages: from src/holdfast/daemon/ingest/pipeline.py -->",
         "",
         "| a batch that is | becomes | when |",
         "|---|---|---|",
@@ -44,10 +45,17 @@ def in_markdown() -> str:
     )
 
 
+def requirement_kinds() -> str:
+    rows = [f"| `{kind.name}` | {kind.summary} |" for kind in KINDS.values()]
+    head = ["<!-- kinds: from src/holdfast/features/gates/kinds -->", "", "| type | meaning |", "|---|---|"]
+    return "\n".join([*head, *rows, "", "<!-- end of kinds -->"])
+
+
 BLOCKS = {
     ROOT / "native" / "hook.c": (r"static const char \*const ENVIRONMENT\[\] = \{.*?\n\};", in_c),
     ROOT / "src" / "holdfast" / "hook.py": (r"ENVIRONMENT = \(.*?\n\)", in_python),
     ROOT / "ARCHITECTURE.md": (r"<!-- stages: .*?<!-- end of stages -->", in_markdown),
+    ROOT / "docs" / "features" / "gates.md": (r"<!-- kinds: .*?<!-- end of kinds -->", requirement_kinds),
 }
 
 

@@ -1,7 +1,7 @@
-"""`python tools/lock.py`: write constraints-hashed.txt, every file of every pinned version by its SHA-256.
+"""`python tools/lock.py`: write packaging/constraints-hashed.txt, every file of every pinned version by its SHA-256.
 
-The versions are those of constraints.txt. The index is asked by its simple interface; its
-address is the one pip uses and is not written down. `pip install --require-hashes -r constraints-hashed.txt` then takes
+The versions are those of packaging/constraints.txt. The index is asked by its simple interface; its
+address is the one pip uses and is not written down. `pip install --require-hashes -r packaging/constraints-hashed.txt` then takes
 exactly these files, from wherever they come.
 """
 
@@ -30,7 +30,7 @@ def index_url() -> str:
 
 
 def pinned() -> list[tuple[str, str]]:
-    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    lines = (ROOT / "packaging" / "constraints.txt").read_text().splitlines()
     return [
         (name, version) for line in lines if (name := line.partition("==")[0]) and (version := line.partition("==")[2])
     ]
@@ -62,7 +62,7 @@ def main() -> int:
         f"{name}=={version} \\\n" + " \\\n".join(f"    --hash=sha256:{one}" for one in known) + "\n"
         for (name, version), known in zip(wanted, found, strict=True)
     )
-    (ROOT / "constraints-hashed.txt").write_text(HEAD + text)
+    (ROOT / "packaging" / "constraints-hashed.txt").write_text(HEAD + text)
     print(f"{len(wanted)} packages, {sum(map(len, found))} files")
     return 0
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.app import open_settings
-from holdfast.cli.root import OLDER_SPELLINGS, SECTIONS, build_command
-from holdfast.mcp.tools import TOOLS
+from holdfast.doors.cli.root import OLDER_SPELLINGS, SECTIONS, build_command
+from holdfast.doors.mcp.tools import TOOLS
 from holdfast.paths import Paths
 from holdfast.settings.layers import json_schema
 
@@ -116,7 +116,7 @@ def mcp_page() -> str:
 
 
 def api_page() -> str:
-    from holdfast.web.server import build_app
+    from holdfast.doors.web.server import build_app
 
     with tempfile.TemporaryDirectory() as folder:
         _, _, routes = build_app(Paths(Path(folder) / "state").prepare(), 1)

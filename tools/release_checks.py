@@ -16,8 +16,8 @@ LARGEST_WHEEL = 22_000_000
 LARGEST_INSTALLATION = 150_000_000
 HOOK = ".data/scripts/holdfast-hook"
 NEEDED = (
-    "holdfast/cli/__init__.py", "holdfast/hook.py", "holdfast/py.typed", "holdfast/web/templates/base.html",
-    "holdfast/web/static/core.js", "holdfast/demo/day.yaml", "holdfast/search/model/words.txt",
+    "holdfast/doors/cli/__init__.py", "holdfast/hook.py", "holdfast/py.typed", "holdfast/doors/web/templates/base.html",
+    "holdfast/doors/web/static/core.js", "holdfast/setup/demo/day.yaml", "holdfast/analysis/search/model/words.txt",
 )  # fmt: skip
 SCRIPTS = ("holdfast", "holdfast-agents", "holdfast-daemon", "holdfast-outside")
 MACHINES = {"x86_64-linux-musl": 62, "aarch64-linux-musl": 183}

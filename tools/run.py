@@ -29,7 +29,7 @@ def main() -> None:
 
 def _is_fresh() -> bool:
     ready = SMALL / ".ready"
-    wanted = (ROOT / "pyproject.toml", ROOT / "constraints.txt")
+    wanted = (ROOT / "pyproject.toml", ROOT / "packaging" / "constraints.txt")
     return ready.exists() and all(ready.stat().st_mtime >= file.stat().st_mtime for file in wanted)
 
 
@@ -40,7 +40,7 @@ def install() -> None:
     except (OSError, subprocess.CalledProcessError) as error:
         sys.exit(f"python3 -m venv does not work here ({error}); on Debian: apt-get install python3-venv")
     pip = [str(SMALL / "bin/python"), "-m", "pip", "install", "--disable-pip-version-check", "--no-compile"]
-    pip += ["-c", str(ROOT / "constraints.txt")]
+    pip += ["-c", str(ROOT / "packaging" / "constraints.txt")]
     # No compiler is fetched for a first look: the hook is the Python one.
     _follow([*pip, "hatchling", "editables"], {})
     _follow([*pip, "--no-build-isolation", "-e", str(ROOT)], {"HOLDFAST_TARGET": "none"})

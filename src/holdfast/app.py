@@ -1,27 +1,31 @@
 """The composition root: settings → store, features, agents → App. The only file that sees everything."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from holdfast.agents import AGENTS
+from holdfast.agents.intake import Intake
+from holdfast.analysis.redact import UserRules, redact, use_rules
 from holdfast.core import machine
-from holdfast.core.agent import Agent
+from holdfast.core.agent import Agent, use_agents
+from holdfast.core.authority import Authority, Refusal, Surroundings, authorise, check_declared
 from holdfast.core.decision import Decision
 from holdfast.core.engine import Engine, Ports
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
 from holdfast.core.feature import Call, CommandResult, Feature
+from holdfast.core.git_context import CachedGitContext
+from holdfast.core.lazy import lazy_value
 from holdfast.core.ports import Reader, Store
 from holdfast.core.times import now_ms
 from holdfast.features import FEATURES, features_on_trial
-from holdfast.git_context import CachedGitContext
-from holdfast.intake import Intake
 from holdfast.paths import Paths
-from holdfast.redact import UserRules, redact, use_rules
 from holdfast.settings import OtherPlacements, Settings, SettingsCache
 from holdfast.settings.sections import Redact as RedactSection
-from holdfast.stores import open_store
+from holdfast.stores import sqlite_path
 from holdfast.stores.body_cipher import BodyCipher, prepare_key
 
 Report = Callable[[str, Event, Exception], None]
@@ -40,19 +44,28 @@ class ReadOnlyApp:
     features: tuple[Feature, ...]
 
     def call(
-        self, name: str, args: Mapping[str, Any], reader: Reader, session: str = "", project: str = "", caller: int = 0
-    ) -> Call:
-        section = self.settings.look_again(project).get(name.partition(".")[0])
-        return Call(
-            args=args, reader=reader, settings=section, now=now_ms(), session=session, project=project,
-            state_dir=self.paths.state, caller=caller,
+        self, name: str, args: Mapping[str, Any], reader: Reader, session: str = "", project: str = "", caller: int = 0,
+        code: str = "",
+    ) -> Call:  # fmt: skip
+        sections = self.settings.look_again(project)
+        call = Call(
+            args=args, reader=reader, settings=sections.get(name.partition(".")[0]), now=now_ms(), session=session,
+            project=project, state_dir=self.paths.state, caller=caller, code=code,
         )  # fmt: skip
+        observer = next((feature for feature in self.features if feature.surroundings), None)
+        if observer is None:
+            return call
+        return replace(call, surroundings=_once(observer, replace(call, settings=sections.get(observer.name))))
 
     def view(self, name: str, call: Call) -> Any:
         return _find_handler(self.features, "views", name)(call)
 
     def command(self, name: str, call: Call) -> CommandResult:
-        value: CommandResult = _find_handler(self.features, "commands", name)(call)
+        handler = _find_handler(self.features, "commands", name)
+        judged = authorise(_declared_authority(self.features, name), call)
+        if isinstance(judged, Refusal):
+            return CommandResult((judged.event,), refused=judged.text)
+        value: CommandResult = handler(replace(call, judged=judged) if judged else call)
         return value
 
 
@@ -74,6 +87,16 @@ def _find_handler(features: Sequence[Feature], table: str, name: str) -> Callabl
     raise CommandRefused(f"there is no {table[:-1]} {name!r}")
 
 
+def _declared_authority(features: Sequence[Feature], name: str) -> Authority:
+    owner, _, verb = name.partition(".")
+    return next(feature for feature in features if feature.name == owner).authority[verb]
+
+
+def _once(observer: Feature, call: Call) -> Callable[[], Surroundings]:
+    assert observer.surroundings is not None
+    return lazy_value(partial(observer.surroundings, call))
+
+
 def open_settings(features: Sequence[Feature] = FEATURES) -> SettingsCache:
     mine = [f for f in features if f.settings]
     elsewhere = {f.name: OtherPlacements(f.settings_names, f.settings_files) for f in mine}
@@ -87,8 +110,9 @@ def _redaction_rules(section: RedactSection) -> UserRules:
     return UserRules(section.names, section.patterns, section.keep, section.enabled)
 
 
-def store_url(paths: Paths, settings: SettingsCache) -> str:
-    return settings.for_project("")["store"].url or f"sqlite:///{paths.database}"
+def database_path(paths: Paths, settings: SettingsCache) -> Path:
+    url = settings.for_project("")["store"].url
+    return sqlite_path(url) if url else paths.database
 
 
 def all_features() -> tuple[Feature, ...]:
@@ -98,6 +122,7 @@ def all_features() -> tuple[Feature, ...]:
 def open_read_only(paths: Paths) -> ReadOnlyApp:
     """For doors that are processes of their own and only read."""
     features = all_features()
+    use_agents(AGENTS)
     return ReadOnlyApp(paths, open_settings(features), features)
 
 
@@ -110,11 +135,15 @@ def build_app(
 ) -> App:
     """`cipher`: the one that this process has already, with the keys it knows."""
     features = all_features() if features is None else features
+    check_declared(tuple(features))
     # From here on events name this machine by its id.
     machine.use_state_folder(paths.state)
+    use_agents(agents)
     settings = open_settings(features)
     cipher = cipher or BodyCipher(lambda: bool(settings.for_project("")["store"].encrypt_bodies))
-    store = open_store(store_url(paths, settings), backups=paths.backups, cipher=cipher)
+    from holdfast.stores.sqlite import SqliteStore  # Here: settings are read without a database.
+
+    store = SqliteStore(database_path(paths, settings), backups=paths.backups, cipher=cipher)
     # Before the first event: one that came earlier would be stored plain.
     prepare_key(cipher, store)
     intake = Intake(agents, CachedGitContext(), redact)
@@ -130,7 +159,6 @@ def build_app(
         scrub_fields=intake.scrub_fields,
     )
     engine = Engine(store, features, ports)
-    engine.hurries = True
     return App(paths, settings, tuple(features), agents, store, engine, redact, cipher)
 
 

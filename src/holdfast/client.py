@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from holdfast import __version__
-from holdfast.core.caller import LEASE_OWNERS_VARIABLE, SESSION_VARIABLES
+from holdfast.core.caller import LEASE_OWNERS_VARIABLE, SESSION_VARIABLES, judge_caller
 from holdfast.core.errors import CommandRefused, DaemonUnreachable, HoldfastError
 from holdfast.core.machine import lease_holder
 from holdfast.paths import Paths, default_state_dir
@@ -40,6 +40,8 @@ class Refused(HoldfastError):
 _borrowed: Callable[[float | None], socket.socket | None] | None = None
 
 
+CODE_VARIABLE = "HOLDFAST_CODE"
+"""A one-time code of the dashboard, for a person without a terminal."""
 NO_START = "HOLDFAST_NO_START"
 """In the environment of a process that must not start a daemon: the warm CLI server, which ends with the one it has."""
 
@@ -113,7 +115,7 @@ class DaemonClient:
         pid = self.running()
         if not pid:
             return 0
-        list(self.stream("stop", start=False, reason=reason))
+        list(self.stream("stop", start=False, reason=reason, version=__version__, **_caller_fields()))
         deadline = time.monotonic() + STOP_S
         while self.running() and time.monotonic() < deadline:
             time.sleep(0.02)
@@ -185,7 +187,7 @@ def current_session() -> str:
 
 
 def current_project() -> str:
-    from holdfast.git_context import locate
+    from holdfast.core.git_context import locate
 
     cwd = str(Path.cwd())
     return os.environ.get("HOLDFAST_PROJECT") or locate(cwd).get("root", cwd)
@@ -205,6 +207,27 @@ def ask_daemon(op: str, *, start: bool = True, **request: Any) -> Any:
 
 def stream_replies(op: str, *, start: bool = True, **request: Any) -> Iterator[dict[str, Any]]:
     return DaemonClient(state_paths()).stream(op, start=start, **(_caller_fields() | request))
+
+
+def authorise(act: str, words: str = "") -> None:
+    """Refuses an agent an act of `OWN_PROCESS`; by the processes above this one where no daemon can be asked."""
+    # Here: most commands need none of it.
+    from holdfast.core.authority import OWN_PROCESS, Who
+
+    declared = OWN_PROCESS[act]
+    state = state_paths().state
+    if declared.who is Who.OWNER and state.exists() and state.stat().st_uid != os.geteuid():
+        raise CommandRefused(f"{state} belongs to another user")
+    try:
+        ask_daemon("authorise", act=act, words=words)
+    except DaemonUnreachable:
+        # The processes above the warm server are not those of whoever asks.
+        if _borrowed is not None:
+            raise
+        who = judge_caller(os.getpid())
+        if who.is_agent:
+            how = "Run it in a terminal of your own."
+            raise CommandRefused(f"{words or declared.act} is a person's to do: {who.why}", fix=how) from None
 
 
 def running_pid() -> int:
@@ -233,7 +256,8 @@ JOURNAL_WAITS = "Hooks that were answered before the daemon last ended wait in i
 
 
 def _caller_fields() -> dict[str, str]:
-    return {"session": current_session(), "project": current_project()}
+    fields = {"session": current_session(), "project": current_project()}
+    return fields | ({"code": code} if (code := os.environ.get(CODE_VARIABLE)) else {})
 
 
 # Asking the daemon for a lease and waiting in line for it: for the command line and for MCP tools.

@@ -66,7 +66,7 @@ INTENT_SUFFIX = ".erase"
 WIPE_MARK = "erase-everything"
 """In `run/` from the moment when everything is to be erased until all of it is."""
 # `.NAME.partial`, with the number of the process and that of the thread where they are known.
-_PARTIAL = re.compile(r"^\..*?(?:\.(\d+))?\.partial(?:-(\w+))?$")
+_PARTIAL = re.compile(r"^\..*?(?:\.(\d+))?\.partial(?:-(\d+))?(?:-(?:journal|wal|shm))?$")
 
 
 @dataclass(frozen=True)
@@ -100,6 +100,11 @@ class Paths:
         return self.state / "derived"
 
     @property
+    def restores(self) -> Path:
+        """Append-only: every restore a person asked for. No restore takes it back."""
+        return self.state / "restores"
+
+    @property
     def quarantine(self) -> Path:
         return self.state / "quarantine"
 
@@ -126,6 +131,11 @@ class Paths:
     @property
     def failed(self) -> Path:
         return self.run / "failed"
+
+    @property
+    def failing_since(self) -> Path:
+        """Its time is that of the first start that failed; gone once one succeeded."""
+        return self.run / "failing"
 
     @property
     def hook_socket(self) -> Path:

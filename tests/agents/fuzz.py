@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 
 from holdfast.agents import AGENTS
+from holdfast.agents.intake import Intake
 from holdfast.core.decision import NOTHING, Context, Decision, Delivery
 from holdfast.core.kinds import HOOK_KINDS
-from holdfast.intake import Intake
 
 PAYLOADS = Path(__file__).parent / "payloads"
 PLAIN = {"holdfast": 1, "agent": "x", "kind": "tool.started", "session": "s", "data": {"paths": ["a"], "input": {}}}

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.agents import AGENTS
 from holdfast.agents.page import agents_table, files_table
-from holdfast.imports import IMPORTERS
+from holdfast.setup.imports import IMPORTERS
 
 ROOT = Path(__file__).parents[2]
 

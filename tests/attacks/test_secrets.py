@@ -45,6 +45,7 @@ def leaks(folder: Path) -> list[str]:
     return found
 
 
+@pytest.mark.quick
 def test_after_a_session_nothing_on_disk_has_a_secret(world: World) -> None:
     serving(world)
     a_session(world)

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.cli import render
 from holdfast.core.decision import Context
 from holdfast.core.text import escape_invisible, name_invisible, strip_controls, wrap_context
+from holdfast.doors.cli import render
+from holdfast.doors.mcp.connection import render_answer
+from holdfast.doors.mcp.context import Answer
+from holdfast.doors.web import pages as web_text
 from holdfast.features.project.document.text import dump_yaml
-from holdfast.mcp.connection import render_answer
-from holdfast.mcp.context import Answer
-from holdfast.web import pages as web_text
 from tests.kit import World
 
 HOSTILE = (
@@ -58,7 +58,7 @@ def test_programs_get_every_character(text: str) -> None:
 def test_a_console_prints_its_own_styles_and_no_others(capsys: pytest.CaptureFixture[str]) -> None:
     from rich.text import Text
 
-    from holdfast.cli.render import VisibleConsole
+    from holdfast.doors.cli.render import VisibleConsole
 
     console = VisibleConsole(force_terminal=True, color_system="standard", width=400)
     table = render.plain_table("a")

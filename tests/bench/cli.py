@@ -5,7 +5,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from holdfast.cli import warm_client
+from holdfast.doors.cli import warm_client
 from tests.bench.figures import fact, figure, heading, p50
 from tests.kit import BIN, World, wait_until
 
@@ -25,7 +25,7 @@ print([used.ru_utime + used.ru_stime, used.ru_maxrss])
 """
 SHARE = """
 import os, sys
-from holdfast.cli import warm_client
+from holdfast.doors.cli import warm_client
 shown = os.dup(1); os.dup2(os.open(os.devnull, os.O_WRONLY), 1); os.dup2(1, 2)
 warm_client.run_warm(sys.argv[1:]); os.write(shown, str(warm_client.spent).encode())
 """

@@ -13,7 +13,7 @@ from holdfast.core.ids import delivery_key
 from holdfast.features.gates.policy import decide, derive
 from holdfast.features.gates.settings import PRESETS, GateSettings
 from holdfast.features.gates.views import Simulation, simulate_rules
-from holdfast.stores import open_store
+from holdfast.stores.sqlite import SqliteStore
 from tests.bench import floors
 from tests.bench.figures import fact, figure, heading, ms, p50
 from tests.factories import NOON
@@ -167,7 +167,7 @@ def _once(stage: Simulation, one: Event) -> float:
 
 def _rehearsing() -> None:
     with tempfile.TemporaryDirectory(dir=os.environ.get("HOLDFAST_BENCH_DIR")) as folder:
-        store = open_store(f"sqlite:///{Path(folder) / 'log.db'}")
+        store = SqliteStore(Path(folder) / "log.db")
         for start in range(0, EVENTS, BATCH):
             with store.transaction():
                 store.append([session_like(n) for n in range(start + 1, start + BATCH + 1)])

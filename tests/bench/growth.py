@@ -13,7 +13,7 @@ from holdfast.core.decision import Delivery
 from holdfast.core.event import Event
 from holdfast.core.ids import delivery_key
 from holdfast.core.ports import EventQuery, StateQuery
-from holdfast.stores import open_reader
+from holdfast.stores.sqlite import SqliteReader
 from tests.bench import event, floors
 from tests.bench.figures import fact, figure, heading, ms, p50, p99
 from tests.bench.rest import at_rest
@@ -92,7 +92,7 @@ def _memory(world: World) -> None:
 
 
 def _reads(world: World) -> None:
-    reader = open_reader(f"sqlite:///{world.paths.database}")
+    reader = SqliteReader(world.paths.database)
     last = _session(EVENTS - 1)
     reads = {
         "timeline page of one session (100)": lambda: reader.events(EventQuery(session=last, newest=True)),

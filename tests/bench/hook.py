@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from holdfast.agents.shell_entry import shell_line
-from holdfast.install.hooks_text import python_command
+from holdfast.setup.install.hooks_text import python_command
 from tests.bench import event, floors
 from tests.bench.figures import fact, figure, heading, ms, p50, p99
 from tests.bench.rest import at_rest

@@ -15,7 +15,7 @@ from tests.kit import World
 
 MEGABYTES = 60
 SOURCES = Path(tempfile.__file__).parent
-SAMPLE = Path(__file__).parents[1] / "imports" / "samples" / "claude.jsonl"
+SAMPLE = Path(__file__).parents[1] / "setup" / "imports" / "samples" / "claude.jsonl"
 COMMANDS = ("git status", "rg -n TODO src", "pytest -q tests/unit", "sed -n 1,80p README.md")
 LONGEST_OUTPUT = 6_000
 

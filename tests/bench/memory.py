@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from holdfast.analysis.search import embedder, lexical
 from holdfast.core.event import Event
 from holdfast.core.replay import fold_events
 from holdfast.core.state import state_row
@@ -22,7 +23,6 @@ from holdfast.features.memory import FEATURE
 from holdfast.features.memory.index import ranking
 from holdfast.features.memory.index.catalogue import similar_word_lookup, similar_words
 from holdfast.features.memory.state.documents import OBSERVATION, plain_words, stem_word
-from holdfast.search import embedder, lexical
 from tests.bench.figures import fact, figure, heading, p50, p99
 from tests.features.memory.harness import PROJECT, MemoryHarness
 from tests.kit import World

@@ -17,14 +17,14 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.search import languages
-from holdfast.search.index import build
-from holdfast.search.index.build import Task
-from holdfast.search.index.database import index_dir_of
-from holdfast.search.query import is_compound
-from holdfast.search.results import Hit, Question
-from holdfast.search.searcher import Searcher
-from holdfast.search.settings import IndexSettings
+from holdfast.analysis.search import languages
+from holdfast.analysis.search.index import build
+from holdfast.analysis.search.index.build import Task
+from holdfast.analysis.search.index.database import index_dir_of
+from holdfast.analysis.search.query import is_compound
+from holdfast.analysis.search.results import Hit, Question
+from holdfast.analysis.search.searcher import Searcher
+from holdfast.analysis.search.settings import IndexSettings
 from tests.bench.figures import fact, heading
 
 ROOT = Path(__file__).parents[2]

@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from holdfast.redact import Redactor
+from holdfast.analysis.redact import Redactor
+from tests.analysis.redact.test_floods import FLOODS, flood
 from tests.bench import event
 from tests.bench.figures import fact, figure, heading
-from tests.redact.test_floods import FLOODS, flood
 
 FLOOD_SIZE = 256 << 10
 SLOW = 1.06

@@ -14,16 +14,16 @@ from pathlib import Path
 import msgspec
 
 from holdfast import client
+from holdfast.analysis.search import embedder, inspect
+from holdfast.analysis.search.index import update
+from holdfast.analysis.search.index.build import Result, Task
+from holdfast.analysis.search.index.database import IndexDir, index_dir_of
 from holdfast.features.reindex.settings import Settings
-from holdfast.search import embedder, inspect
-from holdfast.search.index import update
-from holdfast.search.index.build import Result, Task
-from holdfast.search.index.database import IndexDir, index_dir_of
 from tests.bench.figures import fact, figure, heading, p50
 from tests.bench.search import CACHE, all_functions, passages
 from tests.kit import World, git
 
-WORKER = [sys.executable, "-m", "holdfast.search.worker"]
+WORKER = [sys.executable, "-m", "holdfast.analysis.search.worker"]
 QUESTIONS = (
     "escape html in a string", "save the session cookie with the response", "apply migrations in order", "parse_accept_lang_header",
     "where are signals sent after saving a model", "LazyObject", "render a template to a response", "validate an email address",
@@ -153,10 +153,10 @@ def _cold(root: Path, place: IndexDir) -> None:
     script = (
         "import sys\n"
         "from pathlib import Path\n"
-        "from holdfast.search.results import Question\n"
-        "from holdfast.search.index.database import IndexDir\n"
-        "from holdfast.search.searcher import Searcher\n"
-        "from holdfast.search.settings import IndexSettings\n"
+        "from holdfast.analysis.search.results import Question\n"
+        "from holdfast.analysis.search.index.database import IndexDir\n"
+        "from holdfast.analysis.search.searcher import Searcher\n"
+        "from holdfast.analysis.search.settings import IndexSettings\n"
         "found = Searcher(IndexDir(Path(sys.argv[1]))).answer(Question(text='escape html in a string'), IndexSettings())\n"
         "assert found.hits and not found.note, found\n"
     )

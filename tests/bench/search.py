@@ -19,15 +19,15 @@ from pathlib import Path
 
 import apsw
 
-from holdfast.search import embedder, languages, lexical, ranking
-from holdfast.search.chunks import lines_of
-from holdfast.search.embedder import Embedder, Passage, Vectors
-from holdfast.search.index import database
-from holdfast.search.index.database import SCHEMA
-from holdfast.search.index.file_entry import pack_text, searchable_words, unpack_text
-from holdfast.search.index.update import Embedding
-from holdfast.search.query import parse_query, whole_tokens
-from holdfast.search.settings import OFF, IndexSettings
+from holdfast.analysis.search import embedder, languages, lexical, ranking
+from holdfast.analysis.search.chunks import lines_of
+from holdfast.analysis.search.embedder import Embedder, Passage, Vectors
+from holdfast.analysis.search.index import database
+from holdfast.analysis.search.index.database import SCHEMA
+from holdfast.analysis.search.index.file_entry import pack_text, searchable_words, unpack_text
+from holdfast.analysis.search.index.update import Embedding
+from holdfast.analysis.search.query import parse_query, whole_tokens
+from holdfast.analysis.search.settings import OFF, IndexSettings
 from tests.bench import questions as questions_bench
 from tests.bench.figures import fact, figure, heading
 
@@ -50,7 +50,7 @@ REPOSITORIES = {
     "jsoup": ("source", "jsoup"),
     "vitest": ("npm", "vitest"),
 }
-"""Name → how its sources are had, and under which name. None of them, nor a fork, was learnt from (models/fetch.py)."""
+"""Name → how its sources are had, and under which name. None of them, nor a fork, was learnt from (training/fetch.py)."""
 
 Files = Iterator[tuple[str, bytes]]
 

@@ -20,7 +20,7 @@ from holdfast.core.replay import fold_events
 from holdfast.core.state import state_row
 from holdfast.features.sessions import FEATURE
 from holdfast.features.sessions.settings import SessionsSettings
-from holdfast.stores import open_store
+from holdfast.stores.sqlite import SqliteStore
 from tests.bench.figures import fact, figure, heading, ms, p50
 from tests.factories import an_engine, mark_made
 from tests.kit import World, wait_until
@@ -173,7 +173,7 @@ def _cost_of_an_event(folder: Path) -> None:
 
 
 def _engine(path: Path, feature: Feature) -> Engine:
-    store = open_store(f"sqlite:///{path}")
+    store = SqliteStore(path)
     store._db.pragma("synchronous", "off")  # type: ignore[attr-defined]
     sections = {"sessions": SessionsSettings()}
     return an_engine(store, feature, settings=lambda _project: sections)

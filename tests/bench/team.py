@@ -16,15 +16,15 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from holdfast.team.core import project_id
-from holdfast.team.membership import Membership, TeamFiles
-from holdfast.team.protocol import MOST_EVENTS, Batch, SharedEvent, SharedProject
-from holdfast.team.server.database import owner_connection
-from holdfast.team.server.run import add_tenant
+from holdfast_team.core import project_id
+from holdfast_team.membership import Membership, TeamFiles
+from holdfast_team.protocol import MOST_EVENTS, Batch, SharedEvent, SharedProject
+from holdfast_team.server.database import owner_connection
+from holdfast_team.server.run import add_tenant
 from tests.bench import event, floors
 from tests.bench.figures import fact, figure, heading, ms, p50, percentile
 from tests.kit import NATIVE_HOOK, World, wait_until
-from tests.stores import server
+from tests.team import postgres as server
 from tests.team.processes import TeamHost, TeamMachine, code_for
 
 PARTS = os.environ.get("HOLDFAST_BENCH_PART", "")

@@ -10,7 +10,7 @@ import zlib
 from pathlib import Path
 
 from holdfast.core.ids import delivery_key
-from holdfast.ingest.frames import as_frame
+from holdfast.daemon.ingest.frames import as_frame
 from tests.bench.figures import fact, figure, heading, ms, p50
 from tests.features.uat.pictures import MAGIC, chunk
 from tests.kit import World, wait_until

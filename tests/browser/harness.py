@@ -58,9 +58,14 @@ class Demo:
     def project(self, name: str) -> str:
         return str(self.root / name)
 
-    def cli(self, *words: str, project: str = "harbor-shop") -> str:
+    def cli(self, *words: str, project: str = "harbor-shop", session: str = "") -> str:
+        env = {
+            **self.env,
+            "NO_COLOR": "1",
+            **({"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": session} if session else {}),
+        }
         done = subprocess.run(
-            [BIN / "holdfast", *words], env={**self.env, "NO_COLOR": "1"}, cwd=self.root / project,
+            [BIN / "holdfast", *words], env=env, cwd=self.root / project,
             capture_output=True, text=True, check=False, timeout=60,
         )  # fmt: skip
         assert done.returncode == 0, (words, done.stdout, done.stderr)
@@ -90,7 +95,7 @@ class Demo:
 def start_demo() -> Demo:
     said = tempfile.TemporaryFile("w+")  # noqa: SIM115 - the process writes into it for as long as it lives
     process = subprocess.Popen(
-        [sys.executable, "-P", "-c", "from holdfast.cli import main; main()", "demo", "--no-open", "--json", "--still"],
+        [sys.executable, "-P", "-c", "from holdfast.doors.cli import main; main()", "demo", "--no-open", "--json", "--still"],
         stdout=subprocess.PIPE, stderr=said, text=True, start_new_session=True,
     )  # fmt: skip
     assert process.stdout

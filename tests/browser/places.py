@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from holdfast.web.screens import SCREENS
+from holdfast.doors.web.screens import SCREENS
 from tests.browser.harness import Demo
 
 NAMES = tuple(screen.name for screen in SCREENS)

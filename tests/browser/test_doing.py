@@ -136,6 +136,7 @@ def test_a_memory_is_pinned_vouched_for_and_forgotten(open_page: Callable[..., A
 
 
 def test_what_an_agent_said_is_vouched_for(open_page: Callable[..., Any], demo: Demo) -> None:
+    demo.cli("memory", "add", "Decimal keeps all digits", session="vat-2")
     page = open_page(f"/memory?project={demo.project('harbor-shop')}")
     page.wait_for_selector(LIVE)
     memory = page.locator("li.memory", has_text="Decimal keeps all digits")
@@ -169,14 +170,22 @@ def test_a_used_link_opens_nothing_and_nobody_gets_in_without_one(browser: Any, 
 
 
 def test_candidates_are_kept_changed_and_dropped_with_one_key_each(open_page: Callable[..., Any], demo: Demo) -> None:
-    said = ("I like small commits.", "Most of us prefer early returns.", "Our fixtures might stay small.")
-    for number, text in enumerate(said):
-        session = f"inbox-{number}"
+    def say(session: str, text: str) -> None:
         demo.hook("SessionStart", session, mode="start", source="startup")
         demo.hook("UserPromptSubmit", session, prompt=text)
         demo.hook("Stop", session, last_assistant_message="All right.")
+
+    for number in range(3):
+        say(f"first-{number}", f"Remember that service{number} listens on port 80{number}")
     page = open_page(f"/memory?project={demo.project('harbor-shop')}")
     page.wait_for_selector(LIVE)
+    for number in range(3):
+        memory = page.locator("li.memory", has_text=f"service{number} listens").first
+        memory.get_by_role("button", name="Pin", exact=True).click()
+        memory.get_by_text("pinned", exact=True).wait_for()
+    # What contradicts a pinned memory waits for a person.
+    for number in range(3):
+        say(f"inbox-{number}", f"Remember that service{number} listens on port 90{number}")
     waiting = page.locator("#inbox li.memory")
     waiting.nth(2).wait_for()
     for key in ("y", "d"):

@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 import pytest
 
-from holdfast.web import oak
-from holdfast.web.pages import sanitise_value
+from holdfast.doors.web import oak
+from holdfast.doors.web.pages import sanitise_value
 from tests.browser import hostile, looks
 from tests.kit import World, git, wait_until
 

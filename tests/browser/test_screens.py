@@ -23,7 +23,7 @@ SAYS = {
     "uat": ("checkout-flow", "passed", "failed"),
     "run": ("failed → passed", "The receipt shows the VAT", "Put two ropes into the cart"),
     "search": ("cart.py",),
-    "memory": ("We decided to keep money in Decimal", "Injected context", "vouch"),
+    "memory": ("keep money in Decimal", "Injected context", "Forget"),
     "activity": ("harbor-shop",),
     "cost": ("Cost",),
     "health": ("hook",),

@@ -6,10 +6,9 @@ from typing import Any
 
 import msgspec
 
-from holdfast.team.membership import TeamConnection
-from holdfast.team.protocol import Batch, Enrolled
-from tests.stores.conftest import postgres_url
-from tests.team.conftest import PROJECT, an_event, team_url
+from holdfast_team.membership import TeamConnection
+from holdfast_team.protocol import Batch, Enrolled
+from tests.team.conftest import PROJECT, an_event, postgres_url, team_url
 from tests.team.processes import TeamHost, code_for
 
 __all__ = ["postgres_url", "team_url"]

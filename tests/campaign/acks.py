@@ -15,7 +15,7 @@ from typing import Any
 from holdfast.app import all_features
 from holdfast.core.ids import delivery_key
 from holdfast.core.replay import Rebuild
-from holdfast.ingest.frames import as_frame
+from holdfast.daemon.ingest.frames import as_frame
 from holdfast.stores import backup
 from tests.kit import World, hook_command, spooled, wait_until
 

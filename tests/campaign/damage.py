@@ -7,7 +7,7 @@ from pathlib import Path
 
 import apsw
 
-from holdfast.ingest.frames import as_record
+from holdfast.daemon.ingest.frames import as_record
 from holdfast.stores import backup
 from tests.campaign.acks import calls, fire, frame, send, serving, settled, state_is_replay
 from tests.kit import World, alive, wait_until

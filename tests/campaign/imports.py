@@ -15,7 +15,7 @@ from tests.kit import BIN, World
 
 FULL = 10_000
 KILLS = 6
-SAMPLES = Path(__file__).parents[1] / "usage" / "samples"
+SAMPLES = Path(__file__).parents[1] / "analysis" / "usage" / "samples"
 REAL_AGENTS = ("codex", "gemini", "copilot", "qwen", "droid", "kimi")
 LARGE_BYTES = 20_000
 """Of the one large transcript, for each small one."""

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.search.index import database
+from holdfast.analysis.search.index import database
+from tests.analysis.search.tree import Tree
 from tests.kit import wait_until
-from tests.search.tree import Tree
 
 FULL = 100
-WORKER = [sys.executable, "-m", "holdfast.search.worker"]
+WORKER = [sys.executable, "-m", "holdfast.analysis.search.worker"]
 MANY, FEW = 400, 60
 """Files. From 300 on a run has several hands."""
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.core.ids import delivery_key
-from holdfast.ingest.frames import as_frame
+from holdfast.daemon.ingest.frames import as_frame
 from tests.campaign.acks import frame, send, serving, settled
 from tests.kit import World
 

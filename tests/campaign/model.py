@@ -18,12 +18,12 @@ from holdfast.core.decision import Delivery
 from holdfast.core.event import Event
 from holdfast.core.ports import EventQuery
 from holdfast.core.replay import Rebuild
-from holdfast.ingest.frames import as_frame, as_record
-from holdfast.ingest.journal import Journal
-from holdfast.ingest.log import Log
-from holdfast.ingest.pipeline import IngestPipeline
-from holdfast.ingest.spool import Spool
-from holdfast.ingest.store_guard import StoreGuard
+from holdfast.daemon.ingest.frames import as_frame, as_record
+from holdfast.daemon.ingest.journal import Journal
+from holdfast.daemon.ingest.log import Log
+from holdfast.daemon.ingest.pipeline import IngestPipeline
+from holdfast.daemon.ingest.spool import Spool
+from holdfast.daemon.ingest.store_guard import StoreGuard
 from holdfast.paths import Paths
 from holdfast.stores.sqlite import SqliteStore
 from tests.factories import a_counter, an_engine, counted

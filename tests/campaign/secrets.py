@@ -1,6 +1,6 @@
-"""Secrets of the labelled corpus through every door, on SQLite and on PostgreSQL; then everything kept is searched.
+"""Secrets of the labelled corpus through every door; then everything kept is searched.
 
-Only those that the redactor finds in a text are sent: how many it finds is measured in tests/redact; here it is shown that
+Only those that the redactor finds in a text are sent: how many it finds is measured in tests/analysis/redact; here it is shown that
 no door leads past it. The spool is the one place where they may lie, until it is drained.
 """
 
@@ -11,15 +11,12 @@ import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import psycopg
-
+from holdfast.analysis.redact import Redactor
 from holdfast.paths import plain_files
-from holdfast.redact import Redactor
+from tests.analysis.redact.corpus import Record, body_of, records
 from tests.campaign.acks import serving
+from tests.doors.mcp.clients import Served, call_tools, over_http, over_stdio
 from tests.kit import World, wait_until
-from tests.mcp.clients import Served, call_tools, over_http, over_stdio
-from tests.redact.corpus import Record, body_of, records
-from tests.stores import server
 
 FULL = 3000
 LONGEST = 480
@@ -34,13 +31,10 @@ EVENTS = {
 
 
 def run(folder: Path, size: int) -> str:
-    told = [through_doors(World(folder / "sqlite"), size)]
-    with server.postgres() as url:
-        told.append(through_doors(World(folder / "postgres", HOLDFAST_STORE__URL=url), size, url))
-    return "; ".join(told)
+    return through_doors(World(folder / "world"), size)
 
 
-def through_doors(world: World, size: int, url: str = "") -> str:
+def through_doors(world: World, size: int) -> str:
     sent = chosen(size)
     doors: Sequence[Callable[[World, list[Record]], None]] = (
         by_hook, by_hook_and_kill, by_spool, by_stopped_daemon, by_import, by_command, by_uat, by_mcp, by_http
@@ -51,14 +45,14 @@ def through_doors(world: World, size: int, url: str = "") -> str:
         serving(world)
         wait_until(lambda: not world.ask(op="status")["spool_bytes"], "the spool is drained")
         world.ask(op="settle")
-        found = leaks(world, sent, url)
+        found = leaks(world, sent)
         world.cli("backup", code=None)
         world.cli("daemon", "stop")
-        found |= leaks(world, sent, url)
+        found |= leaks(world, sent)
     finally:
         world.close()
     assert not found, sorted(found)[:20]
-    return f"{len(sent)} secrets by {len(doors)} doors, {'PostgreSQL' if url else 'SQLite'}: 0 kept"
+    return f"{len(sent)} secrets by {len(doors)} doors: 0 kept"
 
 
 def chosen(size: int) -> list[Record]:
@@ -166,39 +160,14 @@ def fire(world: World, record: Record) -> None:
 # ── The judge ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def leaks(world: World, sent: list[Record], url: str = "") -> set[str]:
+def leaks(world: World, sent: list[Record]) -> set[str]:
     wanted = {form.encode(): record for record in sent for form in (record.secret or "", *record.forms)}
     kept = [
         (path.name, path.read_bytes()) for path in plain_files(world.paths.state) if path.parent != world.paths.spool
     ]
-    kept += [("server", content) for content in server_content(url)] if url else []
     return {
         f"{record.id} {record.context} in {name}"
         for name, content in kept
         for secret, record in wanted.items()
         if secret in content
     }
-
-
-def server_content(url: str) -> list[bytes]:
-    """Every value of every table, as text."""
-    with psycopg.connect(url) as connection:
-        tables = connection.execute(
-            "select schemaname, tablename from pg_tables where schemaname not like 'pg_%'"
-        ).fetchall()
-        return [
-            "\n".join(str(row[0]) for row in connection.execute(query)).encode() + bytes_of(connection, schema, table)
-            for schema, table in tables
-            if schema != "information_schema"
-            for query in [f'select t::text from "{schema}"."{table}" t']
-        ]
-
-
-def bytes_of(connection: psycopg.Connection, schema: str, table: str) -> bytes:
-    """Columns of bytes are hexadecimal in the text of a row."""
-    columns = connection.execute(
-        "select column_name from information_schema.columns where table_schema = %s and table_name = %s and data_type = 'bytea'",
-        (schema, table),
-    ).fetchall()
-    rows = [connection.execute(f'select "{name}" from "{schema}"."{table}"').fetchall() for (name,) in columns]
-    return b"\n".join(bytes(row[0]) for found in rows for row in found if row[0] is not None)

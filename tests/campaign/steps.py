@@ -13,7 +13,7 @@ from pathlib import Path
 import apsw
 
 from holdfast.core.errors import HoldfastError
-from holdfast.ingest.frames import as_record
+from holdfast.daemon.ingest.frames import as_record
 from holdfast.stores import backup
 from tests.campaign import tracing
 from tests.campaign.acks import fire, frame, judge, serving, settled

@@ -25,8 +25,8 @@ from unittest import mock
 
 import msgspec
 
-from holdfast.team import core
-from holdfast.team.protocol import Batch, FeedItem, LeaseRequest, SharedEvent
+from holdfast_team import core
+from holdfast_team.protocol import Batch, FeedItem, LeaseRequest, SharedEvent
 
 FULL = 10_000
 MACHINES = 1_000

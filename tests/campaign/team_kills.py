@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import psycopg
 
 from tests.kit import wait_until
-from tests.stores import server
+from tests.team import postgres as server
 from tests.team.processes import TeamHost, TeamMachine, a_team, code_for
 
 FULL = 50

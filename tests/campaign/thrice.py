@@ -4,7 +4,7 @@ import random
 from pathlib import Path
 
 from holdfast.core.ids import delivery_key
-from holdfast.ingest.frames import as_record
+from holdfast.daemon.ingest.frames import as_record
 from tests.campaign.acks import frame, judge, send, serving
 from tests.kit import World
 

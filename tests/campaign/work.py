@@ -7,10 +7,11 @@ import sys
 from pathlib import Path
 
 from holdfast.agents import AGENTS
+from holdfast.daemon.ingest.log import Log
 from holdfast.daemon.service import Daemon
-from holdfast.ingest.log import Log
 from holdfast.paths import Paths
-from holdfast.stores import backup, open_store
+from holdfast.stores import backup
+from holdfast.stores.sqlite import SqliteStore
 
 
 def drain(paths: Paths) -> None:
@@ -19,7 +20,7 @@ def drain(paths: Paths) -> None:
 
 
 def migration(paths: Paths) -> None:
-    open_store(f"sqlite:///{paths.database}", backups=paths.backups).close()
+    SqliteStore(paths.database, backups=paths.backups).close()
 
 
 def backing_up(paths: Paths) -> None:
@@ -32,7 +33,7 @@ def repair(paths: Paths) -> None:
 
 
 def install(paths: Paths) -> None:
-    from holdfast.install import hooks
+    from holdfast.setup.install import hooks
 
     hooks.install_hooks(AGENTS["claude-code"], "project", paths.state.parent / "project", paths.state)
 

@@ -11,8 +11,8 @@ from holdfast.core.event import KEPT, Event, SessionOwners
 from holdfast.core.ids import delivery_key
 from holdfast.core.kinds.agent_events import ModelAnswered, PromptSubmitted
 from holdfast.core.ports import EventQuery
+from holdfast.daemon.ingest.imported import told_by_hooks
 from holdfast.features.sessions.state.documents import SESSION
-from holdfast.ingest.imported import told_by_hooks
 from holdfast.paths import Paths
 
 AT = 1_794_700_000_000

@@ -19,7 +19,7 @@ from holdfast.core.job import Job
 from holdfast.core.ports import Doc, EventQuery, Ref, StateQuery
 from holdfast.core.replay import Rebuild
 from holdfast.paths import Paths
-from holdfast.stores import open_store
+from holdfast.stores.sqlite import SqliteStore
 from tests.factories import NOON, a_counter, a_delivery, a_job, an_engine, an_event, collect, fail
 
 
@@ -32,7 +32,7 @@ def an_echo(derive=doubled):
 
 
 def test_it_is_appended_once_in_the_same_transaction_and_not_followed_in_turn(tmp_path: Path) -> None:
-    store = open_store(f"sqlite:///{tmp_path / 'log.db'}")
+    store = SqliteStore(tmp_path / "log.db")
     engine = an_engine(store, an_echo(), settings=lambda _: {"echo": "today"})
     event = an_event()
     engine.handle([event, event])
@@ -50,7 +50,7 @@ def test_it_is_appended_once_in_the_same_transaction_and_not_followed_in_turn(tm
 
 def test_it_holds_for_what_nobody_waits_for(tmp_path: Path) -> None:
     """A spooled delivery is decided by nobody, but what it means is recorded."""
-    store = open_store(f"sqlite:///{tmp_path / 'log.db'}")
+    store = SqliteStore(tmp_path / "log.db")
     an_engine(store, an_echo()).handle([a_delivery(mode="tell")])
     reader = store.reader()
     assert [e.kind for e in reader.events(EventQuery())] == ["tool.finished", "test.noted"]
@@ -65,7 +65,7 @@ def test_every_feature_sees_the_state_as_the_event_left_it(tmp_path: Path) -> No
         doc = state.get("count", event.session) or {"n": 0}
         yield an_event(kind="test.noted", session=event.session, data={"seen": doc["n"]})
 
-    store = open_store(f"sqlite:///{tmp_path / 'log.db'}")
+    store = SqliteStore(tmp_path / "log.db")
     an_engine(store, an_echo(), a_counter(derive=seen)).handle([an_event()])
     reader = store.reader()
     [told] = [e.data["seen"] for e in reader.events(EventQuery()) if "seen" in e.data]
@@ -78,7 +78,7 @@ def test_an_error_is_reported_and_the_event_stays(tmp_path: Path) -> None:
     def broken(*_: Any) -> Iterable[Event]:
         raise RuntimeError
 
-    store = open_store(f"sqlite:///{tmp_path / 'log.db'}")
+    store = SqliteStore(tmp_path / "log.db")
     reported: list[tuple[str, Exception]] = []
     an_engine(store, an_echo(broken), report=collect(reported)).handle([an_event()])
     assert [name for name, _ in reported] == ["echo"]
@@ -110,7 +110,7 @@ def deny_by_count(state: State, event: Event, _settings: Any) -> Decision:
 
 def test_what_no_decision_asks_for_is_reduced_after_the_answer(tmp_path: Path) -> None:
     reduced: list[str] = []
-    store = open_store(f"sqlite:///{tmp_path / 'log.db'}")
+    store = SqliteStore(tmp_path / "log.db")
     engine = an_engine(store, a_keeper("asked", reduced, decide=deny_by_count), a_keeper("unasked", reduced))
     for n in (1, 3):
         transaction, [outcome] = engine.apply([a_delivery(mode="ask")])
@@ -131,7 +131,7 @@ def test_what_no_decision_asks_for_is_reduced_after_the_answer(tmp_path: Path) -
 
 def test_a_store_that_fails_after_the_answer_makes_nothing_count_twice(tmp_path: Path) -> None:
     reduced: list[str] = []
-    store = open_store(f"sqlite:///{tmp_path / 'log.db'}")
+    store = SqliteStore(tmp_path / "log.db")
     engine = an_engine(store, a_keeper("asked", reduced, decide=deny_by_count), a_keeper("unasked", reduced))
     transaction, _ = engine.apply([a_delivery(mode="ask")])
     load, failures = store.load, iter([StoreUnavailable("the disk is full")])
@@ -157,7 +157,7 @@ def test_jobs_are_asked_for_once_each_in_the_order_of_the_events(tmp_path: Path)
         seen.append((event.kind, COUNT_OF["asked"].get(state, event.session)["n"]))
         yield a_job(dedupe=event.kind)
 
-    store = open_store(f"sqlite:///{tmp_path / 'log.db'}")
+    store = SqliteStore(tmp_path / "log.db")
     engine = an_engine(store, a_keeper("asked", [], decide=deny_by_count, enqueue=enqueue))
     transaction, _ = engine.apply([a_delivery(mode="ask")])
     engine.commit(transaction, lasting=True)

@@ -13,9 +13,9 @@ from keyring.errors import NoKeyringError
 from holdfast.core.decision import Delivery
 from holdfast.core.errors import StoreDamaged
 from holdfast.core.ids import delivery_key
+from holdfast.daemon.ingest.journal import JournalEntry
+from holdfast.daemon.ingest.log import Log
 from holdfast.daemon.service import Daemon
-from holdfast.ingest.journal import JournalEntry
-from holdfast.ingest.log import Log
 from holdfast.paths import Paths, plain_files
 from holdfast.stores.body_cipher import UNREADABLE
 from tests.kit import World, wait_until

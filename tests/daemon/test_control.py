@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from holdfast.analysis.redact import redact
 from holdfast.core.feature import CommandResult
 from holdfast.daemon.control import Control, clean_arguments
 from holdfast.features import FEATURES
 from holdfast.paths import plain_files
-from holdfast.redact import redact
-from holdfast.redact.shapes import make_example
+from tests.analysis.redact.examples import make_example
 from tests.kit import World
 from tests.sample_features.joining import texts_in
 

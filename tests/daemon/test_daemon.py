@@ -14,9 +14,9 @@ import psutil
 import pytest
 
 from holdfast.core.ids import delivery_key
-from holdfast.ingest.frames import as_frame, as_record
+from holdfast.daemon.ingest.frames import as_frame, as_record
 from holdfast.paths import plain_files
-from holdfast.redact.shapes import make_example
+from tests.analysis.redact.examples import make_example
 from tests.kit import World, alive, spooled, wait_until
 
 PROMPT = {"session_id": "s1", "prompt": "hello", "cwd": "/", "transcript_path": "/t"}

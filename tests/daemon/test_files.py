@@ -8,8 +8,8 @@ import pytest
 from holdfast.core.event import Event
 from holdfast.core.feature import File
 from holdfast.daemon.files import FileWriter
-from holdfast.imports.earlier_state import import_file
-from holdfast.ingest.log import Log
+from holdfast.daemon.ingest.log import Log
+from holdfast.setup.imports.earlier_state import import_file
 
 
 class Writer:

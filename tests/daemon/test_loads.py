@@ -7,15 +7,17 @@ import pytest
 
 NOT_AT_START = (
     "pydantic", "pydantic_core", "ruamel.yaml", "difflib", "fastapi", "typer", "rich",
-    "holdfast.statements", "holdfast.handover.summary", "holdfast.features.memory.validity", "holdfast.features.memory.policy.recall",
+    "holdfast.analysis.handover.summary", "holdfast.features.memory.policy.recall",
 )  # fmt: skip
-"""The last four compile many patterns; a job of memory loads them beside the first hooks."""
+"""The last two are loaded when memory first needs them."""
 LOADED = "import sys, {module}; print(*[name for name in {names!r} if name in sys.modules])"
 
 
 def test_up_loads_no_feature_of_its_own() -> None:
     """The daemon it starts has them; loading them twice took most of its time."""
-    program = LOADED.format(module="holdfast.cli.doctor, holdfast.cli.importing", names=("holdfast.features",))
+    program = LOADED.format(
+        module="holdfast.doors.cli.doctor, holdfast.doors.cli.importing", names=("holdfast.features",)
+    )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert ran.stdout.split() == []
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.cli.root import OLDER_SPELLINGS, build_command
+from holdfast.doors.cli.root import OLDER_SPELLINGS, build_command
 from tests.kit import World
 
 ROOT = Path(__file__).parents[2]

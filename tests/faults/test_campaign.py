@@ -11,7 +11,6 @@ from tests.campaign import (
     imports,
     indexing,
     kills,
-    kills_postgres,
     malformed,
     model,
     power,
@@ -35,14 +34,10 @@ def sampled(scenario, folder: Path, size: int, **more) -> str:
         pytest.skip(str(reason))
 
 
+@pytest.mark.quick
 def test_kill_9_of_daemon_and_hooks_under_eight_clients(tmp_path: Path) -> None:
     """P2, P3."""
     assert "0 lost" in sampled(kills, tmp_path, 5)
-
-
-def test_the_same_with_postgresql_under_the_daemon(tmp_path: Path) -> None:
-    """P2, P3."""
-    assert "0 lost" in sampled(kills_postgres, tmp_path, 5)
 
 
 def test_an_import_that_is_killed_goes_on(tmp_path: Path) -> None:
@@ -65,6 +60,7 @@ def test_updates_of_one_document_are_exact(tmp_path: Path) -> None:
     assert "exactly 400" in sampled(updates, tmp_path, 400, processes=8)
 
 
+@pytest.mark.quick
 def test_each_delivery_three_times_is_one_event(tmp_path: Path) -> None:
     """P3."""
     assert "= 40 events" in sampled(thrice, tmp_path, 40)

@@ -9,8 +9,8 @@ from holdfast.core.errors import StoreDamaged, StoreUnavailable
 from holdfast.core.event import Event
 from holdfast.core.ports import EventQuery
 from holdfast.daemon import repair
-from holdfast.ingest.log import Log
-from holdfast.ingest.store_guard import HighWaterMark, StoreGuard, remove_high_water_mark
+from holdfast.daemon.ingest.log import Log
+from holdfast.daemon.ingest.store_guard import HighWaterMark, StoreGuard, remove_high_water_mark
 from holdfast.paths import Paths
 from holdfast.stores import backup
 from holdfast.stores.sqlite import SqliteStore
@@ -143,12 +143,6 @@ def test_a_log_that_ends_too_early_is_damage(paths: Paths) -> None:
         repair.check_head(paths.database, paths, HighWaterMark(paths.database).head)
     remove_high_water_mark(paths.database)
     repair.check_head(paths.database, paths, HighWaterMark(paths.database).head)
-
-
-def test_there_is_no_witness_of_a_server() -> None:
-    high_water_mark = HighWaterMark(None)
-    high_water_mark.saw(7)
-    assert high_water_mark.head == 0
 
 
 @pytest.mark.parametrize("content", [b"", b"garbage", b"\xff" * 30, b"9" * 40, b"-5\n"])

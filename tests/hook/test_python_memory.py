@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from holdfast.ingest.frames import HEAD, split_spool_records
+from holdfast.daemon.ingest.frames import HEAD, split_spool_records
 from tests.kit import PYTHON_HOOK
 
 MEASURED = """

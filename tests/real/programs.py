@@ -63,7 +63,6 @@ PROGRAMS = {
         Program("opencode-ai", "opencode-ai", "1.18.33", "opencode"),
         Program("droid", "@factory/cli-linux-x64", "0.225.2", "@factory/cli-linux-x64/bin/droid"),
         Program("kimi-code", "@moonshot-ai/kimi-code", "2.1.0", "kimi", needs=("node@22",)),
-        Program("continue", "@continuedev/cli", "1.5.47", "cn"),
         Program("ccusage", "@ccusage/ccusage-linux-x64", "20.0.24", "@ccusage/ccusage-linux-x64/bin/ccusage"),
         Program("playwright-test", "@playwright/test", "1.65.0", "playwright", only_in_campaigns=True),
         Program("playwright-mcp", "@playwright/mcp", "0.0.83", "playwright-mcp"),

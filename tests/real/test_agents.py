@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from holdfast.agents import AGENTS
-from holdfast.agents.kimi import KIMI
+from holdfast.agents.kimi import AGENT as KIMI
+from holdfast.analysis.transcripts import ImportLocation as ImportPlace
 from holdfast.core.event import Event
-from holdfast.imports import IMPORTERS
-from holdfast.imports.history import number_turns
-from holdfast.imports.source import ImportLocation as ImportPlace
+from holdfast.setup.imports import IMPORTERS
+from holdfast.setup.imports.turns import number_turns
 from tests.features.sessions.story import House
 from tests.kit import NATIVE_HOOK, World, wait_until
 

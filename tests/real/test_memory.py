@@ -15,7 +15,7 @@ from .model_server import ModelServer, call, text
 
 pytestmark = pytest.mark.real
 
-DECISION = "We decided to use PostgreSQL for the event store."
+DECISION = "Always use PostgreSQL for the event store."
 
 
 @pytest.fixture
@@ -122,11 +122,11 @@ def _codex_home(codex: Codex) -> dict[str, str]:
 
 
 FIVE_DAYS = (
-    "We decided to use PostgreSQL for the event store. Stop, not this file.",
-    "The login endpoint always returns 500, please check. The request timeout of the gateway is 30 seconds.",
-    "The request timeout of the gateway is 60 seconds now. I want a dark theme for the settings page.",
-    "All deploys need an approval from Tom until the security audit is through. Never edit legacy.py by hand.",
-    "The security audit is through. We are moving from PostgreSQL to SQLite for the event store.",
+    "Always use PostgreSQL for the event store. Stop, not this file.",
+    "The login endpoint always returns 500, please check. Remember that the request timeout of the gateway is 30 seconds.",
+    "Remember that the request timeout of the gateway is 60 seconds. I want a dark theme for the settings page.",
+    "From now on ask Tom before each deploy until 2020-01-31. Never edit legacy.py by hand.",
+    "From now on use SQLite instead of PostgreSQL for the event store.",
 )
 
 
@@ -155,6 +155,6 @@ def test_after_five_days_the_second_agent_knows_what_holds_and_only_that(
     heard = "\n".join(lines)
     for holds in ("SQLite", "60 seconds"):
         assert holds in heard
-    for no_more in ("decided to use PostgreSQL", "30 seconds", "returns 500", "dark theme", "Stop", "Tom", "legacy.py"):
+    for no_more in ("Always use PostgreSQL", "30 seconds", "returns 500", "dark theme", "Stop", "Tom", "legacy.py"):
         assert no_more not in heard
     assert heard.count("SQLite") == 1

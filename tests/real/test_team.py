@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.kit import wait_until
-from tests.stores.conftest import postgres_url
-from tests.team.conftest import team_url
+from tests.team.conftest import postgres_url, team_url
 from tests.team.processes import TeamHost, TeamMachine, a_team, code_for
 
 from .agent import Agent

@@ -13,15 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.usage.model import Usage, UsageRecord
-from holdfast.usage.prices import load_table
-from holdfast.usage.report import sum_all_records
-from tests.usage.generate import Generator
-from tests.usage.kit import scan_usage, total_of
+from holdfast.analysis.usage.model import Usage, UsageRecord
+from holdfast.analysis.usage.prices import load_table
+from holdfast.analysis.usage.report import sum_all_records
+from tests.analysis.usage.generate import Generator
+from tests.analysis.usage.kit import scan_usage, total_of
 
 from .agent import Agent
 from .claude import ClaudeCode
-from .cn import Continue
 from .codex import Codex
 from .conftest import Place
 from .copilot import Copilot
@@ -101,8 +100,6 @@ KINDS = {
                   call("Task", {**TASK, "subagent_type": "worker"}), side=True, knows_reasoning=False),
     "kimi": Kind("kimi-code", Kimi, shell("Bash", description="x"), call("Agent", {**TASK, "subagent_type": "coder"}),
                  ("--continue",), knows_reasoning=False),
-    # ccusage does not know Continue.
-    "continue": Kind("continue", Continue, shell("Bash"), ccusage=()),
 }  # fmt: skip
 
 

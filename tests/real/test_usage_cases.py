@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.usage.prices import load_table
-from holdfast.usage.report import sum_all_records
-from tests.usage.kit import scan_usage, total_of
+from holdfast.analysis.usage.prices import load_table
+from holdfast.analysis.usage.report import sum_all_records
+from tests.analysis.usage.kit import scan_usage, total_of
 
 from .test_usage import ccusage
 

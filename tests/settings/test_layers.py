@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from msgspec import Meta
 
-from holdfast import trust
 from holdfast.app import open_settings
 from holdfast.core.errors import BadSettings
 from holdfast.core.section import Section
-from holdfast.settings import DEFAULT, Settings, SettingsCache, json_schema
+from holdfast.settings import DEFAULT, Settings, SettingsCache, json_schema, trust
 from holdfast.settings.yaml_document import set_value
 
 

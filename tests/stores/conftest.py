@@ -1,35 +1,29 @@
-"""Each store test gets a `place`: an empty database of its own, on either engine."""
+"""Each store test gets a `place`: an empty database of its own."""
 
-import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from holdfast.core.engine import Engine
 from holdfast.core.feature import Feature
 from holdfast.core.ports import Reader, Store
-from holdfast.stores import open_reader, open_store
+from holdfast.stores.sqlite import SqliteReader, SqliteStore
 from tests.factories import an_engine
-
-from . import server
-
-_schemas = itertools.count(1)
 
 
 class Place:
     """Where a test's events go. Everything opened through it is closed at the end."""
 
-    def __init__(self, engine: str, url: str) -> None:
-        self.engine, self.url = engine, url
+    def __init__(self, path: Path) -> None:
+        self.path = path
         self._open: list[Store | Reader] = []
 
     def store(self) -> Store:
-        return self._kept(open_store(self.url))
+        return self._kept(SqliteStore(self.path))
 
     def reader(self) -> Reader:
-        return self._kept(open_reader(self.url))
+        return self._kept(SqliteReader(self.path))
 
     def an_engine(self, *features: Feature) -> Engine:
         return an_engine(self.store(), *features)
@@ -43,37 +37,12 @@ class Place:
         return opened
 
 
-@pytest.fixture(scope="session")
-def postgres_url() -> Iterator[str]:
-    with server.postgres() as url:
-        yield url
-
-
 @pytest.fixture
-def new_schema(postgres_url: str) -> Iterator[Callable[[], str]]:
-    """Makes URLs that name an unused schema; the schemas are dropped afterwards."""
-    made: list[str] = []
-
-    def url() -> str:
-        made.append(f"test_{next(_schemas)}")
-        return f"{postgres_url}{'&' if '?' in postgres_url else '?'}options=-c%20search_path%3D{made[-1]}"
-
-    yield url
-    with psycopg.connect(postgres_url, autocommit=True) as db:
-        for schema in made:
-            db.execute(f"drop schema if exists {schema} cascade")
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def new_place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Place]]:
+def new_place(tmp_path: Path) -> Iterator[Callable[[], Place]]:
     made: list[Place] = []
 
     def place() -> Place:
-        if request.param == "sqlite":
-            url = f"sqlite:///{tmp_path}/{len(made)}/holdfast.db"
-        else:
-            url = request.getfixturevalue("new_schema")()
-        made.append(Place(request.param, url))
+        made.append(Place(tmp_path / str(len(made)) / "holdfast.db"))
         return made[-1]
 
     yield place

@@ -4,6 +4,7 @@ import dataclasses
 import multiprocessing
 import random
 import time
+from pathlib import Path
 
 import pytest
 
@@ -27,15 +28,15 @@ PROCESSES, UPDATES = 8, 40
 def test_whatever_was_acknowledged_survives_kill_9(place: Place):
     acknowledged: list[str] = []
     for number in range(10):
-        acknowledged += _killed(place.url, f"round-{number}", random.random() * 0.12)
+        acknowledged += _killed(place.path, f"round-{number}", random.random() * 0.12)
     reader = place.reader()
     assert set(reader.seqs_of_keys(acknowledged)) == set(acknowledged)
     assert [e.seq for e in reader.replay()] == list(range(1, reader.head() + 1))
     assert differences(reader, a_counter()) == []
 
 
-def _killed(url: str, prefix: str, after_s: float) -> list[str]:
-    with workers.appending(url, prefix) as child:
+def _killed(path: Path, prefix: str, after_s: float) -> list[str]:
+    with workers.appending(path, prefix) as child:
         assert child.stdout
         lines = [child.stdout.readline()]
         time.sleep(after_s)
@@ -48,12 +49,7 @@ def _killed(url: str, prefix: str, after_s: float) -> list[str]:
 
 
 def test_no_update_is_lost_among_many_processes(place: Place):
-    place.store()
-    if place.engine == "sqlite":
-        _through_one_writer(place)
-    else:
-        with workers.processes(workers.update, [(place.url, n, UPDATES) for n in range(PROCESSES)]):
-            pass
+    _through_one_writer(place)
     reader = place.reader()
     document = reader.state(counted("shared"))
     assert document and document["n"] == PROCESSES * UPDATES == reader.head()

@@ -10,8 +10,7 @@ from holdfast.core.erase import Quotation, build_eraser
 from holdfast.core.event import Event
 from holdfast.core.history import MARK, HistoryMark, next_page, split_phrases
 from holdfast.core.ports import HistoryQuery, Reader, Store
-from holdfast.stores import sqlite_path
-from holdfast.stores.erase import rewrite_copy, sqlite_sql
+from holdfast.stores.erase import EraseSql, rewrite_copy
 from tests.factories import NOON, an_event
 
 
@@ -201,20 +200,17 @@ def _index_terms(path: Path) -> set[str]:
         db.close()
 
 
-@pytest.mark.parametrize("new_place", ["sqlite"], indirect=True)
 def test_forgotten_words_are_in_no_byte_of_the_file(store: Store, reader: Reader, tmp_path: Path):
     secret = "qzebrafinchq xmarmaladex"
     append(store, *(a_prompt(f"note {n}") for n in range(200)), a_prompt(f"Hi {secret}"))
     index_all(store, reader, limit=3)
-    path = sqlite_path(store.url)
-    assert path
-    copy = tmp_path / "backup.db"
+    path, copy = store.path, tmp_path / "backup.db"
     with sqlite3.connect(path) as one, sqlite3.connect(copy) as other:
         one.backup(other)
     with store.transaction():
         erase(store, secret)
     store.vacuum_erased()
-    rewrite_copy(copy, lambda db: sqlite_sql(db).rewrite(Quotation(secret).probes, build_eraser([Quotation(secret)])))
+    rewrite_copy(copy, lambda db: EraseSql(db).rewrite(Quotation(secret).probes, build_eraser([Quotation(secret)])))
     for file in (path, copy):
         assert not {"qzebrafinchq", "xmarmaladex"} & _index_terms(file)
         content = b"".join(each.read_bytes() for each in file.parent.glob(file.name + "*"))

@@ -1,9 +1,9 @@
-"""No message tells the password of the database."""
+"""No message shows the password of a database."""
 
 import pytest
 
 from holdfast.core.errors import BadSettings
-from holdfast.stores import hide_password, open_store
+from holdfast.stores import hide_password, sqlite_path
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,7 @@ def test_it_is_hidden(address: str) -> None:
 
 
 @pytest.mark.parametrize("address", ["mysql://u:s3cret@h/db", "postgresql://u:s3cret@h:port/db?nonsense=1"])
-def test_an_address_that_cannot_be_used_is_named_without_it(address: str) -> None:
-    with pytest.raises(BadSettings) as refused:
-        open_store(address)
+def test_another_database_is_refused_and_the_team_named(address: str) -> None:
+    with pytest.raises(BadSettings, match="holdfast team") as refused:
+        sqlite_path(address)
     assert "s3cret" not in str(refused.value)

@@ -1,13 +1,11 @@
-"""Seed 004's tables (S4-20) as views: the same answers from both engines."""
+"""Seed 004's tables (S4-20) as views over our own."""
 
 import apsw
-import psycopg
 import pytest
 
 from holdfast.core.feature import JobCall
 from holdfast.core.job import ClaimedJob
 from holdfast.features.sessions import FEATURE
-from holdfast.stores import sqlite_path
 from tests.features.sessions.story import Story
 
 
@@ -28,14 +26,11 @@ def ask(place):
 
 
 def _rows(place, sql: str) -> list[tuple]:
-    if path := sqlite_path(place.url):
-        db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-        try:
-            return list(db.execute(sql))
-        finally:
-            db.close()
-    with psycopg.connect(place.url) as db:
-        return db.execute(sql).fetchall()
+    db = apsw.Connection(str(place.path), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        return list(db.execute(sql))
+    finally:
+        db.close()
 
 
 def test_the_seeds_own_query(ask):

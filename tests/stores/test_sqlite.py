@@ -1,5 +1,6 @@
 """What only SQLite does: one file, its modes and settings, migrations, and what a full disk or a damaged page does."""
 
+import os
 import shutil
 import stat
 import time
@@ -11,13 +12,13 @@ import pytest
 from holdfast.core.errors import SchemaTooNew, StoreDamaged, StoreUnavailable
 from holdfast.core.ports import EventQuery, Reader, StateQuery
 from holdfast.paths import Paths, remove_partials
-from holdfast.stores import backup, open_reader, open_store, sqlite
+from holdfast.stores import backup, sqlite
 from holdfast.stores.rows import select_events
 from holdfast.stores.sqlite import SqliteReader, SqliteStore
 from holdfast.stores.sqlite_connection import for_reading
 from tests.factories import an_engine, an_event, counted, events
 
-NEXT = backup.newest_version("sqlite") + 1
+NEXT = backup.newest_version() + 1
 
 
 @pytest.fixture
@@ -77,7 +78,7 @@ def test_a_reader_cannot_write(path: Path, store: SqliteStore):
 
 def test_a_reader_does_not_make_a_database(tmp_path: Path):
     with pytest.raises(StoreUnavailable):
-        open_reader(f"sqlite:///{tmp_path}/none.db")
+        SqliteReader(tmp_path / "none.db")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -90,15 +91,15 @@ def test_a_newer_schema_is_refused_and_left_alone(path: Path, store: SqliteStore
     store.close()
     before = path.read_bytes()
     with pytest.raises(SchemaTooNew, match="schema 99"):
-        open_store(f"sqlite:///{path}")
+        SqliteStore(path)
     assert path.read_bytes() == before
 
 
 def test_a_migration_is_applied_once_after_a_backup(path: Path, store: SqliteStore, tmp_path: Path, monkeypatch):
     an_engine(store).handle([an_event(key="old")])
     store.close()
-    more = [*backup.load_migrations("sqlite"), (NEXT, "create table extra (x)")]
-    monkeypatch.setattr(backup, "load_migrations", lambda _dialect: more)
+    more = [*backup.load_migrations(), (NEXT, "create table extra (x)")]
+    monkeypatch.setattr(backup, "load_migrations", lambda: more)
     for _ in range(2):
         migrated = SqliteStore(path, backups=tmp_path / "backups")
         assert migrated._db.execute("select count(*) from extra").get == 0
@@ -110,8 +111,8 @@ def test_a_migration_is_applied_once_after_a_backup(path: Path, store: SqliteSto
 
 def test_a_failing_migration_changes_nothing(path: Path, store: SqliteStore, monkeypatch):
     store.close()
-    more = [*backup.load_migrations("sqlite"), (NEXT, "create table extra (x); insert into nowhere values (1)")]
-    monkeypatch.setattr(backup, "load_migrations", lambda _dialect: more)
+    more = [*backup.load_migrations(), (NEXT, "create table extra (x); insert into nowhere values (1)")]
+    monkeypatch.setattr(backup, "load_migrations", lambda: more)
     with pytest.raises(apsw.SQLError):
         SqliteStore(path)
     db = for_reading(path)
@@ -334,7 +335,7 @@ def grown(tmp_path_factory: pytest.TempPathFactory):
     ],
 )
 def test_a_page_is_read_along_an_index(grown: SqliteReader, query: EventQuery, step: str):
-    wanted = select_events(query, grown._id_of, "?")
+    wanted = select_events(query, grown._id_of)
     assert wanted
     plan = [row[3] for row in grown._db.execute(f"explain query plan {wanted[0]}", wanted[1])]
     assert plan[0] == step
@@ -380,3 +381,13 @@ def test_the_write_ahead_log_is_carried_over_beside_the_commits_and_stays_small(
     assert path.stat().st_size > 5 << 20, "the database itself grows"
     assert most < 16 << 20
     store.close()
+
+
+def test_the_journal_of_a_backup_in_progress_stays(tmp_path: Path) -> None:
+    """A daemon that started meanwhile removed it, and the backup failed."""
+    paths = Paths(tmp_path)
+    paths.backups.mkdir()
+    partial = paths.backups / f".20260101T000000Z-daily.db.{os.getppid()}.partial"
+    for suffix in ("", "-journal", "-wal", "-shm"):
+        Path(f"{partial}{suffix}").touch()
+    assert remove_partials(paths) == 0

@@ -1,4 +1,4 @@
-"""What other processes do in these tests: `python -m tests.stores.workers append URL PREFIX`, or `processes(…)`."""
+"""What other processes do in these tests: `python -m tests.stores.workers append PATH PREFIX`, or `processes(…)`."""
 
 import contextlib
 import multiprocessing
@@ -6,9 +6,10 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
-from holdfast.stores import open_store
+from holdfast.stores.sqlite import SqliteStore
 from tests.factories import an_engine, an_event
 
 
@@ -29,28 +30,21 @@ def processes(work: Callable[..., None], each: Iterable[tuple[Any, ...]]) -> Ite
             process.kill()
 
 
-def update(url: str, worker: int, count: int) -> None:
-    """Its own engine on a shared database."""
-    engine = an_engine(open_store(url))
-    for n in range(count):
-        engine.handle([an_event(key=f"{worker}/{n}", session="shared")])
-
-
 def send(queue: multiprocessing.SimpleQueue, worker: int, count: int) -> None:
     """No engine: it tells the one that writes."""
     for n in range(count):
         queue.put(f"{worker}/{n}")
 
 
-def appending(url: str, prefix: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "tests.stores.workers", "append", url, prefix]
+def appending(path: Path, prefix: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "tests.stores.workers", "append", str(path), prefix]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     return subprocess.Popen(command, stdout=subprocess.PIPE, env=environment)
 
 
-def _append(url: str, prefix: str) -> None:
+def _append(path: str, prefix: str) -> None:
     """Until killed: a key is printed only after `handle` came back."""
-    engine, n = an_engine(open_store(url)), 0
+    engine, n = an_engine(SqliteStore(Path(path))), 0
     while True:
         batch = [f"{prefix}/{n + i}" for i in range(1 + n % 4)]
         engine.handle([an_event(key=key, body=b"b" * 3000) for key in batch])

@@ -43,6 +43,7 @@ def content_at_stop(world: World, agent: Agent) -> dict[str, str]:
     return world.events(kinds=("turn.ended",))[-1].data.content
 
 
+@pytest.mark.quick
 def test_a_green_run_is_proof_until_the_content_changes(world: World) -> None:
     agent = world.session()
     agent.start()

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from holdfast.core.ports import EventQuery
 from tests.kit import World, wait_until
 
@@ -31,6 +33,7 @@ def turn(world: World, number: int) -> None:
     agent.stop()
 
 
+@pytest.mark.quick
 def test_calls_are_counted_once_live_and_after_a_restart(world: World) -> None:
     world.start()
     world.session("s-1").start()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.trust import is_trusted, read_trusted
+from holdfast.settings.trust import is_trusted, read_trusted
 from tests.kit import Agent, World, git, needs, wait_until
 
 PLANNING = "requirements:\n" + "".join(
@@ -112,6 +112,7 @@ def test_workflow_2_and_the_seeds_own_recipe_plan_then_implement(world: World) -
     assert {sid: one["satisfied"] for sid, one in jq(file, query).items()} == {first.id: True, second.id: True}
 
 
+@pytest.mark.quick
 def test_workflow_3_a_review_before_each_commit(world: World) -> None:
     """S2-12."""
     requirements(world, "requirements:\n  pre_commit_review: {enabled: true}\n")
@@ -138,6 +139,7 @@ def test_a_research_only_session_is_never_blocked(world: World) -> None:
     assert agent.stop() == {}
 
 
+@pytest.mark.quick
 def test_stop_is_refused_continued_then_allowed_and_never_a_loop(world: World) -> None:
     """S2-10, H2."""
     requirements(world, "requirements:\n  tests_green: {enabled: true}\n")
@@ -375,7 +377,9 @@ def test_a_file_changed_by_hand_makes_proof_stale(world: World) -> None:
 
     measured_once_more()
     assert agent.stop() == {}
+    assert standing(world, "s1")["green"]
     (world.project / "src" / "a.py").write_text("2 2\n")
+    assert not standing(world, "s1")["green"]
     measured_once_more()
     assert "a file it covers changed" in agent.stop()["reason"]
 

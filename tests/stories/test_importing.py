@@ -8,7 +8,7 @@ import pytest
 
 from tests.kit import World, wait_until
 
-SAMPLES = Path(__file__).parents[1] / "imports" / "samples"
+SAMPLES = Path(__file__).parents[1] / "setup" / "imports" / "samples"
 
 
 @pytest.fixture
@@ -27,6 +27,7 @@ def sources(world: World) -> dict[str, tuple[bytes, int]]:
     return {str(p): (p.read_bytes(), p.stat().st_mtime_ns) for p in world.home.rglob("*.jsonl")}
 
 
+@pytest.mark.quick
 def test_history_comes_in_once_and_its_sources_stay_as_they_are(world):
     before = sources(world)
     first = world.json("import")
@@ -88,9 +89,9 @@ def _imported(world: World, name: str):
     return [e for e in world.events() if e.data.get("imported") == name]
 
 
-def test_what_is_past_sets_nothing_going(world):
+def test_what_is_past_is_summed_up_and_sets_nothing_of_the_present_going(world):
     world.json("import")
-    own = ("daemon.started", "state.rebuilt")
+    own = ("daemon.started", "state.rebuilt", "turn.processed")
     assert [e.kind for e in world.events() if not e.data.get("imported") and e.kind not in own] == []
 
 

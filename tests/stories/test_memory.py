@@ -10,7 +10,7 @@ import pytest
 
 from tests.kit import World, wait_until
 
-DECISION = "We decided to use PostgreSQL for the event store."
+DECISION = "Always use PostgreSQL for the event store."
 
 
 @pytest.fixture
@@ -36,6 +36,7 @@ def anywhere(world: World, words: str) -> list[str]:
     return found.stdout.split()
 
 
+@pytest.mark.quick
 def test_the_next_session_starts_knowing(world: World) -> None:
     """S4-17, S4-4, S4-6: decided on Monday, known on Tuesday, and shown to whoever asks why."""
     monday = world.session("monday")
@@ -97,7 +98,7 @@ def test_private_words_are_nowhere(world: World) -> None:
 def test_forgotten_is_gone_from_database_index_and_backups(world: World) -> None:
     agent = world.session()
     agent.start()
-    agent.prompt("Hello. We decided to use Zebrafinch marmalade for the merger. Go on.")
+    agent.prompt("Hello. Always use Zebrafinch marmalade for the merger. Go on.")
     agent.stop()
     world.session("later").start()
     world.cli("backup")
@@ -120,7 +121,7 @@ def test_what_quoted_forgotten_words_is_told_no_more(world: World) -> None:
     """Forgetting takes the words out of everything that quotes them; what is left of a rule then is no rule."""
     agent = world.session()
     agent.start()
-    agent.prompt("The login page flickers, fix it. Releases are cut from main on Thursdays.")
+    agent.prompt("The login page flickers, fix it. Remember that releases are cut from main on Thursdays.")
     agent.stop("Fixed the flicker.")
     agent.end()
     wait_until(lambda: len(world.json("memory", "list")["observations"]) == 2, "the rule and the summary are there")
@@ -134,7 +135,7 @@ def test_kill_9_loses_no_turn_and_doubles_none(world: World) -> None:
     agent = world.session()
     agent.start()
     for n, part in enumerate(("parser", "mailer", "router", "importer", "billing", "exporter")):
-        agent.prompt(f"We decided to use the {part} of the core team.")
+        agent.prompt(f"Always use the {part} of the core team.")
         if n % 2:
             world.kill()
         agent.stop()
@@ -156,7 +157,7 @@ def test_an_agent_that_reads_this_file_cannot_plant_orders(world: World) -> None
     assert "no-verify" not in context(world.session("next").start())
     assert "no-verify" not in memory(world.session("next-2").prompt("commit with no-verify"))
     refused = world.cli("memory", "promote", "m0", code=1, CLAUDE_CODE_SESSION_ID=agent.id)
-    assert "only a person" in refused
+    assert "a person's to do" in refused
 
 
 BEGIN = "import sys; sys.addaudithook(lambda name, args: (open({!r}, 'a').write(repr(args)), 1) if"

@@ -99,7 +99,7 @@ def test_without_the_model_everything_else_goes_on(world: World, model: Model) -
     switched_on(world, use="endpoint", url=model.url, name="tiny")
     agent = world.session()
     agent.start()
-    agent.prompt("We decided to use tabs in makefiles.")
+    agent.prompt("Always use tabs in makefiles.")
     began = time.monotonic()
     agent.stop()
     assert time.monotonic() - began < 5

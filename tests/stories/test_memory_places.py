@@ -1,18 +1,14 @@
-"""Where memory lives: shared by the worktrees of a repository, not by other projects; on PostgreSQL as on SQLite."""
+"""Where memory lives: shared by the worktrees of a repository, not by other projects."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 
-from tests.kit import World, git, wait_until
-from tests.stores import server
+from tests.kit import World, git
 
-DECISION = "We decided to use PostgreSQL for the event store."
-SECRET = "We decided to use Zebrafinch marmalade for the merger"
+DECISION = "Always use PostgreSQL for the event store."
 
 
 @pytest.fixture
@@ -78,45 +74,3 @@ def test_what_was_learned_before_there_was_a_repository_is_not_lost(world: World
     assert DECISION in memory(in_folder(world, world.project, "after").start())
     assert DECISION in world.cli("memory", "list")
     assert DECISION in world.cli("memory", "search", "which", "database")
-
-
-def test_forgetting_on_postgresql(world: World) -> None:
-    """No row of any table has the words; the state is still the replay of the log; life goes on."""
-    with server.postgres() as url:
-        settings = world.root / "config" / "settings.yaml"
-        settings.parent.mkdir()
-        settings.write_text(json.dumps({"store": {"url": url}}))
-        world.start()
-        agent = world.session()
-        agent.start()
-        agent.prompt(f"Hello. {SECRET}. Go on.")
-        agent.tool("Bash", command=f"git commit -m '{SECRET}'")
-        agent.stop(f"Noted: {SECRET}!")
-        [doc] = [one for one in world.json("memory", "list")["observations"] if one["origin"] == "user"]
-        assert "Zebrafinch" in memory(world.session("later").start())
-        wait_until(lambda: _rows_with(url, "Zebrafinch"), "the words are there")
-
-        world.cli("memory", "forget", doc["id"])
-        assert _rows_with(url, "Zebrafinch") == []
-        assert world.json("memory", "search", "Zebrafinch", "marmalade")["hits"] == []
-        assert "Zebrafinch" not in memory(world.session("last").start())
-        [tombstone] = world.json("memory", "list", "--status", "forgotten")["observations"]
-        assert (tombstone["id"], tombstone["text"]) == (doc["id"], "")
-        assert world.json("rebuild")["differences"] == []
-        agent.prompt("life goes on")
-        assert world.json("memory", "search", "life", "goes", "on")["hits"]
-        world.kill()
-
-
-def _rows_with(url: str, words: str) -> list[str]:
-    tables = {"facts": "data", "bodies": "body", "states": "doc", "jobs": "payload"}
-    with psycopg.connect(url) as db:
-        [schema] = db.execute(
-            "select table_schema from information_schema.tables where table_name = 'facts'"
-        ).fetchone()
-        found = {
-            table: db.execute(f"select count(*) from {schema}.{table} where position(%s::bytea in {column}) > 0",
-                              (words.encode(),)).fetchone()
-            for table, column in tables.items()
-        }  # fmt: skip
-    return [table for table, count in found.items() if count and count[0]]

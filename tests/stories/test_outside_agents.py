@@ -25,7 +25,7 @@ def world(tmp_path: Path):
 def hook(world: World, event: str, payload: object, mode: str = "ask", name: str = "amp") -> dict:
     body = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
     done = subprocess.run(
-        [sys.executable, "-m", "holdfast.outside", name, mode, event],
+        [sys.executable, "-m", "holdfast.doors.external_agent", name, mode, event],
         input=body, capture_output=True, env=world.env, cwd=world.project, timeout=60, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, b"")

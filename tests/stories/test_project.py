@@ -281,6 +281,7 @@ def test_a_file_somebody_edited_is_set_aside_and_others_are_left_alone(repo: Wor
 # ── tasks ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.quick
 def test_tasks_come_and_go_with_what_is_true(repo: World) -> None:
     """S1-8, S1-9: failing tests are P0; fixing them closes the task, and the history says so."""
     agent = repo.session()

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.analysis.search.index.database import claim_holder
 from holdfast.core.ports import Ref
-from holdfast.search.index.database import claim_holder
+from tests.analysis.search.serving import served
 from tests.kit import World, git, wait_until
-from tests.search.serving import served
 
 STATE = "logs/state/session-reindex-tracking.json"
 ADA, BOB = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
@@ -54,6 +54,7 @@ def shows(world: World, session: str, shown: bool) -> None:
     wait_until(lambda: file(world) == wanted, f"the file shows {wanted}, not {file(world)}")
 
 
+@pytest.mark.quick
 def test_startup_first_prompt_triggers_second_does_not(world: World) -> None:
     """S0-1, S0-2, S0-5, S0-10, S0-11, S0-18: the seed's startup flow, and its file byte for byte."""
     agent = world.session(ADA)

@@ -46,6 +46,7 @@ def unchanged_by_replay(world: World) -> None:
     assert told["differences"] == []
 
 
+@pytest.mark.quick
 def test_a_day_with_one_session(world: World) -> None:
     """S4-3 to S4-7, S4-9: start, prompt, tools, stop, exit; every step can be looked at."""
     ada = world.session("a1b2c3d4-0001")
@@ -129,6 +130,7 @@ def test_what_died_while_the_daemon_was_down_is_noticed_when_it_is_back(world: W
     wait_until(lambda: of(world, "night-1")["reason"] == "process-gone", "noticed")
 
 
+@pytest.mark.quick
 def test_the_daemon_dies_in_the_middle_and_nothing_is_lost(world: World) -> None:
     """S4-18, known issue "state synchronisation": there is one state, and it is in the log."""
     ada = world.session("mid-1")

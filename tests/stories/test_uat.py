@@ -83,6 +83,7 @@ def script(world: World, text: str, *words: object) -> subprocess.Popen:
     )  # fmt: skip
 
 
+@pytest.mark.quick
 def test_test_the_login_flow_and_afterwards_there_is_proof(world: World, agent: Agent) -> None:
     """S3-1 to S3-10: told in words, recorded by itself, every part in the seed's file."""
     told = agent.prompt("Please test the login flow scenario")["hookSpecificOutput"]["additionalContext"]

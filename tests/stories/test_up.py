@@ -45,6 +45,7 @@ def test_an_agent_that_is_too_old_is_not_called_ready(told: dict) -> None:
     assert "update Claude Code" in told["next"]
 
 
+@pytest.mark.quick
 def test_the_installed_line_was_run_and_its_event_recorded(world: World, told: dict) -> None:
     assert steps(told, "qwen")["self-test"][0] is True
     tried = [e for e in world.events() if e.agent == "qwen"]

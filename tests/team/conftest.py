@@ -10,14 +10,13 @@ import psycopg
 import pytest
 from starlette.testclient import TestClient
 
-from holdfast.team.core import project_id
-from holdfast.team.protocol import Batch, SharedEvent, SharedProject
-from holdfast.team.server.app import TeamServer
-from holdfast.team.server.database import migrate_database
-from holdfast.team.server.run import add_tenant
-from tests.stores.conftest import postgres_url
+from holdfast_team.core import project_id
+from holdfast_team.protocol import Batch, SharedEvent, SharedProject
+from holdfast_team.server.app import TeamServer
+from holdfast_team.server.database import migrate_database
+from holdfast_team.server.run import add_tenant
+from tests.team import postgres
 
-__all__ = ["postgres_url"]
 _numbers = itertools.count(1)
 
 
@@ -56,6 +55,12 @@ def an_event(seq: int, kind: str = "tool.finished", session: str = "s1", **data:
         seq=seq, key=f"k{seq}", at=1_700_000_000_000 + seq, kind=kind, session=session, project=PROJECT.id,
         agent="claude-code", data=data,
     )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    with postgres.postgres() as url:
+        yield url
 
 
 @pytest.fixture(scope="module")

@@ -6,17 +6,18 @@ import signal
 import socket
 import subprocess
 import urllib.request
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-from holdfast.team.membership import TeamFiles, connect_team, need_membership
-from holdfast.team.privacy import SentLog
-from holdfast.team.protocol import SharedEvent
-from holdfast.team.server.database import migrate_database, owner_connection
-from holdfast.team.server.run import add_tenant
+from holdfast_team.membership import TeamFiles, connect_team, need_membership
+from holdfast_team.privacy import SentLog
+from holdfast_team.protocol import SharedEvent
+from holdfast_team.server.database import migrate_database, owner_connection
+from holdfast_team.server.run import add_tenant
 from tests.kit import BIN, World, wait_until
 from tests.team.test_privacy import a_repository
 
@@ -93,7 +94,9 @@ class TeamMachine(World):
         return self.reply(event, {"session_id": self.session_id, "cwd": str(self.project), **more}, mode)
 
     def edit(self, path: str) -> dict[str, Any]:
-        call = {"tool_name": "Edit", "tool_input": {"file_path": str(self.project / path)}}
+        call = {
+            "tool_name": "Edit", "tool_input": {"file_path": str(self.project / path)}, "tool_use_id": uuid.uuid4().hex,
+        }  # fmt: skip
         answer = self.fire("PreToolUse", **call)
         self.fire("PostToolUse", "tell", **call, tool_response={})
         return answer
@@ -118,7 +121,7 @@ class TeamMachine(World):
         def is_ours(process: psutil.Process) -> bool:
             with contextlib.suppress(psutil.Error):
                 words = process.cmdline()
-                return "holdfast.team.forwarder" in words and str(self.paths.state) in words
+                return "holdfast_team.forwarder" in words and str(self.paths.state) in words
             return False
 
         return [process.pid for process in psutil.process_iter() if is_ours(process)]

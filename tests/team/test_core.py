@@ -6,8 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from holdfast.team import core
-from holdfast.team.protocol import MOST_EVENTS, Batch, FeedItem, LeaseRequest, SharedEvent
+from holdfast_team import core
+from holdfast_team.protocol import MOST_EVENTS, Batch, FeedItem, LeaseRequest, SharedEvent
 from tests.campaign import team
 
 replace, grant = msgspec.structs.replace, core.change_lease

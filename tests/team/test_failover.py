@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from holdfast.team.membership import TeamConnection, TeamUnreachable
-from holdfast.team.protocol import Batch, Enrolled
+from holdfast_team.membership import TeamConnection, TeamUnreachable
+from holdfast_team.protocol import Batch, Enrolled
 from tests.kit import wait_until
-from tests.stores import server
+from tests.team import postgres as server
 from tests.team.conftest import PROJECT, an_event
 from tests.team.processes import TeamHost, code_for
 

@@ -10,10 +10,10 @@ import pytest
 
 from holdfast.core.event import Event
 from holdfast.paths import Paths
-from holdfast.stores import open_store
-from holdfast.team import core, forwarder, membership
-from holdfast.team.membership import Membership, TeamFiles, TeamUnreachable, need_membership
-from holdfast.team.server.database import owner_connection
+from holdfast.stores.sqlite import SqliteStore
+from holdfast_team import core, forwarder, membership
+from holdfast_team.membership import Membership, TeamFiles, TeamUnreachable, need_membership
+from holdfast_team.server.database import owner_connection
 from tests.team.test_privacy import a_repository
 
 from .conftest import Joined
@@ -58,7 +58,7 @@ class Machine:
     def __init__(self, folder: Path, joined: Joined, level: str = "facts") -> None:
         self.paths = Paths(folder / "state").prepare()
         self.project = str(a_repository(folder / "clone", "git@example.org:a/b.git"))
-        self.store = open_store(f"sqlite:///{self.paths.database}")
+        self.store = SqliteStore(self.paths.database)
         self.joined, self.wire = joined, Wire(joined)
         membership = Membership(
             url="http://localhost", token="t", tenant="x", person="ann", role="admin", machine=joined.machine
@@ -135,7 +135,7 @@ def test_a_log_restored_from_a_backup_goes_on_without_a_loss(team_url: str, mach
     machine.forward()
     machine.store.close()
     machine.paths.database.unlink()
-    machine.store = open_store(f"sqlite:///{machine.paths.database}")
+    machine.store = SqliteStore(machine.paths.database)
     machine.add(*keys("a", 2), *keys("new", 4))
     machine.wire.lose_answers = False
     machine.begin()
@@ -153,13 +153,13 @@ def test_a_machine_whose_whole_state_folder_came_back_from_a_snapshot_loses_noth
     snapshot = machine.paths.state.with_name("snapshot")
     machine.store.close()
     shutil.copytree(machine.paths.state, snapshot)
-    machine.store = open_store(f"sqlite:///{machine.paths.database}")
+    machine.store = SqliteStore(machine.paths.database)
     machine.add(*keys("lost", 5))
     machine.forward()
     machine.store.close()
     shutil.rmtree(machine.paths.state)
     snapshot.rename(machine.paths.state)
-    machine.store = open_store(f"sqlite:///{machine.paths.database}")
+    machine.store = SqliteStore(machine.paths.database)
     machine.add(*keys("new", 2))
     machine.begin()
     assert machine.forward() == "current"
@@ -175,10 +175,10 @@ def test_a_copied_state_folder_is_found_and_stops_until_a_person_joins_it_anew(
     machine.forward()
     machine.store.close()
     shutil.copytree(machine.paths.state, tmp_path / "twin" / "state")
-    machine.store = open_store(f"sqlite:///{machine.paths.database}")
+    machine.store = SqliteStore(machine.paths.database)
     twin = copy(machine)
     twin.paths = Paths(tmp_path / "twin" / "state")
-    twin.store = open_store(f"sqlite:///{twin.paths.database}")
+    twin.store = SqliteStore(twin.paths.database)
     twin.begin()
     machine.add(*keys("here", 3))
     twin.add(*keys("there", 2))

@@ -11,8 +11,8 @@ import pytest
 from holdfast.core.event import Event
 from holdfast.core.kinds import KINDS, TEAM_KINDS
 from holdfast.paths import Paths
-from holdfast.team.membership import Membership, TeamFiles
-from holdfast.team.privacy import (
+from holdfast_team.membership import Membership, TeamFiles
+from holdfast_team.privacy import (
     BY_LEVEL,
     FULL_KINDS,
     describe_level,
@@ -22,7 +22,7 @@ from holdfast.team.privacy import (
     send_words,
     share_event,
 )
-from holdfast.team.protocol import LEVELS
+from holdfast_team.protocol import LEVELS
 
 # A project is the same in every clone, and two repositories are never one.
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.team.server.database import TENANT_TABLES, owner_connection, team_schema
+from holdfast_team.server.connection import team_schema
+from holdfast_team.server.database import TENANT_TABLES, owner_connection
 from tests.kit import wait_until
 from tests.team.processes import TeamHost, TeamMachine, a_team, code_for
 

@@ -7,8 +7,8 @@ from zlib import crc32
 
 import msgspec
 
-from holdfast.agents import normal
-from holdfast.agents.normal import NAME, number_or_none, one_path, text_cleaner, true_or_none
+from holdfast.agents import normalise
+from holdfast.agents.normalise import NAME, number_or_none, one_path, text_cleaner, true_or_none
 from holdfast.core.agent import Payload
 from holdfast.core.decision import Context, Decision, Delivery
 from holdfast.core.event import AT_ONCE, Event
@@ -95,8 +95,8 @@ Fields = tuple[tuple[str, str, Callable[[Any], Any]], ...]
 """(our name, the agent's name, cleaner)"""
 
 name = text_cleaner(NAME)
-prompt, message, error = text_cleaner(normal.PROMPT), text_cleaner(normal.MESSAGE), text_cleaner(normal.ERROR)
-clean_command = text_cleaner(normal.COMMAND)
+prompt, message, error = text_cleaner(normalise.PROMPT), text_cleaner(normalise.MESSAGE), text_cleaner(normalise.ERROR)
+clean_command = text_cleaner(normalise.COMMAND)
 
 
 def list_length(value: Any) -> int | None:
@@ -134,11 +134,11 @@ class Tables:
 
 def read_agent_event(tables: Tables, delivery: Delivery, payload: Payload) -> Event:
     """The body is left to whoever stores the event: it is redacted and cut the same way for every agent."""
-    fields = normal.mapping_or_empty(payload)
+    fields = normalise.mapping_or_empty(payload)
     native = tables.native(delivery, fields)
     native = bounded_name(native) if isinstance(native, str) and native else bounded_name(delivery.event)
     data = _common_fields(tables, delivery, fields, native)
-    data.update(normal.pick_fields(fields, tables.fields.get(native, ())))
+    data.update(normalise.pick_fields(fields, tables.fields.get(native, ())))
     if native in tables.with_tool:
         add_tool(tables, data, fields)
     if native in tables.lane_untold:
@@ -163,7 +163,7 @@ def read_agent_event(tables: Tables, delivery: Delivery, payload: Payload) -> Ev
 
 
 def _common_fields(tables: Tables, delivery: Delivery, payload: Payload, native: str) -> Data:
-    data = normal.pick_fields(payload, tables.common)
+    data = normalise.pick_fields(payload, tables.common)
     if "cwd" not in data and (cwd := one_path(delivery.cwd)):
         data["cwd"] = cwd
     data["native"] = native
@@ -178,13 +178,13 @@ def parent_process(delivery: Delivery) -> dict[str, int]:
 
 
 def add_tool(tables: Tables, data: Data, payload: Payload) -> None:
-    tool_input = normal.mapping_or_empty(payload.get(tables.tool_input))
+    tool_input = normalise.mapping_or_empty(payload.get(tables.tool_input))
     data["action"] = action = action_of(tables.tools, payload.get(tables.tool_name))
     if tool_input:
-        data["input"] = normal.trim_input(tool_input)
+        data["input"] = normalise.trim_input(tool_input)
     if action == "shell" and (command := clean_command(tool_input.get("command"))):
         data["command"] = command
-    if paths := normal.paths_in(tool_input, data.get("cwd", "")):
+    if paths := normalise.paths_in(tool_input, data.get("cwd", "")):
         data["paths"] = paths
     if action == "skill" and (skill := _skill_name(tool_input)):
         data["skill"] = skill
@@ -206,13 +206,13 @@ def _skill_name(tool_input: Mapping[str, Any]) -> str | None:
 
 def add_output(data: Data, response: Any) -> None:
     """An edit only repeats its input."""
-    if data.get("action") != "edit" and (output := normal.output_text(response)):
+    if data.get("action") != "edit" and (output := normalise.output_text(response)):
         data["output"] = output
 
 
 def mark_failed(data: Data, problem: Any) -> None:
     data["ok"] = False
-    if data.get("action") == "shell" and (code := normal.exit_code_in(problem)) is not None:
+    if data.get("action") == "shell" and (code := normalise.exit_code_in(problem)) is not None:
         data["exit_code"] = code
 
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any, Literal
 
 from holdfast.core.decision import Decision, Delivery
@@ -9,7 +11,8 @@ from holdfast.core.event import Event
 
 Mode = Literal["start", "ask", "tell"]
 Enforcement = Literal["prevent", "retry", "observe"]
-McpFormat = Literal["standard", "copilot", "droid", "opencode", "codex"]
+McpFormat = Literal["standard", "copilot", "droid", "opencode", "toml"]
+Untold = Literal["exit_code", "answer", "failure", "transcript"]
 Payload = Mapping[str, Any]
 
 ACTIONS = ("edit", "shell", "read", "search", "web", "agent", "skill", "mcp", "plan", "todo", "ask", "other")
@@ -35,6 +38,8 @@ class Setup:
 
     files: Mapping[str, str]
     """Level → file; `user` is below HOME, the others below the project."""
+    hooks_too: tuple[str, ...] = ()
+    """Other files that may hold its hooks, as globs."""
     entry: Callable[[Hook, Sequence[str]], dict[str, Any]]
     """One hook entry that runs these words. The same words give the same entry in every version."""
     layout: Literal["groups", "list", "text", "mcp", "statusline"] = "groups"
@@ -50,11 +55,14 @@ class Setup:
     """The member of its settings file that holds the command of its status line; empty where it shows none."""
     mcp_format: McpFormat = "standard"
     """How a server is written there."""
-    program: str = ""
     folder: str = ""
-    """Its command, and its folder in the home directory."""
+    """Of the agent in the home directory."""
     oldest: tuple[int, ...] = ()
     """The first version whose hooks we know to work."""
+    hold_up: Callable[[Path, str, Path], str] | None = None
+    """Why the agent does not run the hooks of a file (at this level, in this project), where it asks for a review."""
+    review: str = ""
+    """How a person reviews them."""
     afterwards: str = ""
     """What is left for the person to do once the hooks are in."""
 
@@ -82,6 +90,53 @@ class Agent:
     """Pure. What tells this happening from every other of its kind in its session, the same through whichever
     registration it came; empty where nothing does, and then nothing is taken for a duplicate."""
     setup: Setup | None = None
+    headless: tuple[str, ...] = ()
+    """Its program, and the words before the prompt of a run without a terminal."""
+    aliases: tuple[str, ...] = ()
+    """Other names that scripts use for it."""
+    untold: frozenset[Untold] = frozenset()
+    """What its hooks leave out and its transcript has."""
+    transcripts: Callable[[], Any] | None = None
+    """Gives its `analysis.transcripts.Transcripts`; loaded when somebody reads one."""
+
+    @property
+    def program(self) -> str:
+        return self.headless[0] if self.headless else ""
 
     def hook(self, event: str) -> Hook | None:
         return next((h for h in self.hooks if h.event == event), None)
+
+
+_known: dict[str, Agent] = {}
+
+
+def use_agents(agents: Mapping[str, Agent]) -> None:
+    """From here on features find these by name."""
+    _known.clear()
+    _known.update(agents)
+
+
+def known_agent(name: str) -> Agent | None:
+    return _known.get(name)
+
+
+def leaves_out(agent: str, what: Untold) -> bool:
+    known = _known.get(agent)
+    return known is not None and what in known.untold
+
+
+def agent_programs() -> frozenset[str]:
+    return frozenset(agent.program for agent in _known.values() if agent.program)
+
+
+def is_hook_file(path: str) -> bool:
+    """Whether an agent, at any level, reads its hooks from this file."""
+    setups = [agent.setup for agent in _known.values() if agent.setup]
+    return any(path.endswith(f"/{file}") for setup in setups for file in setup.files.values()) or any(
+        fnmatchcase(path, f"*/{glob}") for setup in setups for glob in setup.hooks_too
+    )
+
+
+def agent_folders() -> list[str]:
+    """Of all agents, in the home directory and in projects."""
+    return sorted({agent.setup.folder for agent in _known.values() if agent.setup and agent.setup.folder})

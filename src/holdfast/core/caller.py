@@ -15,7 +15,9 @@ from holdfast.core.times import now_ms
 
 # A bound: process numbers may be used again while the chain is walked.
 MAX_ANCESTORS = 40
-AGENT_PROGRAMS = frozenset("claude codex gemini cursor-agent copilot opencode qwen aider goose amp crush".split())
+AGENT_PROGRAMS = frozenset(
+    "claude codex gemini cursor-agent copilot opencode qwen droid kimi aider goose amp crush".split()
+)
 AGENT_VARIABLES = (
     b"CLAUDECODE=", b"CLAUDE_CODE_SESSION_ID=", b"CODEX_SANDBOX=", b"CODEX_THREAD_ID=", b"GEMINI_CLI=", b"QWEN_CODE=",
     b"CURSOR_AGENT=", b"COPILOT_CLI=", b"OPENCODE=",
@@ -35,6 +37,7 @@ class AgentProcess(msgspec.Struct, frozen=True):
     pid: int
     start: int = 0
     busy: bool = False
+    session: str = ""
 
 
 class Caller(msgspec.Struct, frozen=True):
@@ -148,6 +151,10 @@ class HookOrigins:
         return process is not None and process.start == known[1]
 
 
+UNSEEN = -1
+"""Instead of the number of a process that the kernel does not show us (one of another container)."""
+
+
 def judge_caller(pid: int, agents: Iterable[AgentProcess] = ()) -> Caller:
     chain = list_ancestors(pid)
     if not chain:
@@ -194,13 +201,23 @@ def _is_orphan(chain: list[Process]) -> bool:
 
 def _is_dashboard(pid: int) -> bool:
     """Our own web server asks for whoever is logged in there; it lets in by a link that works once."""
+    return _runs_module(pid, b"holdfast.doors.web")
+
+
+def is_forwarder(pid: int) -> bool:
+    """The team's forwarder, which this daemon started itself."""
+    process = machine.look_up_process(pid)
+    return process is not None and process.parent == os.getpid() and _runs_module(pid, b"holdfast_team.forwarder")
+
+
+def _runs_module(pid: int, module: bytes) -> bool:
+    """With the words that Holdfast starts its own programs with, and the very Python that runs here."""
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         program = Path(f"/proc/{pid}/exe").readlink()
     except OSError:
         return False
-    # The words that cli/serve.py starts it with, and the very Python that runs here.
-    return words[1:4] == [b"-P", b"-m", b"holdfast.web"] and program == Path(sys.executable).resolve()
+    return words[1:4] == [b"-P", b"-m", module] and program == Path(sys.executable).resolve()
 
 
 def is_own_program(pid: int) -> bool:

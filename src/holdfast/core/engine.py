@@ -3,37 +3,20 @@
 It knows neither sockets nor the journal: who is answered when, and what is still owed, is `ingest.pipeline`'s.
 """
 
-import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import msgspec
 
 from holdfast.core.decision import Decision, Delivery
-from holdfast.core.errors import StoreMoved, StoreUnavailable
 from holdfast.core.event import REMEMBERED, Deduplicator, Event, SessionOwners
 from holdfast.core.feature import Decide, Derive, Enqueue, Enrich, Feature, TakesOut, acts_on
-from holdfast.core.ports import (
-    HOOK_PATIENCE_S,
-    NOTHING_WANTED,
-    Clock,
-    Doc,
-    EventQuery,
-    Lookups,
-    Ref,
-    Store,
-    Wanted,
-)
+from holdfast.core.ports import Clock, Doc, EventQuery, Ref, Store
 from holdfast.core.state import HotDocuments
 from holdfast.core.transaction import PROMPT_TOKENS, START_TOKENS, Arrival, Outcome, Transaction
 
 __all__ = ["PROMPT_TOKENS", "START_TOKENS", "Committed", "Engine", "Outcome", "Ports"]
-
-MOST_ATTEMPTS = 50
-"""Where other daemons write to the same store. One that was overtaken has its turn sooner than that (`stores.postgres`)."""
-FEW, LONG_PATIENCE_S = 64, 6.0
-"""So many deliveries at most are hooks that wait; more than that may take their time, but not for ever."""
 
 Report = Callable[[str, Event, Exception], None]
 SettingsFor = Callable[[str], Mapping[str, Any]]
@@ -45,10 +28,13 @@ class Subscribers(NamedTuple):
     keepers: tuple[Feature, ...]
     """Features that keep documents of such events, or make jobs of them."""
     enrichers: tuple[tuple[Feature, Enrich], ...]
+    annotators: tuple[tuple[Feature, Callable[[Event], None]], ...]
     takers: tuple[tuple[Feature, TakesOut], ...]
     reducers: tuple[Feature, ...]
     deciders: tuple[tuple[Feature, Decide], ...]
     derivers: tuple[tuple[Feature, Derive], ...]
+    historians: tuple[tuple[Feature, Derive], ...]
+    """Those of `derivers` that follow imported events too."""
     enqueuers: tuple[tuple[Feature, Enqueue], ...]
 
 
@@ -76,21 +62,6 @@ class Ports(msgspec.Struct, frozen=True):
     """The same for fields that are JSON still, as importers send them."""
 
 
-class _NothingStored:
-    """A store that cannot be asked: what is not in memory is not known."""
-
-    shared = False
-
-    def seqs_of_keys(self, _keys: Sequence[str]) -> dict[str, int]:
-        return {}
-
-    def session_agents(self, _sessions: Sequence[str]) -> dict[str, str]:
-        return {}
-
-    def load(self, _refs: Sequence[Ref]) -> dict[Ref, bytes]:
-        return {}
-
-
 class Engine:
     def __init__(self, store: Store, features: Sequence[Feature], ports: Ports) -> None:
         self.store, self.features, self.ports = store, tuple(features), ports
@@ -107,12 +78,6 @@ class Engine:
         """The last event that the store itself keeps through a power cut."""
         self.open_transaction: Transaction | None = None
         """Applied in memory, and neither committed nor discarded yet."""
-        self.hurries = False
-        """Whether hooks wait for it: then a server that does not answer is given up in time."""
-        self._alone = self._was_alone = True
-        """Whether nobody else wrote to a shared store between the last two transactions."""
-        self._offline: Engine | None = None
-        """What it thinks with while its store, a server, cannot be reached."""
         self._committed: list[Committed] = []
         self._subscribers: dict[str, Subscribers] = {}
 
@@ -128,61 +93,20 @@ class Engine:
     ) -> list[Outcome]:
         """Applied and committed at once, in one transaction of the store. `also` joins it (the end of a job, say).
 
-        What is `past` only happened: it makes state, but sets nothing going. What need not be `lasting` is on disk
-        elsewhere until the next transaction that is.
+        What is `past` makes state and derived events, but neither jobs nor decisions. What need not be `lasting` is
+        on disk elsewhere until the next transaction that is.
         """
-        # Before the transaction: it looks at files and may start git. Not repeated when the store moved.
+        # Before the transaction: it looks at files and may start git.
         arrivals = [self._arrive(item) for item in items]
         self._begin()
-        if not self.store.shared:
-            return self._handle(arrivals, also, past=past, lasting=lasting)
-        wanted = self._refs_of(arrivals)
-        for _ in range(MOST_ATTEMPTS):
-            # As if nobody else had written, where nobody did of late: then all of it is one way to the server and back.
-            assumed, self._alone = (self.head if self._alone else -1), False
-            with contextlib.suppress(StoreMoved):
-                return self._handle(
-                    arrivals, also, past=past, lasting=lasting, locked=False, assumed=assumed, wanted=wanted
-                )
-        raise StoreUnavailable("other daemons wrote before this one each time")
-
-    def _handle(
-        self,
-        arrivals: Sequence[Arrival],
-        also: Callable[[Store], None] | None,
-        *,
-        past: bool,
-        lasting: bool,
-        locked: bool = True,
-        assumed: int = -1,
-        wanted: dict[Ref, None] | None = None,
-    ) -> list[Outcome]:
-        # What is imported may take as long as it takes.
-        patience = 0.0
-        if self.hurries and not past:
-            patience = HOOK_PATIENCE_S if len(arrivals) <= FEW else LONG_PATIENCE_S
-        reads = Wanted([arrival.event.key for arrival in arrivals], [*wanted]) if wanted else NOTHING_WANTED
-        with self.store.transaction(
-            lasting=lasting, locked=locked, assumed_head=assumed, patience_s=patience, wanted=reads
-        ) as head:
+        with self.store.transaction(lasting=lasting) as head:
             transaction = self._begin_transaction(head, past=past)
             outcomes = transaction.apply(arrivals)
             transaction.write()
             if also:
                 also(self.store)
-            if wanted is not None:
-                # Should another daemon have written, all that was asked for now is read at once the next time.
-                wanted.update(dict.fromkeys(transaction.work.refs))
         self._written(transaction, lasting=lasting)
         return outcomes
-
-    def _refs_of(self, arrivals: Sequence[Arrival]) -> dict[Ref, None]:
-        refs: dict[Ref, None] = {}
-        for event in [arrival.event for arrival in arrivals]:
-            for feature in self.subscribers_of(event.kind).reducers:
-                with contextlib.suppress(Exception):  # Reported when it is reduced.
-                    refs.update(dict.fromkeys(feature.keys(event)))
-        return refs
 
     def apply(self, deliveries: Sequence[Delivery]) -> tuple[Transaction, list[Outcome]]:
         """In memory only: `commit` writes it. Until then nothing else can be applied."""
@@ -192,22 +116,6 @@ class Engine:
         outcomes = transaction.apply(arrivals)
         self.open_transaction = transaction
         return transaction, outcomes
-
-    def apply_in_memory(self, deliveries: Sequence[Delivery]) -> list[Outcome]:
-        """While a server cannot be reached: answered by what is known here, on top of all that came since then. Nothing of
-        it is kept when the server is back: then the deliveries are applied to what it has."""
-        if self._offline is None:
-            nothing: Lookups = _NothingStored()
-            self._offline = Engine(cast(Store, nothing), self.features, self.ports)
-            self._offline.hot, self._offline.owners, self._offline.recent = self.hot.copy(), self.owners, self.recent
-            self._offline.suspended, self._offline.head = self.suspended, max(self.head, 0)
-        arrivals = [self._arrive(item) for item in deliveries]
-        transaction = self._offline._begin_transaction(self._offline.head, lazy=True)
-        outcomes = transaction.apply(arrivals)
-        transaction.catch_up_all()
-        self._offline.head = transaction.seq
-        transaction.work.keep_committed()
-        return outcomes
 
     def commit(self, transaction: Transaction, *, lasting: bool) -> None:
         """Where the store takes nothing the transaction stays open, and may be committed later."""
@@ -269,6 +177,15 @@ class Engine:
                 wrote = True
         return self.ports.scrub(event) if wrote else event
 
+    def enrich_history(self, events: Iterable[Event]) -> None:
+        """Everything in an imported event is redacted already, and nothing of the world is added."""
+        for event in events:
+            for feature, annotate in self.subscribers_of(event.kind).annotators:
+                try:
+                    annotate(event)
+                except Exception as error:
+                    self.ports.report(feature.name, event, error)
+
     def _content_parts(self, settings: Mapping[str, Any]) -> list[Sequence[str]]:
         return [
             part
@@ -281,7 +198,6 @@ class Engine:
         if self.open_transaction:
             raise RuntimeError("the transaction before this one is neither committed nor discarded")
         # Somebody else wrote since then: cached documents may be out of date.
-        self._was_alone = head == self.head
         if head != self.head:
             self.hot.forget()
         return Transaction(self, head, past=past, lazy=lazy)
@@ -289,9 +205,9 @@ class Engine:
     # ── after the commit ───────────────────────────────────────────────────────────────────────────────────────────
 
     def _written(self, transaction: Transaction, *, lasting: bool = True) -> None:
-        self.head, self._offline, self._alone = transaction.seq, None, self._was_alone
-        # Where nothing was written nothing was synced; a server keeps whatever it said it has.
-        if (lasting or self.store.shared) and transaction.events:
+        self.head = transaction.seq
+        # Where nothing was written nothing was synced.
+        if lasting and transaction.events:
             self.durable = transaction.seq
         self.recent.add(transaction.seen.items())
         transaction.work.keep_committed()
@@ -339,7 +255,6 @@ class Engine:
 
     def suspend(self, names: Iterable[str]) -> None:
         self.suspended |= set(names)
-        # Replaced and never cleared: the thread at the door may be putting one in that was built before.
         self._subscribers = {}
 
     def resume(self, names: Iterable[str]) -> None:
@@ -349,12 +264,15 @@ class Engine:
 
 def _build_subscribers(kind: str, features: Iterable[Feature]) -> Subscribers:
     listening = tuple(features)
+    derivers = tuple((f, f.derive) for f in listening if f.derive and acts_on(kind, f.derives_from))
     return Subscribers(
         keepers=tuple(f for f in listening if f.keeps_documents or f.enqueues(kind)),
         enrichers=tuple((f, f.enrich) for f in listening if f.enrich and kind in f.enriches),
+        annotators=tuple((f, f.enrich_history) for f in listening if f.enrich_history and kind in f.enriches),
         takers=tuple((f, f.takes_out) for f in listening if f.takes_out and kind in f.enriches),
         reducers=tuple(f for f in listening if f.keeps_documents),
         deciders=tuple((f, f.decide) for f in listening if f.decide and acts_on(kind, f.decides_on)),
-        derivers=tuple((f, f.derive) for f in listening if f.derive and acts_on(kind, f.derives_from)),
+        derivers=derivers,
+        historians=tuple((f, derive) for f, derive in derivers if f.derives_history),
         enqueuers=tuple((f, f.enqueue) for f in listening if f.enqueue and acts_on(kind, f.enqueues_for)),
     )

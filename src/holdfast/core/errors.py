@@ -44,10 +44,6 @@ class KeyUnavailable(HoldfastError):
     """Bodies cannot be encrypted or decrypted."""
 
 
-class StoreMoved(StoreUnavailable):
-    """Another daemon wrote to the database meanwhile."""
-
-
 class LeaseLost(HoldfastError):
     """Another worker has this job now: what we did is not recorded."""
 

@@ -3,9 +3,12 @@
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
+from holdfast.core.authority import Authority, Surroundings, judge_call
+from holdfast.core.caller import Caller
 from holdfast.core.decision import Decision
 from holdfast.core.document import DocumentType
 from holdfast.core.event import Event
@@ -53,6 +56,15 @@ class Call:
     state_dir: Path = Path()
     caller: int = 0
     """The process that asks, as the kernel says; 0 when it is this process itself."""
+    code: str = ""
+    """The one-time code by which a person without a terminal is known."""
+    surroundings: Callable[[], Surroundings] = Surroundings
+    judged: Caller | None = None
+    """Who asks, where that was decided already."""
+
+    @cached_property
+    def who(self) -> Caller:
+        return self.judged or judge_call(self)
 
 
 @dataclass(frozen=True)
@@ -173,7 +185,17 @@ class Feature:
     same transaction, also for a spooled delivery that nobody waits for, so that replay needs no settings."""
     derives_from: frozenset[str] = frozenset()
     """The kinds that `derive` makes events of; empty means all that are subscribed."""
+    derives_history: bool = False
+    """Whether `derive` also follows imported events. Features that act on the present leave them out."""
+    enrich_history: Callable[[Event], None] | None = None
+    """Pure. Writes into an imported event of `enriches` what follows from the event alone."""
     commands: Mapping[str, Command] = field(default_factory=dict)
+    authority: Mapping[str, Authority] = field(default_factory=dict)
+    """Who may use each command. The daemon does not start with one that is not declared."""
+    surroundings: Callable[[Call], Surroundings] | None = None
+    """Live agents and settings by which all callers are judged; one feature gives them."""
+    after_restore: Callable[[Reader, Callable[[str], Settings], int, int], Iterable[Event]] | None = None
+    """(reader, settings by project, when the log was restored, now): ends what the lost events may have ended."""
     views: Mapping[str, View] = field(default_factory=dict)
     jobs: Mapping[str, JobHandler] = field(default_factory=dict)
     schedule: Mapping[str, float] = field(default_factory=dict)

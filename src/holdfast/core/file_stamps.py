@@ -25,7 +25,7 @@ SETTLED_NS = 20_000_000
 """A file that was written within one tick of the clock can change again without a new stamp."""
 # Fewer names than the first are not worth a thread.
 NAMES_OF_A_THREAD, MAX_THREADS = 3_000, 4
-_LIBRARY = Path(__file__).parents[1] / "redact" / "libanchors.so"
+_LIBRARY = Path(__file__).parents[1] / "analysis" / "redact" / "libanchors.so"
 
 
 def read_stamp(path: str) -> Stamp:

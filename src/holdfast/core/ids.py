@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import time
 from functools import lru_cache
 
@@ -20,10 +21,22 @@ def bounded_name(name: str) -> str:
     """A name that is safe to use as a key: hostile ids may be 10 KB long; two of them must still differ."""
     if len(name) <= LONGEST_NAME and "\x00" not in name and name.isprintable():
         return name
-    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    digest = short_digest(name)
     # Leaves space for the mark and the digest.
     clean = "".join(c if c.isprintable() else "?" for c in name[: LONGEST_NAME - 40])
     return f"{clean}#{digest}"
+
+
+def short_digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+_IDENTIFIER = re.compile(r"[A-Za-z0-9][\w.:@~+-]{0,127}", re.ASCII)
+
+
+def is_identifier(text: str) -> bool:
+    """Whether it has the shape of an id: one short word without blanks, quotes, control or path characters."""
+    return _IDENTIFIER.fullmatch(text) is not None
 
 
 OWNER_MARK = "~"

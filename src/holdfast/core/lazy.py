@@ -17,6 +17,11 @@ def lazy_function(package: str, module: str, name: str) -> Callable[..., Any]:
     return call
 
 
+def lazy_attribute(package: str, module: str, name: str) -> Callable[[], Any]:
+    """Gives `name` of `package.module`, which is loaded then."""
+    return lambda: getattr(import_module(f"{package}.{module}"), name)
+
+
 def lazy_table(package: str, module: str, table: str, names: Iterable[str]) -> dict[str, Callable[..., Any]]:
     """The functions in `table` of `package.module`, by `names`."""
 

@@ -2,15 +2,14 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, Protocol
+from pathlib import Path
+from typing import Any, Protocol
 
 import msgspec
 
 from holdfast.core.event import Event
 from holdfast.core.job import ClaimedJob, Job
 
-HOOK_PATIENCE_S = 1.2
-"""How long the thread that answers hooks waits for a server: a hook that wants a decision waits two seconds in all."""
 Clock = Callable[[], int]
 """Milliseconds since 1970."""
 
@@ -100,16 +99,6 @@ class StateQuery(msgspec.Struct, kw_only=True, frozen=True):
     limit: int = 50
 
 
-class Wanted(NamedTuple):
-    """What a transaction is going to ask of the store, as far as it can be told before."""
-
-    keys: Sequence[str] = ()
-    refs: Sequence[Ref] = ()
-
-
-NOTHING_WANTED = Wanted()
-
-
 class Reader(Protocol):
     """The read side: one per thread, never in front of a hook."""
 
@@ -152,11 +141,17 @@ class Reader(Protocol):
     def close(self) -> None: ...
 
 
-class Lookups(Protocol):
-    """What a transaction asks of a store while it thinks, before anything is written."""
+class Store(Protocol):
+    """The write side: one connection, one thread. Writes happen inside `transaction()`."""
 
-    shared: bool
-    """Whether others may write to it too."""
+    path: Path
+
+    def transaction(self, *, lasting: bool = True) -> AbstractContextManager[int]:
+        """Begins, yields the last seq, commits durably; any error rolls back.
+
+        A power cut may undo what is not `lasting`, but never a part of it and never what was lasting before it.
+        """
+        ...
 
     def seqs_of_keys(self, keys: Sequence[str], /) -> dict[str, int]: ...
     def session_agents(self, sessions: Sequence[str], /) -> dict[str, str]:
@@ -164,33 +159,6 @@ class Lookups(Protocol):
         ...
 
     def load(self, refs: Sequence[Ref], /) -> dict[Ref, bytes]: ...
-
-
-class Store(Lookups, Protocol):
-    """The write side: one connection, one thread. Everything below happens inside `transaction()`."""
-
-    url: str
-
-    def transaction(
-        self,
-        *,
-        lasting: bool = True,
-        locked: bool = True,
-        assumed_head: int = -1,
-        patience_s: float = 0.0,
-        wanted: Wanted = NOTHING_WANTED,
-    ) -> AbstractContextManager[int]:
-        """Begins, gives the head (last seq) as it is now, commits durably; any error rolls back.
-
-        What is derived need not be `lasting`: a power cut may undo it, never a part of it, never what lasts before it.
-        Where others write too and it is not `locked`, the server itself takes and leaves the lock of the writers when all
-        that is written has arrived; `StoreMoved`, and nothing written, when another wrote since the head was read. With an
-        `assumed_head` it is not even read, nor is looked up which deliveries are known: either is found out at the commit.
-        What is `wanted` comes with the head.
-        A server that does not answer within `patience_s` counts as not available; 0 waits as long as it takes.
-        """
-        ...
-
     def append(self, events: Sequence[Event]) -> None: ...
     def save(self, rows: Sequence[StateRow]) -> None: ...
     def drop_states(self, feature: str) -> None: ...

@@ -9,7 +9,7 @@ import msgspec
 from holdfast.core.document import encode
 from holdfast.core.event import Event
 from holdfast.core.feature import Feature, version_key
-from holdfast.core.ports import Doc, Reader, Ref, Store
+from holdfast.core.ports import Doc, Reader, Ref, StateQuery, Store
 from holdfast.core.state import state_row
 
 Progress = Callable[[int, int], None]
@@ -73,8 +73,7 @@ class Rebuild:
         self.seq = event.seq
 
     def write(self, store: Store, last: Event | None = None) -> None:
-        """Inside a transaction, with the event that it writes. Where another daemon writes to the same store first, the
-        transaction is made anew, and this with it: so the log is read to its end here, and `last` is not remembered."""
+        """Inside a transaction that adds `last`, which `reader` cannot see yet."""
         for event in self.reader.replay(after=self.seq):
             self.apply_event(event)
         with_it = [msgspec.structs.replace(last, seq=self.seq + 1)] if last else []
@@ -95,6 +94,27 @@ class Rebuild:
             if expected.pop(stored.ref, None) != msgspec.json.decode(stored.doc):
                 yield f"{feature.name}: {stored.ref.kind} {stored.ref.key} differs"
         yield from (f"{feature.name}: {ref.kind} {ref.key} is missing" for ref in expected)
+
+
+def sample_differences(features: Sequence[Feature], reader: Reader, newest: int = 2) -> list[str]:
+    """Compares the newest documents of each kind that a part of the log is enough for."""
+    current = [feature for feature in features if reader.meta(version_key(feature)) == str(feature.version)]
+    return [
+        f"{feature.name}: {ref.kind} {ref.key} differs"
+        for feature in current
+        for kind in feature.documents
+        for key, _doc in reader.documents(StateQuery(kind=kind.kind, limit=newest))
+        if feature.stream(ref := Ref(kind.kind, key)) and _differs(feature, reader, ref)
+    ]
+
+
+def _differs(feature: Feature, reader: Reader, ref: Ref) -> bool:
+    before = reader.document(ref)
+    expected = document_at(feature, reader, ref, reader.head())
+    # A document that an event changed meanwhile says nothing.
+    if before is None or before != reader.document(ref):
+        return False
+    return expected is None or msgspec.json.decode(encode(expected)) != msgspec.json.decode(before)
 
 
 def outdated_features(features: Sequence[Feature], reader: Reader) -> list[Feature]:

@@ -37,11 +37,6 @@ class HotDocuments:
         if len(self._docs) > self._limit:
             self._docs.popitem(last=False)
 
-    def copy(self) -> "HotDocuments":
-        other = HotDocuments(self._limit)
-        other._docs = self._docs.copy()
-        return other
-
     def forget(self, refs: Iterable[Ref] | None = None) -> None:
         if refs is None:
             self._docs.clear()
@@ -59,11 +54,6 @@ class WorkingSet:
         self._store, self._hot, self._types = store, hot, types
         self._docs: dict[Ref, Doc | None] = {}
         self.changed: dict[Ref, Feature] = {}
-
-    @property
-    def refs(self) -> Iterable[Ref]:
-        """All that was asked for."""
-        return self._docs.keys()
 
     def prefetch(self, refs: Iterable[Ref]) -> None:
         # Each document once, though many events of a batch are about the same ones.

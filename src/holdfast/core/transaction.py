@@ -76,8 +76,6 @@ class Transaction:
         """All that an event sets going, in the order of the log."""
         arrivals = self._with_own_sessions(arrivals)
         fresh = self._fresh(arrivals)
-        if self.engine.store.shared:  # One way to a server for all documents; in a file of our own each is as near.
-            self._prefetch([arrival.event for arrival in arrivals if arrival.event.key in fresh])
         return [self._apply(one) if self._is_first_delivery(one.event, fresh) else DUPLICATE for one in arrivals]
 
     def replay(self, events: Sequence[Event]) -> None:
@@ -118,9 +116,8 @@ class Transaction:
 
     def _apply(self, arrival: Arrival) -> Outcome:
         event = self._append(arrival.event)
-        if not self.past:
-            for made in self._following(event):
-                self._append(made)
+        for made in self._following(event):
+            self._append(made)
         if arrival.missed and not self.past:
             self._note_missed(event, arrival.client_verdict)
         # Last: features decide by the state with this event and with all that was derived from it.
@@ -188,13 +185,6 @@ class Transaction:
         for job in jobs:
             self._enqueue(job)
 
-    def _prefetch(self, events: Sequence[Event]) -> None:
-        refs: list[Ref] = []
-        for event in events:
-            for feature in self.engine.subscribers_of(event.kind).reducers:
-                refs += self._refs(feature, event)
-        self.work.prefetch(refs)
-
     def _refs(self, feature: Feature, event: Event) -> list[Ref]:
         try:
             return [*feature.keys(event)]
@@ -224,8 +214,10 @@ class Transaction:
     def _following(self, event: Event) -> list[Event]:
         """All of it before any of it is appended: every feature sees the state as this event left it. What follows is not
         followed in turn: features cannot set one another going for ever."""
-        settings, following = self._settings(event.project), []
-        for feature, derive in self.engine.subscribers_of(event.kind).derivers:
+        subscribers, following = self.engine.subscribers_of(event.kind), list[Event]()
+        derivers = subscribers.historians if self.past else subscribers.derivers
+        settings = self._settings(event.project) if derivers else {}
+        for feature, derive in derivers:
             try:
                 derived = [*(derive(self.state, event, settings.get(feature.name)) or ())]
             except Exception as error:

@@ -12,8 +12,9 @@ from holdfast.core.ports import Store
 from holdfast.core.replay import Rebuild, outdated_features
 from holdfast.core.times import now_ms
 from holdfast.daemon.housekeeping import HistoryIndexer, Housekeeping
+from holdfast.daemon.ingest.spool import Spool
+from holdfast.daemon.restores import settle_restores
 from holdfast.daemon.upstream import UpstreamProcess
-from holdfast.ingest.spool import Spool
 from holdfast.paths import INTENT_SUFFIX, remove_partials
 
 if TYPE_CHECKING:
@@ -142,10 +143,7 @@ class Background:
 
 
 def finish_rebuild(daemon: "Daemon", work: Rebuild) -> None:
-    """In the writer thread: nothing of this daemon is added meanwhile, so catching up ends.
-
-    The event is part of it: another daemon on the same PostgreSQL sees the head move and forgets its documents.
-    """
+    """In the writer thread: nothing is added meanwhile, so catching up ends."""
     engine, names = daemon.app.engine, [f.name for f in work.features]
     engine.suspend(names)
     # What was answered and is not stored yet must be in the log before it is read to its end.
@@ -157,3 +155,4 @@ def finish_rebuild(daemon: "Daemon", work: Rebuild) -> None:
     daemon.pipeline.commit_events([event], also=lambda store: work.write(store, event))
     engine.forget()
     engine.resume(names)
+    settle_restores(daemon)

@@ -8,9 +8,8 @@ import apsw
 
 from holdfast.core.errors import HoldfastError, StoreUnavailable
 from holdfast.daemon.erase import copies_of_database
-from holdfast.stores import sqlite_path
 from holdfast.stores.body_cipher import KEY_NAME, prepare_key
-from holdfast.stores.erase import rewrite_copy, sqlite_sql
+from holdfast.stores.erase import EraseSql, rewrite_copy
 
 if TYPE_CHECKING:
     from holdfast.daemon.service import Daemon
@@ -110,7 +109,7 @@ class BodyEncryption:
         daemon.call(self._wipe_journal)
         daemon.call(daemon.app.store.truncate_log)
         with daemon.copying:
-            for path in copies_of_database(daemon.paths, sqlite_path(daemon.app.store.url)):
+            for path in copies_of_database(daemon.paths, daemon.app.store.path):
                 # A damaged copy is kept as it is; `doctor` and the next repair know of it.
                 with contextlib.suppress(HoldfastError, apsw.Error):
                     self._change_copy(path)
@@ -119,22 +118,21 @@ class BodyEncryption:
         cipher = self._daemon.app.cipher
         db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
         try:
-            done = not sqlite_sql(db, cipher).has_bodies_to_change()
+            done = not EraseSql(db, cipher).has_bodies_to_change()
         finally:
             db.close()
         if not done:
-            rewrite_copy(path, lambda copy: sqlite_sql(copy, cipher).change_all_bodies())
+            rewrite_copy(path, lambda copy: EraseSql(copy, cipher).change_all_bodies())
 
     def _wipe_journal(self) -> None:
         daemon = self._daemon
-        with daemon.pipeline.keeping_journal_still():
-            daemon.pipeline.retry_held()
-            if daemon.pipeline.has_unstored:
-                raise StoreUnavailable("the store takes nothing now")
-            with daemon.app.store.transaction():  # Lasting: what the journal kept must be on disk before it goes.
-                daemon.app.store.set_meta("bodies_in_form", "encrypted" if daemon.app.cipher.wanted else "plain")
-            if not daemon.journal.wipe():
-                raise StoreUnavailable("the journal cannot be written")
+        daemon.pipeline.retry_held()
+        if daemon.pipeline.has_unstored:
+            raise StoreUnavailable("the store takes nothing now")
+        with daemon.app.store.transaction():  # Lasting: what the journal kept must be on disk before it goes.
+            daemon.app.store.set_meta("bodies_in_form", "encrypted" if daemon.app.cipher.wanted else "plain")
+        if not daemon.journal.wipe():
+            raise StoreUnavailable("the journal cannot be written")
 
     def status(self) -> dict[str, Any]:
         cipher = self._daemon.app.cipher

@@ -1,4 +1,4 @@
-"""Starts the warm CLI server (`holdfast.cli.warm_server`) when a command of a person had to load everything itself."""
+"""Starts the warm CLI server (`holdfast.doors.cli.warm_server`) when a command of a person had to load everything itself."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ import threading
 
 from holdfast.paths import Paths
 
-MODULE = "holdfast.cli.warm_server"
+MODULE = "holdfast.doors.cli.warm_server"
 
 
 class CliServer:

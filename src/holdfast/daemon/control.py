@@ -1,26 +1,32 @@
 """The daemon's side door for people's tools: one JSON request, JSON lines back. Never in front of a hook."""
 
 import bisect
+import contextlib
 import os
 import select
 import socket
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from holdfast import __version__
+from holdfast.core.authority import ANYONE, OWN_PROCESS, Authority, Refusal, Surroundings, Who, authorise, person
+from holdfast.core.caller import UNSEEN
 from holdfast.core.errors import CommandRefused, HoldfastError, StoreDamaged
+from holdfast.core.feature import Call
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.core.replay import Rebuild
 from holdfast.core.times import now_ms
 from holdfast.daemon.cli_server import CliServer
 from holdfast.daemon.erase import find_repetitions, new_intent, run_erasure, shown_files
-from holdfast.ingest import imported
-from holdfast.ingest.server import listen_on_socket, peer_is_owner, peer_of
-from holdfast.stores import backup, sqlite_path
+from holdfast.daemon.ingest import imported
+from holdfast.daemon.ingest.server import listen_on_socket, peer_is_owner, peer_of
+from holdfast.daemon.restores import newest_restore
+from holdfast.stores import backup
 
 if TYPE_CHECKING:
     from holdfast.daemon.service import Daemon
@@ -92,7 +98,7 @@ class Control:
             if request is not None:
                 # From the socket's credentials, after decoding:
                 # a request cannot claim to come from another process.
-                request["caller"] = peer_of(sock)[0]
+                request["caller"] = peer_of(sock)[0] or (UNSEEN if hasattr(socket, "SO_PEERCRED") else 0)
                 for line in self._lines(request):
                     sock.sendall(encode(line) + b"\n")
         except OSError:
@@ -103,7 +109,12 @@ class Control:
 
     def _lines(self, request: Request) -> Iterator[dict[str, Any]]:
         try:
-            yield from OPERATIONS.get(str(request.get("op")), _no_such)(self, request)
+            operation = OPERATIONS.get(str(request.get("op")))
+            if operation is None:
+                raise CommandRefused(f"there is no operation {request.get('op')!r}")
+            if not operation.open_to_all(self, request):
+                self._authorise(operation.authority, request)
+            yield from operation.run(self, request)
         except HoldfastError as error:
             if isinstance(error, StoreDamaged):
                 self._daemon.background.look_for_damage()
@@ -111,6 +122,42 @@ class Control:
         except Exception as error:
             self._daemon.log.error("control.failed", error, op=request.get("op"))
             yield {"error": f"{type(error).__name__}: {error}", "type": "Unexpected"}
+
+    def _authorise(self, authority: Authority, request: Request) -> None:
+        """Before the operation runs. A refusal is recorded."""
+        if authority.who is Who.ANYONE:
+            return
+        with self._judged_call(request) as call:
+            try:
+                judged = authorise(authority, call)
+            except StoreDamaged:
+                # A person must be able to stop or erase it all the same.
+                judged = authorise(authority, replace(call, surroundings=Surroundings))
+        if isinstance(judged, Refusal):
+            self._daemon.call(lambda: self._daemon.pipeline.commit_events((judged.event,)))
+            raise CommandRefused(judged.text)
+
+    def _judge_caller(self, request: Request) -> Iterator[dict[str, Any]]:
+        with self._judged_call(request) as call:
+            yield {"done": {"person": not call.who.is_agent}}
+
+    @contextlib.contextmanager
+    def _judged_call(self, request: Request) -> Iterator[Call]:
+        # Not `self.reader`: a person must be able to stop a daemon whose writer hangs.
+        reader = self._daemon.app.store.reader()
+        try:
+            yield self._daemon.app.call(str(request["op"]), {}, reader, **self._caller_fields(request))
+        finally:
+            reader.close()
+
+    def _authorise_own_process(self, request: Request) -> Iterator[dict[str, Any]]:
+        """For a command that carries out an act by itself: whether its caller may."""
+        declared = OWN_PROCESS.get(str(request.get("act") or ""))
+        if declared is None:
+            raise CommandRefused(f"there is no act {request.get('act')!r}")
+        words = str(request.get("words") or "")[:200] or declared.act
+        self._authorise(replace(declared, act=words), request)
+        yield {"done": {"person": True}}
 
     def reader(self) -> Reader:
         """Who was answered finds what was answered: documents come up to the log first."""
@@ -157,8 +204,10 @@ class Control:
     def _caller_fields(self, request: Request) -> dict[str, Any]:
         """A folder's name may be a secret too; hooks told of it without, so that is the name it is found by."""
         clean = self._daemon.app.engine.ports.scrub_fields
-        asked_from = {n: imported.clean_text(str(request.get(n) or ""), clean) for n in ("session", "project")}
-        return {**asked_from, "caller": request.get("caller") or 0}
+        session = imported.clean_identifier(str(request.get("session") or ""), clean)
+        project = imported.clean_text(str(request.get("project") or ""), clean)
+        code = str(request.get("code") or "")
+        return {"session": session, "project": project, "caller": request.get("caller") or 0, "code": code}
 
     def _erase(self, request: Request) -> Iterator[dict[str, Any]]:
         """With `dry`, what quotes a text; else what it names is gone when this answers."""
@@ -185,6 +234,7 @@ class Control:
         self._daemon.background.history.postpone()
         # Read and cleaned in this thread: hooks wait for the writer only while it writes.
         events = imported.accept_imported_events(request.get("events"), app.features, app.engine.ports.scrub_fields)
+        app.engine.enrich_history(arrival.event for arrival in events)
         outcomes = self._daemon.call(lambda: self._daemon.pipeline.commit_events(events, past=True)) if events else []
         self._daemon.call(self._daemon.pipeline.publish)
         yield {"done": {"taken": sum(1 for o in outcomes if o.seq), "known": sum(1 for o in outcomes if not o.seq)}}
@@ -207,16 +257,21 @@ class Control:
         # Reached when the answer has been sent: a generator goes on only after its line is out.
         self._daemon.stop(str(request.get("reason") or "asked to"))
 
+    def _is_dry(self, request: Request) -> bool:
+        return bool(request.get("dry"))
+
+    def _replaces_daemon(self, request: Request) -> bool:
+        return self._daemon.may_be_replaced(str(request.get("version") or ""))
+
     def _drain(self, _request: Request) -> Iterator[dict[str, Any]]:
         daemon = self._daemon
         yield {"done": msgspec.structs.asdict(daemon.call(daemon.drain_now))}
 
     def _backup(self, _request: Request) -> Iterator[dict[str, Any]]:
-        path = sqlite_path(self._daemon.app.store.url)
-        if not path:
-            raise CommandRefused("the store is PostgreSQL", fix="Back it up with pg_dump.")
-        with self._daemon.copying:
-            yield {"done": {"path": str(backup.write_backup(path, self._daemon.paths.backups, reason="by-hand"))}}
+        daemon = self._daemon
+        with daemon.copying:
+            made = backup.write_backup(daemon.app.store.path, daemon.paths.backups, reason="by-hand")
+            yield {"done": {"path": str(made)}}
 
     def _rebuild(self, request: Request) -> Iterator[dict[str, Any]]:
         from holdfast.daemon.background import finish_rebuild
@@ -269,30 +324,35 @@ class Control:
         yield {"done": self.reader().jobs()}
 
 
-OPERATIONS: dict[str, Callable[[Control, Request], Iterator[dict[str, Any]]]] = {
-    "status": Control._status,
-    "settle": Control._wait_until_stored,
-    "view": Control._view,
-    "command": Control._command,
-    "erase": Control._erase,
-    "shown_files": Control._shown_files,
-    "ingest": Control._ingest,
-    "told": Control._sessions_told_by_hooks,
-    "stop": Control._stop,
-    "team_forward": Control._forward,
-    "drain": Control._drain,
-    "backup": Control._backup,
-    "rebuild": Control._rebuild,
-    "tail": Control._tail,
-    "jobs": Control._jobs,
-    "warm_cli": Control._warm_cli,
+@dataclass(frozen=True)
+class Operation:
+    run: Callable[[Control, Request], Iterator[dict[str, Any]]]
+    authority: Authority
+    open_to_all: Callable[[Control, Request], bool] = lambda _control, _request: False
+    """Whether this request changes nothing that the authority protects."""
+
+
+OPERATIONS: dict[str, Operation] = {
+    "status": Operation(Control._status, ANYONE),
+    "settle": Operation(Control._wait_until_stored, ANYONE),
+    "view": Operation(Control._view, ANYONE),
+    # Each command declares its own (`Feature.authority`).
+    "command": Operation(Control._command, ANYONE),
+    "caller": Operation(Control._judge_caller, ANYONE),
+    "authorise": Operation(Control._authorise_own_process, ANYONE),
+    "erase": Operation(Control._erase, person("erasing from the log"), Control._is_dry),
+    "shown_files": Operation(Control._shown_files, ANYONE),
+    "ingest": Operation(Control._ingest, OWN_PROCESS["import"]),
+    "told": Operation(Control._sessions_told_by_hooks, ANYONE),
+    "stop": Operation(Control._stop, person("stopping the daemon"), Control._replaces_daemon),
+    "team_forward": Operation(Control._forward, ANYONE),
+    "drain": Operation(Control._drain, ANYONE),
+    "backup": Operation(Control._backup, ANYONE),
+    "rebuild": Operation(Control._rebuild, ANYONE),
+    "tail": Operation(Control._tail, ANYONE),
+    "jobs": Operation(Control._jobs, ANYONE),
+    "warm_cli": Operation(Control._warm_cli, ANYONE),
 }
-
-
-def _no_such(_control: Control, request: Request) -> Iterator[dict[str, Any]]:
-    raise CommandRefused(f"there is no operation {request.get('op')!r}")
-    # Never reached; it makes this function a generator, as all operations are.
-    yield {}
 
 
 def _read_request(sock: socket.socket) -> Request | None:
@@ -349,18 +409,19 @@ def _compare_documents(work: Rebuild) -> list[str]:
 
 
 def daemon_status(daemon: "Daemon", reader: Reader, project: str = "") -> dict[str, Any]:
-    path = sqlite_path(daemon.app.store.url)
+    path = daemon.app.store.path
     return {
         "version": __version__,
         "pid": os.getpid(),
         "started": int(daemon.started * 1000),
         "state": str(daemon.paths.state),
-        "store": "postgresql" if path is None else str(path),
-        "store_bytes": sum(p.lstat().st_size for p in path.parent.glob(f"{path.name}*")) if path else 0,
+        "store": str(path),
+        "store_bytes": sum(p.lstat().st_size for p in path.parent.glob(f"{path.name}*")),
         "counts": reader.counts(),
         "spool_bytes": daemon.spool.waiting(),
         "refusing": daemon.store_guard.refusing,
         "bodies": daemon.background.housekeeping.encryption.status(),
+        "restored": newest_restore(daemon.paths, reader),
         "asleep": sorted(daemon.app.engine.suspended),
         "errors": daemon.errors,
         "memory_bytes": resident_bytes(),

@@ -21,7 +21,6 @@ from holdfast.core.kinds.engine_events import EraseFinished
 from holdfast.core.ports import Doc, Reader, Ref
 from holdfast.core.replay import Rebuild
 from holdfast.core.times import now_ms
-from holdfast.footprint import Footprint
 from holdfast.paths import (
     INTENT_SUFFIX,
     Paths,
@@ -32,8 +31,9 @@ from holdfast.paths import (
     sync_path,
     write_atomically,
 )
-from holdfast.stores import backup, sqlite_path
-from holdfast.stores.erase import ERASED_KIND, drop_documents, name_id, rewrite_copy, sqlite_sql
+from holdfast.stores import backup
+from holdfast.stores.erase import ERASED_KIND, EraseSql, drop_documents, name_id, rewrite_copy
+from holdfast.stores.footprint import Footprint
 
 # Files of the state folder that may quote what is to be gone: logs, torn records, copies of the database, indexes.
 
@@ -79,8 +79,8 @@ def is_beside_database(path: Path) -> bool:
     return path.name.endswith(SIDE_SUFFIXES)
 
 
-def copies_of_database(paths: Paths, live: Path | None) -> list[Path]:
-    """Backups, damaged databases that were set aside, and one that is not in use because the store is a server."""
+def copies_of_database(paths: Paths, live: Path) -> list[Path]:
+    """Backups, damaged databases that were set aside, and one that is not in use because the store is elsewhere."""
     copies = [p for folder in (paths.backups, paths.quarantine) for p in plain_files(folder) if is_database(p)]
     copies += [p for p in paths.state.glob("*") if is_plain_file(p) and is_database(p) and p != live]
     return sorted(copies)
@@ -108,7 +108,7 @@ def quotes_bytes(content: bytes, quotations: Sequence[Quotation]) -> bool:
 
 def remove_indexes(state: Path, projects: Sequence[str], quotations: Sequence[Quotation]) -> int:
     """Indexes of code are made again from the code: one that quotes the text goes as a whole."""
-    from holdfast.search.index.database import IndexDir, folder_of
+    from holdfast.analysis.search.index.database import IndexDir, folder_of
 
     removed = 0
     folder = folder_of(state)
@@ -244,7 +244,7 @@ def _row_repetitions(daemon: "Daemon", quotation: Quotation) -> Iterator[Repetit
 
 def _repeating_files(daemon: "Daemon", quotation: Quotation, in_store: bool) -> Iterator[Repetition]:
     """Files of the state folder besides the live database, and those in projects that show documents."""
-    paths, live = daemon.paths, sqlite_path(daemon.app.store.url)
+    paths, live = daemon.paths, daemon.app.store.path
     for path in sorted(plain_files(paths.state)):
         if path == live or is_beside_database(path):
             continue
@@ -327,7 +327,7 @@ class _Erasure:
     def __init__(self, daemon: "Daemon", intent: EraseIntent) -> None:
         self._daemon, self._intent = daemon, intent
         self._store, self._paths = daemon.app.store, daemon.paths
-        self._live = sqlite_path(self._store.url)
+        self._live = self._store.path
         self._wanted = intent.quotations()
         self._change = build_eraser(self._wanted)
         self._probes = tuple({probe for quotation in self._wanted for probe in quotation.probes})
@@ -362,16 +362,15 @@ class _Erasure:
     def _rewrite_store(self) -> None:
         """In the writer thread: what was answered is in the store first, and no copy of it stays in the journal."""
         daemon = self._daemon
-        with daemon.pipeline.keeping_journal_still():
-            daemon.pipeline.retry_held()
-            # Events held in memory would be written after the rewrite, with the text still in them.
-            if daemon.pipeline.has_unstored:
-                raise StoreUnavailable("the store takes nothing now")
-            with self._store.transaction():
-                self._receipt.events += self._store.blank_events(self._intent.sessions, self._intent.projects)
-                self._receipt.rows += self._store.rewrite(self._probes, self._change) if self._wanted else 0
-            if not daemon.journal.wipe():
-                raise StoreUnavailable("the journal cannot be written")
+        daemon.pipeline.retry_held()
+        # Events held in memory would be written after the rewrite, with the text still in them.
+        if daemon.pipeline.has_unstored:
+            raise StoreUnavailable("the store takes nothing now")
+        with self._store.transaction():
+            self._receipt.events += self._store.blank_events(self._intent.sessions, self._intent.projects)
+            self._receipt.rows += self._store.rewrite(self._probes, self._change) if self._wanted else 0
+        if not daemon.journal.wipe():
+            raise StoreUnavailable("the journal cannot be written")
 
     def _rebuild(self) -> None:
         """Documents are made anew from the log as it is now, so that state is still its replay (P5)."""
@@ -441,7 +440,7 @@ class _Erasure:
             raise StoreUnavailable("it is not a database of ours")
         # Documents are derived and may quote it: they are dropped from copies, not searched.
         drop_documents(db)
-        sql = sqlite_sql(db, self._daemon.app.cipher)
+        sql = EraseSql(db, self._daemon.app.cipher)
         blanked = sql.blank_events(
             self._intent.sessions, self._intent.projects, name_id(db, ERASED_KIND), name_id(db, "")
         )

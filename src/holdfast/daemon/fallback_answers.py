@@ -7,8 +7,6 @@ hook.py) takes the first record that fits; with a key the first such key of the 
 """
 
 import os
-import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -17,13 +15,12 @@ import msgspec
 from holdfast.core.agent import Agent, Hook
 from holdfast.core.decision import Delivery, deny_decision
 from holdfast.core.engine import Committed
-from holdfast.core.errors import StoreUnavailable
 from holdfast.core.event import Event
 from holdfast.core.ports import Reader
+from holdfast.daemon.ingest.log import Log
 from holdfast.features.gates.events import PAUSE, RULES
 from holdfast.features.gates.rules.in_force import StandIn, list_stand_ins
 from holdfast.features.gates.rules.triggers import Rule
-from holdfast.ingest.log import Log
 from holdfast.paths import write_atomically
 
 NAME = "when-unsure"
@@ -52,36 +49,15 @@ class FallbackRecord(msgspec.Struct, frozen=True):
         return b"".join(field.replace(b"\0", b"") + b"\0" for field in (*fields, self.answer))
 
 
-AGAIN_S = 1.0
-"""Between attempts while a server cannot be reached."""
-
-
 class FallbackAnswers:
     """Kept up to date as rules and pauses change; there is no such file where no requirement asks for it."""
 
-    def __init__(
-        self, state: Path, agents: Mapping[str, Agent], reader: Callable[[], Reader], log: Log, *, beside: bool = False
-    ) -> None:
-        """`beside`: the store is a server, and whoever tells of a change must not wait for it."""
+    def __init__(self, state: Path, agents: Mapping[str, Agent], reader: Callable[[], Reader], log: Log) -> None:
         self._file, self._agents, self._reader, self._log = state / NAME, agents, reader, log
-        self._beside, self._writing = beside, threading.Lock()
 
     def watch(self, committed: Committed) -> None:
-        if not any(ref.kind in (RULES, PAUSE) for _, ref, _ in committed.documents):
-            return
-        if self._beside:
-            threading.Thread(target=self._write_beside, name="when-unsure", daemon=True).start()
-        else:
+        if any(ref.kind in (RULES, PAUSE) for _, ref, _ in committed.documents):
             self.write()
-
-    def _write_beside(self) -> None:
-        """One after the other: the last one reads the newest rules."""
-        with self._writing:
-            while True:
-                try:
-                    return self.write()
-                except StoreUnavailable:
-                    time.sleep(AGAIN_S)
 
     def write(self) -> None:
         reader = self._reader()

@@ -9,9 +9,9 @@ from holdfast.core.engine import Committed
 from holdfast.core.event import Event
 from holdfast.core.feature import Feature, File
 from holdfast.core.ports import Doc, Ref
-from holdfast.footprint import Footprint
-from holdfast.ingest.log import Log
+from holdfast.daemon.ingest.log import Log
 from holdfast.paths import write_atomically
+from holdfast.stores.footprint import Footprint
 
 # Seconds to wait for more, so that several commits in a row become one write of each file.
 QUIET_S = 0.02

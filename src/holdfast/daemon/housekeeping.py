@@ -12,9 +12,9 @@ from holdfast.core.history import HistoryPage, next_page
 from holdfast.core.kinds import SESSION_ENDS
 from holdfast.core.ports import Store
 from holdfast.core.times import DAY, now_ms
-from holdfast.ingest.log import Log
+from holdfast.daemon.ingest.log import Log
 from holdfast.paths import INTENT_SUFFIX
-from holdfast.stores import backup, sqlite_path
+from holdfast.stores import backup
 
 if TYPE_CHECKING:
     from holdfast.daemon.body_encryption import BodyEncryption
@@ -47,14 +47,13 @@ class Housekeeping:
 
     def _check_once(self) -> None:
         """The whole-file check of the start, done beside the hooks because a large file takes seconds."""
-        path = sqlite_path(self._daemon.app.store.url)
-        if self._checked or not path:
+        if self._checked:
             return
         # Set before the check: one that fails is not repeated in every round.
         self._checked = True
         store = self._daemon.app.store
         try:
-            backup.check_database(path)
+            backup.check_database(store.path)
         except StoreDamaged as error:
             self._daemon.call(lambda error=error: self._daemon.repair_store(error, store))
 
@@ -63,8 +62,7 @@ class Housekeeping:
         self._checked = False
 
     def _back_up(self) -> None:
-        path = sqlite_path(self._daemon.app.store.url)
-        if not path or time.monotonic() < self._next_backup:
+        if time.monotonic() < self._next_backup:
             return
         # Seconds until it looks again; whether a backup is made depends on the age of the newest one.
         self._next_backup = time.monotonic() + 600
@@ -75,7 +73,7 @@ class Housekeeping:
             return
         try:
             with self._daemon.copying:
-                made = backup.write_backup(path, self._daemon.paths.backups, keep=settings.keep)
+                made = backup.write_backup(self._daemon.app.store.path, self._daemon.paths.backups, keep=settings.keep)
             self._daemon.log("backup.written", path=made.name, bytes=made.stat().st_size)
         except HoldfastError as error:
             self._daemon.log.error("backup.failed", error)
@@ -96,9 +94,7 @@ class Housekeeping:
 
     def _expire_some(self, days: int) -> int:
         older_than = now_ms() - days * DAY
-        return self._daemon.worker.side.change(
-            lambda store: store.expire_bodies(older_than, EXPIRE_AT_ONCE), patience_s=INDEX_PATIENCE_S
-        )
+        return self._daemon.worker.change_rows(lambda store: store.expire_bodies(older_than, EXPIRE_AT_ONCE))
 
     def _retry_erasures(self) -> None:
         if time.monotonic() >= self._next_erasures:
@@ -167,7 +163,7 @@ class HistoryIndexer:
             reader = self._daemon.app.store.reader()
             try:
                 while not self._stopping.is_set() and (page := next_page(reader, PORTION)):
-                    self._daemon.worker.side.change(partial(_index_page, page), patience_s=INDEX_PATIENCE_S, idle=True)
+                    self._daemon.worker.change_rows(partial(_index_page, page), idle=True)
                     self._stopping.wait(PAUSE_S)
                     if self._is_postponed:
                         # What is left must not wait for the next commit, which may be long in coming.

@@ -17,7 +17,8 @@ from holdfast.core.ids import delivery_key
 from holdfast.core.kinds import decode_payload
 from holdfast.core.ports import Store
 from holdfast.paths import Paths
-from holdfast.stores import backup, open_store
+from holdfast.stores import backup
+from holdfast.stores.sqlite import SqliteStore
 
 # Events per transaction.
 BATCH = 500
@@ -58,7 +59,7 @@ def _build_replacement(
     # Left by an attempt that failed.
     backup.remove_copy(fresh)
     result.backup = str(backup.restore_backup(paths.backups, fresh) or "")
-    store = open_store(f"sqlite:///{fresh}")
+    store = SqliteStore(fresh)
     try:
         result.backup_head = _store_head(store)
         result.salvaged = sum(_append_new(store, batch) for batch in _salvaged_batches(database, result.backup_head))

@@ -10,14 +10,13 @@ from pathlib import Path
 
 from holdfast.core.errors import HoldfastError
 from holdfast.core.machine import Lease, collect_garbage_rarely
-from holdfast.ingest.log import Log
+from holdfast.daemon.failures import record_failure
+from holdfast.daemon.ingest.log import Log
 from holdfast.paths import (
     WIPE_MARK,
     Paths,
     default_state_dir,
-    private_folder,
     use_folders_for_life,
-    write_atomically,
 )
 
 
@@ -42,7 +41,7 @@ def run_daemon(paths: Paths, *, foreground: bool = False) -> int:
         log = Log(paths.log_file, echo=foreground)
         return _serve_daemon(paths, lease, log)
     except (HoldfastError, OSError) as error:
-        _tell_failure(paths, error)
+        record_failure(paths, error)
         if foreground:
             print(f"holdfast: {error}", file=sys.stderr)
         return 1
@@ -59,7 +58,7 @@ def _serve_daemon(paths: Paths, lease: Lease, log: Log) -> int:
         daemon = Daemon(paths, log)
     except Exception as error:
         log.error("daemon.cannot-start", error)
-        _tell_failure(paths, error)
+        record_failure(paths, error)
         return 1
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, lambda number, _frame: daemon.stop(signal.Signals(number).name))
@@ -80,10 +79,10 @@ def _finish_wipe(paths: Paths) -> None:
     """`erase --everything` was cut off: it is finished before anything else, and then we begin anew."""
     if not (paths.run / WIPE_MARK).exists():
         return
-    from holdfast.app import open_settings, store_url
+    from holdfast.app import database_path, open_settings
     from holdfast.daemon.wipe import finish_wipe
 
-    finish_wipe(paths, store_url(paths, open_settings()))
+    finish_wipe(paths, database_path(paths, open_settings()))
     paths.prepare()
 
 
@@ -102,10 +101,3 @@ def _close_start_lock() -> None:
     if fd.isdigit():
         with contextlib.suppress(OSError):
             os.close(int(fd))
-
-
-def _tell_failure(paths: Paths, error: Exception) -> None:
-    """Hooks read the age of this file and wait before they try again; `doctor` reads the words."""
-    with contextlib.suppress(OSError, HoldfastError):
-        private_folder(paths.run)
-        write_atomically(paths.failed, f"{type(error).__name__}: {error}\n".encode("utf-8", "replace"))

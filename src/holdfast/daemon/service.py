@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import threading
 import time
 from collections.abc import Sequence
@@ -13,11 +12,12 @@ import msgspec
 
 import holdfast as package
 from holdfast import __version__
-from holdfast.app import App, all_features, build_app, open_settings, store_url
+from holdfast.app import App, all_features, build_app, database_path, open_settings
 from holdfast.core.decision import Delivery
 from holdfast.core.engine import Committed, Engine, Outcome
 from holdfast.core.errors import HoldfastError, StoreDamaged
 from holdfast.core.event import Event
+from holdfast.core.feature import Feature
 from holdfast.core.ids import delivery_key
 from holdfast.core.lazy import lazy_function
 from holdfast.core.ports import Store
@@ -26,21 +26,21 @@ from holdfast.core.times import now_ms
 from holdfast.core.transaction import undelivered_answer, undelivered_event
 from holdfast.daemon import repair
 from holdfast.daemon.background import Background, finish_rebuild
+from holdfast.daemon.failures import forget_failures
 from holdfast.daemon.fallback_answers import FallbackAnswers
 from holdfast.daemon.files import FileWriter
 from holdfast.daemon.housekeeping import LifecycleLog
+from holdfast.daemon.ingest.journal import AckLedger, Journal
+from holdfast.daemon.ingest.log import Log
+from holdfast.daemon.ingest.pipeline import IngestPipeline
+from holdfast.daemon.ingest.server import HookServer, listen_on_socket
+from holdfast.daemon.ingest.spool import Drained, Spool
+from holdfast.daemon.ingest.store_guard import HighWaterMark, StoreGuard
+from holdfast.daemon.ingest.writer import WriterCalls
+from holdfast.daemon.restores import settle_restores
 from holdfast.daemon.status_lines import StatusLines
 from holdfast.daemon.worker import Worker
-from holdfast.ingest.door import Door, WriterThread
-from holdfast.ingest.journal import AckLedger, Journal
-from holdfast.ingest.log import Log
-from holdfast.ingest.pipeline import IngestPipeline
-from holdfast.ingest.server import Answer, Asked, HookServer, listen_on_socket
-from holdfast.ingest.spool import Drained, Spool
-from holdfast.ingest.store_guard import HighWaterMark, StoreGuard
-from holdfast.ingest.writer import WriterCalls
 from holdfast.paths import Paths, write_atomically
-from holdfast.stores import sqlite_path
 
 # Seconds after a retirement in which no other client makes a daemon of this state folder retire again.
 RETIRE_EVERY_S = 3600.0
@@ -49,7 +49,7 @@ SMALL_SPOOL = 4 << 20
 SMALL_LOG = 2_000
 # Seconds that another thread waits for the writer thread.
 CALL_S = 60.0
-IMPORT_FILE = lazy_function("holdfast.imports", "earlier_state", "import_file")
+IMPORT_FILE = lazy_function("holdfast.setup.imports", "earlier_state", "import_file")
 ADOPT_S = 3.0
 
 
@@ -61,9 +61,9 @@ class Daemon:
         self.calls = WriterCalls()
         self.copying = threading.Lock()
         """Held while the database is copied or something is erased from it and its copies: never both."""
-        database = sqlite_path(store_url(paths, open_settings()))
-        self.high_water_mark = HighWaterMark(database)
-        self.app = self._build(database)
+        self.database = database_path(paths, open_settings())
+        self.high_water_mark = HighWaterMark(self.database)
+        self.app = self._build()
         self.store_guard = StoreGuard(
             self._engine,
             log,
@@ -79,9 +79,7 @@ class Daemon:
             engine=self._engine, pipeline=self.pipeline, features=self.app.features, calls=self.calls, log=log,
             settings=self.app.settings.for_project, clock=now_ms, state_dir=paths.state,
         )  # fmt: skip
-        self.fallback = FallbackAnswers(
-            paths.state, self.app.agents, lambda: self.app.store.reader(), log, beside=self.app.store.shared
-        )
+        self.fallback = FallbackAnswers(paths.state, self.app.agents, lambda: self.app.store.reader(), log)
         self.pipeline.subscribers += [self.files.watch, self._committed, LifecycleLog(log).write, self.fallback.watch]
         self._undelivered: list[Event] = []
         self._last_event = time.monotonic()
@@ -95,62 +93,26 @@ class Daemon:
         # it goes into the log before what hooks spooled unanswered.
         self.pipeline.replay_journal()
         self._drain_at_start()
+        settle_restores(self)
         self.status_lines = StatusLines(lambda: self.app, log)
         # Listening begins last: no hook is accepted before state and journal are in place.
         listening = listen_on_socket(paths.hook_socket)
-        self._writer: WriterThread | None = None
-        if self.app.store.shared:
-            self._writer, self.server = self._serve_beside(listening)
-        else:
-            self.server = HookServer(
-                listening,
-                self._handle,
-                self.calls,
-                self._flush,
-                self._tick,
-                self.status_lines.show,
-                self._note_undelivered,
-            )
-
-    def _serve_beside(self, listening: socket.socket) -> tuple[WriterThread, HookServer]:
-        """The store is a server: who comes to the door does not wait while the writer waits for it."""
-        sends = WriterCalls()
-        door = Door(self.pipeline, self._handle, self.calls, sends)
-        writer = WriterThread(
-            self.calls,
-            lambda: self.pipeline.has_pending,
-            self._flush,
-            self._tick,
-            lambda: self.stop("the writer failed"),
-        )
-        server = HookServer(
+        self.server = HookServer(
             listening,
             self._handle,
-            sends,
-            lambda: None,
-            lambda: None,
+            self.calls,
+            self._flush,
+            self._tick,
             self.status_lines.show,
-            self._submit_undelivered,
-            lambda batch, answer: self._take_at_door(door, batch, answer),
+            self._note_undelivered,
         )
-        return writer, server
-
-    def _take_at_door(self, door: Door, batch: Sequence[Asked], answer: Answer) -> None:
-        self._retire_for_newer([delivery for _, delivery in batch])
-        door.take(batch, answer)
-
-    def _submit_undelivered(self, outcome: Outcome) -> None:
-        self.calls.submit(lambda: self._note_undelivered(outcome))
 
     def serve(self) -> None:
-        self._record_event("daemon.started", version=__version__, pid=os.getpid())
-        if self._writer:
-            self._writer.start()
+        failing_since = forget_failures(self.paths)
+        self._record_event("daemon.started", version=__version__, pid=os.getpid(), failing_since=failing_since)
         self.background.start()
         self.status_lines.start()
         self.server.serve()
-        if self._writer:
-            self._writer.stop()
         self._finish()
 
     def stop(self, reason: str) -> None:
@@ -165,41 +127,35 @@ class Daemon:
     def _engine(self) -> Engine:
         return self.app.engine
 
-    def _build(self, database: Path | None) -> App:
+    def _build(self) -> App:
         try:
-            if database:
-                repair.check_head(database, self.paths, self.high_water_mark.head)
+            repair.check_head(self.database, self.paths, self.high_water_mark.head)
             return build_app(self.paths, report=self._report)
         except StoreDamaged as error:
-            if not database:
-                raise
             self.log.error("store.damaged", error)
-            self._swap_in(
-                database,
-                repair.build_replacement(database, self.paths, all_features(), self.high_water_mark.head, now_ms()),
-            )
+            self._swap_in(self._build_replacement(all_features()))
             return build_app(self.paths, report=self._report)
+
+    def _build_replacement(self, features: Sequence[Feature]) -> repair.Repair:
+        return repair.build_replacement(self.database, self.paths, features, self.high_water_mark.head, now_ms())
 
     def repair_store(self, error: StoreDamaged, store: Store) -> bool:
         """In the writer thread, perhaps in the middle of a batch, which is then tried again on what is restored."""
-        database = sqlite_path(store.url)
-        if not database or store is not self.app.store:
-            return bool(database)  # Two met the same damage; the other one was first.
+        if store is not self.app.store:
+            return True  # Two met the same damage; the other one was first.
         self.log.error("store.damaged", error)
         try:
-            replacement = repair.build_replacement(
-                database, self.paths, self.app.features, self.high_water_mark.head, now_ms()
-            )
+            replacement = self._build_replacement(self.app.features)
         except (HoldfastError, OSError) as problem:
             self.log.error("store.not-mended", problem)
             return False
-        return self._go_on_with(database, replacement)
+        return self._go_on_with(replacement)
 
-    def _go_on_with(self, database: Path, replacement: repair.Repair) -> bool:
+    def _go_on_with(self, replacement: repair.Repair) -> bool:
         try:
             # Closed first, so that no connection still writes to the file that is about to be set aside.
             self.app.store.close()
-            self._swap_in(database, replacement)
+            self._swap_in(replacement)
             # The journal goes on with the same cipher: a key that is found or made later must count for it too.
             self.app = build_app(self.paths, report=self._report, cipher=self.app.cipher)
         except (HoldfastError, OSError) as problem:
@@ -210,8 +166,8 @@ class Daemon:
         self.background.rebuild_outdated()
         return True
 
-    def _swap_in(self, database: Path, replacement: repair.Repair) -> None:
-        repair.swap_in(database, replacement)
+    def _swap_in(self, replacement: repair.Repair) -> None:
+        repair.swap_in(self.database, replacement)
         self.log("store.restored", **msgspec.structs.asdict(replacement))
 
     def _ingest_adopted(self, events: list[Event]) -> None:
@@ -255,16 +211,27 @@ class Daemon:
         if newer:
             self._retire_for(newer[0])
 
+    def may_be_replaced(self, version: str) -> bool:
+        """By anyone: what is installed is another build, or the client is newer (once an hour, as with hooks)."""
+        if installed_build() not in ((), self._running_build):
+            return True
+        return parse_version(version) > parse_version(__version__) and self._mark_retired(version)
+
     def _retire_for(self, client: str) -> None:
         """An upgraded client replaces an old daemon: once, not in a storm (pain 6)."""
+        if self._mark_retired(client):
+            known = client == "another build"
+            self.stop(f"{client} is installed" if known else f"a client of version {client} is there")
+
+    def _mark_retired(self, client: str) -> bool:
         mark = self.paths.run / "retired"
         if mark.exists() and time.time() - mark.stat().st_mtime < RETIRE_EVERY_S:
-            return
+            return False
         try:
             write_atomically(mark, f"{__version__} for {client}\n".encode())
         except OSError:
-            return  # Without the mark it would be a storm.
-        self.stop(f"{client} is installed" if client == "another build" else f"a client of version {client} is there")
+            return False  # Without the mark it would be a storm.
+        return True
 
     def store_spooled(self, deliveries: Sequence[Delivery]) -> int | None:
         outcomes = self.pipeline.store_spooled(deliveries)
@@ -379,7 +346,7 @@ class Daemon:
 
     def _give_jobs_back(self) -> None:
         try:
-            with self.app.store.transaction(locked=False, assumed_head=0):
+            with self.app.store.transaction():
                 self.app.store.release(self.worker.owner)
         except Exception as error:  # Their leases run out by themselves.
             self.log.error("jobs.not-given-back", error)

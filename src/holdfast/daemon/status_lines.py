@@ -11,8 +11,8 @@ import msgspec
 from holdfast.app import App
 from holdfast.core.decision import Delivery
 from holdfast.core.ports import Reader, Store
-from holdfast.ingest.frames import answer_frame
-from holdfast.ingest.log import Log
+from holdfast.daemon.ingest.frames import answer_frame
+from holdfast.daemon.ingest.log import Log
 
 VIEW = "sessions.statusline"
 # Requests that wait; further ones are turned away.

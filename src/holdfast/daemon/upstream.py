@@ -1,4 +1,4 @@
-"""Starts the forwarder (`holdfast.team.forwarder`) of a machine that joined a team, and starts it again when it died."""
+"""Starts the forwarder (`holdfast_team.forwarder`) of a machine that joined a team, and starts it again when it died."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ import time
 
 from holdfast.paths import Paths
 
-MODULE = "holdfast.team.forwarder"
+MODULE = "holdfast_team.forwarder"
 # Seconds between two starts, so that a forwarder that fails at once does not occupy the processor.
 BETWEEN_STARTS_S = 5.0
 

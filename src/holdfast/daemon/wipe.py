@@ -9,11 +9,11 @@ import apsw
 
 from holdfast.core.decision import Delivery
 from holdfast.core.errors import HoldfastError
-from holdfast.ingest.frames import BadFrame, as_delivery, split_spool_records
+from holdfast.daemon.ingest.frames import BadFrame, as_delivery, split_spool_records
 from holdfast.paths import WIPE_MARK, Paths, emergency_spools, private_folder, sync_path, write_atomically
-from holdfast.stores import open_reader, sqlite_path
 from holdfast.stores.body_cipher import KEY_NAME
 from holdfast.stores.body_keys import remove_key
+from holdfast.stores.sqlite import SqliteReader
 
 
 def mark_of(paths: Paths) -> Path:
@@ -27,11 +27,11 @@ def begin_wipe(paths: Paths) -> None:
     sync_path(paths.run)
 
 
-def finish_wipe(paths: Paths, url: str) -> None:
+def finish_wipe(paths: Paths, database: Path) -> None:
     """The caller holds the lease. The lease and the mark are left, the mark until all else is gone."""
     # Before the database, which names it.
-    _remove_body_key(url)
-    _remove_database(url)
+    _remove_body_key(database)
+    _remove_database(database)
     _remove_emergency_spools(paths)
     still_needed = (paths.run, mark_of(paths), paths.lease, paths.start_lock)
     # run/ comes last: it has the mark by which a later start knows that there is more to remove.
@@ -64,10 +64,10 @@ def _remove_path(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _remove_body_key(url: str) -> None:
+def _remove_body_key(database: Path) -> None:
     """Out of the keyring. One that is locked keeps a key to nothing."""
     with contextlib.suppress(HoldfastError, apsw.Error):
-        reader = open_reader(url)
+        reader = SqliteReader(database)
         try:
             name = reader.meta(KEY_NAME)
         finally:
@@ -76,16 +76,11 @@ def _remove_body_key(url: str) -> None:
             remove_key(name)
 
 
-def _remove_database(url: str) -> None:
-    """One outside the state folder, or on a server."""
-    if path := sqlite_path(url):
-        for suffix in ("", "-wal", "-shm", "-journal"):
-            Path(f"{path}{suffix}").unlink(missing_ok=True)
-        path.with_suffix(".head").unlink(missing_ok=True)
-        return
-    from holdfast.stores.postgres_connection import drop_tables
-
-    drop_tables(url)
+def _remove_database(path: Path) -> None:
+    """One outside the state folder."""
+    for suffix in ("", "-wal", "-shm", "-journal"):
+        Path(f"{path}{suffix}").unlink(missing_ok=True)
+    path.with_suffix(".head").unlink(missing_ok=True)
 
 
 def _remove_emergency_spools(paths: Paths) -> None:

@@ -13,14 +13,13 @@ from holdfast.core.feature import Feature, JobCall, JobHandler
 from holdfast.core.ids import delivery_key
 from holdfast.core.job import MAX_ATTEMPTS, ClaimedJob, Job, delay_s
 from holdfast.core.machine import machine_id
-from holdfast.core.ports import HOOK_PATIENCE_S, Reader, Store
+from holdfast.core.ports import Reader, Store
 from holdfast.daemon import children
 from holdfast.daemon.files import put_file
-from holdfast.footprint import Footprint
-from holdfast.ingest.log import Log
-from holdfast.ingest.pipeline import IngestPipeline
-from holdfast.ingest.writer import WriterCalls
-from holdfast.stores import open_store
+from holdfast.daemon.ingest.log import Log
+from holdfast.daemon.ingest.pipeline import IngestPipeline
+from holdfast.daemon.ingest.writer import WriterCalls
+from holdfast.stores.footprint import Footprint
 
 # Extended every second while its job runs; after a crash another worker waits no longer than this.
 LEASE_S = 60.0
@@ -52,7 +51,6 @@ class Worker:
         self._took_over = threading.Event()
         self._threads: list[threading.Thread] = []
         self._leases: dict[int, float] = {}
-        self.side = SideStore(engine, calls)
         self._next_run = {kind: 0.0 for feature in features for kind in feature.schedule}
 
     def start(self, threads: int) -> None:
@@ -80,7 +78,7 @@ class Worker:
             reader.close()
             if held:
                 # A lease until 0 has run out: any worker may claim the job.
-                self.side.change(lambda store: [store.extend(job, self.owner, 0) for job in held])
+                self.change_rows(lambda store: [store.extend(job, self.owner, 0) for job in held])
         except Exception as error:
             self._log.error("worker.failed", error)
         finally:
@@ -96,7 +94,6 @@ class Worker:
         deadline = time.monotonic() + timeout
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
-        self.side.close()
 
     def _work(self, kinds: Sequence[str], due: threading.Event) -> None:
         # No claim before that: under the same owner's name, `_take_over` would end the new leases too.
@@ -135,17 +132,28 @@ class Worker:
                 self._log.error("schedule.failed", error)
 
     def enqueue(self, jobs: Sequence[Job]) -> None:
-        self.side.change(lambda store: store.enqueue(jobs, self._clock()))
+        self.change_rows(lambda store: store.enqueue(jobs, self._clock()))
         self.wake()
 
+    def change_rows(self, work: Callable[[Store], T], *, idle: bool = False) -> T:
+        """Changes rows that no event depends on: claims of jobs, the full-text index, old bodies. `idle` lets hooks go first."""
+        call = self._calls.call_when_idle if idle else self._calls.call
+        return call(lambda: self._change_rows(work))
+
+    def _change_rows(self, work: Callable[[Store], T]) -> T:
+        store = self._engine().store
+        # Not lasting: a claim that a power cut takes is made again.
+        with store.transaction(lasting=False):
+            return work(store)
+
     def _claim(self, limit: int, kinds: Sequence[str]) -> list[ClaimedJob]:
-        return self.side.change(lambda store: store.claim(self.owner, self._clock(), int(LEASE_S * 1000), limit, kinds))
+        return self.change_rows(lambda store: store.claim(self.owner, self._clock(), int(LEASE_S * 1000), limit, kinds))
 
     def _extend_leases(self) -> None:
         until = self._clock() + int(LEASE_S * 1000)
         held = list(self._leases)
         if held:
-            self.side.change(lambda store: [store.extend(job, self.owner, until) for job in held])
+            self.change_rows(lambda store: [store.extend(job, self.owner, until) for job in held])
 
     def _run(self, job: ClaimedJob, reader: Reader) -> None:
         feature, handler = self._handlers[job.kind]
@@ -189,36 +197,6 @@ class Worker:
             store.retry(job.id, self.owner, at, text, dead)
 
         self._calls.call(lambda: self._pipeline.commit_events(given_up, also=try_later))
-
-
-class SideStore:
-    """Rows that no event depends on: claims of jobs, the full-text index, old bodies. Where the store is a server they are
-    changed by a connection of their own, so that no hook waits for that; in a file by the writer."""
-
-    def __init__(self, engine: Callable[[], Engine], calls: WriterCalls) -> None:
-        self._engine, self._calls = engine, calls
-        self._own: Store | None = None
-        self._using = threading.Lock()
-
-    def change(self, work: Callable[[Store], T], *, patience_s: float = HOOK_PATIENCE_S, idle: bool = False) -> T:
-        """`idle`: in a file, when nobody is at the door."""
-        if not self._engine().store.shared:
-            call = self._calls.call_when_idle if idle else self._calls.call
-            return call(lambda: _change_rows(self._engine().store, work, patience_s))
-        with self._using:
-            self._own = self._own or open_store(self._engine().store.url)
-            return _change_rows(self._own, work, patience_s)
-
-    def close(self) -> None:
-        # Somebody who is still at it goes with the process.
-        if self._using.acquire(timeout=0) and self._own:
-            self._own.close()
-
-
-def _change_rows(store: Store, work: Callable[[Store], T], patience_s: float) -> T:
-    # Not lasting: a claim that a power cut takes is made again. No event is added, so the head need not be read.
-    with store.transaction(lasting=False, locked=False, assumed_head=0, patience_s=patience_s):
-        return work(store)
 
 
 def _gave_up(job: ClaimedJob, error: str, now: int) -> Event:

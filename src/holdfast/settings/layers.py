@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from holdfast import trust
 from holdfast.core.section import Section
 from holdfast.paths import NotRegular, default_config_dir, open_regular
+from holdfast.settings import trust
 from holdfast.settings.resolve import Notices, Resolved, resolve_sections
 from holdfast.settings.sections import FOUNDATION, Node, Notice, Source
 
@@ -219,14 +219,17 @@ class Settings:
         # `free` is false for a project's file that nobody has trusted.
         foreign = any(layer.value and not layer.source.free for layer in layers)
         found = resolve_sections(self.sections, [*layers, environment_layer(self.environ)], notices)
-        return self._hold_to_user(found) if foreign else found
+        return self._with_users_share(found, foreign) if str(project) else found
 
-    def _hold_to_user(self, resolved: Resolved) -> Resolved:
-        """A project that nobody trusted can add and tighten; sections that know how are held to the user's own."""
+    def _with_users_share(self, resolved: Resolved, foreign: bool) -> Resolved:
+        """Tells sections what the user's own files say. A project nobody trusted can only add to that and tighten it."""
         own = resolve_sections(
             self.sections, [*self._layers("", Notices()), environment_layer(self.environ)], Notices()
         )
-        held = {name: one.held_to(own[name]) if hasattr(one, "held_to") else one for name, one in resolved.items()}
+        held = {
+            name: section.within(own[name], foreign) if hasattr(section, "within") else section
+            for name, section in resolved.items()
+        }
         return Resolved(held, resolved.trees, resolved.notices)
 
     def _layers(self, project: str | Path, notices: Notices) -> list[Node]:

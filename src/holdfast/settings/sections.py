@@ -180,7 +180,7 @@ Name = Annotated[str, Meta(min_length=3, max_length=100)]
 class Store(Section):
     marks = {"guarded": True}
 
-    url: Annotated[str, Meta(description="Empty: SQLite in the state directory. Else postgresql://…")] = ""
+    url: Annotated[str, Meta(description="Empty: holdfast.db in the state directory. Else sqlite:///PATH.")] = ""
     body_days: Annotated[
         int, Meta(ge=1, le=36500, description="Raw payloads are kept so long; the events for ever.")
     ] = 90

@@ -13,9 +13,9 @@ from ruamel.yaml.events import AliasEvent, MappingStartEvent, ScalarEvent, Seque
 from ruamel.yaml.nodes import ScalarNode
 from ruamel.yaml.util import load_yaml_guess_indent
 
-from holdfast import trust
 from holdfast.core.errors import BadSettings
 from holdfast.paths import private_folder, write_atomically
+from holdfast.settings import trust
 from holdfast.settings.layers import FILES, MOST_BYTES, Refused, Settings, read_file
 from holdfast.settings.sections import Node, Notice, Source, printable_name
 

@@ -197,26 +197,13 @@ def prepare_key(
     try:
         if (name and cipher.take_key(name)) or not cipher.wanted:
             return
-        if name and store.shared:
-            raise KeyUnavailable(
-                f"the bodies of this database are encrypted with key {name}, which this machine's keyring does not have",
-                fix=f"Print it where it is (keyring get {body_keys.SERVICE} {name}), give it to this keyring "
-                f"(keyring set {body_keys.SERVICE} {name}).",
-            )
         key = body_keys.create_key(key_id)
-        write(lambda: _note_key(store, name, key_id(key).hex()))
+        write(lambda: _note_key(store, key_id(key).hex()))
         cipher.use_key(key)
     except KeyUnavailable as error:
         cipher.problem = error.message if cipher.wanted else ""
 
 
-def _note_key(store: Store, before: str, after: str) -> None:
+def _note_key(store: Store, name: str) -> None:
     with store.transaction():
-        reader = store.reader()
-        try:
-            # Daemons of several machines may switch it on at the same moment.
-            if reader.meta(KEY_NAME) != before:
-                raise KeyUnavailable("another daemon has just chosen a key", fix="It is looked for again.")
-        finally:
-            reader.close()
-        store.set_meta(KEY_NAME, after)
+        store.set_meta(KEY_NAME, name)

@@ -1,4 +1,4 @@
-"""What must be gone leaves every table: the same on both engines, in the live database and in copies of it."""
+"""What must be gone leaves every table, in the live database and in copies of it."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ from holdfast.stores.body_cipher import ENCRYPTED_MARK, READING, BodyCipher, Bod
 from holdfast.stores.rows import EVENT, FROM, as_event, facet_words, load_queries
 from holdfast.stores.sqlite_connection import BUSY_MS, translate_sqlite_errors
 
-SQL = load_queries("sqlite")
+SQL = load_queries()
 TABLES = {"facts": ("key",), "bodies": ("key",), "states": ("kind", "key")}
 """The tables of JSON, each with the parameters that name a row of it."""
 ERASED_KIND = "event.erased"
@@ -36,18 +36,13 @@ class StoredRow(msgspec.Struct, frozen=True):
 
 
 class EraseSql:
-    """Runs the named statements of `queries.sql` on one engine; lists of numbers are given as that engine wants them."""
+    """Runs the statements that erase on one connection."""
 
-    def __init__(
-        self,
-        ask: Callable[[str, dict[str, Any]], list[tuple[Any, ...]]],
-        act: Callable[[str, dict[str, Any]], object],
-        pack_ids: Callable[[Sequence[int]], Any],
-        reindex: Callable[[list[int]], None],
-        cipher: BodyCipher,
-    ) -> None:
-        self._ask, self._act, self._pack_ids, self._reindex = ask, act, pack_ids, reindex
-        self._cipher = cipher
+    def __init__(self, db: apsw.Connection, cipher: BodyCipher = READING) -> None:
+        self._db, self._cipher = db, cipher
+
+    def _run(self, query: str, /, **values: Any) -> list[tuple[Any, ...]]:
+        return self._db.execute(SQL[query], values).fetchall()
 
     def rows_with(self, probes: Iterable[bytes]) -> Iterator[StoredRow]:
         """Every row that has one of these small letters in any case, once, and every job."""
@@ -57,12 +52,12 @@ class EraseSql:
         yield from self._encrypted_with(probes)
         for probe in probes:
             for table in TABLES:
-                for *key, content in self._ask(f"{table}_with", {"probe": probe.decode()}):
+                for *key, content in self._run(f"{table}_with", probe=probe.decode()):
                     if (table, *key) not in seen and not (table == "bodies" and is_encrypted(bytes(content))):
                         seen.add((table, *key))
                         yield StoredRow(table, tuple(key), bytes(content))
         # Jobs are few: all are looked at, in whichever column the words stand.
-        for number, dedupe, error, payload in self._ask("all_jobs", {}):
+        for number, dedupe, error, payload in self._run("all_jobs"):
             job_row = msgspec.json.encode([dedupe, error, bytes(payload).decode("utf-8", "replace")])
             yield StoredRow("jobs", (number,), job_row)
 
@@ -79,9 +74,7 @@ class EraseSql:
 
     def _encrypted_bodies(self) -> Iterator[tuple[int, bytes]]:
         after = 0
-        while page := self._ask(
-            "encrypted_bodies", {"after": after, "mark": ENCRYPTED_MARK, "limit": ENCRYPTED_AT_ONCE}
-        ):
+        while page := self._run("encrypted_bodies", after=after, mark=ENCRYPTED_MARK, limit=ENCRYPTED_AT_ONCE):
             for seq, stored in page:
                 yield seq, bytes(stored)
             after = page[-1][0]
@@ -95,15 +88,15 @@ class EraseSql:
             except BodyUnreadable:
                 gone.append(seq)
         if gone:
-            self._act("blank_bodies", {"ids": self._pack_ids(gone)})
+            self._run("blank_bodies", ids=_pack_ids(gone))
 
     def change_bodies(self, seqs: Sequence[int]) -> int:
         """Inside a transaction: these bodies as the setting wants them, encrypted or plain. How many were changed."""
         changed = 0
-        for seq, stored in self._ask("bodies_of", {"ids": self._pack_ids(seqs)}):
+        for seq, stored in self._run("bodies_of", ids=_pack_ids(seqs)):
             after = self._cipher.change_form(bytes(stored), seq)
             if after != bytes(stored):
-                self._act("set_bodies", {"key": seq, "row": after})
+                self._run("set_bodies", key=seq, row=after)
                 changed += 1
         return changed
 
@@ -119,13 +112,14 @@ class EraseSql:
         return bool(self._bodies_to_change(0))
 
     def _bodies_to_change(self, after: int) -> list[int]:
-        where = {
-            "mark": ENCRYPTED_MARK,
-            "encrypted": not self._cipher.wanted,
-            "after": after,
-            "limit": ENCRYPTED_AT_ONCE,
-        }
-        return [seq for (seq,) in self._ask("bodies_in_form", where)]
+        rows = self._run(
+            "bodies_in_form",
+            mark=ENCRYPTED_MARK,
+            encrypted=not self._cipher.wanted,
+            after=after,
+            limit=ENCRYPTED_AT_ONCE,
+        )
+        return [seq for (seq,) in rows]
 
     def rewrite(self, probes: Iterable[bytes], change: Change) -> int:
         """Inside a transaction. How many rows were changed; a job that quotes it is dropped."""
@@ -138,28 +132,28 @@ class EraseSql:
             changed += 1
             events += [row.key[0]] if row.table == "facts" else []
             if row.table == "jobs":
-                self._act("drop_job", {"key": row.key[0]})
+                self._run("drop_job", key=row.key[0])
             else:
                 where = dict(zip(TABLES[row.table], row.key, strict=True))
                 stored = self._reseal(row.key[0], after) if row.table == "bodies" else after
-                self._act(f"set_{row.table}", {**where, "row": stored})
-        self._reindex(events)
+                self._run(f"set_{row.table}", **where, row=stored)
+        reindex_history(self._db, events)
         return changed + self._rename(change)
 
     def _reseal(self, seq: int, body: bytes) -> bytes:
         """In the form that the row has."""
-        for _seq, stored in self._ask("bodies_of", {"ids": self._pack_ids([seq])}):
+        for _seq, stored in self._run("bodies_of", ids=_pack_ids([seq])):
             return self._cipher.reseal(bytes(stored), body, place_of(seq))
         return body
 
     def _rename(self, change: Change) -> int:
         """Sessions and projects whose very name quotes it."""
         changed = 0
-        for number, name in self._ask("place_names", {}):
+        for number, name in self._run("place_names"):
             plain = msgspec.json.encode(name)
             if (after := change(plain)) != plain:
                 # With its number, because two names may become the same text and names are unique.
-                self._act("set_name", {"name": f"{msgspec.json.decode(after)} {number}", "key": number})
+                self._run("set_name", name=f"{msgspec.json.decode(after)} {number}", key=number)
                 changed += 1
         return changed
 
@@ -168,22 +162,22 @@ class EraseSql:
         ids = self._places(sessions, projects)
         if not ids:
             return 0
-        seqs = [seq for (seq,) in self._ask("events_named", {"ids": self._pack_ids(ids)})]
+        seqs = [seq for (seq,) in self._run("events_named", ids=_pack_ids(ids))]
         for start in range(0, len(seqs), AT_ONCE):
-            portion = self._pack_ids(seqs[start : start + AT_ONCE])
-            self._act("blank_facts", {"ids": portion})
-            self._act("blank_bodies", {"ids": portion})
-            self._act("blank_events", {"ids": portion, "none": nothing, "kind": erased})
-        self._reindex(seqs)
-        self._act("drop_states_of", {"ids": self._pack_ids(ids)})
-        self._act("drop_names", {"ids": self._pack_ids(ids)})
+            portion = _pack_ids(seqs[start : start + AT_ONCE])
+            self._run("blank_facts", ids=portion)
+            self._run("blank_bodies", ids=portion)
+            self._run("blank_events", ids=portion, none=nothing, kind=erased)
+        reindex_history(self._db, seqs)
+        self._run("drop_states_of", ids=_pack_ids(ids))
+        self._run("drop_names", ids=_pack_ids(ids))
         return len(seqs)
 
     def _places(self, sessions: Sequence[str], projects: Sequence[str]) -> list[int]:
-        named = [(int(number), str(name)) for number, name in self._ask("place_names", {})]
+        named = [(int(number), str(name)) for number, name in self._run("place_names")]
         inside = [number for number, name in named if any(_is_under(name, project) for project in projects)]
         # A session that worked only in the erased folders goes with them, though it is named elsewhere.
-        only_there = self._ask("sessions_only_in", {"ids": self._pack_ids(inside)}) if inside else []
+        only_there = self._run("sessions_only_in", ids=_pack_ids(inside)) if inside else []
         numbers = {number for number, name in named if name in sessions}
         return sorted(numbers.union(inside, (int(number) for (number,) in only_there)))
 
@@ -193,14 +187,8 @@ def _is_under(name: str, folder: str) -> bool:
     return name == folder or name.startswith(f"{folder.rstrip('/')}/")
 
 
-def sqlite_sql(db: apsw.Connection, cipher: BodyCipher = READING) -> EraseSql:
-    return EraseSql(
-        ask=lambda name, values: db.execute(SQL[name], values).fetchall(),
-        act=lambda name, values: db.execute(SQL[name], values).fetchall(),
-        pack_ids=lambda ids: msgspec.json.encode(list(ids)).decode(),
-        reindex=lambda seqs: reindex_history(db, seqs),
-        cipher=cipher,
-    )
+def _pack_ids(ids: Sequence[int]) -> str:
+    return msgspec.json.encode(list(ids)).decode()
 
 
 def reindex_history(db: apsw.Connection, seqs: Sequence[int]) -> None:

@@ -1,8 +1,7 @@
-"""Rows and queries: how an event lies in the tables, and how a question becomes each engine's full text."""
+"""Rows and queries: how an event lies in the tables, and how a question becomes an expression of FTS5."""
 
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -13,10 +12,8 @@ import msgspec
 from holdfast.core.event import Event
 from holdfast.core.history import split_words
 from holdfast.core.kinds import decode_payload
-from holdfast.core.ports import EventQuery, HistoryEntry, HistoryQuery, Ref, StateQuery
+from holdfast.core.ports import EventQuery, HistoryEntry, HistoryQuery
 from holdfast.stores.body_cipher import READING, BodyCipher, place_of
-
-# Rows ↔ events: the one place that knows how an event lies in the tables, on every engine.
 
 # `enc_hook=str`: whatever JSON does not know is stored as its text instead of failing the batch.
 encode = msgspec.json.Encoder(enc_hook=str).encode
@@ -60,43 +57,43 @@ def body_rows(events: Sequence[Event], cipher: BodyCipher) -> list[tuple[int, in
 
 
 def key_range(prefix: str) -> tuple[str, str]:
-    """Keys that begin like this lie between these two: both engines compare them as UTF-8."""
+    """Keys that begin like this lie between these two: SQLite compares them as UTF-8."""
     # The largest code point sorts behind everything that can follow the prefix.
     return prefix, prefix + "\U0010ffff"
 
 
-def select_events(query: EventQuery, id_of: IdOf, mark: str) -> tuple[str, list[Any]] | None:
+def select_events(query: EventQuery, id_of: IdOf) -> tuple[str, list[Any]] | None:
     """The statement for a page of events; None when a name in it was never seen, so that nothing can match."""
-    conditions = _where_conditions(query, id_of, mark)
+    conditions = _where_conditions(query, id_of)
     if conditions is None:
         return None
     condition, values = conditions
     parts = [
         f"select {EVENT}{', ' + BODY if query.bodies else ''} {FROM} {WITH_BODY if query.bodies else ''}",
         condition,
-        f"order by e.seq {'desc' if query.newest else 'asc'} limit {mark}",
+        f"order by e.seq {'desc' if query.newest else 'asc'} limit ?",
     ]
     return "\n".join(parts), [*values, query.limit]
 
 
-def select_marks(query: EventQuery, every: int, id_of: IdOf, mark: str) -> tuple[str, list[Any]] | None:
+def select_marks(query: EventQuery, every: int, id_of: IdOf) -> tuple[str, list[Any]] | None:
     """Only numbers are read, from the narrow table."""
-    conditions = _where_conditions(query, id_of, mark)
+    conditions = _where_conditions(query, id_of)
     if conditions is None:
         return None
     condition, values = conditions
     # From 0 on, so that the first match is always among the marks.
     counted = f"select e.seq as seq, row_number() over (order by e.seq) - 1 as n from events e {condition}"
-    return f"select seq from ({counted}) counted where mod(n, {mark}) = 0 order by seq", [*values, every]
+    return f"select seq from ({counted}) counted where mod(n, ?) = 0 order by seq", [*values, every]
 
 
-def _where_conditions(query: EventQuery, id_of: IdOf, mark: str) -> tuple[str, list[Any]] | None:
+def _where_conditions(query: EventQuery, id_of: IdOf) -> tuple[str, list[Any]] | None:
     where: list[tuple[str, Any]] = []
     for column, name in (("session", query.session), ("project", query.project), ("tool", query.tool)):
         if name:
             if (name_id := id_of(name)) is None:
                 return None
-            where.append((f"e.{column} = {mark}", name_id))
+            where.append((f"e.{column} = ?", name_id))
     for condition, value in (
         ("seq >", query.after),
         ("seq <", query.before),
@@ -104,29 +101,27 @@ def _where_conditions(query: EventQuery, id_of: IdOf, mark: str) -> tuple[str, l
         ("at <", query.until),
     ):
         if value:
-            where.append((f"e.{condition} {mark}", value))
+            where.append((f"e.{condition} ?", value))
     # A kind that was never stored has no number and cannot match; others of the list still can.
     kinds = [name_id for kind in query.kinds if (name_id := id_of(kind)) is not None]
     if query.kinds and not kinds:
         return None
     clauses = [clause for clause, _ in where]
     if kinds:
-        clauses.append(f"e.kind in ({', '.join([mark] * len(kinds))})")
+        clauses.append(f"e.kind in ({', '.join(['?'] * len(kinds))})")
     if query.seqs:
-        clauses.append(f"e.seq in ({', '.join([mark] * len(query.seqs))})")
+        clauses.append(f"e.seq in ({', '.join(['?'] * len(query.seqs))})")
     condition = f"where {' and '.join(clauses)}" if clauses else ""
     return condition, [value for _, value in where] + kinds + list(query.seqs)
 
 
-# A question about the history → the expression of each engine's full text. Words are letters and digits only.
-
-# Each with the letter that its word begins with in SQLite's index: `s12` is session 12.
+# Each with the letter that its word begins with in the index: `s12` is session 12.
 FACETS = (("session", "s"), ("project", "p"), ("agent", "a"), ("tool", "t"))
 FAILED = "failed"
 
 
 def facet_words(entry: HistoryEntry, id_of: Callable[[str], int]) -> str:
-    """For SQLite: what an entry can be filtered by, as words."""
+    """What an entry can be filtered by, as words."""
     named = [(letter, getattr(entry, field)) for field, letter in (*FACETS, ("kind", "k"))]
     words = [f"{letter}{id_of(name)}" for letter, name in named if name]
     return " ".join([*words, FAILED] if entry.failed else words)
@@ -160,117 +155,32 @@ def _quote_phrase(phrase: str) -> str:
     return f'"{" ".join(words)}"' if words else ""
 
 
-def build_tsquery(query: HistoryQuery) -> str:
-    """For PostgreSQL's `to_tsquery`; empty when no words are asked for."""
-    sequences = [phrase for one in query.phrases if (phrase := _tsquery_phrase(one))]
-    if sequences and query.prefix:
-        # Before the closing bracket: the mark belongs to the last word.
-        sequences[-1] = f"{sequences[-1][:-1]}:*)"
-    return (" | " if query.any_phrase else " & ").join(sequences)
-
-
-def tsquery_of_file(query: HistoryQuery) -> str:
-    return _tsquery_phrase(query.file)
-
-
-def _tsquery_phrase(phrase: str) -> str:
-    words = [f"'{word}'" for word in split_words(phrase)]
-    return f"({' <-> '.join(words)})" if words else ""
-
-
-# Events in one page of a replay.
-PAGE = 2_000
-
-
-class DecodedReads(ABC):
-    """What every reader makes of its pages and documents, whatever engine they come from."""
-
-    @abstractmethod
-    def events(self, query: EventQuery) -> list[Event]: ...
-
-    @abstractmethod
-    def document(self, ref: Ref) -> bytes | None: ...
-
-    @abstractmethod
-    def documents(self, query: StateQuery) -> list[tuple[str, bytes]]: ...
-
-    def replay(self, after: int = 0, session: str = "", project: str = "") -> Iterator[Event]:
-        """In pages, so that no read transaction stays open long enough to hold back a checkpoint."""
-        while page := self.events(EventQuery(after=after, session=session, project=project, limit=PAGE)):
-            yield from page
-            after = page[-1].seq
-
-    def state(self, ref: Ref) -> dict[str, Any] | None:
-        doc = self.document(ref)
-        return None if doc is None else decode(doc)
-
-    def states(self, query: StateQuery) -> list[tuple[Ref, dict[str, Any]]]:
-        return [(Ref(query.kind, key), decode(doc)) for key, doc in self.documents(query)]
-
-
-# Named statements in plain files: `load_queries(dialect)["head"]`; migrations in order.
+# Named statements in plain files; migrations in order.
 
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 _MIGRATION = re.compile(r"^(\d{4})_\w+\.sql$")
 
 
 @cache
-def load_queries(dialect: str) -> dict[str, str]:
+def load_queries() -> dict[str, str]:
     # `split` with a group gives what stands before the first name, then names and statements in turn.
-    parts = _NAME.split(_read_sql(dialect, "queries.sql"))[1:]
+    parts = _NAME.split(_read_sql("queries.sql"))[1:]
     return {name: _strip_comments(sql) for name, sql in zip(parts[::2], parts[1::2], strict=True)}
 
 
-def load_migrations(dialect: str) -> list[tuple[int, str]]:
+def load_migrations() -> list[tuple[int, str]]:
     """(number, statements), forward only."""
-    files = (f.name for f in _sql_folder().joinpath(dialect).iterdir())
-    return sorted((int(m[1]), _read_sql(dialect, name)) for name in files if (m := _MIGRATION.match(name)))
+    files = (f.name for f in _sql_folder().iterdir())
+    return sorted((int(m[1]), _read_sql(name)) for name in files if (m := _MIGRATION.match(name)))
 
 
 def _strip_comments(sql: str) -> str:
     return "\n".join(line for line in sql.splitlines() if not line.startswith("--")).strip()
 
 
-def _read_sql(dialect: str, name: str) -> str:
-    return _sql_folder().joinpath(dialect, name).read_text(encoding="utf-8")
+def _read_sql(name: str) -> str:
+    return _sql_folder().joinpath(name).read_text(encoding="utf-8")
 
 
 def _sql_folder() -> Traversable:
     return resources.files(__package__).joinpath("sql")
-
-
-class WriteBatch:
-    """What one call of PostgreSQL's function `write_batch` writes: rows by table, in the order of its columns."""
-
-    def __init__(self) -> None:
-        self.names: dict[str, None] = {}
-        """All that events and documents name; the server gives each its number."""
-        self.events: list[tuple[Any, ...]] = []
-        self.bodies: list[tuple[Any, ...]] = []
-        self.dropped: list[tuple[str]] = []
-        self.documents: dict[Ref, tuple[Any, ...]] = {}
-        self.meta: dict[str, tuple[str, str]] = {}
-        self.jobs: list[tuple[Any, ...]] = []
-        self.finished: list[tuple[int]] = []
-        self.retried: list[tuple[Any, ...]] = []
-        self.owner = ""
-
-    def __bool__(self) -> bool:
-        return bool(self.depends_on_head or self.meta or self.jobs or self.finished or self.retried)
-
-    @property
-    def depends_on_head(self) -> bool:
-        return bool(self.events or self.documents or self.dropped)
-
-    def values(self) -> list[Any]:
-        tables: list[tuple[Sequence[tuple[Any, ...]], int]] = [
-            (self.events, 10), (self.bodies, 4), (self.dropped, 1), ([*self.documents.values()], 8),
-            ([*self.meta.values()], 2), (self.jobs, 4), (self.finished, 1), (self.retried, 4),
-        ]  # fmt: skip
-        columns = [column for rows, width in tables for column in as_columns(rows, width)]
-        return [[*self.names] or None, *columns, self.owner]
-
-
-def as_columns(rows: Sequence[tuple[Any, ...]], width: int) -> list[Any]:
-    """Each column as an array; null, which has no rows either, where there are none: an empty one has no type."""
-    return [list(column) for column in zip(*rows, strict=True)] if rows else [None] * width

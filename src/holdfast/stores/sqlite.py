@@ -11,20 +11,10 @@ import apsw
 from holdfast.core.erase import Change
 from holdfast.core.event import Event
 from holdfast.core.job import ClaimedJob, Job
-from holdfast.core.ports import (
-    NOTHING_WANTED,
-    EventQuery,
-    HistoryEntry,
-    HistoryQuery,
-    Ref,
-    StateQuery,
-    StateRow,
-    Wanted,
-)
+from holdfast.core.ports import EventQuery, HistoryEntry, HistoryQuery, Ref, StateQuery, StateRow
 from holdfast.stores import backup, erase
 from holdfast.stores.body_cipher import ENCRYPTED_MARK, READING, BodyCipher
 from holdfast.stores.rows import (
-    DecodedReads,
     as_event,
     body_rows,
     decode,
@@ -93,12 +83,14 @@ class Checkpointer:
 
 # The read side on SQLite: its own read-only connection, so that a slow read never sits in front of a hook.
 
-SQL = load_queries("sqlite")
+SQL = load_queries()
 # The largest number of SQLite: stands for "no upper bound" in the query.
 LARGEST_SEQ = (1 << 63) - 1
+# Events in one page of a replay.
+PAGE = 2_000
 
 
-class SqliteReader(DecodedReads):
+class SqliteReader:
     def __init__(self, path: Path, cipher: BodyCipher = READING) -> None:
         self._path, self._cipher = path, cipher
         with translate_sqlite_errors(path):
@@ -110,15 +102,21 @@ class SqliteReader(DecodedReads):
         return value
 
     def events(self, query: EventQuery) -> list[Event]:
-        statement = select_events(query, self._id_of, "?")
+        statement = select_events(query, self._id_of)
         if statement is None:
             return []
         events = [as_event(row, self._name, self._cipher) for row in self._all(*statement)]
         return events[::-1] if query.newest else events
 
     def marks(self, query: EventQuery, every: int) -> list[int]:
-        statement = select_marks(query, every, self._id_of, "?")
+        statement = select_marks(query, every, self._id_of)
         return [seq for (seq,) in self._all(*statement)] if statement else []
+
+    def replay(self, after: int = 0, session: str = "", project: str = "") -> Iterator[Event]:
+        """In pages, so that no read transaction stays open long enough to hold back a checkpoint."""
+        while page := self.events(EventQuery(after=after, session=session, project=project, limit=PAGE)):
+            yield from page
+            after = page[-1].seq
 
     def event(self, seq: int) -> Event | None:
         events = self.events(EventQuery(after=seq - 1, before=seq + 1, limit=1, bodies=True))
@@ -138,6 +136,13 @@ class SqliteReader(DecodedReads):
     def document(self, ref: Ref) -> bytes | None:
         doc: bytes | None = self._value("state", ref.kind, ref.key)
         return doc
+
+    def state(self, ref: Ref) -> dict[str, Any] | None:
+        doc = self.document(ref)
+        return None if doc is None else decode(doc)
+
+    def states(self, query: StateQuery) -> list[tuple[Ref, dict[str, Any]]]:
+        return [(Ref(query.kind, key), decode(doc)) for key, doc in self.documents(query)]
 
     def documents(self, query: StateQuery) -> list[tuple[str, bytes]]:
         clauses: list[str] = ["kind = ?"]
@@ -225,7 +230,7 @@ AT_MAY_LAG_MS = 2_000
 
 class SqliteStore:
     def __init__(self, path: Path, *, backups: Path | None = None, cipher: BodyCipher = READING) -> None:
-        self.path, self.url, self._cipher = path, f"sqlite:///{path}", cipher
+        self.path, self._cipher = path, cipher
         with translate_sqlite_errors(path):
             self._db = for_writing(path)
             backup.migrate_sqlite(self._db, path, backups)
@@ -235,18 +240,8 @@ class SqliteStore:
         self._names: dict[str, int] = {}
         self._new_names: list[str] = []
 
-    shared = False
-
     @contextlib.contextmanager
-    def transaction(
-        self,
-        *,
-        lasting: bool = True,
-        locked: bool = True,  # noqa: ARG002 - one file, one writer
-        assumed_head: int = -1,  # noqa: ARG002
-        patience_s: float = 0.0,  # noqa: ARG002
-        wanted: Wanted = NOTHING_WANTED,  # noqa: ARG002
-    ) -> Iterator[int]:
+    def transaction(self, *, lasting: bool = True) -> Iterator[int]:
         with translate_sqlite_errors(self.path), contextlib.nullcontext() if lasting else self._not_lasting():
             # IMMEDIATE takes the write lock at once; one taken after reads could be refused in the middle.
             self._db.execute("begin immediate")
@@ -360,7 +355,7 @@ class SqliteStore:
 
     def change_bodies(self, seqs: Sequence[int]) -> int:
         with self._overwriting():
-            return erase.sqlite_sql(self._db, self._cipher).change_bodies(seqs)
+            return erase.EraseSql(self._db, self._cipher).change_bodies(seqs)
 
     @contextlib.contextmanager
     def _overwriting(self) -> Iterator[None]:
@@ -380,17 +375,17 @@ class SqliteStore:
         return True
 
     def rows_with(self, probes: Iterable[bytes]) -> Iterator[erase.StoredRow]:
-        return erase.sqlite_sql(self._db, self._cipher).rows_with(probes)
+        return erase.EraseSql(self._db, self._cipher).rows_with(probes)
 
     def rewrite(self, probes: Iterable[bytes], change: Change) -> int:
         # Names may be rewritten too, and the cache would give new events the old ones.
         self._names.clear()
-        return erase.sqlite_sql(self._db, self._cipher).rewrite(probes, change)
+        return erase.EraseSql(self._db, self._cipher).rewrite(probes, change)
 
     def blank_events(self, sessions: Sequence[str], projects: Sequence[str]) -> int:
         erased, nothing = self._name_id(erase.ERASED_KIND), self._name_id("")
         self._names.clear()
-        return erase.sqlite_sql(self._db, self._cipher).blank_events(sessions, projects, erased, nothing)
+        return erase.EraseSql(self._db, self._cipher).blank_events(sessions, projects, erased, nothing)
 
     def vacuum_erased(self) -> None:
         with translate_sqlite_errors(self.path):

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from holdfast.core.shell.git_acts import READS
+from holdfast.analysis.shell.git_acts import READS
 from holdfast.features.checks.judge import is_uneventful, judge_command
 
 CASES = [

@@ -2,12 +2,12 @@
 
 import json
 
+from holdfast.analysis.usage.events import usage_event
+from holdfast.analysis.usage.model import Usage, UsageRecord
+from holdfast.analysis.usage.prices import LONG_PROMPTS, SHIPPED, limit_below
+from holdfast.analysis.usage.spending import MOST_CELLS, SessionDay
 from holdfast.core.event import Event
 from holdfast.features.cost.state import keys, reduce
-from holdfast.usage.events import usage_event
-from holdfast.usage.model import Usage, UsageRecord
-from holdfast.usage.prices import LONG_PROMPTS, SHIPPED, limit_below
-from holdfast.usage.spending import MOST_CELLS, SessionDay
 
 NOON = 1_794_744_000_000
 

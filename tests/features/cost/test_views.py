@@ -6,6 +6,10 @@ from typing import Any
 
 import pytest
 
+from holdfast.analysis.usage.events import usage_event
+from holdfast.analysis.usage.model import Usage, UsageRecord
+from holdfast.analysis.usage.prices import load_table
+from holdfast.analysis.usage.report import GROUPS, sum_all_records, sum_as_dict, sum_by_group, usage_blocks
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
 from holdfast.core.feature import Call
@@ -14,13 +18,9 @@ from holdfast.core.ports import Store
 from holdfast.core.replay import Rebuild
 from holdfast.features.cost import FEATURE
 from holdfast.stores.sqlite import SqliteStore
-from holdfast.usage.events import usage_event
-from holdfast.usage.model import Usage, UsageRecord
-from holdfast.usage.prices import load_table
-from holdfast.usage.report import GROUPS, sum_all_records, sum_as_dict, sum_by_group, usage_blocks
+from tests.analysis.usage.generate import Generator
+from tests.analysis.usage.kit import scan_usage
 from tests.factories import an_engine
-from tests.usage.generate import Generator
-from tests.usage.kit import scan_usage
 
 DAY = 86_400_000
 NOON = 1_794_744_000_000  # 2026-11-15T12:00Z

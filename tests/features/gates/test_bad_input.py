@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.git_context import locate
+from holdfast.core.git_context import locate
 from tests.features.gates.stage import Stage, names
 from tests.kit import BIN, World, git
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.features.gates.commands import PersonCodes
+from holdfast.core.person_codes import PersonCodes
 from tests.kit import BIN, World, wait_until
 
 NOON = 1_700_000_000_000

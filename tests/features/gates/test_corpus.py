@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from holdfast.agents import AGENTS
+from holdfast.analysis.shell.command_effects import read_acts
 from holdfast.core.decision import Delivery
-from holdfast.core.shell.acts import read_acts
+from holdfast.core.git_context import locate
 from holdfast.features.gates.observations import observe_event
 from holdfast.features.gates.rules.triggers import matches_command
 from holdfast.features.gates.settings import GateSettings
 from holdfast.features.gates.views import Simulation
-from holdfast.git_context import locate
 from holdfast.paths import default_state_dir
 
 CORPUS = Path(__file__).parents[2] / "corpus"

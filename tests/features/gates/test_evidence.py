@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from holdfast.analysis.shell.analysis import analyse_command
 from holdfast.core.event import Event
-from holdfast.core.shell.analysis import analyse_command
 from holdfast.features.gates.evidence import is_real_run, only_looks
 from tests.features.gates.stage import Stage, names
 
@@ -402,5 +402,5 @@ def test_what_may_write_or_move_a_branch_does_not_only_look(command: str) -> Non
 @pytest.mark.parametrize("command", [*LOOKS, *MAY_CHANGE, "pytest -q", "cd src && pytest", "git log && pytest -q"])
 def test_leaving_out_what_only_looks_leaves_out_no_run(command: str) -> None:
     """`with_run` asks it first, to save work: then nothing in the command may be a run."""
-    commands = analyse_command(command, 0, "", cwd=None).commands
+    commands = analyse_command(command, 0, "").commands
     assert not (only_looks(command) and any(is_real_run(one.words) for one in commands))

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from holdfast.core.ports import Ref
 from holdfast.daemon.files import FileWriter
+from holdfast.daemon.ingest.log import Log
 from holdfast.features.gates.events import BRANCH, LIVE, RULES
 from holdfast.features.gates.files import file_name, files
 from holdfast.features.gates.settings import GateSettings
 from holdfast.features.gates.state.attention import AcceptedRules
 from holdfast.features.gates.state.branches import BranchState, Entry, LiveSessions, RequirementEntries
-from holdfast.ingest.log import Log
 from holdfast.paths import private_folder
 from tests.factories import NOON
 

@@ -14,7 +14,7 @@ from holdfast.core.replay import Rebuild
 from holdfast.core.state import encode
 from holdfast.features.gates import FEATURE
 from holdfast.features.gates.views import Simulation
-from holdfast.stores import open_store
+from holdfast.stores.sqlite import SqliteStore
 from tests.factories import an_engine
 from tests.features.gates.stage import PROJECT, REPO, Stage, rules
 
@@ -183,7 +183,7 @@ def test_what_one_session_satisfies_for_itself_no_other_ever_sees(happened: list
 @given(happened=happenings)
 def test_state_is_replay_of_the_log_on_a_real_store(happened: list[Any], tmp_path_factory: Any) -> None:
     """P5: through the real engine, with what followed and what was decided on record."""
-    store = open_store(f"sqlite:///{Path(tmp_path_factory.mktemp('log')) / 'log.db'}")
+    store = SqliteStore(Path(tmp_path_factory.mktemp("log")) / "log.db")
     log = {event.key: msgspec.structs.replace(event, seq=0) for event in log_of(happened)}
     errors: list[Exception] = []
     engine = an_engine(store, FEATURE, read=lambda d: log[d.key], settings=lambda _: {"gates": RULES},
@@ -201,7 +201,7 @@ def test_state_is_replay_of_the_log_on_a_real_store(happened: list[Any], tmp_pat
 
 def test_an_error_in_a_rule_is_reported_and_means_no_opinion(tmp_path: Path) -> None:
     """P1, C7: fail open."""
-    store = open_store(f"sqlite:///{tmp_path / 'log.db'}")
+    store = SqliteStore(tmp_path / "log.db")
     event = log_of([("tool.started", "s-1", {"action": "edit", "paths": ["x"]})])[0]
     reported: list[Exception] = []
     engine = an_engine(store, FEATURE, read=lambda _: event, settings=lambda _: {"gates": object()},

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import trust
 from holdfast.features.gates import FEATURE
 from holdfast.features.gates.settings import BUILT_IN, PRESETS, GateSettings
-from holdfast.settings import OtherPlacements, Resolved, Settings, json_schema
+from holdfast.settings import OtherPlacements, Resolved, Settings, json_schema, trust
 from holdfast.settings.yaml_document import set_value
 from tests.features.gates.stage import Stage
 

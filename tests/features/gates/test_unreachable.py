@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 
-from holdfast.ingest.frames import as_frame
+from holdfast.daemon.ingest.frames import as_frame
 from tests.kit import World, wait_until
 
 RULES = """

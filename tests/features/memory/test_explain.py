@@ -5,17 +5,15 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from holdfast.cli.memory import app
+from holdfast.doors.cli.memory import app
 from holdfast.features.memory.policy.recall import explain_line
 
 
 def test_a_prompt() -> None:
-    answer = explain_line(
-        json.dumps({"id": "a", "prompt": "commits must be signed or the push gets refused", "context": None})
-    )
+    answer = explain_line(json.dumps({"id": "a", "prompt": "from now on sign each commit", "context": None}))
     assert answer == {
         "id": "a",
-        "remembered": [{"type": "rule", "text": "commits must be signed or the push gets refused", "outcome": "kept"}],
+        "remembered": [{"type": "rule", "text": "sign each commit", "outcome": "kept"}],
     }
 
 
@@ -39,7 +37,7 @@ def test_a_session() -> None:
         )
     )
     assert answer["told"] == ["m1"]
-    assert "`make test`: 3 passed" in answer["summary"]
+    assert "`make test`" in answer["summary"]
 
 
 @pytest.mark.parametrize("line", ["", "nonsense", "[]", "{}", '{"prompt": 3}', '{"statements": [1]}', "\x00"])
@@ -48,7 +46,7 @@ def test_anything_else_is_an_error_that_says_so(line: str) -> None:
 
 
 def test_on_the_command_line() -> None:
-    lines = '{"prompt": "we use uv here, uv add for dependencies"}\n\n{"prompt": "go on"}\n'
+    lines = '{"prompt": "always use uv for dependencies"}\n\n{"prompt": "go on"}\n'
     done = CliRunner().invoke(app, ["explain", "--json", "-"], input=lines)
     assert done.exit_code == 0
     assert [len(json.loads(line)["remembered"]) for line in done.stdout.splitlines()] == [1, 0]

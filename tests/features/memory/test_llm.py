@@ -96,7 +96,7 @@ def test_what_it_says_is_data_with_evidence(house: MemoryHarness, model: Model) 
     later(house)
     own, other = sorted(house.memories(), key=lambda doc: doc["origin"], reverse=True)
     assert (own["text"], own["origin"]) == ("The event store is going to be PostgreSQL.", "user")
-    assert (own["type"], own["importance"], own["evidence"]) == ("decision", 8, [1])
+    assert (own["type"], own["importance"], own["evidence"]) == ("decision", 7, [1])
     assert (other["origin"], other["evidence"]) == ("model", [1, 3])
     told = "\n".join(house.ask("session.started", session="s-2", source="startup"))
     assert "PostgreSQL" in told and "rm -rf" not in told
@@ -128,13 +128,13 @@ def test_words_pasted_into_a_prompt_are_not_the_users(house: MemoryHarness, mode
 )
 def test_failures_keep_the_queue_and_the_rules_work_on(house: MemoryHarness, model: Model, say: Any) -> None:
     model.answer, good = say, model.answer
-    house.turn("We decided to use tabs in makefiles.")
+    house.turn("Always use tabs in makefiles.")
     later(house)
     house.turn("please look at the importer")
     meter = house.view("meter")
     assert (meter["failed"], meter["waiting"]) == (1, 2)
     assert meter["error"] and meter["next_at"] > 0
-    assert [doc["text"] for doc in house.memories()] == ["We decided to use tabs in makefiles."]
+    assert [doc["text"] for doc in house.memories()] == ["Always use tabs in makefiles."]
     model.answer = good
     later(house, 2 * MINUTE)
     assert (house.view("meter")["waiting"], house.view("meter")["error"]) == (0, "")

@@ -3,7 +3,7 @@
 from holdfast.core import text
 from tests.features.memory.harness import MemoryHarness
 
-DECISION = "We decided to use PostgreSQL for the event store."
+DECISION = "Always use PostgreSQL for the event store."
 
 
 def told(contexts: list[str]) -> str:
@@ -45,26 +45,12 @@ def test_a_prompt_is_told_what_fits_it_and_only_once(house: MemoryHarness) -> No
     assert house.prompt("make the PostgreSQL event store faster still", session="s-2") == []
 
 
-def test_open_work_that_a_newer_session_took_up_is_told_no_more(house: MemoryHarness) -> None:
-    house.turn(DECISION)
-    for session, line in (
-        ("s-2", "Goal: a proto for orders Failing: `buf lint`: 3 errors Outcome: The proto is in."),
-        ("s-3", "Goal: fix the lint Outcome: buf lint passes."),
-    ):
-        house.turn("tidy up", session=session)
-        house.hook("session.summarised", session=session, title="proto", text=line, files=[])
-    started = told(house.ask("session.started", session="s-4", source="startup"))
-    assert "buf lint passes" in started
-    assert "Failing" not in started
-    assert "Failing" not in told(house.prompt("make the proto for orders pass buf lint", session="s-4"))
-
-
 def test_a_known_gotcha_is_told_before_the_file_is_edited(house: MemoryHarness) -> None:
-    house.turn("Careful with src/store.py, it breaks if the lock is taken twice.")
+    house.turn("Never take the lock of src/store.py twice, it breaks.")
     quiet = {"action": "edit", "paths": ["/home/ada/engine/src/other.py"], "session": "s-2"}
     assert house.ask("tool.started", **quiet) == []
     loud = {"action": "edit", "paths": ["/home/ada/engine/src/store.py"], "session": "s-2"}
-    assert "breaks if the lock" in told(house.ask("tool.started", **loud))
+    assert "it breaks" in told(house.ask("tool.started", **loud))
     assert house.ask("tool.started", **loud) == []
 
 
@@ -94,7 +80,7 @@ def test_after_a_compaction_what_the_summary_lost_is_put_back(house: MemoryHarne
 
 def test_what_the_summary_kept_is_not_repeated(house: MemoryHarness) -> None:
     house.turn(DECISION)
-    assert DECISION not in compacted(house, "We decided to use PostgreSQL for the event store. We decided on it.")
+    assert DECISION not in compacted(house, "Always use PostgreSQL for the event store. We decided on it.")
 
 
 def test_a_finished_task_and_a_satisfied_gate_are_not_put_back(house: MemoryHarness) -> None:
@@ -135,7 +121,7 @@ def test_a_fork_has_what_its_parent_was_told_before_it(house: MemoryHarness) -> 
 
 def test_a_handover_is_told_once(house: MemoryHarness) -> None:
     """Pain 25."""
-    house.prompt("Rewrite the importer. We decided to use streaming in importer.py.")
+    house.prompt("Rewrite the importer. Always use streaming in importer.py.")
     house.edited("/home/ada/engine/importer.py")
     house.ran("pytest tests/test_importer.py", ok=False, output="boom")
     house.stop("Halfway there.")
@@ -145,13 +131,13 @@ def test_a_handover_is_told_once(house: MemoryHarness) -> None:
         assert piece in packet
     first = told(house.ask("session.started", session="c-1", source="startup"))
     assert "Handed over from claude-code" in first
-    assert first.count("decision: We decided to use streaming") == 1
+    assert first.count("rule: Always use streaming") == 1
     assert "session_summary" not in first, "the packet is the summary"
     second = told(house.ask("session.started", session="c-2", source="startup"))
-    assert "Handed over" not in second and "session_summary" in second
+    assert "Handed over" not in second
 
 
-def test_a_handover_tells_the_next_step_as_it_was_said_and_no_file_that_is_gone(house: MemoryHarness, tmp_path) -> None:
+def test_a_handover_has_the_last_request_and_no_file_that_is_gone(house: MemoryHarness, tmp_path) -> None:
     (tmp_path / "importer.py").touch()
     where = {"project": str(tmp_path)}
     house.prompt("Rewrite the importer.", **where)
@@ -161,15 +147,15 @@ def test_a_handover_tells_the_next_step_as_it_was_said_and_no_file_that_is_gone(
     house.prompt("Good. Tomorrow start with the exporter.", **where)
     house.stop("All right.", **where)
     packet = house.command("handoff", session="s-1")["text"]
-    assert "next step: " in packet and "start with the exporter" in packet.split("next step: ")[1]
+    assert "asked last: Good. Tomorrow start with the exporter." in packet
     assert "importer.py" in packet and "gone.py" not in packet
 
 
 def test_what_contradicts_a_pinned_memory_waits_for_a_person(house: MemoryHarness) -> None:
-    house.turn("The request timeout is 30 seconds.")
+    house.turn("Remember that the request timeout is 30 seconds.")
     [first] = house.view("listed")["observations"]
     house.command("pin", id=first["id"])
-    house.turn("The request timeout is 60 seconds.")
+    house.turn("Remember that the request timeout is 60 seconds.")
     [waiting] = house.view("listed", status="candidate")["observations"]
     assert "60 seconds" in waiting["text"] and "30 seconds" in waiting["detail"]
     assert [one["id"] for one in house.view("listed")["observations"]] == [first["id"]]
@@ -190,7 +176,7 @@ def test_an_agent_proposes_only_what_its_user_is_on_record_with(tmp_path) -> Non
 def test_budgets_hold(tmp_path) -> None:
     house = MemoryHarness(tmp_path, start_tokens=120, prompt_tokens=60)
     for n in range(20):
-        house.turn(f"We decided to use library{n} for the part called component{n} of the engine.")
+        house.turn(f"Always use library{n} for the part called component{n} of the engine.")
     [context] = house.ask("session.started", session="s-2", source="startup")
     assert text.estimate_tokens(context) <= 120
     house.close()
@@ -203,29 +189,19 @@ def test_switched_off_or_paused_nothing_is_told(tmp_path) -> None:
     house.close()
 
 
-def test_the_words_of_an_agent_are_told_only_when_a_person_vouches_for_them(house: MemoryHarness) -> None:
-    house.turn("why is it slow", "The root cause was a missing index on sessions.")
-    assert house.ask("session.started", session="s-2", source="startup") == []
-    [doc] = house.memories()
-    house.command("pin", id=doc["id"])
-    assert house.ask("session.started", session="s-3", source="startup") == []
-    house.command("promote", id=doc["id"])
-    assert "missing index" in told(house.ask("session.started", session="s-4", source="startup"))
-
-
 def test_a_memory_about_files_that_are_gone_is_not_told(house: MemoryHarness, tmp_path) -> None:
     """The files are looked for soon after, and looked at again whenever the memory is about to be told."""
     project = str(tmp_path)
     (tmp_path / "legacy.py").write_text("x = 1\n")
-    house.turn("Careful with legacy.py, it breaks if the lock is taken twice.", project=project)
+    house.turn("Never take the lock of legacy.py twice, it breaks.", project=project)
     house.work()
-    assert "breaks if the lock" in told(house.ask("session.started", session="s-2", project=project, source="startup"))
+    assert "it breaks" in told(house.ask("session.started", session="s-2", project=project, source="startup"))
     (tmp_path / "legacy.py").unlink()
     assert house.ask("session.started", session="s-3", project=project, source="startup") == []
 
 
 def test_a_name_that_never_was_a_file_keeps_nothing_back(house: MemoryHarness, tmp_path) -> None:
-    house.turn("We decided to deploy to fly.io from now on.", project=str(tmp_path))
+    house.turn("From now on deploy to fly.io.", project=str(tmp_path))
     house.work()
     assert "fly.io" in told(house.ask("session.started", session="s-2", project=str(tmp_path), source="startup"))
 
@@ -253,30 +229,6 @@ def test_the_open_gates_of_a_handover_are_the_sessions_figure(house: MemoryHarne
     house.hook("session.ended")
     assert "gates" not in house.command("handoff")["text"]
     assert "gates" not in told(house.ask("session.started", session="s-2", source="startup"))
-
-
-def test_news_ends_a_rule_that_waited_for_it(house: MemoryHarness) -> None:
-    house.turn("All deploys need an approval from Tom until the security audit is through.")
-    assert [doc["status"] for doc in house.memories("rule")] == ["active"]
-    house.turn("good morning, the security audit is through. run the tests please", session="s-2")
-    assert house.memories("rule") == []
-    [ended] = house.memories("rule", status="superseded")
-    assert ended["superseded_by"].startswith("e")
-    assert house.ask("session.started", session="s-3", source="startup") == []
-
-
-def test_a_contradiction_that_nobody_decided_waits_for_a_person(house: MemoryHarness) -> None:
-    house.turn("We use npm here.")
-    house.turn("We use pnpm here.", session="s-2")
-    [waiting] = house.memories(status="candidate")
-    assert waiting["detail"].startswith("may contradict: We use npm")
-    heard = told(house.ask("session.started", session="s-3", source="startup"))
-    assert "We use npm" in heard
-    assert "We use pnpm" not in heard
-    house.command("keep", id=waiting["id"])
-    heard = told(house.ask("session.started", session="s-4", source="startup"))
-    assert "We use pnpm" in heard
-    assert "We use npm" not in heard
 
 
 def test_the_newer_of_two_opposites_holds(house: MemoryHarness) -> None:

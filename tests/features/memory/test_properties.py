@@ -17,7 +17,7 @@ from tests.features.memory.harness import MemoryHarness
 LARGEST = 120_000
 odd = st.one_of(st.none(), st.text(max_size=30), st.integers(), st.lists(st.text(max_size=5), max_size=3))
 words = st.sampled_from(
-    ("We decided to use tabs.", "No, always use spaces in main.py", "x" * 9000, "", "I found that it broke", "\x00<b>")
+    ("Always use tabs.", "No, always use spaces in main.py", "x" * 9000, "", "I found that it broke", "\x00<b>")
 )
 data = st.fixed_dictionaries(
     {},
@@ -59,7 +59,7 @@ def _forgiving(house: MemoryHarness):
 
 def test_a_long_life_stays_bounded(tmp_path: Path) -> None:
     house = MemoryHarness(tmp_path)
-    words = "We decided to use library{n} for the part component{n} of engine{n}."
+    words = "Always use library{n} for the part component{n} of engine{n}."
     # Learned before: as events, because a turn holds what was said against all that is known.
     for n in range(MOST_ITEMS):
         about = {"id": f"m{n:012x}", "type": "decision", "origin": "user", "importance": 8}
@@ -76,7 +76,7 @@ def test_a_long_life_stays_bounded(tmp_path: Path) -> None:
 
 def test_reducing_changes_nothing_it_was_given(tmp_path: Path) -> None:
     house = MemoryHarness(tmp_path)
-    house.turn("We decided to use tabs.")
+    house.turn("Always use tabs.")
     house.ran("make test")
     events = list(house.reader.replay())
     docs = fold_events(FEATURE, events[:-1])

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
+from holdfast.analysis.search.results import Hit
 from holdfast.core.decision import Decision
 from holdfast.features.reindex.jobs import _is_relevant_hit
 from holdfast.features.reindex.policy import SUGGEST, decide
 from holdfast.features.reindex.settings import Settings
 from holdfast.features.reindex.state import SESSION, FlagState, Offer
-from holdfast.search.results import Hit
 from tests.factories import an_event
 from tests.features.reindex.test_state import Room
 

@@ -13,7 +13,7 @@ from holdfast.core.replay import fold_events
 from holdfast.features.reindex import FEATURE
 from holdfast.features.reindex.settings import Settings
 from holdfast.features.reindex.state import CHECKOUT, SESSION
-from holdfast.stores import open_store
+from holdfast.stores.sqlite import SqliteStore
 from tests.factories import NOON, an_engine, an_event
 
 PROJECT = "/home/ada/engine"
@@ -37,7 +37,7 @@ class Room:
     """The room alone on a real store."""
 
     def __init__(self, folder: Path, **given: Any) -> None:
-        self.store = open_store(f"sqlite:///{folder / 'log.db'}", backups=folder)
+        self.store = SqliteStore(folder / "log.db", backups=folder)
         mine = Settings.of(given)
         self.engine = an_engine(self.store, FEATURE, settings=lambda _project: {"reindex": mine})
         self.now = NOON

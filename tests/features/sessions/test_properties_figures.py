@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
+from holdfast.analysis.usage.report import UNTOLD, format_cost_facts, format_known_cost
 from holdfast.core.kinds import TOOL_ENDS
 from holdfast.core.machine import boot_id, machine_id
 from holdfast.core.times import format_duration
+from holdfast.doors.mcp.context import Caller, Context
+from holdfast.doors.mcp.resources import timeline_lines
 from holdfast.features import cost
 from holdfast.features.sessions.views.figures import describe_end
-from holdfast.mcp.context import Caller, Context
-from holdfast.mcp.resources import timeline_lines
-from holdfast.usage.report import UNTOLD, format_cost_facts, format_known_cost
 
 from .story import an
 from .test_timelines import PARTS, SESSION, Recorder, Script

@@ -14,16 +14,16 @@ from typing import Any
 import pytest
 
 from holdfast.agents import AGENTS
-from holdfast.cli.sessions import timeline_line
+from holdfast.agents.intake import Intake
+from holdfast.analysis.usage.report import format_dollars
 from holdfast.core.decision import Decision, Delivery, deny_decision
 from holdfast.core.event import Event
 from holdfast.core.feature import Feature
+from holdfast.core.git_context import CachedGitContext
 from holdfast.core.machine import boot_id, machine_id
+from holdfast.doors.cli.sessions import timeline_line
 from holdfast.features import cost
 from holdfast.features.sessions import FEATURE
-from holdfast.git_context import CachedGitContext
-from holdfast.intake import Intake
-from holdfast.usage.report import format_dollars
 from tests.factories import a_key, an_engine
 from tests.kit import PAYLOADS
 
@@ -104,13 +104,6 @@ PARTS = {
         "SessionStart", "UserPromptSubmit", "PreToolUse.Bash", "PostToolUse.Bash", "Stop",
         failure="PostToolUseFailure.Bash", call="tool_call_id", subagent=("SubagentStart", "SubagentStop"),
     ),
-    "auggie": Names(
-        "SessionStart", "PromptSubmit", "PreToolUse.launch-process", "PostToolUse.launch-process", "Stop", "SessionEnd",
-    ),
-    "continue": Names(
-        "SessionStart", "UserPromptSubmit", "PreToolUse.Bash", "PostToolUse.Bash", "Stop", "SessionEnd",
-        "PostToolUseFailure", call="tool_use_id", compaction=("PreCompact",),
-    ),
 }  # fmt: skip
 
 
@@ -149,8 +142,7 @@ class Script:
         named = {self.names.turn.replace(".", "__"): turn} if self.names.turn else {}
         if self.agent == "opencode":
             return self.fire(self.names.prompt, output__parts=[{"type": "text", "text": text}], **named)
-        name = "user_prompt" if self.agent == "auggie" else "prompt"
-        return self.fire(self.names.prompt, **{name: text}, **named, **self._not_in_a_subagent())
+        return self.fire(self.names.prompt, prompt=text, **named, **self._not_in_a_subagent())
 
     def _not_in_a_subagent(self) -> dict[str, Any]:
         """The fullest recorded payloads of these two are of a subagent."""

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from holdfast.core.decision import Decision
-from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
 from holdfast.core.feature import Call, CommandResult
 from holdfast.core.ids import bounded_name
@@ -206,16 +205,6 @@ def test_a_memory_arrives_as_a_candidate_with_whose_words_it_is(tmp_path) -> Non
         "candidate",
         "Shared by ben, promoted by ann.",
     )
-
-
-@pytest.mark.parametrize("name", ["leave", "authorise", "join"])
-def test_an_agent_may_not_loosen_what_the_team_decided(name: str, tmp_path, monkeypatch) -> None:
-    from holdfast.core.caller import Caller
-    from holdfast.features.team import commands
-
-    monkeypatch.setattr(commands, "judge_caller", lambda _pid: Caller("agent", "it runs below claude"))
-    with pytest.raises(CommandRefused, match="a person's to do"):
-        command(name, tmp_path, caller=1)
 
 
 def test_keys_are_bounded() -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from holdfast.core.authority import ANYONE
 from holdfast.core.event import Event
 from holdfast.core.feature import Call, CommandResult, Feature
 from holdfast.core.ids import delivery_key
@@ -27,4 +28,9 @@ def join_lines(call: Call) -> CommandResult:
     return CommandResult((event,), answer=words)
 
 
-FEATURE = Feature(name="joining", kinds={"joining.joined": "lines were joined"}, commands={"join": join_lines})
+FEATURE = Feature(
+    name="joining",
+    kinds={"joining.joined": "lines were joined"},
+    commands={"join": join_lines},
+    authority={"join": ANYONE},
+)

@@ -1,5 +1,6 @@
 """The smallest feature that does everything: counts tool calls per session and refuses commands that say `forbidden`."""
 
+from holdfast.core.authority import ANYONE
 from holdfast.core.decision import Decision, context_decision, deny_decision
 from holdfast.core.event import Event
 from holdfast.core.feature import Call, CommandResult, Feature, File, JobCall, State
@@ -79,6 +80,7 @@ FEATURE = Feature(
     enqueue=enqueue,
     jobs={"refusing.echo": echo},
     commands={"echo": reset},
+    authority={"echo": ANYONE},
     views={"show": show},
     files=files,
     settings=Settings,

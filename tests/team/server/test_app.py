@@ -12,18 +12,18 @@ from psycopg_pool import AsyncConnectionPool
 from starlette.testclient import TestClient
 
 from holdfast.core.times import now_ms
-from holdfast.team.protocol import MOST_BYTES, ROLES
-from holdfast.team.server import acts, tenancy
-from holdfast.team.server.app import ADDRESSES, TeamServer
-from holdfast.team.server.database import (
+from holdfast_team.protocol import MOST_BYTES, ROLES
+from holdfast_team.server import acts, tenancy
+from holdfast_team.server.app import ADDRESSES, TeamServer
+from holdfast_team.server.connection import team_schema
+from holdfast_team.server.database import (
     ROLE,
     TENANT_TABLES,
     owner_connection,
     remove_old_events,
-    team_schema,
 )
-from holdfast.team.server.run import set_quota
-from holdfast.team.server.tenancy import hash_secret
+from holdfast_team.server.run import set_quota
+from holdfast_team.server.tenancy import hash_secret
 from tests.kit import wait_until
 from tests.team.conftest import PROJECT, Joined, an_event
 
@@ -205,7 +205,7 @@ def test_a_route_is_open_to_everybody_only_on_purpose() -> None:
 @pytest.fixture(scope="module")
 def furnished(team_url: str, client: TestClient) -> tuple[Joined, str]:
     """A tenant that has one of everything, each with a word that must never be seen outside of it."""
-    from holdfast.team.server.run import add_tenant
+    from holdfast_team.server.run import add_tenant
 
     owner = Joined(client, add_tenant(team_url, "furnished", "secretive-ann").code)
     owner.invite("secretive-ben")
@@ -439,7 +439,7 @@ def test_what_is_too_old_for_its_level_goes_and_the_rest_stays(team_url: str, an
 
 
 def test_migrating_again_changes_nothing_and_months_have_their_partitions(team_url: str) -> None:
-    from holdfast.team.server.database import migrate_database
+    from holdfast_team.server.database import migrate_database
 
     assert migrate_database(team_url) == migrate_database(team_url)
     with owner_connection(team_url) as db:

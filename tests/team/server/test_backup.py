@@ -10,9 +10,10 @@ import pytest
 from starlette.testclient import TestClient
 
 from holdfast.core.errors import CommandRefused
-from holdfast.team.server.app import TeamServer
-from holdfast.team.server.backup import JUMP, MANIFEST, drill_backup, in_schema, restore_backup, write_backup
-from holdfast.team.server.database import owner_connection, team_schema
+from holdfast_team.server.app import TeamServer
+from holdfast_team.server.backup import JUMP, MANIFEST, drill_backup, in_schema, restore_backup, write_backup
+from holdfast_team.server.connection import team_schema
+from holdfast_team.server.database import owner_connection
 from tests.team.conftest import PROJECT, Joined, an_event
 
 LEASE = {"act": "acquire", "project": PROJECT.id, "name": "deploy", "session": "s"}

@@ -7,10 +7,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from holdfast.core.errors import SchemaTooNew
-from holdfast.team.server import database
-from holdfast.team.server.app import TeamServer
-from holdfast.team.server.database import migrate_database, owner_connection, team_schema
-from holdfast.team.server.run import add_tenant
+from holdfast_team.server import database
+from holdfast_team.server.app import TeamServer
+from holdfast_team.server.connection import team_schema
+from holdfast_team.server.database import migrate_database, owner_connection
+from holdfast_team.server.run import add_tenant
 from tests.team.conftest import PROJECT, Joined, an_event
 
 NEWEST = max(database._load_migrations())

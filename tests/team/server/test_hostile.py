@@ -10,10 +10,10 @@ import pytest
 
 from holdfast.core.errors import HoldfastError
 from holdfast.core.times import now_ms
-from holdfast.team.membership import TeamConnection, check_server
-from holdfast.team.protocol import ReceivedBatch, SharedProject
-from holdfast.team.server import app
-from holdfast.team.server.database import owner_connection
+from holdfast_team.membership import TeamConnection, check_server
+from holdfast_team.protocol import ReceivedBatch, SharedProject
+from holdfast_team.server import app
+from holdfast_team.server.database import owner_connection
 from tests.team.conftest import PROJECT, Joined, an_event
 from tests.team.server.test_app import stored
 

@@ -12,11 +12,11 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from starlette.testclient import TestClient
 
 from holdfast.core.errors import CommandRefused
-from holdfast.team.server.app import TeamServer
-from holdfast.team.server.database import migrate_database
-from holdfast.team.server.run import set_sign_on
-from holdfast.team.server.sign_on import Provider, SignOnSettings
-from holdfast.team.server.tenancy import Refused
+from holdfast_team.server.app import TeamServer
+from holdfast_team.server.database import migrate_database
+from holdfast_team.server.run import set_sign_on
+from holdfast_team.server.sign_on import Provider, SignOnSettings
+from holdfast_team.server.tenancy import Refused
 from tests.kit import awaited
 from tests.team.conftest import Joined
 

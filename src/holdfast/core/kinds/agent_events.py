@@ -123,6 +123,13 @@ class SessionEnded(HookPayload):
     reason: str = ""
 
 
+@event_kind("session.titled")
+class SessionTitled(HookPayload):
+    """The agent or the person gave the session a title."""
+
+    title: str = ""
+
+
 @event_kind("prompt.submitted")
 class PromptSubmitted(HookPayload):
     """A prompt reached the agent; `synthetic` when no person typed it."""
@@ -361,7 +368,7 @@ class ModelAnswered(HookPayload):
     turn_n: int = 0
     """The number of the session's turn that it belongs to; 0 where that is not known."""
     day: str = ""
-    """The day it is counted to, in the time zone of the machine that read it; empty for what was imported."""
+    """The day it is counted to, in the time zone of the machine that read it."""
     compaction: bool = False
     """It is the summary of a compaction."""
     status: str = ""

@@ -44,6 +44,8 @@ class CheckFinished(Payload):
     commit: str = ""
     content: dict[str, str] = {}
     """Fingerprints of the worktree when it ended, by what they cover ("" is everything); absent when not known."""
+    imported: str = ""
+    """Which importer brought the tool call; such a check says nothing of the worktree as it is now."""
 
 
 class GitRef(Record):

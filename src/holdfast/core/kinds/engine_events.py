@@ -50,6 +50,8 @@ class DaemonStarted(Payload):
 
     version: str = ""
     pid: int = 0
+    failing_since: int = 0
+    """When the first start before this one failed, in ms; 0 where none did."""
 
 
 @event_kind("daemon.stopped")
@@ -70,13 +72,15 @@ class SpoolDrained(Payload):
 
 @event_kind("store.restored")
 class StoreRestored(Payload):
-    """A damaged database was set aside and a backup restored; `lost` counts the events that are gone."""
+    """The database was set aside and a backup restored; `lost` counts the events that are gone."""
 
     quarantine: str = ""
     backup: str = ""
     backup_head: int = 0
     salvaged: int = 0
     lost: int = 0
+    asked: bool = False
+    """By a person, and not because the database was damaged."""
 
 
 @event_kind("state.rebuilt")

@@ -6,14 +6,16 @@ from holdfast.features.checks.settings import ChecksSettings
 
 FEATURE = Feature(
     name="checks",
-    version=2,
+    version=3,
     subscribed_kinds=policy.SUBSCRIBED_KINDS,
     keys=state.keys,
     reduce=state.reduce,
     documents=(state.CHECKS, state.GIT_SEEN),
     enrich=observe.OBSERVER.enrich,
     enriches=observe.OBSERVED_KINDS,
+    enrich_history=observe.judge_imported,
     derive=policy.derive,
+    derives_history=True,
     enqueue=policy.enqueue,
     enqueues_for=frozenset((policy.EXIT_READ,)),
     views={"list": views.list_runs, "show": views.show_run, "explain_last": views.explain_last},

@@ -6,6 +6,11 @@ import re
 
 import msgspec
 
+from holdfast.analysis.shell.analysis import Analysis, Ran, ShellCommand, analyse_command, remember_by_text
+from holdfast.analysis.shell.execute import ReadFile
+from holdfast.analysis.shell.git_acts import READS, GitAct, git_acts
+from holdfast.analysis.shell.syntax import ROOT_FOLDER, UNKNOWN
+from holdfast.analysis.shell.written_files import written_files
 from holdfast.core.checks import (
     UNKNOWN_FOLDER,
     WHOLE,
@@ -17,11 +22,6 @@ from holdfast.core.checks import (
     Verdict,
 )
 from holdfast.core.kinds.agent_events import UNKNOWN_VERB
-from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand, analyse_command, remember_by_text
-from holdfast.core.shell.execute import ReadFile
-from holdfast.core.shell.git_acts import READS, GitAct, git_acts
-from holdfast.core.shell.syntax import ROOT_FOLDER, UNKNOWN
-from holdfast.core.shell.written_files import written_files
 from holdfast.core.text import CUT_MARK
 from holdfast.features.checks.git_watch import Worktree, find_place
 from holdfast.features.checks.observe import ShellResult
@@ -266,6 +266,15 @@ def judge_result(result: ShellResult, cwd: str, started_ms: int = 0) -> CommandJ
     if result.why_unknown:
         return _unknown_judgement(judgement, result.why_unknown)
     return add_report(judgement, result.command, cwd, started_ms) if started_ms else judgement
+
+
+def judge_recorded(result: ShellResult, cwd: str, root: str) -> CommandJudgement:
+    """Without a look at files: those of that time are gone."""
+    if is_uneventful(result.command):
+        return CommandJudgement()
+    judged = judge_command(result.command, cwd, result.exit_code, result.stdout, result.stderr, root=root)
+    judgement = _kept_judgement(judged, None, cwd)
+    return _unknown_judgement(judgement, result.why_unknown) if result.why_unknown else judgement
 
 
 @remember_by_text

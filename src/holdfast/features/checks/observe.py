@@ -304,4 +304,14 @@ def _load_judge() -> None:
     import_module("holdfast.features.checks.judge")
 
 
+def judge_imported(event: Event) -> None:
+    """By the command and its output alone: the worktree is no longer what it was."""
+    from holdfast.features.checks.judge import judge_recorded
+
+    data = event.data
+    if isinstance(data, ToolEndPayload) and data.action == "shell" and data.command:
+        judged = judge_recorded(read_shell_result(event), data.cwd, event.project)
+        data.judgement = judged if judged.checks or judged.git or judged.writes else None
+
+
 OBSERVER = Observer()

@@ -98,6 +98,7 @@ def check_finished(event: Event, data: ToolEndPayload, judged: CommandJudgement,
         branch=judged.branch if judged.worktree else data.branch,
         commit=judged.commit,
         content=data.content,
+        imported=data.imported,
     )
 
 

@@ -106,17 +106,18 @@ def reduce(doc: Doc | None, event: Event, _ref: Ref) -> Doc | None:
 
 def _with_run(doc: BranchChecks, event: Event, data: CheckFinished) -> BranchChecks:
     key = run_key(event.session, data)
-    # Taken out and put in again at the end, so that the order is that of the latest run.
-    runs = {name: run for name, run in doc.runs.items() if name != key}
-    while len(runs) >= MAX_RUNS:
-        del runs[next(iter(runs))]
-    runs[key] = _check_run(event, data)
+    known = doc.runs.get(key)
+    if known and known.at > event.at:
+        return doc
+    runs = {**doc.runs, key: _check_run(event, data)}
+    # In the order of their times: history may come after live runs.
+    runs = dict(sorted(runs.items(), key=lambda item: item[1].at)[-MAX_RUNS:])
     return BranchChecks(
         project=event.project,
         worktree=data.worktree or event.project,
         repo=data.repo,
         branch=data.branch,
-        at=event.at,
+        at=max(doc.at, event.at),
         runs=runs,
     )
 

@@ -118,7 +118,7 @@ def _listed_runs(call: Call, now: Fingerprint) -> list[ListedRun]:
     worktree = find_place(call.project)
     here = (call.project, worktree.branch if worktree else "")
     runs = [_listed_run(call, doc, run, here, now) for doc in _check_documents(call) for run in doc.runs.values()]
-    return sorted(runs, key=lambda one: one.run.seq, reverse=True)
+    return sorted(runs, key=lambda one: (one.run.at, one.run.seq), reverse=True)
 
 
 def _listed_run(call: Call, doc: BranchChecks, run: CheckRun, here: tuple[str, str], now: Fingerprint) -> ListedRun:

@@ -1,11 +1,11 @@
 """What sessions cost: token use of every agent, added up as it is told, and priced when somebody asks."""
 
+from holdfast.analysis.usage.events import KIND
+from holdfast.analysis.usage.spending import SESSION_DAY
 from holdfast.core.feature import Feature
 from holdfast.core.kinds.check_events import GitActed
 from holdfast.features.cost.state import keys, reduce, stream
 from holdfast.features.cost.views import report_costs
-from holdfast.usage.events import KIND
-from holdfast.usage.spending import SESSION_DAY
 
 FEATURE = Feature(
     name="cost",

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from holdfast.analysis.usage.events import usage_record
+from holdfast.analysis.usage.spending import LATEST, SESSION_DAY, SessionDay, add_cell, cell_of, next_commit
 from holdfast.core.event import Event
 from holdfast.core.kinds.check_events import GitActed
 from holdfast.core.ports import Ref
 from holdfast.core.times import DAY
-from holdfast.usage.events import usage_record
-from holdfast.usage.spending import LATEST, SESSION_DAY, SessionDay, add_cell, cell_of, next_commit
 
 MOST_COMMITS = 500
 

@@ -6,14 +6,22 @@ from typing import Any
 
 import msgspec
 
+from holdfast.analysis.usage.model import UsageRecord
+from holdfast.analysis.usage.prices import PriceTable, current_table
+from holdfast.analysis.usage.report import (
+    GROUPS,
+    Block,
+    price_notes,
+    sum_all_records,
+    sum_as_dict,
+    sum_by_group,
+    usage_blocks,
+)
+from holdfast.analysis.usage.spending import SESSION_DAY, CostCell, SessionDay, next_commit
 from holdfast.core.errors import CommandRefused
 from holdfast.core.feature import Call
 from holdfast.core.ports import Reader, StateQuery
 from holdfast.core.times import DAY
-from holdfast.usage.model import UsageRecord
-from holdfast.usage.prices import PriceTable, current_table
-from holdfast.usage.report import GROUPS, Block, price_notes, sum_all_records, sum_as_dict, sum_by_group, usage_blocks
-from holdfast.usage.spending import SESSION_DAY, CostCell, SessionDay, next_commit
 
 GROUPINGS = ("day", "month", "session", "turn", "project", "agent", "model", "branch", "commit", "block")
 PAGE = 500

@@ -2,9 +2,10 @@
 
 from functools import partial
 
+from holdfast.core.authority import ANYONE, person
 from holdfast.core.feature import Feature
-from holdfast.core.lazy import lazy_table
-from holdfast.features.gates.events import SESSION, SUBSCRIBED_KINDS, keys
+from holdfast.core.lazy import lazy_function, lazy_table
+from holdfast.features.gates.events import SESSION, SUBSCRIBED_KINDS, live_keys
 from holdfast.features.gates.files import files
 from holdfast.features.gates.jobs import LOOK, MEASURE, look_for_skills, measure_branch
 from holdfast.features.gates.observations import OBSERVED, content_parts, observe_event
@@ -12,7 +13,18 @@ from holdfast.features.gates.policy import DECISIONS, can_decide, decide, derive
 from holdfast.features.gates.settings import GateSettings
 from holdfast.features.gates.state import DOCUMENTS, reduce
 
-COMMANDS = ("satisfy", "approve", "clear", "pause", "resume", "prune", "accept", "keep", "attempt")
+COMMANDS = {
+    "satisfy": person(
+        "satisfying what agents may not", lazy_function(__name__, "commands", "act_of_satisfying"), delegable=True
+    ),
+    "approve": person("approving", lazy_function(__name__, "commands", "act_of_approving"), delegable=True),
+    "clear": ANYONE,
+    "pause": person("pausing the gates", delegable=True),
+    "resume": ANYONE,
+    "prune": ANYONE,
+    "accept": person("accepting looser rules", delegable=True),
+    "keep": ANYONE,
+}
 VIEWS = ("attention", "status", "list", "presets", "verify", "explain", "replay", "places", "codes", "refused")
 
 _table = partial(lazy_table, __name__)
@@ -20,10 +32,10 @@ _table = partial(lazy_table, __name__)
 
 FEATURE = Feature(
     name="gates",
-    version=4,
+    version=6,
     documents=DOCUMENTS,
     subscribed_kinds=SUBSCRIBED_KINDS,
-    keys=keys,
+    keys=live_keys,
     reduce=reduce,
     stream=lambda ref: {"session": ref.key} if ref.kind == SESSION else {},
     decide=decide,
@@ -35,6 +47,9 @@ FEATURE = Feature(
     enriches=OBSERVED,
     content_parts=content_parts,
     commands=_table("commands", "COMMANDS", COMMANDS),
+    authority=COMMANDS,
+    surroundings=lazy_function(__name__, "commands", "surroundings"),
+    after_restore=lazy_function(__name__, "restores", "after_restore"),
     views=_table("views", "VIEWS", VIEWS),
     jobs={MEASURE: measure_branch, LOOK: look_for_skills},
     files=files,

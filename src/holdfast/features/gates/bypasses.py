@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from holdfast.analysis.shell.command_effects import read_acts
 from holdfast.core.event import Event, derived_event
 from holdfast.core.feature import State
 from holdfast.core.fingerprint import content_key
 from holdfast.core.git_state import MOST_REFS, is_branch_glob
 from holdfast.core.kinds import ToolPayload
 from holdfast.core.kinds.gates_events import GatesBypassed
-from holdfast.core.shell.acts import read_acts
 from holdfast.features.gates.observations import HEAD, HEAD_BRANCH, HEAD_VERB
-from holdfast.features.gates.rules.requirements import Checker, Here, kind_of, triggered_rules
+from holdfast.features.gates.rules.checker import Checker, RequestContext
 from holdfast.features.gates.rules.tool_commands import command_of
+from holdfast.features.gates.rules.triggered import triggered_rules
 from holdfast.features.gates.rules.triggers import Rule, acts_of
 from holdfast.features.gates.state import GateSession, digest_meanings
 
@@ -43,7 +44,7 @@ def find_bypasses(state: State, event: Event, settings: "GateSettings") -> Itera
     data = event.data
     if not isinstance(data, ToolPayload) or data.paused:
         return
-    checker = Checker(state, Here.of(event))
+    checker = Checker(state, RequestContext.of(event))
     if checker.paused():
         return
     # A rule that only shows because a file was written meanwhile did not show when the call was let through.
@@ -94,11 +95,11 @@ def _disclosed(before: GateSession, rule: Rule, event: Event, data: ToolPayload)
 
 def _unseen(checker: Checker, rule: Rule, event: Event, data: ToolPayload) -> str:
     before = checker.session
-    if rule.spec.guard_type == "protected_branch":
-        moved = [name for glob in rule.spec.protected_branches for name in _moved_branches(before, data, glob)]
+    if globs := rule.kind.protected_branches(rule.spec):
+        moved = [name for glob in globs for name in _moved_branches(before, data, glob)]
         if moved and not _only_fetches(acts_of(event).readings):
             return f"the branch {moved[0]} was moved without approval"
-        protected = any(fnmatchcase(data.branch, glob) for glob in rule.spec.protected_branches)
+        protected = any(fnmatchcase(data.branch, glob) for glob in globs)
         return _changed(before, data, "", rule) if protected else ""
     if data.action in ("shell", "mcp") and rule.patterns and rule.at_tool:
         return (
@@ -143,7 +144,7 @@ def _acted(before: GateSession, data: ToolPayload, rule: Rule, event: Event) -> 
 
 def _hidden(before: GateSession, rule: Rule, event: Event, data: ToolPayload) -> str:
     """Where nothing else would tell: what ran is not known, and that is said."""
-    if rule.is_about("git commit") or rule.is_about("git push") or kind_of(rule).is_proven:
+    if rule.is_about("git commit") or rule.is_about("git push") or rule.kind.is_proven:
         return ""
     acts, changed = acts_of(event), _changed_meanings(before, data)
     # Written, run and put back: what lies there now is not what ran.

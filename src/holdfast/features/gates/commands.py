@@ -1,14 +1,13 @@
 """What people say to the gates. Each command becomes events; nothing is changed in any other way."""
 
-import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
-from holdfast.core.caller import AgentProcess, Caller, has_session_variable, judge_caller
-from holdfast.core.document import with_newest
+from holdfast.core.authority import Surroundings
+from holdfast.core.caller import AgentProcess
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event, own_event
 from holdfast.core.feature import Call, CommandResult
@@ -16,7 +15,6 @@ from holdfast.core.ids import session_alias
 from holdfast.core.kinds import JsonObject, Payload
 from holdfast.core.kinds.gates_events import (
     GatesApproved,
-    GatesAttempted,
     GatesCleared,
     GatesPaused,
     GatesPruned,
@@ -27,11 +25,13 @@ from holdfast.core.kinds.gates_events import (
     SatisfiedPayload,
     SatisfiedRequirement,
 )
+from holdfast.core.person_codes import CODES
 from holdfast.core.ports import Doc, Reader
 from holdfast.features.gates.events import EVERYWHERE, branch_key
+from holdfast.features.gates.kinds.base import resolution_text
 from holdfast.features.gates.policy import as_satisfied
+from holdfast.features.gates.rules.checker import RequestContext
 from holdfast.features.gates.rules.in_force import USER, loosened_rules, rules_in_force
-from holdfast.features.gates.rules.requirements import Checker, Here, kind_of, resolution_text
 from holdfast.features.gates.rules.triggers import Rule
 from holdfast.features.gates.settings import GateSettings
 from holdfast.features.gates.state import BRANCHES, DOCUMENTS, SESSIONS, GateSession, live_sessions
@@ -59,15 +59,9 @@ def rules_for(call: Call) -> GateSettings:
     return rules_in_force(Stored(call.reader), call.project, settings_of(call))
 
 
-def caller_of(call: Call) -> Caller:
-    """Who asks, by the processes above. Inside of our own process (tests, jobs) it is whoever the arguments say."""
-    if not call.caller:
-        return Caller("agent" if call.args.get("by") == "agent" else "person", "as it says")
-    caller = judge_caller(call.caller, _agent_processes(call))
-    # A process that is no agent's, but whose environment names a session, was started by one.
-    if caller.is_agent or not call.session or not has_session_variable(call.caller):
-        return caller
-    return Caller("agent", "its environment names an agent's session")
+def surroundings(call: Call) -> Surroundings:
+    user = settings_of(call).user
+    return Surroundings(tuple(_agent_processes(call)), user.code_without_terminal, user.agents_may_approve)
 
 
 def _agent_processes(call: Call) -> list[AgentProcess]:
@@ -78,7 +72,7 @@ def _agent_processes(call: Call) -> list[AgentProcess]:
         concerned = one.project == call.project or bool(named and sid.startswith(named))
         session = SESSIONS.load(call.reader, sid) if concerned else None
         if one.pid:
-            processes.append(AgentProcess(one.pid, one.pid_start, session is not None and session.is_busy))
+            processes.append(AgentProcess(one.pid, one.pid_start, session is not None and session.is_busy, sid))
     return processes
 
 
@@ -122,17 +116,13 @@ def _full_session_id(call: Call, named: str) -> str:
     return matches[0] if matches else named
 
 
-def locate_caller(call: Call, session: str) -> Here:
+def locate_caller(call: Call, session: str) -> RequestContext:
     """Where the shell stands; a session's facts are filed under the folder that its agent was started in."""
     doc = (SESSIONS.load(call.reader, session) if session else None) or GateSession(session=session)
     repo, branch = str(call.args.get("repo") or ""), str(call.args.get("branch") or "")
     location = repo or call.project
     project = doc.project if doc.place == location else call.project
-    return Here(session, project, location, branch, call.now, doc.content)
-
-
-def checker_for(call: Call, session: str) -> Checker:
-    return Checker(Stored(call.reader), locate_caller(call, session))
+    return RequestContext(session, project, location, branch, call.now, doc.content)
 
 
 def rule_named(call: Call, name: str) -> Rule:
@@ -144,7 +134,10 @@ def rule_named(call: Call, name: str) -> Rule:
     from difflib import get_close_matches
 
     near = get_close_matches(name, rules, n=1)
-    fix = f"Did you mean {near[0]}?" if near else f"Here are: {', '.join(sorted(rules)) or 'none'}."
+    known = (
+        f"This project's requirements: {', '.join(sorted(rules))}." if rules else "This project has no requirements."
+    )
+    fix = f"Did you mean {near[0]}?" if near else known
     raise CommandRefused(f"there is no requirement {name!r}", fix=fix)
 
 
@@ -154,92 +147,25 @@ LONGEST_PAUSE_S = 366 * 86_400
 MOST_METADATA = 4_000
 
 
-def _refuse_agent(call: Call, who: Caller, act: str) -> CommandResult:
-    """On record, so that a person sees that it was tried."""
-    event = own_event(GatesAttempted(act=act, why=who.why), call.now, session=call.session, project=call.project)
-    refused = f"{act} is a person's to do: {who.why}. Run it in a terminal of your own, or use the dashboard."
-    return CommandResult((event,), refused=refused)
-
-
-# Ten minutes, in milliseconds.
-CODE_MS = 10 * 60_000
-MOST_TRIES, MOST_CODES = 5, 20
-
-
-class PendingCode(msgspec.Struct):
-    """Shown on the dashboard, typed by whoever asked: then it was a person."""
-
-    act: str
-    code: str
-    until: int
-    why: str
-    tries: int = 0
-
-
-class PersonCodes:
-    """In the memory of the daemon alone: what lies on disk an agent could read."""
-
-    def __init__(self) -> None:
-        self._pending: dict[str, PendingCode] = {}
-
-    def require_code(self, act: str, why: str, now: int) -> None:
-        pending = self._pending.get(act)
-        # A pending code stays: asking again must not give further tries.
-        if pending is None or pending.until <= now or pending.tries >= MOST_TRIES:
-            self._pending = with_newest(
-                self._pending, act, PendingCode(act, f"{secrets.randbelow(10**6):06}", now + CODE_MS, why), MOST_CODES
-            )
-
-    def redeem(self, act: str, code: str, now: int) -> bool:
-        """Once, and not by trying: after five wrong ones there is a new code."""
-        pending = self._pending.get(act)
-        if pending is None or pending.until <= now or pending.tries >= MOST_TRIES:
-            return False
-        pending.tries += 1
-        # Compared in constant time, so that the time taken tells nothing of the digits.
-        if not secrets.compare_digest(pending.code.encode(), code.replace(" ", "").encode("utf-8", "replace")):
-            return False
-        del self._pending[act]
-        return True
-
-    def pending(self, now: int) -> list[PendingCode]:
-        return [one for one in self._pending.values() if one.until > now]
-
-
-CODES = PersonCodes()
-
-
 def list_codes(call: Call) -> JsonObject:
     """For the dashboard, and for a person at a terminal."""
-    who = caller_of(call)
     # Whoever may be an agent must not see the code that stands for a person.
-    shown = CODES.pending(call.now) if not who.is_agent and who.certain else []
+    shown = CODES.pending(call.now) if not call.who.is_agent and call.who.certain else []
     return {"codes": [msgspec.structs.asdict(one) for one in shown], "now": call.now}
 
 
-def judge_person(call: Call, act: str) -> tuple[Caller, CommandResult | None]:
-    """Who asks, and the refusal where that is no person. Where it cannot be told a code decides."""
-    who, settings = caller_of(call), settings_of(call).user
-    # Without certainty a person is believed, unless the settings ask for a code.
-    barred = who.is_agent or (not who.certain and settings.code_without_terminal)
-    if not barred or settings.agents_may_approve:
-        return who, None
-    if who.certain:
-        return who, _refuse_agent(call, who, act)
-    if CODES.redeem(act, str(call.args.get("code") or ""), call.now):
-        return Caller("person", "with the code of the dashboard"), None
-    CODES.require_code(act, who.why, call.now)
-    event = own_event(GatesAttempted(act=act, why=who.why), call.now, session=call.session, project=call.project)
-    how = "Type the code that the dashboard's gates page shows (or `holdfast gate codes` in a terminal): --code CODE"
-    return who, CommandResult((event,), refused=f"whether a person asks for {act} cannot be seen: {who.why}. {how}")
+def act_of_satisfying(call: Call) -> str:
+    """Empty where agents may satisfy all that is named."""
+    barred = [rule.name for rule in _rules_by_hand(call) if not rule.spec.agent_may_satisfy]
+    return f"satisfying {', '.join(barred)}" if barred else ""
+
+
+def act_of_approving(call: Call) -> str:
+    return f"approving {', '.join(rule_named(call, name).name for name in _requirement_names(call))}"
 
 
 def satisfy_requirements(call: Call) -> CommandResult:
-    rules = [_by_hand(rule_named(call, name)) for name in _requirement_names(call)]
-    barred = [rule.name for rule in rules if not rule.spec.agent_may_satisfy]
-    who, refused = judge_person(call, f"satisfying {', '.join(barred)}") if barred else (caller_of(call), None)
-    if refused:
-        return refused
+    rules = _rules_by_hand(call)
     everyone = bool(call.args.get("everyone"))
     # Only what counts for one session needs to know which.
     personal = any(rule.scope in ("session", "single_use") for rule in rules) and not everyone
@@ -248,13 +174,17 @@ def satisfy_requirements(call: Call) -> CommandResult:
     named = [as_satisfied(rule, call.now) for rule in rules]
     named = [replace(one, until=call.now + ttl * 1000) if ttl else one for one in named]
     payload = GatesSatisfied(
-        requirements=named, everyone=everyone, metadata=_metadata_argument(call), certain=who.certain
+        requirements=named, everyone=everyone, metadata=_metadata_argument(call), certain=call.who.certain
     )
-    return _requirements_result(call, payload, session, who)
+    return _requirements_result(call, payload, session)
+
+
+def _rules_by_hand(call: Call) -> list[Rule]:
+    return [_by_hand(rule_named(call, name)) for name in _requirement_names(call)]
 
 
 def _by_hand(rule: Rule) -> Rule:
-    if why := kind_of(rule).why_not_by_hand(rule):
+    if why := rule.kind.why_not_by_hand(rule):
         raise CommandRefused(why, fix=f"What counts: {resolution_text(rule)}.")
     return rule
 
@@ -262,9 +192,6 @@ def _by_hand(rule: Rule) -> Rule:
 def approve_requirements(call: Call) -> CommandResult:
     """For a while, and by a person: an agent that approves its own work has not been checked."""
     rules = [rule_named(call, name) for name in _requirement_names(call)]
-    who, refused = judge_person(call, f"approving {', '.join(rule.name for rule in rules)}")
-    if refused:
-        return refused
     session = session_of(call, needed=not call.args.get("everyone"))
     ttl = _seconds_argument(call, "ttl")
     named = [
@@ -272,9 +199,9 @@ def approve_requirements(call: Call) -> CommandResult:
     ]
     everyone = bool(call.args.get("everyone"))
     payload = GatesApproved(
-        requirements=named, everyone=everyone, metadata=_metadata_argument(call), certain=who.certain
+        requirements=named, everyone=everyone, metadata=_metadata_argument(call), certain=call.who.certain
     )
-    return _requirements_result(call, payload, session, who)
+    return _requirements_result(call, payload, session)
 
 
 def clear_requirements(call: Call) -> CommandResult:
@@ -290,14 +217,11 @@ def clear_requirements(call: Call) -> CommandResult:
     # What a branch shares has no entry of a session that could be cleared.
     everyone = bool(call.args.get("everyone")) or (shared and not every)
     session = session_of(call, needed=not everyone)
-    return _requirements_result(call, GatesCleared(requirements=names, everyone=everyone), session, caller_of(call))
+    return _requirements_result(call, GatesCleared(requirements=names, everyone=everyone), session)
 
 
 def pause_gates(call: Call) -> CommandResult:
     """Never refused to a person: whoever is stuck must get out."""
-    _who, refused = judge_person(call, "pausing the gates")
-    if refused:
-        return refused
     seconds = min(_seconds_argument(call, "seconds"), LONGEST_PAUSE_S)
     where = _pause_scope(call)
     until = call.now + seconds * 1000 if seconds else 0
@@ -378,11 +302,9 @@ def _metadata_argument(call: Call) -> JsonObject:
     return metadata
 
 
-def _requirements_result(
-    call: Call, payload: SatisfiedPayload | GatesCleared, session: str, who: Caller
-) -> CommandResult:
+def _requirements_result(call: Call, payload: SatisfiedPayload | GatesCleared, session: str) -> CommandResult:
     where = locate_caller(call, session)
-    payload = replace(payload, branch=where.branch, repo=str(call.args.get("repo") or ""), method=who.kind)
+    payload = replace(payload, branch=where.branch, repo=str(call.args.get("repo") or ""), method=call.who.kind)
     event = _gates_event(call, payload, session, where.project)
 
     # Called after the events were applied, so that the answer shows the new state.
@@ -396,9 +318,6 @@ def _requirements_result(
 
 def accept_rules(call: Call) -> CommandResult:
     """The settings as they are now, also where they ask for less than what is in force."""
-    _who, refused = judge_person(call, "accepting looser rules")
-    if refused:
-        return refused
     now = settings_of(call)
     state = Stored(call.reader)
     changes = {scope: loosened_rules(state, scope, rules) for scope, rules in ((USER, now.user), (call.project, now))}
@@ -427,12 +346,6 @@ def keep_rules(call: Call) -> CommandResult:
     return CommandResult(events, {"kept": list(dict.fromkeys(text for one in kept for text in one.differences))})
 
 
-def judge_attempt(call: Call) -> CommandResult:
-    """Asked by commands that change files themselves: is this a person? What an agent tried is on record."""
-    who, refused = judge_person(call, str(call.args.get("act") or "")[:200])
-    return refused or CommandResult((), {"by": who.kind, "why": who.why})
-
-
 def _gates_event(call: Call, payload: Payload, session: str, project: str = "") -> Event:
     return own_event(payload, call.now, session=session, project=project or call.project)
 
@@ -446,5 +359,4 @@ COMMANDS: dict[str, Callable[[Call], CommandResult]] = {
     "prune": prune_branches,
     "accept": accept_rules,
     "keep": keep_rules,
-    "attempt": judge_attempt,
 }

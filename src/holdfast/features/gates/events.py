@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from holdfast.core.event import Event
 from holdfast.core.ids import bounded_name
 from holdfast.core.kinds import HookPayload, ToolPayload
+from holdfast.core.kinds.check_events import CheckFinished
 from holdfast.core.kinds.engine_events import DecisionMade
 from holdfast.core.kinds.gates_events import GatesPaused, GatesPruned, GatesResumed, GatesRulesAccepted, GatesRulesKept
 from holdfast.core.kinds.session_events import ToolExitRead
@@ -132,6 +133,13 @@ def keys(event: Event) -> Iterable[Ref]:
     if kind in ("gates.measured", "gates.looked") or kind in UAT:
         return (Ref(FACTS, event.project),)
     return _other_refs(event)
+
+
+def live_keys(event: Event) -> Iterable[Ref]:
+    """An imported event proves nothing of the present; only a replay of rules on the past counts it."""
+    data = event.data
+    imported = isinstance(data, HookPayload | CheckFinished) and data.imported
+    return () if imported else keys(event)
 
 
 def _tool_ended(event: Event) -> Iterable[Ref]:

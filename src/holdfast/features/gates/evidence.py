@@ -7,6 +7,9 @@ from functools import lru_cache
 
 import msgspec
 
+from holdfast.analysis.shell.analysis import Analysis, Ran, ShellCommand, analyse_command, remember_by_text
+from holdfast.analysis.shell.command_effects import BLANK
+from holdfast.analysis.shell.written_files import put_back_after, written_after
 from holdfast.core.checks import WHOLE
 from holdfast.core.document import with_newest, without_keys
 from holdfast.core.event import Event
@@ -14,11 +17,7 @@ from holdfast.core.kinds import ToolEndPayload, ToolPayload
 from holdfast.core.kinds.check_events import CheckFinished
 from holdfast.core.kinds.gates_events import GatesLooked, GatesMeasured
 from holdfast.core.kinds.session_events import ToolExitRead
-from holdfast.core.shell.acts import BLANK
-from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand, analyse_command, remember_by_text
-from holdfast.core.shell.written_files import put_back_after, written_after
 from holdfast.features.gates.events import UAT
-from holdfast.features.gates.rules.triggers import Rule
 
 replace = msgspec.structs.replace
 MOST_EDITS, MOST_COMMANDS, MOST_SKILLS, MOST_COMMITS, MOST_RUNS, MOST_SIZES = 60, 40, 30, 20, 30, 20
@@ -156,7 +155,7 @@ def with_run(doc: Facts, event: Event, data: ToolEndPayload | ToolExitRead) -> F
     if only_looks(data.command):
         return None
     seq = data.of if isinstance(data, ToolExitRead) else event.seq
-    analysis = analyse_command(data.command, code, ended.output, cwd=None)
+    analysis = analyse_command(data.command, code, ended.output, cwd=ended.cwd or event.project)
     ran, made, where = doc.ran, doc.commits, _where_it_ran(ended, event.project)
     for command in analysis.commands[:MOST_PROGRAMS]:
         outcome = _run_outcome(command, code, len(analysis.commands) == 1)
@@ -255,7 +254,7 @@ _PLAIN_WRAPPERS = frozenset("time timeout nice ionice env nohup stdbuf command b
 @remember_by_text
 def only_looks(command: str) -> bool:
     """Nothing of it can have changed a file or a branch."""
-    analysis = analyse_command(command, cwd=None)
+    analysis = analyse_command(command)
     if analysis.problem or analysis.run_later or analysis.sourced or _EVALUATED_INDEX in command:
         return False
     if _ELSEWHERE.search(command):
@@ -300,13 +299,6 @@ def _may_act(words: list[str]) -> bool:
     return pattern is not None and any(pattern.search(word) for word in words[1:])
 
 
-def is_named_by(rule: Rule, command: str) -> bool:
-    """Whether a program of the command is what the rule takes for proof, be it a check tool or any script."""
-    globs = tuple(glob for one in rule.spec.evidence for glob in one.command or ())
-    commands = analyse_command(command, cwd=None).commands if globs else ()
-    return any(command_matches(reading_of(one), globs) for one in commands if is_real_run(one.words))
-
-
 def reading_of(command: ShellCommand) -> str:
     """Its words in one line; options between `git` and its verb are left out."""
     return " ".join(reading_words(command.words))
@@ -334,7 +326,7 @@ def with_check(doc: Facts, event: Event, check: CheckFinished) -> Facts:
     if check.verdict == "unknown" and (check.presumed or _is_plain_entry(check)):
         return doc  # A script that nobody knows more of: how it ended is what the rule asked for.
     readings, reach = _readings_of(check), reach_in(event.project, check.worktree, check.reach)
-    analysis = analyse_command(check.command, cwd=None)
+    analysis = analyse_command(check.command)
     verdict = {"passed": 1, "failed": 0}.get(check.verdict, -1)
     copied = check.dir == "?" and any(_COPIES.match(reading_of(one)) for one in analysis.commands)
     ran = {
@@ -366,7 +358,7 @@ _PLAIN_MAKE = re.compile(
 
 def _is_plain_entry(check: CheckFinished) -> bool:
     """`make test` of a project whose tests print no summary, without options that change what its status means."""
-    commands = analyse_command(check.command, cwd=None).commands
+    commands = analyse_command(check.command).commands
     named = [one for one in commands if reading_words(one.words)[:1] == ["make"]]
     plain = all(
         _PLAIN_MAKE.match(" ".join(one.words)) and "MAKEFLAGS" not in one.invocation.environment for one in named
@@ -388,9 +380,7 @@ def _changed_after_check(analysis: Analysis, check: CheckFinished) -> tuple[list
 
 def _readings_of(check: CheckFinished) -> list[str]:
     """How rules may name it: the program that was typed, and the tool that it came down to (`python -m pytest`)."""
-    commands = [
-        reading_words(one.words) for one in analyse_command(check.command, cwd=None).commands if is_real_run(one.words)
-    ]
+    commands = [reading_words(one.words) for one in analyse_command(check.command).commands if is_real_run(one.words)]
     named = [words for words in commands if check.runner in (word.rpartition("/")[2] for word in words)]
     shown = [" ".join(words) for words in named or commands]
     return list(dict.fromkeys([*shown[:MOST_READINGS], " ".join([check.runner, *map(_one_word, check.operands)])]))

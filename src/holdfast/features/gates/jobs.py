@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from holdfast.core import git
+from holdfast.core.agent import agent_folders
 from holdfast.core.event import Event, own_event
 from holdfast.core.feature import JobCall, State
 from holdfast.core.globs import any_matches
@@ -19,7 +20,8 @@ from holdfast.core.kinds import TOOL_ENDS
 from holdfast.core.kinds.gates_events import GatesLooked, GatesMeasured
 from holdfast.features.gates.events import action_of, branch_of, repo_of
 from holdfast.features.gates.evidence import NO_FACTS
-from holdfast.features.gates.rules.requirements import kind_of
+from holdfast.features.gates.kinds.branch_size import branch_size_settings
+from holdfast.features.gates.kinds.evidence import evidence_of
 from holdfast.features.gates.rules.triggers import Rule
 from holdfast.features.gates.state import FACTS_OF
 from holdfast.paths import open_regular
@@ -55,7 +57,7 @@ def wants_measure(state: State, event: Event, settings: "GateSettings") -> Itera
         return ()
     if event.kind == "tool.finished" and action_of(event) not in CHANGING:
         return ()
-    rules = [rule for rule in settings.rules if kind_of(rule).is_measured or kind_of(rule).is_proven]
+    rules = [rule for rule in settings.rules if rule.kind.is_measured or rule.kind.is_proven]
     if not rules or _is_fresh(state, event, rules):
         return ()
     where = {"project": event.project, "branch": branch_of(event), "repo": repo_of(event)}
@@ -64,7 +66,9 @@ def wants_measure(state: State, event: Event, settings: "GateSettings") -> Itera
 
 def _is_fresh(state: State, event: Event, rules: Sequence[Rule]) -> bool:
     size = (FACTS_OF.get(state, event.project) or NO_FACTS).sizes.get(branch_of(event))
-    allowed = min((rule.spec.cache_ttl * 1000 for rule in rules if kind_of(rule).is_measured), default=FRESH_MS)
+    allowed = min(
+        (branch_size_settings(rule.spec).cache_ttl * 1000 for rule in rules if rule.kind.is_measured), default=FRESH_MS
+    )
     return size is not None and event.at - size.at < allowed
 
 
@@ -88,7 +92,8 @@ class _Look:
         if names is None:
             return None
         covers = _covered_digests(rules, git.parse_names(names), self._folder)
-        named = next((rule.spec.base for rule in rules if kind_of(rule).is_measured and rule.spec.base), "")
+        measured = (branch_size_settings(rule.spec) for rule in rules if rule.kind.is_measured)
+        named = next((spec.base for spec in measured if spec.base), "")
         base = self._base((named,) if named else BASES)
         return replace(where, lines=self._lines(base) if base else 0, base=base, covers=covers)
 
@@ -140,7 +145,7 @@ def _line_count(path: Path) -> int:
 
 def _covered_digests(rules: Sequence[Rule], names: Sequence[str], folder: str) -> dict[str, str]:
     """Per requirement, what its files look like from outside: name, size, time of change."""
-    asking = [rule for rule in rules if kind_of(rule).is_proven]
+    asking = [rule for rule in rules if rule.kind.is_proven]
     # Looking at every file of a very large repository would take too long.
     if not asking or len(names) > MOST_FILES:
         return {}
@@ -157,7 +162,7 @@ def _file_stamp(path: str) -> tuple[int, int] | None:
 
 
 def _covered_digest(rule: Rule, stamps: dict[str, tuple[int, int]], folder: str) -> str:
-    globs = tuple(dict.fromkeys(glob for one in rule.spec.evidence for glob in one.after_edit))
+    globs = tuple(dict.fromkeys(glob for one in evidence_of(rule.spec) for glob in one.after_edit))
     whole = hashlib.sha256()
     for path in sorted(stamps):
         if any_matches(globs, path, folder):
@@ -167,7 +172,7 @@ def _covered_digest(rule: Rule, stamps: dict[str, tuple[int, int]], folder: str)
 
 
 LOOK = "gates.look"
-FOLDERS = (".claude", ".codex", ".gemini", ".cursor", ".agents", ".qwen")
+SHARED_FOLDER = ".agents"
 PLUGINS = ("cache/*/*/*", "marketplaces/*/plugins/*", "marketplaces/*", "repos/*/*")
 """Where Claude Code keeps what its plugins bring."""
 # Anything else could lead out of the folder.
@@ -205,7 +210,7 @@ def _skill_exists(skill: str, project: str) -> bool:
 
 def _skill_paths(skill: str, project: str) -> Iterator[Path]:
     for root in (Path(project), Path.home()):
-        for folder in FOLDERS:
+        for folder in (*agent_folders(), SHARED_FOLDER):
             yield root / folder / "skills" / skill / "SKILL.md"
             yield root / folder / "commands" / f"{skill}.md"
             yield root / folder / "agents" / f"{skill}.md"

@@ -17,7 +17,11 @@ from urllib.parse import unquote
 
 import msgspec
 
+from holdfast.analysis.shell.command_effects import CommandActs, names_to_resolve, read_acts
+from holdfast.analysis.shell.program_code import shell_of_code
+from holdfast.analysis.shell.written_files import patched_files
 from holdfast.core import git
+from holdfast.core.agent import agent_folders, agent_programs, is_hook_file
 from holdfast.core.caller import LEFT_BEHIND
 from holdfast.core.event import Event
 from holdfast.core.fingerprint import content_key, shared_fingerprinter
@@ -25,13 +29,12 @@ from holdfast.core.git_state import last_verb, read_refs
 from holdfast.core.job import run_briefly
 from holdfast.core.kinds import TOOL_ENDS, HookPayload, ToolPayload
 from holdfast.core.lazy import lazy_pattern
-from holdfast.core.shell.acts import CommandActs, names_to_resolve, read_acts
-from holdfast.core.shell.program_code import shell_of_code
-from holdfast.core.shell.written_files import patched_files
-from holdfast.features.gates.evidence import is_named_by, only_looks
+from holdfast.features.gates.evidence import only_looks
+from holdfast.features.gates.kinds.evidence import covered_globs
 from holdfast.features.gates.rules.in_force import any_in_force
-from holdfast.features.gates.rules.requirements import kind_of, triggered_rules
+from holdfast.features.gates.rules.self_proof import is_named_by
 from holdfast.features.gates.rules.tool_commands import CAMEL, command_of
+from holdfast.features.gates.rules.triggered import triggered_rules
 from holdfast.paths import default_config_dir, default_state_dir, open_regular
 
 if TYPE_CHECKING:
@@ -66,9 +69,6 @@ _CONTENT_KEY = lazy_pattern(
 )
 LONGEST_PATH = 4096
 _KILLS = lazy_pattern(r"\b(?:kill|pkill|killall|skill)\b")
-_HOOK_FILES = lazy_pattern(
-    r"/\.claude/settings(?:\.local)?\.json$|/\.codex/(?:hooks\.json|config\.toml)$|/\.(?:gemini|qwen)/settings\.json$|/\.cursor/hooks\.json$|/\.github/hooks/[^/]+\.json$"
-)
 # A variable that pauses Holdfast, set to anything but a word for "no".
 _PAUSES = lazy_pattern(
     r"\b(?:HOLDFAST_PAUSE|CLAUDE_SKIP_REQUIREMENTS)['\"]?\s*[=:,]\s*['\"]?(?!0\b|no\b|false\b|off\b|['\"]?(?:\s|$))\S"
@@ -79,9 +79,6 @@ _LOOKS_INTO = lazy_pattern(
     re.I | re.S,
 )
 _OUR_PROGRAM = lazy_pattern(r"/(?:holdfast|holdfast-hook)$")
-_AGENT_PROGRAM = lazy_pattern(
-    r"^(?:claude|codex|gemini|copilot|qwen|droid|opencode|cursor-agent|kimi|amp|auggie|cn)(?: |$)"
-)
 # Flags, settings and environment variables by which an agent runs without its usual hooks.
 _WITHOUT_HOOKS = lazy_pattern(
     r"disableAllHooks|--setting-sources|--disable[ =]\S*hooks|features\.hooks\s*=\s*false|--no-hooks|--settings[ =]\S*(?:hooks|\{)|--bare\b"
@@ -96,9 +93,16 @@ _ABOUT_HOOKS = lazy_pattern(r"hooks|disableAllHooks|holdfast", re.IGNORECASE)
 
 def content_parts(settings: "GateSettings") -> list[tuple[str, ...]]:
     """Parts of the worktree whose content rules compare, each as globs."""
-    parts = [one.after_edit for rule in settings.rules for one in rule.spec.evidence]
+    parts = covered_globs(settings.rules)
     parts += [rule.spec.paths for rule in settings.rules if rule.spec.paths]
     return list(dict.fromkeys(part for part in parts if part != ("**",)))
+
+
+def look_at_content(root: str, settings: "GateSettings") -> dict[str, str]:
+    """Fingerprints of the parts that rules compare, as the worktree is now. Empty if it can't be read in time."""
+    parts = [(), *content_parts(settings)]
+    taken = shared_fingerprinter().take_patiently(root, parts, CONTENT_S)
+    return {content_key(part): one.content for part, one in zip(parts, taken, strict=True) if one.is_known}
 
 
 def observe_event(event: Event, settings: "GateSettings | None", _parts: Any = None) -> bool:
@@ -133,9 +137,7 @@ def _observe_tool(event: Event, data: ToolPayload, settings: "GateSettings") -> 
         data.written += resolve_links([*data.paths, *_named_files(data.input, data.cwd or root)])
     data.touches = _touched_parts(event, data)
     if data.repo and not data.content and _wants_content(event, data, settings):
-        parts = [(), *content_parts(settings)]
-        taken = shared_fingerprinter().take_patiently(root, parts, CONTENT_S)
-        data.content = {content_key(part): one.content for part, one in zip(parts, taken, strict=True) if one.is_known}
+        data.content = look_at_content(root, settings)
     # Without an act that could move a branch the refs need not be read.
     if data.action in ("shell", "mcp") and data.repo and not (data.command and only_looks(data.command)):
         data.refs = _observe_refs(data, settings)
@@ -145,13 +147,13 @@ def _wants_content(event: Event, data: ToolPayload, settings: "GateSettings") ->
     """Before what needs proof, after a command that may be proof, and after one that may have changed files which no
     command may change unseen."""
     if event.kind == "tool.started":
-        return any(kind_of(rule).is_proven and rule.at_tool for rule in triggered_rules(settings, event))
+        return any(rule.kind.is_proven and rule.at_tool for rule in triggered_rules(settings, event))
     if data.action == "edit" or (data.action == "shell" and only_looks(data.command)):
         return False
     if data.action == "shell" and any(is_named_by(rule, data.command) for rule in settings.rules):
         return True
     guarded = any(fnmatchcase(data.branch, glob) for glob in settings.protected_branches)
-    return guarded or any(rule.spec.paths and rule.at_tool and not kind_of(rule).is_proven for rule in settings.rules)
+    return guarded or any(rule.spec.paths and rule.at_tool and not rule.kind.is_proven for rule in settings.rules)
 
 
 def _observe_command(data: ToolPayload, command: str, root: str) -> None:
@@ -316,7 +318,7 @@ def _resolve_name(name: str, cwd: str) -> str:
     if kind == "patch":
         # As shell text that writes these files, so that it is read like any other command.
         return "\n".join(f": > {shlex.quote(name)}" for name in patched_files(_read_file(os.path.join(cwd, rest))))
-    from holdfast.core.shell.recipes import read_recipe
+    from holdfast.analysis.shell.recipes import read_recipe
 
     runner, folder, target, *more = rest.split("\0")
     return read_recipe(runner, target, os.path.join(cwd, folder), _read_file, "".join(more))
@@ -385,11 +387,11 @@ def _protected_part(path: str, event: Event, data: ToolPayload) -> str:
     above = path == home or any(
         folder.startswith(f"{path.removesuffix('/**')}/") for folder, _ in folders if path != f"{home}/**"
     )
-    if above or path in (f"{home}/.claude", f"{home}/.codex", f"{home}/.gemini", f"{home}/.qwen"):
+    if above or path in {f"{home}/{folder}" for folder in agent_folders()}:
         return "hooks" if data.action == "shell" and not _only_makes(data) else ""
     if _OUR_PROGRAM.search(path):
         return "hooks"
-    if _HOOK_FILES.search(path):
+    if is_hook_file(path):
         return "hooks" if _is_about_hooks(event, data, path) else ""
     return ""
 
@@ -442,9 +444,13 @@ def _touched_by_command(text: str) -> set[str]:
         subjects.add("pause")
     if _opens_state(text):
         subjects.add("state")
-    if _WITHOUT_HOOKS.search(text) and any(_AGENT_PROGRAM.match(one) for one in read_acts(text).readings):
+    if _WITHOUT_HOOKS.search(text) and _starts_agent(text):
         subjects.add("hooks")
     return subjects
+
+
+def _starts_agent(text: str) -> bool:
+    return any(one.partition(" ")[0] in agent_programs() for one in read_acts(text).readings)
 
 
 def _names_daemon(text: str) -> bool:

@@ -25,7 +25,10 @@ from holdfast.core.kinds.session_events import ToolExitRead
 from holdfast.features.gates.bypasses import find_bypasses
 from holdfast.features.gates.events import TEAM_RULES, action_of, branch_of, repo_of
 from holdfast.features.gates.jobs import wants_look, wants_measure, wants_usage
+from holdfast.features.gates.kinds.base import Finding
+from holdfast.features.gates.kinds.evidence import evidence_of
 from holdfast.features.gates.observations import HEAD
+from holdfast.features.gates.rules.checker import Checker, RequestContext
 from holdfast.features.gates.rules.in_force import any_in_force, note_in_force, review_rules, rules_in_force
 from holdfast.features.gates.rules.messages import (
     at_start,
@@ -39,7 +42,7 @@ from holdfast.features.gates.rules.messages import (
     waiting_line,
     warning_message,
 )
-from holdfast.features.gates.rules.requirements import Checker, Finding, Here, kind_of, triggered_rules
+from holdfast.features.gates.rules.triggered import triggered_rules
 from holdfast.features.gates.rules.triggers import Rule, acts_of
 from holdfast.features.gates.state import GateDetail, GateSession, live_sessions
 
@@ -94,7 +97,7 @@ def _persons_act(reading: str, settings: "GateSettings") -> str:
     # Options may stand anywhere; without them the verb is in a fixed place.
     words = [word for word in reading.split(" ") if not word.startswith("-")]
     if len(words) > 1 and words[0].startswith("python") and words[1].partition(".")[0] == "holdfast":
-        words = ["holdfast", *words[2:]]  # python -m holdfast.cli
+        words = ["holdfast", *words[2:]]  # python -m holdfast.doors.cli
     text = " ".join(words[:3])
     if text in ("holdfast gate satisfy", "holdfast gate clear") and text.endswith("satisfy"):
         named = [settings.by_name[name] for name in words[3:] if name in settings.by_name]
@@ -143,7 +146,7 @@ def gate_event(event: Event, payload: GatePayload) -> Event:
 
 def _derive_triggered(state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:
     """Once it was done: a call that was refused asks for nothing later."""
-    checker = Checker(state, Here.of(event))
+    checker = Checker(state, RequestContext.of(event))
     # Once per session is enough: what was triggered stays so.
     names = [rule.name for rule in triggered_rules(settings, event) if rule.name not in checker.session.triggered]
     if names and not is_paused(event) and not checker.paused():
@@ -182,7 +185,7 @@ def _derive_expanded(_state: State, event: Event, settings: "GateSettings") -> I
 
 
 def _by_skill(event: Event, settings: "GateSettings", skill: str) -> Iterable[Event]:
-    rules = [rule for rule in settings.rules if rule.resolved_by(skill) and kind_of(rule).is_a_thing_to_do]
+    rules = [rule for rule in settings.rules if rule.resolved_by(skill) and rule.kind.is_task]
     if rules:
         named = [as_satisfied(rule, event.at) for rule in rules]
         yield gate_event(event, GatesSatisfied(requirements=named, method="skill", metadata={"skill": skill}))
@@ -195,11 +198,11 @@ def _use_up(state: State, event: Event, settings: "GateSettings") -> Iterable[Ev
     single = [rule for rule in triggered_rules(settings, event) if rule.scope == "single_use"]
     if not single:
         return
-    checker = Checker(state, Here.of(event))
+    checker = Checker(state, RequestContext.of(event))
     single = [rule for rule in single if not _did_not_commit(checker.session, event, rule)]
     branch = checker.branch
     # Proven rules have no entry to clear; their proof is marked as used.
-    names = [r.name for r in single if kind_of(r).is_proven or branch.entry_for(r.name, event.session, event.at)]
+    names = [r.name for r in single if r.kind.is_proven or branch.entry_for(r.name, event.session, event.at)]
     if names:
         yield gate_event(event, GatesCleared(requirements=names, method="used"))
 
@@ -219,7 +222,7 @@ def _give_back(state: State, event: Event, settings: "GateSettings") -> Iterable
     data = event.data
     if not isinstance(data, ToolExitRead) or not data.exit_code:
         return
-    requirements = Checker(state, Here.of(event)).branch.requirements
+    requirements = Checker(state, RequestContext.of(event)).branch.requirements
     for rule in settings.rules:
         used = (
             requirements[rule.name].used.get(event.session)
@@ -238,9 +241,9 @@ def _give_back(state: State, event: Event, settings: "GateSettings") -> Iterable
 
 def _carry_over(state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:
     """`carry_over`: a plan approved a moment ago holds for the next session on that branch, and it is said whose."""
-    branch = Checker(state, Here.of(event)).branch
+    branch = Checker(state, RequestContext.of(event)).branch
     for rule in settings.rules:
-        if not rule.spec.carry_over or not kind_of(rule).is_a_thing_to_do or rule.scope != "session":
+        if not rule.spec.carry_over or not rule.kind.is_task or rule.scope != "session":
             continue
         recent = branch.recent_of_others(rule.name, event.session, event.at - rule.spec.carry_over * 1000)
         if recent and not branch.entry_for(rule.name, event.session, event.at):
@@ -290,7 +293,7 @@ def decide(state: State, event: Event, settings: "GateSettings | None") -> Decis
     # Before any rule: with these acts a session could switch the rules off.
     if event.kind == "tool.started" and (refusal := protect_itself(event, settings)):
         return refusal
-    checker = Checker(state, Here.of(event))
+    checker = Checker(state, RequestContext.of(event))
     if event.kind == "tool.started" and not triggered_rules(settings, event) and not checker.session.bypassed:
         return None
     return None if checker.paused() else DECISIONS[event.kind](checker, event, settings)
@@ -309,7 +312,7 @@ def _refuse_tool(checker: Checker, event: Event, refused: Sequence[Finding]) -> 
     before = checker.session.denied
     names = sorted(one.rule.name for one in refused)
     same = before.names == names and 0 <= event.at - before.at < SAME_MOMENT_MS
-    text = repeated_refusal(refused) if same else refusal_message(refused, checker.here, event.tool)
+    text = repeated_refusal(refused) if same else refusal_message(refused, checker.context, event.tool)
     return deny_decision(text, details=_open_details("refused", refused))
 
 
@@ -317,7 +320,7 @@ def _warn_of_amounts(checker: Checker, findings: Sequence[Finding]) -> Decision 
     warned = checker.session.warned
     large = [
         one for one in findings
-        if one.amount >= (kind := kind_of(one.rule)).warn_from(one.rule)
+        if one.amount >= (kind := one.rule.kind).warn_from(one.rule)
         and one.amount >= warned.get(one.rule.name, -kind.warn_step) + kind.warn_step
     ]  # fmt: skip
     if not large:
@@ -344,7 +347,7 @@ def _decide_stop(checker: Checker, event: Event, settings: "GateSettings") -> De
     times = 0 if set(doc.stop_names) - {one.rule.name for one in refused} else doc.stops
     if times >= stop.max_refusals:
         return _let_go(refused, times)
-    text = not_done(refused, checker.here, stop.max_refusals - times - 1)
+    text = not_done(refused, checker.context, stop.max_refusals - times - 1)
     return deny_decision(text, details=_open_details("stop", refused))
 
 
@@ -353,13 +356,13 @@ def _concerns_session(rule: Rule, checker: Checker, event: Event) -> bool:
     needs no proof."""
     used = rule.name in checker.session.triggered
     # Skills, commits and scenarios are not about content.
-    if not kind_of(rule).is_proven or any(not one.command for one in rule.spec.evidence):
+    if not rule.kind.is_proven or any(not one.command for one in evidence_of(rule.spec)):
         return used
-    began, now = checker.session.began, checker.here.content
+    began, now = checker.session.began, checker.context.content
     keys = (
         [content_key(rule.spec.paths)]
         if rule.spec.paths
-        else ["" if one.after_edit == ("**",) else content_key(one.after_edit) for one in rule.spec.evidence]
+        else ["" if one.after_edit == ("**",) else content_key(one.after_edit) for one in evidence_of(rule.spec)]
     )
     comparable_keys = [key for key in keys if began.get(key) and now.get(key)]
     # Without a look at both moments it cannot be told what changed.

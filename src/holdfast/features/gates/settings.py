@@ -2,15 +2,16 @@
 
 import re
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
 from holdfast.core.section import ALONE, After, Before, Section
+from holdfast.features.gates.fields import YEAR_S, Glob, Globs, Part, Seconds, Skills, Spec, Words
+from holdfast.features.gates.kinds import KINDS
 from holdfast.features.gates.rules.in_force import digest_of, keep_strict
-from holdfast.features.gates.rules.requirements import KINDS
-from holdfast.features.gates.rules.triggers import ACTIONS, Index, Rule, compile_rule
+from holdfast.features.gates.rules.triggers import Index, Rule, compile_rule
 
 # Plans are satisfied by either of these skills.
 PLANNED = {"scope": "session", "auto_resolve_skill": ["arch-review", "plan-review"]}
@@ -70,23 +71,19 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
 }
 
 
-# In seconds.
-YEAR = 366 * 86_400
-Type = Literal["blocking", "dynamic", "guard", "stop_only", "evidence", "budget"]
+if TYPE_CHECKING:
+    Type = str
+else:
+    Type = Literal[tuple(KINDS)]
 Scope = Literal["session", "branch", "single_use", "permanent"]
 Check = Literal["tool", "stop", "both"]
-# Names of the original framework, which `_in_our_words` translates.
+# Names of the original framework, which `_translate_names` replaces.
 OTHER_NAMES = frozenset(("threshold", "calculation_cache_ttl", "branches", "auto_satisfy", "stop_only"))
 # What is attached to settings and is no field of theirs, so that copies would lose it.
 KEPT = ("notices", "changed_at", "user", "foreign")
 NAME_RULE = "must be 1 to 64 letters, digits, `_`, `.` or `-`"
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.-]{1,64}$", extra={"says": NAME_RULE})]
-Glob = Annotated[str, Meta(min_length=1, max_length=300)]
-Words = Annotated[str, Meta(max_length=200)]
 Message = Annotated[str, Meta(max_length=5000)]
-Globs = Annotated[tuple[Glob, ...], Meta(max_length=50), ALONE]
-Skills = Annotated[tuple[Words, ...], Meta(max_length=20), ALONE]
-Seconds = Annotated[int, Meta(ge=0, le=YEAR)]
 
 
 def check_pattern(text: str) -> str:
@@ -107,47 +104,29 @@ def _complete_requirements(requirements: Any) -> Any:
     if not isinstance(requirements, dict):
         return requirements
     return {
-        name: _as_shell_rule(_in_our_words({**BUILT_IN.get(name, {}), **spec})) if isinstance(spec, dict) else spec
+        name: _complete({**BUILT_IN.get(name, {}), **spec}) if isinstance(spec, dict) else spec
         for name, spec in requirements.items()
     }
 
 
-def _in_our_words(spec: dict[str, Any]) -> dict[str, Any]:
-    """What the original framework calls otherwise, with its meaning."""
+def _complete(spec: Spec) -> Spec:
+    kind = KINDS.get(str(spec.get("type", "blocking")))
+    spec = _translate_names(kind.complete_settings(spec) if kind else spec)
+    # A command pattern alone applies to the shell.
+    return {"trigger_tools": ["shell"], **spec} if spec.get("command_pattern") else spec
+
+
+def _translate_names(spec: Spec) -> Spec:
+    """Replace the original framework's names that all kinds share."""
     translated = {name: value for name, value in spec.items() if name not in OTHER_NAMES}
-    if isinstance(limit := spec.get("threshold"), int):
-        translated["thresholds"] = {
-            "block": limit,
-            # The original framework has one number; the warning keeps the ratio of our defaults.
-            "warn": max(1, limit * 5 // 8),
-            **(translated.get("thresholds") or {}),
-        }
-    if spec.get("calculation_cache_ttl") is not None:
-        translated.setdefault("cache_ttl", spec["calculation_cache_ttl"])
-    if spec.get("branches"):
-        translated.setdefault("protected_branches", spec["branches"])
-    if translated.get("type") == "guard" and translated.get("protected_branches"):
-        translated.setdefault("guard_type", "protected_branch")
     if isinstance(auto := spec.get("auto_satisfy"), dict) and auto.get("on_skill_complete"):
         translated.setdefault("satisfied_by_skill", auto["on_skill_complete"])
     if spec.get("stop_only"):
         translated.setdefault("check", "stop")
-    if translated.get("type") == "budget":
-        # A budget stops every tool, also those that only read.
-        translated.setdefault("trigger_tools", sorted(ACTIONS))
     return translated
 
 
-def _as_shell_rule(spec: dict[str, Any]) -> dict[str, Any]:
-    """A command pattern alone is about the shell."""
-    return {"trigger_tools": ["shell"], **spec} if spec.get("command_pattern") else spec
-
-
 CommandPattern = Annotated[str, Meta(max_length=1000, extra={"guarded": "pattern"}), After(check_pattern)]
-
-
-class Part(Section):
-    marks = {"whole": True, "lenient": True}
 
 
 class Trigger(Part):
@@ -156,28 +135,6 @@ class Trigger(Part):
     tool: Annotated[Words, Meta(description="A tool's name, or what it does: edit, shell, mcp …")] = "Bash"
     command_pattern: CommandPattern = ""
     paths: Globs = ()
-
-
-class Evidence(Part):
-    """One recorded fact. It counts only if nothing it covers (`after_edit`) changed since."""
-
-    command: Annotated[
-        tuple[Glob, ...], Meta(max_length=20, description="Globs; one such command must have exited 0."), ALONE
-    ] = ()
-    skill: Annotated[Skills, Meta(description="One of these skills ran.")] = ()
-    commit: Annotated[bool, Meta(description="A commit was made.")] = False
-    uat: Annotated[Words, Meta(description="This UAT scenario passed.")] = ""
-    after_edit: Annotated[Globs, Meta(description="What the fact is about.")] = ("**",)
-    within: Annotated[Seconds, Meta(description="Seconds for which it counts; 0 = until something changes.")] = 0
-
-    def __post_init__(self) -> None:
-        if sum(map(bool, (self.command, self.skill, self.commit, self.uat))) != 1:
-            raise ValueError("name exactly one of command, skill, commit, uat")
-
-
-class Thresholds(Part):
-    warn: Annotated[int, Meta(ge=1)] = 250
-    block: Annotated[int, Meta(ge=1)] = 400
 
 
 class Requirement(Part):
@@ -202,43 +159,49 @@ class Requirement(Part):
         Check | None, Meta(description="Where it refuses: at the tool, at the end of the turn, or both.")
     ] = None
     ttl: Annotated[Seconds, Meta(description="Seconds for which it stays satisfied; 0 = as its scope says.")] = 0
-    evidence: Annotated[tuple[Evidence, ...], Meta(max_length=10), ALONE] = ()
     carry_over: Annotated[
         Seconds,
         Meta(description="Seconds: what the last session satisfied holds so long."),
         Before(_carry_over_seconds),
     ] = 0
-    guard_type: Literal["", "protected_branch", "single_session"] = ""
-    protected_branches: Annotated[tuple[Words, ...], Meta(max_length=50), ALONE] = ("main", "master")
-    thresholds: Thresholds = Thresholds()
-    base: Annotated[Words, Meta(description="The branch that sizes are measured from; empty = main or master.")] = ""
-    calculator: Words = "branch_size_calculator"
-    cache_ttl: Annotated[int, Meta(ge=1, le=YEAR)] = 60
-    threshold: Annotated[int | None, Meta(description="The original framework's name of thresholds.block.")] = None
-    calculation_cache_ttl: Annotated[int | None, Meta(description="Its name of cache_ttl.")] = None
-    branches: Annotated[
-        tuple[Words, ...], Meta(max_length=50, description="Its name of protected_branches."), ALONE
-    ] = ()
     auto_satisfy: Annotated[
-        dict[str, Any], Meta(description="`on_skill_complete`: its name of satisfied_by_skill.")
+        dict[str, Any], Meta(description="`on_skill_complete`: the original framework's name of satisfied_by_skill.")
     ] = {}
     stop_only: Annotated[bool, Meta(description="Its name of check: stop.")] = False
     deprecated: bool = False
     deprecated_message: Message = ""
-    approval_ttl: Annotated[int, Meta(ge=1, le=YEAR)] = 3600
-    tokens: Annotated[int, Meta(ge=0, description="For type budget: the most tokens of all kinds; 0 = no limit.")] = 0
-    usd: Annotated[float, Meta(ge=0, description="For type budget: the most money, by list prices or your own.")] = 0.0
-    per: Annotated[
-        Literal["turn", "session", "day", "project"],
-        Meta(description="What a budget is for: the turn, the session, this project today (UTC), this project in all."),
-    ] = "session"
-    warn_at: Annotated[float, Meta(gt=0, le=1, description="The part of a budget from which it warns.")] = 0.8
+    approval_ttl: Annotated[int, Meta(ge=1, le=YEAR_S)] = 3600
     when_unsure: Annotated[
         Literal["allow", "deny"], Meta(description="What a hook does that cannot reach the daemon.")
     ] = "allow"
 
     def __post_init__(self) -> None:
         KINDS[self.type].check_settings(self)
+
+
+def _with_kind_fields() -> Any:
+    """`Requirement` with the fields of every kind: a settings file writes all of them in one place."""
+    fields = [
+        (field.name, field.type, msgspec.field(default=field.default))
+        for kind in {kind.settings: kind for kind in KINDS.values()}.values()
+        for field in msgspec.structs.fields(kind.settings)
+    ]
+    return msgspec.defstruct(
+        "Requirement",
+        fields,
+        bases=(Requirement,),
+        module=__name__,
+        frozen=True,
+        kw_only=True,
+        forbid_unknown_fields=True,
+        dict=True,
+    )
+
+
+if TYPE_CHECKING:
+    AnyRequirement = Requirement
+else:
+    AnyRequirement = _with_kind_fields()
 
 
 class Open(Section, forbid_unknown_fields=False):
@@ -273,7 +236,7 @@ class GateSettings(Section):
     version: str | float = "1.0"
     enabled: bool = True
     inherit: Annotated[bool, Meta(description="false: what the layers below say is left out.")] = True
-    requirements: Annotated[dict[Name, Requirement], Meta(max_length=200), Before(_complete_requirements)] = {}
+    requirements: Annotated[dict[Name, AnyRequirement], Meta(max_length=200), Before(_complete_requirements)] = {}
     hooks: Hooks = Hooks()
     plan_files: Annotated[tuple[Glob, ...], Meta(description="Never refused.")] = (
         "**/.claude/plans/**",
@@ -317,11 +280,14 @@ class GateSettings(Section):
 
     @cached_property
     def protected_branches(self) -> tuple[str, ...]:
-        guards = [rule.spec for rule in self.rules if rule.spec.guard_type == "protected_branch"]
-        return tuple(dict.fromkeys(branch for spec in guards for branch in spec.protected_branches))
+        protected = (branch for rule in self.rules for branch in rule.kind.protected_branches(rule.spec))
+        return tuple(dict.fromkeys(protected))
 
-    def held_to(self, base: "GateSettings") -> "GateSettings":
-        """As a project that nobody trusted may have it: more than the user's own rules, never less."""
+    def within(self, base: "GateSettings", foreign: bool) -> "GateSettings":
+        """With the user's own rules known. A foreign project can ask for more than those, never for less."""
+        if not foreign:
+            self.__dict__["user"] = base
+            return self
         settings, differences = keep_strict(base, self)
         # A copy: the notices below belong to this project and not to the shared settings.
         if settings is self:

@@ -23,9 +23,9 @@ from holdfast.core.replay import fold_events
 from holdfast.core.transaction import decision_event
 from holdfast.features.gates.commands import (
     Stored,
-    checker_for,
     list_codes,
     live_here,
+    locate_caller,
     rules_for,
     session_of,
     settings_of,
@@ -50,10 +50,13 @@ from holdfast.features.gates.events import (
     repo_or_project,
 )
 from holdfast.features.gates.jobs import find_main_branch, find_test_commands, missing_skills
+from holdfast.features.gates.kinds.base import Finding, resolution_text
+from holdfast.features.gates.observations import look_at_content
 from holdfast.features.gates.policy import DECISIONS, DERIVATIONS, REVIEWING, decide, derive
+from holdfast.features.gates.rules.checker import Checker, RequestContext
 from holdfast.features.gates.rules.in_force import USER, loosened_rules
 from holdfast.features.gates.rules.messages import waiting_line
-from holdfast.features.gates.rules.requirements import Checker, Finding, Here, resolution_text, triggered_rules
+from holdfast.features.gates.rules.triggered import triggered_rules
 from holdfast.features.gates.rules.triggers import Rule
 from holdfast.features.gates.settings import BUILT_IN, PRESETS, GateSettings
 from holdfast.features.gates.state import ATTENTIONS, BRANCHES, FOLDED, PAUSES, Documents, details_of
@@ -288,16 +291,24 @@ def _pause_text(pause: Pause) -> str:
 def gate_status(call: Call) -> dict[str, Any]:
     settings = rules_for(call)
     session = session_of(call, needed=False)
-    checker = checker_for(call, session)
+    checker = Checker(Stored(call.reader), _context_now(call, session, settings))
     doc, shown = checker.session, list_attention(call)
     return {
-        "session": session, "agent": doc.agent, "project": call.project, "branch": checker.here.branch,
+        "session": session, "agent": doc.agent, "project": call.project, "branch": checker.context.branch,
         "paused": checker.paused(), "stops": doc.stops, "refused": doc.refused,
         "requirements": [_requirement_status(checker, rule, doc.triggered, settings) for rule in settings.rules],
-        "sessions": [_live_session_fields(sid, one) for sid, one in live_here(call).items() if one.place == checker.here.worktree],
+        "sessions": [_live_session_fields(sid, one) for sid, one in live_here(call).items() if one.place == checker.context.worktree],
         "attention": [*shown["lines"], *_changed_tests(checker, settings)], "waiting": shown["waiting"],
         "notices": [*settings.notices, *(f"no skill named {s} was found" for s in checker.facts.missing)],
     }  # fmt: skip
+
+
+def _context_now(call: Call, session: str, settings: GateSettings) -> RequestContext:
+    """Looks at the files, so that the status says what the next refusal would say."""
+    context = locate_caller(call, session)
+    if not context.worktree.endswith("/.git") or not any(rule.kind.is_proven for rule in settings.rules):
+        return context
+    return dataclasses.replace(context, content=look_at_content(call.project, settings))
 
 
 def _requirement_status(checker: Checker, rule: Rule, used: dict[str, int], settings: GateSettings) -> dict[str, Any]:
@@ -311,9 +322,7 @@ def _requirement_status(checker: Checker, rule: Rule, used: dict[str, int], sett
 
 def _rule_fields(rule: Rule, settings: GateSettings) -> dict[str, Any]:
     at_stop = rule.asked_at_stop(settings.hooks.stop.verify_scopes)
-    # A budget is spent within what its `per` says; a scope has no meaning for it.
-    scope = rule.spec.per if rule.type == "budget" else rule.scope
-    return {"name": rule.name, "type": rule.type, "scope": scope, "resolve": resolution_text(rule),
+    return {"name": rule.name, "type": rule.type, "scope": rule.kind.scope_of(rule), "resolve": resolution_text(rule),
             "at_tool": rule.at_tool, "at_stop": at_stop, "description": rule.spec.description}  # fmt: skip
 
 
@@ -398,7 +407,7 @@ def _answer_to(call: Call, event: Event) -> Event | None:
 
 def _as_then(call: Call, event: Event, settings: GateSettings) -> list[dict[str, Any]]:
     state = state_before(call.reader, event)
-    checker = Checker(state, Here.of(event))
+    checker = Checker(state, RequestContext.of(event))
     about = {rule.name for rule in triggered_rules(settings, event)} if event.kind.startswith("tool.") else set()
     return [
         {**_rule_fields(rule, settings), **_finding_fields(checker.check(rule)), "about": rule.name in about}

@@ -1,5 +1,6 @@
 """The log itself as a feature: looking at events, searching them, checking that none is missing, leaving a note."""
 
+from holdfast.core.authority import ANYONE
 from holdfast.core.feature import Feature
 from holdfast.features.log.commands import add_note
 from holdfast.features.log.views import list_events, search_history, show_event, verify_log
@@ -8,4 +9,5 @@ FEATURE = Feature(
     name="log",
     views={"events": list_events, "event": show_event, "verify": verify_log, "history": search_history},
     commands={"note": add_note},
+    authority={"note": ANYONE},
 )

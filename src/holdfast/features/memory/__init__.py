@@ -1,7 +1,8 @@
-"""Memory (seed 004): what was decided, fixed, tried and learned is found again, and told when it fits."""
+"""Memory (seed 004): what people asked to keep and what a project taught, injected when it fits."""
 
 from functools import partial
 
+from holdfast.core.authority import ANYONE, person
 from holdfast.core.feature import Feature
 from holdfast.core.lazy import lazy_function
 from holdfast.features.memory import policy
@@ -11,9 +12,20 @@ from holdfast.features.memory.state import reducer as state
 _lazy = partial(lazy_function, __name__)
 """The index needs numpy, the model http: they are loaded when somebody asks, not when the daemon starts."""
 
+COMMANDS = {
+    "add": ANYONE,
+    "pin": person("pinning a memory"),
+    "promote": person("vouching for a memory"),
+    "keep": person("keeping a candidate"),
+    "drop": person("dropping a candidate"),
+    "forget": person("forgetting a memory"),
+    "handoff": ANYONE,
+}
+"""Words that an agent adds are its own, never the user's."""
+
 FEATURE = Feature(
     name="memory",
-    version=7,
+    version=8,
     subscribed_kinds=state.SUBSCRIBED_KINDS,
     documents=state.DOCUMENTS,
     keys=state.keys,
@@ -24,10 +36,12 @@ FEATURE = Feature(
     can_decide=policy.can_decide,
     derive=policy.derive,
     derives_from=state.DERIVED_FROM,
+    derives_history=True,
     commands={
         **{name: _lazy("commands", name) for name in ("add", "pin", "promote", "keep", "drop", "forget")},
         "handoff": _lazy("commands", "hand_over"),
     },
+    authority=COMMANDS,
     views={name: _lazy("views", name) for name in ("search", "around", "show", "listed", "injected", "meter")},
     enqueue=policy.enqueue,
     enqueues_for=state.ENQUEUED_FOR,
@@ -36,12 +50,10 @@ FEATURE = Feature(
         policy.BATCH: _lazy("jobs", "batch"),
         policy.ASK: _lazy("jobs", "ask_model"),
         policy.KEEP_INDEX: _lazy("jobs", "keep_index"),
-        policy.LOAD_LANGUAGE: _lazy("jobs", "load_language"),
     },
     schedule={
         policy.BATCH: policy.BATCH_EVERY_S,
         policy.KEEP_INDEX: policy.KEEP_EVERY_S,
-        policy.LOAD_LANGUAGE: policy.LOAD_EVERY_S,
     },
     settings=MemorySettings,
 )

@@ -106,8 +106,9 @@ def _prompt_with(call: Call, quote: str) -> int:
 
 
 def _by_agent(call: Call) -> bool:
-    # A call from inside a session comes from its agent, whoever claims to be asking.
-    return bool(call.session) or call.args.get("by") == "agent"
+    """What cannot be told is the agent's where the settings ask for a code."""
+    unsure = not call.who.certain and call.surroundings().code_without_terminal
+    return call.who.is_agent or unsure or call.args.get("by") == "agent"
 
 
 def _refuse_forgotten(call: Call, location: str, text: str) -> None:
@@ -130,16 +131,12 @@ def pin(call: Call) -> CommandResult:
 
 
 def promote(call: Call) -> CommandResult:
-    if _by_agent(call):
-        raise CommandRefused("only a person can vouch for a memory", fix="Run it in your own terminal.")
     doc = documents.find_observation(call)
     return _observation_result(call, doc, MemoryPromoted(id=doc.id, repo=doc.repo))
 
 
 def keep(call: Call) -> CommandResult:
     """A candidate becomes a memory, as it was or in other words and another type."""
-    if _by_agent(call):
-        raise CommandRefused("only a person can keep a candidate", fix="Run it in your own terminal.")
     doc = _find_candidate(call)
     text = one_line(str(call.args.get("text") or "")) or doc.text
     type_ = str(call.args.get("type") or doc.type)

@@ -82,22 +82,6 @@ def _tracked_files(call: JobCall, project: str) -> list[str]:
     return ran.out.decode("utf-8", "surrogateescape").split("\0") if ran.code == 0 else []
 
 
-# ── what reads words, ready before a prompt needs it ─────────────────────────────────────────────────────────────────
-
-
-def load_language(_call: JobCall) -> Iterable[Event]:
-    """A hook that comes meanwhile is served by another thread; the first turn that ends finds everything compiled."""
-    from holdfast.features.memory.policy import recall
-    from holdfast.features.memory.validity import pair_model
-    from holdfast.statements import cues, observe
-
-    cues.compiled_cues()
-    observe.load_classifier()
-    pair_model.load_pair_model()
-    recall.rank_fitting([], "")
-    return ()
-
-
 # ── the index's file, so that the first search after a start is quick ────────────────────────────────────────────────
 
 

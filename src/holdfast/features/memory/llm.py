@@ -26,7 +26,8 @@ from holdfast.core.kinds.memory_events import TurnQueued
 from holdfast.core.kinds.session_events import TurnAnswerRead
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.core.text import sanitise
-from holdfast.features.memory.policy.turn_rules import Candidate, split_sentences
+from holdfast.features.memory.policy.turn_rules import Candidate
+from holdfast.features.memory.requests import own_sentences
 from holdfast.features.memory.settings import MemorySettings, ModelSettings, is_excluded
 from holdfast.features.memory.state.documents import (
     MODEL,
@@ -191,11 +192,11 @@ def _clean_words(value: Any) -> str:
 
 
 def _quoted_sentence(value: Any, turn: ReadTurn) -> str:
-    """The user's own sentence that holds these words; pasted text is not his (`sentences`)."""
+    """The user's own sentence that holds these words; pasted text is not theirs."""
     words = one_line(value, LONGEST).lower() if isinstance(value, str) else ""
     if len(words) < SHORTEST or len(words.split()) < FEWEST_WORDS:
         return ""
-    return next((own for own in split_sentences(turn.prompt) if words.rstrip(".!") in own.lower()), "")
+    return next((own for own in own_sentences(turn.prompt) if words.rstrip(".!") in own.lower()), "")
 
 
 def _touched_files(one: dict[str, Any], turn: ReadTurn) -> tuple[str, ...]:

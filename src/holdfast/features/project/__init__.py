@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from holdfast.core.authority import ANYONE
 from holdfast.core.feature import Feature
 from holdfast.core.lazy import lazy_table
 from holdfast.features.project import events, policy
@@ -10,7 +11,17 @@ from holdfast.features.project.jobs import JOBS, SCHEDULE
 from holdfast.features.project.settings import ProjectSettings
 from holdfast.features.project.state import DOCUMENTS
 
-COMMANDS = ("look", "add_task", "finish_task", "dismiss_task", "resolve", "acquire", "tend", "keep", "release")
+COMMANDS = {
+    "look": ANYONE,
+    "add_task": ANYONE,
+    "finish_task": ANYONE,
+    "dismiss_task": ANYONE,
+    "resolve": ANYONE,
+    "acquire": ANYONE,
+    "tend": ANYONE,
+    "keep": ANYONE,
+    "release": ANYONE,
+}
 VIEWS = (
     *("state", "diff", "tasks", "task", "next", "looking", "migrate", "schema", "origin"),
     *("leases", "lease_answer", "list", "moments"),
@@ -35,6 +46,7 @@ FEATURE = Feature(
     enqueue=policy.enqueue,
     enqueues_for=policy.ENQUEUED_FOR,
     commands=_table("commands", "COMMANDS", COMMANDS),
+    authority=COMMANDS,
     views=_table("views", "VIEWS", VIEWS),
     jobs=JOBS,
     schedule=SCHEDULE,

@@ -159,7 +159,8 @@ def _run_of_report(report: ReportRun, branch: str) -> CheckRun:
 
 
 def _check_finished(doc: Project, event: Event) -> Project:
-    return _with_run(doc, run_of_event(event)) if belongs_here(event) else doc
+    check: CheckFinished = event.data
+    return _with_run(doc, run_of_event(event)) if belongs_here(event) and not check.imported else doc
 
 
 def _with_run(doc: Project, run: CheckRun) -> Project:

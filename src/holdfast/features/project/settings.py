@@ -89,7 +89,7 @@ class ProjectSettings(Section):
     sessions_folder: Annotated[Words, GUARDED] = "~/.claude/sessions"
     global_file: Annotated[Words, GUARDED] = "~/.claude/GLOBAL_STATE.md"
     mapping_file: Annotated[Words, GUARDED] = "~/.claude/project_mapping.yml"
-    refresh_s: Annotated[float, Meta(ge=0.1, le=3600, description="Seconds from a change to a look at it.")] = 3.0
+    refresh_s: Annotated[float, Meta(ge=0.1, le=3600, description="Seconds from a change to a look at it.")] = 1.0
     uncommitted_hours: Hours = 4
     unpushed_hours: Hours = 24
     edits: Annotated[

@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from holdfast.core.authority import ANYONE
 from holdfast.core.feature import Feature
 from holdfast.core.lazy import lazy_function
 from holdfast.features.reindex import commands
@@ -30,6 +31,7 @@ FEATURE = Feature(
     enqueue=enqueue,
     enqueues_for=ENQUEUED_FOR,
     commands={"run": commands.request_index_run, "initialize": commands.initialize_flag, "mark": commands.mark_flag},
+    authority={"run": ANYONE, "initialize": ANYONE, "mark": ANYONE},
     views={name: _lazy("views", name) for name in VIEWS},
     jobs={INDEX: _lazy("jobs", "index"), CANCEL: _lazy("jobs", "cancel"), SUGGEST: _lazy("jobs", "suggest")},
     files=files,

@@ -7,6 +7,12 @@ from typing import Any
 
 import msgspec
 
+from holdfast.analysis.redact import rules_environment
+from holdfast.analysis.search.index import checkout, update
+from holdfast.analysis.search.index.build import Result, Task
+from holdfast.analysis.search.index.database import index_dir_of, root_of
+from holdfast.analysis.search.results import Hit, Question
+from holdfast.analysis.search.searcher import NoIndex, cached_searcher
 from holdfast.core import git
 from holdfast.core.event import Event, own_event
 from holdfast.core.feature import JobCall
@@ -16,14 +22,8 @@ from holdfast.core.ports import EventQuery
 from holdfast.features.reindex.settings import Settings, settings_or_default
 from holdfast.features.reindex.state import FAILED, KILLED, NOT_READY, SKIPPED, TIMEOUT, UNCHANGED
 from holdfast.paths import write_atomically
-from holdfast.redact import rules_environment
-from holdfast.search.index import checkout, update
-from holdfast.search.index.build import Result, Task
-from holdfast.search.index.database import index_dir_of, root_of
-from holdfast.search.results import Hit, Question
-from holdfast.search.searcher import NoIndex, cached_searcher
 
-WORKER = [sys.executable, "-m", "holdfast.search.worker"]
+WORKER = [sys.executable, "-m", "holdfast.analysis.search.worker"]
 # Of lower priority than the agents' own work.
 NICE = 15
 

@@ -4,8 +4,8 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
+from holdfast.analysis.search.settings import IndexSettings
 from holdfast.core.section import After, Section
-from holdfast.search.settings import IndexSettings
 
 STATE_FILE = "logs/state/session-reindex-tracking.json"
 

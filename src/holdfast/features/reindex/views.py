@@ -7,18 +7,18 @@ from typing import Any
 import apsw
 import msgspec
 
+from holdfast.analysis.search import inspect, symbols
+from holdfast.analysis.search.index import database
+from holdfast.analysis.search.index.build import read_progress
+from holdfast.analysis.search.index.database import IndexDamaged, IndexDir, index_dir_of
+from holdfast.analysis.search.results import Question
+from holdfast.analysis.search.searcher import NoIndex, cached_searcher
 from holdfast.core.errors import CommandRefused
 from holdfast.core.feature import Call
 from holdfast.core.ports import EventQuery
 from holdfast.features.reindex.jobs import checkout_of
 from holdfast.features.reindex.settings import Settings, settings_or_default
 from holdfast.features.reindex.state import CHECKOUT, SESSION, Checkout
-from holdfast.search import inspect, symbols
-from holdfast.search.index import database
-from holdfast.search.index.build import read_progress
-from holdfast.search.index.database import IndexDamaged, IndexDir, index_dir_of
-from holdfast.search.results import Question
-from holdfast.search.searcher import NoIndex, cached_searcher
 
 LONGEST_QUESTION = 2_000
 MOST_HITS = 100

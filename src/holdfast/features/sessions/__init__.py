@@ -1,9 +1,10 @@
 """Sessions: the whole life of an agent session, its turns and tool calls, and whether it is alive."""
 
+from holdfast.core.authority import ANYONE, Authority, Who
 from holdfast.core.feature import Feature
 from holdfast.core.job import READ_USAGE
 from holdfast.core.lazy import lazy_function
-from holdfast.features.sessions import commands, policy, subagent_watch, views
+from holdfast.features.sessions import commands, policy, views
 from holdfast.features.sessions.jobs import process_turns, read_failures, read_transcripts, recovery
 from holdfast.features.sessions.settings import SessionsSettings
 from holdfast.features.sessions.state import documents, reducer
@@ -14,7 +15,7 @@ WATCH_SECONDS = 5.0
 
 FEATURE = Feature(
     name="sessions",
-    version=7,
+    version=9,
     subscribed_kinds=documents.SUBSCRIBED_KINDS,
     documents=DOCUMENTS,
     keys=reducer.keys,
@@ -23,12 +24,18 @@ FEATURE = Feature(
     stream=reducer.stream,
     enrich=policy.enrich,
     enriches=policy.ENRICHED_KINDS,
-    derive=subagent_watch.derive,
+    derive=policy.derive,
+    derives_history=True,
     decide=policy.decide,
     decides_on=frozenset(("session.started",)),
     can_decide=policy.can_decide,
     enqueue=policy.enqueue,
     commands={"close": commands.close_session, "reopen": commands.reopen_session, "recover": commands.recover_sessions},
+    authority={
+        "close": Authority(Who.OWN_SESSION, "closing a session", session_of=commands.named_session),
+        "reopen": Authority(Who.OWN_SESSION, "reopening a session", session_of=commands.named_session),
+        "recover": ANYONE,
+    },
     views={
         "list": views.list_sessions,
         "show": views.show_session,
@@ -51,7 +58,7 @@ FEATURE = Feature(
         policy.FIND: recovery.find_process,
         policy.PROCESS: process_turns.process_turns,
         READ_USAGE: process_turns.read_usage,
-        # Reads prompts with the patterns of `statements`, which take long to compile: not at the daemon's start.
+        # Loaded when a session ends, not when the daemon starts.
         policy.SUMMARISE: lazy_function(f"{__name__}.jobs", "summarise", "summarise_session"),
         policy.LINK: recovery.link_parent,
         policy.ADOPT: recovery.adopt_turn,

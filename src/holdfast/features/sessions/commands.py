@@ -40,6 +40,10 @@ def recover_sessions(call: Call) -> CommandResult:
     )
 
 
+def named_session(call: Call) -> str:
+    return find_session(call.reader, _given_id(call)).id
+
+
 def _given_id(call: Call) -> str:
     session_id = str(call.args.get("id") or "").strip()
     if not session_id:

@@ -10,7 +10,7 @@ from holdfast.core.decision import Decision, context_decision
 from holdfast.core.event import Event
 from holdfast.core.feature import ContentParts, Settings, State
 from holdfast.core.job import READ_USAGE, Job
-from holdfast.core.kinds import HOOK_KINDS, SESSION_ENDS, TOOL_ENDS, TURN_ENDS, HookPayload
+from holdfast.core.kinds import HOOK_KINDS, SESSION_ENDS, TOOL_ENDS, HookPayload
 from holdfast.core.kinds.agent_events import SessionStarted
 from holdfast.core.kinds.session_events import TurnAnswerRead
 from holdfast.core.times import DAY, HOUR, format_duration
@@ -18,8 +18,16 @@ from holdfast.features.sessions.jobs import read_failures, read_transcripts
 from holdfast.features.sessions.jobs.recovery import LINKED_SOURCES, same_process
 from holdfast.features.sessions.liveness import NAMES_PROCESS, ProcessLookup
 from holdfast.features.sessions.settings import DEFAULTS
-from holdfast.features.sessions.state.documents import COMPLETED, RECENT_SESSIONS, SESSION, SUMMARY, Session
-from holdfast.features.sessions.subagent_watch import SubagentWatch
+from holdfast.features.sessions.state.documents import (
+    CLOSES_TURN,
+    COMPLETED,
+    RECENT_SESSIONS,
+    SESSION,
+    SUMMARY,
+    Session,
+)
+from holdfast.features.sessions.subagent_watch import SubagentWatch, untold_subagents
+from holdfast.features.sessions.turn_sums import imported_turns
 
 SOURCE = "holdfast/sessions"
 # Live sessions that are named to an agent.
@@ -31,7 +39,6 @@ FIND, PROCESS, SUMMARISE, LINK, ADOPT = (
 )
 CALLS_BETWEEN_LOOKS = 10
 """Tool calls after which token use is read in the middle of a turn: a turn may last for hours."""
-CLOSES_TURN = SESSION_ENDS | TURN_ENDS | {"prompt.submitted", "notification"}
 # How long after the end of a session its last lines may still be written.
 WRITTEN_LATE_MS = 1500
 
@@ -136,6 +143,11 @@ def _format_age(event: Event, at: int) -> str:
 
 
 # ── what is done in the background ────────────────────────────────────────────────────────────────────────────────────
+
+
+def derive(state: State, event: Event, _settings: Settings) -> Iterator[Event]:
+    yield from untold_subagents(state, event)
+    yield from imported_turns(state, event)
 
 
 def enqueue(state: State, event: Event, _settings: Settings) -> Iterator[Job]:

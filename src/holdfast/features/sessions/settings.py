@@ -28,7 +28,7 @@ class SessionsSettings(Section):
     ] = 1800
     inject: Annotated[bool, Meta(description="Tell an agent at its start what else is going on in the project.")] = True
     transcripts: Annotated[
-        bool, Meta(description="Read token use, and exit codes of Codex, from the transcripts the agents name.")
+        bool, Meta(description="Read token use and exit codes from the transcripts the agents name.")
     ] = True
 
 

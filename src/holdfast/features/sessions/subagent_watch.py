@@ -119,7 +119,7 @@ def subagent_name(event: Event) -> str:
     return str((event.data.input or {}).get("agent_name") or event.tool)[:80]
 
 
-def derive(state: State, event: Event, _settings: object) -> Iterator[Event]:
+def untold_subagents(state: State, event: Event) -> Iterator[Event]:
     """The beginning and the end of a subagent, where the agent tells neither: with its first call, and with the end of the
     call that began it. A subagent that called nothing begins and ends there."""
     data = event.data

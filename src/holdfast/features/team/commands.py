@@ -1,12 +1,10 @@
-"""Commands of the team: joining and leaving, what the feed brought, and whether a person asks."""
+"""Commands of the team: joining, leaving, and what the feed brought."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from holdfast.core.caller import judge_caller
-from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event, own_event
 from holdfast.core.feature import Call, CommandResult
 from holdfast.core.kinds import Payload
@@ -46,7 +44,6 @@ class Item(msgspec.Struct, kw_only=True):
 
 def join_team(call: Call) -> CommandResult:
     """Noted once the server has taken this machine in."""
-    _need_person(call, "joining a team")
     # Not strict: values come from a command line.
     joined = msgspec.convert(dict(call.args), TeamJoined, strict=False)
     Markers.forget()
@@ -54,22 +51,9 @@ def join_team(call: Call) -> CommandResult:
 
 
 def leave_team(call: Call) -> CommandResult:
-    """It loosens: team rules no longer count. So only a person may."""
-    _need_person(call, "leaving a team")
+    """Team rules no longer count."""
     Markers.forget()
     return CommandResult((own_event(TeamLeft(), call.now),), answer={"left": True})
-
-
-def authorise_person(call: Call) -> CommandResult:
-    """For what the command line asks of the server and what only a person may."""
-    _need_person(call, str(call.args.get("act") or "this"))
-    return CommandResult(answer={"person": True})
-
-
-def _need_person(call: Call, act: str) -> None:
-    who = judge_caller(call.caller) if call.caller else None
-    if who and who.is_agent:
-        raise CommandRefused(f"{act} is a person's to do: {who.why}", fix="Run it in a terminal of your own.")
 
 
 def record_local_projects(call: Call) -> CommandResult:
@@ -199,7 +183,6 @@ def show_status(call: Call) -> dict[str, Any]:
 COMMANDS = {
     "join": join_team,
     "leave": leave_team,
-    "authorise": authorise_person,
     "locate": record_local_projects,
     "receive": receive_feed_items,
 }

@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from holdfast.core.authority import ANYONE
 from holdfast.core.feature import Feature
 from holdfast.core.lazy import lazy_table
 from holdfast.features.uat import policy
@@ -10,10 +11,23 @@ from holdfast.features.uat.policy import derive
 from holdfast.features.uat.settings import SUBSCRIBED_KINDS, UatSettings
 from holdfast.features.uat.state import CATALOGUES, PLANS, RUNS, SESSION_RUNS, reduce
 
-COMMANDS = (
-    *("start", "step", "assert", "check", "call", "signal", "update", "end"),
-    *("report", "compare", "recover", "tend", "clean", "init", "import"),
-)
+COMMANDS = {
+    "start": ANYONE,
+    "step": ANYONE,
+    "assert": ANYONE,
+    "check": ANYONE,
+    "call": ANYONE,
+    "signal": ANYONE,
+    "update": ANYONE,
+    "end": ANYONE,
+    "report": ANYONE,
+    "compare": ANYONE,
+    "recover": ANYONE,
+    "tend": ANYONE,
+    "clean": ANYONE,
+    "init": ANYONE,
+    "import": ANYONE,
+}
 VIEWS = (
     *("list", "show", "document", "context", "signal", "signals", "report", "compare"),
     *("scenarios", "validate", "schema", "place", "done", "active", "suite"),
@@ -43,6 +57,7 @@ FEATURE = Feature(
     derive=derive.derive,
     derives_from=frozenset(derive.STEPS),
     commands=_table("commands", "COMMANDS", COMMANDS),
+    authority=COMMANDS,
     views=_table("views", "VIEWS", VIEWS),
     jobs=_table("jobs", "JOBS", policy.JOBS),
     schedule={policy.TEND: policy.TEND_EVERY_S},

@@ -18,7 +18,7 @@ def talk(house: MemoryHarness, turns: int = 12) -> None:
     chance = random.Random(7)
     for n in range(turns):
         words = " ".join(chance.sample(WORDS, 4))
-        house.turn(f"We decided that part{n} is about {words}.", f"Done with {words}?", session=f"s-{n % 3}")
+        house.turn(f"Always remember part{n} is about {words}.", f"Done with {words}?", session=f"s-{n % 3}")
     house.command("add", text="The staging key rotates on Mondays")
 
 

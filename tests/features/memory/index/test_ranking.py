@@ -39,10 +39,10 @@ def test_a_project_is_searched_by_itself_unless_asked(house: MemoryHarness) -> N
 
 
 def test_by_type_and_by_time(house: MemoryHarness) -> None:
-    house.turn("We decided to use port 8081 for the gateway.")
+    house.turn("Always use port 8081 for the gateway.")
     house.turn("the gateway answers slowly")
-    [hit] = house.view("search", query="gateway", type="decision")["hits"]
-    assert (hit["type"], hit["id"]) == ("decision", "e1")
+    [hit] = house.view("search", query="gateway", type="rule")["hits"]
+    assert (hit["type"], hit["id"]) == ("rule", "e1")
     later = house.clock() + 1
     house.turn("the gateway again")
     [hit, *_] = house.view("search", query="gateway", since=later)["hits"]
@@ -65,17 +65,17 @@ def test_a_memory_in_ones_own_words(house: MemoryHarness) -> None:
 
 def test_the_three_layers(house: MemoryHarness) -> None:
     house.turn("one", "uno")
-    house.turn("We decided to use port 8081 for the gateway.", "dos")
+    house.turn("Always use port 8081 for the gateway.", "dos")
     house.turn("three", "tres")
     [hit, *_] = house.view("search", query="gateway port")["hits"]
     said = house.view("around", id=hit["id"], limit=2)["said"]
-    assert [one["text"] for one in said][:3] == ["one", "uno", "We decided to use port 8081 for the gateway."]
+    assert [one["text"] for one in said][:3] == ["one", "uno", "Always use port 8081 for the gateway."]
     whole = house.view("show", id=hit["memory"])
     assert [event["seq"] for event in whole["evidence"]] == [hit["seq"]]
 
 
 def test_what_was_told_can_be_seen(house: MemoryHarness) -> None:
-    house.turn("We decided to use port 8081 for the gateway.")
+    house.turn("Always use port 8081 for the gateway.")
     house.ask("session.started", session="s-2", source="startup")
     [row] = house.view("injected")["injected"]
     assert (row["session"], row["moment"], row["source"]) == ("s-2", "session.started", "memory")
@@ -147,18 +147,18 @@ def test_an_unknown_type_is_refused(house: MemoryHarness) -> None:
 
 
 def test_what_named_its_own_end_is_shown_as_expired(house: MemoryHarness) -> None:
-    doc = house.command("add", text="Until 2020 all merges to main need an approval", type="rule")
+    doc = house.command("add", text="Until 2020-01-31 all merges to main need an approval", type="rule")
     [hit] = house.view("search", query="merges main approval", type="rule")["hits"]
     assert hit["status"] == house.view("show", id=doc["id"])["status"] == "expired"
     assert [one["expired"] for one in house.view("listed")["observations"]] == [True]
 
 
 def test_of_several_memories_of_a_moment_the_one_that_holds_is_shown(house: MemoryHarness) -> None:
-    house.turn("The gateway timeout is 30 seconds. Commits to main are signed.")
-    house.turn("The gateway timeout is 60 seconds now.")
-    first = next(hit for hit in house.view("search", query="commits signed main")["hits"] if hit["seq"] == 1)
+    house.turn("Remember that the gateway timeout is 30 seconds. Always sign commits to main.")
+    house.turn("Remember that the gateway timeout is 60 seconds.")
+    first = next(hit for hit in house.view("search", query="sign commits main")["hits"] if hit["seq"] == 1)
     assert first["status"] == "active"
-    assert house.view("show", id=first["memory"])["text"] == "Commits to main are signed."
+    assert house.view("show", id=first["memory"])["text"] == "Always sign commits to main."
 
 
 def test_an_ok_is_no_answer(house: MemoryHarness) -> None:

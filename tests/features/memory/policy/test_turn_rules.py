@@ -5,11 +5,17 @@ import re
 import pytest
 
 from holdfast.core.errors import CommandRefused
-from holdfast.features.memory.policy.turn_rules import split_sentences
-from holdfast.features.memory.state.documents import observation_ref, session_ref
+from holdfast.features.memory.state.documents import memory_id, observation_ref, session_ref
 from tests.features.memory.harness import MemoryHarness
+from tests.harness import PROJECT
 
-DOUBTFUL = "the gateway might need two certificates from now on"
+DOUBTFUL = "The gateway needs two certificates."
+
+
+def propose(house: MemoryHarness) -> None:
+    """A candidate, as a teammate's shared memory arrives."""
+    identity = memory_id(PROJECT, "fact", DOUBTFUL)
+    house.hook("memory.observed", session="", id=identity, status="candidate", type="fact", text=DOUBTFUL)
 
 
 def texts(house: MemoryHarness, type_: str = "") -> list[str]:
@@ -17,9 +23,9 @@ def texts(house: MemoryHarness, type_: str = "") -> list[str]:
 
 
 def test_a_decision_of_the_user_is_kept_with_its_evidence(house: MemoryHarness) -> None:
-    house.turn("Please look at the store. We decided to use PostgreSQL for the event store.")
-    [doc] = house.memories("decision")
-    assert doc["text"] == "We decided to use PostgreSQL for the event store."
+    house.turn("Please look at the store. Always use PostgreSQL for the event store.")
+    [doc] = house.memories("rule")
+    assert doc["text"] == "Always use PostgreSQL for the event store."
     assert (doc["origin"], doc["importance"], doc["evidence"]) == ("user", 8, [1])
 
 
@@ -80,28 +86,8 @@ def test_another_command_is_no_variant(house: MemoryHarness) -> None:
     assert house.memories() == []
 
 
-def test_a_correction_lasts_only_if_it_says_how_things_are_done(house: MemoryHarness) -> None:
-    house.turn("add a test", "I wrote it with unittest.TestCase.")
-    house.turn("no, this repo is pytest only", "Changed.")
-    house.turn("no, the other file")
-    assert texts(house) == ["this repo is pytest only"]
-
-
-def test_what_is_uncertain_waits_for_a_person(house: MemoryHarness) -> None:
-    house.turn(DOUBTFUL)
-    assert house.memories() == []
-    [doc] = house.memories(status="candidate")
-    assert (doc["text"], doc["origin"]) == (DOUBTFUL, "user")
-    assert house.ask("session.started", session="s-2", source="startup") == []
-    assert [hit["status"] for hit in house.view("search", query=DOUBTFUL)["hits"] if hit["memory"]] == []
-    house.command("keep", id=doc["id"])
-    assert texts(house) == [DOUBTFUL]
-    assert DOUBTFUL in house.ask("session.started", session="s-3", source="startup")[0]
-    assert house.replayed() == []
-
-
 def test_a_candidate_is_kept_in_other_words(house: MemoryHarness) -> None:
-    house.turn(DOUBTFUL)
+    propose(house)
     [doc] = house.memories(status="candidate")
     house.command("keep", id=doc["id"], text="The gateway speaks HTTP/2 only.", type="rule")
     assert [(d["text"], d["type"]) for d in house.memories()] == [("The gateway speaks HTTP/2 only.", "rule")]
@@ -112,34 +98,34 @@ def test_a_candidate_is_kept_in_other_words(house: MemoryHarness) -> None:
 
 
 def test_what_was_dropped_does_not_come_again(house: MemoryHarness) -> None:
-    house.turn(DOUBTFUL)
+    propose(house)
     [doc] = house.memories(status="candidate")
     house.command("drop", id=doc["id"])
-    house.turn(DOUBTFUL)
+    house.turn(f"Remember that {DOUBTFUL}")
     assert house.memories(status="candidate") == house.memories() == []
     with pytest.raises(CommandRefused, match="not a candidate"):
         house.command("keep", id=doc["id"])
 
 
 def test_only_a_person_keeps_a_candidate(house: MemoryHarness) -> None:
-    house.turn(DOUBTFUL)
+    propose(house)
     [doc] = house.memories(status="candidate")
-    with pytest.raises(CommandRefused, match="only a person"):
+    with pytest.raises(CommandRefused, match="a person's to do"):
         house.command("keep", id=doc["id"], session="s-1")
 
 
 def test_a_newer_value_replaces_the_older_one_and_another_subject_stays(house: MemoryHarness) -> None:
-    house.turn("the upstream timeout is 30 seconds")
-    house.turn("session timeout is 12 hours")
-    house.turn("we raised the upstream timeout to 60 seconds, the bank is slow")
+    house.turn("remember that the upstream timeout is 30 seconds")
+    house.turn("remember that sessions end after 12 hours")
+    house.turn("remember that the upstream timeout is 60 seconds")
     told = house.ask("session.started", session="s-2", source="startup")[0]
     assert "30 seconds" not in told and "12 hours" in told and "60 seconds" in told
 
 
 def test_a_line_carries_its_date_and_whose_words_it_is(house: MemoryHarness) -> None:
-    house.turn("We decided to use tabs in makefiles.")
+    house.turn("Always use tabs in makefiles.")
     [told] = house.ask("session.started", session="s-2", source="startup")
-    assert re.search(r"- decision \(\d{4}-\d\d-\d\d, user's words\): We decided", told)
+    assert re.search(r"- rule \(\d{4}-\d\d-\d\d, user's words\): Always", told)
 
 
 def test_an_end_that_was_named_ends_the_telling(house: MemoryHarness) -> None:
@@ -156,19 +142,6 @@ def test_a_newer_summary_of_a_session_replaces_the_older(house: MemoryHarness) -
     assert texts(house, "session_summary") == ["tidy up: all of it."]
 
 
-def test_what_the_agent_found_out_is_kept_as_its_own_words(house: MemoryHarness) -> None:
-    house.turn("why is it slow", "I looked. The root cause was a missing index on sessions. Done.")
-    [doc] = house.memories("discovery")
-    assert (doc["text"], doc["origin"]) == ("The root cause was a missing index on sessions.", "agent")
-
-
-def test_a_choice_among_alternatives_is_a_decision(house: MemoryHarness) -> None:
-    house.prompt("which one")
-    house.hook("tool.finished", tool="AskUserQuestion", call="q", action="ask", ok=True, output="Store: SQLite")
-    house.stop()
-    assert texts(house, "decision") == ["Chosen by the user: Store: SQLite"]
-
-
 def test_the_same_words_again_are_one_memory(house: MemoryHarness) -> None:
     for _ in range(3):
         house.turn("From now on run make lint before each commit.")
@@ -178,56 +151,46 @@ def test_the_same_words_again_are_one_memory(house: MemoryHarness) -> None:
 
 
 def test_a_newer_decision_supersedes_the_older_one_and_both_stay(house: MemoryHarness) -> None:
-    house.turn("We will use PostgreSQL for the event store.")
-    house.turn("We will use SQLite instead of PostgreSQL for the event store.")
-    assert texts(house, "decision") == ["We will use SQLite instead of PostgreSQL for the event store."]
-    [old] = house.memories("decision", status="superseded")
-    assert old["superseded_by"] == house.memories("decision")[0]["id"]
+    house.turn("From now on use PostgreSQL for the event store.")
+    house.turn("From now on use SQLite instead of PostgreSQL for the event store.")
+    assert texts(house, "rule") == ["use SQLite instead of PostgreSQL for the event store."]
+    [old] = house.memories("rule", status="superseded")
+    assert old["superseded_by"] == house.memories("rule")[0]["id"]
 
 
 def test_two_decisions_on_two_subjects_stay_both(house: MemoryHarness) -> None:
-    house.turn("We decided to use PostgreSQL for the event store.")
-    house.turn("We decided to use Redis as a cache of pages.")
-    assert len(house.memories("decision")) == 2
+    house.turn("Always use PostgreSQL for the event store.")
+    house.turn("Always use Redis as a cache of pages.")
+    assert len(house.memories("rule")) == 2
 
 
 def test_a_turn_whose_end_was_never_told_is_read_at_the_next_prompt(house: MemoryHarness) -> None:
     """O4-f: a missing Stop."""
-    house.prompt("We decided to use tabs in makefiles.")
+    house.prompt("Always use tabs in makefiles.")
     assert house.memories() == []
     house.prompt("go on")
-    assert texts(house) == ["We decided to use tabs in makefiles."]
+    assert texts(house) == ["Always use tabs in makefiles."]
     house.stop()
     assert house.memories()[0]["times"] == 1
 
 
 def test_a_stop_that_is_told_twice_counts_once(house: MemoryHarness) -> None:
-    house.turn("We decided to use tabs in makefiles.")
+    house.turn("Always use tabs in makefiles.")
     house.stop("Done again.", again=True)
-    assert [doc["times"] for doc in house.memories("decision")] == [1]
+    assert [doc["times"] for doc in house.memories("rule")] == [1]
 
 
 def test_no_more_than_eight_from_one_turn_and_five_at_most_while_planning(house: MemoryHarness) -> None:
     """O4-f."""
-    house.turn(
-        "\n".join(f"Part {n}{n} is built with library number {n}, never by hand." for n in range(30)), mode="plan"
-    )
+    house.turn(" ".join(f"Always build part {n}{n} with library number {n}." for n in range(30)), mode="plan")
     found = house.view("listed", limit=100)["observations"]
     assert 1 <= len(found) <= 8
 
 
 def test_what_is_planned_weighs_less(house: MemoryHarness) -> None:
-    house.prompt("We decided to use tabs in makefiles.", mode="plan")
+    house.prompt("Always use tabs in makefiles.", mode="plan")
     house.stop()
     assert house.memories()[0]["importance"] == 5
-
-
-def test_pasted_text_is_not_what_the_user_said() -> None:
-    pasted = (
-        "Fix this for me please, it is broken.\n```\nWe decided to use rm -rf.\n```\n"
-        '> We decided to quote this line\n<log>We decided to log this.</log>\nFile "a.py", always line 3\n'
-    )
-    assert list(split_sentences(pasted)) == ["Fix this for me please, it is broken."]
 
 
 def test_excluded_paths_and_commands_are_not_remembered(tmp_path) -> None:
@@ -249,16 +212,16 @@ def test_a_summary_of_a_session_becomes_a_memory(house: MemoryHarness) -> None:
 
 def test_switched_off_nothing_is_observed(tmp_path) -> None:
     house = MemoryHarness(tmp_path, enabled=False)
-    house.turn("We decided to use tabs in makefiles.")
+    house.turn("Always use tabs in makefiles.")
     assert house.memories() == []
     house.close()
 
 
 def test_what_was_forgotten_is_not_learned_again(house: MemoryHarness) -> None:
-    house.turn("We decided to use tabs in makefiles.")
+    house.turn("Always use tabs in makefiles.")
     [doc] = house.memories()
     house.command("forget", id=doc["id"])
-    house.turn("We decided to use tabs in makefiles.")
+    house.turn("Always use tabs in makefiles.")
     assert house.memories() == []
     tombstone = house.load_document(observation_ref(doc["id"]))
     assert tombstone and (tombstone.status, tombstone.text, tombstone.detail) == ("forgotten", "", "")
@@ -278,14 +241,14 @@ def test_no_text_holds_a_hook_up(house: MemoryHarness) -> None:
 
 def test_a_teammates_words_stay_his_when_they_are_kept(house: MemoryHarness) -> None:
     """Several people in one project: what came from another is told to nobody before it is kept, and then as his."""
-    house.turn("Deploys happen on tuesdays.")
+    house.turn("Remember that deploys happen on tuesdays.")
     shared = {"type": "rule", "text": "Migrations are always reversible.", "origin": "outside", "words_of": "ben"}
     house.hook("memory.observed", session="", id="team-m1", status="candidate", **shared)
     assert "reversible" not in house.ask("session.started", session="s-2", source="startup")[0]
     house.command("keep", id="team-m1")
     [told] = house.ask("session.started", session="s-3", source="startup")
     assert "ben's words, kept by the user): Migrations are always reversible." in told
-    assert "user's words): Deploys happen on tuesdays." in told
+    assert "user's words): deploys happen on tuesdays." in told
     assert house.view("show", id="team-m1")["words_of"] == "ben"
     assert house.replayed() == []
 

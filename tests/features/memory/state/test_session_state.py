@@ -41,7 +41,7 @@ def test_a_turn_is_kept_once(house: MemoryHarness) -> None:
 
 
 def test_what_a_compaction_needed_goes_with_the_next_prompt(house: MemoryHarness) -> None:
-    house.turn("We decided to use tabs.")
+    house.turn("Always use tabs.")
     house.hook("compact.started")
     house.hook("compact.ended", summary="talk " * 1000)
     assert len(document(house)) > 5000

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
+from holdfast.analysis.usage.events import usage_record
 from holdfast.core.event import Event
 from holdfast.core.replay import fold_events
 from holdfast.features.sessions import FEATURE
 from holdfast.features.sessions.jobs.process_turns import UsagePositions, usage_events
 from holdfast.features.sessions.state.documents import SESSION
-from holdfast.usage.events import usage_record
+from tests.analysis.usage.kit import EXPECTED, sample_home, scan_usage, total_of
 from tests.factories import NOON
 from tests.features.sessions.story import House, Story
-from tests.usage.kit import EXPECTED, sample_home, scan_usage, total_of
 
 
 def line(message: str, at: int = NOON, output: int = 5, **usage: int) -> str:
@@ -89,7 +89,7 @@ def test_droid_subagents_are_sessions_of_their_own(house: House, tmp_path: Path)
 
 def test_a_session_id_names_no_file_elsewhere(house: House, tmp_path: Path) -> None:
     session = fold_events(FEATURE, Story().start(session="../../x").events)[SESSION.ref("../../x")]
-    for agent in ("kimi", "continue", "auggie", "gemini"):
+    for agent in ("kimi", "gemini"):
         session.agent, session.transcript = agent, ""
         assert list(usage_events(session, house.reader, UsagePositions(), tmp_path)) == []
 
@@ -150,9 +150,9 @@ def test_a_file_of_many_portions_is_read_to_its_end_at_one_look(
     house: House, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Half of it would be shown as all of it. One line is longer than any that is kept."""
-    monkeypatch.setattr("holdfast.usage.reader.CHUNK", 1 << 10)
-    monkeypatch.setattr("holdfast.usage.reader.MOST_PER_READ", 1 << 11)
-    monkeypatch.setattr("holdfast.usage.reader.LONGEST_LINE", 1 << 12)
+    monkeypatch.setattr("holdfast.analysis.usage.reader.CHUNK", 1 << 10)
+    monkeypatch.setattr("holdfast.analysis.usage.reader.MOST_PER_READ", 1 << 11)
+    monkeypatch.setattr("holdfast.analysis.usage.reader.LONGEST_LINE", 1 << 12)
     house.hook("prompt.submitted", prompt="one", transcript=str(file))
     file.write_text(line("first") + '{"usage": "' + "x" * (60 << 10) + '"}\n' + line("last"))
     house.hook("turn.ended", message="ok")

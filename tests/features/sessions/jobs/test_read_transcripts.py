@@ -109,7 +109,7 @@ def test_a_look_is_asked_for_at_once_and_only_where_it_can_tell_something(codex:
 
 @pytest.mark.parametrize("name", ["PostToolUse.Bash", "PostToolUse.Bash_in_subagent"])
 def test_codexs_own_payloads_ask_for_it(house: House, name: str) -> None:
-    from holdfast.agents.codex import CODEX
+    from holdfast.agents.codex import AGENT as CODEX
     from holdfast.core.decision import Delivery
 
     payload = json.loads((PAYLOADS / "codex" / f"{name}.json").read_text())
@@ -193,7 +193,7 @@ def test_a_call_that_is_not_in_the_log_is_nothing(codex: Codex) -> None:
 # Copilot's answer, from the file that the real program wrote: of the right turn, once, and in every place that shows
 # it.
 
-SAMPLES = Path(__file__).parents[3] / "usage" / "samples"
+SAMPLES = Path(__file__).parents[3] / "analysis" / "usage" / "samples"
 EVENTS = next((SAMPLES / "copilot").rglob("events.jsonl")).read_bytes()
 SUBAGENT = "c0d6c91d-c95d-418c-a1ac-54b49aad686b"
 FIRST_END, SECOND_END = 1794777208264, 1794777209953

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.analysis.usage.model import parse_milliseconds
 from holdfast.features.sessions import FEATURE
 from holdfast.features.sessions.jobs import recovery
 from holdfast.features.sessions.jobs.recovery import FINDERS, MOST_FILES, Interrupts
@@ -17,7 +18,6 @@ from holdfast.features.sessions.settings import (
     SessionsSettings,
 )  # fmt: skip
 from holdfast.features.sessions.state.documents import Turn
-from holdfast.usage.model import parse_milliseconds
 from tests.features.sessions.jobs.test_process_turns import line, stamp
 from tests.features.sessions.story import SECOND, House, Story
 

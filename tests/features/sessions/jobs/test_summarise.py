@@ -2,13 +2,13 @@
 
 import pytest
 
+from holdfast.analysis.usage.spending import Spending
 from holdfast.core.kinds.session_events import SessionSummarised
 from holdfast.core.replay import fold_events
 from holdfast.features.sessions import FEATURE
 from holdfast.features.sessions.jobs.summarise import summarise_events
 from holdfast.features.sessions.state.documents import SESSION
 from holdfast.features.sessions.views.figures import build_figures
-from holdfast.usage.spending import Spending
 from tests.features.sessions.story import House, Story
 
 

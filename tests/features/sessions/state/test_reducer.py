@@ -468,3 +468,10 @@ def test_a_night_with_an_open_turn_is_no_nights_work():
     week = Turn(n=1, at=0, end=7 * 86_400_000)
     assert reducer.growth_of(week, None)["ms"] == reducer.LONGEST_TURN_MS
     assert reducer.local_day(1 << 62) == "1970-01-01"
+
+
+def test_the_title_is_the_agents_own_else_the_persons_first_words() -> None:
+    story = Story().start().prompt("/model").stop().prompt("Fix the login").stop().prompt("And the tests")
+    assert story.doc()["title"] == "Fix the login"
+    assert story.tell("session.titled", title="Login repair").prompt("more").doc()["title"] == "Login repair"
+    assert Story().start().prompt("/review src/a.py").doc()["title"] == "/review src/a.py"

@@ -2,6 +2,7 @@
 
 import pytest
 
+from holdfast.analysis.usage.spending import Spending
 from holdfast.core.replay import fold_events
 from holdfast.features.sessions import FEATURE
 from holdfast.features.sessions.state.documents import IDLE, SESSION, WAITING, PendingQuestion
@@ -17,7 +18,6 @@ from holdfast.features.sessions.views.figures import (
     format_work,
     shown_state,
 )
-from holdfast.usage.spending import Spending
 
 from ..story import House, Story
 

@@ -162,7 +162,7 @@ def test_a_call_says_what_it_is_about_by_its_input_where_it_names_no_file() -> N
 
 
 def test_a_search_says_what_and_where() -> None:
-    """As Claude, Gemini, droid and auggie name them."""
+    """As Claude, Gemini and droid name them."""
     assert about("search", paths=("/p/src",), pattern="def add", path="/p/src") == "def add in src"
     assert about("search", pattern="**/*.py") == "**/*.py"
     assert about("search", pattern="def add", dir_path="/p/tests") == "def add in tests"

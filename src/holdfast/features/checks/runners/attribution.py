@@ -4,12 +4,12 @@ import re
 
 import msgspec
 
+from holdfast.analysis.shell.analysis import Analysis, Ran, ShellCommand
+from holdfast.analysis.shell.flow import UNFINISHED, OutputPiece
+from holdfast.analysis.shell.syntax import UNKNOWN
 from holdfast.core.checks import CheckKind
-from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand
-from holdfast.core.shell.flow import UNFINISHED, OutputPiece
-from holdfast.core.shell.syntax import UNKNOWN
 from holdfast.features.checks.runners.entries import Entry
-from holdfast.features.checks.runners.recognise import TEST_RUNNERS, Match
+from holdfast.features.checks.runners.recognise import Match, all_test_runners
 from holdfast.features.checks.runners.spec import Report, Runner
 
 # The output of a command as text that can be searched, and who could have printed it.
@@ -396,7 +396,7 @@ def _entry_distrust(candidate: Candidate, loud: list[int], faked: bool, output: 
 def read_all(output: Output, leave_out: set[str]) -> list[Report]:
     """The summaries of every known test runner, in order."""
     collected: list[Report] = []
-    for runner in TEST_RUNNERS:
+    for runner in all_test_runners():
         if runner.name in leave_out:
             continue
         reports = read_reports(runner, output)

@@ -1,11 +1,8 @@
-"""Test runners of Go, Rust, the JVM, .NET and C++."""
+"""Reads the summaries of the test runners of Go, Rust, the JVM, .NET and C++."""
 
 import re
 
-import msgspec
-
-from holdfast.core.checks import Verdict
-from holdfast.features.checks.runners.spec import Report, Runner, flag_set, group_number
+from holdfast.features.checks.runners.spec import Report, group_number
 
 # `ok  pkg  0.3s` or `(cached)`, with a remark behind it such as `[no tests to run]`.
 _GO_OK = re.compile(r"^ok\s+\S+\s+(?:\(cached\)|[\d.]+s)(.*)$", re.MULTILINE)
@@ -18,26 +15,12 @@ _GO_JSON = re.compile(r'"Action":"(pass|fail)","Package":"[^"]*","Test":')
 _CARGO = re.compile(r"^test result: (ok|FAILED)\. (\d+) passed; (\d+) failed; (\d+) ignored;", re.MULTILINE)
 _CARGO_ERROR = re.compile(r"^error: (?:test failed, to rerun|\d+ targets? failed)", re.MULTILINE)
 _NEXTEST = re.compile(r"^\s*Summary \[ *[\d.]+s\] +(\d+)(?:/\d+)? tests? run: (\d+) passed([^\n]*)$", re.MULTILINE)
-# The totals at the end have no time behind them; the lines of single classes do.
-_MAVEN = re.compile(
-    r"^\[?(?:INFO|ERROR|WARNING)?\]? ?Tests run: (\d+), Failures: (\d+), Errors: (\d+), Skipped: (\d+)\s*$",
-    re.MULTILINE,
-)
 _GRADLE_COUNT = re.compile(r"^(\d+) tests? completed(?:, (\d+) failed)?(?:, (\d+) skipped)?", re.MULTILINE)
 _GRADLE_TASK = re.compile(
     r"^> Task :\S*[tT]est(?P<state> (?:UP-TO-DATE|NO-SOURCE|FROM-CACHE|SKIPPED|FAILED))?\s*$", re.MULTILINE
 )
 _GRADLE_OK = re.compile(r"^BUILD SUCCESSFUL in ", re.MULTILINE)
-# The words are translated by .NET: only their order is fixed (failed, passed, skipped, total).
-_DOTNET = re.compile(
-    r"^\s*[^\W\d]+! +[-–:] *[^\W\d]+: *(\d+), *[^\W\d]+: *(\d+), *[^\W\d]+: *(\d+), *[^\W\d]+: *(\d+)", re.MULTILINE
-)
 _MESON = re.compile(r"^(Ok|Fail|Timeout|Skipped|Unexpected Pass):[ \t]+(\d+)[ \t]*$", re.MULTILINE)
-_GOTESTSUM = re.compile(
-    r"^DONE (?:\d+ runs?, )?(\d+) tests?(?:, (\d+) skipped)?(?:, (\d+) failures?)?(?:, (\d+) errors?)? in ",
-    re.MULTILINE,
-)
-_CTEST = re.compile(r"^\d+% tests passed, (\d+) tests? failed out of (\d+)", re.MULTILINE)
 
 
 def read_go(text: str) -> list[Report]:
@@ -99,23 +82,6 @@ def read_nextest(text: str) -> list[Report]:
     return reports
 
 
-def read_maven(text: str) -> list[Report]:
-    reports = []
-    for match in _MAVEN.finditer(text):
-        ran, failed, errors, skipped = (int(match[n]) for n in range(1, 5))
-        bad = failed + errors
-        reports.append(
-            Report(
-                passed=ran - bad - skipped,
-                failed=bad,
-                skipped=skipped,
-                nothing="" if ran else "no test was run",
-                position=match.start(),
-            )
-        )
-    return reports
-
-
 def read_gradle(text: str) -> list[Report]:
     if match := _GRADLE_COUNT.search(text):
         total, failed, skipped = int(match[1]), group_number(match, 2), group_number(match, 3)
@@ -132,25 +98,6 @@ def read_gradle(text: str) -> list[Report]:
     return [Report(nothing="the tests were up to date or skipped", position=tasks[0].start())]
 
 
-def read_dotnet(text: str) -> list[Report]:
-    return [
-        Report(
-            passed=int(m[2]),
-            failed=int(m[1]),
-            skipped=int(m[3]),
-            nothing="" if int(m[4]) else "no test was run",
-            position=m.start(),
-        )
-        for m in _DOTNET.finditer(text)
-    ]
-
-
-def read_ctest(text: str) -> list[Report]:
-    if "No tests were found!!!" in text:
-        return [Report(nothing="no tests were found")]
-    return [Report(passed=int(m[2]) - int(m[1]), failed=int(m[1]), position=m.start()) for m in _CTEST.finditer(text)]
-
-
 def read_meson(text: str) -> list[Report]:
     """`Ok: 2`, `Fail: 0`, … one to a line; the counts of zero may be left out."""
     found = {name: int(number) for name, number in _MESON.findall(text)}
@@ -160,141 +107,3 @@ def read_meson(text: str) -> list[Report]:
     bad = sum(found.get(name, 0) for name in ("Fail", "Timeout", "Unexpected Pass"))
     position = max(match.start() for match in _MESON.finditer(text))
     return [Report(passed=found["Ok"], failed=bad, skipped=found.get("Skipped", 0), position=position)]
-
-
-def read_gotestsum(text: str) -> list[Report]:
-    found = []
-    for match in _GOTESTSUM.finditer(text):
-        # Errors, such as packages that do not build, count as failures.
-        total, skipped, failed = int(match[1]), group_number(match, 2), group_number(match, 3) + group_number(match, 4)
-        nothing = "" if total else "no tests to run"
-        found.append(
-            Report(
-                passed=max(0, total - skipped - failed),
-                failed=failed,
-                skipped=skipped,
-                nothing=nothing,
-                position=match.start(),
-            )
-        )
-    return found
-
-
-GO = Runner(
-    name="go test",
-    programs=("go test",),
-    runs_nothing=flag_set("-list -c -n -h -help --help -vet-only"),
-    takes_value=flag_set("-run -count -timeout -coverprofile -covermode -coverpkg -tags -p -parallel -bench -cpu -ldflags -o -list -skip -exec -mod -shuffle"),
-    selects=flag_set("-run -skip -short -bench"),
-    hollow=flag_set("-exec -toolexec"),
-    hollow_with=(flag_set("-bench -fuzz"), flag_set("-run -skip")),
-    whole_operands=re.compile(r"^(?:\./\.\.\.|\.\.\.|\.|all)$"),
-    codes={0: Verdict.PASSED, 1: Verdict.FAILED, 2: Verdict.DID_NOT_RUN},
-    empty_succeeds=True,
-    read=read_go,
-    sums=True,
-)  # fmt: skip
-CARGO = Runner(
-    name="cargo test",
-    programs=("cargo test", "cargo t", "cargo llvm-cov test", "cargo llvm-cov", "cargo tarpaulin", "cargo careful test", "cargo hack test",
-              "cross test", "cross t"),
-    runs_nothing=flag_set("--no-run --help -h --list --version"),
-    takes_value=flag_set("-p --package --test --bin --example --bench --features -F --target --manifest-path --profile -j --jobs --exclude --test-threads --skip --target-dir --color"),
-    selects=flag_set("-p --package --test --bin --lib --doc --bins --example --exclude --skip --ignored --exact --bench"),
-    codes={0: Verdict.PASSED, 101: Verdict.FAILED, 1: Verdict.DID_NOT_RUN},
-    empty_succeeds=True,
-    read=read_cargo,
-    sums=True,
-)  # fmt: skip
-NEXTEST = Runner(
-    name="nextest",
-    programs=("cargo nextest run", "cargo nextest r", "cargo-nextest nextest run", "cargo llvm-cov nextest"),
-    runs_nothing=flag_set("--no-run --help -h --version"),
-    selects=flag_set("-p --package --test -E --filterset --lib --bin --partition"),
-    takes_value=flag_set("-p --package --test -E --filterset --partition --profile -P --features --retries -j"),
-    codes={0: Verdict.PASSED, 100: Verdict.FAILED, 4: Verdict.DID_NOT_RUN, 101: Verdict.DID_NOT_RUN},
-    read=read_nextest,
-    stream="stderr",
-)
-MAVEN = Runner(
-    name="maven",
-    programs=("mvn", "mvnw", "mvnd"),
-    runs_nothing=flag_set(
-        "--version -v --help -h -DskipTests -Dmaven.test.skip=true -DskipTests=true -Dmaven.test.skip"
-    ),
-    takes_value=flag_set("-pl --projects -P -f --file -s --settings -T -rf"),
-    selects=flag_set("-pl --projects -Dtest -rf"),
-    whole_operands=re.compile(r"^(?:clean|test|verify|install|package|integration-test|surefire:test|site|deploy)$"),
-    requires=flag_set("test verify install package integration-test surefire:test deploy"),
-    empty_succeeds=True,
-    read=read_maven,
-)
-GRADLE = Runner(
-    name="gradle",
-    programs=("gradle", "gradlew"),
-    runs_nothing=flag_set("--version -v --help -h --dry-run -m --test-dry-run tasks help projects"),
-    takes_value=flag_set("--tests -p --project-dir -x --exclude-task -b --build-file"),
-    selects=flag_set("--tests"),
-    whole_operands=re.compile(r"^(?::?clean|:?cleanTest|:?test|:?check|:?build)$"),
-    requires_pattern=re.compile(r"^:?(?:[\w.-]+:)*(?:test|check|build|[a-z]\w*Tests?|test[A-Z]\w*)$"),
-    not_required=re.compile(r"(?:^|:)(?:compile|process|clean|assemble|lint)\w*$|Classes$|(?:^|:)testFixtures"),
-    empty_succeeds=True,
-    read=read_gradle,
-)
-DOTNET = Runner(
-    name="dotnet",
-    programs=("dotnet test", "dotnet vstest"),
-    runs_nothing=flag_set("--list-tests -t --help -h -?"),
-    takes_value=flag_set("--filter -c --configuration -f --framework --logger -l -s --settings -r --results-directory -v --verbosity"),
-    selects=flag_set("--filter"),
-    whole_operands=re.compile(r"^.*\.(?:sln|slnx)$|^\.$"),
-    empty_succeeds=True,
-    read=read_dotnet,
-    sums=True,
-)  # fmt: skip
-CTEST = Runner(
-    name="ctest",
-    programs=("ctest",),
-    runs_nothing=flag_set("-N --show-only --print-labels --help --version -H"),
-    takes_value=flag_set(
-        "-j --parallel -R -E -L -LE --test-dir -C --build-config -I --timeout --output-junit --preset"
-    ),
-    selects=flag_set("-R -E -L -LE -I --rerun-failed --tests-regex --label-regex --exclude-regex"),
-    codes={0: Verdict.PASSED, 8: Verdict.FAILED},
-    empty_succeeds=True,
-    read=read_ctest,
-)
-BUILT_TESTS = Runner(
-    name="ctest",
-    programs=("cmake --build",),
-    requires=flag_set("test check"),
-    takes_value=flag_set("-j --parallel --build --config --preset"),
-    runs_nothing=flag_set("--version --help"),
-    empty_succeeds=True,
-    read=read_ctest,
-)
-"""The target `test` of a build that CMake made: it runs ctest."""
-NINJA_TESTS = msgspec.structs.replace(
-    # For ninja `-t` starts a tool and `-n` is a dry run; for cmake `-t` names the target.
-    BUILT_TESTS, programs=("ninja",), takes_value=flag_set("-C -j -f -l -k"), runs_nothing=flag_set("-n -t --version --help"),
-)  # fmt: skip
-MESON = Runner(
-    name="meson",
-    programs=("meson test",),
-    runs_nothing=flag_set("--list --help -h"),
-    takes_value=flag_set("-C --suite --no-suite -t --timeout-multiplier --num-processes -j --repeat --logbase --setup"),
-    selects=flag_set("--suite --no-suite"),
-    empty_succeeds=True,
-    read=read_meson,
-)
-GOTESTSUM = Runner(
-    name="gotestsum",
-    programs=("gotestsum",),
-    runs_nothing=flag_set("--help -h --version"),
-    takes_value=flag_set("--format -f --junitfile --jsonfile --packages --rerun-fails-max-failures --post-run-command"),
-    selects=flag_set("-run -short"),
-    whole_operands=re.compile(r"^(?:--|\./\.\.\.)$"),
-    empty_succeeds=True,
-    read=read_gotestsum,
-)
-TESTS = (GO, NEXTEST, CARGO, MAVEN, GRADLE, DOTNET, CTEST, BUILT_TESTS, NINJA_TESTS, MESON, GOTESTSUM)

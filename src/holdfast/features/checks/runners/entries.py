@@ -5,12 +5,12 @@ import re
 
 import msgspec
 
+from holdfast.analysis.shell.analysis import ShellCommand
+from holdfast.analysis.shell.execute import ReadFile
+from holdfast.analysis.shell.flow import Pieces
+from holdfast.analysis.shell.recipes import RUNNERS, parse_make, read_main_file, read_recipe
+from holdfast.analysis.shell.redirects import join_path
 from holdfast.core.checks import CheckKind
-from holdfast.core.shell.analysis import ShellCommand
-from holdfast.core.shell.execute import ReadFile
-from holdfast.core.shell.flow import Pieces
-from holdfast.core.shell.recipes import RUNNERS, parse_make, read_main_file, read_recipe
-from holdfast.core.shell.redirects import join_path
 from holdfast.features.checks.runners.recognise import Match
 from holdfast.paths import open_regular
 

@@ -1,9 +1,8 @@
-"""Test runners of JavaScript and TypeScript."""
+"""Reads the summaries of the test runners of JavaScript and TypeScript."""
 
 import re
 
-from holdfast.core.checks import Verdict
-from holdfast.features.checks.runners.spec import Report, Runner, flag_set, group_number, sum_counts
+from holdfast.features.checks.runners.spec import Report, group_number, sum_counts
 
 # `Tests:       1 failed, 2 passed, 3 total`.
 _JEST = re.compile(r"^Tests: +((?:\d+ \w+, )*\d+ total)\s*$", re.MULTILINE)
@@ -193,111 +192,3 @@ def read_ava(text: str) -> list[Report]:
             position=matches[0].start(),
         )
     ]
-
-
-JEST = Runner(
-    name="jest",
-    programs=("jest", "react-scripts test"),
-    runs_nothing=flag_set("--version -v --help -h --showConfig --listTests --init --clearCache"),
-    takes_value=flag_set("-c --config -t --testNamePattern --maxWorkers -w --reporters --coverageDirectory --rootDir --selectProjects --shard --testTimeout --env --roots"),
-    selects=flag_set("-t --testNamePattern -o --onlyChanged --changedSince --lastCommit -f --onlyFailures --testPathPattern --testPathPatterns --findRelatedTests --selectProjects --shard --testPathIgnorePatterns"),
-    whole_operands=re.compile(r"^\.?/?$"),
-    lenient=flag_set("--passWithNoTests -o --onlyChanged --changedSince --lastCommit --findRelatedTests -f --onlyFailures"),
-    read=read_jest,
-    stream="stderr",
-    watches=flag_set("--watch --watchAll"),
-)  # fmt: skip
-VITEST = Runner(
-    name="vitest",
-    programs=("vitest",),
-    runs_nothing=flag_set("--version -v --help -h --mergeReports"),
-    nothing_operands=flag_set("list init"),
-    takes_value=flag_set("-c --config -t --testNamePattern --reporter --outputFile -r --root --dir --pool --shard --project --environment --bail"),
-    selects=flag_set("-t --testNamePattern --changed --shard --project --exclude"),
-    whole_operands=re.compile(r"^(?:run|watch|dev|\.)$"),
-    lenient=flag_set("--passWithNoTests --changed --dangerouslyIgnoreUnhandledErrors"),
-    read=read_vitest,
-    watches=flag_set("--watch -w"),
-)  # fmt: skip
-MOCHA = Runner(
-    name="mocha",
-    programs=("mocha", "_mocha"),
-    runs_nothing=flag_set(
-        "--version -V --help -h --dry-run --list-files --list-reporters --list-interfaces --list-uis"
-    ),
-    takes_value=flag_set(
-        "-r --require -g --grep -f --fgrep -R --reporter -t --timeout -u --ui --config --spec --ignore -n"
-    ),
-    selects=flag_set("-g --grep -f --fgrep"),
-    # Its exit status is the number of failures.
-    codes={0: Verdict.PASSED, **dict.fromkeys(range(1, 100), Verdict.FAILED)},
-    empty_succeeds=True,
-    read=read_mocha,
-)
-NODE = Runner(
-    name="node",
-    programs=("node --test",),
-    runs_nothing=flag_set("--version -v --help -h --check -c"),
-    takes_value=flag_set(
-        "--import --require -r --test-name-pattern --test-reporter --test-reporter-destination --loader"
-    ),
-    selects=flag_set("--test-name-pattern --test-only --test-skip-pattern --test-shard"),
-    empty_succeeds=True,
-    read=read_node,
-    watches=flag_set("--watch"),
-)
-BUN = Runner(
-    name="bun",
-    programs=("bun test",),
-    runs_nothing=flag_set("--help -h --version"),
-    takes_value=flag_set("-t --test-name-pattern --timeout --preload --bail"),
-    selects=flag_set("-t --test-name-pattern --only"),
-    read=read_bun,
-    stream="stderr",
-    watches=flag_set("--watch"),
-)
-DENO = Runner(
-    name="deno",
-    programs=("deno test",),
-    runs_nothing=flag_set("--help -h --no-run"),
-    selects=flag_set("--filter"),
-    takes_value=flag_set("--filter --config -c --coverage"),
-    read=read_deno,
-    watches=flag_set("--watch"),
-)
-PLAYWRIGHT = Runner(
-    name="playwright",
-    programs=("playwright test",),
-    runs_nothing=flag_set("--help -h --list --version --ui"),
-    takes_value=flag_set("-g --grep --project -c --config --reporter -j --workers --retries --shard"),
-    selects=flag_set("-g --grep --project --shard --last-failed --only-changed --grep-invert"),
-    lenient=flag_set("--pass-with-no-tests --last-failed --only-changed"),
-    read=read_playwright,
-)
-CYPRESS = Runner(
-    name="cypress",
-    programs=("cypress run",),
-    runs_nothing=flag_set("--help -h --version"),
-    takes_value=flag_set("-s --spec -b --browser -c --config -e --env"),
-    selects=flag_set("-s --spec"),
-    # Its exit status is the number of failures.
-    codes={0: Verdict.PASSED, **dict.fromkeys(range(1, 100), Verdict.FAILED)},
-    read=read_cypress,
-)
-AVA = Runner(
-    name="ava",
-    programs=("ava",),
-    runs_nothing=flag_set("--help --version"),
-    selects=flag_set("-m --match"),
-    read=read_ava,
-)
-TAPE = Runner(
-    name="tape",
-    programs=("tape",),
-    runs_nothing=flag_set("--help --version"),
-    takes_value=flag_set("-r --require -i --ignore"),
-    selects=flag_set("--only"),
-    empty_succeeds=True,
-    read=read_tape,
-)
-TESTS = (JEST, VITEST, MOCHA, NODE, BUN, DENO, PLAYWRIGHT, CYPRESS, TAPE, AVA)

@@ -1,9 +1,8 @@
-"""Test runners of Python."""
+"""Reads the summaries of Python's test runners."""
 
 import re
 
-from holdfast.core.checks import Verdict
-from holdfast.features.checks.runners.spec import Report, Runner, flag_set, group_number, sum_counts
+from holdfast.features.checks.runners.spec import Report, group_number, sum_counts
 
 _PYTEST_WORDS = (
     r"(?:failed|passed|skipped|deselected|xfailed|xpassed|warnings?|errors?|rerun|subtests? (?:passed|failed))"
@@ -85,65 +84,3 @@ def _unittest_report(match: re.Match[str]) -> Report:
         return Report(passed=max(0, ran - bad - skipped), failed=max(1, bad), skipped=skipped, position=match.start())
     nothing = "no test was run" if ran - skipped <= 0 else ""
     return Report(passed=max(0, ran - skipped), skipped=skipped, nothing=nothing, position=match.start())
-
-
-PYTEST = Runner(
-    name="pytest",
-    programs=("pytest", "py.test", "pytest-3"),
-    modules=("pytest",),
-    runs_nothing=flag_set(
-        "--version -V -VV --help -h --collect-only --co --collectonly --fixtures --funcargs --fixtures-per-test --markers "
-        "--setup-plan --cache-show --trace-config-only"
-    ),
-    takes_value=flag_set(
-        "-k -m -n -p -c -o -W -r --tb --maxfail --durations --junitxml --junit-xml --cov --cov-report --cov-config "
-        "--rootdir --confcutdir --ignore --ignore-glob --deselect --log-level --log-cli-level --color --timeout --dist "
-        "--basetemp --import-mode --capture --show-capture --verbosity --numprocesses --reruns --override-ini "
-        "--durations-min --html --json-report-file --random-order-seed --randomly-seed --cov-fail-under --maxprocesses"
-    ),
-    selects=flag_set(
-        "-k -m --deselect --ignore --ignore-glob --lf --last-failed --sw --stepwise --testmon --picked --pyargs --splits --group --shard-id"
-    ),
-    # 2: interrupted · 3: internal error · 4: wrong usage · 5: no tests were collected.
-    codes={
-        0: Verdict.PASSED,
-        1: Verdict.FAILED,
-        2: Verdict.UNKNOWN,
-        3: Verdict.UNKNOWN,
-        4: Verdict.DID_NOT_RUN,
-        5: Verdict.DID_NOT_RUN,
-    },
-    lenient=flag_set(
-        "--suppress-no-test-exit-code --suppress-tests-failed-exit-code --lfnf --last-failed-no-failures -c --config-file --override-ini -o"
-    ),
-    options_variable="PYTEST_ADDOPTS",
-    read=read_pytest,
-    quiet=flag_set("-qq -qqq -qqqq"),
-)
-UNITTEST = Runner(
-    name="unittest",
-    modules=("unittest",),
-    runs_nothing=flag_set("-h --help"),
-    takes_value=flag_set("-s -p -t -k --start-directory --pattern --top-level-directory --durations"),
-    selects=flag_set("-k -p --pattern"),
-    whole_operands=re.compile(r"^(?:discover|tests?)$"),
-    codes={0: Verdict.PASSED, 1: Verdict.FAILED, 2: Verdict.DID_NOT_RUN, 5: Verdict.DID_NOT_RUN},
-    empty_succeeds=True,
-    read=read_unittest,
-    stream="stderr",
-)
-NOSE2 = Runner(
-    name="nose2",
-    programs=("nose2",),
-    modules=("nose2",),
-    runs_nothing=flag_set("-h --help --version"),
-    takes_value=flag_set(
-        "-s --start-dir -t --top-level-directory -c --config --project-directory --log-level -P --plugin"
-    ),
-    whole_operands=re.compile(r"^tests?$"),
-    codes={0: Verdict.PASSED, 1: Verdict.FAILED, 2: Verdict.DID_NOT_RUN, 5: Verdict.DID_NOT_RUN},
-    empty_succeeds=True,
-    read=read_unittest,
-    stream="stderr",
-)
-TESTS = (PYTEST, UNITTEST, NOSE2)

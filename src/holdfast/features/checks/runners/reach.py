@@ -4,9 +4,9 @@ import os
 import posixpath
 from itertools import pairwise
 
+from holdfast.analysis.shell.execute import ReadFile
+from holdfast.analysis.shell.syntax import UNKNOWN
 from holdfast.core.checks import UNKNOWN_FOLDER, WHOLE, CheckKind, named_folder, tested_folder
-from holdfast.core.shell.execute import ReadFile
-from holdfast.core.shell.syntax import UNKNOWN
 from holdfast.features.checks.runners.attribution import Candidate
 from holdfast.features.checks.runners.recognise import Match
 

@@ -1,23 +1,15 @@
 """Which check tool a program invocation is, and how much it was asked to check."""
 
 import re
+from functools import cache
 
 import msgspec
 
+from holdfast.analysis.shell.programs import SHELLS
+from holdfast.analysis.shell.syntax import UNKNOWN
 from holdfast.core.checks import CheckKind, Selection
-from holdfast.core.shell.programs import SHELLS
-from holdfast.core.shell.syntax import UNKNOWN
-from holdfast.features.checks.runners import compiled, javascript, linters, python, scripting
 from holdfast.features.checks.runners.spec import Runner
-
-TEST_RUNNERS: tuple[Runner, ...] = (
-    *python.TESTS,
-    *javascript.TESTS,
-    *compiled.TESTS,
-    *scripting.TESTS,
-    *scripting.ONE_LINE_TESTS,
-)
-RUNNERS: tuple[Runner, ...] = (*TEST_RUNNERS, *linters.CHECKS)
+from holdfast.features.checks.runners.table import load_runners
 
 # `python3.12`, `pypy`, and the launcher `py` of Windows.
 _PYTHON = re.compile(r"^(?:python|pypy)[\d.]*$|^py$")
@@ -34,11 +26,18 @@ _PROJECT_TOOLS = frozenset(("gradlew", "mvnw", "rails", "rake", "artisan"))
 _NODE_MODULE = re.compile(r"(?:^|/)node_modules/(?:\.bin/)?(?:@[\w-]+/)?([\w-]+)(?:/.*)?$")
 
 
+@cache
+def all_test_runners() -> tuple[Runner, ...]:
+    return tuple(runner for runner in load_runners() if runner.kind is CheckKind.TEST)
+
+
+@cache
 def _runners_by_program() -> dict[str, list[tuple[tuple[str, ...], Runner]]]:
     """First word → the words that must follow and the runner, longest first."""
     table: dict[str, list[tuple[tuple[str, ...], Runner]]] = {}
-    for runner in RUNNERS:
-        for program in runner.programs:
+    for runner in load_runners():
+        # What has no program of its own (unittest) is only started with `-m`.
+        for program in runner.programs or runner.modules:
             first, *rest = program.split()
             table.setdefault(first, []).append((tuple(rest), runner))
     for entries in table.values():
@@ -47,9 +46,10 @@ def _runners_by_program() -> dict[str, list[tuple[tuple[str, ...], Runner]]]:
     return table
 
 
-_BY_PROGRAM = _runners_by_program()
-# Reversed, so that the first runner that names a module wins.
-_BY_MODULE = {module: runner for runner in reversed(RUNNERS) for module in runner.modules}
+@cache
+def _runners_by_module() -> dict[str, Runner]:
+    """The first runner that names a module wins."""
+    return {module: runner for runner in reversed(load_runners()) for module in runner.modules}
 
 
 class Match(msgspec.Struct):
@@ -71,7 +71,7 @@ class Match(msgspec.Struct):
 def recognise_runner(words: list[str], environment: dict[str, str]) -> Match | None:
     """None when the program is no check tool that is known by name."""
     plain, foreign = _normalise_program(words)
-    entries = _BY_PROGRAM.get(plain[0]) if plain else None
+    entries = _runners_by_program().get(plain[0]) if plain else None
     for rest, runner in entries or ():
         at = _arguments_start(plain, rest)
         if at is not None:
@@ -136,16 +136,12 @@ def _python_module(arguments: list[str]) -> list[str]:
 
 
 def _module_words(words: list[str]) -> list[str]:
-    runner = _BY_MODULE.get(words[0]) if words else None
+    runner = _runners_by_module().get(words[0]) if words else None
     if runner is None:
         return []
     if words[0] == "unittest":
         return ["unittest", *words[1:]]
     return [runner.programs[0].split()[0], *words[1:]]
-
-
-# unittest has no program of its own: it is only started with `-m`.
-_BY_PROGRAM["unittest"] = [((), python.UNITTEST)]
 
 
 def _arguments_start(words: list[str], wanted: tuple[str, ...]) -> int | None:

@@ -6,9 +6,9 @@ from xml.etree import ElementTree
 
 import msgspec
 
+from holdfast.analysis.shell.analysis import Ran, ShellCommand, analyse_command
+from holdfast.analysis.shell.syntax import UNKNOWN
 from holdfast.core.checks import Check, CheckKind, CommandJudgement, Verdict
-from holdfast.core.shell.analysis import Ran, ShellCommand, analyse_command
-from holdfast.core.shell.syntax import UNKNOWN
 from holdfast.paths import open_regular
 
 # In bytes.

@@ -1,8 +1,8 @@
 """The verdict on one check: by its exit status where that shows, by its own summary where it can be trusted."""
 
+from holdfast.analysis.shell.analysis import Ran
+from holdfast.analysis.shell.flow import FAILED
 from holdfast.core.checks import Check, CheckKind, Selection, Verdict
-from holdfast.core.shell.analysis import Ran
-from holdfast.core.shell.flow import FAILED
 from holdfast.features.checks.runners.attribution import Candidate
 from holdfast.features.checks.runners.spec import Report, Runner
 

@@ -3,7 +3,7 @@
 import contextlib
 import hashlib
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,8 +17,10 @@ from holdfast.core.kinds import HookPayload
 from holdfast.core.kinds.gates_events import GatesRulesAccepted, GatesRulesKept
 from holdfast.core.ports import Reader
 from holdfast.features.gates.events import EVERYWHERE, TEAM, TEAM_PREFIX
+from holdfast.features.gates.kinds import KINDS
 from holdfast.features.gates.state import PAUSES, RULES_OF, SESSIONS, live_sessions
 from holdfast.features.gates.state.attention import AcceptedRules, Pause
+from holdfast.features.gates.strictness import Comparison, is_at_most, is_lower_limit, is_subset, is_superset, is_wider
 from holdfast.paths import default_state_dir
 
 if TYPE_CHECKING:
@@ -55,7 +57,6 @@ SCOPES = ("permanent", "branch", "session", "single_use")
 """From the one that is asked for least often to the one asked for most often."""
 # Words for people: changing them changes nothing that is refused.
 FREE_TEXT = frozenset({"message", "blocking_message", "description", "checklist", "deprecated", "deprecated_message"})
-Comparison = Callable[[Any, Any], bool]
 
 
 def keep_strict(before: "GateSettings", now: "GateSettings") -> "tuple[GateSettings, list[str]]":
@@ -120,32 +121,6 @@ def _never_as_strict(_was: Any, _now: Any) -> bool:
     return False
 
 
-def _is_superset(was: Collection[Any], now: Collection[Any]) -> bool:
-    return set(map(_hashable_value, was)) <= set(map(_hashable_value, now))
-
-
-def _is_subset(was: Collection[Any], now: Collection[Any]) -> bool:
-    return _is_superset(now, was)
-
-
-def _hashable_value(value: Any) -> Any:
-    return msgspec.json.encode(value) if isinstance(value, msgspec.Struct) else value
-
-
-def _wider_paths(was: Collection[str], now: Collection[str]) -> bool:
-    """No paths at all means every file."""
-    return not now or (bool(was) and _is_superset(was, now))
-
-
-def _is_shorter(was: float, now: float) -> bool:
-    # 0 means without a limit.
-    return bool(now) and (not was or now <= was)
-
-
-def _more_evidence(was: Collection[Any], now: Collection[Any]) -> bool:
-    return _is_superset(was, now)
-
-
 def _format_value(value: Any) -> str:
     text = msgspec.json.encode(value, enc_hook=str).decode()
     return re.sub(r"\s+", " ", text)[:80]
@@ -154,27 +129,20 @@ def _format_value(value: Any) -> str:
 COMPARED: dict[str, Comparison] = {
     "enabled": lambda was, now: now or not was,
     "scope": lambda was, now: SCOPES.index(now) >= SCOPES.index(was),
-    "trigger_tools": _is_superset,
-    "paths": _wider_paths,
-    "except_paths": _is_subset,
-    "auto_resolve_skill": _is_subset,
-    "satisfied_by_skill": _is_subset,
+    "trigger_tools": is_superset,
+    "paths": is_wider,
+    "except_paths": is_subset,
+    "auto_resolve_skill": is_subset,
+    "satisfied_by_skill": is_subset,
     "manual": lambda was, now: was or not now,
     "agent_may_satisfy": lambda was, now: was or not now,
     # Asked at both moments is at least as strict as any other choice.
     "check": lambda was, now: now == "both",
-    "ttl": _is_shorter,
-    "evidence": _more_evidence,
-    "carry_over": lambda was, now: now <= was,
-    "protected_branches": _is_superset,
-    "thresholds": lambda was, now: now.block <= was.block and now.warn <= was.warn,
-    "cache_ttl": lambda was, now: now <= was,
-    "approval_ttl": lambda was, now: now <= was,
-    "tokens": lambda was, now: _is_shorter(was, now),
-    "usd": lambda was, now: _is_shorter(was, now),
-    "warn_at": lambda was, now: now <= was,
+    "ttl": is_lower_limit,
+    "carry_over": is_at_most,
+    "approval_ttl": is_at_most,
     "when_unsure": lambda was, now: now == "deny" or was == "allow",
-}
+} | {field: compare for kind in KINDS.values() for field, compare in kind.comparisons.items()}
 """Field → whether the new value asks for at least as much. A field that is not here may not change at all."""
 
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from holdfast.core.decision import Context
 from holdfast.core.text import wrap_context
 from holdfast.features.gates.events import TEAM_PREFIX
-from holdfast.features.gates.rules.requirements import Finding, Here, by_hand_too, first_choice, kind_of
+from holdfast.features.gates.kinds.base import Finding, by_hand_too
+from holdfast.features.gates.rules.checker import RequestContext
 from holdfast.features.gates.rules.triggers import Rule
 from holdfast.features.gates.state import Bypass
 
@@ -21,10 +22,10 @@ FOREIGN = Context("settings-of-an-untrusted-project", "")
 OF_TEAM = Context("rules-of-the-team", "")
 
 
-def refusal_message(findings: Sequence[Finding], here: Here, tool: str) -> str:
+def refusal_message(findings: Sequence[Finding], context: RequestContext, tool: str) -> str:
     """One message for all that is open (O2-c). `tool` is the agent's word, and kept as short as one."""
     what = f"{plain_name(tool)} has to wait" if tool else "This has to wait"
-    return "\n".join([f"{what}: {_open_count(findings)}.", *_finding_lines(findings, here)])
+    return "\n".join([f"{what}: {_open_count(findings)}.", *_finding_lines(findings, context)])
 
 
 def plain_name(name: str) -> str:
@@ -41,9 +42,9 @@ def repeated_refusal(findings: Sequence[Finding]) -> str:
     return f"Refused for the same reason as a moment ago: {_requirement_names(findings)}. See: holdfast gate status"
 
 
-def not_done(findings: Sequence[Finding], here: Here, left: int) -> str:
+def not_done(findings: Sequence[Finding], context: RequestContext, left: int) -> str:
     """On the end of a turn: the agent goes on, and knows when it will be let go."""
-    lines = [f"Not done yet: {_open_count(findings)}.", *_finding_lines(findings, here)]
+    lines = [f"Not done yet: {_open_count(findings)}.", *_finding_lines(findings, context)]
     if left == 0:
         lines.append("If it cannot be resolved, say so: the next stop is let through.")
     return "\n".join(lines)
@@ -74,7 +75,7 @@ def let_go(findings: Sequence[Finding], times: int) -> str:
 
 
 def warning_message(finding: Finding) -> str:
-    return kind_of(finding.rule).warning(finding)
+    return finding.rule.kind.warning(finding)
 
 
 def at_start(findings: Sequence[Finding], others: Sequence[str], scopes: Sequence[str]) -> str:
@@ -99,7 +100,7 @@ def _open_count(findings: Sequence[Finding]) -> str:
 
 
 def _requirement_names(findings: Sequence[Finding]) -> str:
-    # The names of other people's rules are their words, too: they are only counted here.
+    # The names of other people's rules are their words, too: they are only counted context.
     own = [one.rule.name for one in findings if not one.rule.foreign]
     more = len(findings) - len(own)
     return ", ".join(
@@ -107,26 +108,28 @@ def _requirement_names(findings: Sequence[Finding]) -> str:
     )
 
 
-def _finding_lines(findings: Sequence[Finding], here: Here) -> list[str]:
+def _finding_lines(findings: Sequence[Finding], context: RequestContext) -> list[str]:
     own = [one for one in findings if not one.rule.foreign]
     others = [one for one in findings if one.rule.foreign]
-    team = [_finding_line(one, here, len(findings)) for one in others if one.rule.name.startswith(TEAM_PREFIX)]
-    foreign = [_finding_line(one, here, len(findings)) for one in others if not one.rule.name.startswith(TEAM_PREFIX)]
+    team = [_finding_line(one, context, len(findings)) for one in others if one.rule.name.startswith(TEAM_PREFIX)]
+    foreign = [
+        _finding_line(one, context, len(findings)) for one in others if not one.rule.name.startswith(TEAM_PREFIX)
+    ]
     by_hand = [one.rule.name for one in own if by_hand_too(one.rule)]
     more = [f"By hand: holdfast gate satisfy {' '.join(by_hand)}"] if by_hand else []
     return [
-        *(_finding_line(one, here, len(findings)) for one in own),
+        *(_finding_line(one, context, len(findings)) for one in own),
         *more,
         *([fence_foreign("\n".join(foreign))] if foreign else ()),
         *([fence_foreign("\n".join(team), OF_TEAM.source)] if team else ()),
     ]
 
 
-def _finding_line(finding: Finding, here: Here, of: int) -> str:
+def _finding_line(finding: Finding, context: RequestContext, of: int) -> str:
     rule = finding.rule
-    way = first_choice(rule)
+    way = rule.kind.remedy(rule)
     head = f"- {rule.name}: {finding.why}" + (f" → {way}" if way else "")
-    message = fill_placeholders(rule.spec.blocking_message or rule.spec.message, finding, here)
+    message = fill_placeholders(rule.spec.blocking_message or rule.spec.message, finding, context)
     if not message:
         return head
     # One open requirement has room for its whole message; several get a line each.
@@ -143,14 +146,13 @@ def _indent_text(text: str) -> str:
     return "\n".join(f"  {line}" if line.strip() else "" for line in text.strip().splitlines())
 
 
-def fill_placeholders(text: str, finding: Finding, here: Here) -> str:
+def fill_placeholders(text: str, finding: Finding, context: RequestContext) -> str:
     """The seed's `{placeholders}`; what is not known stays as it is written."""
     spec = finding.rule.spec
     skill = (*spec.auto_resolve_skill, *spec.satisfied_by_skill, "")[0].lstrip("/")
     placeholders: dict[str, str | int] = {
-        "auto_resolve_skill": skill, "req_name": finding.rule.name, "branch": here.branch, "session_id": here.session,
-        "total": finding.amount, "block_threshold": spec.thresholds.block, "warn_threshold": spec.thresholds.warn,
-        "summary": finding.why,
+        "auto_resolve_skill": skill, "req_name": finding.rule.name, "branch": context.branch, "session_id": context.session,
+        "total": finding.amount, "summary": finding.why, **finding.rule.kind.placeholders(finding.rule),
     }  # fmt: skip
     # Not `str.format`: braces that mean nothing here must stay as they are.
     for name, value in placeholders.items():
@@ -162,7 +164,7 @@ def _status_line(finding: Finding, scopes: Sequence[str]) -> str:
     rule = finding.rule
     if finding.ok:
         return f"- {rule.name}: {finding.why}"
-    way = first_choice(rule)
+    way = rule.kind.remedy(rule)
     return f"- {rule.name} ({_asked_when(rule, scopes)}): {finding.why}" + (f" → {way}" if way else "")
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from holdfast.analysis.shell.written_files import WHOLE_TREE
 from holdfast.core.checks import (
     UNKNOWN_FOLDER,
     all_within,
@@ -17,13 +18,12 @@ from holdfast.core.checks import (
 from holdfast.core.fingerprint import content_key
 from holdfast.core.globs import any_matches
 from holdfast.core.ids import session_alias
-from holdfast.core.shell.written_files import WHOLE_TREE
 from holdfast.features.gates.evidence import SOMEWHERE, Facts, RunFact, command_matches
+from holdfast.features.gates.kinds.evidence import Evidence, evidence_of
 from holdfast.features.gates.rules.triggers import Rule
 
 if TYPE_CHECKING:
-    from holdfast.features.gates.rules.requirements import Here
-    from holdfast.features.gates.settings import Evidence
+    from holdfast.features.gates.rules.checker import RequestContext
 
 replace = msgspec.structs.replace
 EVERYTHING = ("**",)
@@ -44,31 +44,32 @@ class ProofQuestion:
     """One question, with everything it is asked about. `used`: the event that used up what was proven before;
     `content_at`: when the content was last known."""
 
-    def __init__(self, rule: Rule, facts: Facts, here: "Here", used: int = 0, content_at: int = 0) -> None:
+    def __init__(self, rule: Rule, facts: Facts, context: "RequestContext", used: int = 0, content_at: int = 0) -> None:
         self.content_at = content_at
-        self.rule, self.facts, self.project, self.now = rule, facts, here.project, here.now
-        self.session = "" if rule.scope in ("branch", "permanent") else here.session
-        self.asking, self.branch, self.used, self.content = here.session, here.branch, used, here.content
+        self.rule, self.facts, self.project, self.now = rule, facts, context.project, context.now
+        self.session = "" if rule.scope in ("branch", "permanent") else context.session
+        self.asking, self.branch, self.used, self.content = context.session, context.branch, used, context.content
+        self._evidence = evidence_of(rule.spec)
         self._found: dict[Evidence, list[RunFact]] = {}
 
     def missing(self) -> str:
         """What is not proven, in words; empty when all of it is."""
-        return next((why for one in self.rule.spec.evidence if (why := self._missing(one))), "")
+        return next((why for one in self._evidence if (why := self._missing(one))), "")
 
     def proven(self) -> str:
         """In words: `proven`, and whose run it was where it was another session's."""
-        whose = [fact.session for one in self.rule.spec.evidence if (fact := self._proof(one))]
+        whose = [fact.session for one in self._evidence if (fact := self._proof(one))]
         theirs = sorted({session_alias(sid) for sid in whose if sid and sid != self.asking})
         return f"proven by session {', '.join(theirs)}" if theirs else "proven"
 
     def proved_other_content(self) -> bool:
-        every = ((one, fact) for one in self.rule.spec.evidence for fact in self._candidates(one))
+        every = ((one, fact) for one in self._evidence for fact in self._candidates(one))
         runs = [fact for one, fact in every if not self._is_same_content(one, fact)]
         return any(fact.passed and fact.session == self.asking and fact.content for fact in runs)
 
     def changed_tests(self) -> list[str]:
         """Tests that were edited before the run that proves it: whether they still test the same, a person can say."""
-        proofs = [fact for one in self.rule.spec.evidence if (fact := self._proof(one))]
+        proofs = [fact for one in self._evidence if (fact := self._proof(one))]
         return [
             path.removeprefix(f"{self.project}/")
             for path, seq in self.facts.edits.items()
@@ -77,9 +78,9 @@ class ProofQuestion:
 
     def latest(self) -> list[RunFact]:
         """For each part of it the newest fact."""
-        return [fact for one in self.rule.spec.evidence if (fact := self._newest(one))]
+        return [fact for one in self._evidence if (fact := self._newest(one))]
 
-    def _missing(self, one: "Evidence") -> str:
+    def _missing(self, one: Evidence) -> str:
         if self._proof(one):
             return ""
         what, newest = _describe_evidence(one), self._newest(one)
@@ -111,7 +112,7 @@ class ProofQuestion:
         since = f", since {ago} s ago" if self.content_at else ""
         return f"whether something changed since the last {what} is unknown{since}: the files could not be read in time"
 
-    def _proof(self, one: "Evidence") -> RunFact | None:
+    def _proof(self, one: Evidence) -> RunFact | None:
         """The newest run that counts. On the very same content anybody's does."""
         candidates = [
             fact
@@ -130,15 +131,15 @@ class ProofQuestion:
             own = []
         return max(same + own, default=None, key=lambda fact: fact.seq)
 
-    def _newest(self, one: "Evidence") -> RunFact | None:
+    def _newest(self, one: Evidence) -> RunFact | None:
         candidates = self._candidates(one)
         ours = [fact for fact in candidates if self._is_ours(fact)]
         return max(ours or candidates, default=None, key=lambda fact: fact.seq)
 
-    def _is_too_old(self, one: "Evidence", fact: RunFact) -> bool:
+    def _is_too_old(self, one: Evidence, fact: RunFact) -> bool:
         return bool(one.within) and self.now - fact.at > one.within * 1000
 
-    def _undone(self, one: "Evidence", fact: RunFact) -> str:
+    def _undone(self, one: Evidence, fact: RunFact) -> str:
         """A file it covers that the very command changed after the run: `echo fix >> f; pytest; git checkout f`."""
         if WHOLE_TREE in fact.changed_after:
             return "the worktree"
@@ -149,7 +150,7 @@ class ProofQuestion:
         covered = (p for n, p in inside if n in fact.put_back or any_matches(one.after_edit, p, self.project))
         return next((path.removeprefix(root) for path in covered if not _REPORT.search(path)), "")
 
-    def _unreached(self, one: "Evidence", fact: RunFact) -> str:
+    def _unreached(self, one: Evidence, fact: RunFact) -> str:
         """What it covers and the run says nothing of: other folders, or files that were edited in others."""
         if not fact.reach or reaches_globs(fact.reach, one.after_edit):
             return ""
@@ -165,7 +166,7 @@ class ProofQuestion:
                 return inside
         return ""
 
-    def _unhealed(self, one: "Evidence", fact: RunFact) -> RunFact | None:
+    def _unhealed(self, one: Evidence, fact: RunFact) -> RunFact | None:
         """A failure on the same content that neither this run nor a later one includes: `pytest` fails, `pytest
         tests/test_a.py` passes."""
         runs = self._candidates(one)
@@ -176,29 +177,29 @@ class ProofQuestion:
                 return failed
         return None
 
-    def _is_still_so(self, one: "Evidence", fact: RunFact) -> bool:
+    def _is_still_so(self, one: Evidence, fact: RunFact) -> bool:
         """Nothing that it covers changed since that run, as far as is known."""
         if fact.content and self.content:
             return self._is_same_content(one, fact)
         return not self._change(one, fact)
 
-    def _is_same_content(self, one: "Evidence", fact: RunFact) -> bool:
+    def _is_same_content(self, one: Evidence, fact: RunFact) -> bool:
         key = _evidence_key(one)
         return bool(self.content.get(key)) and fact.content.get(key) == self.content[key]
 
-    def _knows(self, one: "Evidence", fact: RunFact) -> bool:
+    def _knows(self, one: Evidence, fact: RunFact) -> bool:
         """Whether the contents can be compared, or neither was ever looked at and edits tell."""
         key = _evidence_key(one)
         return bool(self.content.get(key)) == bool(fact.content.get(key)) or not fact.content
 
-    def _candidates(self, one: "Evidence") -> list[RunFact]:
+    def _candidates(self, one: Evidence) -> list[RunFact]:
         """Asked of each of them again: the facts of one question are the same all the time."""
         found = self._found.get(one)
         if found is None:
             found = self._found[one] = self._find_candidates(one)
         return found
 
-    def _find_candidates(self, one: "Evidence") -> list[RunFact]:
+    def _find_candidates(self, one: Evidence) -> list[RunFact]:
         if one.command:
             ran = ((name.partition("\n")[0], fact) for name, fact in self.facts.ran.items())
             return [fact for command, fact in ran if command_matches(command, one.command)]
@@ -217,7 +218,7 @@ class ProofQuestion:
         """By this session, or, for what the whole branch shares, on this branch."""
         return fact.session == self.session if self.session else fact.branch == self.branch
 
-    def _change(self, one: "Evidence", fact: RunFact) -> str:
+    def _change(self, one: Evidence, fact: RunFact) -> str:
         """What was edited after that run, as far as tool calls told."""
         since = fact.seq
         for path, seq in reversed(self.facts.edits.items()):
@@ -249,11 +250,11 @@ def _selection_text(fact: RunFact) -> str:
     return f"a run of {' '.join(fact.operands)}" if fact.operands else "a run of all tests"
 
 
-def _evidence_key(one: "Evidence") -> str:
+def _evidence_key(one: Evidence) -> str:
     return "" if one.after_edit == EVERYTHING else content_key(one.after_edit)
 
 
-def _describe_evidence(one: "Evidence") -> str:
+def _describe_evidence(one: Evidence) -> str:
     if one.command:
         return f"`{' or '.join(one.command)}`{_THAT_PASSED}"
     if one.skill:

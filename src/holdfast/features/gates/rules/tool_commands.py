@@ -4,12 +4,12 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
+from holdfast.analysis.shell.nested_commands import as_powershell
+from holdfast.analysis.shell.program_code import shell_of_code
+from holdfast.analysis.shell.recipes import EDITOR_TASK
 from holdfast.core.event import Event
 from holdfast.core.kinds import ToolPayload
 from holdfast.core.lazy import lazy_pattern
-from holdfast.core.shell.carried import as_powershell
-from holdfast.core.shell.program_code import shell_of_code
-from holdfast.core.shell.recipes import EDITOR_TASK
 
 _COMMAND_KEYS = ("command", "cmd", "commandLine", "command_line", "shell_command", "shellCommand", "script", "commands")
 CAMEL = lazy_pattern(r"(?<=[a-z])(?=[A-Z])")

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from holdfast.analysis.shell.command_effects import CommandActs, read_acts
 from holdfast.core.event import Event
 from holdfast.core.globs import any_matches
 from holdfast.core.kinds import HookPayload, ToolPayload
 from holdfast.core.lazy import lazy_pattern
-from holdfast.core.shell.acts import CommandActs, read_acts
 from holdfast.features.gates.rules.tool_commands import command_of, named_acts
 
 if TYPE_CHECKING:
-    from holdfast.features.gates.rules.requirements import RequirementKind
+    from holdfast.features.gates.kinds.base import RequirementKind
     from holdfast.features.gates.settings import Requirement, Trigger
 
 CLAUDE = "claude-code"
@@ -49,12 +49,12 @@ class Way:
 class Rule:
     name: str
     spec: "Requirement"
+    kind: "RequirementKind"
     ways: tuple[Way, ...]
     skills: frozenset[str]
     at_tool: bool
     at_stop: bool
     patterns: tuple[re.Pattern[str], ...] = ()
-    always_at_stop: bool = False
     foreign: bool = False
     """Its words come from a project that nobody trusted."""
 
@@ -67,7 +67,7 @@ class Rule:
         return self.spec.type
 
     def asked_at_stop(self, scopes: Sequence[str]) -> bool:
-        return self.at_stop and (self.always_at_stop or self.scope in scopes)
+        return self.at_stop and (self.kind.always_at_stop or self.scope in scopes)
 
     def is_about(self, reading: str) -> bool:
         """Whether one program, as `core.shell.acts` reads it, is what its command patterns name."""
@@ -78,13 +78,13 @@ class Rule:
 
 
 def compile_rule(name: str, spec: "Requirement", kind: "RequirementKind", foreign: bool = False) -> Rule:
-    ways = tuple(_trigger_way(one, spec) for one in spec.trigger_tools)
-    at_tool, at_stop = kind.asked_at(spec)
+    ways = tuple(_trigger_way(one, spec, kind.protected_branches(spec)) for one in spec.trigger_tools)
+    at_tool, at_stop = kind.checked_at(spec)
     if spec.check:
         # What the settings say goes before what the kind does by default.
         at_tool, at_stop = spec.check in ("tool", "both"), spec.check in ("stop", "both")
     skills = _resolving_skills(spec)
-    return Rule(name, spec, ways, skills, at_tool, at_stop, _command_patterns(spec), kind.always_at_stop, foreign)
+    return Rule(name, spec, kind, ways, skills, at_tool, at_stop, _command_patterns(spec), foreign)
 
 
 def _command_patterns(spec: "Requirement") -> tuple[re.Pattern[str], ...]:
@@ -98,7 +98,7 @@ def _resolving_skills(spec: "Requirement") -> frozenset[str]:
     return frozenset(named) | {skill.rpartition(":")[2] for skill in named}
 
 
-def _trigger_way(trigger: "str | Trigger", spec: "Requirement") -> Way:
+def _trigger_way(trigger: "str | Trigger", spec: "Requirement", protected: Sequence[str]) -> Way:
     tool = trigger if isinstance(trigger, str) else trigger.tool
     pattern = spec.command_pattern if isinstance(trigger, str) else trigger.command_pattern or spec.command_pattern
     paths = spec.paths if isinstance(trigger, str) else trigger.paths or spec.paths
@@ -107,8 +107,8 @@ def _trigger_way(trigger: "str | Trigger", spec: "Requirement") -> Way:
         return Way(_names_command_tool(tool), _command_test(re.compile(pattern)))
     if paths or spec.except_paths:
         return Way(_names_tool(tool), _path_test(paths, spec.except_paths))
-    if spec.guard_type == "protected_branch" and _tool_action(tool) == "edit":
-        return Way(_names_tool(tool), _branch_test(spec.protected_branches))
+    if protected and _tool_action(tool) == "edit":
+        return Way(_names_tool(tool), _branch_test(protected))
     if _tool_action(tool) == "edit":
         return Way(_names_tool(tool), _edits_something)
     return Way(_names_tool(tool))

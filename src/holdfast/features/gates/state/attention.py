@@ -117,11 +117,18 @@ def reduce_attention(doc: Attention | None, event: Event) -> Attention | None:
         # It began, and never said that it stopped: it was killed, or the machine was switched off.
         killed = doc.running and not doc.stopped
         shown = "Holdfast's daemon was ended from outside, without being stopped" if killed else ""
+        shown = _failing_text(event) or shown
         doc = replace(doc, running=True, stopped=False)
     if not shown:
         return doc if event.kind == "daemon.started" else None
     entry = AttentionEntry(at=event.at, text=shown, session=event.session, project=event.project, kind=event.kind)
     return replace(doc, entries=[*doc.entries, entry][-MOST_SHOWN:], at=event.at)
+
+
+def _failing_text(event: Event) -> str:
+    since = event.data.failing_since
+    minutes = (event.at - since) // 60_000
+    return f"Holdfast could not start for {minutes} min: hooks were spooled, gates were not asked" if since else ""
 
 
 def _bypassed_text(data: GatesBypassed, event: Event) -> str:

@@ -4,14 +4,9 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.core.event import Event
-from holdfast.core.kinds.agent_events import PromptSubmitted
-from holdfast.core.times import DAY
-from holdfast.features.gates.state.branches import Document, replace
-from holdfast.paths import default_config_dir
-from holdfast.usage.events import usage_record
-from holdfast.usage.model import NOTHING, Usage, UsageRecord
-from holdfast.usage.prices import (
+from holdfast.analysis.usage.events import usage_record
+from holdfast.analysis.usage.model import NOTHING, Usage, UsageRecord
+from holdfast.analysis.usage.prices import (
     OWN_PRICES,
     BadPrices,
     PriceTable,
@@ -21,6 +16,11 @@ from holdfast.usage.prices import (
     load_table,
     prompt_of,
 )
+from holdfast.core.event import Event
+from holdfast.core.kinds.agent_events import PromptSubmitted
+from holdfast.core.times import DAY
+from holdfast.features.gates.state.branches import Document, replace
+from holdfast.paths import default_config_dir
 
 # Cells (a model at a rate) of one document; the oldest go first.
 MOST_MODELS = 60

@@ -16,6 +16,8 @@ from typing import Any
 
 import msgspec
 
+from holdfast.analysis.search import embedder, lexical
+from holdfast.analysis.search.embedder import NoEmbedder
 from holdfast.core.event import Event
 from holdfast.core.kinds.agent_events import PromptSubmitted, TurnEnded
 from holdfast.core.kinds.memory_events import MemoryKept, RememberedPayload
@@ -23,8 +25,6 @@ from holdfast.core.kinds.session_events import TurnAnswerRead
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.features.memory.index.ranking import Alike, Ranking
 from holdfast.features.memory.state.documents import MODEL, place_of, stem_word
-from holdfast.search import embedder, lexical
-from holdfast.search.embedder import NoEmbedder
 
 # The index as a file: arrays as they are, everything else as JSON. Whatever is wrong with it, it is as if there were none.
 

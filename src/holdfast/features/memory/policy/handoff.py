@@ -6,6 +6,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from holdfast.analysis.handover.session_history import Course
+from holdfast.analysis.handover.summary import SessionEvent, Summary, build_summary
 from holdfast.core.event import Event
 from holdfast.core.text import estimate_tokens
 from holdfast.features.memory.state.documents import (
@@ -17,8 +19,6 @@ from holdfast.features.memory.state.documents import (
     one_line,
     search_terms,
 )
-from holdfast.handover.course import Course
-from holdfast.handover.summary import SessionEvent, Summary, build_summary
 
 # Lines of one kind in a packet.
 MOST = 10
@@ -75,13 +75,11 @@ def _packet_lines(
     yield f"- goal: {doc.first_prompt or 'not said'}"
     if doc.prompt and one_line(doc.prompt, 200) != doc.first_prompt:
         yield f"- asked last: {one_line(doc.prompt, 300)}"
-    outcome = one_line(" ".join(summary.outcome), 400)
-    if outcome or doc.message:
-        yield f"- state, in its own words: {outcome or one_line(doc.message, 400)}"
-    yield from (f"- proven by: {one}" for one in summary.proven)
+    if said := " ".join(summary.said) or doc.message:
+        yield f"- the agent said: {one_line(said, 400)}"
+    yield from (f"- check passed: {one}" for one in summary.proven)
     yield from (f"- {one.type}: {one.text} [{one.id}]" for one in doc.own[-MOST:])
     yield from (f"{OPEN_TASK}{task}" for task in [*doc.tasks.values(), *doc.todos][:MOST])
-    yield from (f"- still open: {one}" for one in summary.open)
     if gates:
         yield OPEN_GATES + ", ".join(gates)
     yield from (f"- refused by a gate, not done since: {one}" for one in summary.refused)
@@ -111,9 +109,6 @@ def _next_step(doc: MemorySession, summary: Summary) -> str:
     return todo[0] if todo else NOTHING_LEFT
 
 
-# ── a packet, looked at again when it is told ────────────────────────────────────────────────────────────────────────
-
-
 def packet_lines_now(text: str, doc: MemorySession | None, gates: Sequence[str]) -> Iterator[str]:
     """The lines of a packet without tasks that were finished and gates that are not open any more."""
     lines = text.split("\n")
@@ -131,8 +126,6 @@ def packet_lines_now(text: str, doc: MemorySession | None, gates: Sequence[str])
         elif line.removeprefix(OPEN_TASK) not in finished:
             yield line
 
-
-# ── after a compaction ───────────────────────────────────────────────────────────────────────────────────────────────
 
 # Share of a line's words that make it count as said in the summary.
 STILL_THERE = 0.75
@@ -173,7 +166,7 @@ def _snapshot_pieces(snapshot: Snapshot, gates: Sequence[str], summary: Summary)
         yield "open task", task, ""
     if gates:
         yield "gates still open", ", ".join(gates), ""
-    for label, texts in (("next step", summary.next), ("failed last", summary.failing), ("still open", summary.open)):
+    for label, texts in (("next step", summary.next), ("failed last", summary.failing)):
         yield from ((label, text, "") for text in texts)
     if snapshot.prompt:
         yield "asked last", one_line(snapshot.prompt, 300), ""

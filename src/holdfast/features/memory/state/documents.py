@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from holdfast.analysis.search import query
 from holdfast.core.document import DocumentType
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
@@ -19,7 +20,6 @@ from holdfast.core.kinds.memory_events import RememberedPayload
 from holdfast.core.kinds.session_events import TurnAnswerRead
 from holdfast.core.lazy import lazy_pattern
 from holdfast.core.ports import Ref
-from holdfast.search import query
 
 TYPES = ("decision", "rule", "preference", "gotcha", "fact", "trade_off", "bug_fix", "discovery", "session_summary")
 SUMMARY = "session_summary"

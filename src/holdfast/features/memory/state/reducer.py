@@ -23,7 +23,7 @@ from holdfast.core.kinds.memory_events import (
     TurnQueued,
     WorkHandedOver,
 )
-from holdfast.core.kinds.session_events import SessionSummarised, TurnAnswerRead
+from holdfast.core.kinds.session_events import SessionSummarised
 from holdfast.core.ports import Ref
 from holdfast.core.times import DAY
 from holdfast.features.memory.state import llm_state as model_state
@@ -61,14 +61,11 @@ from holdfast.features.memory.state.documents import (
     shorten_strings,
 )
 
-# Older summaries are found by searching; telling them beside the newer would cost more than it says.
-SUMMARIES_LOOKED_AT = 8
-# Milliseconds.
 MOST_TERMS = 60
 LONGEST_HANDOFF, LONGEST_NAME = 6_000, 80
 SUBSCRIBED_KINDS = frozenset((*MEMORY_KINDS, *session_state.STEPS, "tool.started", "session.summarised"))
 _OF_MODEL = (TurnQueued, ModelAsked, ModelCallEnded)
-DERIVED_FROM = session_state.ENDS | {SessionSummarised.KIND, TurnAnswerRead.KIND}
+DERIVED_FROM = session_state.ENDS | {SessionSummarised.KIND}
 _WITH_JOBS = (RememberedPayload, *_OF_MODEL)
 ENQUEUED_FOR = frozenset(kind for kind, payload in KINDS.items() if issubclass(payload, _WITH_JOBS))
 BEGINNINGS = frozenset(("session.started", "prompt.submitted"))
@@ -128,9 +125,6 @@ def facets(_ref: Ref, doc: Any) -> tuple[str, str, int]:
         return doc.place, doc.status, doc.at
     status = doc.status if isinstance(doc, model_state.Queue) else ""
     return getattr(doc, "project", ""), status, doc.at
-
-
-# ── one thing that is remembered: merged by its words, superseded by a newer one, forgotten as a tombstone ──────────
 
 
 def _apply_observed(doc: Observation | None, event: Event, identity: str) -> Observation | None:
@@ -222,32 +216,11 @@ OBSERVATION_STEPS: dict[str, Callable[[Observation | None, Event, str], Observat
 }
 
 
-# ── the best of a project ────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def _reduce_project(doc: ProjectMemory | None, event: Event) -> ProjectMemory | None:
     # Another folder of the same repository writes to this document, too: its key is the place.
     before = doc or ProjectMemory(project=event.project, at=event.at)
     after = PROJECT_STEPS[event.kind](before, event)
     return doc if after is before and doc is not None else replace(after, at=event.at)
-
-
-def without_settled(items: Sequence[ProjectItem]) -> list[ProjectItem]:
-    """Of the summaries only the newest, and of those none whose open work a newer one speaks of: told beside it, it would say
-    that this is still open."""
-    summaries = sorted((item for item in items if item.type == SUMMARY), key=lambda item: -item.at)[
-        :SUMMARIES_LOOKED_AT
-    ]
-    if len(summaries) < 2:
-        return list(items)
-    from holdfast.handover.summary import is_settled
-
-    standing = {
-        item.id
-        for number, item in enumerate(summaries)
-        if not any(is_settled(item.text, newer.text) for newer in summaries[:number])
-    }
-    return [item for item in items if item.type != SUMMARY or item.id in standing]
 
 
 def is_injectable(item: ProjectItem) -> bool:
@@ -269,9 +242,15 @@ def _item_observed(doc: ProjectMemory, event: Event) -> ProjectMemory:
     existing = next((item for item in doc.items if item.id == data.id), None)
     if data.status == CANDIDATE and existing is None:
         return doc
-    gone = {data.id, *data.supersedes}
+    gone = {data.id, *data.supersedes, *_summaries_quoting(doc, data.supersedes)}
     item = _new_item(event, data) if existing is None else replace(existing, times=existing.times + 1, at=event.at)
     return replace(doc, items=_best_items([*(i for i in doc.items if i.id not in gone), item], event.at))
+
+
+def _summaries_quoting(doc: ProjectMemory, superseded: Sequence[str]) -> list[str]:
+    """A summary that repeats overruled words goes with them."""
+    words = [item.text.lower() for item in doc.items if item.id in superseded]
+    return [i.id for i in doc.items if i.type == SUMMARY and any(text in i.text.lower() for text in words)]
 
 
 def _new_item(event: Event, data: RememberedPayload) -> ProjectItem:

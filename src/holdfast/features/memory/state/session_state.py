@@ -46,7 +46,7 @@ MOST_EDITED = 30
 # Most characters of a prompt and answer, of the context before it, a command, its output, a summary.
 PROMPT, CONTEXT, COMMAND, HEARD, SUMMARY = 4_000, 1_000, 300, 400, 8_000
 OWN_TYPES = frozenset(("decision", "rule", "preference", "gotcha", "trade_off"))
-NOTED = frozenset(("shell", "edit", "ask"))
+NOTED = frozenset(("shell", "edit"))
 # Commands that a later session may want to run again exactly as they were.
 _WORTH_KEEPING = re.compile(r"\b(test|build|make|run|lint|check|deploy|migrat|serve|start|pytest|cargo|npm|docker)")
 
@@ -135,8 +135,7 @@ def _apply_tool_end(doc: MemorySession, event: Event) -> MemorySession:
     # Agents say it in different ways: by the kind of event, by `ok`, or by the exit code alone.
     ok = event.kind == "tool.finished" and data.ok is not False and data.exit_code in (None, 0)
     ok = ok and not _check_failed(data)
-    # Output of what went well is not kept, except the answer to a question.
-    heard = data.error or (data.output if data.action == "ask" or not ok else "")
+    heard = data.error or ("" if ok else data.output)
     act = Act(
         seq=event.seq, action=data.action, ok=ok, command=data.command[:COMMAND],
         paths=shorten_strings(data.paths, 5) if data.paths else [], text=one_line(heard, HEARD) if heard else "",

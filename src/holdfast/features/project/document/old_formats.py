@@ -11,6 +11,7 @@ from typing import Any, TextIO
 
 import msgspec
 
+from holdfast.analysis.usage.model import parse_milliseconds
 from holdfast.core.errors import HoldfastError
 from holdfast.core.event import Event, own_event
 from holdfast.core.kinds.project_events import DOCUMENT_SOURCE, AdoptedLine, DocumentAdopted, TaskAdded, TaskDone
@@ -19,7 +20,6 @@ from holdfast.features.project.document.text import HEAD_MARK, count_with_noun
 from holdfast.features.project.jobs.resolution import safe_name
 from holdfast.features.project.state import MAX_HISTORY, SCHEMA_VERSION, Project, Task
 from holdfast.features.project.state.task_list import SECTIONS
-from holdfast.usage.model import parse_milliseconds
 
 # Reading state files of every age: v3 (agents' actions), the minimal v4, the full v4. Nothing is ever written here.
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from holdfast.analysis.shell.analysis import Ran, analyse_command
 from holdfast.core.checks import CheckKind, Selection, Verdict, all_within, chosen_targets, encloses_folder
 from holdfast.core.event import Event
 from holdfast.core.kinds.check_events import CheckFinished
 from holdfast.core.kinds.project_events import AreaRules, ChangedFile
-from holdfast.core.shell.analysis import Ran, analyse_command
 from holdfast.features.project.state import CheckRun, Project
 
 # How the checks of a project stand: the runs that still say something, from `check.finished` events. Pure.
@@ -268,7 +268,7 @@ def proven_areas(
     command: str, exit_code: int | None, output: str, error: str, patterns: Mapping[str, Iterable[str]]
 ) -> list[str]:
     """Areas whose own command is part of this call, where it is known that it ran and succeeded."""
-    analysis = analyse_command(command, exit_code, output, error, cwd=None)
+    analysis = analyse_command(command, exit_code, output, error)
     texts = [" ".join(one.words) for one in analysis.commands if one.ran is Ran.YES and one.exit_code == 0]
     return [
         name

@@ -9,12 +9,12 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
+from holdfast.analysis.shell.analysis import Ran, analyse_command
 from holdfast.core.event import Event
 from holdfast.core.kinds import SESSION_ENDS, TOOL_ENDS, HookPayload, ToolPayload
 from holdfast.core.kinds.agent_events import ModelAnswered
 from holdfast.core.kinds.check_events import GitActed
 from holdfast.core.kinds.project_events import ActivityFacts, CommitSeen, HabitFacts, TokenFacts, TurnSummed
-from holdfast.core.shell.analysis import Ran, analyse_command
 from holdfast.core.times import DAY, HOUR
 from holdfast.features.project.document.text import format_time
 from holdfast.features.project.settings import Tokens
@@ -47,7 +47,7 @@ def habit_names(command: str) -> tuple[str, ...]:
     if len(command) > MAX_CHARACTERS:
         return ()
     # Judged as if it ended with 0: what counts is what was meant to run.
-    analysis = analyse_command(command, 0, cwd=None)
+    analysis = analyse_command(command, 0)
     names = (_name_of(one.words) for one in analysis.commands if one.ran is not Ran.NO)
     return tuple(dict.fromkeys(name for name in names if name and _is_habitual(name)))
 

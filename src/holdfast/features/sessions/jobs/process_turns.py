@@ -12,19 +12,19 @@ from pathlib import Path
 
 import msgspec
 
+from holdfast.analysis.usage.events import usage_event
+from holdfast.analysis.usage.model import UsageRecord
+from holdfast.analysis.usage.reader import LiveSession, Position, UsageReader
 from holdfast.core.event import Event
 from holdfast.core.feature import JobCall
 from holdfast.core.ids import native_session_id
-from holdfast.core.kinds.session_events import TurnFacts, TurnProcessed
 from holdfast.core.ports import Reader
 from holdfast.core.times import BELIEVED_AHEAD
+from holdfast.features.sessions.jobs.agent_files import transcripts_of
 from holdfast.features.sessions.settings import DEFAULTS
 from holdfast.features.sessions.state.documents import SESSION, TURN, Session, Turn, session_event, turn_key
-from holdfast.features.sessions.state.reducer import Turns, growth_of, local_day, turns_from_log
-from holdfast.usage.events import usage_event
-from holdfast.usage.model import UsageRecord
-from holdfast.usage.reader import LiveSession, Position, UsageReader
-from holdfast.usage.readers import files_of
+from holdfast.features.sessions.state.reducer import Turns, local_day, turns_from_log
+from holdfast.features.sessions.turn_sums import turn_processed
 
 # Token use of every agent that writes it down, call by call, as `model.answered` events: what tokens and costs are made of.
 
@@ -74,7 +74,7 @@ def usage_events(
     native = native_session_id(session.id, session.agent)
     live = LiveSession(native, home or Path.home(), session.transcript, lanes, session.started_at)
     turns = TurnNumbers(session, reader)
-    for source, path in files_of(session.agent, live):
+    for source, path in transcripts_of(session.agent).files_of(live):
         for record in _new_records(source, str(path), live, reader, positions):
             if not _is_copied(session, record):
                 yield _session_usage_event(session, record, turns)
@@ -170,21 +170,10 @@ def read_usage(call: JobCall) -> list[Event]:
 def turn_events(session: Session, reader: Reader, now: int, *, transcripts: bool = True) -> Iterator[Event]:
     for turn in _unprocessed_turns(session, reader):
         # A turn that grew after it was gone through is gone through again.
-        yield session_event(session, _turn_processed(session, turn, reader), now, f"{turn.n}.{turn.seq}")
+        stored = TURN.load(reader, turn_key(session.id, turn.n))
+        yield session_event(session, turn_processed(session, turn, stored), now, f"{turn.n}.{turn.seq}")
     if transcripts:
         yield from usage_events(session, reader)
-
-
-def _turn_processed(session: Session, turn: Turn, reader: Reader) -> TurnProcessed:
-    stored = TURN.load(reader, turn_key(session.id, turn.n))
-    facts = TurnFacts(
-        id=turn.id, origin=turn.origin, prompt=turn.prompt, answer=turn.answer, at=turn.at, end=turn.end, how=turn.how,
-        tools=turn.tools, failed=turn.failed, first=turn.first, seq=turn.seq,
-    )  # fmt: skip
-    return TurnProcessed(
-        n=turn.n, upto=turn.seq, facts=facts, more=growth_of(turn, stored.as_turn() if stored else None),
-        day=local_day(turn.at), agent=session.agent,
-    )  # fmt: skip
 
 
 def _unprocessed_turns(session: Session, reader: Reader) -> list[Turn]:

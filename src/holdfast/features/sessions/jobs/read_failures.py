@@ -1,4 +1,4 @@
-"""Calls that failed, where the agent runs no hook then but its own file says it: Factory droid, 0.225.2.
+"""Calls that failed, where the agent runs no hook then but its own file says it.
 
 Looked for when its next hook comes while a call has no end. The path comes from a payload and is opened as every
 transcript is.
@@ -7,25 +7,25 @@ transcript is.
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Any
 
 import msgspec
 
+from holdfast.analysis.transcripts import Failure
+from holdfast.core.agent import leaves_out
 from holdfast.core.event import Event, derived_event
 from holdfast.core.feature import JobCall
 from holdfast.core.job import Job
 from holdfast.core.kinds.agent_events import ToolFailed, ToolPayload
 from holdfast.core.ports import EventQuery
 from holdfast.core.text import shorten
+from holdfast.features.sessions.jobs.agent_files import transcripts_of
 from holdfast.features.sessions.settings import DEFAULTS
 from holdfast.features.sessions.views.timeline import pair_calls
 from holdfast.paths import open_regular
-from holdfast.usage.model import parse_milliseconds
 
 READ = "sessions.read_failures"
-AGENTS = frozenset(("droid",))
 WAITS_S = (0.0, 0.1, 0.3)
 """Before each look. A call that has no result after the last one is looked for again when the next hook comes."""
 TAIL = 1 << 20
@@ -38,15 +38,10 @@ NEXT_HOOKS = frozenset(("tool.started", "turn.ended"))
 _EXITED = re.compile(r"\[Process exited with code (\d{1,3})\]\s*$")
 
 
-class Failure(msgspec.Struct):
-    tool: str
-    input: Mapping[str, Any]
-    text: str
-    at: int
-
-
 def failure_jobs(event: Event) -> Iterator[Job]:
-    if event.agent in AGENTS and event.kind in NEXT_HOOKS and event.data.transcript and not event.data.imported:
+    if event.kind not in NEXT_HOOKS or not leaves_out(event.agent, "failure"):
+        return
+    if event.data.transcript and not event.data.imported:
         yield Job(kind=READ, dedupe=event.session, run_at=event.at, payload={"of": event.seq})
 
 
@@ -58,7 +53,7 @@ def read_failures(call: JobCall) -> list[Event]:
     with suppress(OSError, ValueError):  # A file that cannot be opened is not waited for.
         for wait in WAITS_S if starts else ():
             time.sleep(wait)
-            found = match_failures(starts, find_failures(_read_tail(following.data.transcript)))
+            found = match_failures(starts, _failures_in(following))
             if found or call.cancelled():
                 return [_failed_event(start, failure) for start, failure in found]
     return []
@@ -102,48 +97,11 @@ def _failed_event(start: Event, failure: Failure) -> Event:
     return msgspec.structs.replace(derived_event(start, payload), key=f"{start.key}/failed", at=failure.at)
 
 
+def _failures_in(following: Event) -> Sequence[Failure]:
+    return transcripts_of(following.agent).failures(_read_tail(following.data.transcript).split(b"\n"))
+
+
 def _read_tail(path: str) -> bytes:
     with open(path, "rb", opener=open_regular) as file:
         size = os.fstat(file.fileno()).st_size
         return os.pread(file.fileno(), TAIL, max(0, size - TAIL))
-
-
-# ── Factory droid, 0.225.2 ───────────────────────────────────────────────────────────────────────────────────────────
-
-
-class _Part(msgspec.Struct):
-    type: str = ""
-    id: str = ""
-    name: str = ""
-    input: dict[str, Any] = {}
-    tool_use_id: str = ""
-    is_error: bool = False
-    content: Any = None
-
-
-class _Message(msgspec.Struct):
-    content: list[_Part] = []
-
-
-class _Line(msgspec.Struct):
-    timestamp: str | int = 0
-    message: _Message | None = None
-
-
-_decode_line = msgspec.json.Decoder(_Line).decode
-
-
-def find_failures(tail: bytes) -> list[Failure]:
-    """In order. A call whose beginning is not in the tail is not known by its result alone."""
-    calls: dict[str, _Part] = {}
-    failures = []
-    for line in tail.split(b"\n"):
-        with suppress(msgspec.DecodeError, RecursionError, ValueError):  # The first line may be cut.
-            record = _decode_line(line)
-            for part in record.message.content if record.message else ():
-                if part.type == "tool_use":
-                    calls[part.id] = part
-                elif part.type == "tool_result" and part.is_error and (made := calls.get(part.tool_use_id)):
-                    text = part.content if isinstance(part.content, str) else ""
-                    failures.append(Failure(made.name, made.input, text, parse_milliseconds(record.timestamp)))
-    return failures

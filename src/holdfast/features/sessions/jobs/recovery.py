@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from holdfast.analysis.usage.model import parse_milliseconds
 from holdfast.core.event import Event
 from holdfast.core.feature import JobCall
 from holdfast.core.kinds.agent_events import AgentProcess
@@ -47,7 +48,6 @@ from holdfast.features.sessions.state.documents import (
 )
 from holdfast.features.sessions.state.reducer import live_sessions, sessions_by_status
 from holdfast.paths import open_regular
-from holdfast.usage.model import parse_milliseconds
 
 # After Esc Claude Code fires no hook at all: that the turn is over stands only in its transcript.
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
+from holdfast.analysis.handover.session_history import Course
 from holdfast.core.checks import CheckKind, Selection, Verdict
 from holdfast.core.event import Event
 from holdfast.core.feature import JobCall
@@ -19,7 +20,6 @@ from holdfast.features.sessions.state.documents import COMPLETED, SESSION, SUMMA
 from holdfast.features.sessions.state.lifecycle import is_synthetic, prompt_text
 from holdfast.features.sessions.views.figures import Figures, figures_of, format_counted, format_work
 from holdfast.features.sessions.views.timeline import CallPairing
-from holdfast.handover.course import Course
 
 MAX_STEPS = 300
 # Entries of each list in a summary.

@@ -4,7 +4,7 @@ import msgspec
 
 from holdfast.core.document import DocumentType
 from holdfast.core.event import Event, own_event
-from holdfast.core.kinds import HOOK_KINDS, SESSION_KINDS, Payload
+from holdfast.core.kinds import HOOK_KINDS, SESSION_ENDS, SESSION_KINDS, TURN_ENDS, Payload
 from holdfast.core.kinds.agent_events import AgentProcess
 from holdfast.core.kinds.session_events import SessionSummarised
 
@@ -26,6 +26,7 @@ ACTIVE, COMPLETED = "active", "completed"
 WATCHED = "watched"
 """In the index only: active with a known process. There are never more of them than agents that run."""
 WORKING, WAITING, IDLE, ENDED = "working", "waiting", "idle", "ended"
+CLOSES_TURN = SESSION_ENDS | TURN_ENDS | {"prompt.submitted", "notification"}
 END_REASONS = ("exit", "clear", "process-gone", "stale", "closed-by-user")
 
 

@@ -61,11 +61,21 @@ def _prompt_submitted(session: Session, event: Event) -> None:
     if not synthetic:
         lifecycle.turn_let_go(session)
         session.prompts += 1
-        session.title = session.title or one_line(prompt, TITLE_LENGTH)
+        session.title = session.title or ("" if _is_command(prompt) else one_line(prompt, TITLE_LENGTH))
     # The end of this very turn came before its prompt.
     if session.early_stop and session.early_stop == data.turn:
         close_turn(session, event, "stopped")
         session.early_stop = ""
+
+
+def _is_command(prompt: str) -> bool:
+    """`/model` alone says nothing of what a session is about."""
+    return prompt.startswith("/") and len(prompt.split(maxsplit=1)) == 1
+
+
+def _session_titled(session: Session, event: Event) -> None:
+    data: agent_events.SessionTitled = event.data
+    session.title = one_line(data.title, TITLE_LENGTH) or session.title
 
 
 def _is_repeated(session: Session, data: agent_events.PromptSubmitted, prompt: str) -> bool:
@@ -211,6 +221,7 @@ def _session_ended(session: Session, event: Event) -> None:
 HANDLERS: dict[str, Handler] = {
     "session.started": _session_started,
     "session.ended": _session_ended,
+    "session.titled": _session_titled,
     "prompt.submitted": _prompt_submitted,
     "tool.started": _tool_started,
     "tool.finished": _tool_ended,
@@ -291,7 +302,7 @@ def _session_stale(session: Session, event: Event) -> None:
     data: kinds.SessionStale = event.data
     # Only if nothing happened since the job looked.
     if not session.process and session.at <= data.last:
-        lifecycle.end_session(session, event, "stale")
+        lifecycle.end_session(session, _when_it_was(session, event, data.last), "stale")
 
 
 def _session_left(session: Session, event: Event) -> None:
@@ -332,9 +343,15 @@ def _turn_recovered(session: Session, event: Event) -> None:
     data: kinds.TurnRecovered = event.data
     # Only if nothing happened since the job looked.
     if session.turn and session.turn.n == data.n and session.at <= data.last:
+        event = _when_it_was(session, event, data.last)
         lifecycle.clear_running(session)
         end_all_lanes(session, event)
         close_turn(session, event, "recovered")
+
+
+def _when_it_was(session: Session, event: Event, last: int) -> Event:
+    """History is over since its last record, not since somebody looked."""
+    return replace(event, at=last) if session.source == "import" else event
 
 
 def _turn_escaped(session: Session, event: Event) -> None:

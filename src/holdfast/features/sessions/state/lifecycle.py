@@ -134,7 +134,7 @@ def end_session(session: Session, event: Event, reason: str, detail: str = "") -
     close_turn(session, event, "ended" if reason in TOLD_ENDS else "lost")
     session.status, session.reason, session.detail = COMPLETED, reason, one_line(detail)
     # A told end after a concluded one keeps the earlier time.
-    session.ended_at = session.ended_at or event.at or 1
+    session.ended_at = min(session.ended_at or event.at, event.at) or 1
 
 
 def proves_life(session: Session, event: Event) -> bool:

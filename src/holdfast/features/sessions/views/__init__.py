@@ -5,6 +5,8 @@ from typing import Any
 
 import msgspec
 
+from holdfast.analysis.usage.model import micro_dollars
+from holdfast.analysis.usage.report import UNTOLD, format_count, format_dollars, format_known_cost
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
 from holdfast.core.feature import Call
@@ -41,8 +43,6 @@ from holdfast.features.sessions.views.figures import (
     format_counted,
     shown_state,
 )
-from holdfast.usage.model import micro_dollars
-from holdfast.usage.report import UNTOLD, format_count, format_dollars, format_known_cost
 
 LONGEST_PAGE = 500
 MAX_LIVE = 200

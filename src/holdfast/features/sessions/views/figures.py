@@ -6,13 +6,13 @@ What is not known is None, and reads "–"; it is never shown as 0. Tokens and m
 
 import msgspec
 
+from holdfast.analysis.usage.model import Usage
+from holdfast.analysis.usage.prices import BadPrices, PriceTable, current_table, load_table
+from holdfast.analysis.usage.report import UNTOLD, Sum, format_cost_facts
+from holdfast.analysis.usage.spending import Spending, session_spending
 from holdfast.core.ports import Reader
 from holdfast.features.sessions.settings import DEFAULTS, SessionsSettings
 from holdfast.features.sessions.state.documents import IDLE, WAITING, Session
-from holdfast.usage.model import Usage
-from holdfast.usage.prices import BadPrices, PriceTable, current_table, load_table
-from holdfast.usage.report import UNTOLD, Sum, format_cost_facts
-from holdfast.usage.spending import Spending, session_spending
 
 UNKNOWN = UNTOLD
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from holdfast.analysis.usage.report import format_known_cost
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
 from holdfast.core.feature import Call
@@ -21,7 +22,6 @@ from holdfast.features.sessions.state.documents import SUBSCRIBED_KINDS, TURN, S
 from holdfast.features.sessions.state.reducer import Turns, reduce_session, wanted_session
 from holdfast.features.sessions.views import filtered_kinds
 from holdfast.features.sessions.views.figures import NOTHING_SPENT, Figures, figures_of
-from holdfast.usage.report import format_known_cost
 
 # Rows that a page fetches at a time.
 BLOCK_ROWS = 200

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from holdfast.analysis.redact.native_library import word_search
 from holdfast.core.event import Event
 from holdfast.core.feature import ContentParts
 from holdfast.core.kinds import TOOL_ENDS, ToolEndPayload, ToolPayload
@@ -20,7 +21,6 @@ from holdfast.features.uat.files import is_inside_folders
 from holdfast.features.uat.settings import DEFAULTS, UatSettings
 from holdfast.features.uat.state.steps import use_of_event
 from holdfast.paths import open_regular_itself
-from holdfast.redact.anchors import word_search
 
 _ARGUMENTS = ("tool_input", "toolArgs", "toolInput", "args", "input", "arguments")
 """What agents call the arguments of a tool in their payloads."""

@@ -286,7 +286,7 @@ def load_catalogue(folder: Path) -> tuple[dict[str, Plan], list[Mistake]]:
 
 # Seconds.
 PIXELS_S = 120.0
-COMPARE_PROGRAM = Path(__file__).with_name("picture_difference.py")
+PICTURE_PROGRAM = Path(__file__).with_name("picture_program.py")
 REQUESTS_MODE = 0o644
 
 
@@ -355,7 +355,7 @@ def _compare_picture_pair(call: JobCall, pair: dict[str, Any], folder: Path | No
     if not (pair["before"] and pair["after"]):
         return {**pair, "share": 1.0, "note": "only in one of the runs"}
     target = folder / f"difference-{before}-step{pair['step']}-{pair['number']}.png" if folder else None
-    argv = [sys.executable, "-I", str(COMPARE_PROGRAM), pair["before"], pair["after"]]
+    argv = [sys.executable, "-I", str(PICTURE_PROGRAM), "compare", pair["before"], pair["after"]]
     ran = call.run([*argv, *([str(target)] if target else [])], timeout=PIXELS_S)
     try:
         return {**pair, **msgspec.json.decode(ran.out)}

@@ -2,7 +2,8 @@
 
 import base64
 import platform
-from collections.abc import Iterable
+import subprocess
+import sys
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,8 @@ from holdfast.features.uat.settings import FAILED, INTERRUPTED, SKIPPED
 LARGEST_IMAGE = 8 << 20
 LARGEST_TOTAL = 96 << 20
 THUMBNAIL = (240, 180)
-LARGEST_THUMBNAIL = 200_000
+THUMBNAILS_S = 120.0
+PICTURE_PROGRAM = Path(__file__).parents[1] / "jobs" / "picture_program.py"
 LONGEST_RESULT = 3_000
 TYPES = {".png": "image/png", ".jpg": "image/jpeg", ".webp": "image/webp"}
 
@@ -124,7 +126,7 @@ class ReportPage(msgspec.Struct, kw_only=True):
 
 def build_page(record: Record) -> ReportPage:
     doc = record.doc
-    pictures = list(load_pictures(record))
+    pictures = load_pictures(record)
     steps = [_step_view(record, step, pictures) for step in markdown.report_steps(record)]
     return ReportPage(
         title=doc.scenario,
@@ -332,21 +334,25 @@ def _page_compact_json(value: Any) -> str:
 # ── pictures ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def load_pictures(record: Record) -> Iterable[Picture]:
+def load_pictures(record: Record) -> list[Picture]:
     """Read only from the run's own folder, whatever a path says."""
     left, folder = LARGEST_TOTAL, picture_folder(record)
     taken = {call.data.n: call.data.began for call in record.calls}
-    for number, shot in enumerate(record.shots):
+    contents: list[bytes] = []
+    for shot in record.shots:
         # When the report is full, further pictures are named but not shown.
-        content = _read_picture(shot.data.path, folder) if left > 0 else b""
-        left -= len(content)
-        kind = TYPES.get(Path(shot.data.path).suffix, "")
-        # A picture is recorded by a job later; the call says when it was taken.
-        at = taken.get(shot.data.n) or shot.at
-        yield Picture(
-            number=number, step=shot.data.step, call=shot.data.n, at=at, name=shot.data.name, path=shot.data.path,
-            data=_data_url(kind, content), thumbnail=make_thumbnail(content, kind),
-        )  # fmt: skip
+        contents.append(_read_picture(shot.data.path, folder) if left > 0 else b"")
+        left -= len(contents[-1])
+    small = make_thumbnails(contents) if any(contents) else [""] * len(contents)
+    return [
+        Picture(
+            # A picture is recorded by a job later; the call says when it was taken.
+            number=number, step=shot.data.step, call=shot.data.n, at=taken.get(shot.data.n) or shot.at,
+            name=shot.data.name, path=shot.data.path, thumbnail=thumbnail,
+            data=_data_url(TYPES.get(Path(shot.data.path).suffix, ""), content),
+        )
+        for number, (shot, content, thumbnail) in enumerate(zip(record.shots, contents, small, strict=True))
+    ]  # fmt: skip
 
 
 def picture_folder(record: Record) -> str:
@@ -375,19 +381,17 @@ def _data_url(kind: str, content: bytes) -> str:
     return f"data:{kind};base64,{base64.b64encode(content).decode()}" if content and kind else ""
 
 
-def make_thumbnail(content: bytes, kind: str) -> str:
-    """Small enough for a strip of all pictures; empty where the picture cannot be opened."""
-    from holdfast.features.uat.jobs import picture_difference
-
-    if not content:
-        return ""
+def make_thumbnails(contents: list[bytes]) -> list[str]:
+    """Each small enough for a strip of all pictures; empty where a picture cannot be opened."""
+    words = [sys.executable, "-I", str(PICTURE_PROGRAM), "shrink", *map(str, THUMBNAIL)]
+    # Each picture after its length in four bytes.
+    framed = b"".join(len(content).to_bytes(4, "big") + content for content in contents)
     try:
-        small = picture_difference.shrink_picture(picture_difference.open_picture(content), *THUMBNAIL)
-    except picture_difference.NotComparable as reason:
-        # Without Pillow a small picture is its own thumbnail.
-        whole = str(reason) == picture_difference.NEEDS_PILLOW and len(content) <= LARGEST_THUMBNAIL
-        return _data_url(kind, content) if whole else ""
-    return _data_url("image/png", picture_difference.encode_png(small))
+        ran = subprocess.run(words, input=framed, capture_output=True, timeout=THUMBNAILS_S, check=True)
+        small: list[str] = msgspec.json.decode(ran.stdout, type=list[str])
+    except (OSError, subprocess.SubprocessError, msgspec.DecodeError):
+        return [""] * len(contents)
+    return [f"data:image/png;base64,{one}" if one else "" for one in small]
 
 
 # Pages to hand on, each one self-contained HTML file: no script, nothing loaded, everything from outside escaped.

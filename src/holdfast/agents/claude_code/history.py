@@ -1,0 +1,312 @@
+"""Claude Code's transcripts as the events that its hooks would have been."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from holdfast.agents import normalise, payload_reader
+from holdfast.agents.claude_code.attribution import (
+    CAVEATS,
+    CONTINUED,
+    INTERRUPTED,
+    is_command,
+    is_notice,
+    is_rejection,
+    rejection_words,
+    shell_command,
+    typed_words,
+)
+from holdfast.agents.claude_code.forks import copied_ids
+from holdfast.agents.claude_code.hooks import TABLES, add_ending
+from holdfast.agents.claude_code.transcript import SUBAGENTS, Attachment, Line, decode, find_files
+from holdfast.agents.claude_code.usage import READER, statement_of
+from holdfast.agents.history import text_of
+from holdfast.agents.source import key_of, merge_by_time, numbered_lines, session_name
+from holdfast.analysis.transcripts import Found, Importer, ImportLocation, Skipped, Transcripts
+from holdfast.analysis.usage.events import usage_event
+from holdfast.analysis.usage.model import parse_milliseconds
+from holdfast.analysis.usage.reader import PARSE_ERRORS, Position, record_of
+from holdfast.core.event import Event
+from holdfast.core.ids import bounded_name
+
+NAME = "claude-code"
+MESSAGES = ("user", "assistant")
+TITLES = ("summary", "ai-title", "custom-title")
+"""Records with a title of the session, the weightier the later."""
+
+
+def find_transcripts(location: ImportLocation) -> Iterable[Path]:
+    """A subagent's transcript is read with that of its session; alone only where that is gone."""
+    transcripts = find_files(location.home)
+    return [path for path in transcripts if path.parent.name != SUBAGENTS or not _session_file(path).exists()]
+
+
+def _session_file(subagent: Path) -> Path:
+    folder = subagent.parent.parent
+    return folder.with_name(folder.name + ".jsonl")
+
+
+def read_transcript(path: Path, _place: ImportLocation) -> Iterator[Found]:
+    subagents = sorted((path.with_suffix("") / SUBAGENTS).glob("*.jsonl"))
+    return merge_by_time(map(_read_file, (path, *subagents)))
+
+
+def _read_file(path: Path) -> Iterator[Found]:
+    transcript, copied = _Transcript(path), copied_ids(path)
+    for number, line in numbered_lines(path):
+        try:
+            record = decode(line)
+        except PARSE_ERRORS as error:
+            yield Skipped(f"{path}:{number}", f"not a record: {str(error)[:120]}")
+            continue
+        if record.type not in MESSAGES:
+            yield from transcript.read_other(record)
+            yield Skipped(str(path), record.type or "no type", expected=True)
+        elif record.message is None or not record.session_id or not record.uuid:
+            yield Skipped(f"{path}:{number}", "a message without session, id or text")
+        elif record.uuid in copied:
+            yield Skipped(str(path), "copied from the session it was forked from", expected=True)
+        else:
+            yield from transcript.read_entry(record)
+            yield from transcript.spent(record)
+    yield from transcript.close()
+
+
+@dataclass
+class _Transcript:
+    path: Path
+    begun: bool = False
+    last: Line | None = None
+    answer: str = ""
+    turn: str = ""
+    at: int = 0
+    caveat: bool = False
+    """The record before said that a command of Claude Code itself follows."""
+    calls: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
+    position: Position = field(default_factory=lambda: Position(""))
+    queued: list[Line] = field(default_factory=list)
+    """What the person typed while the agent worked, until it is part of the conversation."""
+    taken: list[Line] = field(default_factory=list)
+    """Queued prompts that left the queue; older versions do not record them again."""
+    told: set[str] = field(default_factory=set)
+    """Texts of queued prompts that are events already."""
+    ends: Counter[str] = field(default_factory=Counter)
+    title: tuple[int, str] = (0, "")
+    titled: str = ""
+    summaries: dict[str, str] = field(default_factory=dict)
+
+    def spent(self, line: Line) -> Iterator[Event]:
+        statement = statement_of(line, self.position)
+        record = statement and record_of(NAME, statement, self.position)
+        if record:
+            yield usage_event(msgspec.structs.replace(record, turn=self.turn), imported=NAME)
+
+    def read_entry(self, record: Line) -> Iterator[Event]:
+        if not self.begun:
+            self.begun = True
+            yield self._event(record, "subagent.started" if record.agent_id else "session.started", source="import")
+        if taken := self._take():
+            yield from self._queued_prompts(taken)
+        parts = record.message.parts() if record.message else []
+        yield from self._user(record, parts) if record.type == "user" else self._assistant(record, parts)
+        self.last = record
+        self._note_title(0, self.summaries.get(record.uuid))
+        yield from self._title_event()
+
+    def read_other(self, record: Line) -> Iterator[Event]:
+        if record.type == "queue-operation":
+            self._queue(record)
+        elif record.type == "attachment" and record.attachment and self.begun:
+            yield from self._attached(record, record.attachment)
+        elif record.type in TITLES:
+            if isinstance(record.summary, str) and isinstance(record.leaf_uuid, str):
+                self.summaries[record.leaf_uuid] = record.summary
+            ends_here = self.last is not None and record.leaf_uuid == self.last.uuid
+            named = record.custom_title or record.ai_title or (record.summary if ends_here else None)
+            self._note_title(TITLES.index(record.type), named)
+
+    def _queue(self, record: Line) -> None:
+        if record.operation == "enqueue":
+            if typed_words(_queued_text(record)):
+                self.queued.append(record)
+        elif record.operation == "remove" and self.queued:
+            self.taken.append(self.queued.pop(0))
+        elif record.operation == "popAll":
+            self.queued.clear()  # Back in the person's hands, to be changed and sent later.
+
+    def _attached(self, record: Line, attachment: Attachment) -> Iterator[Event]:
+        if attachment.type == "queued_command" and attachment.command_mode in (None, "prompt"):
+            words = typed_words(text_of(attachment.prompt))
+            if words and not self._is_told(words):
+                yield from self._prompt(self._placed(record), words)
+
+    def _is_told(self, words: str) -> bool:
+        """A queued prompt is recorded up to three times: in the queue, as an attachment, as a message."""
+        for waiting in (self.queued, self.taken):
+            waiting[:] = [one for one in waiting if typed_words(_queued_text(one)) != words]
+        told = words in self.told
+        self.told.discard(words)
+        return told
+
+    def _take(self) -> list[Line]:
+        taken, self.taken = self.taken, []
+        return taken
+
+    def _queued_prompts(self, records: Iterable[Line]) -> Iterator[Event]:
+        for record in records:
+            words = typed_words(_queued_text(record))
+            self.told.add(words)
+            digest = key_of(words)[:16]
+            yield from self._prompt(self._placed(record, f"queued/{record.timestamp}/{digest}"), words)
+
+    def _placed(self, record: Line, ident: str = "") -> Line:
+        """Records that are no messages name no folder and no branch."""
+        place = self.last or record
+        return msgspec.structs.replace(
+            record,
+            uuid=ident or record.uuid,
+            session_id=record.session_id or place.session_id,
+            agent_id=place.agent_id,
+            cwd=record.cwd or place.cwd,
+            git_branch=record.git_branch or place.git_branch,
+        )
+
+    def _note_title(self, weight: int, title: Any) -> None:
+        if isinstance(title, str) and title.strip() and weight >= self.title[0]:
+            self.title = weight, title
+
+    def _title_event(self) -> Iterator[Event]:
+        title = self.title[1]
+        if title and title != self.titled and self.last and not self.last.agent_id:
+            self.titled = title
+            record = msgspec.structs.replace(self.last, uuid=f"title/{key_of(title)[:16]}")
+            yield self._event(record, "session.titled", title=normalise.cap_text(title, normalise.NAME))
+
+    def _user(self, record: Line, parts: list[Any]) -> Iterator[Event]:
+        results = [p for p in map(normalise.mapping_or_empty, parts) if p.get("type") == "tool_result"]
+        for n, part in enumerate(results):
+            yield self._result(record, part, n)
+        texts = [str(p.get("text")) for p in map(normalise.mapping_or_empty, parts) if p.get("type") == "text"]
+        text, after_caveat = "\n".join(texts), self.caveat
+        self.caveat = bool(record.is_meta) and text.startswith(CAVEATS)
+        if text.startswith(INTERRUPTED):
+            yield from self._turn_over("turn.interrupted")
+            return
+        yield from self._rejection_prompts(record, results)
+        if text and not record.is_meta:  # Meta messages are Claude Code's own.
+            yield from self._message(record, text, after_caveat)
+
+    def _message(self, record: Line, text: str, after_caveat: bool) -> Iterator[Event]:
+        if record.is_compact_summary or text.startswith(CONTINUED):
+            yield self._event(record, "compact.ended", summary=normalise.cap_text(text, normalise.PROMPT))
+        elif is_notice(text):
+            yield from self._prompt(record, text, synthetic=True)
+        elif command := shell_command(text):
+            yield from self._prompt(record, f"! {command}", synthetic=True)
+        elif (words := typed_words(text)) and not (after_caveat and is_command(text)) and not self._is_told(words):
+            yield from self._prompt(record, words)
+
+    def _rejection_prompts(self, record: Line, results: list[Mapping[str, Any]]) -> Iterator[Event]:
+        """The reason that a person gives for a rejection is what they say next."""
+        for n, part in enumerate(results):
+            words = rejection_words(normalise.output_text(part.get("content"))) if part.get("is_error") else ""
+            if words:
+                yield from self._prompt(record, words, n)
+
+    def _prompt(self, record: Line, prompt: str, n: int = 0, *, synthetic: bool = False) -> Iterator[Event]:
+        yield from self._turn_over()
+        self.turn = record.prompt_id or record.uuid
+        data: dict[str, Any] = {"prompt": normalise.cap_text(prompt, normalise.PROMPT)}
+        if synthetic:
+            data["synthetic"] = True
+        yield self._event(record, "prompt.submitted", n, **data)
+
+    def _assistant(self, record: Line, parts: list[Any]) -> Iterator[Event]:
+        for n, part in enumerate(map(normalise.mapping_or_empty, parts)):
+            if part.get("type") == "text" and isinstance(part.get("text"), str):
+                self.answer = part["text"]
+            elif part.get("type") == "tool_use" and isinstance(part.get("id"), str):
+                name = part.get("name") if isinstance(part.get("name"), str) else ""
+                data = self._tool(record, name, part.get("input"))
+                self.calls[part["id"]] = (str(name), data)
+                yield self._event(record, "tool.started", n, tool=str(name), call=part["id"], **data)
+
+    def _tool(self, record: Line, name: Any, tool_input: Any) -> dict[str, Any]:
+        data: dict[str, Any] = {"cwd": record.cwd or ""}
+        payload_reader.add_tool(TABLES, data, {"tool_name": name, "tool_input": tool_input})
+        del data["cwd"]
+        return data
+
+    def _result(self, record: Line, part: Any, n: int) -> Event:
+        call = part.get("tool_use_id") if isinstance(part.get("tool_use_id"), str) else ""
+        tool, data = self.calls.pop(call, ("", {"action": "other"}))
+        reason = normalise.output_text(part.get("content"))[: normalise.ERROR]
+        if record.tool_denial_kind or (part.get("is_error") is True and is_rejection(reason)):
+            return self._event(record, "permission.denied", n, tool=tool, call=call, reason=reason, **data)
+        data, failed = dict(data), part.get("is_error") is True
+        if failed:
+            data["error"] = reason
+            payload_reader.mark_failed(data, data["error"])
+        else:
+            payload_reader.add_output(data, part.get("content"))
+            data["ok"] = True
+            if (ending := record.ending()) is not None:
+                add_ending(data, tool, msgspec.to_builtins(ending))
+        return self._event(record, "tool.failed" if failed else "tool.finished", n, tool=tool, call=call, **data)
+
+    def _turn_over(self, kind: str = "turn.ended") -> Iterator[Event]:
+        if self.turn and self.last:
+            kind = "subagent.ended" if self.last.agent_id else kind
+            said = {"message": normalise.cap_text(self.answer, normalise.MESSAGE)} if kind != "turn.interrupted" else {}
+            # Two prompts may follow the same record: the turn between them is empty.
+            n = self.ends[self.last.uuid]
+            self.ends[self.last.uuid] += 1
+            yield self._event(self.last, kind, n, **said)
+        self.turn, self.answer = "", ""
+
+    def close(self) -> Iterator[Event]:
+        """A transcript goes on when its session does: then the next import tells the rest."""
+        if self.last:
+            yield from self._queued_prompts([*self._take(), *self.queued])
+            yield from self._title_event()
+            yield from self._turn_over()
+            if not self.last.agent_id:
+                yield self._event(self.last, "session.ended", reason="import")
+
+    def _time_of(self, record: Line) -> int:
+        """A record without a time that can be read is of the time of the one before it."""
+        self.at = parse_milliseconds(record.timestamp) or self.at
+        return self.at
+
+    def _event(self, record: Line, kind: str, n: int = 0, tool: str = "", **data: Any) -> Event:
+        session = session_name(record.session_id)
+        more = {
+            "turn": self.turn, "lane": record.agent_id, "branch": record.git_branch, "cwd": record.cwd,
+            "model": record.message.model if record.message else None,
+            "transcript": None if record.agent_id else str(self.path),
+        }  # fmt: skip
+        return Event(
+            # A line has an id, but may make several events of one kind: `n` tells them apart.
+            key=key_of(NAME, session, record.uuid, kind, n),
+            kind=kind,
+            at=self._time_of(record),
+            session=session,
+            project=normalise.one_path(record.cwd) or "",
+            agent=NAME,
+            tool=bounded_name(tool),
+            data={**data, **{name: value for name, value in more.items() if value}, "imported": NAME},
+        )
+
+
+def _queued_text(record: Line) -> str:
+    return text_of(record.content)
+
+
+TRANSCRIPTS = Transcripts(
+    importer=Importer(NAME, "Claude Code transcripts", find_transcripts, read_transcript, whole_sessions=True),
+    usage=(READER,),
+)

@@ -1,0 +1,91 @@
+"""Agents we do not know: a `holdfast-agent-NAME` program reads their payloads for us and puts our answers into their
+words (docs/agents.md). What comes from it is read here.
+"""
+
+from typing import Any
+
+from holdfast.agents import normalise, payload_reader
+from holdfast.agents.normalise import one_path
+from holdfast.agents.payload_reader import context_of, encode_reply, notice_of, reason_of
+from holdfast.core.agent import Agent, Payload
+from holdfast.core.decision import Decision, Delivery
+from holdfast.core.event import Event
+from holdfast.core.ids import bounded_name
+from holdfast.core.kinds import HOOK_KINDS
+
+NAME_OF_AGENT = "plain"
+SIGN = "holdfast"
+"""The field, with the version of this form in it, by which a payload says that it is plain."""
+
+TEXTS = {
+    "prompt": normalise.PROMPT, "message": normalise.MESSAGE, "command": normalise.COMMAND, "error": normalise.ERROR,
+    "output": normalise.OUTPUT, "cwd": normalise.PATH, "transcript": normalise.PATH,
+}  # fmt: skip
+NAMES = (
+    "call", "turn", "lane", "lane_type", "action", "skill", "source", "reason", "model", "mode", "trigger", "topic",
+)  # fmt: skip
+FLAGS, NUMBERS = ("ok", "again", "interrupted", "synthetic"), ("exit_code", "ms")
+
+
+def read_event(delivery: Delivery, payload: Payload) -> Event:
+    fields = normalise.mapping_or_empty(payload)
+    raw_data = normalise.mapping_or_empty(fields.get("data"))
+    kind, agent, session = fields.get("kind"), fields.get("agent"), fields.get("session")
+    raw_data = {"cwd": one_path(delivery.cwd) or "", **raw_data}
+    data = {**_event_data(raw_data), **payload_reader.parent_process(delivery), "native": bounded_name(delivery.event)}
+    return Event(
+        key=delivery.key,
+        # An adapter program of another author cannot make events of our own kinds.
+        kind=kind if isinstance(kind, str) and kind in HOOK_KINDS else "unknown",
+        at=delivery.at,
+        session=bounded_name(session) if isinstance(session, str) else "",
+        project=one_path(fields.get("project")) or data.get("cwd", ""),
+        agent=bounded_name(agent) if isinstance(agent, str) and agent else bounded_name(delivery.agent),
+        tool=bounded_name(tool) if isinstance(tool := fields.get("tool"), str) else "",
+        data=data,
+    )
+
+
+def _event_data(raw_data: Payload) -> dict[str, Any]:
+    """Only fields that events have, each within its limit."""
+    data: dict[str, Any] = {}
+    for name, limit in TEXTS.items():
+        if isinstance(text := raw_data.get(name), str) and text:
+            data[name] = normalise.cap_text(text, limit)
+    data |= {name: bounded_name(value) for name in NAMES if isinstance(value := raw_data.get(name), str) and value}
+    data |= {name: value for name in FLAGS if isinstance(value := raw_data.get(name), bool)}
+    data |= {name: value for name in NUMBERS if (value := normalise.number_or_none(raw_data.get(name))) is not None}
+    if paths := normalise.paths_in({"paths": raw_data.get("paths")}, data.get("cwd", "")):
+        data["paths"] = paths
+    if tool_input := normalise.mapping_or_empty(raw_data.get("input")):
+        data["input"] = normalise.trim_input(tool_input)
+    return data
+
+
+def write_reply(event: Event, decision: Decision) -> bytes:
+    """What the program is to put into its agent's words."""
+    reply: dict[str, Any] = {}
+    if decision.verdict != "none":
+        reply = {"verdict": decision.verdict}
+        if decision.verdict != "allow":
+            reply["reason"] = reason_of(decision)
+    if decision.contexts:
+        reply["context"] = context_of(decision.contexts)
+    if decision.notices:
+        reply["notice"] = notice_of(decision)
+    return encode_reply({SIGN: 1, "kind": event.kind, **reply}) if reply else b""
+
+
+def recognise_payload(_delivery: Delivery, payload: Payload) -> bool:
+    return normalise.mapping_or_empty(payload).get(SIGN) == 1
+
+
+AGENT = Agent(
+    name=NAME_OF_AGENT,
+    title="any other agent",
+    hooks=(),
+    read=read_event,
+    write=write_reply,
+    recognise=recognise_payload,
+    mark=payload_reader.by_numbered_ids,
+)

@@ -1,0 +1,126 @@
+"""opencode's database as the events that its hooks would have been. A subagent is a session with a parent."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import apsw
+import msgspec
+
+from holdfast.agents import normalise
+from holdfast.agents.history import History, UsageSide
+from holdfast.agents.opencode.hooks import TABLES
+from holdfast.agents.opencode.transcript import BUSY_MS, decode
+from holdfast.agents.opencode.transcript import find_databases as databases_in
+from holdfast.agents.opencode.usage import FILES_READER, READER, statement_of
+from holdfast.agents.source import merge_by_time
+from holdfast.analysis.transcripts import Found, Importer, ImportLocation, Skipped, Transcripts
+from holdfast.analysis.usage.reader import PARSE_ERRORS, Position
+from holdfast.core.event import Event
+
+NAME = "opencode"
+SESSIONS = "SELECT id, coalesce(parent_id, ''), directory, title FROM session ORDER BY time_created"
+UNTITLED = "New session"
+MESSAGES = "SELECT id, time_created, data FROM message WHERE session_id = ? ORDER BY time_created, id"
+PARTS = "SELECT id, data FROM part WHERE message_id = ? ORDER BY id"
+
+
+class SessionRow(NamedTuple):
+    id: str
+    parent: str
+    folder: str
+    title: str
+
+
+def find_databases(location: ImportLocation) -> Iterable[Path]:
+    return databases_in(location.home)
+
+
+def read_database(path: Path, _place: ImportLocation) -> Iterator[Found]:
+    try:
+        database = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    except apsw.Error as error:
+        yield Skipped(str(path), str(error))
+        return
+    try:
+        # opencode may be writing: it is waited for.
+        database.set_busy_timeout(BUSY_MS)
+        yield from _read_sessions(path, database)
+    except apsw.Error as error:
+        yield Skipped(str(path), str(error))
+    finally:
+        database.close()
+
+
+def _read_sessions(path: Path, database: apsw.Connection) -> Iterator[Found]:
+    """Each with its subagents; one whose session is gone stands alone."""
+    rows = [SessionRow(*(str(value or "") for value in row)) for row in database.execute(SESSIONS)]
+    known_ids = {row.id for row in rows}
+    families: dict[str, list[Iterator[Found]]] = {}
+    for row in rows:
+        head = row.parent if row.parent in known_ids else row.id
+        families.setdefault(head, []).append(_Session(path, database, row).events())
+    for family in families.values():
+        yield from merge_by_time(family)
+
+
+class _Session:
+    def __init__(self, path: Path, database: apsw.Connection, row: SessionRow) -> None:
+        self.database, self.own, self.title = database, row.id, row.title
+        lane = row.id if row.parent else ""
+        self.history = History(NAME, path, TABLES, session=row.parent or row.id, lane=lane, project=row.folder)
+        self.side = UsageSide(NAME, Position(str(path)))
+
+    def events(self) -> Iterator[Found]:
+        # Fetched as a whole: the connection runs other statements meanwhile.
+        for id_, at, data in self.database.execute(MESSAGES, (self.own,)).fetchall():
+            try:
+                yield from self._message(str(id_), at if isinstance(at, int) else 0, str(data))
+            except PARSE_ERRORS as error:
+                yield Skipped(f"{self.history.path}: message {id_}", f"not a record: {str(error)[:120]}")
+        if not self.title.startswith(UNTITLED):
+            yield from self.history.titled(self.title)
+        yield from self.history.close()
+
+    def _message(self, id_: str, at: int, data: str) -> Iterator[Event]:
+        history, message = self.history, decode(data)
+        yield from history.begin(at)
+        history.model = message.model or history.model
+        parts = [
+            normalise.mapping_or_empty(msgspec.json.decode(row[1])) for row in self.database.execute(PARTS, (id_,))
+        ]
+        if message.role == "user":
+            typed = [part.get("text") for part in parts if part.get("type") == "text" and not part.get("synthetic")]
+            text = "\n".join(text for text in typed if isinstance(text, str))
+            yield from history.prompt(at, id_, text, synthetic=bool(history.lane) or not text)
+        for part in parts if message.role == "assistant" else ():
+            yield from self._part(part, at)
+        statement = statement_of(message, id_, history.session, history.lane)
+        yield from self.side.event(statement, history)
+
+    def _part(self, part: Mapping[str, Any], at: int) -> Iterator[Event]:
+        if part.get("type") == "text":
+            self.history.answered(at, str(part.get("text") or ""))
+        elif part.get("type") == "tool" and part.get("callID"):
+            yield from self._call(
+                str(part["callID"]), str(part.get("tool") or ""), normalise.mapping_or_empty(part.get("state")), at
+            )
+
+    def _call(self, call: str, tool: str, state: Mapping[str, Any], at: int) -> Iterator[Event]:
+        times = normalise.mapping_or_empty(state.get("time"))
+        begun, ended = (int(normalise.number_or_none(times.get(name)) or at) for name in ("start", "end"))
+        yield from self.history.call(begun, call, tool, state.get("input"))
+        if state.get("status") in ("completed", "error"):
+            code = normalise.number_or_none(normalise.mapping_or_empty(state.get("metadata")).get("exit"))
+            failed = state.get("status") == "error"
+            output = state.get("error") if failed else state.get("output")
+            yield self.history.result(ended, call, output, failed=failed, code=None if code is None else int(code))
+
+
+TRANSCRIPTS = Transcripts(
+    importer=Importer(NAME, "opencode sessions", find_databases, read_database, whole_sessions=True),
+    usage=(
+        READER,
+        FILES_READER,
+    ),
+)

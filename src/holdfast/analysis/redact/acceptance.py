@@ -1,0 +1,262 @@
+"""Whether a value that was found after a name is a secret: by the name's judge and by how the value is put to it."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from holdfast.analysis.redact import judge
+from holdfast.analysis.redact.letters import is_unspeakable
+from holdfast.analysis.redact.name_parts import word_before_stem
+from holdfast.analysis.redact.notation import Value
+from holdfast.analysis.redact.rule_data import PATTERNS, RULES, WORDS, NameRule
+from holdfast.analysis.redact.spans import KEY_END, REDACTED
+
+PEEK = 200
+"""How much of a long value is judged."""
+_LONG_HEX = 32
+"""As long as the keys that services give out in hexadecimal."""
+_BY_NAME, _TO_WORD = frozenset(RULES.words["put_by_name"]), frozenset(RULES.words["put_to_word"])
+_NEVER_SECRET = (REDACTED[:-1], *WORDS.public_value)
+
+
+class Candidate(msgspec.Struct, frozen=True):
+    """A value, and the name that it was found after."""
+
+    text: bytes
+    rule: NameRule
+    value: Value
+    content: bytes
+    before: bytes
+    """What comes before the stem of the name."""
+    stem: bytes
+
+    @property
+    def has_digit(self) -> bool:
+        return judge.count_digits(self.content) > 0
+
+    def is_followed_by(self, *signs: bytes) -> bool:
+        return self.text[self.value.end : self.value.end + 1] in signs
+
+
+def accept_value(candidate: Candidate) -> bool:
+    content, before, form = candidate.content, candidate.before, candidate.value.notation
+    if content.startswith(_NEVER_SECRET) or REDACTED in content or PATTERNS.no_secret_form.match(content):
+        return False
+    if content.isdigit() and (form == "space" or len(content) < 4):
+        return False
+    if form == "space" and not PATTERNS.flag.search(before + candidate.stem):
+        return _accept_bare_space(candidate)
+    # `arn:…:4711:secret:name` says where it is kept.
+    if before[-1:] == b":" and before[-2:-1].isdigit():
+        return False
+    if form == "call":
+        return _accept_call(candidate)
+    if form == "comma" and not PATTERNS.call_before.search(before):
+        is_random = judge.is_cased_password(content) and judge.looks_random(content)
+        return is_random and bool(PATTERNS.pair_line.search(before))
+    return _fits_notation(candidate) and _BY_JUDGE[candidate.rule.judge](candidate)
+
+
+def _accept_call(candidate: Candidate) -> bool:
+    content, before = candidate.content, candidate.before
+    if b" " in content or not judge.is_mixed_password(content):
+        return False
+    # `password("…")` alone on its line, as build scripts write it.
+    is_alone = before[-1:] in (b"", b" ", b"\t", b"\n") and judge.is_cased_password(content)
+    return bool(PATTERNS.setter.search(before)) or is_alone
+
+
+def _fits_notation(candidate: Candidate) -> bool:
+    value, content = candidate.value, candidate.content
+    if value.sign == b"=" and not value.quoted and b"==" in candidate.text[value.start - 3 : value.start + 1]:
+        return False
+    if value.notation in ("list", "cell"):
+        return b" " not in content.strip() and judge.is_mixed_password(content)
+    if value.notation != "table":
+        return True
+    if value.sign == b"," and not judge.looks_strong(content):
+        return False
+    return bool(PATTERNS.cell.search(candidate.before)) and judge.is_mixed_password(content)
+
+
+def _accept_bare_space(candidate: Candidate) -> bool:
+    """`using deploy password gldt… for`: a name and a value with nothing between them."""
+    rule, content = candidate.rule, candidate.content
+    if content[:1] in b"*&" or b"(" in content:
+        return False
+    if rule.judge == "strong" and rule.kind == "key":
+        return len(content) >= 32 and judge.looks_strong(content) and not content.isalpha()
+    if rule.judge not in ("password", "token", "phrase") or rule.part not in ("", "key", "word"):
+        return False
+    if rule.judge == "token" and b" " in content:
+        return False
+    if rule.part == "word":
+        return _accept_after_word(candidate)
+    if candidate.has_digit and judge.looks_strong(content):
+        return True
+    if rule.judge == "token":
+        return _accept_after_key(candidate)
+    if judge.is_word_with_digits(content) or is_unspeakable(content) or PATTERNS.words_and_number.match(content):
+        return True
+    is_cased = candidate.value.quoted or judge.has_digits_and_cases(content)
+    return len(content) >= 8 and is_cased and judge.is_mixed_password(content)
+
+
+def _accept_after_word(candidate: Candidate) -> bool:
+    content = candidate.content
+    is_wild = judge.count_digits(content) >= 2 or judge.is_wild_password(content)
+    # `auth_pass` is a name of settings, `pass` alone an everyday word.
+    least = 8 if candidate.before[-1:] == b"_" else 10
+    return len(content) >= least and is_wild and not content.isupper() and judge.looks_random(content)
+
+
+def _accept_after_key(candidate: Candidate) -> bool:
+    word = word_before_stem(candidate.before)
+    # `tomtom key 3f2a…` may be that of a cache; nobody calls a hash a secret or a token.
+    is_other = candidate.rule.kind != "key" and word not in WORDS.plain_qualifier
+    is_named = is_other or word in (b"api", b"secret", b"access", b"auth")
+    return is_named and len(candidate.content) >= _LONG_HEX and judge.looks_random(candidate.content)
+
+
+def _accept_password(candidate: Candidate) -> bool:
+    value, content = candidate.value, candidate.content
+    if not judge.is_password(content) or not judge.is_password(content.rstrip(b"),;")):
+        return False
+    if content.startswith((b"/", b"./", b"../", b"~/")) or b"://" in content or PATTERNS.in_script.search(content):
+        return False
+    # A label or a type such as `NewPassword`: the word for it and only letters.
+    if PATTERNS.password_words.search(content) and not candidate.has_digit:
+        return False
+    # Between backquotes a shell has a command.
+    if b" " in content and candidate.text[value.start - 1 : value.start] == b"`":
+        return False
+    if value.notation in ("said", "table") or candidate.stem.lower() in WORDS.short_name:
+        return _accept_short_name(candidate)
+    if value.notation == "typed":
+        return b" " not in content or judge.is_phrase(content)
+    if not value.quoted:
+        return _accept_bare_password(candidate)
+    is_short = len(content) < 40 and content.count(b" ") < 4
+    return b" " not in content or (is_short and candidate.has_digit and judge.is_phrase(content))
+
+
+def _accept_short_name(candidate: Candidate) -> bool:
+    value, content = candidate.value, candidate.content
+    is_word = judge.is_word(content)
+    is_alike = content.lower().endswith(candidate.stem.lower())
+    # A name of the program.
+    if not value.quoted and is_word and (b"_" in content or value.below or is_alike):
+        return False
+    is_put = value.notation in _BY_NAME and b" " not in content and not judge.is_code(content)
+    if is_put and _is_setting(candidate, is_word):
+        return len(content) >= 4 and not content.isdigit()
+    return b" " not in content and judge.is_mixed_password(content)
+
+
+def _is_setting(candidate: Candidate, is_word: bool) -> bool:
+    """Whether the short name is a part of a longer one, as settings and variables of the environment have."""
+    value, last, stem = candidate.value, candidate.before[-1:], candidate.stem
+    if last == b"_" and stem.isupper():
+        return True
+    if last in b"_." and (value.sign in b"=:" + KEY_END or value.notation == "inner"):
+        return True
+    if last.isalpha() and stem.islower() and value.sign == b"=" and not is_word:
+        return True
+    return stem[:1].isupper() and last.islower() and (value.quoted or not judge.is_word(candidate.content.rstrip(b"-")))
+
+
+def _accept_bare_password(candidate: Candidate) -> bool:
+    text, value, content = candidate.text, candidate.value, candidate.content
+    # A remark in another script may follow, which is no call.
+    if judge.is_code(content) or PATTERNS.called.match(text, value.end):
+        return False
+    if not judge.is_word(content) or judge.is_mixed_password(content):
+        return True
+    if value.notation == "space":
+        return False
+    ends_line = bool(PATTERNS.line_end.match(text, value.end))
+    if value.sign == b":":
+        return content.islower() and len(content) >= 6 and ends_line
+    # `Root__Password=nAoDNbFxsWaK`: in settings no space is next to the sign, and the line ends.
+    whole_line = text[value.start - 1 : value.start] == b"=" and ends_line
+    in_settings = whole_line and len(content) >= 8 and not content.islower() and not judge.is_camel_case(content)
+    return value.sign == b"=" and (candidate.stem.isupper() or in_settings)
+
+
+def _accept_phrase(candidate: Candidate) -> bool:
+    is_quoted_phrase = candidate.value.quoted and b" " in candidate.content
+    return judge.is_phrase(candidate.content) if is_quoted_phrase else _accept_password(candidate)
+
+
+def _accept_token(candidate: Candidate) -> bool:
+    value, content = candidate.value, candidate.content
+    if candidate.is_followed_by(b"(", b"[") or b" " in content.strip():
+        return False
+    if candidate.rule.part == "key" and not _is_value_of_key(candidate):
+        return False
+    # Words of a sentence have no digits; a token without one is long.
+    may_be_said = candidate.has_digit or (len(content) >= 24 and content.isalpha())
+    if value.notation == "said" and (content[-1:] in b"])" or not may_be_said):
+        return False
+    is_code = judge.is_code(PATTERNS.operators.split(content, maxsplit=1)[0]) or PATTERNS.named_type.search(content)
+    if not value.quoted and is_code:
+        return False
+    return judge.looks_random(content.strip()) or _is_key_in_digits(candidate)
+
+
+def _is_value_of_key(candidate: Candidate) -> bool:
+    start = candidate.value.start
+    is_hash = PATTERNS.names_hash.search(candidate.text, max(0, start - 16), start)
+    return not is_hash and is_secret_key(candidate.content, candidate.before, candidate.stem)
+
+
+def _is_key_in_digits(candidate: Candidate) -> bool:
+    """Some issuers' keys are digits only; so are times, ids and counts, so the name must leave no doubt."""
+    kind, content = candidate.rule.kind, candidate.content
+    if candidate.value.notation != "assign" or not content.isdigit() or not 16 <= len(content) <= 64:
+        return False
+    is_named = kind == "key" and word_before_stem(candidate.before) in (b"api", b"secret", b"private")
+    return (kind == "secret" or is_named) and len(set(content)) > 5 and not judge.is_reference(content)
+
+
+def is_secret_key(content: bytes, before: bytes, stem: bytes) -> bool:
+    """`api_key` is a secret, `cache_key` is not; an unknown word before it asks for a value that is clearly random."""
+    word = word_before_stem(before)
+    # .NET's `publicKeyToken` is the hash of a public key.
+    if word in WORDS.plain_qualifier or before[-11:].lower().replace(b" ", b"").endswith(b"publickey"):
+        return False
+    if stem.lower().startswith(b"tok") or word in WORDS.secret_qualifier:
+        return True
+    if not word:
+        is_parameter = before.endswith((b"?", b"&", b"--", b"-"))
+        return (is_parameter or (stem == b"Key" and len(content) >= _LONG_HEX)) and judge.looks_strong(content)
+    return judge.looks_strong(content) or len(content) >= (20 if stem.isupper() else _LONG_HEX)
+
+
+def _accept_strong(candidate: Candidate) -> bool:
+    rule, content = candidate.rule, candidate.content
+    if rule.part == "word" and candidate.value.notation not in _TO_WORD:
+        return False
+    # Names of licences have few digits.
+    if b" " in content or (rule.kind == "license" and judge.count_digits(content) < 4):
+        return False
+    least = 10 if candidate.stem.isupper() and candidate.before[-1:] == b"_" else 16
+    return len(content) >= least and judge.looks_random(content)
+
+
+def _accept_pin(candidate: Candidate) -> bool:
+    form, content = candidate.value.notation, candidate.content
+    if form == "assign" and judge.looks_strong(content):
+        return True
+    return form in ("assign", "said") and content.isdigit() and 4 <= len(content) <= 10
+
+
+_BY_JUDGE: dict[str, Callable[[Candidate], bool]] = {
+    "any": lambda candidate: len(candidate.content) >= 3 and not judge.is_reference(candidate.content),
+    "password": _accept_password,
+    "phrase": _accept_phrase,
+    "token": _accept_token,
+    "strong": _accept_strong,
+    "pin": _accept_pin,
+    "code": lambda candidate: bool(PATTERNS.code.match(candidate.content)) and candidate.has_digit,
+}

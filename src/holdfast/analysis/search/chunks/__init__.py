@@ -1,0 +1,33 @@
+"""Texts cut along their own seams: functions, classes and headings, or lines where there are none. Pure."""
+
+from collections.abc import Iterator
+
+from holdfast.analysis.search.chunks import chunk, syntax
+from holdfast.analysis.search.chunks.chunk import Chunk, Definition, join_small, window_chunks
+from holdfast.analysis.search.languages import PROSE
+
+__all__ = ["Chunk", "Definition", "cut_chunks", "lines_of"]
+
+# Characters.
+LONGEST_LINE = 20_000
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines that chunks are made of: one kind of line end, none endless."""
+    return [line[:LONGEST_LINE] for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
+
+
+def cut_chunks(text: str, language: str) -> list[Chunk]:
+    """Every line that says something is in at least one chunk. A chunk's text is its lines of `lines_of(text)`."""
+    return join_small(list(_cut_by_language(lines_of(text), language)))
+
+
+def _cut_by_language(lines: list[str], language: str) -> Iterator[Chunk]:
+    if language in PROSE:
+        return chunk.cut_prose(lines, language)
+    # From the most exact cut to the crudest; each gives nothing where it does not apply.
+    if chunks := syntax.cut_by_syntax(lines, language):
+        return iter(chunks)
+    if chunks := chunk.cut_outline(lines, language):
+        return iter(chunks)
+    return window_chunks(lines, 0, len(lines), "lines")

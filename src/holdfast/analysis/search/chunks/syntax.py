@@ -1,0 +1,365 @@
+"""Code is cut along its syntax tree: what a definition is in each language, each function and method one chunk."""
+
+import importlib
+import time
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from holdfast.analysis.search.chunks.chunk import LONGEST_LINES, Chunk, Definition, of_lines, uncovered_spans
+
+# What a definition is in each language: names of nodes in its tree-sitter grammar.
+
+
+class Grammar(msgspec.Struct, frozen=True):
+    package: str
+    functions: frozenset[str]
+    containers: frozenset[str]
+    """Definitions that hold others: each of those is a chunk of its own."""
+    leaves: frozenset[str] = frozenset()
+    """Definitions that are one chunk whatever they hold."""
+    entry: str = "language"
+
+
+def _make_grammar(
+    package: str, functions: str, containers: str = "", leaves: str = "", entry: str = "language"
+) -> Grammar:
+    return Grammar(
+        package, frozenset(functions.split()), frozenset(containers.split()), frozenset(leaves.split()), entry
+    )
+
+
+# Functions, containers, and (for TypeScript) leaves, as `_make_grammar` takes them.
+_JS = (
+    "function_declaration generator_function_declaration method_definition",
+    "class_declaration class abstract_class_declaration internal_module module",
+)
+_TS = (
+    "function_declaration generator_function_declaration method_definition function_signature abstract_method_signature",
+    _JS[1],
+    "interface_declaration enum_declaration type_alias_declaration",
+)
+_TYPES = "class_declaration struct_declaration interface_declaration record_declaration"
+
+GRAMMARS: dict[str, Grammar] = {
+    "python": _make_grammar("tree_sitter_python", "function_definition", "class_definition"),
+    "javascript": _make_grammar("tree_sitter_javascript", *_JS),
+    "typescript": _make_grammar("tree_sitter_typescript", *_TS, entry="language_typescript"),
+    "tsx": _make_grammar("tree_sitter_typescript", *_TS, entry="language_tsx"),
+    "go": _make_grammar("tree_sitter_go", "function_declaration method_declaration", "", "type_declaration"),
+    "rust": _make_grammar(
+        "tree_sitter_rust",
+        "function_item function_signature_item",
+        "impl_item trait_item mod_item",
+        "struct_item enum_item union_item macro_definition type_item",
+    ),
+    "java": _make_grammar(
+        "tree_sitter_java",
+        "method_declaration constructor_declaration compact_constructor_declaration",
+        "class_declaration interface_declaration enum_declaration record_declaration annotation_type_declaration",
+    ),
+    "c": _make_grammar("tree_sitter_c", "function_definition", "", "type_definition struct_specifier enum_specifier"),
+    "cpp": _make_grammar(
+        "tree_sitter_cpp",
+        "function_definition",
+        "class_specifier struct_specifier namespace_definition",
+        "type_definition enum_specifier alias_declaration",
+    ),
+    "c-sharp": _make_grammar(
+        "tree_sitter_c_sharp",
+        "method_declaration constructor_declaration property_declaration operator_declaration",
+        f"{_TYPES} namespace_declaration",
+        "enum_declaration delegate_declaration",
+    ),
+    "ruby": _make_grammar("tree_sitter_ruby", "method singleton_method", "class module singleton_class"),
+    "php": _make_grammar(
+        "tree_sitter_php",
+        "function_definition method_declaration",
+        "class_declaration interface_declaration trait_declaration enum_declaration",
+        entry="language_php",
+    ),
+    "bash": _make_grammar("tree_sitter_bash", "function_definition"),
+}
+
+LOOKED_INTO = frozenset(
+    # What stands between a definition and what it holds, or around a definition.
+    [
+        "block",
+        "declaration_list",
+        "class_body",
+        "interface_body",
+        "enum_body",
+        "enum_body_declarations",
+        "annotation_type_body",
+        "statement_block",
+        "body_statement",
+        "field_declaration_list",
+        "preproc_ifdef",
+        "preproc_if",
+        "preproc_else",
+        "preproc_elif",
+        "linkage_specification",
+        "export_statement",
+        "decorated_definition",
+        "template_declaration",
+        "expression_statement",
+        "lexical_declaration",
+        "variable_declaration",
+        "ambient_declaration",
+        "compound_statement",
+        "namespace_definition",
+        "file_scoped_namespace_declaration",
+        "declaration",
+        "field_declaration",
+        "if_statement",
+        "try_statement",
+        "program",
+        "call_expression",
+        "parenthesized_expression",
+        "arguments",
+        "internal_module",
+        "public_field_definition",
+    ]
+)
+# Right-hand sides that are a definition when they are assigned to a name.
+VALUES = frozenset(["arrow_function", "function_expression", "function", "generator_function", "class"])
+BEFORE = ("comment", "attribute", "decorator", "annotation")
+"""Siblings right above a definition that belong to it."""
+
+
+@lru_cache(maxsize=64)
+def load_parser(language: str) -> Any:
+    """None when the grammar is not installed: the file is then cut by its outline."""
+    grammar = GRAMMARS.get(language)
+    if grammar is None:
+        return None
+    try:
+        import tree_sitter
+
+        package = importlib.import_module(grammar.package)
+        return tree_sitter.Parser(tree_sitter.Language(getattr(package, grammar.entry)()))
+    except (ImportError, AttributeError, ValueError, TypeError):
+        return None
+
+
+# Code is cut along its syntax tree: each function and method one chunk, what a class holds besides them another.
+
+PATIENCE_S = 2.0
+"""Of the processor, so that a busy machine cuts as an idle one does. A megabyte of code takes a fifth of a second."""
+# Bytes handed to the parser at a time, so that the deadline is checked often.
+PAGE = 4096
+# A bound for the recursion.
+DEEPEST = 40
+LONGEST_NAME = 200
+# Lines.
+MOST_SCRAPS = 2
+Node = Any
+
+
+class DefinitionNode(msgspec.Struct):
+    """A definition in the tree. Rows from 0, end excluded."""
+
+    kind: str
+    symbol: str
+    start: int
+    end: int
+    inner: list["DefinitionNode"]
+
+
+def cut_by_syntax(lines: Sequence[str], language: str) -> list[Chunk]:
+    """Nothing where there is no grammar, where the text is not in that language after all, or where it takes too long."""
+    parse = load_parser(language)
+    tree = _parse_in_time(parse, "\n".join(lines).encode("utf-8", "replace")) if parse else None
+    if tree is None:
+        return []
+    # Overlaps first: scraps are given to whoever ends right before them.
+    definitions = _remove_overlaps(_definitions_within(tree.root_node, GRAMMARS[language], "", DEEPEST), 0, len(lines))
+    _take_scraps(lines, definitions, len(lines))
+    return list(_chunks_of_file(lines, definitions)) if definitions else []
+
+
+def _parse_in_time(parse: Any, content: bytes) -> Any:
+    """None where it took too long: some texts make a grammar go over them again and again."""
+    latest, late, parsing = time.process_time() + PATIENCE_S, False, True
+
+    def read(at: int, _point: Any) -> bytes:
+        """The names in the tree are read through this door, too, later."""
+        nonlocal late
+        late = late or (parsing and time.process_time() > latest)
+        return b"" if late else content[at : at + PAGE]
+
+    tree = parse.parse(read)
+    parsing = False
+    return None if late else tree
+
+
+def _chunks_of_file(lines: Sequence[str], definitions: list[DefinitionNode]) -> Iterator[Chunk]:
+    rest = [(d.start, d.end) for d in definitions]
+    pieces = [(start, end, None) for start, end in uncovered_spans(rest, 0, len(lines))] + [
+        (d.start, d.end, d) for d in definitions
+    ]
+    for start, end, definition in sorted(pieces, key=lambda piece: piece[0]):
+        if definition is None:
+            yield from of_lines(lines, start, end, "module", "")
+        else:
+            yield from _definition_chunks(lines, definition)
+
+
+def _definition_chunks(lines: Sequence[str], definition: DefinitionNode) -> Iterator[Chunk]:
+    inner = definition.inner
+    named: tuple[Definition, ...] = (
+        Definition(definition.kind, definition.symbol, definition.start + 1, definition.end),
+    )
+    for start, end in uncovered_spans([(d.start, d.end) for d in inner], definition.start, definition.end):
+        for chunk in of_lines(lines, start, end, definition.kind, definition.symbol):
+            yield msgspec.structs.replace(chunk, definitions=named)
+            # Only the first part of a definition is found by its name.
+            named = ()
+    for one in inner:
+        yield from _definition_chunks(lines, one)
+
+
+def _remove_overlaps(definitions: list[DefinitionNode], start: int, end: int) -> list[DefinitionNode]:
+    """In order, without overlap: two definitions on one line are one."""
+    tidied: list[DefinitionNode] = []
+    # Of two that begin together the longer one first: it holds the other.
+    for one in sorted(definitions, key=lambda d: (d.start, -d.end)):
+        one.start, one.end = max(one.start, start), min(one.end, end)
+        if one.start < one.end:
+            tidied.append(one)
+            start = one.end
+            one.inner = _remove_overlaps(one.inner, one.start, one.end)
+    return tidied
+
+
+def _take_scraps(lines: Sequence[str], definitions: list[DefinitionNode], end: int) -> None:
+    """A line or two after a definition (a closing brace, an alias) are part of it, not a chunk that says little."""
+    for number, one in enumerate(definitions):
+        until = definitions[number + 1].start if number + 1 < len(definitions) else end
+        if sum(1 for line in lines[one.end : until] if line.strip()) <= MOST_SCRAPS:
+            one.end = until
+        _take_scraps(lines, one.inner, one.end)
+
+
+def _definitions_within(node: Node, grammar: Grammar, prefix: str, depth: int) -> list[DefinitionNode]:
+    definitions: list[DefinitionNode] = []
+    if depth == 0:
+        return definitions
+    for child in node.named_children:
+        definitions += _definitions_of_node(child, grammar, prefix, depth)
+    return definitions
+
+
+def _definitions_of_node(node: Node, grammar: Grammar, prefix: str, depth: int) -> list[DefinitionNode]:
+    kind = node.type
+    if kind in grammar.functions or kind in grammar.leaves:
+        return _build_definition(node, grammar, prefix, depth, "function" if kind in grammar.functions else "class")
+    if kind in grammar.containers:
+        return _build_definition(node, grammar, prefix, depth, "class")
+    if kind in ("variable_declarator", "assignment_expression", "pair", "public_field_definition"):
+        return _assigned_definitions(node, grammar, prefix, depth)
+    return _definitions_within(node, grammar, prefix, depth - 1) if kind in LOOKED_INTO or kind in VALUES else []
+
+
+def _build_definition(
+    node: Node, grammar: Grammar, prefix: str, depth: int, kind: str, name: str = ""
+) -> list[DefinitionNode]:
+    name = name or _node_name(node)
+    # An anonymous struct or enum belongs to the definition around it.
+    if kind == "class" and not name and node.type.endswith("_specifier"):
+        return []
+    symbol = ".".join(part for part in (prefix, _receiver_type(node), name) if part)
+    outer = _outermost_wrapper(node)
+    start, end = _first_row(outer), outer.end_point[0] + 1
+    # Functions are looked into only where they are too long for one chunk.
+    holds = node.type in grammar.containers or end - start > LONGEST_LINES
+    inner = _definitions_within(node, grammar, symbol, depth - 1) if holds else []
+    if kind == "function" and prefix and _in_class(node):
+        kind = "method"
+    return [DefinitionNode(kind, symbol, start, end, inner)]
+
+
+def _assigned_definitions(node: Node, grammar: Grammar, prefix: str, depth: int) -> list[DefinitionNode]:
+    """`const f = () => …`, `exports.f = function …`, `f = class …`"""
+    value = node.child_by_field_name("value") or node.child_by_field_name("right")
+    if value is None:
+        return []
+    if value.type not in VALUES:
+        return _definitions_of_node(value, grammar, prefix, depth - 1) if value.type in LOOKED_INTO else []
+    target = (
+        node.child_by_field_name("name") or node.child_by_field_name("left") or node.child_by_field_name("property")
+    )
+    # `module.exports.f = …` is found as `f`.
+    name = _node_text(target).removeprefix("module.").removeprefix("exports.") if target is not None else ""
+    return _build_definition(node, grammar, prefix, depth, "class" if value.type == "class" else "function", name)
+
+
+def _outermost_wrapper(node: Node) -> Node:
+    """The export, decorator or template around a definition begins and ends it."""
+    outer = node
+    while (parent := outer.parent) is not None and parent.type in (
+        "export_statement", "decorated_definition", "template_declaration", "lexical_declaration", "variable_declaration",
+        "expression_statement", "ambient_declaration", "declaration", "type_definition",
+    ):  # fmt: skip
+        # `const a = 1,` and `b = () => …` below it: the declaration begins too early for the second.
+        if parent.start_point[0] < outer.start_point[0] and parent.type in (
+            "lexical_declaration",
+            "variable_declaration",
+        ):
+            break
+        outer = parent
+    return outer
+
+
+def _first_row(node: Node) -> int:
+    row: int = node.start_point[0]
+    above = node.prev_sibling
+    while above is not None and any(word in above.type for word in BEFORE) and row - above.end_point[0] <= 1:
+        before = above.prev_sibling
+        if before is not None and before.end_point[0] == above.start_point[0] and "comment" not in before.type:
+            break  # A remark at the end of the line before.
+        row, above = above.start_point[0], before
+    return row
+
+
+def _in_class(node: Node) -> bool:
+    return node.type in ("method_definition", "method_declaration", "method", "singleton_method") or (
+        node.parent is not None
+        and node.parent.type
+        in ("block", "declaration_list", "field_declaration_list", "class_body", "decorated_definition")
+    )
+
+
+def _node_name(node: Node) -> str:
+    # Rust: `impl Trait for Type` is named after the type.
+    for field in ("type",) if node.type == "impl_item" else ("name", "declarator"):
+        name_node = node.child_by_field_name(field)
+        # C and C++ wrap the name in pointer and function declarators.
+        while name_node is not None and (inner := name_node.child_by_field_name("declarator")) is not None:
+            name_node = inner
+        if name_node is not None:
+            return _node_text(name_node)
+    if node.type == "type_declaration":
+        inside = next((c for c in node.named_children if c.type in ("type_spec", "type_alias")), None)
+        return _node_name(inside) if inside is not None else ""
+    if node.type == "type_definition":
+        named = [c for c in node.named_children if c.type == "type_identifier"]
+        return _node_text(named[-1]) if named else ""
+    return ""
+
+
+def _receiver_type(node: Node) -> str:
+    """Of a Go method: `func (s *Server) Serve()` is Server.Serve."""
+    receiver = node.child_by_field_name("receiver") if node.type == "method_declaration" else None
+    if receiver is None:
+        return ""
+    words = _node_text(receiver).strip("()").replace("*", " ").split()
+    return words[-1].partition("[")[0] if words else ""
+
+
+def _node_text(node: Node) -> str:
+    text = node.text.decode("utf-8", "replace") if node.text else ""
+    # Without type parameters; `::` of C++ and Rust becomes a dot.
+    return " ".join(text.partition("<")[0].split())[:LONGEST_NAME].strip().replace("::", ".")

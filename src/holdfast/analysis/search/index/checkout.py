@@ -1,0 +1,480 @@
+"""Which files a checkout has, and which of them are worth indexing."""
+
+import os
+import posixpath
+import re
+import stat
+import subprocess
+import time
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase, translate
+from functools import lru_cache
+
+import msgspec
+
+from holdfast.analysis.redact import redact_lines
+from holdfast.analysis.search import languages
+from holdfast.analysis.search.settings import IndexSettings
+from holdfast.core import git
+from holdfast.core.errors import HoldfastError
+from holdfast.paths import open_regular_itself
+
+# Which files a checkout has: as git sees them, else by walking. Links are not followed, nothing outside is looked at.
+
+FRESH_NS = 50_000_000
+"""What changed so shortly before it was looked at may change again within the same tick of the disk's clock."""
+UNTRUSTED = -1
+NOT_WALKED = frozenset(
+    [
+        ".git",
+        ".hg",
+        ".svn",
+        ".bzr",
+        ".jj",
+        "node_modules",
+        "__pycache__",
+        ".venv",
+        "venv",
+        ".env",
+        ".tox",
+        ".nox",
+        ".mypy_cache",
+        ".pytest_cache",
+        ".ruff_cache",
+        ".cache",
+        ".idea",
+        ".vscode",
+        ".gradle",
+        ".terraform",
+        "target",
+        "dist",
+        "build",
+        "out",
+        ".next",
+        ".nuxt",
+        "bower_components",
+        "site-packages",
+        ".eggs",
+    ]
+)
+
+
+class TooManyFiles(HoldfastError):
+    """The checkout has too many files"""
+
+
+class ListedFile(msgspec.Struct, frozen=True):
+    path: str
+    size: int
+    mtime: int
+    ctime: int
+    plain: bool = True
+    """Not a link, a pipe or a folder of another repository."""
+
+    @property
+    def name(self) -> str:
+        return _display_path(self.path)
+
+
+def _display_path(path: str) -> str:
+    """As it is stored and shown: names are bytes, and not all of them are text."""
+    return path if path.isascii() else os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+class Listing(msgspec.Struct):
+    files: list[ListedFile]
+    folders: dict[str, int]
+    """Every folder something new could appear in → its time; UNTRUSTED where it changed while we looked."""
+
+
+def list_checkout(root: str, settings: IndexSettings) -> Listing:
+    # From before the listing: a folder that changes while it is walked must not look unchanged.
+    began = time.time_ns() - FRESH_NS
+    listed = git_names(root)
+    folders: set[str] = {""}
+    if listed is None:
+        names: Iterable[str] = _walk_files(root, folders)
+    else:
+        names = listed
+        # Git names no empty folders, yet a file may appear in one.
+        for folder in new_folders(root):
+            for _ in _walk_files(root, folders, folder):
+                pass
+    files = list(_wanted_files(root, names, settings, folders))
+    secret = _secret_paths([*folders, *(one.path for one in files)])
+    return Listing(
+        [one for one in files if one.path not in secret] if secret else files,
+        {_display_path(name): _folder_mtime(root, name, began) for name in folders if name not in secret},
+    )
+
+
+def _secret_paths(paths: list[str]) -> set[str]:
+    """Those that hold a secret themselves: the index would keep it."""
+    encoded = [os.fsencode(path).replace(b"\n", b" ") for path in paths]
+    # All at once, because a call for each costs more than the search; then those alone that this seems to be about.
+    cleaned = redact_lines(b"\n".join(encoded)).split(b"\n")
+    return {
+        path
+        for path, before, after in zip(paths, encoded, cleaned, strict=False)
+        if before != after and redact_lines(before) != before
+    }
+
+
+def _wanted_files(root: str, names: Iterable[str], settings: IndexSettings, folders: set[str]) -> Iterator[ListedFile]:
+    count, inside = 0, _Inside(root)
+    for name in names:
+        _add_above(name, folders)
+        # Named by git through a link, or replaced by one: then it is listed, but not as plain.
+        if is_wanted(name, settings) and (one := _stat_file(root, name, inside(name.rpartition("/")[0]))):
+            count += 1
+            # Counted while listing, so that a home folder by mistake does not fill memory first.
+            if count > settings.most_files:
+                raise TooManyFiles(
+                    f"more than {settings.most_files}",
+                    where=root,
+                    fix="Leave some out (reindex.exclude) or allow more (reindex.most_files).",
+                )
+            yield one
+
+
+def _add_above(name: str, folders: set[str]) -> None:
+    folder = name.rpartition("/")[0]
+    while folder not in folders:
+        folders.add(folder)
+        folder = folder.rpartition("/")[0]
+
+
+def _folder_mtime(root: str, folder: str, began: int) -> int:
+    try:
+        seen = os.lstat(os.path.join(root, folder)).st_mtime_ns
+    except (OSError, ValueError):
+        return UNTRUSTED
+    return seen if seen < began else UNTRUSTED
+
+
+def _walk_files(root: str, folders: set[str], below: str = "") -> Iterator[str]:
+    """Files; the folders they are in, and those that are empty, are added to `folders`. Unreadable ones are passed over."""
+    waiting = [below]
+    while waiting:
+        folder = waiting.pop()
+        folders.add(folder)
+        try:
+            entries = sorted(os.scandir(os.path.join(root, folder)), key=lambda entry: entry.name)
+        except OSError:
+            continue
+        for entry in entries:
+            name = f"{folder}/{entry.name}" if folder else entry.name
+            if not entry.is_dir(follow_symlinks=False):
+                yield name
+            elif entry.name not in NOT_WALKED:
+                waiting.append(name)
+
+
+def _stat_file(root: str, name: str, inside: bool) -> ListedFile | None:
+    try:
+        seen = os.lstat(os.path.join(root, name))
+    except (OSError, ValueError):
+        return None
+    return ListedFile(name, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, inside and stat.S_ISREG(seen.st_mode))
+
+
+class _Inside:
+    """Whether a folder is what it is called, or lies behind a link: git names what it tracks, not what is there now."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._known = {"": True}
+
+    def __call__(self, folder: str) -> bool:
+        if (is_inside := self._known.get(folder)) is None:
+            is_inside = self(folder.rpartition("/")[0]) and self._is_folder(folder)
+            self._known[folder] = is_inside
+        return is_inside
+
+    def _is_folder(self, folder: str) -> bool:
+        try:
+            return stat.S_ISDIR(os.lstat(os.path.join(self._root, folder)).st_mode)
+        except (OSError, ValueError):
+            return False
+
+
+def is_wanted(name: str, settings: IndexSettings) -> bool:
+    if settings.include and not _matches_any_glob(name, settings.include):
+        return False
+    return not _matches_any_glob(name, settings.exclude)
+
+
+def _matches_any_glob(name: str, globs: tuple[str, ...]) -> bool:
+    """`docs/`, `docs/**` and `docs` mean all below; `*.md` means in every folder."""
+    for glob in globs:
+        bare = glob.removesuffix("**").rstrip("/")
+        if (
+            fnmatchcase(name, glob)
+            or fnmatchcase(name, bare)
+            or name.startswith(f"{bare}/")
+            or fnmatchcase(name, f"*/{glob}")
+        ):
+            return True
+    return False
+
+
+def read_file(root: str, one: ListedFile, largest: int) -> bytes:
+    """The file itself, never what a link put in its place, or in place of its folder, points at. Raises OSError."""
+    with open(os.path.join(root, one.path), "rb", opener=open_regular_itself) as file:
+        # Only the last part of the path is no link for certain; a folder on the way may have become one.
+        if _path_of_open_file(file.fileno(), root, one.path) != f"{_real_root(root)}/{one.path}":
+            raise OSError("not a plain file of the checkout")
+        # One byte more shows that it grew beyond the limit.
+        return file.read(largest + 1)
+
+
+def _path_of_open_file(fd: int, root: str, path: str) -> str:
+    """Where an open file really lies: said by the kernel, else looked up."""
+    try:
+        return os.readlink(f"/proc/self/fd/{fd}")
+    except OSError:
+        return os.path.realpath(os.path.join(root, path))
+
+
+@lru_cache(maxsize=8)
+def _real_root(root: str) -> str:
+    return os.path.realpath(root)
+
+
+# ── what git says of a checkout ──────────────────────────────────────────────────────────────────────────────────────
+
+GIT_TIMEOUT_S = 120.0
+
+
+def git_names(root: str) -> list[str] | None:
+    """Tracked and new files that are not ignored. None where git cannot say: then the folder is walked."""
+    return _git_listing(root, git.list_files_argv(others=True))
+
+
+def new_folders(root: str) -> list[str]:
+    """Folders with nothing tracked in them that are not ignored, empty ones too; those inside them are not named."""
+    listed = _git_listing(root, git.git_argv("ls-files", "-z", "--others", "--directory", "--exclude-standard"))
+    return [name.rstrip("/") for name in listed or () if name.endswith("/")]
+
+
+def _git_listing(root: str, argv: list[str]) -> list[str] | None:
+    if not os.path.lexists(os.path.join(root, ".git")):
+        return None
+    try:
+        done = subprocess.run(
+            argv, cwd=root, env=git.git_environment(os.environ), stdin=subprocess.DEVNULL, capture_output=True,
+            timeout=GIT_TIMEOUT_S, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return list(dict.fromkeys(git.parse_names(done.stdout))) if done.returncode == 0 else None
+
+
+def git_dir(root: str) -> str:
+    """Of this worktree; empty outside git."""
+    dot_git = os.path.join(root, ".git")
+    if os.path.isdir(dot_git):
+        return dot_git
+    # In a linked worktree `.git` is a file that says where its directory is.
+    pointer = first_line(dot_git)
+    return os.path.normpath(os.path.join(root, pointer.removeprefix("gitdir:").strip())) if pointer else ""
+
+
+def common_dir(root: str) -> str:
+    """What the worktrees of one repository share; empty outside git."""
+    own = git_dir(root)
+    shared = first_line(os.path.join(own, "commondir")) if own else ""
+    return os.path.normpath(os.path.join(own, shared)) if shared else own
+
+
+def current_branch(root: str) -> str:
+    """Empty outside git, or where no branch is checked out."""
+    head = first_line(os.path.join(git_dir(root), "HEAD")) if git_dir(root) else ""
+    return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""
+
+
+def git_marks(root: str) -> list[list[int]]:
+    """What may change the list of files without changing a file or a folder: git's own list, and what it ignores."""
+    own, shared = git_dir(root), common_dir(root)
+    return (
+        [_size_and_mtime(os.path.join(own, "index")), _size_and_mtime(os.path.join(shared, "info", "exclude"))]
+        if own
+        else []
+    )
+
+
+def _size_and_mtime(path: str) -> list[int]:
+    try:
+        seen = os.lstat(path)
+    except OSError:
+        return []
+    return [seen.st_size, seen.st_mtime_ns]
+
+
+def first_line(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.readline(4096).strip()
+    except OSError:
+        return ""
+
+
+# What is not worth indexing, and why. Pure; the reasons are shown to people.
+
+LINK, BINARY, LARGE, MINIFIED, GENERATED, DATA, SECRET, UNDECODABLE, UNREADABLE, UNKNOWN, EMPTY = (
+    "a link or no plain file",
+    "binary",
+    "too large",
+    "minified",
+    "generated",
+    "data, not text",
+    "may hold secrets",
+    "not decodable",
+    "not readable",
+    "of no known kind",
+    "empty",
+)
+SECRET_NAMES = (
+    ".env", ".env.*", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "id_rsa*", "id_ed25519*", "id_ecdsa*", ".netrc",
+    ".npmrc", ".pypirc", ".htpasswd", "credentials", "credentials.json", "secrets.*", "*.kdbx", "*.asc", "*.gpg",
+)  # fmt: skip
+GENERATED_NAMES = (
+    "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "*.lock", "go.sum", "*.min.js", "*.min.css", "*.map",
+    "*_pb2.py", "*_pb2_grpc.py", "*.pb.go", "*.pb.cc", "*.pb.h", "*.g.dart", "*.designer.cs", "*.bundle.js", "*.snap",
+)  # fmt: skip
+DATA_SUFFIXES = frozenset(
+    [
+        ".po",
+        ".pot",
+        ".csv",
+        ".tsv",
+        ".svg",
+        ".ipynb",
+        ".geojson",
+        ".jsonl",
+        ".ndjson",
+        ".log",
+        ".diff",
+        ".patch",
+        ".srt",
+        ".vtt",
+        ".sum",
+        ".dump",
+        ".sav",
+        ".plist",
+        ".resx",
+        ".xliff",
+        ".xlf",
+    ]
+)
+LARGEST_TEXT = 512 * 1024
+LARGEST_DATA = 64 * 1024
+"""JSON, YAML and the like are configuration when small, data when not."""
+CONFIGURATION = frozenset(("json", "yaml", "xml", "toml", "ini"))
+_DESCRIPTION = re.compile(r"schema|openapi|swagger")
+"""In a name: it says which settings, routes or tables there are, also where it is large or was generated."""
+_SETS_VALUES = frozenset(("bash", "powershell", "sql"))
+"""Languages of code that are often nothing but a list of values."""
+HEAD, MARKED = 4096, 1024
+"""Bytes in which a file shows that it is binary, and that it was generated: further down it may speak of other files."""
+LONGEST_AVERAGE, LONGEST_LINE = 300, 20_000
+
+_SECRET_NAME, _GENERATED_NAME = (
+    re.compile("|".join(map(translate, globs))) for globs in (SECRET_NAMES, GENERATED_NAMES)
+)
+_GENERATED = re.compile(
+    rb"(?i)(code generated .{0,60}do not edit|@generated\b|generated by the protocol buffer|autogenerated|"
+    rb"this file (?:is|was) (?:auto(?:matically)?[ -]?)generated)"
+)
+
+
+def by_name(path: str, size: int, largest: int) -> str:
+    """Empty: the file must be read to know more."""
+    name = posixpath.basename(path).lower()
+    language = languages.language_of_path(path)
+    # Examples and templates of such files hold no secrets, and `secrets.py` is code.
+    if _SECRET_NAME.match(name) and not (
+        name.endswith((".example", ".sample", ".template")) or _is_code(language, name)
+    ):
+        return SECRET
+    if _GENERATED_NAME.match(name):
+        return GENERATED
+    if posixpath.splitext(name)[1] in DATA_SUFFIXES:
+        return DATA
+    if size > largest:
+        return LARGE
+    if language in CONFIGURATION and size > LARGEST_DATA and not _DESCRIPTION.search(name):
+        return DATA
+    return "" if size else EMPTY
+
+
+def by_content(content: bytes, path: str, largest: int) -> str:
+    if len(content) > largest:
+        return LARGE
+    if b"\0" in content[:HEAD]:
+        return BINARY
+    if not languages.language_of_path(path) and not _is_script(content) and not _is_plain_text(path, content):
+        return UNKNOWN
+    if _GENERATED.search(content[:MARKED]) and not _DESCRIPTION.search(posixpath.basename(path).lower()):
+        return GENERATED
+    return MINIFIED if _is_minified(content) else ""
+
+
+def _is_code(language: str, name: str) -> bool:
+    return bool(language) and language not in _SETS_VALUES and languages.role_of(name) == languages.CODE
+
+
+def _is_minified(content: bytes) -> bool:
+    lines = content.count(b"\n") + 1
+    return len(content) > 5_000 and (
+        len(content) / lines > LONGEST_AVERAGE or max(map(len, content.split(b"\n"))) > LONGEST_LINE
+    )
+
+
+def _is_plain_text(path: str, content: bytes) -> bool:
+    """Documents and settings often have no suffix (`docs/userguide`, `etc/config`); what is data looks otherwise."""
+    if "." in posixpath.basename(path) or len(content) > LARGEST_TEXT:
+        return False
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    # Lines of some length, mostly letters and blanks.
+    wordy = sum(c.isalpha() or c in " \n" for c in text)
+    return len(text) / (text.count("\n") + 1) <= LONGEST_AVERAGE and wordy > 0.7 * len(text)
+
+
+def _is_script(content: bytes) -> bool:
+    return content.startswith(b"#!")
+
+
+def language_of_file(path: str, content: bytes) -> str:
+    by_path = languages.language_of_path(path)
+    if by_path:
+        return by_path
+    first = content[:100].split(b"\n", 1)[0]
+    for word, name in (
+        (b"python", "python"),
+        (b"node", "javascript"),
+        (b"ruby", "ruby"),
+        (b"perl", "perl"),
+        (b"sh", "bash"),
+    ):
+        if word in first:
+            return name
+    return "text"
+
+
+def text_of(content: bytes) -> tuple[str, str]:
+    """(the text without secrets, line for line as the file has it; why there is none)"""
+    clean = redact_lines(content)
+    # Line numbers must stay those of the file.
+    if clean.count(b"\n") != content.count(b"\n"):
+        return "", SECRET
+    try:
+        # Takes off a byte order mark, which is no part of the text.
+        return clean.decode("utf-8-sig"), ""
+    except UnicodeDecodeError:
+        text = clean.decode("utf-8", "replace")
+    # Up to one character in twenty may be undecodable, as in old Latin-1 files.
+    return (text, "") if text.count("\ufffd") * 20 <= len(text) else ("", UNDECODABLE)

@@ -1,0 +1,188 @@
+"""One file on its way into the index: read, judged, cut, its words counted, in several processes for a big job."""
+
+import collections
+import contextlib
+import hashlib
+import itertools
+import multiprocessing
+import os
+import threading
+import time
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from typing import Any, TypeVar
+
+import msgspec
+
+from holdfast.analysis.search import query
+from holdfast.analysis.search.chunks import Chunk, Definition, cut_chunks, lines_of
+from holdfast.analysis.search.index import checkout
+from holdfast.analysis.search.settings import IndexSettings
+
+# One file on its way into the index: read, judged, cut, its words counted. No database here.
+
+
+ChunkKey = tuple[str, str, bytes]
+"""Kind, symbol and hash: a chunk of a file is the same chunk while these are."""
+
+
+class FileChunk(msgspec.Struct):
+    """A chunk as it is stored."""
+
+    kind: str
+    symbol: str
+    start: int
+    stop: int
+    hash: bytes
+    words: str
+    """What the full text sees. Empty, as are the tokens, where the file has this chunk in the index already: counting
+    words is half the work, and most chunks of a file that changed are as they were."""
+    tokens: str
+    """Whole names, with a space between them."""
+    definitions: list[Definition]
+    """Lines counted from the first line of the chunk."""
+
+    @property
+    def key(self) -> ChunkKey:
+        return self.kind, self.symbol, self.hash
+
+
+class KnownFile(msgspec.Struct, frozen=True):
+    """What the index has of a file."""
+
+    hash: bytes = b""
+    chunks: tuple[ChunkKey, ...] = ()
+
+
+NOTHING = KnownFile()
+
+
+class FileEntry(msgspec.Struct):
+    listed_file: checkout.ListedFile
+    hash: bytes = b""
+    mtime: int = checkout.UNTRUSTED
+    lang: str = ""
+    left_out: str = ""
+    text: bytes = b""
+    """Compressed; the chunks are lines of it."""
+    parts: list[FileChunk] = []
+
+
+def read_entry(
+    root: str, listed_file: checkout.ListedFile, settings: IndexSettings, known: KnownFile = NOTHING
+) -> FileEntry | None:
+    """None: it has the content that the index knows, only its times differ."""
+    largest = settings.largest_kb * 1024
+    if not listed_file.plain:
+        return FileEntry(listed_file, mtime=listed_file.mtime, left_out=checkout.LINK)
+    if reason := checkout.by_name(listed_file.path, listed_file.size, largest):
+        return FileEntry(listed_file, mtime=listed_file.mtime, left_out=reason)
+    try:
+        content = checkout.read_file(root, listed_file, largest)
+    except OSError:
+        return FileEntry(listed_file, left_out=checkout.UNREADABLE)
+    return _build_entry(listed_file, content, largest, known)
+
+
+def trusted_mtime(listed_file: checkout.ListedFile) -> int:
+    # A file that changed just now may change again without its time changing: it is read next time.
+    return listed_file.mtime if listed_file.mtime < time.time_ns() - checkout.FRESH_NS else checkout.UNTRUSTED
+
+
+def _build_entry(listed_file: checkout.ListedFile, content: bytes, largest: int, known: KnownFile) -> FileEntry | None:
+    digest = hashlib.blake2b(content, digest_size=16).digest()
+    # Compared by content: a checkout of another branch and back changes times only.
+    if digest == known.hash:
+        return None
+    made = FileEntry(
+        listed_file, digest, trusted_mtime(listed_file), checkout.language_of_file(listed_file.path, content)
+    )
+    made.left_out = checkout.by_content(content, listed_file.path, largest)
+    if not made.left_out:
+        text, made.left_out = checkout.text_of(content)
+        unclaimed = Counter(known.chunks)
+        made.parts = [_file_chunk(chunk, unclaimed) for chunk in cut_chunks(text, made.lang)]
+        made.text = pack_text(text)
+    return made
+
+
+def _file_chunk(chunk: Chunk, unclaimed: Counter[ChunkKey]) -> FileChunk:
+    """`unclaimed`: chunks of the index that none before this one turned out to be."""
+    # Relative lines: a chunk that only moved keeps its hash and with it its vector.
+    defined = [Definition(d.kind, d.symbol, d.start - chunk.start, d.end - chunk.start) for d in chunk.definitions]
+    digest = hashlib.blake2b(chunk.text.encode("utf-8", "replace"), digest_size=8)
+    digest.update(repr(defined).encode("utf-8", "replace"))
+    made = FileChunk(chunk.kind, chunk.symbol, chunk.start, chunk.end, digest.digest(), "", "", defined)
+    if unclaimed[made.key]:
+        unclaimed[made.key] -= 1
+    else:
+        made.words = searchable_words(chunk.text)
+        made.tokens = " ".join(sorted(query.whole_tokens(chunk.text)))
+    return made
+
+
+def pack_text(text: str) -> bytes:
+    return zlib.compress("\n".join(lines_of(text)).encode("utf-8", "replace"), 6)
+
+
+def unpack_text(text: bytes) -> list[str]:
+    return zlib.decompress(text).decode("utf-8", "replace").split("\n")
+
+
+def searchable_words(text: str) -> str:
+    """Words for the full text: identifiers cut into parts. What is there often is put in fewer times: the tenth time
+    tells a ranking next to nothing, and each takes room in the index."""
+    out: list[str] = []
+    for word, times in query.count_words(text).items():
+        # 1, 2, 2, 3, 3, 3, 3, 4 times: about the logarithm.
+        out.extend((word,) * times.bit_length())
+    return " ".join(out)
+
+
+# Several processes for a big job, none for a small one. They end with the one that started them, however it ends.
+
+Given = TypeVar("Given")
+Made = TypeVar("Made")
+Map = Callable[[Callable[[Given], Made], Iterable[Given]], Iterator[Made]]
+
+MOST = 4
+
+
+@contextlib.contextmanager
+def process_map(worth_it: bool) -> Iterator[Map[Any, Any]]:
+    """A `map` that keeps the order. Only so much is in flight that results do not pile up in memory."""
+    count = min(MOST, os.cpu_count() or 1)
+    if not worth_it or count < 2:
+        yield lambda work, items: map(work, items)
+        return
+    # A fork would copy locks and threads of a process that has them.
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(count, mp_context=context, initializer=_end_with_parent)
+    try:
+        yield lambda work, items: _map_ahead(pool, work, items, 2 * count)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _end_with_parent() -> None:
+    """A worker of a pool waits for work for ever when the process that hands it out was killed alone."""
+    threading.Thread(target=_wait_for_parent, daemon=True).start()
+
+
+def _wait_for_parent() -> None:
+    if parent := multiprocessing.parent_process():
+        parent.join()
+        os._exit(1)
+
+
+def _map_ahead(pool: Executor, work: Callable[[Given], Made], items: Iterable[Given], ahead: int) -> Iterator[Made]:
+    waiting = iter(items)
+    flying: collections.deque[Future[Made]] = collections.deque(
+        pool.submit(work, i) for i in itertools.islice(waiting, ahead)
+    )
+    while flying:
+        # Waiting for the oldest keeps the order.
+        yield flying.popleft().result()
+        flying.extend(pool.submit(work, item) for item in itertools.islice(waiting, 1))

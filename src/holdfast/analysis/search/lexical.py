@@ -1,0 +1,292 @@
+"""What full text finds: words by BM25, whole names as they stand, definitions by name, names that are nearly the same."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from holdfast.analysis.search.embedder import NoEmbedder, cut_before_tie
+from holdfast.analysis.search.query import Query, bare_token, dotted_name, name_trigrams
+
+NAME, PATH, BODY = 5.0, 3.0, 1.0
+"""How much a word in the name, in the path and in the body of a chunk weighs."""
+MOST_TOKEN_CHUNKS = 300
+MOST_PATHS = 20
+MOST_SIMILAR = 40
+MOST_NAMES_OF_A_TRIGRAM, MOST_COUNTED, MOST_COMPARED = 20_000, 20_000, 400
+"""Definitions looked at that share a trigram with a name, those of all its trigrams, and those that share most."""
+LEAST_SIMILAR = 0.5
+COVERED, NAMED = 0.5, 0.15
+"""What a chunk gains that holds all words of the question, and more where they are in its name."""
+COMMON = 2_000
+"""A word in more chunks than this is as good as a word in all of them."""
+
+Scored = list[tuple[int, float]]
+"""(chunk, score), best first; more is better."""
+
+
+def any_of(words: tuple[str, ...]) -> str:
+    """They are only letters and digits, so nothing in a question is syntax."""
+    return " OR ".join(f'"{word}"' for word in words)
+
+
+def best_by_words(db: apsw.Connection, words: tuple[str, ...], limit: int) -> Scored:
+    if not words:
+        return []
+    rows = db.execute(
+        # SQLite's bm25 is smaller for a better match, hence the minus.
+        f"select rowid, -bm25(words, {NAME}, {PATH}, {BODY}) s from words where words match ? order by s desc limit ?",
+        (any_of(words), limit + 1),
+    )
+    return cut_before_tie([(row[0], row[1]) for row in rows], limit)
+
+
+class WordChunks:
+    """Which chunks hold each word of a question, and how much the word says: about 0 for one that is everywhere, about
+    10 for one that is in a single chunk. Of a common word only that it is common is known."""
+
+    def __init__(self, db: apsw.Connection, words: tuple[str, ...], chunks: int) -> None:
+        self._db = db
+        self.rarity: dict[str, float] = {}
+        self.chunks: dict[str, frozenset[int]] = {}
+        for word in words:
+            matching = _chunks_matching(db, f'"{word}"')
+            self.rarity[word] = math.log(1 + chunks / (0.5 + len(matching)))
+            if len(matching) < COMMON:
+                self.chunks[word] = matching
+
+    def share_in(self, words: Sequence[str], text: str) -> float:
+        """The share of what the words say that a short text such as a path says, as far as their beginnings tell."""
+        low = text.lower()
+        telling = [word for word in words if self.chunks.get(word)]
+        said = sum(self.rarity[word] for word in telling if len(word) > 3 and word[: max(4, len(word) - 3)] in low)
+        return said / (sum(self.rarity[word] for word in telling) or 1.0)
+
+    def coverage(self, words: Sequence[str], chunks: Iterable[int]) -> dict[int, float]:
+        """For each chunk: the share of what the words say that is said there, and once more where its name says it."""
+        telling = [word for word in words if self.chunks.get(word)]
+        total = sum(self.rarity[word] for word in telling) or 1.0
+        shares = dict.fromkeys(chunks, 0.0)
+        for word in telling:
+            named = _chunks_matching(self._db, f'name:"{word}"')
+            for chunk in self.chunks[word] & shares.keys():
+                shares[chunk] += self.rarity[word] / total * (COVERED + NAMED * (chunk in named))
+        return shares
+
+
+def _chunks_matching(db: apsw.Connection, expression: str) -> frozenset[int]:
+    return _rows_matching(db, "words", expression, COMMON)
+
+
+def _rows_matching(db: apsw.Connection, table: str, expression: str, limit: int) -> frozenset[int]:
+    """At most so many of them, in one value: a row each would cost more than finding them."""
+    select = f"select group_concat(id, ' ') from (select rowid id from {table} where {table} match ? limit ?)"
+    row = db.execute(select, (expression, limit)).fetchone()
+    return frozenset(map(int, row[0].split())) if row and row[0] else frozenset()
+
+
+def chunks_naming(db: apsw.Connection, names: Sequence[str], chunks: int, limit: int) -> Scored:
+    """Chunks in which the names stand as they are, those first that hold the rarest and most of them."""
+    scores: dict[int, float] = {}
+    for name in names:
+        holding = _rows_matching(db, "tokens", f'"{name}"', COMMON)
+        for chunk in holding:
+            scores[chunk] = scores.get(chunk, 0.0) + math.log(1 + chunks / (0.5 + len(holding)))
+    best = sorted(((chunk, round(score, 6)) for chunk, score in scores.items()), key=lambda one: -one[1])
+    return cut_before_tie(best[: limit + 1], limit)
+
+
+def chunks_with_token(db: apsw.Connection, token: str) -> list[int]:
+    """Chunks in which that whole name stands."""
+    bare = bare_token(token)
+    # What else a token may hold could end the quoted string of the full-text query.
+    if len(bare) < 3 or not re.fullmatch(r"[\w$./:@#-]+", bare):
+        return []
+    rows = db.execute(
+        "select t.rowid from tokens t join chunks c on c.id = t.rowid join files f on f.id = c.file where tokens match ?"
+        " order by f.path, c.start limit ?", (f'"{bare}"', MOST_TOKEN_CHUNKS),
+    )  # fmt: skip
+    return [row[0] for row in rows]
+
+
+def is_indexed(db: apsw.Connection, word: str) -> bool:
+    return db.execute("select 1 from words where words match ? limit 1", (f'"{word}"',)).fetchone() is not None
+
+
+class NamedChunk:
+    """A definition as it was found: its chunk, its symbol, its lines counted from the chunk's first."""
+
+    __slots__ = ("chunk", "first", "kind", "last", "likeness", "name", "symbol")
+
+    def __init__(self, row: tuple[Any, ...], likeness: float = 1.0) -> None:
+        self.chunk, self.name, self.symbol, self.kind, self.first, self.last = row
+        self.likeness = likeness
+
+
+def definitions_named(db: apsw.Connection, name: str) -> list[NamedChunk]:
+    """Definitions of exactly that name, letter case aside; `Class.method` names the method in that class."""
+    whole = dotted_name(name).lower()
+    last = whole.rpartition(".")[2]
+    rows = db.execute(
+        # Headings are not definitions, though they stand in the same table.
+        "select d.chunk, d.name, d.symbol, d.kind, d.first, d.last from definitions d join chunks c on c.id = d.chunk"
+        " join files f on f.id = c.file where d.name = ? and d.kind <> 'section' order by f.path, c.start, d.first limit 400",
+        (last,),
+    )
+    candidates = [NamedChunk(row) for row in rows]
+    return [one for one in candidates if one.symbol.lower() == whole or one.symbol.lower().endswith(f".{whole}")]
+
+
+def similar_names(db: apsw.Connection, name: str) -> list[NamedChunk]:
+    """Definitions whose name is nearly that one, the likest first."""
+    squeezed_name = squeeze_name(name)
+    grams = name_trigrams(squeezed_name)
+    # Shorter names are alike by chance; longer ones are no names.
+    if not 4 <= len(squeezed_name) <= 60 or not grams:
+        return []
+    shared: Counter[int] = Counter()
+    room = MOST_COUNTED
+    # The index keeps no frequencies (detail=none), so that it could not order by them: shared trigrams are counted, the
+    # rarest first, for they tell most.
+    for count, gram in sorted((_count_names(db, gram), gram) for gram in grams if gram.isalnum()):
+        room -= count
+        if room < 0 and shared:
+            break
+        shared.update(_rows_matching(db, "names", f'"{gram}"', MOST_NAMES_OF_A_TRIGRAM))
+    # Of equals all or none, so that the order of the index says nothing.
+    likest = [row for row, _ in cut_before_tie(shared.most_common(MOST_COMPARED + 1), MOST_COMPARED)]
+    rows = db.execute(
+        "select d.chunk, d.name, d.symbol, d.kind, d.first, d.last from definitions d"
+        f" join chunks c on c.id = d.chunk join files f on f.id = c.file where d.id in ({','.join('?' * len(likest))})"
+        " and d.kind <> 'section' order by f.path, c.start, d.first", likest,
+    )  # fmt: skip
+    candidates = [NamedChunk(row, name_similarity(grams, row[1])) for row in rows]
+    near = [one for one in candidates if one.likeness >= LEAST_SIMILAR]
+    return sorted(near, key=lambda one: -one.likeness)[:MOST_SIMILAR]
+
+
+def _count_names(db: apsw.Connection, gram: str) -> int:
+    select = "select count(*) from (select 1 from names where names match ? limit ?)"
+    row = db.execute(select, (f'"{gram}"', MOST_NAMES_OF_A_TRIGRAM)).fetchone()
+    return int(row[0]) if row else 0
+
+
+def squeeze_name(name: str) -> str:
+    """Without what people forget in a name: separators and letter case."""
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def name_similarity(grams: set[str], name: str) -> float:
+    """Shared trigrams over all of both (Dice)."""
+    other = name_trigrams(squeeze_name(name))
+    return 2 * len(grams & other) / max(1, len(grams) + len(other))
+
+
+def spelled_right(db: apsw.Connection, word: str) -> str:
+    """The word of the index that was probably meant by one that is not in it; empty where there is none."""
+    if len(word) < 5 or not word.isalpha() or not word.isascii():
+        return ""
+    rows = db.execute(
+        "select term, doc from vocabulary where term >= ? and term < ? and length(term) between ? and ?",
+        # All terms that share the first two letters: a wrong beginning is rare, and the scan stays small.
+        (word[:2], word[:2] + "\x7f", len(word) - 3, len(word) + 2),
+    )
+    allowed = 1 if len(word) < 7 else 2
+    near = [
+        (distance, -count, term) for term, count in rows if (distance := edit_distance(word, term, allowed)) <= allowed
+    ]
+    return min(near)[2] if near else ""
+
+
+def edit_distance(one: str, other: str, most: int) -> int:
+    """Letters to insert, remove, change or swap to make one of the other; more than `most` is `most` + 1.
+
+    The index knows stems, so what is missing at the end of `other` costs little."""
+    # Terms are stems: what the stemmer cut off is put back before counting.
+    other = other if len(other) >= len(one) - 1 else other + one[len(other) :] if one.startswith(other[:4]) else other
+    if abs(len(one) - len(other)) > most:
+        return most + 1
+    # Two rows back, for two letters that changed places.
+    before: list[int] = []
+    above: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, left in enumerate(one, 1):
+        before, above, row = above, row, [i]
+        for j, right in enumerate(other, 1):
+            cost = min(above[j] + 1, row[j - 1] + 1, above[j - 1] + (left != right))
+            if i > 1 and j > 1 and left == other[j - 2] and one[i - 2] == right:
+                cost = min(cost, before[j - 2] + 1)
+            row.append(cost)
+        if min(row) > most:
+            return most + 1
+    return row[-1]
+
+
+def chunks_of_path(db: apsw.Connection, text: str) -> list[int]:
+    """The first chunk of each file that is called so."""
+    text = text.strip().removeprefix("./")
+    if not text or len(text) > 400 or " " in text or not ("/" in text or "." in text):
+        return []
+    rows = db.execute(
+        # A backslash escapes % and _, which file names may have.
+        "select c.id, min(c.start) from files f join chunks c on c.file = f.id where f.path = ?1 or f.path like ?2 escape '\\'"
+        " group by f.id order by f.path <> ?1, length(f.path), f.path limit ?3",
+        (text, f"%/{_escape_like(text)}", MOST_PATHS),
+    )
+    return [row[0] for row in rows]
+
+
+def _escape_like(text: str) -> str:
+    return re.sub(r"([\\%_])", r"\\\1", text)
+
+
+def correct_words(db: apsw.Connection, query: Query, rarity: dict[str, float], chunks: int) -> dict[str, str]:
+    """Words that are nowhere in the index → those that were probably meant."""
+    # The rarity of a word that is in no chunk, less a bit for rounding.
+    unknown = math.log(1 + chunks / 0.5) - 1e-6
+    corrections = {}
+    for word in query.telling_words[:12]:
+        if rarity.get(word, 0.0) >= unknown and (meant := spelled_right(db, word)):
+            corrections[word] = meant
+    return corrections
+
+
+# Everyday words by meaning: a small table of vectors, made by `training/prose.py`; `training/prose.md` is its card.
+
+FOLDER = Path(__file__).with_name("everyday")
+
+
+class Everyday:
+    def __init__(self, folder: Path = FOLDER) -> None:
+        import numpy as np
+
+        self._np = np
+        self.words = (folder / "words.txt").read_text("utf-8").split("\n")
+        self.numbers = {word: number for number, word in enumerate(self.words)}
+        rows = np.load(folder / "words.npy").astype(np.float32)
+        if len(rows) != len(self.words):
+            raise ValueError("the words do not fit their vectors")
+        self._rows: Any = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+    def like(self, word: str, least: float, most: int) -> list[tuple[str, float]]:
+        """Words of like meaning, the likest first; none for a word it does not know."""
+        np, number = self._np, self.numbers.get(word)
+        if number is None:
+            return []
+        likeness = self._rows @ self._rows[number]
+        near = np.flatnonzero(likeness > least)
+        top = near[np.argsort(-likeness[near], kind="stable")][:most]
+        return [(self.words[n], float(likeness[n])) for n in top]
+
+
+@lru_cache(maxsize=1)
+def load_everyday_words() -> Everyday:
+    try:
+        return Everyday()
+    except (ImportError, OSError, ValueError) as error:
+        raise NoEmbedder(f"the table of everyday words cannot be read: {error}") from None

@@ -1,0 +1,220 @@
+"""What a search gives back: from ranked chunks to blocks of lines, the definition each is about, why it was found."""
+
+from collections.abc import Sequence
+
+import apsw
+import msgspec
+
+from holdfast.analysis.search.index import database
+from holdfast.analysis.search.query import Query
+from holdfast.analysis.search.ranking import Ranked
+from holdfast.analysis.search.references import TextOf
+
+# What a search gives back.
+
+
+class Neighbour(msgspec.Struct, frozen=True):
+    """A definition in the file of a hit."""
+
+    symbol: str
+    kind: str
+    line: int
+    end: int
+
+
+class Hit(msgspec.Struct, kw_only=True):
+    """The block from `line` to `end`, both included; `focus` is the line in it to look at first."""
+
+    path: str
+    line: int
+    end: int
+    symbol: str
+    kind: str
+    lang: str
+    score: float
+    why: list[str]
+    focus: int = 0
+    excerpt: str = ""
+    chunk: int = 0
+    excerpt_line: int = 0
+    """Of the excerpt's first line."""
+    within: Neighbour | None = None
+    before: Neighbour | None = None
+    after: Neighbour | None = None
+
+
+class Answer(msgspec.Struct, kw_only=True):
+    hits: list[Hit]
+    note: str = ""
+    """Why it is not the best that could be had: no vectors yet, another model at work."""
+    at: int = 0
+    """When the index was last brought up to its checkout, in milliseconds."""
+    files: int = 0
+    chunks: int = 0
+
+
+class Question(msgspec.Struct, kw_only=True, frozen=True):
+    text: str
+    lang: str = ""
+    path: str = ""
+    """A glob, or the beginning of a path."""
+    kind: str = ""
+    limit: int = 10
+
+
+# From ranked chunks to what is shown: a block of lines, the definition it is about, why it was found, an excerpt.
+
+LONGEST_EXCERPT = 5
+LONGEST_LINE = 160
+FEWEST_LINES = 4
+"""A definition of fewer lines is shown with those after it."""
+
+
+class Candidates(msgspec.Struct, frozen=True):
+    """How near each chunk is in meaning, which chunks share a word with the question, how much its words say."""
+
+    meaning: dict[int, float]
+    text: set[int]
+    rarity: dict[str, float]
+
+
+class Block(msgspec.Struct):
+    path: str
+    lang: str
+    symbol: str
+    kind: str
+    start: int
+    stop: int
+    focus: int
+    lines: list[str]
+    """Of the whole file."""
+
+    @property
+    def body(self) -> str:
+        return "\n".join(self.lines[self.start - 1 : self.stop])
+
+
+def build_hits(
+    db: apsw.Connection,
+    query: Query,
+    ranked: Sequence[Ranked],
+    matches: Candidates,
+    text_of: TextOf,
+    question: Question,
+) -> list[Hit]:
+    hits: list[Hit] = []
+    for one in ranked:
+        hit = _build_hit(db, one, query, matches, text_of, question.kind)
+        if not any(_hits_overlap(other, hit) for other in hits):
+            hits.append(hit)
+        if len(hits) >= question.limit:
+            break
+    return hits
+
+
+def _hits_overlap(one: Hit, other: Hit) -> bool:
+    """Windows of one text overlap; one of them is enough."""
+    if one.path != other.path:
+        return False
+    shared = min(one.end, other.end) - max(one.line, other.line) + 1
+    return shared > 0.5 * min(one.end - one.line + 1, other.end - other.line + 1)
+
+
+def _build_hit(db: apsw.Connection, one: Ranked, query: Query, matches: Candidates, text_of: TextOf, kind: str) -> Hit:
+    query_words = set(query.telling_words)
+    block = _load_block(db, one, text_of)
+    if one.symbol:
+        _narrow_to_symbol(block, one)
+    else:
+        _focus_block(db, block, one, query_words, matches.rarity, kind)
+    at, excerpt = _cut_excerpt(block, query_words)
+    return Hit(
+        path=block.path, line=block.start, end=block.stop, symbol=block.symbol, kind=block.kind, lang=block.lang,
+        score=round(one.score, 4), why=_hit_reasons(one, block, query_words, matches), focus=block.focus,
+        excerpt=excerpt, excerpt_line=at, chunk=one.chunk,
+    )  # fmt: skip
+
+
+def _load_block(db: apsw.Connection, one: Ranked, text_of: TextOf) -> Block:
+    file, path, lang, symbol, kind, start, stop = database.fetch_required_row(
+        db, "select f.id, f.path, f.lang, c.symbol, c.kind, c.start, c.stop from chunks c join files f on f.id = c.file"
+        " where c.id = ?", (one.chunk,),
+    )  # fmt: skip
+    return Block(path, lang, symbol, kind, start, stop, start, text_of(db, file))
+
+
+def _narrow_to_symbol(block: Block, one: Ranked) -> None:
+    """To the definition that was asked for by name."""
+    whole = block.stop
+    block.symbol, block.kind = one.symbol, one.kind or block.kind
+    block.start, block.stop = block.start + one.first, min(block.start + one.last, whole)
+    if block.stop - block.start + 1 < FEWEST_LINES:
+        block.stop = min(whole, block.start + FEWEST_LINES - 1)
+    block.focus = block.start
+
+
+class Inner(msgspec.Struct, frozen=True):
+    """A definition in a block; lines counted from the block's first."""
+
+    symbol: str
+    kind: str
+    first: int
+    last: int
+
+    def holds(self, other: "Inner") -> bool:
+        return self != other and self.first <= other.first and other.last <= self.last
+
+
+def _focus_block(
+    db: apsw.Connection, block: Block, one: Ranked, query_words: set[str], rarity: dict[str, float], kind: str
+) -> None:
+    """Of several definitions in a block the one that says most of what was asked; else the line with the name."""
+    select = "select symbol, kind, first, last from definitions where chunk = ?"
+    defined = [Inner(*row) for row in db.execute(select, (one.chunk,))]
+    # Innermost definitions only: a class says all that its methods say.
+    inner = [d for d in defined if kind in ("", d.kind) and not any(d.holds(other) for other in defined)]
+    if one.first >= 0:
+        block.focus = block.start + one.first
+        inner = [d for d in inner if d.first <= one.first <= d.last]
+    if len(defined) < 2 or not inner:
+        return
+
+    def worth(defined: Inner) -> float:
+        lines = block.lines[block.start - 1 + defined.first : block.start + defined.last]
+        text = "\n".join([defined.symbol, *lines]).lower()
+        # Of equals the first one.
+        return sum(rarity.get(word, 1.0) for word in query_words if word in text) - defined.first / 1e4
+
+    best = max(inner, key=worth)
+    block.symbol, block.kind = best.symbol, best.kind
+    if one.first < 0:
+        block.focus = min(block.stop, block.start + best.first)
+
+
+def _hit_reasons(one: Ranked, block: Block, query_words: set[str], matches: Candidates) -> list[str]:
+    why = list(dict.fromkeys(one.why))
+    if one.chunk in matches.text and (
+        shared := _shared_words(query_words, f"{block.symbol} {block.path} {block.body}")
+    ):
+        why.append("words: " + ", ".join(shared[:6]))
+    if one.chunk in matches.meaning:
+        why.append(f"meaning {matches.meaning[one.chunk]:.2f}")
+    return why
+
+
+def _shared_words(query_words: set[str], text: str) -> list[str]:
+    """Words of the question that are there, as far as their beginnings tell (`parsing` and `parse`)."""
+    low = text.lower()
+    return sorted(w for w in query_words if w in low or (len(w) > 4 and w[: max(4, len(w) - 3)] in low))
+
+
+def _cut_excerpt(block: Block, query_words: set[str]) -> tuple[int, str]:
+    """(first line, text): from the line to look at first, if the question names it; else the lines that say most."""
+    lines = block.lines[block.start - 1 : block.stop]
+    best = block.focus - block.start
+    # The focus is the first line where nothing points further down.
+    if not best:
+        scores = [sum(w in low for w in query_words) for low in (line.lower() for line in lines)]
+        best = max(range(len(lines)), key=lambda n: sum(scores[n : n + LONGEST_EXCERPT])) if any(scores) else 0
+    shown = "\n".join(line[:LONGEST_LINE].rstrip() for line in lines[best : best + LONGEST_EXCERPT])
+    return block.start + best, shown

@@ -1,0 +1,207 @@
+"""What is defined where: the outline of a file, a name with its definition, uses and tests, what is like a line."""
+
+from collections.abc import Sequence
+
+import apsw
+import msgspec
+
+from holdfast.analysis.search import languages, lexical
+from holdfast.analysis.search.evidence import name_in_lines
+from holdfast.analysis.search.index.database import fetch_required_row
+from holdfast.analysis.search.index.file_entry import unpack_text
+from holdfast.analysis.search.query import dotted_name
+from holdfast.analysis.search.references import TextOf
+from holdfast.analysis.search.results import Hit, Neighbour
+
+MOST_USES = 50
+SPARE_LINES = 2
+MOST_NEIGHBOURS = 5_000
+"""Definitions of one file that are looked at to name what is next to a hit."""
+
+
+class Outlined(msgspec.Struct, frozen=True):
+    symbol: str
+    kind: str
+    line: int
+    end: int
+
+
+class Outline(msgspec.Struct, frozen=True):
+    path: str
+    lang: str
+    lines: int
+    definitions: list[Outlined]
+
+
+class Occurrence(msgspec.Struct, frozen=True):
+    path: str
+    line: int
+    symbol: str
+    """Of the definition around it."""
+    text: str
+    end: int = 0
+
+
+class Symbol(msgspec.Struct, frozen=True):
+    name: str
+    definitions: list[Occurrence]
+    uses: list[Occurrence]
+    tests: list[Occurrence]
+    similar: list[str]
+    """Names that are nearly the same, where there is no definition of this one."""
+
+
+def file_outline(db: apsw.Connection, path: str) -> Outline | None:
+    """None where the file is not in the index."""
+    row = db.execute("select id, lang from files where path = ? and left_out = ''", (path,)).fetchone()
+    if row is None:
+        return None
+    rows = db.execute(
+        "select d.symbol, d.kind, c.start + d.first, c.start + d.last from definitions d join chunks c on c.id = d.chunk"
+        " where c.file = ? order by 3, 4 desc", (row[0],),
+    )  # fmt: skip
+    lines = _file_lines(db, row[0])
+    definitions = [Outlined(symbol, kind, first, _last_line(lines, first, last)) for symbol, kind, first, last in rows]
+    return Outline(path, row[1], len(lines), definitions)
+
+
+def find_symbol(db: apsw.Connection, name: str) -> Symbol:
+    """Definitions, the lines that use it, and tests that do, each in the order of their paths."""
+    named = lexical.definitions_named(db, name)
+    definitions = [_definition_occurrence(db, named_chunk) for named_chunk in named]
+    seen = {(o.path, o.line) for o in definitions}
+    last = dotted_name(name).rpartition(".")[2]
+    uses = [o for o in _find_uses(db, last) if (o.path, o.line) not in seen]
+    tests = [o for o in uses if _is_test(o)]
+    similar = [] if named else list(dict.fromkeys(one_.symbol for one_ in lexical.similar_names(db, name)))[:5]
+    return Symbol(
+        name=name, definitions=definitions, tests=tests[:MOST_USES], similar=similar,
+        uses=[o for o in uses if not _is_test(o)][:MOST_USES],
+    )  # fmt: skip
+
+
+def _is_test(occurrence: Occurrence) -> bool:
+    return languages.role_of_chunk(occurrence.path, occurrence.symbol) == languages.TEST
+
+
+def name_neighbours(db: apsw.Connection, hits: Sequence[Hit], text_of: TextOf) -> None:
+    """Says of each hit which definition it lies in, and which ones stand before and after it in the file."""
+    by_path: dict[str, tuple[list[str], list[Neighbour]]] = {}
+    for hit in hits:
+        if hit.path not in by_path:
+            file = fetch_required_row(db, "select id from files where path = ?", (hit.path,))[0]
+            by_path[hit.path] = text_of(db, file), _definitions_of(db, file)
+        lines, around = by_path[hit.path]
+        holders = [neighbour for neighbour in around if neighbour.line <= hit.line and hit.end <= neighbour.end]
+        # The smallest definition around the hit that is not the hit itself.
+        outer = min((h for h in holders if not _is_same(h, hit)), key=lambda h: h.end - h.line, default=None)
+        before = max((neighbour for neighbour in around if neighbour.end < hit.line), key=_position_key, default=None)
+        after = min((neighbour for neighbour in around if neighbour.line > hit.end), key=_position_key, default=None)
+        hit.within, hit.before, hit.after = (_trim_neighbour(neighbour, lines) for neighbour in (outer, before, after))
+
+
+def _trim_neighbour(neighbour: Neighbour | None, lines: Sequence[str]) -> Neighbour | None:
+    return neighbour and Neighbour(
+        neighbour.symbol, neighbour.kind, neighbour.line, _last_line(lines, neighbour.line, neighbour.end)
+    )
+
+
+def _last_line(lines: Sequence[str], first: int, last: int) -> int:
+    """Without the empty lines that come with a definition up to the next one."""
+    last = min(last, len(lines))
+    while last > first and not lines[last - 1].strip():
+        last -= 1
+    return last
+
+
+def _is_same(neighbour: Neighbour, hit: Hit) -> bool:
+    """The hit itself, give or take the empty lines after it. A part of a long function lies in that function."""
+    return neighbour.end - neighbour.line - (hit.end - hit.line) <= SPARE_LINES and neighbour.symbol == hit.symbol
+
+
+def _position_key(neighbour: Neighbour) -> tuple[int, int]:
+    return neighbour.line, -neighbour.end
+
+
+def _definitions_of(db: apsw.Connection, file: int) -> list[Neighbour]:
+    rows = db.execute(
+        "select d.symbol, d.kind, c.start + d.first, c.start + d.last from definitions d"
+        " join chunks c on c.id = d.chunk where c.file = ? limit ?", (file, MOST_NEIGHBOURS),
+    )  # fmt: skip
+    return [Neighbour(*row) for row in rows]
+
+
+def chunk_at(db: apsw.Connection, path: str, line: int) -> int:
+    """The chunk a line is in, or the nearest before it; 0 where the file has none."""
+    row = db.execute(
+        "select c.id from chunks c join files f on f.id = c.file where f.path = ? and c.start <= ?"
+        " order by c.stop >= ? desc, c.start desc limit 1", (path, line, line),
+    ).fetchone()  # fmt: skip
+    return int(row[0]) if row else 0
+
+
+class ChunkLines(msgspec.Struct, frozen=True):
+    path: str
+    start: int
+    stop: int
+    symbol: str
+
+    def covers(self, path: str, line: int) -> bool:
+        return path == self.path and self.start <= line <= self.stop
+
+
+def chunk_lines(db: apsw.Connection, chunk: int) -> ChunkLines:
+    select = "select f.path, c.start, c.stop, c.symbol from chunks c join files f on f.id = c.file where c.id = ?"
+    return ChunkLines(*fetch_required_row(db, select, (chunk,)))
+
+
+OTHER_ROLE = 0.5
+"""What a hit of another role counts: to a function another function is nearer than a document about it."""
+
+
+def same_role_first(hits: Sequence[Hit], own: ChunkLines) -> list[Hit]:
+    role = languages.role_of_chunk(own.path, own.symbol)
+
+    def worth(hit: Hit) -> float:
+        return hit.score if languages.role_of_chunk(hit.path, hit.symbol) == role else hit.score * OTHER_ROLE
+
+    return sorted(hits, key=worth, reverse=True)
+
+
+def _definition_occurrence(db: apsw.Connection, named_chunk: lexical.NamedChunk) -> Occurrence:
+    file, path, start = fetch_required_row(
+        db,
+        "select f.id, f.path, c.start from chunks c join files f on f.id = c.file where c.id = ?",
+        (named_chunk.chunk,),
+    )
+    lines = _file_lines(db, file)
+    first, last = start + named_chunk.first, min(start + named_chunk.last, len(lines))
+    # The chunk may begin with comments or decorators: the line with the name is shown.
+    value, where = name_in_lines(named_chunk.name, lines[first - 1 : last])
+    line = first + where if value else first
+    return Occurrence(path, line, named_chunk.symbol, lines[line - 1].strip()[:200], last)
+
+
+def _find_uses(db: apsw.Connection, name: str) -> list[Occurrence]:
+    chunks = lexical.chunks_with_token(db, name) or [
+        # A name of one plain word is not among the tokens, only among the words.
+        c
+        for c, _ in lexical.best_by_words(db, (name.lower(),), MOST_USES)
+    ]
+    occurrences: dict[tuple[str, int], Occurrence] = {}
+    for chunk in chunks:
+        file, path, start, stop, symbol = fetch_required_row(
+            db, "select f.id, f.path, c.start, c.stop, c.symbol from chunks c join files f on f.id = c.file where c.id = ?",
+            (chunk,),
+        )  # fmt: skip
+        value, where = name_in_lines(name, _file_lines(db, file)[start - 1 : stop])
+        if value:
+            line = start + where
+            occurrences[path, line] = Occurrence(
+                path, line, symbol, _file_lines(db, file)[line - 1].strip()[:200], line
+            )
+    return [occurrences[key] for key in sorted(occurrences)]
+
+
+def _file_lines(db: apsw.Connection, file: int) -> list[str]:
+    return unpack_text(fetch_required_row(db, "select text from texts where file = ?", (file,))[0])

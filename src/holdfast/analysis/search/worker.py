@@ -1,0 +1,22 @@
+"""`python -m holdfast.analysis.search.worker`: one run over one checkout. The task is JSON on stdin, the result JSON on stdout."""
+
+import sys
+
+import msgspec
+
+from holdfast.analysis.search.index.build import Result, Task, run_build
+
+
+def main() -> int:
+    try:
+        task = msgspec.json.decode(sys.stdin.buffer.read(), type=Task)
+    except msgspec.DecodeError as error:
+        result = Result(status="failed", reason=f"the task cannot be read: {error}")
+    else:
+        result = run_build(task)
+    sys.stdout.buffer.write(msgspec.json.encode(result))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

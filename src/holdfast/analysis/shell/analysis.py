@@ -1,0 +1,297 @@
+"""The public face of this package: what a command did, given the exit status and the output that were reported."""
+
+import re
+from collections.abc import Callable
+from enum import StrEnum
+from functools import lru_cache
+
+import msgspec
+
+from holdfast.analysis.shell.execute import Executor, ReadFile
+from holdfast.analysis.shell.flow import FAILED, TERMINAL, Invocation, OutputPiece, Path, Pieces, Status, Streams
+from holdfast.analysis.shell.parse import ShellTooLarge, ShellUnreadable, parse_command
+from holdfast.analysis.shell.programs import finish_shell
+from holdfast.analysis.shell.syntax import UNKNOWN
+
+# 128 and the number of a signal.
+KILLED = frozenset((129, 130, 131, 134, 135, 137, 139, 141, 143))
+"""Codes that may mean that the shell itself was ended from outside."""
+MAX_TAIL = 2_000
+# How many commands are cached, and the longest that is, in characters.
+MOST_KEPT, LONGEST_KEPT = 256, 8_000
+MAX_UNCUT = 3_000
+"""Output that is shorter was not cut by the agent."""
+
+
+class Ran(StrEnum):
+    YES = "yes"
+    MAYBE = "maybe"
+    NO = "no"
+
+
+class ShellCommand(msgspec.Struct):
+    """One program of the command, with what the reported exit status tells of it."""
+
+    invocation: Invocation
+    ran: Ran
+    exit_code: int | None
+    """Its own exit code where it is known; -1 means that it failed with a code that is not known."""
+    pending: bool = False
+    """It was started in the background and nobody waited for its end."""
+    interrupted: bool = False
+    """The shell may have been ended by a signal before it was done."""
+    visible: Pieces = ()
+    """The pieces of its output that reached the terminal."""
+
+    @property
+    def status_visible(self) -> bool:
+        return self.exit_code is not None
+
+    @property
+    def words(self) -> list[str]:
+        return self.invocation.words
+
+
+class Analysis(msgspec.Struct):
+    commands: list[ShellCommand] = []
+    terminal: Pieces = ()
+    """What reached the terminal, in order, on the ways that fit the report."""
+    defined: tuple[str, ...] = ()
+    """Functions the command defined."""
+    problem: str = ""
+    """Why nothing can be said; empty when the command was followed."""
+    paths: list[Path] = []
+    """The ways that fit the report."""
+    killed: bool = False
+    sourced: tuple[str, ...] = ()
+    """Files that a shell of the command reads commands from (`. FILE`), not followed here."""
+    run_later: tuple[str, ...] = ()
+    """Shell texts of traps and aliases, not followed here."""
+    redirected: tuple[tuple[int, str], ...] = ()
+    """How many programs came before, and the file that output was sent to then."""
+    reads_files: bool = False
+    """Files of the repository decide what it does: the same text may mean something else the next time."""
+
+    def narrow(self, ran: set[int], succeeded: dict[int, bool]) -> bool:
+        """Keeps the ways on which these invocations ran, and ended so. True when that says more than before."""
+        fitting = [
+            path for path in self.paths if all(index in path.ran for index in ran) and _path_agrees(path, succeeded)
+        ]
+        if not fitting or len(fitting) == len(self.paths):
+            return False
+        self.paths, self.terminal = fitting, _terminal_output(fitting)
+        for command in self.commands:
+            _update_command(command, fitting, self.killed)
+        return True
+
+
+class _Walk(msgspec.Struct, frozen=True):
+    """The ways a command can take, before it is known how it ended. Shared: nobody changes it."""
+
+    invocations: list[Invocation] = []
+    paths: list[Path] = []
+    problem: str = ""
+    sourced: tuple[str, ...] = ()
+    run_later: tuple[str, ...] = ()
+    redirected: tuple[tuple[int, str], ...] = ()
+    reads_files: bool = False
+
+
+def analyse_command(
+    text: str,
+    exit_code: int | None = None,
+    stdout: str | None = "",
+    stderr: str | None = "",
+    *,
+    cwd: str | None = None,
+    read_file: ReadFile | None = None,
+) -> Analysis:
+    """Never raises: what cannot be followed is returned as a problem. Output that was not reported is None."""
+    walk = _walk_command(text, cwd or ".", _cd_errors(text, stdout, stderr), read_file)
+    if walk.problem:
+        return Analysis(problem=walk.problem)
+    concluded = _conclude_analysis(walk, exit_code, stdout)
+    concluded.sourced, concluded.run_later, concluded.redirected = walk.sourced, walk.run_later, walk.redirected
+    return concluded
+
+
+def remember_by_text(judge: Callable[[str], bool]) -> Callable[[str], bool]:
+    """For a yes or no that follows from a command's text alone: agents send the same commands again and again."""
+    kept = lru_cache(MOST_KEPT)(judge)
+    return lambda text: kept(text) if len(text) <= LONGEST_KEPT else judge(text)
+
+
+def _cd_errors(text: str, stdout: str | None, stderr: str | None) -> str:
+    """The lines in which the shell says that it could not go to a folder."""
+    if "cd" not in text:
+        return ""
+    shown = [
+        line
+        for stream in (stderr, stdout)
+        if stream and ("cd: " in stream or "cd to " in stream)
+        for line in stream.splitlines()
+    ]
+    return "\n".join(line for line in shown if "cd: " in line or "can't cd to " in line)
+
+
+def _walk_command(text: str, cwd: str, cd_errors: str, read_file: ReadFile | None) -> _Walk:
+    if len(text) > LONGEST_KEPT:
+        return _follow_paths(text, cwd, cd_errors, read_file)
+    walk = _walk_without_files(text, cwd, cd_errors)
+    return _follow_paths(text, cwd, cd_errors, read_file) if walk.reads_files and read_file else walk
+
+
+@lru_cache(MOST_KEPT)
+def _walk_without_files(text: str, cwd: str, cd_errors: str) -> _Walk:
+    """Kept, because several readers ask for the same command before and after it ran."""
+    return _follow_paths(text, cwd, cd_errors)
+
+
+def _follow_paths(text: str, cwd: str, cd_errors: str, read_file: ReadFile | None = None) -> _Walk:
+    executor = Executor(cd_errors, read_file)
+    try:
+        node = parse_command(text)
+    except ShellTooLarge:
+        return _Walk(problem="the command is too large to be followed")
+    except (ShellUnreadable, RecursionError, ValueError):
+        return _Walk(problem="the command could not be parsed as shell text")
+    try:
+        paths = [done for path in executor.run(node, Path(cwd=cwd), Streams()) for done in finish_shell(executor, path)]
+    except (ShellTooLarge, RecursionError):
+        return _Walk(problem="the command has too many parts to be followed", reads_files=executor.asked_for_files)
+    except ShellUnreadable:
+        return _Walk(
+            problem="a part of the command could not be parsed as shell text", reads_files=executor.asked_for_files
+        )
+    return _Walk(
+        executor.invocations, paths, "", tuple(executor.sourced), tuple(executor.run_later), tuple(executor.redirected),
+        executor.asked_for_files,
+    )  # fmt: skip
+
+
+def _conclude_analysis(walk: _Walk, exit_code: int | None, stdout: str | None) -> Analysis:
+    killed = exit_code is None or exit_code in KILLED or exit_code < 0
+    # `_fits_exit` writes into `assumed`, and the walk is shared.
+    paths = [msgspec.structs.replace(path, assumed=dict(path.assumed)) for path in walk.paths]
+    fitting = [path for path in paths if killed or _fits_exit(path, path.status, exit_code)]
+    if not killed and stdout is not None:  # A command that was ended early may have printed less than it would.
+        # Output that fits no way at all was cut or changed, and is no evidence.
+        fitting = [path for path in fitting if _fits_text(path, stdout)] or fitting
+    defined = tuple(name for path in paths for name in path.functions)
+    commands = [_undecided_command(invocation) for invocation in walk.invocations]
+    if not fitting:
+        return Analysis(commands, (), defined, "", reads_files=walk.reads_files)
+    by_signal = killed and exit_code is not None
+    for command in commands:
+        _update_command(command, fitting, by_signal)
+    return Analysis(commands, _terminal_output(fitting), defined, "", fitting, by_signal, reads_files=walk.reads_files)
+
+
+def _contains_literals(path: Path, stdout: str) -> bool:
+    pieces = path.outputs.get(TERMINAL, ())
+    texts = (p.text.strip() for p in pieces if not p.stderr and not p.filters and p.invocation < 0 and not p.status)
+    return all(text in stdout for text in texts if UNKNOWN not in text)
+
+
+def _path_agrees(path: Path, succeeded: dict[int, bool]) -> bool:
+    return all(
+        path.assumed.get(index) is None or (path.assumed[index] == 0) == good for index, good in succeeded.items()
+    )
+
+
+def _undecided_command(invocation: Invocation) -> ShellCommand:
+    return ShellCommand(invocation, Ran.MAYBE, None)
+
+
+def _fits_exit(path: Path, status: Status, code: int | None) -> bool:
+    """Whether the path can end with this code; what follows for an invocation is kept as its exit code."""
+    assert code is not None
+    if status.kind == "code":
+        return status.code == code
+    if status.kind == "of":
+        return _assume_code(path, status.invocation, code)
+    if status.kind == "not":
+        # A negation ends with 0 or 1, nothing else.
+        return code in (0, 1) and _assume_code(path, status.invocation, FAILED if code == 0 else 0)
+    if status.kind == "all":
+        return _fits_all(path, status.members, code)
+    return status.kind != "failed" or code != 0
+
+
+def _fits_all(path: Path, members: tuple[Status, ...], code: int) -> bool:
+    unsure = [m for m in members if not (m.kind == "code" and m.code == 0)]
+    if code == 0:
+        return all(_fits_exit(path, member, 0) for member in unsure)
+    if len(unsure) == 1:
+        return _fits_exit(path, unsure[0], code)
+    return bool(unsure)
+
+
+def _assume_code(path: Path, index: int, code: int) -> bool:
+    assumed = path.assumed.get(index)
+    # A code that was only known not to be 0 is known now.
+    if assumed is None or (assumed == FAILED and code not in (0, FAILED)):
+        path.assumed[index] = code
+        return True
+    return (assumed == 0) == (code == 0)
+
+
+def _fits_text(path: Path, stdout: str) -> bool:
+    """What the command itself printed must be in the output, and what it printed last at its end.
+
+    A printed status is learnt from.
+    """
+    if len(stdout) < MAX_UNCUT and not _contains_literals(path, stdout):
+        return False
+    last: list[OutputPiece] = []
+    for piece in reversed(path.outputs.get(TERMINAL, ())):
+        if piece.stderr or piece.invocation >= 0 or piece.filters:
+            break
+        last.insert(0, piece)
+    # A job in the background may print behind it.
+    if not last or path.pending:
+        return True
+    while last and not last[-1].status and not last[-1].text.strip():
+        last.pop()
+    pattern = "".join(r"(\d+)" if p.status else _as_pattern(p.text) for p in last).removesuffix(r"\n+")
+    if len(pattern) > MAX_TAIL or not pattern.strip():
+        return True
+    match = re.search(rf"(?:\A|\n){pattern}\s*\Z", stdout[-MAX_TAIL:], re.DOTALL)
+    if match is None:
+        return False
+    statuses = [p.status for p in last if p.status]
+    # An exit status has at most three digits.
+    return all(_fits_exit(path, status, int(n[:3])) for status, n in zip(statuses, match.groups(), strict=True))
+
+
+def _as_pattern(text: str) -> str:
+    return r"\n+".join(re.escape(line) for line in re.split(r"\n+", text)).replace(UNKNOWN, ".*?")
+
+
+def _update_command(command: ShellCommand, paths: list[Path], killed: bool) -> None:
+    invocation = command.invocation
+    index = invocation.index
+    here = [path for path in paths if index in path.ran]
+    sure = len(here) == len(paths) and all(path.ran[index] for path in paths)
+    ran = Ran.NO if not here else Ran.YES if sure and not killed else Ran.MAYBE
+    codes = {path.assumed.get(index) for path in here}
+    code = codes.pop() if len(codes) == 1 else FAILED if codes and None not in codes and 0 not in codes else None
+    # Which of several runs the code belongs to is not known.
+    if invocation.repeated or (killed and code is None):
+        code = 0 if code == 0 and invocation.code_hidden else None
+    if invocation.code_hidden and code:
+        code = FAILED
+    pending = any(index in path.pending for path in here)
+    visible = tuple({p: None for path in here for p in path.outputs.get(TERMINAL, ()) if p.invocation == index})
+    command.interrupted = killed
+    command.ran, command.exit_code, command.pending, command.visible = ran, None if pending else code, pending, visible
+
+
+def _terminal_output(paths: list[Path]) -> Pieces:
+    if len(paths) == 1:
+        return paths[0].outputs.get(TERMINAL, ())
+    longest = max(paths, key=lambda path: len(path.outputs.get(TERMINAL, ())))
+    pieces = dict.fromkeys(longest.outputs.get(TERMINAL, ()))
+    for path in paths:
+        pieces |= dict.fromkeys(path.outputs.get(TERMINAL, ()))
+    return tuple(pieces)

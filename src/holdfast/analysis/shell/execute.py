@@ -1,0 +1,492 @@
+"""Follows a syntax tree along every way the shell can take, without running anything."""
+
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase
+
+from holdfast.analysis.shell import builtins, expand, programs
+from holdfast.analysis.shell.expand import assigned_value, capture_name, expand_words, value_text, word_text
+from holdfast.analysis.shell.flow import (
+    SUCCESS,
+    UNKNOWN_STATUS,
+    Invocation,
+    Path,
+    Pieces,
+    Status,
+    Streams,
+    Value,
+    merge_all,
+    merge_paths,
+    split_path,
+)
+from holdfast.analysis.shell.parse import ShellTooLarge, parse_command
+from holdfast.analysis.shell.redirects import apply_redirect, file_name
+from holdfast.analysis.shell.syntax import (
+    UNKNOWN,
+    AndOr,
+    Background,
+    Case,
+    Condition,
+    For,
+    Function,
+    Group,
+    If,
+    Negation,
+    Node,
+    Part,
+    Pipeline,
+    Redirect,
+    Sequence,
+    Simple,
+    Unparsed,
+    While,
+    Word,
+)
+
+# Ways that are followed side by side; where there are more, those that are alike are merged.
+MAX_PATHS = 24
+# Nodes visited in one walk: a bound on the time, because a hook waits for it.
+MAX_STEPS = 400
+# How deep functions, nested shells and rounds of loops may lie inside one another.
+MAX_CALLS = 12
+# A `for` over more values is followed once, as if they were not known.
+MAX_ITERATIONS = 12
+MAX_BRANCHES = 60
+MAX_INNER_CHARACTERS = 40_000
+"""Of all texts together that the command hands to shells and `eval`."""
+
+ReadFile = Callable[[str], str | None]
+"""The text of a script by its path as written, or None when it is not there or not to be read."""
+
+
+class Executor:
+    """One walk over one command. `invocations` lists every program that may have been started."""
+
+    def __init__(self, output: str = "", read_file: ReadFile | None = None) -> None:
+        self.invocations: list[Invocation] = []
+        self.output = output
+        self._read_file = read_file
+        self.asked_for_files = False
+        self.context: tuple[int, ...] = ()
+        self.background = 0
+        self.looping = 0
+        self.run_later: list[str] = []
+        """Shell texts that the command hands over for a moment that is not followed: traps of signals, aliases."""
+        self.redirected: list[tuple[int, str]] = []
+        """How many programs had been met before, and the file that output was sent to then."""
+        self.sourced: dict[str, None] = {}
+        """Files that a shell reads commands from, besides scripts that are started by name."""
+        self._known: dict[tuple[object, ...], int] = {}
+        self._steps = 0
+        self._inner_characters = 0
+        self._sinks = 0
+
+    # ── every node ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def run(self, node: Node, path: Path, streams: Streams, checked: bool = False) -> list[Path]:
+        """`checked`: somebody looks at the status, so `set -e` does not end the shell here."""
+        self._steps += 1
+        if self._steps > MAX_STEPS or len(self.context) > MAX_CALLS:
+            raise ShellTooLarge
+        # On its way out by exit, return, break or continue: what lies between is not run.
+        if path.control:
+            return [path]
+        # `set -n`: the shell reads on and runs nothing.
+        if "noexec" in path.options:
+            return [path]
+        return merge_paths(_HANDLERS[type(node)](self, node, path, streams, checked), MAX_PATHS)
+
+    def run_all(self, node: Node, paths: list[Path], streams: Streams, checked: bool = False) -> list[Path]:
+        return [done for path in paths for done in self.run(node, path, streams, checked)]
+
+    def after(self, path: Path, checked: bool) -> list[Path]:
+        """What `set -e` makes of a status that nobody looks at."""
+        if checked or "errexit" not in path.options or path.control:
+            return [path]
+        good, bad = split_path(path, path.status)
+        for one in bad:
+            one.control = "exit"
+        return good + bad
+
+    def parse(self, text: str) -> Node:
+        """A text inside of the command; the same bounds hold for all of them together."""
+        self._inner_characters += len(text)
+        if self._inner_characters > MAX_INNER_CHARACTERS:
+            raise ShellTooLarge
+        return parse_command(text)
+
+    def read_file(self, path: str) -> str | None:
+        """The text of a file of the repository, where it may be read. What it says can be different the next time."""
+        self.asked_for_files = True
+        return self._read_file(path) if self._read_file else None
+
+    def note_sourced(self, path: Path, name: str) -> None:
+        file = file_name(path, name)
+        if not name or UNKNOWN in file:
+            return
+        # A file that this very command wrote: its text is known without a look at the disk.
+        written = path.outputs.get(file)
+        if written is None:
+            self.sourced[file] = None
+        elif all(piece.invocation < 0 and not piece.status and UNKNOWN not in piece.text for piece in written):
+            self.run_later.append("".join(piece.text for piece in written))
+
+    def sink(self) -> str:
+        self._sinks += 1
+        return f"&capture{self._sinks}"
+
+    # ── lists ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def sequence(self, node: Sequence, path: Path, streams: Streams, checked: bool) -> list[Path]:
+        paths = [path]
+        for item in node.items:
+            paths = merge_paths(self.run_all(item, paths, streams, checked), MAX_PATHS)
+        return paths
+
+    def and_or(self, node: AndOr, path: Path, streams: Streams, checked: bool) -> list[Path]:
+        done: list[Path] = []
+        # `set -e` ignores a failure on the left of `&&` and `||`.
+        for one in self.run(node.left, path, streams, True):
+            if one.control:
+                done.append(one)
+                continue
+            good, bad = split_path(one, one.status)
+            going, staying = (good, bad) if node.operator == "&&" else (bad, good)
+            done += staying
+            done += self.run_all(node.right, going, streams, checked)
+        return done
+
+    def negation(self, node: Negation, path: Path, streams: Streams, checked: bool) -> list[Path]:
+        paths = self.run(node.body, path, streams, True)
+        for one in paths:
+            if not one.control:
+                one.status = _negate_status(one, one.status)
+        return paths
+
+    def background_job(self, node: Background, path: Path, streams: Streams, checked: bool) -> list[Path]:
+        return self.run_job(path, lambda: self.run(node.body, path, streams, True))
+
+    def run_job(self, path: Path, run: Callable[[], list[Path]]) -> list[Path]:
+        # A job runs in a subshell, and `&` itself always succeeds.
+        before = path.clone()
+        self.background += 1
+        paths = run()
+        self.background -= 1
+        for one in paths:
+            one.restore_shell(before)
+            one.pending |= one.ran.keys() - before.ran.keys()
+            one.mark_unfinished(before)
+            one.job, one.jobs, one.status = one.status, one.jobs + 1, SUCCESS
+        return paths
+
+    def pipeline(self, node: Pipeline, path: Path, streams: Streams, checked: bool) -> list[Path]:
+        # Each: the way so far, what the next stage reads, the statuses of the stages before it.
+        paths = [(path, streams.stdin, ())]  # type: list[tuple[Path, Pieces | None, tuple[Status, ...]]]
+        last = len(node.stages) - 1
+        for at, stage in enumerate(node.stages):
+            paths = [
+                ran
+                for one, stdin, statuses in paths
+                for ran in self._stage(stage, one, stdin, statuses, streams, at == last, node.stderr_too[at])
+            ]
+            if len(paths) > 4 * MAX_PATHS:
+                raise ShellTooLarge
+        done: list[Path] = []
+        for one, _stdin, statuses in paths:
+            one.pipestatus = statuses
+            # Without pipefail a pipeline ends as its last stage does.
+            one.status = Status("all", members=statuses) if "pipefail" in one.options else statuses[-1]
+            done += self.after(one, checked)
+        return done
+
+    def _stage(
+        self,
+        stage: Node,
+        path: Path,
+        stdin: Pieces | None,
+        statuses: tuple[Status, ...],
+        streams: Streams,
+        last: bool,
+        stderr_too: bool,
+    ) -> "Iterator[tuple[Path, Pieces | None, tuple[Status, ...]]]":
+        before = path.clone()
+        target = streams.stdout if last else self.sink()
+        mine = Streams(stdin, target, target if stderr_too and not last else streams.stderr)
+        for one in self.run(stage, path, mine, True):
+            # bash runs every stage in a subshell: variables and folders that it changes are gone.
+            one.restore_shell(before)
+            piped = () if last else one.outputs.pop(target, ())
+            yield one, piped, (*statuses, one.status)
+
+    # ── compound commands ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def group(self, node: Group, path: Path, streams: Streams, checked: bool) -> list[Path]:
+        streams = self.redirect(path, node.redirects, streams)
+        if not node.subshell:
+            return self.run(node.body, path, streams, checked)
+        before, done = path.clone(), list[Path]()
+        for one in self._run_subshell(node.body, path, streams, checked):
+            one.restore_shell(before)
+            done += self.after(one, checked)
+        return done
+
+    def _run_subshell(self, body: Node, path: Path, streams: Streams, checked: bool) -> list[Path]:
+        """Its own EXIT trap may give it another status; that of the shell around it is not its own."""
+        path.trap = None
+        return [end for one in self.run(body, path, streams, checked) for end in programs.finish_shell(self, one)]
+
+    def if_(self, node: If, path: Path, streams: Streams, checked: bool) -> list[Path]:
+        streams = self.redirect(path, node.redirects, streams)
+        waiting, done = [path], list[Path]()
+        for condition, body in node.branches:
+            tested, waiting = self.run_all(condition, waiting, streams, True), []
+            for one in tested:
+                if one.control:
+                    done.append(one)
+                    continue
+                good, bad = split_path(one, one.status)
+                done += self.run_all(body, good, streams, checked)
+                waiting += bad
+        # An `if` none of whose conditions holds ends with 0.
+        for one in waiting:
+            one.status = SUCCESS
+        return done + (self.run_all(node.otherwise, waiting, streams, checked) if node.otherwise else waiting)
+
+    def while_(self, node: While, path: Path, streams: Streams, checked: bool) -> list[Path]:
+        """How often it goes round is unknown: once is followed, nothing is concluded from it."""
+        streams = self.redirect(path, node.redirects, streams)
+        before = path.clone()
+        tested = self._looped(node.condition, path, streams)
+        once = self._looped(node.body, tested.clone(), streams)
+        return [self._blurred(before, tested), self._blurred(before, once)]
+
+    def _looped(self, node: Node, path: Path, streams: Streams) -> Path:
+        self.looping += 1
+        paths = self.run(node, path, streams, True)
+        self.looping -= 1
+        return merge_all(paths)
+
+    def _blurred(self, before: Path, path: Path) -> Path:
+        path.control = "" if path.control in ("break", "continue") else path.control
+        path.status = UNKNOWN_STATUS
+        # What was assumed or run in a round holds for that round only, if there was one at all.
+        path.assumed = {k: v for k, v in path.assumed.items() if k in before.assumed}
+        path.ran = {k: v if k in before.ran else False for k, v in path.ran.items()}
+        return path
+
+    def for_(self, node: For, path: Path, streams: Streams, checked: bool) -> list[Path]:
+        streams = self.redirect(path, node.redirects, streams)
+        paths = self.substitutions(node.values, [path])
+        done: list[Path] = []
+        for one in paths:
+            values = expand_words(one, node.values)
+            if len(values) > MAX_ITERATIONS or any(UNKNOWN in v or "*" in v for v in values):
+                done += self._endless(node, one, streams)
+            else:
+                done += self._iterate(node, values, one, streams, checked)
+        return done
+
+    def _endless(self, node: For, path: Path, streams: Streams) -> list[Path]:
+        before = path.clone()
+        values = expand_words(path, node.values)
+        # One pattern: what is done to its files is done to the pattern, for those who ask what is written.
+        path.variables[node.variable] = Value(values[0] if len(values) == 1 and UNKNOWN not in values[0] else UNKNOWN)
+        once = self._looped(node.body, path.clone(), streams)
+        return [self._blurred(before, path), self._blurred(before, once)]
+
+    def _iterate(self, node: For, values: list[str], path: Path, streams: Streams, checked: bool) -> list[Path]:
+        path.status = SUCCESS
+        going, done = [path], list[Path]()
+        outer = self.context
+        for number, value in enumerate(values):
+            # The round is part of an invocation's identity: every round starts programs of its own.
+            self.context = (*outer[:MAX_CALLS], number + 1)
+            for one in going:
+                one.variables[node.variable] = Value(value)
+            ran, going = self.run_all(node.body, going, streams, checked), []
+            for one in ran:
+                stop = one.control == "break"
+                one.control = "" if one.control in ("break", "continue") else one.control
+                (done if stop or one.control else going).append(one)
+            going = merge_paths(going, MAX_PATHS)
+        self.context = outer
+        return done + going
+
+    def case(self, node: Case, path: Path, streams: Streams, checked: bool) -> list[Path]:
+        streams = self.redirect(path, node.redirects, streams)
+        value = word_text(path, node.value)
+        if len(node.branches) > MAX_BRANCHES:
+            return self.unparsed(Unparsed(""), path, streams, checked)
+        if UNKNOWN not in value:
+            for patterns, body in node.branches:
+                if any(fnmatchcase(value, word_text(path, pattern)) for pattern in patterns):
+                    return self.run(body, path, streams, checked)
+            path.status = SUCCESS
+            return [path]
+        paths = [done for _patterns, body in node.branches for done in self.run(body, path.clone(), streams, checked)]
+        path.status = SUCCESS
+        return [*paths, path]
+
+    def function(self, node: Function, path: Path, streams: Streams, checked: bool) -> list[Path]:
+        # bash calls this one by itself, for a name that it does not find.
+        called = self.run(node.body, path.clone(), streams, True) if node.name == "command_not_found_handle" else []
+        path.functions = {**path.functions, node.name: node.body}
+        path.status = SUCCESS
+        return [*called, path]
+
+    def condition(self, node: Condition, path: Path, streams: Streams, checked: bool) -> list[Path]:
+        done: list[Path] = []
+        for one in self.substitutions(node.words, [path]):
+            one.status = expand.evaluate_test(one, node.words)
+            done += self.after(one, checked)
+        return done
+
+    def unparsed(self, node: Unparsed, path: Path, streams: Streams, checked: bool) -> list[Path]:
+        path.status = UNKNOWN_STATUS
+        path.tampered = path.tampered or "a part of the command could not be parsed"
+        return [path]
+
+    # ── simple commands ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def simple(self, node: Simple, path: Path, streams: Streams, checked: bool) -> list[Path]:
+        values = (a.elements or ((a.value,) if a.value else ()) for a in node.assignments)
+        words = (
+            *node.words,
+            *(word for value_words in values for word in value_words),
+            *(r.target for r in node.redirects),
+        )
+        # Substitutions run before the command does, those of assignments and redirections too.
+        paths = self.substitutions(words, [path])
+        done: list[Path] = []
+        for one in paths:
+            for ran in self._simple(node, one, streams, checked):
+                done += self.after(ran, checked)
+        return done
+
+    def _simple(self, node: Simple, path: Path, streams: Streams, checked: bool) -> list[Path]:
+        words = expand_words(path, node.words)
+        streams = self.redirect(path, node.redirects, streams)
+        if not words:
+            status = self._substitution_status(node, path)
+            for assignment in node.assignments:
+                builtins.assign_variable(path, assignment.name, assigned_value(path, assignment), assignment.append)
+            path.status = status
+            return [path]
+        # `exec > file` without a command changes where the shell itself writes from here on.
+        if words == ["exec"]:
+            path.replaced = {**path.replaced, "&1": streams.stdout, "&2": streams.stderr}
+            path.status = SUCCESS
+            return [path]
+        environment = {a.name: value_text(assigned_value(path, a)) for a in node.assignments}
+        call = programs.Call(words, node, environment, streams, checked=checked)
+        paths = programs.run_call(self, call, path)
+        for one in paths:
+            # A simple command replaces PIPESTATUS by its own status, which stands in `status`.
+            one.pipestatus = ()
+        return paths
+
+    def _substitution_status(self, node: Simple, path: Path) -> Status:
+        """`x=$(cmd)` ends as `cmd` does."""
+        status = SUCCESS
+        for assignment in node.assignments:
+            for part in assignment.value.parts if assignment.value else ():
+                if part.kind == "substitution":
+                    captured = path.variables.get(f"{capture_name(part)}?")
+                    status = captured.status if captured and captured.status else UNKNOWN_STATUS
+        return status
+
+    def substitutions(self, words: tuple[Word, ...], paths: list[Path]) -> list[Path]:
+        """Runs every `$(…)` and `<(…)` of the words and keeps its output for when they are expanded."""
+        for word in words:
+            for part in word.parts:
+                if part.body is not None:
+                    paths = [done for path in paths for done in self._substitute(part, path)]
+                elif part.default is not None:
+                    paths = self.substitutions((part.default,), paths)
+        return paths
+
+    def _run_beside(self, body: Node, path: Path, before: Path) -> list[Path]:
+        """The program that reads what is written into `>(…)`: it runs beside the command and gives it no status."""
+        self.background += 1
+        paths = self.run(body, path, Streams(None, self.sink()), True)
+        self.background -= 1
+        for one in paths:
+            one.restore_shell(before)
+            one.status = before.status
+        return paths
+
+    def _substitute(self, part: Part, path: Path) -> list[Path]:
+        before, target = path.clone(), self.sink()
+        assert part.body is not None
+        if part.text == ">(":
+            return self._run_beside(part.body, path, before)
+        paths = self._run_subshell(part.body, path, Streams((), target), True)
+        for one in paths:
+            one.restore_shell(before)
+            pieces = one.outputs.pop(target, ())
+            name = capture_name(part)
+            # The name with `?` holds how the substitution ended.
+            one.variables = {**one.variables, f"{name}?": Value(status=one.status)}
+            one.variables[name] = Value(pieces=pieces) if part.kind == "substitution" else Value(f"&{name}")
+            if part.kind == "process":
+                one.outputs[f"&{name}"] = pieces
+            one.status = before.status
+        return paths
+
+    # ── redirections ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def redirect(self, path: Path, redirects: tuple[Redirect, ...], streams: Streams) -> Streams:
+        for one in redirects:
+            streams = apply_redirect(path, one, streams)
+            if one.operator in (">", ">>"):
+                self.redirected.append((len(self.invocations), file_name(path, word_text(path, one.target))))
+        return streams
+
+    def file_name(self, path: Path, name: str) -> str:
+        return file_name(path, name)
+
+    # ── invocations ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def invocation(self, path: Path, node: Simple, made: Invocation) -> Invocation:
+        """The record for this command here; the same on every path that reaches it in the same state."""
+        # By node and not by text: the same words at two places are two programs.
+        key = (id(node), tuple(made.words), made.cwd, self.context, made.shadowed)
+        index = self._known.get(key)
+        if index is None:
+            index = self._known[key] = made.index = len(self.invocations)
+            self.invocations.append(made)
+        existing = self.invocations[index]
+        existing.tampered = existing.tampered or made.tampered
+        existing.repeated = existing.repeated or made.repeated or self.looping > 0
+        existing.background = existing.background or self.background > 0
+        # Inside of a loop that may go round zero times nothing ran for sure.
+        path.ran[index] = not self.looping
+        return existing
+
+
+def _negate_status(path: Path, status: Status) -> Status:
+    if status.kind == "code":
+        return Status("code", 0 if status.code else 1)
+    if status.kind == "of":
+        assumed = path.assumed.get(status.invocation)
+        if assumed is not None:
+            return Status("code", 0 if assumed else 1)
+        return Status("not", invocation=status.invocation)
+    return SUCCESS if status.kind == "failed" else UNKNOWN_STATUS
+
+
+_HANDLERS: dict[type, Callable[..., list[Path]]] = {
+    Sequence: Executor.sequence,
+    AndOr: Executor.and_or,
+    Negation: Executor.negation,
+    Background: Executor.background_job,
+    Pipeline: Executor.pipeline,
+    Group: Executor.group,
+    If: Executor.if_,
+    While: Executor.while_,
+    For: Executor.for_,
+    Case: Executor.case,
+    Function: Executor.function,
+    Condition: Executor.condition,
+    Simple: Executor.simple,
+    Unparsed: Executor.unparsed,
+}

@@ -1,0 +1,344 @@
+"""What the words of a command become: fields of text, pieces of output where they are printed, and the outcome of conditions."""
+
+import itertools
+import re
+from fnmatch import fnmatchcase
+
+from holdfast.analysis.shell.flow import UNKNOWN_STATUS, OutputPiece, Path, Pieces, Status, Value, known_status
+from holdfast.analysis.shell.syntax import UNKNOWN, Assignment, Part, Word
+
+# At most 18 digits: larger numbers would cost time, and Python refuses very long ones.
+_INTEGER = re.compile(r"-?[0-9]{1,18}")
+# `{a,b}` or `{1..9}`, without blanks or further braces inside.
+_BRACES = re.compile(r"\{([^{}\s]*,[^{}\s]*|-?[0-9]{1,18}\.\.-?[0-9]{1,18})\}")
+# `name[index]`.
+_SUBSCRIPT = re.compile(r"^(\w+)\[([^\]]*)\]$")
+HOME_LIKE = frozenset(
+    "HOME VIRTUAL_ENV GOPATH GOROOT CARGO_HOME NVM_DIR PYENV_ROOT JAVA_HOME CONDA_PREFIX NVM_BIN RBENV_ROOT".split()
+)
+"""Variables that name a folder of the user's tools; shown as `~`."""
+MAX_FIELDS = 400
+MAX_BRACES = 8
+
+
+def capture_name(part: Part) -> str:
+    """The variable under which the output of one substitution is kept."""
+    return f"$({id(part)})"
+
+
+def lookup_variable(path: Path, name: str) -> Value | None:
+    """None when nothing in the command says what the variable holds."""
+    if name == "?":
+        return Value(status=path.status)
+    if name in ("PWD", "OLDPWD"):
+        return Value(path.cwd if name == "PWD" else UNKNOWN)
+    match = _SUBSCRIPT.match(name)
+    if match and match[1] == "PIPESTATUS":
+        return _pipe_status(path, match[2])
+    if match:
+        return _array_element(path.variables.get(match[1]), match[2])
+    named = path.variables.get(f"&{name}")  # `declare -n`.
+    value = path.variables.get(named.text if named is not None else name)
+    if value is None and name in HOME_LIKE:
+        return Value("~")
+    return value
+
+
+def parse_integer(text: str) -> int | None:
+    """None for anything that a shell would not take for a whole number of ordinary size."""
+    return int(text) if _INTEGER.fullmatch(text) else None
+
+
+def _pipe_status(path: Path, index: str) -> Value:
+    members = path.pipestatus or (path.status,)
+    number = parse_integer(index)
+    if number is None:
+        return Value(UNKNOWN)
+    return Value(status=members[number]) if -len(members) <= number < len(members) else Value(UNKNOWN)
+
+
+def _array_element(value: Value | None, index: str) -> Value | None:
+    if value is not None and value.fields is not None:
+        if index in ("@", "*"):
+            return value
+        at = int(index) if index.isdecimal() else len(value.fields)
+        return Value(value.fields[at]) if at < len(value.fields) else Value(UNKNOWN)
+    if value is None or not value.pieces:
+        return Value(UNKNOWN)
+    # An array that was filled from output: one element is a choice of its lines.
+    return Value(pieces=tuple(piece.through("lines") for piece in value.pieces))
+
+
+def resolve_part(path: Path, part: Part) -> Value:
+    """The value of one expansion."""
+    if part.kind == "text":
+        return Value(part.text)
+    if part.kind in ("substitution", "process"):
+        return path.variables.get(capture_name(part), Value(UNKNOWN))
+    if part.kind == "number":
+        return Value(status=UNKNOWN_STATUS)
+    if part.kind == "unknown":
+        return _changed_value(path, part)
+    value = lookup_variable(path, part.text)
+    if part.default is not None:
+        return _with_default(path, part, value)
+    return Value(UNKNOWN) if value is None else value
+
+
+# `${x//a/b}`, `${x:1:2}`, `${!x}`, `${x^^}`: groups are the sign of an indirection, the name, the operator, its operands.
+_OPERATION = re.compile(r"^\$\{(!?)(\w+)(?:(//?|:|\^\^?|,,?|##?|%%?)(.*))?\}$", re.S)
+
+
+def _changed_value(path: Path, part: Part) -> Value:
+    """A value that is changed as it is taken, where all of it is plain text."""
+    match = _OPERATION.match(part.operator)
+    value = lookup_variable(path, match[2]) if match else None
+    text = value_text(value) if value is not None else UNKNOWN
+    if match is None or UNKNOWN in text or "$" in (match[4] or "") or "`" in (match[4] or ""):
+        return Value(UNKNOWN)
+    if match[1]:
+        named = lookup_variable(path, text) if not match[3] else None
+        return named if named is not None else Value(UNKNOWN)
+    return Value(_change_text(text, match[3] or "", match[4] or ""))
+
+
+def _change_text(text: str, operator: str, operand: str) -> str:
+    if operator in ("^^", ",,"):
+        return text.upper() if operator == "^^" else text.lower()
+    if operator in ("^", ","):
+        return (text[:1].upper() if operator == "^" else text[:1].lower()) + text[1:]
+    if operator == ":":
+        start, _, length = operand.partition(":")
+        if not re.fullmatch(r"\s*-?\d+", start) or not re.fullmatch(r"-?\d*", length.strip()):
+            return UNKNOWN
+        rest = text[int(start) :]
+        return rest[: int(length)] if length.strip() else rest
+    pattern, _, new = operand.partition("/") if operator in ("/", "//") else (operand, "", "")
+    if re.search(r"[*?\[\\'\"]", pattern):
+        return UNKNOWN
+    if operator in ("/", "//"):
+        return text.replace(pattern, new.strip("'\""), -1 if operator == "//" else 1)
+    return text.removeprefix(pattern) if operator[0] == "#" else text.removesuffix(pattern)
+
+
+def _with_default(path: Path, part: Part, value: Value | None) -> Value:
+    empty = value is None or not (value.text or value.pieces or value.status)
+    # `${x:+word}` takes the word where the variable is set.
+    if part.operator == "+":
+        empty = not empty
+    if not empty or part.default is None:
+        return value or Value("")
+    return Value(" ".join(expand_word(path, part.default)))
+
+
+def value_text(value: Value) -> str:
+    if value.status is not None:
+        return str(value.status.code) if value.status.kind == "code" else UNKNOWN
+    if value.pieces:
+        plain = all(piece.invocation < 0 and piece.status is None and not piece.filters for piece in value.pieces)
+        return "".join(piece.text for piece in value.pieces).rstrip("\n") if plain else UNKNOWN
+    return value.text
+
+
+def expand_word(path: Path, word: Word) -> list[str]:
+    """The fields of one word: expansions outside of quotes are split at blanks."""
+    # `"$@"` and `"${a[@]}"` are one field for each element, not one text.
+    if len(word.parts) == 1 and word.parts[0].quoted and _is_list(word.parts[0]):
+        listed = resolve_part(path, word.parts[0]).fields
+        if listed is not None:
+            return list(listed)
+    fields: list[str] = []
+    current, started = "", False
+    for part in word.parts:
+        text = part.text if part.kind == "text" else value_text(resolve_part(path, part))
+        if part.quoted or part.kind == "text":
+            current, started = current + text, started or part.quoted or bool(text)
+            continue
+        pieces = _split_fields(path, text)
+        if not pieces:
+            continue
+        if text[:1].isspace() and started:
+            fields.append(current)
+            current = ""
+        fields += [current + pieces[0], *pieces[1:]] if len(pieces) > 1 else []
+        current = fields.pop() if len(pieces) > 1 else current + pieces[0]
+        started = True
+    if started:
+        fields.append(current)
+    # The shell expands braces before variables: a brace that comes out of a variable stays as it is.
+    plain = all(part.kind == "text" and not part.quoted for part in word.parts)
+    return list(itertools.chain.from_iterable(map(_expand_braces, fields))) if plain else fields
+
+
+def _split_fields(path: Path, text: str) -> list[str]:
+    separators = path.variables.get("IFS")
+    # Without a separator that can be seen, text is split at blanks as by default.
+    if separators is None or separators.pieces or not separators.text.strip() or UNKNOWN in separators.text:
+        return text.split()
+    return re.split(f"[{re.escape(separators.text)}]", text)
+
+
+def _is_list(part: Part) -> bool:
+    return part.kind == "variable" and (part.text == "@" or part.text.endswith("[@]")) and part.default is None
+
+
+def assigned_value(path: Path, assignment: Assignment) -> Value:
+    if assignment.elements is not None:
+        fields = tuple(expand_words(path, assignment.elements))
+        return Value(" ".join(fields), fields=fields)
+    return Value(UNKNOWN) if assignment.value is None else word_value(path, assignment.value)
+
+
+def _expand_braces(text: str) -> list[str]:
+    match = _BRACES.search(text)
+    if match is None or text.count("{") > MAX_BRACES:
+        return [text]
+    inner = match[1]
+    if ".." in inner and "," not in inner:
+        first, last = (int(end) for end in inner.split(".."))
+        step = 1 if last >= first else -1
+        # Cut before it is made a list: a range may name thousands of millions.
+        options = [str(n) for n in range(first, last + step, step)[:MAX_FIELDS]]
+    else:
+        options = inner.split(",")
+    results = [f"{text[: match.start()]}{option}{text[match.end() :]}" for option in options]
+    return [done for result in results for done in (_expand_braces(result) if len(results) < MAX_FIELDS else [result])]
+
+
+def expand_words(path: Path, words: tuple[Word, ...]) -> list[str]:
+    return [field for word in words for field in expand_word(path, word)]
+
+
+def word_text(path: Path, word: Word) -> str:
+    """The word as one text, as in an assignment or behind a redirection."""
+    return "".join(part.text if part.kind == "text" else value_text(resolve_part(path, part)) for part in word.parts)
+
+
+def word_value(path: Path, word: Word) -> Value:
+    """The value an assignment gives: a status or captured output stays what it is."""
+    if len(word.parts) == 1:
+        return resolve_part(path, word.parts[0])
+    if any(part.kind != "text" for part in word.parts):
+        pieces = word_pieces(path, word)
+        if any(piece.invocation >= 0 or piece.status for piece in pieces):
+            return Value(pieces=pieces)
+    return Value(word_text(path, word))
+
+
+def word_pieces(path: Path, word: Word) -> Pieces:
+    """The word as it is printed by `echo`."""
+    pieces: list[OutputPiece] = []
+    for part in word.parts:
+        value = resolve_part(path, part)
+        if value.status is not None:
+            pieces.append(
+                OutputPiece(text=value_text(value)) if value.status.kind == "code" else OutputPiece(status=value.status)
+            )
+        elif value.pieces:
+            pieces += value.pieces if part.quoted else [_unquoted_piece(piece) for piece in value.pieces]
+        elif value.text:
+            pieces.append(OutputPiece(text=value.text))
+    return tuple(pieces)
+
+
+def _unquoted_piece(piece: OutputPiece) -> OutputPiece:
+    """Outside of quotes the lines of captured output are joined; a single line is left as it is."""
+    one_line = "tail1" in piece.filters
+    return piece if piece.invocation < 0 or one_line else piece.through("rewritten")
+
+
+def status_of(path: Path, text: str, word: Word | None) -> Status:
+    """The argument of `exit` or `return` as a status."""
+    if (number := parse_integer(text)) is not None:
+        return Status("code", number % 256)
+    if word is not None and len(word.parts) == 1:
+        value = resolve_part(path, word.parts[0])
+        if value.status is not None:
+            return value.status
+    return Status("unknown")
+
+
+# Conditions whose outcome follows from what is known: comparisons of exit statuses and of literal text.
+
+_EQUAL = frozenset(("-eq", "=", "=="))
+_DIFFERENT = frozenset(("-ne", "!="))
+
+
+def evaluate_test(path: Path, words: tuple[Word, ...]) -> Status:
+    """The status of `[ words ]`; unknown unless it compares a status with a number, or known text."""
+    if len(words) == 3:
+        return _comparison_status(path, words[0], _plain_text(path, words[1]), words[2])
+    if len(words) == 2:
+        return _unary_status(_plain_text(path, words[0]), _plain_text(path, words[1]))
+    if len(words) == 1:
+        text = _plain_text(path, words[0])
+        return UNKNOWN_STATUS if UNKNOWN in text else known_status(0 if text else 1)
+    return UNKNOWN_STATUS
+
+
+def _plain_text(path: Path, word: Word) -> str:
+    return "".join(value_text(resolve_part(path, part)) for part in word.parts)
+
+
+def _pattern_text(path: Path, word: Word) -> str:
+    """The right side of `=`: what is quoted in it is text, not a pattern."""
+    texts = ((value_text(resolve_part(path, part)), part.quoted) for part in word.parts)
+    return "".join(re.sub(r"([*?\[])", r"[\1]", text) if quoted else text for text, quoted in texts)
+
+
+def _unary_status(operator: str, operand: str) -> Status:
+    if operator == "!":
+        return UNKNOWN_STATUS
+    if UNKNOWN in operand or operator not in ("-n", "-z"):
+        return UNKNOWN_STATUS
+    return known_status(0 if bool(operand) == (operator == "-n") else 1)
+
+
+def _comparison_status(path: Path, left: Word, operator: str, right: Word) -> Status:
+    status = _as_status(path, left)
+    other = _plain_text(path, right)
+    if operator in ("=", "==", "!=") and UNKNOWN not in other:
+        other = _pattern_text(path, right)
+    if status is not None:
+        return _compare_status(status, operator, other)
+    text = _plain_text(path, left)
+    if UNKNOWN in text or UNKNOWN in other:
+        return UNKNOWN_STATUS
+    return _compare_text(text, operator, other)
+
+
+def _as_status(path: Path, word: Word) -> Status | None:
+    if len(word.parts) != 1:
+        return None
+    part = word.parts[0]
+    # Inside of `(( ))` a variable stands without a dollar sign.
+    if part.kind == "text":
+        value = path.variables.get(part.text)
+        return value.status if value else None
+    return resolve_part(path, part).status
+
+
+def _compare_status(status: Status, operator: str, other: str) -> Status:
+    if status.kind == "code":
+        return _compare_text(str(status.code), operator, other)
+    if other == "0" and operator in _EQUAL:
+        return status
+    # An exit code is never negative, so `-gt 0` means `-ne 0`.
+    if other == "0" and operator in (*_DIFFERENT, "-gt", ">") and status.kind == "of":
+        return Status("not", invocation=status.invocation)
+    return UNKNOWN_STATUS
+
+
+def _compare_text(left: str, operator: str, right: str) -> Status:
+    if operator in ("=", "=="):
+        return known_status(0 if fnmatchcase(left, right) else 1)
+    if operator == "!=":
+        return known_status(1 if fnmatchcase(left, right) else 0)
+    one, two = parse_integer(left), parse_integer(right)
+    if one is None or two is None:
+        return UNKNOWN_STATUS
+    outcomes = {
+        "-eq": one == two, "-ne": one != two, "-lt": one < two, "<": one < two, "-le": one <= two, "<=": one <= two,
+        "-gt": one > two, ">": one > two, "-ge": one >= two, ">=": one >= two,
+    }  # fmt: skip
+    return known_status(0 if outcomes[operator] else 1) if operator in outcomes else UNKNOWN_STATUS

@@ -1,0 +1,348 @@
+"""The ways a command can take: which programs were started on each, what is assumed of them, and where output went."""
+
+import itertools
+import re
+from typing import TypeAlias
+
+import msgspec
+
+from holdfast.analysis.shell.syntax import Node
+from holdfast.core.lazy import lazy_pattern
+
+FAILED = -1
+"""An exit code that is not 0 but otherwise unknown."""
+TERMINAL = "terminal"
+STDOUT, STDERR = "&1", "&2"
+"""Where the shell itself writes: the terminal, unless `exec > file` changed it."""
+NULL = "null"
+
+
+class Status(msgspec.Struct, frozen=True):
+    """How the last command ended: a known code, or that of an invocation."""
+
+    kind: str
+    """`code`, `of`, `not`, `all` (of a pipeline under pipefail), `failed` (any but 0) or `unknown`."""
+    code: int = 0
+    invocation: int = -1
+    members: tuple["Status", ...] = ()
+
+
+SUCCESS = Status("code", 0)
+UNKNOWN_STATUS = Status("unknown")
+FAILED_STATUS = Status("failed")
+
+
+def known_status(code: int) -> Status:
+    return Status("code", code)
+
+
+UNFINISHED = "unfinished"
+
+
+class OutputPiece(msgspec.Struct, frozen=True):
+    """One stretch of output: literal text, an exit status printed as a number, or what an invocation prints."""
+
+    invocation: int = -1
+    text: str = ""
+    status: Status | None = None
+    filters: tuple[str, ...] = ()
+    """How it was changed on its way: `tail`, `lines` (a choice of whole lines), `rewritten`, or `unfinished`."""
+    stderr: bool = False
+
+    def through(self, how: str) -> "OutputPiece":
+        return msgspec.structs.replace(self, filters=(*self.filters, how)) if how else self
+
+
+def _finished_piece(piece: OutputPiece) -> OutputPiece:
+    return msgspec.structs.replace(piece, filters=tuple(how for how in piece.filters if how != UNFINISHED))
+
+
+Pieces: TypeAlias = tuple[OutputPiece, ...]
+
+
+class Value(msgspec.Struct, frozen=True):
+    """What a variable holds: text (with the mark of the unknown in it), captured output, or an exit status."""
+
+    text: str = ""
+    pieces: Pieces = ()
+    status: Status | None = None
+    fields: tuple[str, ...] | None = None
+    """The elements of an array, or the arguments that `"$@"` stands for."""
+
+
+class Invocation(msgspec.Struct):
+    """One program that was, or may have been, started."""
+
+    index: int
+    words: list[str]
+    cwd: str
+    environment: dict[str, str]
+    wrappers: tuple[str, ...] = ()
+    stdin: Pieces | None = None
+    """None when it reads what the shell itself reads."""
+    background: bool = False
+    repeated: bool = False
+    """It may have run more than once."""
+    code_hidden: bool = False
+    """A wrapper gives another code than the program; only zero or not zero is known."""
+    tampered: str = ""
+    """Why the name may not mean the well-known program."""
+    shadowed: bool = False
+    """The name is a function of the command itself; its body was followed instead."""
+    writes: tuple[str, ...] = ()
+    """Files that redirections of this command write to."""
+
+
+class Path(msgspec.Struct):
+    """One way the shell may have gone, with its state at this point."""
+
+    cwd: str = "."
+    status: Status = SUCCESS
+    control: str = ""
+    """`exit`, `return`, `break` or `continue` while it is on its way to where it ends."""
+    variables: dict[str, Value] = {}
+    exported: frozenset[str] = frozenset()
+    functions: dict[str, Node] = {}
+    aliases: dict[str, tuple[str, int]] = {}
+    options: frozenset[str] = frozenset()
+    trap: Node | None = None
+    tampered: str = ""
+    """Why program names can no longer be trusted, if so."""
+    pipestatus: tuple[Status, ...] = ()
+    job: Status = SUCCESS
+    jobs: int = 0
+    directories: tuple[str, ...] = ()
+    ran: dict[int, bool] = {}
+    """Invocation → True when it ran for sure on this way, False when maybe."""
+    assumed: dict[int, int] = {}
+    """Invocation → the exit code it must have had on this way."""
+    pending: frozenset[int] = frozenset()
+    """Started in the background and not waited for."""
+    replaced: dict[str, str] = {}
+    """Where `exec > file` sends the shell's own output."""
+    outputs: dict[str, Pieces] = {}
+    """Sink → what went there. A file's name is its sink."""
+
+    def clone(self) -> "Path":
+        copy = msgspec.structs.replace(self)
+        # What is changed in place is copied; all else is only ever replaced.
+        copy.ran = dict(self.ran)
+        copy.assumed = dict(self.assumed)
+        copy.outputs = dict(self.outputs)
+        copy.variables = dict(self.variables)
+        return copy
+
+    def write(self, sink: str, pieces: Pieces) -> None:
+        target = self.replaced.get(sink, TERMINAL) if sink in (STDOUT, STDERR) else sink
+        if target == NULL or not pieces:
+            return
+        if sink == STDERR:
+            pieces = tuple(msgspec.structs.replace(piece, stderr=True) for piece in pieces)
+        self.outputs[target] = self.outputs.get(target, ()) + pieces
+
+    def mark_unfinished(self, before: "Path") -> None:
+        """What a job writes into files while others read them: at first they hold what they held before."""
+        for sink, pieces in self.outputs.items():
+            if sink != TERMINAL and not sink.startswith("&") and pieces != before.outputs.get(sink):
+                self.outputs[sink] = tuple(piece.through(UNFINISHED) for piece in pieces)
+
+    def mark_finished(self) -> None:
+        """Time went by: what a job wrote can be read."""
+        for sink, pieces in self.outputs.items():
+            if sink != TERMINAL and any(UNFINISHED in piece.filters for piece in pieces):
+                self.outputs[sink] = tuple(_finished_piece(piece) for piece in pieces)
+
+    def restore_shell(self, before: "Path") -> None:
+        """The end of a subshell: what it changed in the shell itself is gone, what it did in the world stays."""
+        self.cwd, self.control = before.cwd, ""
+        self.variables, self.exported = before.variables, before.exported
+        self.functions, self.aliases = before.functions, before.aliases
+        self.options, self.trap, self.tampered = before.options, before.trap, before.tampered
+        self.directories, self.replaced = before.directories, before.replaced
+
+
+class Streams(msgspec.Struct, frozen=True):
+    """Where a command reads from and writes to."""
+
+    stdin: Pieces | None = None
+    stdout: str = STDOUT
+    stderr: str = STDERR
+
+
+def split_path(path: Path, status: Status) -> tuple[list[Path], list[Path]]:
+    """The path where `status` is zero and the one where it is not; either list may be empty."""
+    if status.kind == "code":
+        return ([path], []) if status.code == 0 else ([], [path])
+    if status.kind == "not":
+        # The negation fails where the invocation succeeded, hence the exchanged order.
+        failed, succeeded = split_path(path, Status("of", invocation=status.invocation))
+        return succeeded, failed
+    if status.kind == "all":
+        return _split_all(path, status.members)
+    if status.kind == "of":
+        assumed = path.assumed.get(status.invocation)
+        if assumed is not None:
+            return ([path], []) if assumed == 0 else ([], [path])
+        other = path.clone()
+        path.assumed[status.invocation] = 0
+        other.assumed[status.invocation] = FAILED
+        return [path], [other]
+    if status.kind == "failed":
+        return [], [path]
+    # Both ways are possible, and neither tells anything about a program.
+    other = path.clone()
+    if path.status == status:
+        path.status, other.status = SUCCESS, FAILED_STATUS
+    return [path], [other]
+
+
+def _split_all(path: Path, members: tuple[Status, ...]) -> tuple[list[Path], list[Path]]:
+    open_members = [m for m in members if not (m.kind == "code" and m.code == 0)]
+    if not open_members:
+        return [path], []
+    if len(open_members) == 1:
+        return split_path(path, open_members[0])
+    # Which member failed is not known, so the failing way assumes nothing.
+    other = path.clone()
+    good: list[Path] = [path]
+    for member in open_members:
+        good = [zero for one in good for zero in split_path(one, member)[0]]
+    return good, [other]
+
+
+def merge_paths(paths: list[Path], limit: int) -> list[Path]:
+    """Paths that differ only in what is assumed become one that assumes less, when there are too many."""
+    if len(paths) <= limit:
+        return paths
+    merged: dict[tuple[object, ...], Path] = {}
+    for path in paths:
+        key = (path.cwd, path.control, path.status, path.options, path.tampered)
+        same_path = merged.get(key)
+        if same_path is None:
+            merged[key] = path
+        else:
+            _join_paths(same_path, path)
+    return list(merged.values())
+
+
+def _join_paths(path: Path, other: Path) -> None:
+    path.assumed = {k: v for k, v in path.assumed.items() if other.assumed.get(k) == v}
+    both = path.ran.keys() | other.ran.keys()
+    # Sure only where both ways are.
+    path.ran = {k: path.ran.get(k, False) and other.ran.get(k, False) for k in both}
+    path.pending |= other.pending
+    path.variables = {k: v for k, v in path.variables.items() if other.variables.get(k) == v}
+    for sink, pieces in other.outputs.items():
+        mine = path.outputs.get(sink, ())
+        path.outputs[sink] = mine + tuple(piece for piece in pieces if piece not in mine)
+
+
+def merge_all(paths: list[Path]) -> Path:
+    """All ways as one, which is only used where nothing is concluded from their differences."""
+    first = paths[0]
+    for other in paths[1:]:
+        first.ran = {
+            k: first.ran.get(k, False) and other.ran.get(k, False) for k in first.ran.keys() | other.ran.keys()
+        }
+        for sink, pieces in other.outputs.items():
+            mine = first.outputs.get(sink, ())
+            first.outputs[sink] = mine + tuple(piece for piece in pieces if piece not in mine)
+        first.pending |= other.pending
+    return first
+
+
+# Programs that pass text on, and how much of it they leave as it was.
+
+WHOLE, TAIL, LINES, REWRITTEN = "", "tail", "lines", "rewritten"
+
+# A sed script that only chooses lines: numbers, patterns between slashes, and p, d, q, n.
+_SELECT_SED = lazy_pattern(r"^(?:[\d,$ ;npq!d]|/(?:[^/\\]|\\.)*/I?)*$")
+# `s/\x1b...//g`: takes the codes of colours out and leaves the text.
+_STRIP_COLOURS = lazy_pattern(r"s(.)(?:\\x1[bB]|\\e|\\033|\x1b|\$\(printf[^)]*\)).*\1\1g?$")
+# With these grep prints something else than the lines that match, or nothing.
+_CHANGING_GREP = lazy_pattern(r"^-[a-zA-Z]*[oclLqb]|^--(only-matching|count|files-with|quiet|silent|replace|json)")
+# `tail -n +2`: the number is no file.
+_TAIL_FROM_START = lazy_pattern(r"^(-n)?\+")
+_VALUE_FLAGS = {
+    "tail": "-n -c",
+    "head": "-n -c",
+    "grep": "-e -f -m -A -B -C",
+    "egrep": "-e -f -m -A -B -C",
+    "rg": "-e -f -m -A -B -C",
+    "sed": "-e -f",
+    "tee": "",
+    "cat": "",
+}
+_ALWAYS_SUCCEED = frozenset(
+    "tail head cat tee sort uniq sed awk gawk tac wc cut tr nl column fold ts less more".split()
+)
+_REWRITERS = frozenset("cut tr wc nl column fold fmt perl jq rev paste join xxd od base64 awk gawk ts expand".split())
+FILTERS = frozenset([*_ALWAYS_SUCCEED, *_REWRITERS, "grep", "egrep", "fgrep", "rg", "ag", "strings", "ansifilter"])
+
+
+def classify_filter(words: list[str]) -> str | None:
+    """How the text comes out: whole, its last lines, a choice of lines, or rewritten. None: no filter at all."""
+    name = words[0].rpartition("/")[2]
+    arguments = words[1:]
+    # Without a loop over its input perl is a program like any other.
+    if name not in FILTERS or (name == "perl" and not any(re.match(r"-\w*[pn]", word) for word in arguments)):
+        return None
+    if name in ("cat", "tee", "less", "more", "ansifilter", "strings"):
+        return (
+            REWRITTEN if any(a in ("-n", "-A", "-b", "-e", "-v", "-T") for a in arguments) and name == "cat" else WHOLE
+        )
+    if name == "tail":
+        return REWRITTEN if _cuts_bytes(arguments) else TAIL
+    if name in ("head", "sort", "uniq", "tac"):
+        return REWRITTEN if name in ("uniq", "head") and _cuts_bytes(arguments) else LINES
+    if name in ("grep", "egrep", "fgrep", "rg", "ag"):
+        replaces = name == "rg" and "-r" in arguments
+        return REWRITTEN if replaces or any(_CHANGING_GREP.match(a) for a in arguments) else LINES
+    if name == "sed":
+        return _classify_sed(arguments)
+    # `awk '/x/'` prints the lines that match, `awk 'END {print}'` the last one.
+    if (
+        name in ("awk", "gawk")
+        and len(arguments) == 1
+        and re.fullmatch(r"/(?:[^/\\]|\\.)*/|END *{ *print *}", arguments[0])
+    ):
+        return LINES
+    return REWRITTEN
+
+
+def _cuts_bytes(arguments: list[str]) -> bool:
+    """`-c` takes bytes of `head` and `tail`, so that a line can lose its beginning; `uniq -c` puts counts before lines."""
+    return any(argument.startswith(("-c", "--bytes", "--count")) for argument in arguments)
+
+
+def _classify_sed(arguments: list[str]) -> str:
+    marked = [script for flag, script in itertools.pairwise(arguments) if flag == "-e"]
+    scripts = marked or [a for a in arguments if not a.startswith("-")][:1]
+    if len(scripts) == 1 and _STRIP_COLOURS.match(scripts[0]):
+        return WHOLE
+    if len(scripts) == 1 and _SELECT_SED.match(scripts[0]):
+        return LINES
+    return REWRITTEN
+
+
+def always_succeeds(words: list[str]) -> bool:
+    """Filters that end with 0 unless they are used wrongly. `grep` is not one of them."""
+    return words[0].rpartition("/")[2] in _ALWAYS_SUCCEED
+
+
+def filter_operands(words: list[str]) -> list[str]:
+    """The files a filter is given. The pattern of `grep` and the script of `sed` are none."""
+    name = words[0].rpartition("/")[2]
+    takes = _VALUE_FLAGS.get(name, "").split()
+    files: list[str] = []
+    skip = False
+    for word in words[1:]:
+        if skip:
+            skip = False
+        elif word in takes:
+            skip = True
+        elif not word.startswith("-") or word == "-":
+            files.append(word)
+    if name in ("grep", "egrep", "fgrep", "rg", "sed", "awk", "gawk", "tr", "jq", "perl") and "-e" not in words[1:]:
+        files = files[1:]
+    return [] if name in ("tr", "ts") else [word for word in files if not _TAIL_FROM_START.match(word)]

@@ -1,0 +1,100 @@
+"""Events from outside, as importers bring them: which are taken, and which sessions need none."""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from holdfast.core.errors import CommandRefused
+from holdfast.core.event import Event
+from holdfast.core.feature import Feature
+from holdfast.core.ids import bounded_name, is_identifier, shared_session_key, short_digest
+from holdfast.core.kinds import ENGINE_KINDS, KINDS, current_version, decode_payload
+from holdfast.core.ports import EventQuery, Reader
+from holdfast.core.transaction import Arrival
+
+ScrubFields = Callable[[bytes], bytes]
+Clean = Callable[[str], str]
+
+MOST_EVENTS = 5_000
+LONGEST_KEY = 64
+
+
+class ReceivedEvent(msgspec.Struct, kw_only=True):
+    """An event as it is sent. Its data waits until the kind is known, and then is decoded once, into the kind's own type."""
+
+    key: str
+    kind: str
+    at: int
+    session: str = ""
+    project: str = ""
+    agent: str = ""
+    tool: str = ""
+    data: msgspec.Raw = msgspec.Raw(b"{}")
+
+    def as_event(self, scrub_fields: ScrubFields, clean_id: Clean, clean_word: Clean) -> Event:
+        return Event(
+            key=self.key, kind=self.kind, at=self.at, session=clean_id(self.session), project=clean_word(self.project),
+            agent=clean_id(self.agent), tool=clean_id(self.tool), data=self._payload(scrub_fields),
+        )  # fmt: skip
+
+    def _payload(self, scrub_fields: ScrubFields) -> Any:
+        # Before it is decoded: afterwards it would have to be encoded and decoded once more.
+        raw = scrub_fields(bytes(self.data))
+        # Anything but an object has no fields; the payload is then the empty one of its kind.
+        return decode_payload(self.kind, current_version(self.kind), raw) if raw.startswith(b"{") else None
+
+
+decode_received = msgspec.json.Decoder(list[ReceivedEvent]).decode
+
+
+def accept_imported_events(raw_events: Any, features: Sequence[Feature], scrub_fields: ScrubFields) -> list[Arrival]:
+    """All or none: a batch with anything strange in it is a mistake of whoever made it."""
+    # The same folder and the same session come with every event.
+    clean_id = cache(lambda text: clean_identifier(text, scrub_fields))
+    clean_word = cache(lambda text: clean_text(text, scrub_fields))
+    try:
+        events = [one.as_event(scrub_fields, clean_id, clean_word) for one in decode_received(raw_events)]
+    except (msgspec.DecodeError, msgspec.ValidationError, TypeError) as error:
+        raise CommandRefused(f"these are no events: {error}") from error
+    if len(events) > MOST_EVENTS:
+        raise CommandRefused(f"more than {MOST_EVENTS} events at once", fix="Send them in smaller batches.")
+    # Kinds of the engine itself (decisions and the like) only the engine may write.
+    allowed_kinds = (KINDS.keys() - ENGINE_KINDS.keys()).union(*(feature.kinds for feature in features))
+    for event in events:
+        if event.kind not in allowed_kinds:
+            raise CommandRefused(f"there is no kind of event {event.kind!r}")
+        # Keys of derived events contain `/`: an import cannot take the place of one.
+        if not (event.key.isalnum() and event.key.isascii() and len(event.key) <= LONGEST_KEY):
+            raise CommandRefused("a key is up to 64 letters and digits")
+    return [Arrival(event) for event in events]
+
+
+def clean_text(text: str, scrub_fields: ScrubFields) -> str:
+    """One string by itself, such as a folder."""
+    cleaned: str = msgspec.json.decode(scrub_fields(msgspec.json.encode(text))) if text else text
+    return cleaned
+
+
+def clean_identifier(text: str, scrub_fields: ScrubFields) -> str:
+    """An id is no text: it is looked at in the place of an id, where only the keys of known services are secrets.
+
+    Ids that lose a secret keep a digest, so that two sessions never become one.
+    """
+    name = bounded_name(text)
+    if not name:
+        return name
+    field = {"session_id": name} if is_identifier(name) else {"text": name}
+    cleaned: str = next(iter(msgspec.json.decode(scrub_fields(msgspec.json.encode(field))).values()))
+    return name if cleaned == name else f"{cleaned}#{short_digest(text)}"
+
+
+def told_by_hooks(reader: Reader, agent: str, session: str) -> bool:
+    """Whether hooks of this agent told of the session, under its id or, where another agent has that, its own key."""
+    for key in (session, shared_session_key(session, agent)):
+        first = reader.events(EventQuery(session=key, limit=1))
+        # Another agent's session under the same id says nothing about this one.
+        if first and first[0].agent in ("", agent):
+            return not first[0].data.get("imported")
+    return False

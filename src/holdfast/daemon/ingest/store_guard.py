@@ -1,0 +1,195 @@
+"""Storing a batch whatever happens: a full disk is waited out, damage is mended, a poisonous event is kept apart."""
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from holdfast.agents.intake import cap_body, unread_event
+from holdfast.analysis.redact import redact as redact_by_default
+from holdfast.core.decision import Delivery
+from holdfast.core.engine import Engine, Outcome
+from holdfast.core.errors import StoreDamaged, StoreUnavailable
+from holdfast.core.event import Event
+from holdfast.core.transaction import Transaction
+from holdfast.daemon.ingest.log import Log
+
+# In bytes of bodies. Beyond that the hooks' own spool has to do.
+RETRY_BYTES = 64 << 20
+
+Redact = Callable[[bytes], tuple[bytes, int]]
+Way = Callable[[Engine, Sequence[Delivery]], list[Outcome]]
+
+
+def _handle_batch(engine: Engine, batch: Sequence[Delivery]) -> list[Outcome]:
+    return engine.handle(batch)
+
+
+class StoreGuard:
+    """Runs in the writer thread. `repair` puts a damaged store right and says whether to try again."""
+
+    def __init__(
+        self,
+        engine: Callable[[], Engine],
+        log: Log,
+        repair: Callable[[StoreDamaged], bool],
+        redact: Redact = redact_by_default,
+    ) -> None:
+        # `repair` is public: the pipeline calls it too when a replay of the journal meets damage.
+        self._engine, self._log, self.repair, self._redact = engine, log, repair, redact
+        self._retry_buffer: list[Delivery] = []
+        self._retry_bytes = 0
+        self.refusing = ""
+
+    def commit(self, batch: Sequence[Delivery], way: Way = _handle_batch) -> list[Outcome] | None:
+        try:
+            outcomes = self._stored(batch, way)
+            self.refusing = ""
+            return outcomes
+        except StoreUnavailable as error:
+            self._refuse(error)
+            # Kept here although the hooks spool as well: some of them cannot write their spool either.
+            self.hold_in_memory(batch)
+            return None
+
+    @property
+    def has_retries(self) -> bool:
+        """Whether something waits in memory for a store that takes it."""
+        return bool(self._retry_buffer)
+
+    def store_applied(self, transaction: Transaction | None, answered: Sequence[Delivery]) -> bool:
+        """Writes what these were answered by. False: not now. What cannot be written as it was applied comes anew."""
+        engine = self._engine()
+        try:
+            if transaction and transaction is engine.open_transaction:  # else damage was mended meanwhile
+                engine.commit(transaction, lasting=False)
+                return True
+        except StoreUnavailable as error:
+            self._refuse(error)
+            return False
+        except StoreDamaged as error:
+            # What was applied rests on documents that the repair may have changed.
+            engine.discard()
+            self.repair(error)
+        except Exception as error:
+            engine.discard()
+            self._log.error("batch.failed", error, size=len(answered))
+        return self.commit(answered) is not None
+
+    def retry_buffered(self) -> None:
+        """The hooks have spooled these too, if they could; the delivery key makes one event of both."""
+        held, self._retry_buffer, self._retry_bytes = self._retry_buffer, [], 0
+        if held and self.commit(held) is not None:
+            self._log("store.writable", taken=len(held))
+
+    def _stored(self, batch: Sequence[Delivery], way: Way) -> list[Outcome]:
+        try:
+            return way(self._engine(), batch)
+        except StoreDamaged as error:
+            # After a repair the whole batch is tried again, one delivery at a time, below.
+            if not self.repair(error):
+                raise StoreUnavailable(error.detail, where=error.where) from error
+        except StoreUnavailable:
+            raise
+        except Exception as error:
+            self._log.error("batch.failed", error, size=len(batch))
+        # One by one, so that a single bad event does not take the others with it.
+        return [self._alone(delivery) for delivery in batch]
+
+    def _alone(self, delivery: Delivery) -> Outcome:
+        """As it is; as something unread; at last as the mere fact that it came. A start must not fail for one event."""
+        problem = ""
+        for plainer in (_as_it_is, self._unread, _that_it_came):
+            try:
+                return self._engine().handle([plainer(delivery, problem)])[0]
+            except StoreUnavailable:
+                raise
+            except StoreDamaged as error:
+                raise StoreUnavailable(error.detail, where=error.where) from error
+            except Exception as error:
+                # The message may quote half a surrogate pair, which no store takes.
+                problem = f"{type(error).__name__}: {error}".encode("utf-8", "backslashreplace").decode()
+                self._log.error("event.unreadable", error, key=delivery.key, agent=delivery.agent, hook=delivery.event)
+        raise StoreUnavailable(f"event {delivery.key} cannot be stored in any form: {problem}")
+
+    def _unread(self, delivery: Delivery, problem: str) -> Delivery | Event:
+        return msgspec.structs.replace(unread_event(delivery, problem), **_safe_body_fields(delivery, self._redact))
+
+    def hold_in_memory(self, batch: Sequence[Delivery]) -> None:
+        """In memory, until the store takes it."""
+        for delivery in batch:
+            if self._retry_bytes + len(delivery.body) <= RETRY_BYTES:
+                self._retry_buffer.append(delivery.unanswered())
+                self._retry_bytes += len(delivery.body)
+
+    def _refuse(self, error: StoreUnavailable) -> None:
+        # Once for each outage, not at every attempt.
+        if not self.refusing:
+            self._log.error("store.refuses", error)
+        self.refusing = error.message
+
+
+def _as_it_is(delivery: Delivery, _problem: str) -> Delivery | Event:
+    return delivery
+
+
+def _that_it_came(delivery: Delivery, problem: str) -> Delivery | Event:
+    # `ascii`: the problem itself may hold what could not be stored.
+    return Event(key=delivery.key, kind="unknown", at=delivery.at, data={"problem": ascii(problem)[:500]})
+
+
+def _safe_body_fields(delivery: Delivery, redact: Redact) -> dict[str, Any]:
+    """Redacted and cut like any other; where even that fails, its length and hash are all that is kept."""
+    body = delivery.body
+    if delivery.cleaned:
+        return {"body": body, "body_size": delivery.whole, "body_hash": delivery.digest}
+    try:
+        stored_body, _, digest = cap_body(redact(body)[0])
+        return {"body": stored_body, "body_size": len(body), "body_hash": digest}
+    except Exception:
+        return {"body_size": len(body), "body_hash": hashlib.sha256(body).hexdigest()}
+
+
+# How far the log had come, told by another file than the log itself.
+
+# In digits, padded with blanks: a shorter number leaves nothing of a longer one behind.
+WIDTH = 20
+
+
+class HighWaterMark:
+    """Of one SQLite file."""
+
+    def __init__(self, database: Path) -> None:
+        self._path, self._fd = _mark_file(database), -1
+        self.head = _read_mark(self._path)
+
+    def saw(self, head: int) -> None:
+        if head == self.head:
+            return
+        self.head = head
+        with contextlib.suppress(OSError):  # A full disk: then it lags behind, which is allowed.
+            if self._fd < 0:
+                self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            os.pwrite(self._fd, f"{head:{WIDTH}d}\n".encode(), 0)
+
+
+def remove_high_water_mark(database: Path) -> None:
+    """Somebody went back to an older state on purpose: that is no loss."""
+    _mark_file(database).unlink(missing_ok=True)
+
+
+def _mark_file(database: Path) -> Path:
+    return database.with_suffix(".head")
+
+
+def _read_mark(path: Path) -> int:
+    try:
+        text = path.read_bytes()[:WIDTH].strip()
+    except OSError:
+        return 0
+    # A number that fills the whole width was not written by us.
+    return int(text) if text.isdigit() and len(text) < WIDTH - 1 else 0

@@ -1,0 +1,332 @@
+"""`holdfast`: every command by name, loaded when it is asked for, and the one place where errors are shown."""
+
+import os
+import sys
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from holdfast import __version__
+from holdfast.core.errors import CommandRefused, HoldfastError
+from holdfast.core.text import strip_controls
+from holdfast.doors.cli.options import ClickException, Command, CompletionItem, Context, Group, HelpFormatter, Parameter
+
+# Every command by name: which module has it, under which heading of `--help` it stands, and its older spellings.
+#
+# A command's module is imported when the command is asked for, so that one command does not load the others.
+
+# What the shell offers after a Tab: ids of sessions, gates, agents, scenarios, projects' tasks.
+#
+# Values come from the running daemon. Where none runs nothing is offered, and none is started.
+
+MOST = 50
+Source = Callable[[], Iterable[tuple[str, str]]]
+
+
+def offer_values(path: str, command: Command) -> None:
+    """Every parameter whose name and command say what it stands for gets the values it may have."""
+    if isinstance(command, Group):
+        for name, inner in command.commands.items():
+            offer_values(f"{path} {name}", inner)
+    for parameter in command.params:
+        source = _value_source(path, parameter.name or "")
+        if source:
+            # Typer has no public way to set it after a command was made.
+            parameter._custom_shell_complete = _make_completer(source)
+
+
+def _value_source(path: str, parameter: str) -> Source | None:
+    if parameter == "session":
+        return session_values
+    if parameter == "agent":
+        return agent_values
+    if path.startswith("gate ") and parameter in ("name", "names"):
+        return gate_values
+    if path.startswith("uat ") and parameter == "scenario":
+        return scenario_values
+    if path.startswith("task ") and parameter in ("id", "task", "ids"):
+        return task_values
+    return None
+
+
+def _make_completer(source: Source) -> Callable[[Context, Parameter, str], list[CompletionItem]]:
+    def complete(_context: Context, _parameter: Parameter, incomplete: str) -> list[CompletionItem]:
+        matches = (item for item in source() if item[0].startswith(incomplete))
+        return [CompletionItem(value, help=label or None) for value, label in matches][:MOST]
+
+    return complete
+
+
+def session_values() -> Iterable[tuple[str, str]]:
+    for row in _view_or_empty("sessions.list", all=True, limit=MOST).get("sessions", ()):
+        yield str(row["alias"]), f"{row['state']}: {' '.join(str(row['title'] or row['prompt']).split())[:60]}"
+
+
+def gate_values() -> Iterable[tuple[str, str]]:
+    for one in _view_or_empty("gates.list").get("requirements", ()):
+        yield str(one["name"]), str(one["type"])
+
+
+def agent_values() -> Iterable[tuple[str, str]]:
+    from holdfast.agents import AGENTS
+
+    return ((name, "") for name in AGENTS)
+
+
+def scenario_values() -> Iterable[tuple[str, str]]:
+    for one in _view_or_empty("uat.scenarios").get("scenarios", ()):
+        yield str(one["name"]), str(one.get("title") or "")
+
+
+def task_values() -> Iterable[tuple[str, str]]:
+    for one in _view_or_empty("project.tasks").get("tasks", ()):
+        yield str(one["id"]), " ".join(str(one.get("description") or "").split())[:60]
+
+
+def _view_or_empty(name: str, **args: Any) -> dict[str, Any]:
+    from holdfast import client
+    from holdfast.core.errors import HoldfastError
+
+    try:
+        # Never starts a daemon: a Tab must not have effects.
+        answer = client.ask_daemon("view", start=False, name=name, args=args)
+    except HoldfastError:
+        return {}
+    return answer if isinstance(answer, dict) else {}
+
+
+SECTIONS: dict[str, dict[str, str]] = {
+    "See what your agents do": {
+        "who": "sessions", "status": "status", "session": "sessions", "search": "search", "history": "history",
+        "cost": "cost", "blame": "history", "statusline": "sessions", "dashboard": "serve",
+    },
+    "Work in a team": {"team": "team"},
+    "Work in a project": {
+        "gate": "gate", "task": "project", "state": "state", "resolve": "state", "check": "checks", "uat": "uat",
+        "memory": "memory", "handoff": "memory", "index": "search", "lease": "project",
+    },
+    "Set up": {
+        "up": "doctor", "doctor": "doctor", "install": "installing", "uninstall": "installing", "import": "importing",
+        "config": "config", "price": "cost", "mcp": "serve", "demo": "serve",
+    },
+    "Look after the data": {
+        "event": "history", "verify": "store", "rebuild": "store", "backup": "store", "restore": "store",
+        "erase": "erase", "redact": "erase", "daemon": "daemon", "serve": "serve",
+        "server": "server",
+    },
+}  # fmt: skip
+OLDER_SPELLINGS = {"sessions": "session", "events": "event", "checks": "check", "prices": "price"}
+MODULES = {name: module for section in SECTIONS.values() for name, module in section.items()}
+
+
+class RootGroup(TyperGroup):
+    """The commands of SECTIONS, loaded one by one."""
+
+    def list_commands(self, ctx: Context) -> list[str]:  # noqa: ARG002 - click names it
+        return list(MODULES)
+
+    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:  # noqa: ARG002
+        name = OLDER_SPELLINGS.get(cmd_name, cmd_name)
+        if name not in MODULES:
+            return None
+        if name not in self.commands:
+            self.commands[name] = _load_command(name)
+        return self.commands[name]
+
+    def load_all(self) -> None:
+        for name in MODULES:
+            self.commands.setdefault(name, _load_command(name))
+
+    def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
+        width = max(map(len, MODULES)) + 4
+        for title, names in SECTIONS.items():
+            with formatter.section(title):
+                rows = [(name, _first_sentence(self.get_command(ctx, name))) for name in names]
+                formatter.write_dl(rows, col_max=width)
+
+    def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
+        if args and args[0] in OLDER_SPELLINGS:
+            args = [OLDER_SPELLINGS[args[0]], *args[1:]]
+        if args and args[0] not in MODULES and not args[0].startswith("-"):
+            ctx.fail(_unknown_command(args[0]))
+        return super().resolve_command(ctx, args)
+
+
+def _unknown_command(name: str) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, MODULES, n=1)
+    return f"There is no command {name!r}." + (f" Did you mean: holdfast {near[0]}" if near else "")
+
+
+def _load_command(name: str) -> Command:
+    module = import_module(f"holdfast.doors.cli.{MODULES[name]}")
+    holder = typer.Typer(rich_markup_mode=None)
+    holder.callback()(lambda: None)  # With one command and no callback typer would make no group of it.
+    if hasattr(module, "register"):
+        module.register(holder)
+    else:
+        # A module without `register` has one group of commands, under the module's own name.
+        holder.add_typer(module.app, name=MODULES[name])
+    commands = typer.main.get_group(holder).commands
+    command = commands.get(name) or commands[MODULES[name]]
+    command.name = name
+    offer_values(name, command)
+    _show_whole_sentences(command)
+    return command
+
+
+def _first_sentence(command: Command | None) -> str:
+    """Whole: a line of help that ends in … makes people open another page to read its end."""
+    text = (command.help or "").strip().partition("\n\n")[0] if command else ""
+    return " ".join(text.split()).partition(". ")[0].rstrip(".")
+
+
+def _show_whole_sentences(command: Command) -> None:
+    """Click cuts what stands in the help of a group, unless it is named a short help."""
+    for inner in getattr(command, "commands", {}).values():
+        inner.short_help = _first_sentence(inner)
+        _show_whole_sentences(inner)
+
+
+EXIT_ERROR = 1
+EXIT_INTERRUPTED = 130
+REPLACE_DAEMON = "Run: holdfast daemon restart"
+UNKNOWN_TO_DAEMON = ("there is no view", "there is no command")
+"""In what a daemon answers that does not know a question."""
+
+app = typer.Typer(
+    name="holdfast",
+    cls=RootGroup,
+    help="Keeps the state of AI coding sessions. With no command: what is running, and what to do next.",
+    epilog="More: holdfast COMMAND --help. First time here: holdfast up",
+    no_args_is_help=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"holdfast {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        from holdfast.doors.cli.status import show_board
+
+        show_board()
+
+
+def build_command() -> Command:
+    """Every command, loaded: what the warm CLI server keeps."""
+    command = typer.main.get_command(app)
+    if isinstance(command, RootGroup):
+        command.load_all()
+    return command
+
+
+def run_cli(command: Command | None = None) -> None:
+    """Exit codes: 0 done, 1 refused or failed (said in one line), 2 wrong usage, 130 interrupted."""
+    if "--version" in sys.argv[1:2]:  # The most asked question needs none of the rest.
+        print(f"holdfast {__version__}")
+        return
+    try:
+        _refuse_without_home()
+        if command is not None or not _answered_quickly():
+            _invoke_command(command or typer.main.get_command(app))
+        sys.stdout.flush()
+    except HoldfastError as error:
+        unknown = any(words in error.message for words in UNKNOWN_TO_DAEMON)
+        message = (_other_daemon() if unknown else "") or error.message
+        _exit_with_error(strip_controls(message), type(error).__name__, EXIT_ERROR)
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            _leave_quietly(0)
+        where = f" ({error.filename})" if error.filename else ""
+        _exit_with_error(f"{error.strerror or error}{where}. Try: holdfast doctor", type(error).__name__, EXIT_ERROR)
+    except (KeyboardInterrupt, typer.Abort):
+        _leave_quietly(EXIT_INTERRUPTED)
+    except Exception:
+        # An answer of another version may lack what this one shows; any other failure is a mistake of ours, and seen.
+        if not (message := _other_daemon()):
+            raise
+        _exit_with_error(message, "OtherVersion", EXIT_ERROR)
+
+
+def _other_daemon() -> str:
+    from holdfast.client import version_difference
+
+    difference = version_difference()
+    return f"{difference}. {REPLACE_DAEMON}" if difference else ""
+
+
+def _invoke_command(command: Command) -> None:
+    """Wrong usage is told as click tells it, or as JSON when JSON was asked for."""
+    # Completion in click needs its own way to exit.
+    completing = "_HOLDFAST_COMPLETE" in os.environ
+    try:
+        code = command.main(prog_name="holdfast", standalone_mode=completing)
+    except typer.Exit as ended:
+        code = ended.exit_code
+    except ClickException as error:
+        if _wants_json():
+            _exit_with_error(error.format_message(), "Usage", error.exit_code)
+        error.show()
+        sys.exit(error.exit_code)
+    if isinstance(code, int) and code:
+        sys.exit(code)
+
+
+def _refuse_without_home() -> None:
+    """Hooks find everything by HOME: without it what is set up here would not be found again."""
+    if not os.environ.get("HOME") and not _asks_for_help():
+        raise CommandRefused("HOME is not set, and agents' settings are found by it", fix="Run: export HOME=~")
+
+
+def _asks_for_help() -> bool:
+    return "--help" in sys.argv[1:]
+
+
+def _wants_json() -> bool:
+    return "--json" in sys.argv[1:]
+
+
+def _exit_with_error(message: str, kind: str, code: int) -> None:
+    """On the error stream, so that what a script reads from the other is never half data, half complaint."""
+    if _wants_json():
+        from holdfast.doors.cli import render
+
+        text = render.json_text({"schema": render.SCHEMA, "error": {"type": kind, "message": message}})
+    else:
+        text = f"holdfast: {message}"
+    print(text, file=sys.stderr)
+    sys.exit(code)
+
+
+def _leave_quietly(code: int) -> None:
+    """What is still buffered has nobody to read it; Python would complain about that at its end."""
+    # Buffered text is written at exit: it must go somewhere.
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    sys.exit(code)
+
+
+def _answered_quickly() -> bool:
+    """Agents and prompts ask for `state show` again and again: its plain form needs no parser of command lines."""
+    if sys.argv[1:] not in (["state", "show"], ["state", "show", "--json"]):
+        return False
+    from holdfast.doors.cli.state import show
+
+    show(json=_wants_json())
+    return True

@@ -1,0 +1,250 @@
+"""`holdfast state …` and `holdfast resolve`: what is true of this project, now or then.
+
+Agents and prompts ask for `state show` again and again: it loads nothing that only the others need to look good.
+"""
+
+import os
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from holdfast import client
+from holdfast.core.errors import CommandRefused
+from holdfast.doors.cli.options import Json
+
+app = typer.Typer(help="What is true of this project and what needs doing.", invoke_without_command=True)
+
+At = Annotated[
+    str, typer.Option("--at", help="As it was then: 2025-11-16T10:45:00Z, 10:45, 2h, 3d, or an event's number.")
+]
+File = Annotated[Path, typer.Argument(help="A SESSION_STATE file; - is standard input.")]
+LARGEST = 1 << 20
+# Seconds; a first look at a large repository takes longer than one that only checks for changes.
+PATIENCE_S, QUICK_PATIENCE_S = 30.0, 0.5
+FRESH_MS = 100
+"""What was looked at within so long is shown as it is; else there is a look first."""
+
+
+def register(root: typer.Typer) -> None:
+    root.add_typer(app, name="state")
+    root.command()(resolve)
+
+
+@app.callback()
+def state(context: typer.Context, at: At = "", json: Json = False) -> None:
+    """Without a command: the same as `state show`."""
+    if context.invoked_subcommand is None:
+        show(at=at, json=json)
+
+
+@app.command()
+def show(at: At = "", json: Json = False) -> None:
+    """The whole document, as it is or as it was."""
+    answer = client.ask_view("project.state", at=at) if at else fresh_view("project.state")
+    if json:
+        from holdfast.doors.cli import render
+
+        render.json_line(answer["document"])
+    else:
+        _print_text(as_of(answer) + answer["text"] if not at else answer["text"])
+
+
+@app.command()
+def refresh(json: Json = False) -> None:
+    """Look at the project now and wait until that is done."""
+    from holdfast.doors.cli import render
+
+    _refresh_project()
+    answer = client.ask_view("project.tasks")
+    if json:
+        render.json_line({"root": answer["root"], "tasks": len(answer["tasks"])})
+    else:
+        render.out.print(f"Looked at {render.clean_line(answer['root'])}: {len(answer['tasks'])} open tasks.")
+
+
+def fresh_view(name: str, **args: Any) -> dict[str, Any]:
+    """A view of the project after a look at it, unless the look takes too long."""
+    answer: dict[str, Any] = client.ask_view(name, **args)
+    if _age_ms(answer) > FRESH_MS:
+        # A project that was never looked at has nothing to show: its first look is waited for.
+        seen_before = answer["looked_at"] > 0
+        try:
+            _refresh_project(QUICK_PATIENCE_S if seen_before else PATIENCE_S, quick=seen_before)
+        except CommandRefused:
+            return answer
+        # What the look found nothing new in is true now.
+        answer = {**client.ask_view(name, **args), "looked_at": time.time() * 1000}
+    return answer
+
+
+def _age_ms(answer: dict[str, Any]) -> float:
+    return time.time() * 1000 - float(answer.get("looked_at") or 0)
+
+
+def as_of(answer: dict[str, Any]) -> str:
+    """A line that says how old the state is, where it could not be looked at now."""
+    if _age_ms(answer) <= FRESH_MS + QUICK_PATIENCE_S * 1000 or not answer.get("looked_at"):
+        return ""
+    return f"# As of {time.strftime('%H:%M:%S', time.localtime(answer['looked_at'] / 1000))}: it could not be looked at now.\n"
+
+
+def _refresh_project(patience_s: float = PATIENCE_S, *, quick: bool = False) -> None:
+    client.run_command("project.look", quick=quick)
+    deadline = time.monotonic() + patience_s
+    while (progress := client.ask_view("project.looking"))["waiting"]:
+        if progress["error"]:
+            raise CommandRefused(
+                f"the look at the project failed: {progress['error']}", fix="See: holdfast daemon logs"
+            )
+        if time.monotonic() > deadline:
+            raise CommandRefused(
+                f"the look at the project took more than {patience_s:.0f} s", fix="It goes on by itself."
+            )
+        time.sleep(0.02)
+
+
+@app.command()
+def diff(
+    a: Annotated[str, typer.Argument(help="A time or the number of an event.")],
+    b: Annotated[str, typer.Argument(help="Another; default: now.")] = "now",
+    json: Json = False,
+) -> None:
+    """What changed between two moments."""
+    from rich.text import Text
+
+    from holdfast.doors.cli import render
+
+    answer = client.ask_view("project.diff", a=a, b=b)
+    if json:
+        render.json_line(answer)
+        return
+    for one in answer["differences"]:
+        line = Text(f"{render.clean_line(one['path'], 80)}: ")
+        line.append(_brief_value(one["before"]), style="red")
+        line.append(" → ")
+        line.append(_brief_value(one["after"]), style="green")
+        render.out.print(line)
+    if not answer["differences"]:
+        render.out.print("Nothing differs.")
+
+
+def _brief_value(value: Any) -> str:
+    from holdfast.doors.cli import render
+
+    if isinstance(value, dict):
+        return render.clean_line(value.get("description") or value.get("summary") or value.get("path") or value, 80)
+    return render.clean_line("nothing" if value is None else value, 80)
+
+
+@app.command()
+def validate(file: File, json: Json = False) -> None:
+    """Is a state file valid by the published schema? Exit 1 if not."""
+    from holdfast.doors.cli import render
+    from holdfast.features.project.document.schema import check
+
+    report = check(_read_text(file), str(file))
+    if json:
+        render.json_line(report)
+    elif report["valid"]:
+        render.out.print(f"{file}: valid, version {report['version']}")
+    else:
+        render.out.print(f"{file}: not valid")
+        for problem in report["problems"]:
+            render.out.print(f"  {render.clean_line(problem, 300)}")
+    raise typer.Exit(0 if report["valid"] else 1)
+
+
+@app.command()
+def migrate(
+    file: File,
+    write: Annotated[bool, typer.Option("--write", help="Replace the file; the old one is kept beside it.")] = False,
+    observe: Annotated[bool, typer.Option(help="Fill in what is observed here now.")] = True,
+    json: Json = False,
+) -> None:
+    """A version 3 (or minimal version 4) file as version 4, to standard output."""
+    from holdfast.doors.cli import render
+    from holdfast.features.project.document.old_formats import parsed
+
+    answer = client.ask_view("project.migrate", state=parsed(_read_text(file), str(file)), observe=observe)
+    if write:
+        backup = _replace_file(file, answer["text"])
+        answer["kept"] = str(backup)
+    if json:
+        render.json_line(answer)
+    elif write:
+        render.out.print(f"{file}: now version 4; the old one is {answer['kept']}")
+    else:
+        _print_text(answer["text"])
+
+
+def _print_text(text: str) -> None:
+    from holdfast.core.text import strip_controls
+
+    print(strip_controls(text), end="")
+
+
+def _replace_file(file: Path, text: str) -> Path:
+    from holdfast.paths import write_atomically
+
+    backup = file.with_name(f"{file.name}.v3-{time.strftime('%Y%m%d-%H%M%S')}")
+    # The old file is kept before anything is written in its place.
+    backup.write_bytes(file.read_bytes())
+    write_atomically(file, text.encode())
+    return backup
+
+
+@app.command()
+def schema() -> None:
+    """The published JSON Schema of the document."""
+    import msgspec
+
+    print(msgspec.json.format(msgspec.json.encode(client.ask_view("project.schema"))).decode())
+
+
+def _read_text(file: Path) -> str:
+    try:
+        if str(file) == "-":
+            import sys
+
+            return sys.stdin.read(LARGEST)
+        if file.stat().st_size > LARGEST:
+            raise CommandRefused(f"{file} is larger than {LARGEST >> 20} MB")
+        from holdfast.features.project.document.old_formats import decode_text
+
+        return decode_text(file.read_bytes())
+    except UnicodeDecodeError as error:
+        raise CommandRefused(f"{file} is no text", fix="The file was left as it is.") from error
+    except OSError as error:
+        raise CommandRefused(f"{file}: {error.strerror}") from error
+
+
+def resolve(
+    set_: Annotated[str, typer.Option("--set", help="Say which project this is.")] = "",
+    clear: Annotated[bool, typer.Option("--clear", help="Take that back.")] = False,
+    json: Json = False,
+) -> None:
+    """Which project is this, how sure is that, and by which signals."""
+    from rich.text import Text
+
+    from holdfast.doors.cli import render
+
+    override = os.environ.get("CLAUDE_PROJECT", "")
+    answer = client.run_command("project.resolve", set=set_, clear=clear, override=override, cwd=str(Path.cwd()))
+    if json:
+        render.json_line(answer)
+        return
+    render.out.print(f"{answer['project']}  ({answer['confidence']:.0%} sure)")
+    for name, signal in answer["signals"].items():
+        signal_project = signal["project"] or "nothing"
+        render.out.print(
+            f"  {name:<14} {render.clean_line(signal_project, 30):<30} {signal['confidence']:.1f}  {render.clean_line(signal['reason'])}"
+        )
+    for other in answer["alternatives"]:
+        render.out.print(
+            Text(
+                f"  or {other['project']} ({other['confidence']:.0%}): {render.clean_line(other['reason'])}",
+                style="dim",
+            )
+        )

@@ -1,0 +1,249 @@
+"""`holdfast` and `holdfast status`: what is running, and the next useful command."""
+
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.text import Text
+
+from holdfast import client
+from holdfast.agents import AGENTS
+from holdfast.core.errors import DaemonUnreachable, HoldfastError
+from holdfast.core.times import format_bytes, time_ago
+from holdfast.doors.cli import installing, memory, render, sessions
+from holdfast.doors.cli.options import Json
+from holdfast.setup.install import hooks
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(status)
+
+
+def show_overview() -> None:
+    """What a first-time user sees."""
+    # Asked of the lock, not of the daemon: this never starts one.
+    pid = client.running_pid()
+    if not pid:
+        if obstacle := daemon_obstacle():
+            render.out.print(Text(f"! {obstacle}", style="yellow"))
+            raise typer.Exit(1)
+        render.out.print("Holdfast keeps the state of AI coding sessions. Nothing is running yet.")
+        render.out.print(next_step({}, bool(installing.where_installed())))
+        return
+    status(json=False)
+
+
+def status(json: Json = False) -> None:
+    """The daemon, the log, the hooks, and anything that needs you."""
+    pid = client.running_pid()
+    answer = _ask_status() if pid else {}
+    obstacle = "" if answer else daemon_obstacle()
+    if not answer and not obstacle:
+        # One that failed before may have started just now.
+        answer = _ask_status() if client.running_pid() else {}
+    pid = answer.get("pid", 0)
+    meter = _model_meter() if pid else {}
+    installed = installing.where_installed()
+    if json:
+        fields = {"running": bool(pid), "obstacle": obstacle, **answer, "installed": installed, "model": meter}
+        render.json_line(fields)
+        raise typer.Exit(1 if obstacle else 0)
+    render.out.print(_daemon_line(pid, answer, obstacle))
+    if answer:
+        render.out.print(_log_line(answer))
+    if restored := answer.get("restored"):
+        render.out.print(restored_line(restored))
+    if answer.get("bodies"):
+        render.out.print(f"bodies   {bodies_line(answer['bodies'])}")
+    render.out.print(_hooks_line(installed))
+    if meter and (meter["use"] != "off" or meter["used"] or meter["waiting"]):
+        render.out.print(f"model    {memory.meter_line(meter)}")
+    for warning in [
+        *status_warnings(answer),
+        *_gate_attention(pid),
+        *(render.clean_line(line, 400) for line in hooks.lost_hooks(AGENTS.values(), Path(client.current_project()))),
+        *([f"model: {meter['error']}"] if meter.get("error") else ()),
+    ]:
+        render.out.print(Text(f"! {warning}", style="yellow"))
+    if obstacle:
+        raise typer.Exit(1)
+    render.out.print(Text(next_step(answer, bool(installed)), style="dim"))
+
+
+def _ask_status() -> dict[str, Any]:
+    """Empty where the one that is starting fails."""
+    try:
+        value: dict[str, Any] = client.ask_daemon("status")
+        return value
+    except DaemonUnreachable:
+        return {}
+
+
+def daemon_obstacle() -> str:
+    """Why no daemon can start, and what that means; empty where one can, or nothing was ever stored."""
+    from holdfast.app import database_path, open_settings
+    from holdfast.daemon.failures import failing_since
+    from holdfast.daemon.obstacles import find_obstacle
+
+    paths = client.state_paths()
+    if not paths.state.is_symlink() and not paths.state.exists():
+        return ""
+    reason = find_obstacle(paths, database_path(paths, open_settings()))
+    if not reason and paths.failed.exists():
+        # The cause of the last failure may be gone.
+        try:
+            client.start_daemon()
+        except HoldfastError as error:
+            reason = error.problem
+    if not reason:
+        return ""
+    since = failing_since(paths)
+    when = f" (since {time_ago(since)})" if since else ""
+    return (
+        f"not running and cannot start: {render.clean_line(reason, 400)}{when}; hooks are spooled; gates are not asked"
+    )
+
+
+def restored_line(restored: dict[str, Any]) -> str:
+    name = Path(restored["backup"]).name or "what could be read"
+    by = "" if restored["asked"] else ", after damage"
+    return f"restored {time_ago(restored['at'])} from {name}{by}: {restored['lost']} events were lost; older approvals are void"
+
+
+def _gate_attention(pid: int) -> list[str]:
+    """What the gates want a person to see."""
+    try:
+        return [render.clean_line(line, 400) for line in client.ask_view("gates.attention")["lines"]] if pid else []
+    except client.Refused:
+        return []
+
+
+def _model_meter() -> dict[str, Any]:
+    try:
+        value: dict[str, Any] = client.ask_view("memory.meter")
+        return value
+    except client.Refused:
+        return {}  # a daemon of an older version
+
+
+def _daemon_line(pid: int, answer: dict[str, Any], obstacle: str) -> str:
+    if obstacle:
+        return f"daemon   {obstacle}"
+    if not pid:
+        return "daemon   not running (hooks start it by themselves)"
+    since, memory = time_ago(answer["started"]), format_bytes(answer["memory_bytes"])
+    return f"daemon   pid {pid}, started {since}, {memory}, {answer['state']}"
+
+
+def _log_line(answer: dict[str, Any]) -> str:
+    counts = answer["counts"]
+    waiting = f", {format_bytes(answer['spool_bytes'])} in the spool" if answer["spool_bytes"] else ""
+    jobs = f", {counts['jobs']} jobs waiting" if counts["jobs"] else ""
+    return (
+        f"log      {counts['events']} events, {format_bytes(answer['store_bytes'])} in {answer['store']}{waiting}{jobs}"
+    )
+
+
+def bodies_line(bodies: dict[str, Any]) -> str:
+    """Whether stored payloads are encrypted, and how far that has come."""
+    left, form = bodies["left"], "encrypted" if bodies["wanted"] else "plain"
+    if bodies["problem"]:
+        return "not stored: they are to be encrypted, and there is no key"
+    if left is None and bodies["wanted"]:
+        return "encrypted at rest from now on; older ones are being counted"
+    if left:
+        return f"{form} from now on; {left} older ones are not yet"
+    return "encrypted at rest" if bodies["wanted"] else "not encrypted at rest"
+
+
+def _bodies_warnings(bodies: dict[str, Any]) -> list[str]:
+    lines = [bodies["problem"]] if bodies.get("problem") else []
+    lines += [client.JOURNAL_WAITS] if bodies.get("journal_waits") else []
+    if bodies.get("unreadable"):
+        lines.append(f"{bodies['unreadable']} stored payloads cannot be decrypted: their key is not in the keyring")
+    return lines
+
+
+def _hooks_line(installed: list[dict[str, Any]]) -> str:
+    if not installed:
+        return "hooks    in no agent yet"
+    return "hooks    " + ", ".join(f"{p['agent']} ({p['level']}: {p['path']})" for p in installed)
+
+
+def status_warnings(answer: dict[str, Any]) -> list[str]:
+    counts = answer.get("counts", {})
+    difference = client.version_difference(answer) if answer else ""
+    lines = [f"{difference}: holdfast daemon restart"] if difference else []
+    lines += [f"The store refuses to write: {answer['refusing']}"] if answer.get("refusing") else []
+    lines += [
+        f"{feature}: {n} rules failed; see holdfast daemon logs" for feature, n in answer.get("errors", {}).items()
+    ]
+    lines += _bodies_warnings(answer.get("bodies", {}))
+    lines += [f"being rebuilt from the log: {name}" for name in answer.get("asleep", ())]
+    lines += [f"{counts['dead_jobs']} jobs failed"] if counts.get("dead_jobs") else []
+    return lines + list(answer.get("notices", ()))
+
+
+def next_step(answer: dict[str, Any], installed: bool) -> str:
+    if not installed:
+        return "Next: holdfast up        (starts the daemon and puts the hooks into the agents it finds)"
+    if answer.get("counts", {}).get("events", 0) < 5:
+        return "Next: use your agent as always, then: holdfast event tail"
+    return "See what happens: holdfast event tail"
+
+
+# `holdfast` alone: in a terminal a small live board of the sessions, elsewhere the same once, as plain lines.
+
+EVERY_S = 1.0
+HOME, HIDE, SHOW = "\x1b[H", "\x1b[?25l", "\x1b[?25h"
+CLEAR_LINE, CLEAR_BELOW = "\x1b[K", "\x1b[J"
+
+
+def show_board() -> None:
+    if not client.running_pid():
+        show_overview()
+    elif sys.stdout.isatty() and sys.stdin.isatty() and render.out.color_system:
+        _redraw_until_interrupted()
+    else:
+        show_overview()
+
+
+def _redraw_until_interrupted() -> None:
+    sys.stdout.write(HIDE)
+    try:
+        while True:
+            with render.out.capture() as drawn:
+                _draw_board()
+            sys.stdout.write(fit_screen(drawn.get(), shutil.get_terminal_size().lines))
+            sys.stdout.flush()
+            time.sleep(EVERY_S)
+    except KeyboardInterrupt:
+        pass  # Ctrl-C is how one leaves a board: nothing went wrong.
+    finally:
+        sys.stdout.write(SHOW)
+        sys.stdout.flush()
+
+
+def fit_screen(drawn: str, height: int) -> str:
+    """Written over what is there, line by line, so that nothing flickers; what is too long for the screen is left out."""
+    lines = drawn.rstrip("\n").split("\n")
+    # One line for the sum of what is left out, and the last line, which says how to leave.
+    if len(lines) >= height > 3:
+        left_out = len(lines) - height + 3
+        lines = [*lines[: height - 3], f"… {left_out} more lines", lines[-1]]
+    return HOME + "".join(f"{line}{CLEAR_LINE}\n" for line in lines) + CLEAR_BELOW
+
+
+def _draw_board() -> None:
+    answer = client.ask_daemon("status")
+    sessions.who()
+    render.out.print()
+    for warning in status_warnings(answer):
+        render.out.print(f"! {warning}", style="yellow")
+    counts = answer["counts"]
+    render.out.print(f"{counts['events']} events. Dashboard: holdfast dashboard. Leave with Ctrl-C.", style="dim")
+    if not installing.where_installed():
+        render.out.print(next_step({}, False), style="dim")

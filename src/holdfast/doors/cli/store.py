@@ -1,0 +1,153 @@
+"""`verify`, `rebuild`, `backup`, `restore`: is everything there, and is it what the log says?"""
+
+import contextlib
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from holdfast import client
+from holdfast.core.errors import CommandRefused, HoldfastError, KeyUnavailable
+from holdfast.core.kinds.engine_events import StoreRestored
+from holdfast.core.times import format_bytes, now_ms
+from holdfast.daemon.ingest.journal import Journal, forget_ledger, read_ledger
+from holdfast.daemon.ingest.store_guard import remove_high_water_mark
+from holdfast.daemon.restores import Restore, note_restore
+from holdfast.doors.cli import render
+from holdfast.doors.cli.options import Json
+from holdfast.paths import Paths
+from holdfast.stores import backup as backups
+
+
+def register(app: typer.Typer) -> None:
+    for verb in (verify, rebuild, backup, restore):
+        app.command()(verb)
+
+
+def verify(
+    acks: Annotated[
+        Path | None, typer.Option("--acks", help="A file of delivery keys that must be in the log.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Check that every event is in the log exactly once and that nothing waits in the spool."""
+    # What waits must be in the log before it is checked.
+    client.ask_daemon("drain")
+    client.ask_daemon("settle")
+    keys = acks.read_text().split() if acks else _acknowledged_keys()
+    status = client.ask_daemon("status")
+    answer = {
+        **client.ask_view("log.verify", keys=keys),
+        "checked": len(keys),
+        "waiting": status["spool_bytes"],
+        "journal_waits": status["bodies"]["journal_waits"],
+    }
+    good = not (answer["gaps"] or answer["missing"] or answer["waiting"] or answer["journal_waits"])
+    if json:
+        render.json_line({"good": good, **answer})
+    else:
+        render.out.print(
+            f"{answer['events']} events, {len(answer['gaps'])} gaps, {len(keys)} acknowledged keys checked, ", end=""
+        )
+        render.out.print(f"{len(answer['missing'])} missing, {answer['waiting']} bytes in the spool.")
+        for gap in answer["gaps"]:
+            render.out.print(f"  missing: {gap[0]} to {gap[1]}")
+        for key in answer["missing"][:20]:
+            render.out.print(f"  acknowledged but not in the log: {key}")
+        if answer["journal_waits"]:
+            render.out.print(f"  {client.JOURNAL_WAITS}: what is missing may lie there.")
+    raise typer.Exit(0 if good else 1)
+
+
+def _acknowledged_keys() -> list[str]:
+    """What hooks were told is kept, the last few thousand, from files that the store knows nothing of."""
+    paths = client.state_paths()
+    # What was answered and is still only in the journal counts as acknowledged too.
+    try:
+        pending = [entry.key for entry in Journal(paths.journal).pending_entries()]
+    except KeyUnavailable:
+        pending = []  # The daemon's status tells whether it waits for the same key.
+    return [*dict.fromkeys([*read_ledger(paths.ledger), *pending])]
+
+
+def rebuild(
+    feature: Annotated[str, typer.Argument(help="Only this feature.")] = "",
+    write: Annotated[
+        bool, typer.Option("--write", help="Write all documents again, also those that are right.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Replay the whole log and compare the state with it; differences are repaired and listed."""
+    columns = (TextColumn("replaying"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    summary: dict[str, Any] = {}
+    with Progress(*columns, console=render.err, disable=json, transient=True) as bar:
+        task = bar.add_task("replay", total=None)
+        for line in client.stream_replies("rebuild", feature=feature, write=write):
+            if "progress" in line:
+                bar.update(task, completed=line["progress"][0], total=line["progress"][1])
+            summary = line.get("done", summary)
+    if json:
+        render.json_line(summary)
+        return
+    verdict = (
+        "state = replay" if not summary["differences"] else f"{len(summary['differences'])} differed and were mended"
+    )
+    render.out.print(f"{summary['events']} events replayed, {summary['documents']} documents: {verdict}.")
+    for line in summary["differences"][:20]:
+        render.out.print(f"  {render.clean_line(line)}")
+
+
+def backup(json: Json = False) -> None:
+    """Make a checked copy of the database now. (One is made every day; seven are kept.)"""
+    made = client.ask_daemon("backup")
+    if json:
+        render.json_line(made)
+    else:
+        render.out.print(f"Written and checked: {made['path']}")
+
+
+def restore(
+    name: Annotated[str, typer.Argument(help="Which backup; without it they are listed.")] = "",
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Go back to a backup. The present database is set aside, not deleted."""
+    paths = client.state_paths()
+    listed = backups.list_backups(paths.backups)
+    if not name:
+        for path in listed:
+            render.out.print(f"{path.name}  {format_bytes(path.stat().st_size)}")
+        render.out.print("Go back to one with: holdfast restore NAME" if listed else "No backups yet.")
+        return
+    chosen = next((p for p in listed if p.name == name), None)
+    if not chosen:
+        raise CommandRefused(f"there is no backup {name!r}", fix="See: holdfast restore")
+    client.authorise("restore")
+    # Checked before anything is stopped or moved.
+    backups.check_database(chosen)
+    if not yes:
+        typer.confirm(f"Set the present database aside and go back to {name}?", abort=True)
+    client.stop_daemon("holdfast restore")
+    lost = _note_restore(paths, chosen)
+    aside = backups.go_back(chosen, paths.database, paths.quarantine)
+    # The restored log ends earlier: with the old mark the next start would take it for damaged.
+    remove_high_water_mark(paths.database)
+    # Its keys may be of events that came after the backup.
+    forget_ledger(paths.ledger)
+    client.start_daemon()
+    render.out.print(
+        f"Restored {name}. The former database is in {aside}, with {lost} events that are gone from the log."
+    )
+    render.out.print("Approvals, single uses and pauses of the gates from before are void.")
+
+
+def _note_restore(paths: Paths, chosen: Path) -> int:
+    head = 0
+    # One that is damaged may be what the restore is for.
+    with contextlib.suppress(HoldfastError):
+        head = backups.last_seq_of_database(paths.database)
+    restored = backups.last_seq_of_database(chosen)
+    lost = max(0, head - restored)
+    event = StoreRestored(backup=str(chosen), backup_head=restored, lost=lost, asked=True)
+    note_restore(paths.restores, Restore(now_ms(), event))
+    return lost

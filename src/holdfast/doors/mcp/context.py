@@ -1,0 +1,113 @@
+"""One call of an agent: who asks, whether it was cancelled, how it reports progress, and the shape of what it is answered."""
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from holdfast import client
+from holdfast.core.errors import CommandRefused
+
+Report = Callable[[float, float, str], None]
+
+
+class CallCancelled(Exception):
+    """The agent took the call back; nobody reads an answer."""
+
+
+class Caller(msgspec.Struct, frozen=True):
+    """Who is at the other end of a connection. `pid` is 0 where it has to be said, because several agents share it."""
+
+    project: str
+    session: str = ""
+    pid: int = 0
+
+
+class Context(msgspec.Struct):
+    """`undo`: what takes back what the call did, should it be cancelled after it ended."""
+
+    caller: Caller
+    report: Report
+    cancelled: threading.Event = msgspec.field(default_factory=threading.Event)
+    undo: Callable[[], None] | None = None
+
+    def view(self, name: str, **args: Any) -> Any:
+        return self._ask_daemon("view", name, args)
+
+    def command(self, name: str, **args: Any) -> Any:
+        return self._ask_daemon("command", name, args)
+
+    def wait(self, seconds: float) -> None:
+        if self.cancelled.wait(seconds):
+            raise CallCancelled
+
+    def _ask_daemon(self, op: str, name: str, args: dict[str, Any]) -> Any:
+        self.wait(0)
+        return client.ask_daemon(op, name=name, args=args, project=self.caller.project, session=self.caller.session)
+
+
+def resolve_project(named: str, context: Context) -> str:
+    """The root folder of a project that is named by its path or its name."""
+    projects = context.view("project.list")["projects"]
+    if named.startswith("/"):
+        from holdfast.core.git_context import locate
+
+        root = locate(named).get("root", named)
+        if not Path(root).is_dir() and root not in (one["root"] for one in projects):
+            raise CommandRefused(f"there is no folder {named!r}, and no project of that path is known")
+        return root
+    roots = [one["root"] for one in projects if named in (one["name"], one["root"].rpartition("/")[2])]
+    if len(roots) != 1:
+        names = ", ".join(one["root"] for one in projects[:20]) or "none yet"
+        raise CommandRefused(f"{len(roots)} projects are called {named!r}", fix=f"Give a path. Known: {names}")
+    return str(roots[0])
+
+
+# What a tool answers: lines for the model, the same as data. Every line has its id, its date and its status.
+
+LONGEST_LINE = 300
+
+
+class Row(msgspec.Struct, omit_defaults=True):
+    """One thing in a list. `at` is in UTC."""
+
+    id: str
+    at: str = ""
+    status: str = ""
+    type: str = ""
+    text: str = ""
+    session: str = ""
+
+
+class Page(msgspec.Struct, omit_defaults=True, rename={"next_cursor": "nextCursor"}):
+    items: list[Row]
+    next_cursor: str = ""
+
+
+class Answer(msgspec.Struct):
+    text: str
+    data: Any
+
+
+def date_of(at_ms: int | float | None) -> str:
+    return time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime(at_ms / 1000)) if at_ms else ""
+
+
+def page_answer(items: Iterable[Row], cursor: str = "", empty: str = "Nothing.") -> Answer:
+    rows = list(items)
+    lines = [format_row(row) for row in rows] or [empty]
+    if cursor:
+        lines.append(f"More: call again with cursor {cursor}")
+    return Answer("\n".join(lines), Page(rows, cursor))
+
+
+def format_row(row: Row) -> str:
+    about = ", ".join(part for part in (row.type, row.status) if part) or "no status"
+    return f"{row.id} | {row.at or 'undated'} | {about} | {' '.join(row.text.split())[:LONGEST_LINE]}"
+
+
+def next_cursor(offset: int, shown: int, has_more: bool) -> str:
+    return str(offset + shown) if has_more else ""

@@ -1,0 +1,476 @@
+"""The tools: each one view or command of a feature, asked through the daemon. Cheap answers first, details by id."""
+
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from holdfast.client import acquire_lease, release_lease
+from holdfast.core.errors import CommandRefused
+from holdfast.doors.mcp.context import (
+    Answer,
+    CallCancelled,
+    Context,
+    Row,
+    date_of,
+    format_row,
+    next_cursor,
+    page_answer,
+)
+
+# What each tool takes. The limits are part of the type: what breaks one is answered with the rule it breaks.
+
+Text = Annotated[str, Meta(max_length=1000)]
+LongText = Annotated[str, Meta(min_length=1, max_length=500)]
+Name = Annotated[
+    str, Meta(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+\Z", description="without line breaks")
+]
+Cursor = Annotated[str, Meta(pattern=r"^\d{0,6}$", description="the nextCursor of the last answer")]
+Limit = Annotated[int, Meta(ge=1, le=50)]
+TOLD = ("type", "items")
+"""All that the list of tools says of a field: every agent reads the list at every start. What breaks a limit is
+answered with the limit."""
+RARE = frozenset(("limit", "files", "ttl_seconds", "why", "tool", "shared", "path"))
+"""Fields with a good default: they are taken, but not told."""
+
+
+class Arguments(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """`project`: another project than the one the connection is for."""
+
+    project: Text = ""
+
+
+class Paged(Arguments, kw_only=True):
+    limit: Limit = 10
+    cursor: Cursor = ""
+
+    @property
+    def offset(self) -> int:
+        return int(self.cursor or 0)
+
+
+class SearchMemory(Paged, kw_only=True):
+    query: Annotated[str, Meta(min_length=1, max_length=1000)]
+    type: str = ""
+
+
+class MemoryId(Arguments, kw_only=True):
+    id: Name
+
+
+class MemoryTimeline(MemoryId, kw_only=True):
+    limit: Limit = 5
+
+
+class AddMemory(Arguments, kw_only=True):
+    text: LongText
+    type: str = "discovery"
+    files: Annotated[list[Text], Meta(max_length=20)] = []
+
+
+class AcquireLease(Arguments, kw_only=True):
+    name: Name
+    wait_seconds: Annotated[float, Meta(ge=0, le=600)] = 0
+    ttl_seconds: Annotated[float, Meta(gt=0, le=86_400)] = 300
+    shared: bool = False
+    why: Annotated[str, Meta(max_length=200)] = ""
+    pid: Annotated[int, Meta(ge=0)] = 0
+
+
+class ReleaseLease(Arguments, kw_only=True):
+    name: Name
+    pid: Annotated[int, Meta(ge=0)] = 0
+
+
+class ShowRun(Arguments, kw_only=True):
+    run: Annotated[str, Meta(max_length=200)] = ""
+
+
+class SearchCode(Paged, kw_only=True):
+    query: Annotated[str, Meta(min_length=1, max_length=1000)]
+    path: Text = ""
+
+
+class SearchHistory(Paged, kw_only=True):
+    query: Annotated[str, Meta(min_length=1, max_length=1000)]
+    tool: Text = ""
+    file: Text = ""
+    failed: bool = False
+
+
+def input_schema(arguments: type[Arguments], hidden: frozenset[str]) -> dict[str, Any]:
+    """`hidden`: fields that this connection has no use for; they are accepted all the same."""
+    _, components = msgspec.json.schema_components([arguments])
+    schema = components[arguments.__name__]
+    fields = {name: _short_schema(one) for name, one in schema["properties"].items() if name not in hidden | RARE}
+    required = {"required": schema["required"]} if schema.get("required") else {}
+    return {"type": "object", "properties": fields, **required}
+
+
+def explain_field(arguments: type[Arguments], name: str) -> str:
+    """What a field takes, in words: "limit takes an integer from 1 to 50"."""
+    _, components = msgspec.json.schema_components([arguments])
+    one = components[arguments.__name__]["properties"].get(name)
+    if one is None:
+        return ""
+    lowest = f"above {one['exclusiveMinimum']}" if "exclusiveMinimum" in one else f"from {one.get('minimum', 0)}"
+    bounds = (
+        f" {lowest} to {one['maximum']}" if "maximum" in one else "",
+        f" of {one.get('minLength', 0)} to {one['maxLength']} characters" if "maxLength" in one else "",
+        f" of at most {one['maxItems']} entries" if "maxItems" in one else "",
+        f", {one['description']}" if "description" in one else "",
+    )
+    return f"{name} takes {_KINDS[one['type']]}{''.join(bounds)}"
+
+
+_KINDS = {
+    "string": "text", "array": "a list", "boolean": "true or false", "integer": "an integer", "number": "a number",
+}  # fmt: skip
+
+
+def _short_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    short = {key: value for key, value in schema.items() if key in TOLD}
+    return {**short, "items": {"type": "string"}} if "items" in short else short
+
+
+# Leases as tools. Who holds one is a process: over stdio the agent that started us, over HTTP it must say which.
+
+
+def acquire_lease_tool(args: AcquireLease, context: Context) -> Answer:
+    """A cancelled call never keeps the lease: not while it waits, not when it was granted a moment before."""
+    pid = _owner_pid(args.pid, context)
+    before = _held_by(args.name, pid, context)
+    how = {"exactly": bool(args.pid), "shared": args.shared, "ttl": args.ttl_seconds, "why": args.why}
+    answer = acquire_lease(
+        args.name, pid, args.wait_seconds, pause=_pause_with_progress(args, context), ask=context.command, **how
+    )
+    # A lease that was held before this call is not given back when the call is cancelled.
+    if answer["answer"] == "granted" and not before:
+        context.undo = lambda: release_lease(args.name, answer["owner"])
+    if context.cancelled.is_set():
+        raise CallCancelled
+    return Answer(_lease_sentence(args.name, answer), {**answer, "until": date_of(answer.get("until"))})
+
+
+def _pause_with_progress(args: AcquireLease, context: Context) -> Any:
+    waited = 0.0
+
+    def pause(seconds: float) -> None:
+        nonlocal waited
+        context.wait(seconds)
+        before, waited = waited, waited + seconds
+        if int(before) != int(waited):
+            context.report(round(waited, 1), args.wait_seconds, f"waiting for {args.name}")
+
+    return pause
+
+
+def _lease_sentence(name: str, answer: dict[str, Any]) -> str:
+    if answer["answer"] == "granted":
+        until = date_of(answer.get("until"))
+        return f"granted: you hold {name} until {until} (token {answer['token']}). Give it back with lease_release."
+    return f"{answer['answer']}: {answer.get('why') or 'others hold it'}. Try again later, or give wait_seconds."
+
+
+def release_lease_tool(args: ReleaseLease, context: Context) -> Answer:
+    pid = _owner_pid(args.pid, context)
+    answer = context.command("project.release", lease=args.name, pid=pid, exactly=bool(args.pid))
+    return Answer(f"released: {args.name}", answer)
+
+
+def _held_by(name: str, pid: int, context: Context) -> bool:
+    leases = context.view("project.leases")["leases"]
+    return any(one["name"] == name and any(holder["pid"] == pid for holder in one["holders"]) for one in leases)
+
+
+def _owner_pid(named: int, context: Context) -> int:
+    if not named and not context.caller.pid:
+        raise CommandRefused("say which process holds the lease", fix="Give `pid`, the agent's process id.")
+    return named or context.caller.pid
+
+
+# The project as it stands, in a few lines.
+
+KEPT = ("PROJECT", "LAST_UPDATED", "CURRENT_STATE", "WORK_CONTEXT", "RESOURCE_LOCKS")
+
+
+def show_state(_args: Arguments, context: Context) -> Answer:
+    document = context.view("project.state")["document"]
+    return Answer("\n".join(_state_lines(document)), {name: document[name] for name in KEPT if name in document})
+
+
+def _state_lines(document: dict[str, Any]) -> Iterator[str]:
+    now = document["CURRENT_STATE"]
+    git, tests = now["git"], now["tests"]
+    yield f"project: {document['PROJECT']} | as of {document['LAST_UPDATED'] or 'unknown'}"
+    changed = git["uncommitted_files"]["count"]
+    if git["branch"] or git["status"] != "unknown":
+        yield f"git: {git['branch'] or 'unknown branch'} | {git['status']} | {changed} files not committed"
+    else:
+        yield "git: unknown (no repository here, or nobody has looked yet)"
+    last = git["last_commit"]
+    if isinstance(last, dict):
+        yield f"last commit: {last.get('hash') or ''} | {last.get('date') or last.get('at') or ''} | {last.get('message')}"
+    counts = f"{tests['passed']} passed, {tests['failed']} failed, {tests['skipped']} skipped"
+    yield f"tests: {tests['last_run'] or 'no run known'} | {tests['status']} | {counts}"
+    tasks = {name: len(entries) for name, entries in document["TASKS"].items()}
+    yield "tasks: " + ", ".join(f"{count} {name}" for name, count in tasks.items())
+    yield from (f"blocker: {one}" for one in document["WORK_CONTEXT"].get("blockers") or ())
+
+
+OBJECT = {"type": "object"}
+"""What a tool returns; its fields are left out of the list, which every agent reads at every start."""
+PAGE = {**OBJECT, "required": ["items"]}
+"""What a tool returns that lists things; `nextCursor` is there where more follow."""
+NO_MORE = "Nothing more."
+# In digits: the index stores line numbers in 64 bits.
+LONGEST_LINE_NUMBER = 9
+READS = {"readOnlyHint": True}
+ADDS = {"readOnlyHint": False, "destructiveHint": False}
+
+
+def search_memory(args: SearchMemory, context: Context) -> Answer:
+    # One more than asked for: it tells whether there is another page.
+    criteria = {"query": args.query, "type": args.type, "limit": args.limit + 1, "offset": args.offset}
+    answer = context.view("memory.search", **criteria)
+    hits = answer["hits"]
+    rows = [
+        Row(
+            hit["id"],
+            date_of(hit["at"]),
+            hit["status"] or "said",
+            hit["type"] or hit["kind"],
+            hit["text"],
+            hit["session"],
+        )
+        for hit in hits[: args.limit]
+    ]
+    cursor = next_cursor(args.offset, len(rows), len(hits) > args.limit)
+    found = page_answer(rows, cursor, NO_MORE if args.offset else "Nothing found. Try other words.")
+    if answer["left"]:
+        found.text += f"\n({answer['left']} events are not in the index yet: search again in a minute.)"
+    return found
+
+
+def show_timeline(args: MemoryTimeline, context: Context) -> Answer:
+    statements = context.view("memory.around", id=args.id, limit=args.limit)["said"]
+    return page_answer(Row(e["id"], date_of(e["at"]), "said", _kind_name(e["kind"]), e["text"]) for e in statements)
+
+
+def _kind_name(kind: str) -> str:
+    """As `memory_search` calls it."""
+    names = {"prompt.submitted": "prompt", "turn.ended": "answer", "turn.answer_read": "answer"}
+    return names.get(kind, "memory" if kind.startswith("memory.") else kind)
+
+
+def show_memory(args: MemoryId, context: Context) -> Answer:
+    doc = context.view("memory.show", id=args.id)
+    status, type_ = doc.get("status") or "said", doc.get("type") or doc["kind"]
+    evidence = [
+        Row(f"e{e['seq']}", date_of(e["at"]), "said", _kind_name(e["kind"]), e["text"]) for e in doc["evidence"]
+    ]
+    row = Row(doc["id"], date_of(doc["at"]), status, type_, doc["text"], doc["session"])
+    data = {**msgspec.to_builtins(row), "by": doc.get("origin", ""), "files": doc.get("files", [])}
+    data |= {"supersededBy": doc.get("superseded_by", ""), "evidence": msgspec.to_builtins(evidence)}
+    by = f"\nby: {doc['origin']}" if doc.get("origin") else ""
+    by += f"\nno longer holds, see: {doc['superseded_by']}" if doc.get("superseded_by") else ""
+    lines = [f"{row.id} | {row.at} | {type_}, {status}{by}\n{doc['text']}", *map(format_row, evidence)]
+    return Answer("\n".join(lines), data)
+
+
+def add_memory(args: AddMemory, context: Context) -> Answer:
+    doc = context.command("memory.add", text=args.text, type=args.type, files=args.files, by="agent")
+    row = Row(doc["id"], date_of(doc["at"]), doc["status"], doc["type"], doc["text"])
+    if doc["origin"] == "user":
+        confirmation = "Remembered, as your user said it"
+    else:
+        confirmation = "Noted as your words; later sessions are told them once a person keeps them"
+    return Answer(f"{confirmation}: {format_row(row)}", {**msgspec.to_builtins(row), "by": doc["origin"]})
+
+
+def list_gates(args: Paged, context: Context) -> Answer:
+    from holdfast.core.git_context import locate
+
+    around = locate(context.caller.project)
+    branch, repo = around.get("branch", ""), around.get("repo", "")
+    requirements = context.view("gates.status", branch=branch, repo=repo, by="agent")["requirements"]
+    rows = [
+        Row(one["name"], date_of(one["until"]), "met" if one["ok"] else "open", one["type"], _gate_text(one))
+        for one in requirements
+    ]
+    return _slice_rows(rows, args, "No gates: nothing has to be done first.")
+
+
+def _gate_text(gate: dict[str, Any]) -> str:
+    return gate["description"] if gate["ok"] else f"{gate['why'] or gate['description']} To meet it: {gate['resolve']}"
+
+
+def list_tasks(args: Paged, context: Context) -> Answer:
+    tasks = context.view("project.tasks")["tasks"]
+    rows = [
+        Row(
+            str(one["key"]),
+            _short_date(one["since"]),
+            "open",
+            one["priority"],
+            f"{one.get('title') or ''} — {one['why']}",
+        )
+        for one in tasks
+    ]
+    return _slice_rows(rows, args, "No open tasks are known.")
+
+
+def list_leases(args: Paged, context: Context) -> Answer:
+    rows = [
+        Row(
+            lease["name"],
+            date_of(one["at"]),
+            _holder_status(one, side),
+            one["mode"],
+            f"process {one['pid']}: {one['why']}",
+        )
+        for lease in context.view("project.leases")["leases"]
+        for side in ("holders", "waiters")
+        for one in lease[side]
+    ]
+    return _slice_rows(rows, args, "Nobody holds anything.")
+
+
+def _holder_status(entry: dict[str, Any], side: str) -> str:
+    if entry["lost"]:
+        return "lost"
+    return "waiting" if side == "waiters" else "overdue" if entry["late"] else "held"
+
+
+def list_runs(args: Paged, context: Context) -> Answer:
+    runs = context.view("uat.list", limit=args.offset + args.limit + 1)["runs"]
+    rows = [
+        Row(run["id"], _short_date(run["at"]), run["outcome"] or run["status"], "uat", run["scenario"]) for run in runs
+    ]
+    return _slice_rows(rows, args, "No UAT runs yet.")
+
+
+def show_run(args: ShowRun, context: Context) -> Answer:
+    run = context.view("uat.show", run=args.run)
+    return Answer(msgspec.json.encode(run, enc_hook=str).decode(), run)
+
+
+def search_code(args: SearchCode, context: Context) -> Answer:
+    """As on the command line, `outline PATH`, `related PATH:LINE` and `symbol NAME` look something up."""
+    match args.query.split():
+        case ["outline", path]:
+            rows = _outline_rows(context.view("reindex.outline", file=path))
+        case ["related", place]:
+            path, _, line = place.rpartition(":")
+            known = path and line.isdecimal() and len(line) <= LONGEST_LINE_NUMBER
+            where = {"file": path, "line": int(line)} if known else {"file": place, "line": 1}
+            rows = _code_rows(context.view("reindex.related", **where, limit=args.offset + args.limit + 1))
+        case ["symbol", name]:
+            rows = _symbol_rows(context.view("reindex.symbol", symbol=name))
+        case _:
+            criteria = {"query": args.query, "path": args.path, "limit": min(50, args.offset + args.limit + 1)}
+            rows = _code_rows(context.view("reindex.search", **criteria))
+    return _slice_rows(rows, args, "Nothing found in the code.")
+
+
+def _code_rows(answer: dict[str, Any]) -> list[Row]:
+    """The block with its lines, why it was found, and what is next to it, so that the file need not be read for that."""
+    return [
+        Row(
+            f"{hit['path']}:{hit['line']}-{hit['end']}",
+            date_of(answer["at"]),
+            "; ".join(hit["why"][:3]),
+            hit["kind"],
+            f"{hit['symbol']}{_next_to(hit)}\n{hit['excerpt']}",
+        )
+        for hit in answer["hits"]
+    ]
+
+
+def _next_to(hit: dict[str, Any]) -> str:
+    neighbours = [
+        f"{title} {one['symbol']}:{one['line']}"
+        for name, title in (("within", "in"), ("before", "after"), ("after", "then"))
+        if (one := hit[name])
+    ]
+    return f" ({', '.join(neighbours)})" if neighbours else ""
+
+
+def _outline_rows(answer: dict[str, Any]) -> list[Row]:
+    return [
+        Row(f"{answer['path']}:{one['line']}-{one['end']}", type=one["kind"], text=one["symbol"])
+        for one in answer["definitions"]
+    ]
+
+
+def _symbol_rows(answer: dict[str, Any]) -> list[Row]:
+    rows = [
+        Row(f"{one['path']}:{one['line']}", status=title, text=one["text"])
+        for title, key in (("definition", "definitions"), ("use", "uses"), ("test", "tests"))
+        for one in answer[key]
+    ]
+    return rows + [Row(name, status="similar name") for name in answer["similar"]]
+
+
+def search_history(args: SearchHistory, context: Context) -> Answer:
+    criteria = {"query": args.query, "tool": args.tool, "file": args.file, "failed": args.failed}
+    answer = context.view(
+        "log.history", **criteria, project=context.caller.project, limit=min(100, args.offset + args.limit + 1)
+    )
+    rows = [
+        Row(f"e{hit['seq']}", date_of(hit["at"]), "failed" if hit["failed"] else "", hit["tool"] or hit["kind"],
+            hit["snippet"], hit["session"])
+        for hit in answer["hits"]
+    ]  # fmt: skip
+    return _slice_rows(rows, args, "No results.")
+
+
+def _short_date(at: Any) -> str:
+    return date_of(at) if isinstance(at, int | float) else str(at or "")[:16]
+
+
+def _slice_rows(rows: list[Row], args: Paged, empty: str) -> Answer:
+    end = args.offset + args.limit
+    return page_answer(rows[args.offset : end], next_cursor(end, 0, len(rows) > end), NO_MORE if rows else empty)
+
+
+class Tool(msgspec.Struct, frozen=True):
+    name: str
+    about: str
+    takes: type[Arguments]
+    run: Callable[..., Answer]
+    hints: dict[str, bool] = msgspec.field(default_factory=lambda: READS)
+
+    def listed(self, hidden: frozenset[str]) -> dict[str, Any]:
+        # A lease is for the whole machine.
+        hidden |= {"project"} if self.name.startswith("lease") else frozenset()
+        return {
+            "name": self.name, "description": self.about, "inputSchema": input_schema(self.takes, hidden),
+            "outputSchema": PAGE if issubclass(self.takes, Paged | MemoryTimeline) else OBJECT, "annotations": self.hints,
+        }  # fmt: skip
+
+
+TOOLS = {
+    tool.name: tool
+    for tool in (
+        Tool("memory_search", "What was said and decided. Search before you ask.",
+             SearchMemory, search_memory),
+        Tool("memory_timeline", "What was said around an id.", MemoryTimeline, show_timeline),
+        Tool("memory_details", "One memory with its evidence.", MemoryId, show_memory),
+        Tool("memory_add", "Note what later sessions must know. Your user's exact words count at once, yours once kept.",
+             AddMemory, add_memory, ADDS),
+        Tool("gates", "What must be done first, and how.", Paged, list_gates),
+        Tool("tasks", "Open tasks, most urgent first.", Paged, list_tasks),
+        Tool("state", "Branch, changes, tests, blockers now.", Arguments, show_state),
+        Tool("leases", "Who holds which shared thing.", Paged, list_leases),
+        Tool("lease_acquire", "Hold a shared thing (a port) for a while.",
+             AcquireLease, acquire_lease_tool, ADDS),
+        Tool("lease_release", "Give a lease back.", ReleaseLease, release_lease_tool, ADDS),
+        Tool("uat_runs", "Newest UAT runs.", Paged, list_runs),
+        Tool("uat_show", "One UAT run: steps, problems.", ShowRun, show_run),
+        Tool("code_search", "Code by meaning or name; or: outline PATH, related PATH:LINE, symbol NAME.",
+             SearchCode, search_code),
+        Tool("history", "What past sessions did.", SearchHistory, search_history),
+    )
+}  # fmt: skip

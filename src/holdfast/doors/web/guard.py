@@ -1,0 +1,203 @@
+"""Who may use which address: every route says it, and the guard refuses before any route is reached."""
+
+import enum
+import hmac
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from fastapi import FastAPI
+from starlette.routing import BaseRoute, Match
+
+from holdfast.core.errors import HoldfastError
+from holdfast.doors.loopback_guard import (
+    App,
+    AskedHeaders,
+    LoopbackGuard,
+    Message,
+    Receive,
+    Refusal,
+    Scope,
+    Send,
+    replay_body,
+)
+from holdfast.doors.web.keys import Keys, is_same_secret
+
+# Every route says who may use it. One that does not makes the start fail.
+
+
+class Permission(enum.Enum):
+    READ = "read"
+    """Our own pages (cookie), or a script with the token."""
+    WRITE = "write"
+    """The same, and a page must also show the second word (CSRF)."""
+    TOKEN = "token"  # noqa: S105 - the name of a permission
+    """Only who can read the token file: never a page."""
+    LINK = "link"
+    """Whoever has a one-time link: the route itself redeems it."""
+    HOOK = "hook"
+    """Seed 004's endpoints: programs of the owner, never a page."""
+
+
+class NoPermission(HoldfastError):
+    """A route does not say who may use it."""
+
+
+class Routes:
+    """The only way to add a route."""
+
+    def __init__(self, web: FastAPI) -> None:
+        self.web = web
+        self._permissions: dict[int, Permission] = {}
+
+    def add(self, method: str, path: str, permission: Permission, handler: Callable[..., Any], **options: Any) -> None:
+        self.web.add_api_route(path, handler, methods=[method], **options)
+        # FastAPI has just appended it. By identity, because two routes may have the same path.
+        self._permissions[id(self.web.router.routes[-1])] = permission
+
+    def check(self) -> None:
+        for route in self.web.router.routes:
+            if not isinstance(self._permissions.get(id(route)), Permission):
+                raise NoPermission(
+                    str(getattr(route, "path", route)), fix="Register it with Routes.add and a Permission."
+                )
+
+    def of(self, scope: Any) -> tuple[Permission | None, int]:
+        """Who may use what is asked for; else None and the status that says why there is nothing."""
+        status = 404
+        for route in self.web.router.routes:
+            match, _ = route.matches(scope)
+            if match is Match.FULL:
+                return self._permissions[id(route)], 200
+            # The path is there with another method.
+            if match is Match.PARTIAL:
+                status = 405
+        return None, status
+
+    def listed(self) -> list[tuple[str, str, Permission]]:
+        """(method, path, permission) of each, for tests."""
+        all_routes: list[BaseRoute] = list(self.web.router.routes)
+        return [
+            (method, route.path, self._permissions[id(route)])  # type: ignore[attr-defined]
+            for route in all_routes
+            for method in sorted(getattr(route, "methods", ()))
+        ]
+
+
+# Default deny, before any route: web pages, other users and other hosts never get as far as our code.
+
+LARGEST_BODY = 10 << 20
+JSON = b"application/json"
+NOT_FOR_PAGES = (Permission.HOOK, Permission.TOKEN)
+CSRF = b"x-holdfast-csrf"
+HEADERS = (
+    (b"content-security-policy", b"default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+LOST = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Holdfast</title>
+<h1>This page needs a key</h1><p>Open it with this command, in a terminal:</p><pre>holdfast dashboard</pre></html>"""
+
+NOWHERE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Not found · Holdfast</title>
+<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="/icon.svg">
+<link rel="stylesheet" href="/static/0/tokens.css"><link rel="stylesheet" href="/static/0/layout.css">
+<link rel="stylesheet" href="/static/0/parts.css"></head><body><nav class="side" aria-label="Screens">
+<a class="brand" href="/"><svg viewBox="0 0 16 16" aria-hidden="true"><path d="M4 2v12M12 2v12M4 8h8"/></svg>Holdfast</a></nav>
+<div class="frame"><main><section class="empty">
+<h1>There is no such page</h1><p>The address may be mistyped, or what it showed was erased.</p>
+<p><a href="/">Now</a> · <a href="/sessions">Sessions</a> · <a href="/search">Search</a> · <a href="/health">Health</a></p>
+</section></main></div></body></html>"""
+
+
+class Guard(LoopbackGuard):
+    """An ASGI layer before the dashboard and its API."""
+
+    def __init__(self, app: App, routes: Routes, keys: Keys, port: int, largest_body: int = LARGEST_BODY) -> None:
+        super().__init__(port, keys.token, largest_body)
+        self._app, self._routes, self._keys = app, routes, keys
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return  # No websockets here: the connection is closed unanswered.
+        request_headers = AskedHeaders(scope)
+        refused = self._refusal(scope, request_headers)
+        if refused:
+            await _send_answer(send, request_headers, *refused)
+            return
+        if scope["method"] != "GET":
+            body = await self.read_body(receive)
+            if body is None:
+                await _send_answer(send, request_headers, *self.too_large())
+                return
+            receive = replay_body(body, receive)
+        await self._app(scope, receive, _with_headers(send))
+
+    def _refusal(self, scope: Scope, request_headers: AskedHeaders) -> Refusal | None:
+        permission, status = self._routes.of(scope)
+        # Host and origin come first: a page of another site does not even learn which routes there are.
+        return (
+            self.refuse_place(request_headers, own_pages=permission not in NOT_FOR_PAGES)
+            or self._refuse_person(scope, request_headers)
+            or (None if permission else (status, "There is nothing here." if status == 404 else "Not that way."))
+            or self._refuse_keyless(request_headers, permission)
+            or (self._refuse_body(request_headers) if scope["method"] != "GET" else None)
+        )
+
+    def _refuse_person(self, scope: Scope, request_headers: AskedHeaders) -> Refusal | None:
+        has_key = self.has_token(request_headers) or self._has_cookie(request_headers)
+        allowed = self.is_owner(scope, has_key)
+        # None: the system does not say whose process it is. /open has a one-time key of its own.
+        if allowed is None:
+            allowed = has_key or scope["path"] == "/open"
+        return None if allowed else (401, "Only the user who runs Holdfast may talk to it.")
+
+    def _refuse_keyless(self, request_headers: AskedHeaders, permission: Permission | None) -> Refusal | None:
+        if permission in (Permission.HOOK, Permission.LINK) or self.has_token(request_headers):
+            return None
+        if permission is Permission.TOKEN or not self._has_cookie(request_headers):
+            return 401, "This needs a key. Open the dashboard with: holdfast dashboard"
+        # A browser sends the cookie for any page: to write, the request must come from a page of ours.
+        if permission is Permission.WRITE and not (request_headers.get(b"origin") and self._has_csrf(request_headers)):
+            return 403, "This was not asked from a page of ours."
+        return None
+
+    def _refuse_body(self, request_headers: AskedHeaders) -> Refusal | None:
+        # A form of another site cannot send JSON without a preflight request, which is not answered.
+        if request_headers.get(b"content-type").split(b";")[0].strip().lower() != JSON:
+            return 415, "Only application/json."
+        length = request_headers.get(b"content-length", b"0")
+        return None if length.isdigit() and int(length) <= self._largest else self.too_large()
+
+    def _has_cookie(self, request_headers: AskedHeaders) -> bool:
+        return any(
+            is_same_secret(self._keys.cookie, value)
+            for name, value in request_headers.cookies()
+            if name == self._keys.cookie_name
+        )  # fmt: skip
+
+    def _has_csrf(self, request_headers: AskedHeaders) -> bool:
+        return hmac.compare_digest(request_headers.get(CSRF), self._keys.csrf.encode())
+
+
+def _with_headers(send: Send) -> Send:
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message.get("headers", ()), *HEADERS]
+        await send(message)
+
+    return sent
+
+
+async def _send_answer(send: Send, request_headers: AskedHeaders, status: int, text: str) -> None:
+    kind, body = JSON, msgspec.json.encode({"status": "error", "error": {"message": text, "status": status}})
+    if request_headers.for_people and status in (401, 404, 405):
+        kind, body = b"text/html; charset=utf-8", (LOST if status == 401 else NOWHERE).encode()
+    headers = [(b"content-type", kind), (b"content-length", str(len(body)).encode()), (b"cache-control", b"no-store")]
+    await send({"type": "http.response.start", "status": status, "headers": [*headers, *HEADERS]})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,264 @@
+"""The routes of the screens: each is rendered by the server, complete without scripts, once for all who look at it."""
+
+import io
+import os
+import re
+import time
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import Query, Request
+from fastapi.responses import HTMLResponse, Response
+
+from holdfast.client import version_difference
+from holdfast.core.agent import Agent
+from holdfast.core.errors import HoldfastError
+from holdfast.core.ids import session_alias
+from holdfast.core.text import escape_invisible, strip_controls
+from holdfast.doors.web.guard import Permission, Routes
+from holdfast.doors.web.pages import Pages
+from holdfast.doors.web.requests import UNAVAILABLE
+from holdfast.doors.web.screen import Screen, Visit
+from holdfast.doors.web.screens import SCREENS
+from holdfast.paths import open_regular_itself
+
+if TYPE_CHECKING:
+    from holdfast.doors.web.server import WebContext
+
+
+# The pictures of UAT runs. Only images, only those our own job laid into the run's folder, never through a link.
+
+# The first bytes decide, not the name.
+PICTURE_TYPES = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"RIFF", "image/webp"))
+LARGEST_PICTURE = 20 << 20
+PICTURE_HEADERS = {"cache-control": "private, max-age=3600"}
+
+
+def _register_shots(routes: Routes, web_context: "WebContext") -> None:
+    async def shot(run: str, number: str) -> Response:
+        image = await web_context.client.run(lambda: _read_shot(web_context, run, number))
+        return Response(image[1], media_type=image[0], headers=PICTURE_HEADERS) if image else Response(status_code=404)
+
+    routes.add("GET", "/uat/{run}/shot/{number}", Permission.READ, shot, include_in_schema=False)
+
+
+def _read_shot(web_context: "WebContext", run: str, number: str) -> tuple[str, bytes] | None:
+    try:
+        shown = web_context.client.view("uat.show", {"run": run})
+    except HoldfastError:
+        return None
+    at = int(number) if number.isdecimal() and len(number) < 6 else -1
+    if not 0 <= at < len(shown["shots"]):
+        return None
+    path = Path(str(shown["shots"][at]["path"]))
+    # A path from an event may name any file: only the folder of this run is served.
+    if path.parent.name != shown["id"] or path.parent.parent.name != "screenshots":
+        return None
+    return read_picture(path)
+
+
+def read_picture(path: Path) -> tuple[str, bytes] | None:
+    try:
+        with open(path, "rb", opener=open_regular_itself) as file:
+            if os.fstat(file.fileno()).st_size > LARGEST_PICTURE:
+                return None
+            content = file.read(LARGEST_PICTURE)
+    except (OSError, ValueError):
+        return None
+    kind = next((kind for magic, kind in PICTURE_TYPES if content.startswith(magic)), "")
+    return (kind, content) if kind else None
+
+
+FOR_EVER = {"cache-control": "private, max-age=31536000, immutable"}
+NOT_KEPT = {"cache-control": "no-store"}
+WELCOME = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Holdfast</title>
+<link rel="icon" href="ICON"><meta http-equiv="refresh" content="0;url=/"></head><body><a href="/">The dashboard</a></body></html>"""
+ICON = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" rx="3.5" fill="#0e7490"/>
+<path d="M4.5 3.5v9M11.5 3.5v9M4.5 8h7" stroke="#fff" stroke-width="1.8" stroke-linecap="round"/>BADGE</svg>"""
+BADGE = """<circle cx="11" cy="11" r="5" fill="#b45309"/><text x="11" y="13.4" font-family="sans-serif" font-size="6.5"
+font-weight="700" text-anchor="middle" fill="#fff">NUMBER</text>"""
+EXPORT_TYPES = {"md": "text/markdown", "jsonl": "application/jsonl", "html": "application/octet-stream"}
+MOST_EXPORTED = 500
+EXPORT_PATIENCE_S = 120.0
+REMEMBERED = 32
+# Seconds that a page is shown to others too, as long as the log has not grown.
+KEPT_S = 2.0
+
+
+class Broken(HoldfastError):
+    """This page could not be made"""
+
+
+def register(routes: Routes, web_context: "WebContext", _agents: Mapping[str, Agent]) -> None:
+    pages = Pages(web_context.static, menu=[screen for screen in SCREENS if screen.key], csrf=web_context.keys.csrf)
+    shown = RenderedPages(web_context, pages)
+    web_context.warm = shown.warm
+    for screen in SCREENS:
+        routes.add("GET", screen.path, Permission.READ, _page_handler(screen, shown), include_in_schema=False)
+    routes.add(
+        "GET", "/static/{version}/{name}", Permission.READ, _static_handler(web_context), include_in_schema=False
+    )
+    routes.add("GET", "/icon.svg", Permission.READ, _icon_handler(), include_in_schema=False)
+    routes.add("GET", "/sessions/export", Permission.READ, _export_handler(web_context), include_in_schema=False)
+    _register_shots(routes, web_context)
+    routes.add("GET", "/open", Permission.LINK, _open_link_handler(web_context), include_in_schema=False)
+
+
+class RenderedPages:
+    """Pages as they were made last: fifty viewers of one page cost one rendering per change."""
+
+    def __init__(self, web_context: "WebContext", pages: Pages) -> None:
+        self._house, self._pages = web_context, pages
+        self._made: dict[tuple[str, str], tuple[int, float, int, bytes]] = {}
+
+    async def page(self, screen: Screen, request: Request) -> HTMLResponse:
+        visit = Visit(self._house.client, dict(request.query_params), dict(request.path_params))
+        status, body = await self._house.client.run(lambda: self._render(screen, visit, str(request.url)))
+        return HTMLResponse(body, status, NOT_KEPT)
+
+    def warm(self) -> None:
+        """Before anybody looks: templates are compiled and the first screen was made once."""
+        for screen in SCREENS:
+            self._pages.compiled(screen.file)
+        self._anew(SCREENS[0], Visit(self._house.client, {}), 0)
+
+    def _render(self, screen: Screen, visit: Visit, address: str) -> tuple[int, bytes]:
+        head, now = self._head(visit), time.monotonic()
+        at, made, status, body = self._made.get((screen.name, address), (-1, 0.0, 0, b""))
+        if screen.live and at == head >= 0 and now - made < KEPT_S:
+            return status, body
+        status, body = self._anew(screen, visit, head)
+        # Replaced as a whole: several threads render at once.
+        recent = dict(list(self._made.items())[-REMEMBERED:])
+        self._made = recent | {(screen.name, address): (head, now, status, body)}
+        return status, body
+
+    def _head(self, visit: Visit) -> int:
+        try:
+            return visit.reader.head()
+        except HoldfastError:
+            return -1  # The page itself will say what is wrong.
+
+    def _anew(self, screen: Screen, visit: Visit, head: int) -> tuple[int, bytes]:
+        common = {
+            "screen": screen,
+            "project": visit.project,
+            "query": visit.query,
+            "head": head,
+            "waits": _count_waiting(visit),
+        }
+        try:
+            return 200, self._pages.render(screen.file, {**common, **screen.page(visit)})
+        except HoldfastError as error:
+            status = 503 if isinstance(error, UNAVAILABLE) else 404
+            return status, self._pages.render("problem.html", {**common, "error": error})
+        except Exception as error:
+            self._house.log.error("page.failed", error, screen=screen.name)
+            return 500, self._pages.render("problem.html", {**common, "error": self._describe_failure(screen, error)})
+
+    def _describe_failure(self, screen: Screen, error: Exception) -> Broken:
+        """A daemon that was there before an upgrade keeps a store of its own version: that explains most."""
+        status = self._house.client.status()
+        if status and (difference := version_difference(status, "the dashboard")):
+            return Broken(difference, fix="Run: holdfast daemon restart")
+        return Broken(f"{type(error).__name__} in {screen.name}", fix=f"See {self._house.paths.logs}/web.log")
+
+
+def _count_waiting(visit: Visit) -> int:
+    """How many sessions wait for the user: the title and the icon of every page count them."""
+    try:
+        return int(visit.view("sessions.who", of="")["waiting"])
+    except HoldfastError:
+        return 0
+
+
+def _icon_handler() -> Callable[..., Any]:
+    async def icon(waits: int = 0) -> Response:
+        shown = "" if waits <= 0 else "9+" if waits > 9 else str(waits)
+        badge = BADGE.replace("NUMBER", shown) if shown else ""
+        return Response(ICON.replace("BADGE", badge), media_type="image/svg+xml", headers=FOR_EVER)
+
+    return icon
+
+
+def _export_handler(web_context: "WebContext") -> Callable[..., Any]:
+    async def export(id: Annotated[list[str], Query(max_length=MOST_EXPORTED)], format: str = "md") -> Response:
+        """One session as a file, or several as an archive with a file for each."""
+        if format not in EXPORT_TYPES:
+            return Response(f"There is no format {format[:20]!r}: md, html or jsonl", 422, NOT_KEPT)
+        if len(id) > 1:
+            packed = await web_context.client.run(lambda: _export_archive(web_context, id, format), EXPORT_PATIENCE_S)
+            return Response(
+                packed, media_type="application/zip", headers={**NOT_KEPT, **_attachment_headers("sessions.zip")}
+            )
+        text = await web_context.client.run(lambda: _export_text(web_context, id[0], format), EXPORT_PATIENCE_S)
+        kind = f"{EXPORT_TYPES[format]}; charset=utf-8"
+        return Response(
+            text,
+            media_type=kind,
+            headers={**NOT_KEPT, **_attachment_headers(f"session-{session_alias(id[0])}.{format}")},
+        )
+
+    return export
+
+
+def _attachment_headers(name: str) -> dict[str, str]:
+    # A session's name comes from an agent: nothing of it may end the header.
+    safe = re.sub(r"[^A-Za-z0-9._-]", "_", name)
+    return {"content-disposition": f'attachment; filename="{safe}"'}
+
+
+def _export_archive(web_context: "WebContext", sessions: list[str], format: str) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for n, session in enumerate(dict.fromkeys(sessions), 1):
+            name = re.sub(r"[^A-Za-z0-9._-]", "_", session_alias(session))
+            archive.writestr(f"{n:03d}-{name}.{format}", _export_text(web_context, session, format))
+    return packed.getvalue()
+
+
+def _export_text(web_context: "WebContext", session: str, format: str) -> str:
+    parts, answer = [], web_context.client.view("sessions.export", {"id": session, "format": format})
+    parts.append(answer["text"])
+    while answer["next"]:
+        answer = web_context.client.view(
+            "sessions.export", {"id": answer["id"], "format": format, "after": answer["next"]}
+        )
+        parts.append(answer["text"])
+    return "".join(escape_invisible(part) if format == "jsonl" else strip_controls(part) for part in parts)
+
+
+def _page_handler(screen: Screen, shown: RenderedPages) -> Callable[[Request], Any]:
+    async def page(request: Request) -> HTMLResponse:
+        return await shown.page(screen, request)
+
+    return page
+
+
+def _static_handler(web_context: "WebContext") -> Callable[..., Any]:
+    async def file(version: str, name: str) -> Response:
+        body = web_context.static.files.get(name)
+        if body is None:
+            return Response(status_code=404)
+        cache_headers = FOR_EVER if version == web_context.static.version else NOT_KEPT
+        return Response(body, media_type=web_context.static.type_of(name), headers=cache_headers)
+
+    return file
+
+
+def _open_link_handler(web_context: "WebContext") -> Callable[..., Any]:
+    async def opened(once: str = "") -> HTMLResponse:
+        """A page that leads on, no redirect: a strict cookie is not sent on the way back from elsewhere."""
+        if not web_context.keys.redeem(once):
+            message = "This link was used already, or is too old. Make a new one: holdfast dashboard"
+            return HTMLResponse(f"<!doctype html><title>Holdfast</title><p>{message}</p>", 403, NOT_KEPT)
+        answer = HTMLResponse(WELCOME.replace("ICON", web_context.static.address("mark.svg")), 200, NOT_KEPT)
+        # Strict and out of reach of scripts: another site's link or page never carries it.
+        answer.set_cookie(
+            web_context.keys.cookie_name, web_context.keys.cookie, httponly=True, samesite="strict", path="/"
+        )
+        return answer
+
+    return opened

@@ -1,0 +1,352 @@
+"""The pages about sessions: who works now, all of them, one of them, one event, a day's activity."""
+
+import bisect
+import time
+from datetime import date, datetime
+from itertools import groupby
+from typing import Any
+
+import msgspec
+
+from holdfast.analysis.usage.report import format_known_cost
+from holdfast.core.errors import CommandRefused, HoldfastError
+from holdfast.core.times import DAY
+from holdfast.doors.web import session_rows
+from holdfast.doors.web.live import list_changes
+from holdfast.doors.web.screen import Screen, Visit
+
+# Now: every live session of every project, those that wait for you first.
+
+ENDED_SHOWN = 10
+
+
+def now_page(visit: Visit) -> dict[str, Any]:
+    who = visit.view("sessions.who")
+    rows = who["sessions"]
+    # Twice as many as are shown, because some of the latest still run.
+    latest = visit.view("sessions.list", all=True, limit=ENDED_SHOWN * 2)["sessions"]
+    return {
+        "waiting": [row for row in rows if row["needs"]],
+        "working": [row for row in rows if not row["needs"] and row["state"] == "working"],
+        "quiet": [row for row in rows if not row["needs"] and row["state"] != "working"],
+        "ended": [row for row in latest if row["state"] == "ended"][:ENDED_SHOWN],
+        "projects": len({row["project"] for row in rows}),
+        "today": visit.view("sessions.activity", days=1, detailed=1)["today"],
+        "now": who["now"],
+    }
+
+
+NOW_SCREEN = Screen(name="now", title="Now", path="/", page=now_page, key="n", live="*")
+
+
+# Sessions: all of them, filtered, sorted and paged; a page of the list is an address that can be kept.
+
+PAGE = 100
+COLUMNS = (
+    ("title", "Session", ""), ("last", "Last", "n"), ("duration", "Duration", "n"), ("turns", "Turns", "n"),
+    ("tools", "Tools", "n"), ("tokens", "Tokens", "n"), ("cost", "Cost", "n"),
+)  # fmt: skip
+SESSIONS_RANGES = (("", "Any time"), ("1", "Today"), ("7", "7 days"), ("30", "30 days"), ("90", "90 days"))
+CHOSEN = ("project", "agent", "state", "branch", "model", "text", "days", "tokens", "cost", "sort", "reverse")
+MICRO = 1_000_000
+
+
+def sessions_page(visit: Visit) -> dict[str, Any]:
+    chosen = {name: visit.query.get(name, "") for name in CHOSEN}
+    costs = _costs(visit)
+    offset = visit.number("offset")
+    answer = visit.view("sessions.table", costs=costs, offset=offset, limit=PAGE, **_table_arguments(chosen, visit))
+    for row in answer["sessions"]:
+        row["cost"] = format_known_cost(row["cost"], row["unpriced"])
+    return {
+        "told": answer,
+        "chosen": chosen,
+        "kept": {name: value for name, value in chosen.items() if value},
+        "columns": COLUMNS,
+        "ranges": SESSIONS_RANGES,
+        "filtered": any(chosen[name] for name in CHOSEN if name not in ("sort", "reverse")),
+        "before": max(0, offset - PAGE),
+        "after": offset + PAGE if offset + PAGE < answer["total"] else 0,
+        "first": min(offset + 1, answer["total"]),
+        "last": min(offset + PAGE, answer["total"]),
+    }
+
+
+def _table_arguments(chosen: dict[str, str], visit: Visit) -> dict[str, Any]:
+    named = {name: chosen[name] for name in ("project", "agent", "state", "branch", "model", "text")}
+    return {
+        **named,
+        "since": _start_of_days(chosen["days"]),
+        "min_tokens": visit.number("tokens"),
+        "min_cost": visit.number("cost") * MICRO,
+        "sort": chosen["sort"] or "last",
+        "reverse": bool(chosen["reverse"]),
+    }
+
+
+def _start_of_days(days: str) -> int:
+    """Whole days of this machine's calendar: "today" begins at midnight."""
+    if not days.isdecimal() or len(days) > 4 or not int(days):
+        return 0
+    midnight = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
+    return int(midnight.timestamp() * 1000) - (int(days) - 1) * DAY
+
+
+class _Costs:
+    """Adding up every session takes a while on a long log: kept for some seconds."""
+
+    # Seconds.
+    KEPT_S = 10.0
+
+    def __init__(self) -> None:
+        self._until = 0.0
+        self._of: object = None
+        self._known: dict[str, int] = {}
+
+    def __call__(self, visit: Visit) -> dict[str, int]:
+        if time.monotonic() > self._until or self._of is not visit.client:
+            self._known = self._look(visit)
+            self._until, self._of = time.monotonic() + self.KEPT_S, visit.client
+        return self._known
+
+    @staticmethod
+    def _look(visit: Visit) -> dict[str, int]:
+        try:
+            groups = visit.view("cost.report", by="session")["groups"]
+        except HoldfastError:
+            return {}
+        return {one["group"]: one["cost_micro_dollars"] for one in groups if one["cost_micro_dollars"] is not None}
+
+
+_costs = _Costs()
+
+SESSIONS_SCREEN = Screen(
+    name="sessions", title="Sessions", path="/sessions", page=sessions_page, key="l", live="session. prompt. turn. permission.",
+    script="sessions.js",
+)  # fmt: skip
+
+
+# Session: everything that happened in it as a tree of turns, calls and subagents; each call whole; any moment of it.
+
+FILTERS = (
+    ("", "Everything"), ("prompts", "Conversation"), ("tools", "Tools"), ("failures", "Failures"),
+    ("checks", "Checks and gates"), ("decisions", "Denied and injected"), ("subagents", "Subagents"),
+)  # fmt: skip
+FIRST_ROWS = 120
+MOST_CHECKS = 8
+CONVERSATION = "prompts"
+
+
+def session_page(visit: Visit) -> dict[str, Any]:
+    shown = visit.view("sessions.show", id=visit.path["id"], turns=1, brief=True)
+    only = visit.query.get("only", "")
+    # The tree is drawn by a script from then on; what it does not draw is shown anew with the page.
+    # A search and the conversation are not drawn by the script.
+    drawn_by_script = bool(visit.query.get("live")) and not visit.query.get("q") and only != CONVERSATION
+    loaded: dict[str, Any] = {"rows": [], "older": 0}
+    if not drawn_by_script:
+        loaded = load_rows(visit, shown["id"], FIRST_ROWS)
+    return {
+        "session": shown,
+        "overview": session_rows.overview_shapes(visit.view("sessions.overview", id=shown["id"])),
+        **loaded,
+        "turns": group_turns(loaded["rows"]),
+        "flat": session_rows.list_flat(loaded["rows"]) if visit.query.get("q") else [],
+        "talk": only == CONVERSATION,
+        **row_format(visit),
+        "checks": latest_checks(visit, shown),
+        "filters": FILTERS,
+        "now": shown["now"],
+    }
+
+
+def load_rows(visit: Visit, session: str, limit: int) -> dict[str, Any]:
+    value: dict[str, Any] = visit.view("sessions.rows", id=session, limit=limit, **row_range(visit))
+    return value
+
+
+def group_turns(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Each turn with its rows as a tree."""
+    turns = []
+    for n, listed in groupby(rows, key=lambda row: row["turn"]):
+        inside = list(listed)
+        head = next((row for row in inside if session_rows.is_turn_head(row)), None)
+        turns.append({
+            "n": n, "first": head["seq"] if head else 0, "at": inside[0]["turn_at"], "prompt": head["text"] if head else "",
+            "rows": session_rows.build_tree(inside),
+        })  # fmt: skip
+    return turns
+
+
+def latest_checks(visit: Visit, shown: dict[str, Any]) -> list[dict[str, Any]]:
+    """The latest run of each check, with verdict and reason. The content is not looked at: the page is shown often."""
+    answer = visit.view("checks.list", of=shown["project"], whose=shown["id"], session=shown["id"], look=False)
+    value: list[dict[str, Any]] = answer["runs"][:MOST_CHECKS]
+    return value
+
+
+def row_range(visit: Visit) -> dict[str, Any]:
+    return {
+        "start": visit.number("start"), "before": visit.number("before"),
+        "only": visit.query.get("only", ""), "q": visit.query.get("q", "")[:200],
+    }  # fmt: skip
+
+
+def row_format(visit: Visit) -> dict[str, Any]:
+    return {
+        "only": visit.query.get("only", ""), "q": visit.query.get("q", "")[:200],
+        "label": session_rows.row_label, "look": session_rows.row_style, "says": session_rows.row_text,
+        "lane_class": session_rows.lane_class,
+    }  # fmt: skip
+
+
+def rows_page(visit: Visit) -> dict[str, Any]:
+    """A range of the rows, for the tree that scrolls: the same rows as on the page."""
+    loaded = load_rows(visit, visit.query.get("id", ""), visit.number("limit", 200))
+    arrange = session_rows.list_flat if visit.query.get("only") else session_rows.build_tree
+    rows = arrange(loaded["rows"], fold_idle=visit.query.get("idle", "") != "real")
+    return {**row_format(visit), "rows": rows}
+
+
+def moment_page(visit: Visit) -> dict[str, Any]:
+    """The session as it was right after one of its events, folded from the log."""
+    seq = visit.query.get("seq", "")
+    if seq and not seq.isdecimal():
+        raise CommandRefused(f"there is no event {seq[:40]!r}")
+    moment = visit.view(
+        "sessions.moment", id=visit.path["id"], seq=visit.number("seq"), start=visit.number("start"),
+        offset=visit.number("offset"), only=visit.query.get("only", ""),
+    )  # fmt: skip
+    return {"moment": moment, "only": visit.query.get("only", ""), "changed": frozenset(moment["changed"])}
+
+
+SESSION_SCREEN = Screen(
+    name="session", title="Session", path="/session/{id:path}", page=session_page, live="*", script="session.js"
+)
+ROWS = Screen(name="rows", title="Rows", path="/rows", page=rows_page, live="*")
+MOMENT = Screen(name="moment", title="Moment", path="/moment/{id:path}", page=moment_page)
+
+
+# One event whole: what the tool was given, what it gave back, what it changed, and why Holdfast said what it said.
+
+HIDDEN = frozenset(("input", "output", "contexts", "reasons", "notices", "details", "prompt", "message", "error"))
+LONG = ("prompt", "message", "error", "summary", "text")
+QUIET = frozenset(("pid", "pid_start", "same", "transcript", "repo", "native", "client"))
+
+
+def event_page(visit: Visit) -> dict[str, Any]:
+    seq = visit.path["seq"]
+    if not seq.isdecimal() or len(seq) > 16:
+        raise CommandRefused(f"there is no event {seq[:40]!r}")
+    event = visit.view("log.event", seq=int(seq))
+    data, payload = event["data"], _decode_payload(event["body"])
+    tool_input = payload.get("tool_input") or data.get("input") or {}
+    edits = list_changes(tool_input) or list_changes(data.get("input"))
+    return {
+        "event": event,
+        "data": data,
+        "given": _input_fields(tool_input, bool(edits)),
+        "changes": edits,
+        "texts": [(name, data[name]) for name in LONG if isinstance(data.get(name), str) and data[name]],
+        "facts": [(name, _short_text(value)) for name, value in data.items() if name not in HIDDEN | QUIET and value],
+        "raw": msgspec.json.format(msgspec.json.encode(payload), indent=2).decode() if payload else event["body"],
+    }
+
+
+def _decode_payload(body: str) -> dict[str, Any]:
+    try:
+        payload = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError):
+        return {}
+    return payload if isinstance(payload, dict) else {}
+
+
+def _input_fields(tool_input: Any, edited: bool) -> list[tuple[str, str]]:
+    """What a tool was given, as name and text. What the diff shows already is left out."""
+    if not isinstance(tool_input, dict):
+        return [("input", _short_text(tool_input))] if tool_input else []
+    shown = ("old_string", "new_string", "content", "edits", "old_str", "new_str", "file_text", "patch")
+    return [(str(name), _as_text(value)) for name, value in tool_input.items() if not (edited and name in shown)]
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value, enc_hook=str).decode()
+
+
+def _short_text(value: Any) -> str:
+    return _as_text(value)[:600]
+
+
+EVENT_SCREEN = Screen(name="event", title="Event", path="/event/{seq}", page=event_page)
+
+
+# Activity: a year at a glance, and who did how much where.
+
+WEEKS = 53
+MEASURES = (("ms", "Time"), ("tokens", "Tokens"), ("tools", "Tool calls"), ("turns", "Turns"))
+LEVELS = 4
+ACTIVITY_RANGES = (7, 30, 90)
+
+
+def activity_page(visit: Visit) -> dict[str, Any]:
+    measure = next((name for name, _ in MEASURES if name == visit.query.get("by")), "ms")
+    span = next((n for n in ACTIVITY_RANGES if str(n) == visit.query.get("days")), 30)
+    activity = visit.view("sessions.activity", days=WEEKS * 7, detailed=span)
+    return {
+        "today": activity["today"],
+        "heat": heat_map(activity["days"], measure),
+        "projects": sum_rows(activity["rows"], "project", measure),
+        "agents": sum_rows(activity["rows"], "agent", measure),
+        "days": day_bars(activity["days"][-span:], measure),
+        "measure": measure,
+        "measures": MEASURES,
+        "span": span,
+        "ranges": ACTIVITY_RANGES,
+    }
+
+
+def heat_map(days: list[dict[str, Any]], measure: str) -> dict[str, Any]:
+    """A column a week, a square a day; the darkest is the busiest."""
+    first = date.fromisoformat(days[0]["day"])
+    ordered = sorted(day[measure] for day in days if day[measure])
+    cells = []
+    months: list[dict[str, Any]] = []
+    for n, day in enumerate(days):
+        # The first column begins with Monday, whatever day the year begins with.
+        day_index = n + first.weekday()
+        when = date.fromisoformat(day["day"])
+        if when.day == 1:
+            months.append({"x": day_index // 7, "name": when.strftime("%b")})
+        cells.append({**day, "x": day_index // 7, "y": day_index % 7, "level": _heat_level(day[measure], ordered)})
+    return {"cells": cells, "months": months, "weeks": cells[-1]["x"] + 1}
+
+
+def _heat_level(value: int | None, ordered: list[int]) -> int:
+    """By quarter of the busy days, so that one huge day does not make all others pale."""
+    if not value:
+        return 0
+    rank = bisect.bisect_right(ordered, value)
+    # Rounded up: the least busy day still has a colour.
+    return -(-rank * LEVELS // len(ordered))
+
+
+def day_bars(days: list[dict[str, Any]], measure: str) -> list[dict[str, Any]]:
+    most = max((day[measure] or 0 for day in days), default=0) or 1
+    return [{**day, "share": round((day[measure] or 0) / most * 100, 1)} for day in days]
+
+
+def sum_rows(rows: list[dict[str, Any]], by: str, measure: str) -> list[dict[str, Any]]:
+    groups: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        one = groups.setdefault(row[by], {"name": row[by], "tokens": None})
+        for name, value in row.items():
+            if isinstance(value, int):
+                one[name] = (one.get(name) or 0) + value
+    most = max((one[measure] or 0 for one in groups.values()), default=0) or 1
+    ranked = sorted(groups.values(), key=lambda one: -(one[measure] or 0))
+    return [{**one, "share": round((one[measure] or 0) / most * 100, 1)} for one in ranked]
+
+
+ACTIVITY_SCREEN = Screen(
+    name="activity", title="Activity", path="/activity", page=activity_page, key="a", live="turn. model. session."
+)

@@ -1,0 +1,86 @@
+"""Kind `evidence`: only recorded facts (a run that passed, a skill, a commit, a UAT scenario) satisfy it."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated
+
+from msgspec import Meta
+
+from holdfast.core.section import ALONE
+from holdfast.features.gates.fields import Glob, Globs, Part, Seconds, Skills, Words
+from holdfast.features.gates.kinds.base import Finding, RequirementKind, settings_of
+from holdfast.features.gates.strictness import is_superset
+
+if TYPE_CHECKING:
+    from holdfast.features.gates.rules.checker import Checker
+    from holdfast.features.gates.rules.triggers import Rule
+    from holdfast.features.gates.settings import Requirement
+
+
+class Evidence(Part):
+    """One recorded fact. It counts only if nothing it covers (`after_edit`) changed since."""
+
+    command: Annotated[
+        tuple[Glob, ...], Meta(max_length=20, description="Globs; one such command must have exited 0."), ALONE
+    ] = ()
+    skill: Annotated[Skills, Meta(description="One of these skills ran.")] = ()
+    commit: Annotated[bool, Meta(description="A commit was made.")] = False
+    uat: Annotated[Words, Meta(description="This UAT scenario passed.")] = ""
+    after_edit: Annotated[Globs, Meta(description="The files the fact covers.")] = ("**",)
+    within: Annotated[Seconds, Meta(description="Seconds for which it counts; 0 = until something changes.")] = 0
+
+    def __post_init__(self) -> None:
+        if sum(map(bool, (self.command, self.skill, self.commit, self.uat))) != 1:
+            raise ValueError("name exactly one of command, skill, commit, uat")
+
+
+class EvidenceSettings(Part):
+    evidence: Annotated[tuple[Evidence, ...], Meta(max_length=10), ALONE] = ()
+
+
+def evidence_of(spec: "Requirement") -> tuple[Evidence, ...]:
+    return settings_of(EvidenceSettings, spec).evidence
+
+
+def covered_globs(rules: Iterable["Rule"]) -> list[tuple[str, ...]]:
+    """What the evidence of each rule covers."""
+    return [one.after_edit for rule in rules for one in evidence_of(rule.spec)]
+
+
+class ProvenByEvidence(RequirementKind):
+    name = "evidence"
+    summary = "Only recorded facts satisfy it (`evidence`)."
+    settings = EvidenceSettings
+    comparisons = {"evidence": is_superset}
+    is_proven = True
+    always_at_stop = True
+
+    def check_settings(self, spec: "Requirement") -> None:
+        if not evidence_of(spec):
+            raise ValueError("type evidence needs `evidence:`, e.g. {command: 'pytest*', after_edit: 'src/**'}")
+
+    def checked_at(self, spec: "Requirement") -> tuple[bool, bool]:
+        """An edit cannot be proven before it is made, so it is checked at the end of the turn; a command can wait."""
+        patterns = spec.command_pattern or any(not isinstance(t, str) and t.command_pattern for t in spec.trigger_tools)
+        return bool(patterns), not patterns
+
+    def check(self, checker: "Checker", rule: "Rule") -> Finding:
+        question = checker.proof_question(rule)
+        why = question.missing()
+        return checker.approved(rule) or Finding(rule, False, why) if why else Finding(rule, True, question.proven())
+
+    def remedy(self, rule: "Rule") -> str:
+        return " and ".join(_fact_remedy(one) for one in evidence_of(rule.spec))
+
+    def why_not_by_hand(self, rule: "Rule") -> str:
+        return f"{rule.name} is satisfied by recorded facts only"
+
+
+def _fact_remedy(one: Evidence) -> str:
+    if one.command:
+        return f"run `{one.command[0]}` so that it passes"
+    if one.skill:
+        return f"run /{one.skill[0].lstrip('/')}"
+    return "commit your work" if one.commit else f"let the UAT scenario {one.uat} pass"
+
+
+KIND = ProvenByEvidence()

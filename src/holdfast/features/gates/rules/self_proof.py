@@ -1,0 +1,74 @@
+"""Commands that bring their own proof: `pytest && git commit`."""
+
+from typing import Any
+
+from holdfast.analysis.shell.analysis import Analysis, Ran, ShellCommand, analyse_command
+from holdfast.analysis.shell.syntax import UNKNOWN
+from holdfast.core.checks import tested_folder, touches_globs
+from holdfast.core.event import Event
+from holdfast.core.kinds import ToolPayload
+from holdfast.features.gates.evidence import command_matches, is_real_run, reach_in, reading_of
+from holdfast.features.gates.kinds.evidence import Evidence, evidence_of
+from holdfast.features.gates.rules.triggers import Rule
+
+
+def proves_itself(rule: Rule, event: Event, data: ToolPayload) -> bool:
+    """`pytest && git commit`: what it asks for is reached only where the proof passed in the same line, and nothing it
+    covers is written there. A line that is the proof itself is never refused for want of it."""
+    analysis = analyse_command(data.command, cwd=data.cwd or event.project)
+    if analysis.problem:
+        return False
+    return all(one.command and _is_guarded(rule, one, analysis, event.project) for one in evidence_of(rule.spec))
+
+
+def _is_guarded(rule: Rule, one: "Evidence", analysis: Analysis, project: str) -> bool:
+    acts = [c.invocation.index for c in analysis.commands if rule.is_about(reading_of(c))]
+    proofs = [
+        c.invocation.index
+        for c in analysis.commands
+        if _is_proof(c, one) and (not acts or _ran_where_it_counts(c, one, project))
+    ]
+    if not proofs:
+        return False
+    if not acts:
+        # Without the act in the line, every way on which it may succeed must have passed the proof.
+        return all(_proof_passed(path.ran, path.assumed, proofs) for path in analysis.paths if _may_succeed(path))
+    reached = [path for path in analysis.paths if any(index in path.ran for index in acts)]
+    # Nothing may be written on a way that reaches the act: it would not be what was proven.
+    return all(_proof_passed(path.ran, path.assumed, proofs) for path in reached) and not any(
+        path.outputs.keys() - {"terminal"} for path in reached
+    )
+
+
+def _is_proof(command: ShellCommand, one: "Evidence") -> bool:
+    invocation = command.invocation
+    real = (
+        command.ran is not Ran.NO and not invocation.tampered and not invocation.shadowed and not invocation.background
+    )
+    return real and is_real_run(command.words) and command_matches(reading_of(command), one.command)
+
+
+def _ran_where_it_counts(command: ShellCommand, one: "Evidence", project: str) -> bool:
+    """`cd docs && pytest && git commit` proves nothing of `src/**`."""
+    folder = command.invocation.cwd
+    return UNKNOWN in folder or touches_globs(reach_in(project, "", [tested_folder(folder)]), one.after_edit)
+
+
+def _proof_passed(ran: dict[int, bool], assumed: dict[int, int], proofs: list[int]) -> bool:
+    return any(index in ran and assumed.get(index) == 0 for index in proofs)
+
+
+def _may_succeed(path: Any) -> bool:
+    status = path.status
+    if status.kind == "of":
+        # Unless something else is assumed, the last program is taken to succeed.
+        path.assumed.setdefault(status.invocation, 0)
+        return bool(path.assumed[status.invocation] == 0)
+    return not (status.kind == "code" and status.code != 0)
+
+
+def is_named_by(rule: Rule, command: str) -> bool:
+    """Whether a program of the command is what the rule takes for proof, be it a check tool or any script."""
+    globs = tuple(glob for one in evidence_of(rule.spec) for glob in one.command)
+    commands = analyse_command(command).commands if globs else ()
+    return any(command_matches(reading_of(one), globs) for one in commands if is_real_run(one.words))

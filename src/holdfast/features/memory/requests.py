@@ -1,0 +1,86 @@
+"""Explicit requests to remember something, found in a person's own typed words.
+
+Only words such as "from now on" or "remember that" count: on 740 real prompts a trained classifier
+was wrong nine times in ten."""
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from holdfast.core.lazy import lazy_pattern
+from holdfast.core.text import INSTEAD
+
+LONGEST_PROMPT, MOST_LINES = 1_500, 12
+"""A longer prompt holds pasted text, where "from now on" is somebody else's."""
+SHORTEST, LONGEST, MOST_REQUESTS = 2, 400, 4
+REMOVED_MARK = "[redacted:"
+
+_FENCED = lazy_pattern(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|<(\w[\w-]*)\b[^>]*>.*?</\1\s*>", re.DOTALL)
+_NOT_TYPED = lazy_pattern(r"\s*(?:[>|$@\[{}<]|[-+*•#]|/[/*]|\d+[.):]|at \S+\(|File \"|Traceback|\w+:\s*$)")
+_SENTENCE_END = lazy_pattern(r"(?<=[.!?])\s+(?=\S)|(?<=[。！？])|\n+")
+_OPENING = r"\W*(?:(?:please|pls|ok(?:ay)?|and|also|but|so|no|yes|bitte|por favor)[,:]?\s+)*"
+_LASTING = (
+    r"from (?:now|here) on|going forward|for (?:all )?future sessions|as a (?:general )?rule"
+    r"|ab jetzt|ab sofort|künftig|a partir de (?:ahora|agora)|desde ahora|désormais|dorénavant|à partir de maintenant"
+    r"|с этого момента|впредь"
+)
+_STANDING = lazy_pattern(
+    rf"{_OPENING}(?:(?:{_LASTING})\b[,:]?\s*|(?=(?:always|never)\b(?! mind|\s+\w+(?:ed|en|ing)\b))"
+    r"|(?:今後は?|これからは?|以后|从现在开始)[，,、]?)(?P<words>.+)",
+    re.IGNORECASE | re.DOTALL,
+)
+_STANDING_LAST = lazy_pattern(rf"(?P<words>.+?)[,;]?\s+(?:{_LASTING})\W*", re.IGNORECASE | re.DOTALL)
+_REMEMBER = lazy_pattern(
+    rf"{_OPENING}(?:remember|don't forget|merk dir|recuerda|retiens|lembre(?:-se)?|запомни)"
+    r"(?:(?: for (?:later|the future|next time))?:|\s+(?:that|dass|que|что)|\s*,\s*(?:dass|что))\s+(?P<words>.+)",
+    re.IGNORECASE | re.DOTALL,
+)
+_ABOUT_ANSWERS = lazy_pattern(
+    r"\b(?:answers?|repl(?:y|ies)|explain|explanations?|summar(?:y|ies|ise|ize)|ask me|tell me|talk|speak|tone"
+    r"|antworte\w*|responde|réponds|отвечай)\b",
+    re.IGNORECASE,
+)
+
+
+class Request(msgspec.Struct, frozen=True):
+    type: str
+    text: str
+
+
+def explicit_requests(prompt: str) -> list[Request]:
+    """At most a few. Questions and prompts with pasted lines never count."""
+    if len(prompt) > LONGEST_PROMPT or _holds_pasted_text(prompt):
+        return []
+    found = {request.text: request for request in map(_as_request, own_sentences(prompt)) if request}
+    return list(found.values())[:MOST_REQUESTS]
+
+
+def _holds_pasted_text(prompt: str) -> bool:
+    lines = [line for line in prompt.split("\n") if line.strip()]
+    return len(lines) > MOST_LINES or bool(_FENCED.search(prompt)) or any(map(_NOT_TYPED.match, lines))
+
+
+def own_sentences(prompt: str) -> Iterator[str]:
+    for line in _FENCED.sub("\n", prompt).split("\n"):
+        if not _NOT_TYPED.match(line):
+            yield from (" ".join(sentence.split()) for sentence in _SENTENCE_END.split(line) if sentence.strip())
+
+
+def _as_request(sentence: str) -> Request | None:
+    if sentence.endswith(("?", "？")) or INSTEAD in sentence or REMOVED_MARK in sentence:
+        return None
+    if match := _STANDING.fullmatch(sentence) or _STANDING_LAST.fullmatch(sentence):
+        kind = "preference" if _ABOUT_ANSWERS.search(match["words"]) else "rule"
+    elif match := _REMEMBER.fullmatch(sentence):
+        kind = "fact"
+    else:
+        return None
+    words = match["words"].strip(" ,:;")
+    return Request(kind, words) if _is_statement(words) else None
+
+
+def _is_statement(words: str) -> bool:
+    """Long enough to stand alone; CJK text has no spaces, so two characters count as a word."""
+    size = len(words.split()) + sum(char > "\u2e80" for char in words) // 2
+    return size >= SHORTEST and len(words) <= LONGEST

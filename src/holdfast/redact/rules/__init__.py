@@ -1,1 +1,0 @@
-"""All rules as data: forms of tokens by vendor, constructs that hold a secret, names of secrets."""

@@ -1,0 +1,1 @@
+"""Getting started: hooks installed, history imported, problems found, the recorded demo."""

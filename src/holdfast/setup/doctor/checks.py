@@ -1,0 +1,353 @@
+"""Everything that is known to go wrong with an installation, each with the command that fixes it."""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import stat
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import apsw
+
+from holdfast import client
+from holdfast.agents import AGENTS
+from holdfast.core.agent import Agent
+from holdfast.core.errors import HoldfastError, InstallRefused
+from holdfast.core.times import format_bytes
+from holdfast.paths import INTENT_SUFFIX, plain_files
+from holdfast.setup.install import hooks
+from holdfast.setup.install.locations import install_levels, is_present, settings_file
+from holdfast.setup.install.mcp_servers import tools_of
+
+if TYPE_CHECKING:
+    from holdfast.settings import SettingsCache
+
+# One thing that is wrong, in one line, with the command that mends it.
+
+
+@dataclass(frozen=True)
+class Finding:
+    problem: str
+    mend: str
+    safely: Callable[[], object] | None = None
+    """What `--fix` does; None where a person must choose."""
+
+
+# What can be wrong between an agent and our hooks: not in, dead, in twice, not trusted, an agent too old for them.
+
+VERSION = re.compile(r"\b(\d+)\.(\d+)\.(\d+)\b")
+# Plugins are named `name@marketplace`.
+PLUGIN = "holdfast@"
+
+
+def check_agents() -> Iterator[Finding]:
+    project = Path(client.current_project())
+    for agent in AGENTS.values():
+        try:
+            installed_at = [level for level in install_levels(agent) if hooks.installed_hooks(agent, level, project)]
+        except InstallRefused as refusal:
+            yield Finding(refusal.problem, refusal.fix or "repair that file")
+            continue
+        for level in installed_at:
+            yield from _check_hooks(agent, level, project)
+        yield from _check_double_hooks(agent, project)
+        yield from _check_mcp_server(agent, project)
+        if installed_at:
+            yield from _too_old(agent)
+        elif is_present(agent) and not (agent.name == "claude-code" and plugin_is_on(project)):
+            yield Finding(f"{agent.title} is here, but has no hooks of ours", f"holdfast install --agent {agent.name}")
+
+
+def _check_hooks(agent: Agent, level: str, project: Path) -> Iterator[Finding]:
+    for problem in hooks.verify_installation(agent, level, project):
+        again = partial(hooks.install_hooks, agent, level, project)
+        yield Finding(problem, f"holdfast install --agent {agent.name} --{level}", again)
+    problem, mend = trust_problem(agent, level, project)
+    if problem:
+        yield Finding(problem, mend)
+
+
+def trust_problem(agent: Agent, level: str, project: Path) -> tuple[str, str]:
+    """Why the agent does not run hooks that are in its settings, and what changes that."""
+    if agent.setup is None or agent.setup.hold_up is None:
+        return "", ""
+    problem = agent.setup.hold_up(settings_file(agent, level, project), level, project)
+    return problem, agent.setup.review if problem else ""
+
+
+def _check_mcp_server(agent: Agent, project: Path) -> Iterator[Finding]:
+    """Our MCP server, where it is named: a program that moved is one the agent cannot start."""
+    tools = tools_of(agent)
+    if tools is None:
+        return
+    for level in install_levels(tools):
+        with contextlib.suppress(InstallRefused):
+            for problem in (
+                hooks.verify_installation(tools, level, project) if hooks.installed_hooks(tools, level, project) else ()
+            ):
+                again = partial(hooks.install_hooks, tools, level, project)
+                yield Finding(f"MCP: {problem}", f"holdfast install --agent {agent.name} --{level}", again)
+
+
+def _check_double_hooks(agent: Agent, project: Path) -> Iterator[Finding]:
+    # One finding is enough: the cure is the same for every event.
+    for double in hooks.duplicate_hooks(agent, project)[:1]:
+        where = " and ".join(str(path) for path in double.paths)
+        mend = f"holdfast uninstall --agent {agent.name} --project"
+        yield Finding(f"{agent.title} runs our hooks twice: {where} (each event is kept once)", mend)
+    if agent.name == "claude-code" and plugin_is_on(project):
+        there = [level for level in install_levels(agent) if hooks.installed_hooks(agent, level, project)]
+        if there:
+            mend = f"holdfast uninstall --agent claude-code --{there[0]}"
+            yield Finding("Claude Code runs our hooks twice: by its settings and by the plugin", mend)
+
+
+def plugin_is_on(project: Path) -> bool:
+    files = [Path.home() / ".claude/settings.json", project / ".claude/settings.json"]
+    tables = [_inner_table(_read_json(file), "enabledPlugins") for file in files]
+    return any(on for table in tables for name, on in table.items() if name.startswith(PLUGIN))
+
+
+def _read_json(file: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(file.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def short_path(path: Path) -> str:
+    home = Path.home()
+    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
+
+
+def _inner_table(value: dict[str, Any], name: str) -> dict[str, Any]:
+    table = value.get(name)
+    return table if isinstance(table, dict) else {}
+
+
+def _too_old(agent: Agent) -> Iterator[Finding]:
+    # Here, because `readiness` imports this module.
+    from holdfast.setup.doctor.readiness import version_of
+
+    if not agent.setup or not agent.setup.oldest or not (program := shutil.which(agent.program)):
+        return
+    version = version_of(program)
+    # Where the version is not known nothing is reported.
+    if version and version < agent.setup.oldest:
+        needed, there = (".".join(map(str, v)) for v in (agent.setup.oldest, version))
+        yield Finding(f"{agent.title} {there} is older than {needed}, the first whose hooks we know", "update it")
+
+
+# Older versions are reported as able to corrupt a database.
+OLDEST_SQLITE = (3, 51, 3)
+# In seconds: a spool that a running daemon has not emptied by then waits for something.
+STALE_SPOOL_S = 10
+STALE_ERASURE_S = 600
+
+
+def run_checks() -> list[Finding]:
+    """All findings; a check that cannot be made is a finding too."""
+    return [finding for check in CHECKS for finding in _run_check(check)]
+
+
+def _run_check(check: Callable[[], Iterator[Finding]]) -> list[Finding]:
+    try:
+        return list(check())
+    except HoldfastError as error:
+        return [Finding(error.message, error.fix or "see the message")]
+    except OSError as error:
+        return [Finding(str(error), "holdfast doctor")]
+
+
+def _check_permissions() -> Iterator[Finding]:
+    paths = client.state_paths()
+    expected_modes = dict.fromkeys((paths.state, paths.run, paths.spool, paths.backups, paths.logs), 0o700)
+    expected_modes |= dict.fromkeys((paths.database, paths.log_file), 0o600)
+    for path, mode in expected_modes.items():
+        # A link could make us change the mode of somebody else's file.
+        if path.is_symlink():
+            yield Finding(f"{path} is a link; it is not followed", "Move it away and start Holdfast again.")
+        # Only what others may do counts; a stricter mode is fine.
+        elif path.exists() and stat.S_IMODE(path.stat().st_mode) & 0o077:
+            yield Finding(f"{path} can be read by others", f"chmod {mode:o} {path}", partial(path.chmod, mode))
+    yield from _open_files(paths.state, set(expected_modes))
+
+
+def _open_files(state: Path, checked_paths: set[Path]) -> Iterator[Finding]:
+    """Whatever else lies in the state folder, in one finding."""
+    open_paths = [p for p in plain_files(state) if p not in checked_paths and stat.S_IMODE(p.lstat().st_mode) & 0o077]
+    if open_paths:
+        names = ", ".join(str(p.relative_to(state)) for p in open_paths[:3])
+        more = f" and {len(open_paths) - 3} more" if len(open_paths) > 3 else ""
+        yield Finding(
+            f"files in {state} can be read by others: {names}{more}",
+            f"chmod -R go-rwx {state}",
+            partial(_close_files, open_paths),
+        )
+
+
+def _close_files(paths: list[Path]) -> None:
+    for path in paths:
+        path.chmod(0o600)
+
+
+def _check_erasures() -> Iterator[Finding]:
+    """What was to be erased and is not gone yet."""
+    run = client.state_paths().run
+    # In seconds as well: an erasure in progress has its intent file, too.
+    waiting = [p for p in run.glob(f"*{INTENT_SUFFIX}") if time.time() - p.lstat().st_mtime > STALE_ERASURE_S]
+    if waiting:
+        yield Finding(f"{len(waiting)} erasures are not finished", "holdfast daemon restart")
+
+
+def missing_git() -> str:
+    """What does not work without git; empty where there is one."""
+    return "" if shutil.which("git") else "git is not on the PATH: branches and commits are not recorded"
+
+
+def _check_git() -> Iterator[Finding]:
+    if problem := missing_git():
+        yield Finding(problem, "install git, then: holdfast daemon restart")
+
+
+def _check_sqlite() -> Iterator[Finding]:
+    version = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
+    if version < OLDEST_SQLITE:
+        yield Finding(f"SQLite {apsw.sqlite_lib_version()} can corrupt a database", "pip install --upgrade apsw")
+
+
+def _check_daemon() -> Iterator[Finding]:
+    failed = client.state_paths().failed
+    # Where nothing was ever stored there is no daemon to miss.
+    if client.running_pid() or not client.state_paths().state.exists():
+        return
+    if failed.exists():
+        yield Finding(
+            f"the daemon could not start: {failed.read_text().strip()}", "holdfast daemon run", client.start_daemon
+        )
+
+
+def _check_spool() -> Iterator[Finding]:
+    folder = client.state_paths().spool
+    # What lies there may be taken in at this moment.
+    waiting = [seen for path in plain_files(folder) if (seen := _stat_of(path)) and seen.st_size]
+    old = [seen for seen in waiting if time.time() - seen.st_mtime > STALE_SPOOL_S]
+    if old:
+        total = sum(seen.st_size for seen in old)
+        yield Finding(
+            f"{format_bytes(total)} wait in the spool", "holdfast daemon start", lambda: client.ask_daemon("drain")
+        )
+
+
+def _stat_of(path: Path) -> os.stat_result | None:
+    with contextlib.suppress(OSError):
+        return path.lstat()
+    return None
+
+
+def _restart_daemon() -> None:
+    client.stop_daemon("replaced by another version")
+    client.start_daemon()
+
+
+def _check_store() -> Iterator[Finding]:
+    if not client.running_pid():
+        return
+    answer = client.ask_daemon("status")
+    limit = _open_settings().for_project("")["store"].size_warn_mb
+    if difference := client.version_difference(answer):
+        yield Finding(difference, "holdfast daemon restart", _restart_daemon)
+    if answer["refusing"]:
+        yield Finding(answer["refusing"], "free some space; nothing received is lost meanwhile")
+    if answer["store_bytes"] > limit << 20:
+        yield Finding(f"the store is {format_bytes(answer['store_bytes'])}", "holdfast config set store.body_days 30")
+    if answer["counts"].get("dead_jobs"):
+        yield Finding(f"{answer['counts']['dead_jobs']} background jobs failed", "holdfast daemon logs")
+    yield from _check_bodies(answer.get("bodies") or {})
+    for feature, count in answer["errors"].items():
+        yield Finding(f"{count} rules of “{feature}” failed since the daemon started", "holdfast daemon logs")
+
+
+def _check_replay() -> Iterator[Finding]:
+    """A sample of the documents, made from the log in this process, is what the daemon's process made of it."""
+    from holdfast.app import all_features, database_path
+    from holdfast.core.replay import sample_differences
+    from holdfast.stores.sqlite import SqliteReader
+
+    database = database_path(client.state_paths(), _open_settings())
+    if not database.exists():
+        return
+    reader = SqliteReader(database)
+    try:
+        different = sample_differences(all_features(), reader)
+    finally:
+        reader.close()
+    if different:
+        yield Finding(f"{len(different)} documents are not what the log says: {different[0]}", "holdfast rebuild")
+
+
+def _check_bodies(bodies: dict[str, Any]) -> Iterator[Finding]:
+    if bodies.get("problem"):
+        yield Finding(
+            f"payloads are not stored: {bodies['problem']}",
+            "start or unlock the keyring, or: holdfast config set store.encrypt_bodies false",
+        )
+    elif bodies.get("wanted") and bodies.get("left"):
+        yield Finding(f"{bodies['left']} older payloads are not encrypted yet", "wait; the daemon goes on by itself")
+    if bodies.get("journal_waits"):
+        yield Finding(client.JOURNAL_WAITS, "start or unlock the keyring; they come in by themselves")
+    if bodies.get("unreadable"):
+        yield Finding(
+            f"{bodies['unreadable']} stored payloads cannot be decrypted: their key is not in the keyring",
+            "put the key back into the keyring, or let them expire (store.body_days)",
+        )
+
+
+def _open_settings() -> "SettingsCache":
+    # It loads every feature, which takes longer than all the rest of `holdfast up`.
+    from holdfast.app import open_settings
+
+    return open_settings()
+
+
+def _check_settings() -> Iterator[Finding]:
+    for notice in _open_settings().for_project(client.current_project()).notices:
+        yield Finding(notice.problem, notice.fix or "Correct it there.")
+
+
+def _check_gates() -> Iterator[Finding]:
+    """Settings that would loosen what is in force, and wait for a person."""
+    if not client.running_pid():
+        return
+    for line in client.ask_view("gates.attention").get("waiting", ()):
+        yield Finding(line, "holdfast gate accept")
+
+
+def _check_owner() -> Iterator[Finding]:
+    state = client.state_paths().state
+    if state.exists() and state.stat().st_uid != os.geteuid():
+        yield Finding(f"{state} belongs to another user", "set HOLDFAST_STATE to a folder of yours")
+
+
+# From the foundation up: a folder of another user explains most of what follows.
+CHECKS = (
+    _check_owner,
+    _check_permissions,
+    _check_erasures,
+    _check_git,
+    _check_sqlite,
+    _check_daemon,
+    _check_spool,
+    _check_store,
+    _check_replay,
+    check_agents,
+    _check_settings,
+    _check_gates,
+)

@@ -1,0 +1,13 @@
+"""Transcripts of agents and files of older tools → events. Nothing here writes: sources stay as they are."""
+
+from holdfast.agents import AGENTS
+from holdfast.analysis.transcripts import Importer
+from holdfast.setup.imports import earlier_state
+
+IMPORTERS: dict[str, Importer] = {
+    importer.name: importer
+    for importer in (
+        *(agent.transcripts().importer for agent in AGENTS.values() if agent.transcripts),
+        *earlier_state.IMPORTERS,
+    )
+}

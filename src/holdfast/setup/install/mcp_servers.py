@@ -1,0 +1,284 @@
+"""Our MCP server among the others an agent knows: one entry in its settings file, everything else untouched."""
+
+import dataclasses
+import json
+import os
+import re
+import shlex
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from holdfast.core.agent import Agent, McpFormat
+from holdfast.setup.install import hooks_text
+from holdfast.setup.install.hooks_text import ensure_json_object
+from holdfast.setup.install.json_edit import (
+    BrokenJson,
+    Node,
+    Style,
+    append_items,
+    apply_edits,
+    line_of,
+    parse_json,
+    parse_json_object,
+    remove_item,
+    style_of,
+)
+from holdfast.setup.install.locations import HookEntry
+
+NAME, PROGRAM = "holdfast", "holdfast"
+SECTIONS: dict[McpFormat, str] = {"opencode": "mcp"}
+STANDARD_SECTION = "mcpServers"
+
+
+def tools_of(agent: Agent) -> Agent | None:
+    """The same agent, seen as one whose file of MCP servers is to be written; None when it has no such file."""
+    if not agent.setup or not agent.setup.mcp:
+        return None
+    return dataclasses.replace(agent, setup=dataclasses.replace(agent.setup, files=agent.setup.mcp, layout="mcp"))
+
+
+def server_entry(state: Path, written: McpFormat = "standard") -> dict[str, Any]:
+    """Absolute, as a hook is. The state directory goes by the environment: it is a program for people, too."""
+    beside = (folder / PROGRAM for folder in hooks_text._script_folders())
+    # The bare name is the last resort: the agent may have another PATH.
+    program = next((str(path) for path in beside if path.is_file() and os.access(path, os.X_OK)), PROGRAM)
+    named = hooks_text.state_words(state)
+    environment = {"HOLDFAST_STATE": named[1]} if named else {}
+    if written == "opencode":
+        local = {"type": "local", "command": [program, "mcp"], "enabled": True}
+        return {**local, **({"environment": environment} if environment else {})}
+    # Copilot and Droid want to be told how a server is started.
+    kind = {"copilot": {"type": "local"}, "droid": {"type": "stdio"}}.get(written, {})
+    started = {**kind, "command": program, "args": ["mcp"], **({"env": environment} if environment else {})}
+    # Copilot asks for a list of the tools that may be used.
+    return {**started, "tools": ["*"]} if written == "copilot" else started
+
+
+def is_ours(value: Any) -> bool:
+    """By what it runs: an entry that somebody wrote for himself under our name stays his."""
+    words = hooks_text.words_of(value)
+    return len(words) >= 2 and Path(words[0]).name == PROGRAM and words[1:] == ["mcp"]
+
+
+class Servers:
+    """A file that its owner, and the agent itself, write too."""
+
+    all_ours = False
+    # Entries of other servers may hold keys.
+    secret_at_home = True
+
+    def __init__(self, written: McpFormat = "standard") -> None:
+        self.written, self.section = written, SECTIONS.get(written, STANDARD_SECTION)
+
+    def wanted(self, _agent: Agent, state: Path) -> dict[str, dict[str, Any]]:
+        return {NAME: server_entry(state, self.written)}
+
+    def with_ours(self, text: str, _agent: Agent, state: Path) -> str:
+        text = ensure_json_object(text)
+        root, servers = self._checked(text)
+        ours = server_entry(state, self.written)
+        style = style_of(text, root)
+        there = servers.member(NAME) if servers else None
+        if there is not None:
+            stale = is_ours(there.value) and there.value != ours
+            return apply_edits(text, [(there.start, there.end, style.dumps(ours))] if stale else [])
+        member = style.member(NAME, style.dumps(ours))
+        if servers is not None:
+            return apply_edits(text, append_items(text, servers, [member], style))
+        return apply_edits(text, append_items(text, root, [self._opened(member, style)], style))
+
+    def without_ours(self, text: str, before: str) -> str:
+        root, servers = self._checked(ensure_json_object(text))
+        ours = servers.member(NAME) if servers else None
+        if servers is None or ours is None or not is_ours(ours.value):
+            return text
+        was_there = bool(before) and parse_json(ensure_json_object(before)).member(self.section) is not None
+        # A section that was there before us stays, even when it is empty.
+        alone = len(servers.items) == 1 and not was_there
+        where, what = (root, servers) if alone else (servers, ours)
+        return apply_edits(text, remove_item(text, where, where.items.index(what)))
+
+    def find_entries(self, text: str) -> list[HookEntry]:
+        _, servers = self._checked(ensure_json_object(text))
+        ours = servers.member(NAME) if servers else None
+        return [HookEntry(NAME, line_of(text, ours.start), ours.value)] if ours and is_ours(ours.value) else []
+
+    def foreign(self, text: str) -> Any:
+        value = dict(parse_json(ensure_json_object(text)).value)
+        servers = value.get(self.section)
+        if not isinstance(servers, dict):
+            return value
+        others = {name: one for name, one in servers.items() if name != NAME or not is_ours(one)}
+        return {**value, self.section: others} if others else {k: v for k, v in value.items() if k != self.section}
+
+    def outline(self, text: str) -> bytes:
+        there = self.section in parse_json(ensure_json_object(text)).value
+        # Only whether there is a section is kept: the rest of the file may hold keys.
+        return json.dumps({self.section: {}} if there else {}).encode()
+
+    def switched_off(self, _text: str) -> str:
+        return ""
+
+    def _checked(self, text: str) -> tuple[Node, Node | None]:
+        root = parse_json_object(text)
+        servers = root.member(self.section)
+        for node, key in ((root, self.section), (servers, NAME)):
+            if node and len(nodes := node.named(key)) > 1:
+                raise BrokenJson(f'"{key}" is there twice', nodes[1].begin)
+        if servers is not None and not servers.is_object:
+            raise BrokenJson(f'"{self.section}" is not an object', servers.start)
+        return root, servers
+
+    def _opened(self, member: str, style: Style) -> str:
+        if style.inline:
+            return style.member(self.section, "{" + member + "}")
+        outer = style.newline + style.unit
+        return style.member(self.section, "{" + outer + style.unit + member + outer + "}")
+
+
+SECTION = "mcp_servers"
+TABLE = re.compile(rf"(?:\r?\n)?^\[{SECTION}\.{NAME}\][^\n]*\n(?:(?!\s*\[)[^\n]*(?:\n|\Z))*", re.MULTILINE)
+"""With the blank line before it, up to the next table."""
+
+
+class TomlServers:
+    """A TOML file that its owner and the agent write too: ours is one table at its end."""
+
+    all_ours = False
+    secret_at_home = True
+
+    def wanted(self, _agent: Agent, state: Path) -> dict[str, dict[str, Any]]:
+        return {NAME: server_entry(state)}
+
+    def with_ours(self, text: str, _agent: Agent, state: Path) -> str:
+        there = _our_server(_parse_toml(text))
+        if there is not None and (not is_ours(there) or there == server_entry(state)):
+            return text
+        # Replaced as a whole, because TOML has no editor here that keeps comments.
+        rest = _remove_table(text) if there is not None else text
+        ending = "" if not rest or rest.endswith("\n") else "\n"
+        # A blank line separates the table from what stands before it.
+        return _check_toml(f"{rest}{ending}{chr(10) if rest else ''}{_server_table(server_entry(state))}")
+
+    def without_ours(self, text: str, _before: str) -> str:
+        return _remove_table(text) if self.find_entries(text) else text
+
+    def find_entries(self, text: str) -> list[HookEntry]:
+        there = _our_server(_parse_toml(text))
+        if there is None or not is_ours(there):
+            return []
+        header = text.find(f"[{SECTION}.{NAME}]")
+        return [HookEntry(NAME, text.count("\n", 0, max(0, header)) + 1, there)]
+
+    def foreign(self, text: str) -> Any:
+        value = _parse_toml(text)
+        servers = value.get(SECTION)
+        if not isinstance(servers, dict):
+            return value
+        others = {name: one for name, one in servers.items() if name != NAME or not is_ours(one)}
+        return {**value, SECTION: others} if others else {k: v for k, v in value.items() if k != SECTION}
+
+    def outline(self, _text: str) -> bytes:
+        return b""
+
+    def switched_off(self, _text: str) -> str:
+        return ""
+
+
+def _parse_toml(text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text.removeprefix("\ufeff"))
+    except tomllib.TOMLDecodeError as error:
+        raise BrokenJson(f"not TOML: {error}", 0) from None
+
+
+def _our_server(value: dict[str, Any]) -> Any:
+    servers = value.get(SECTION, {})
+    if not isinstance(servers, dict):
+        raise BrokenJson(f"{SECTION} is not a table", 0)
+    return servers.get(NAME)
+
+
+def _check_toml(text: str) -> str:
+    """Servers written as one inline table cannot be added to: then nothing is written."""
+    _parse_toml(text)
+    return text
+
+
+def _remove_table(text: str) -> str:
+    return _check_toml(TABLE.sub("", text, count=1))
+
+
+def _server_table(ours: dict[str, Any]) -> str:
+    lines = [f"[{SECTION}.{NAME}]", f"command = {json.dumps(ours['command'])}", f"args = {json.dumps(ours['args'])}"]
+    if environment := ours.get("env"):
+        pairs = ", ".join(f"{name} = {json.dumps(value)}" for name, value in environment.items())
+        lines.append(f"env = {{ {pairs} }}")
+    return "\n".join(lines) + "\n"
+
+
+# Our status line in an agent's settings: one member, and never in the place of one that is there.
+
+# The mode in which the hook program prints a line for the screen, and the name of the event.
+MODE, EVENT = "show", "statusline"
+
+
+def status_line_of(agent: Agent) -> Agent | None:
+    """The same agent, seen as one whose status line is to be written; None when its settings have none."""
+    if not agent.setup or not agent.setup.status_line:
+        return None
+    return dataclasses.replace(agent, setup=dataclasses.replace(agent.setup, layout="statusline"))
+
+
+def status_line_entry(agent: Agent, state: Path) -> dict[str, Any]:
+    words = [*hooks_text.our_words(state), MODE, agent.name, EVENT]
+    return {"type": "command", "command": shlex.join(words)}
+
+
+class StatusLine:
+    all_ours = False
+    secret_at_home = False
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def wanted(self, agent: Agent, state: Path) -> dict[str, dict[str, Any]]:
+        return {self.name: status_line_entry(agent, state)}
+
+    def with_ours(self, text: str, agent: Agent, state: Path) -> str:
+        text = ensure_json_object(text)
+        root, there = self._checked(text)
+        ours, style = status_line_entry(agent, state), style_of(text, root)
+        if there is not None:
+            # Somebody's own status line stays as it is.
+            stale = hooks_text.is_ours(there.value) and there.value != ours
+            return apply_edits(text, [(there.start, there.end, style.dumps(ours))] if stale else [])
+        return apply_edits(text, append_items(text, root, [style.member(self.name, style.dumps(ours))], style))
+
+    def without_ours(self, text: str, _before: str) -> str:
+        root, there = self._checked(ensure_json_object(text))
+        if there is None or not hooks_text.is_ours(there.value):
+            return text
+        return apply_edits(text, remove_item(text, root, root.items.index(there)))
+
+    def find_entries(self, text: str) -> list[HookEntry]:
+        _, there = self._checked(ensure_json_object(text))
+        ours = there is not None and hooks_text.is_ours(there.value)
+        return [HookEntry(self.name, line_of(text, there.start), there.value)] if there is not None and ours else []
+
+    def foreign(self, text: str) -> Any:
+        value = dict(parse_json(ensure_json_object(text)).value)
+        return {k: v for k, v in value.items() if k != self.name or not hooks_text.is_ours(v)}
+
+    def outline(self, text: str) -> bytes:
+        return text.encode()
+
+    def switched_off(self, _text: str) -> str:
+        return ""
+
+    def _checked(self, text: str) -> tuple[Node, Node | None]:
+        root = parse_json_object(text)
+        if len(nodes := root.named(self.name)) > 1:
+            raise BrokenJson(f'"{self.name}" is there twice', nodes[1].begin)
+        return root, root.member(self.name)

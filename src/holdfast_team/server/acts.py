@@ -1,0 +1,387 @@
+"""What members of a team do, each as statements in one transaction of their tenant."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime
+from typing import Any
+
+import msgspec
+
+from holdfast_team import core
+from holdfast_team.protocol import (
+    LEVELS,
+    Batch,
+    BatchAnswer,
+    CodeIssued,
+    CodeRequest,
+    HandoverRequest,
+    LeaseAnswer,
+    LeaseRequest,
+    MemoryProposal,
+    RevokeRequest,
+    RuleRequest,
+    SharedEvent,
+    SharedProject,
+)
+from holdfast_team.server import reports
+from holdfast_team.server.database import TenantTransaction
+from holdfast_team.server.tenancy import (
+    BURST_S,
+    MACHINE_EVENTS_PER_S,
+    Member,
+    Refused,
+    add_item,
+    hash_secret,
+    json_rows,
+    json_value,
+    need_text,
+    new_secret,
+    write_audit,
+)
+
+LONGEST_TEXT, LONGEST_REMOTE = 20_000, 2_000
+
+
+# ── batches ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def store_batch(
+    tx: TenantTransaction, channel: str, who: Member, batch: Batch, now: int
+) -> tuple[BatchAnswer, int]:
+    """The answer, and how many events are new. Nobody else moves this machine's cursor meanwhile: its row is locked."""
+    # Locked before anything is judged: two batches of one machine are taken one after the other.
+    row = await tx.one(LOCK_MACHINE, {"machine": who.machine, "today": _day_of(now)})
+    if row is None or row["revoked_at"]:
+        raise Refused(401, "this machine was revoked", "Ask an admin of your team for a new code.")
+    have = core.MachineCursor(
+        stream=row["stream"], cursor=row["cursor"], key=row["cursor_key"] if row["key_at"] == row["cursor"] else "",
+        top=max(row["top"], row["cursor"]), run=row["run"], past_runs=tuple(row["past_runs"]),
+        restores=tuple((int(stream), int(common)) for stream, common in row["restores"]),
+    )  # fmt: skip
+    try:
+        needed = core.keys_needed(have, batch)
+        stored = await _stored_keys(tx, who, *needed) if needed else frozenset[str]()
+        taken = core.accept_batch(have, batch, stored)
+    except core.BatchRefused as error:
+        raise Refused(422, str(error), "Run: holdfast team status") from error
+    answer = BatchAnswer(
+        stream=taken.cursor.stream, cursor=taken.cursor.cursor, key=taken.cursor.key if taken.gap else "",
+        taken=len(taken.fresh), known=taken.known, gap=taken.gap, copied=taken.copied, feed=row["feed_head"],
+    )  # fmt: skip
+    if taken.cursor.run != have.run:
+        runs = {"machine": who.machine, "run": taken.cursor.run, "past": list(taken.cursor.past_runs)}
+        await tx.execute(SAVE_RUN, runs)
+    if taken.cursor.stream != have.stream and not taken.gap:
+        streams = {"machine": who.machine, "restores": json_value(taken.cursor.restores)}
+        await tx.execute(SAVE_STREAMS, streams)
+    if not (taken.gap or taken.copied):
+        place = {
+            "key": taken.cursor.key, "top": taken.cursor.top,
+            "machine": who.machine, "stream": taken.cursor.stream, "cursor": taken.cursor.cursor, "now": now,
+            "level": batch.level, "skew": batch.sent_at - now if batch.sent_at else 0,
+            "allowance": take_allowance(row, len(taken.fresh), now),
+        }  # fmt: skip
+        # Nothing to store: only the cursor moves.
+        if not taken.fresh:
+            await tx.execute(MOVE_CURSOR, place)
+        else:
+            spent = reports.sum_rows(core.list_spending(taken.fresh), now)
+            await tx.execute(
+                STORE_BATCH, {**place, **_rows_of(who, batch, taken.fresh, now), "spent": json_rows(spent)}
+            )
+            # Without budgets the question is spared.
+            if spent and row["has_budgets"]:
+                await reports.tell_budgets(tx, channel, now)
+    return answer, len(taken.fresh)
+
+
+LOCK_MACHINE = """
+select m.stream, m.cursor, m.cursor_key, m.key_at, m.top, m.run, m.past_runs, m.restores, m.revoked_at, m.allowance, m.allowance_at,
+       t.feed_head, t.events_per_day,
+       exists (select 1 from budgets b where b.tenant = t.tenant) as has_budgets,
+       case when t.events_per_day > 0 then (
+         select coalesce(sum(u.events), 0) from daily_use u where u.tenant = t.tenant and u.day = %(today)s
+       ) else 0 end as used_today
+from machines m join tenants t on t.tenant = m.tenant
+where m.tenant = %(tenant)s and m.machine = %(machine)s for update of m
+"""
+READ_MACHINE = """
+select m.stream, m.cursor, t.feed_head from machines m join tenants t on t.tenant = m.tenant
+where m.tenant = %(tenant)s and m.machine = %(machine)s
+"""
+SAVE_RUN = """
+update machines set run = %(run)s, past_runs = %(past)s where tenant = %(tenant)s and machine = %(machine)s
+"""
+SAVE_STREAMS = "update machines set restores = %(restores)s where tenant = %(tenant)s and machine = %(machine)s"
+MOVE_CURSOR = """
+update machines set stream = %(stream)s, cursor = %(cursor)s, cursor_key = %(key)s, key_at = %(cursor)s, top = %(top)s,
+  seen_at = %(now)s, level = %(level)s, skew_ms = %(skew)s,
+  allowance = %(allowance)s, allowance_at = %(now)s
+where tenant = %(tenant)s and machine = %(machine)s
+"""
+
+
+async def _stored_keys(tx: TenantTransaction, who: Member, first: int, last: int) -> frozenset[str]:
+    values = {"machine": who.machine, "first": first, "last": last}
+    return frozenset(row["key"] for row in await tx.all(STORED_KEYS, values))
+
+
+STORED_KEYS = """
+select key from events where tenant = %(tenant)s and machine = %(machine)s and seq between %(first)s and %(last)s
+"""
+
+
+def take_allowance(row: Mapping[str, Any], count: int, now: int) -> float:
+    """What the machine may send after this. Kept in its row, so that all server processes together keep to it."""
+    if row["events_per_day"] and count and row["used_today"] + count > row["events_per_day"]:
+        raise Refused(429, f"the team's {row['events_per_day']} events of today are used up", "It goes on at 0:00 UTC.")
+    most = MACHINE_EVENTS_PER_S * BURST_S
+    waited = max(0, now - row["allowance_at"]) / 1000
+    # The allowance fills with time, up to ten seconds' worth, as a bucket does.
+    left: float = min(most, row["allowance"] + waited * MACHINE_EVENTS_PER_S) - count
+    if left < 0:
+        raise Refused(429, f"too much at once; try again in {max(1, round(-left / MACHINE_EVENTS_PER_S))} s")
+    return left
+
+
+def _day_of(now: int) -> date:
+    return datetime.fromtimestamp(now / 1000, UTC).date()
+
+
+def _rows_of(who: Member, batch: Batch, fresh: Sequence[SharedEvent], now: int) -> dict[str, Any]:
+    sessions = core.sum_up_sessions(fresh)
+    edited = [(s.project, path, s.session) for s in sessions if s.project for path in s.edited]
+    projects, paths, of = (list(column) for column in zip(*sorted(edited), strict=True)) if edited else ([], [], [])
+    return {
+        # A level that nobody knows would never be too old.
+        "levels": list(LEVELS),
+        "person": who.person, "today": _day_of(now), "count": len(fresh), "batch_stream": batch.stream, "events": json_rows(fresh),
+        "projects": json_rows(_known_projects(batch)),
+        "sessions": json_rows(sessions), "edited_projects": projects, "edited_paths": paths, "edited_sessions": of,
+    }  # fmt: skip
+
+
+def _known_projects(batch: Batch) -> list[SharedProject]:
+    """In order, so that two machines never wait for each other. Without those whose id is not of their address: whoever
+    sends an id first would say what everybody's board calls that project."""
+    fit = (one for one in batch.projects if len(one.remote) <= LONGEST_REMOTE)
+    return sorted((one for one in fit if one.id == core.project_id(one.remote, one.root)), key=lambda one: one.id)
+
+
+STORE_BATCH = f"""
+with moved as ({MOVE_CURSOR}),
+projects_added as (
+  insert into projects (tenant, project, remote, root, first_at)
+  select %(tenant)s, r.id, r.remote, r.root, %(now)s
+  from json_to_recordset(%(projects)s::json) as r(id text, remote text, root text)
+  on conflict do nothing
+),
+events_added as (
+  insert into events (tenant, received_at, machine, stream, seq, key, at, kind, session, project, agent, tool, level, data)
+  select %(tenant)s, %(now)s, %(machine)s, %(batch_stream)s, r.seq, r.key, r.at, r.kind, coalesce(r.session, ''),
+    coalesce(r.project, ''), coalesce(r.agent, ''), coalesce(r.tool, ''),
+    case when r.level = any(%(levels)s) then r.level else %(level)s end, coalesce(r.data, '{{}}')
+  from json_to_recordset(%(events)s::json)
+    as r(seq bigint, key text, at bigint, kind text, session text, project text, agent text, tool text, level text, data jsonb)
+),
+counted as (
+  insert into daily_use as u (tenant, day, machine, events) values (%(tenant)s, %(today)s, %(machine)s, %(count)s)
+  on conflict (tenant, day, machine) do update set events = u.events + excluded.events
+),
+sessions_saved as (
+  insert into sessions as s (tenant, machine, session, person, project, agent, branch, state, title, first_at, at, seen_at)
+  select %(tenant)s, %(machine)s, r.session, %(person)s, coalesce(r.project, ''), coalesce(r.agent, ''),
+    coalesce(r.branch, ''), coalesce(r.state, ''), coalesce(r.title, ''), coalesce(r.first_at, 0), coalesce(r.at, 0), %(now)s
+  from json_to_recordset(%(sessions)s::json)
+    as r(session text, project text, agent text, branch text, state text, title text, first_at bigint, at bigint)
+  on conflict (tenant, machine, session) do update set
+    person = excluded.person, at = greatest(s.at, excluded.at), seen_at = excluded.seen_at,
+    project = coalesce(nullif(excluded.project, ''), s.project), agent = coalesce(nullif(excluded.agent, ''), s.agent),
+    branch = coalesce(nullif(excluded.branch, ''), s.branch), state = coalesce(nullif(excluded.state, ''), s.state),
+    title = coalesce(nullif(excluded.title, ''), s.title)
+),
+edited_saved as (
+  insert into edited_files (tenant, project, path, machine, session, at)
+  select distinct %(tenant)s, r.project, r.path, %(machine)s, r.session, %(now)s::bigint
+  from unnest(%(edited_projects)s::text[], %(edited_paths)s::text[], %(edited_sessions)s::text[])
+    as r(project, path, session)
+  on conflict (tenant, project, path, machine, session) do update set at = excluded.at
+)
+{reports.ADD_SPENDING}
+"""
+"""All that a batch changes, as one statement: one way to the database, whatever is in it."""
+
+
+# ── leases ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def change_lease(
+    tx: TenantTransaction, channel: str, who: Member, request: LeaseRequest, now: int
+) -> LeaseAnswer:
+    """Renewing counts as the heartbeat. Others are told when it changes hands, and again when half of its time is over."""
+    need_text("the lease's name", request.name)
+    key = {"project": request.project, "name": request.name}
+    # There must be a row to lock: two machines that ask for a new name at once then wait for each other.
+    await tx.execute(MAKE_LEASE, key)
+    row = await tx.one(LOCK_LEASE, key)
+    before = msgspec.convert(row["lease"], core.Lease) if row else core.Lease()
+    lease, outcome = core.change_lease(before, request, who.machine, who.person, now)
+    if lease != before:
+        await tx.execute(SAVE_LEASE, {**key, "lease": json_value(msgspec.to_builtins(lease))})
+    if outcome in ("granted", "renewed"):
+        await tx.execute(
+            "update machines set seen_at = %(now)s where tenant = %(tenant)s and machine = %(machine)s",
+            {"machine": who.machine, "now": now},
+        )
+        item = {**msgspec.to_builtins(lease), "name": request.name, "left_ms": lease.until - now}
+        await add_item(tx, channel, who.person, "lease", item, now, project=request.project)
+    elif outcome == "released":
+        ended = {"name": request.name, "token": before.token}
+        await add_item(tx, channel, who.person, "lease_ended", ended, now, project=request.project)
+    granted = outcome in ("granted", "renewed", "released")
+    return LeaseAnswer(
+        granted=granted, token=lease.token, ttl_s=lease.ttl_s, person=lease.person, machine=lease.machine,
+        session=lease.session, why=lease.why if granted else outcome,
+    )  # fmt: skip
+
+
+MAKE_LEASE = """
+insert into leases (tenant, project, name, lease)
+select t.tenant, %(project)s, %(name)s, jsonb_build_object('token', t.lease_floor) from tenants t where t.tenant = %(tenant)s
+on conflict do nothing
+"""
+"""A name that was forgotten and is taken again must not begin with a token that was given before."""
+LOCK_LEASE = (
+    "select lease from leases where tenant = %(tenant)s and project = %(project)s and name = %(name)s for update"
+)
+SAVE_LEASE = """
+update leases set lease = %(lease)s where tenant = %(tenant)s and project = %(project)s and name = %(name)s
+"""
+
+
+# ── memories, hand-overs, rules ──────────────────────────────────────────────────────────────────────────────────────
+
+
+async def propose_memory(tx: TenantTransaction, who: Member, memory: MemoryProposal, now: int) -> None:
+    need_text("a memory", memory.text, LONGEST_TEXT)
+    await tx.execute(ADD_MEMORY, {
+        "id": memory.id, "project": memory.project, "type": memory.type, "text": memory.text, "by": who.person, "now": now,
+        "machine": who.machine,
+    })  # fmt: skip
+
+
+ADD_MEMORY = """
+insert into memories (tenant, id, project, type, text, by_person, at, machine)
+values (%(tenant)s, %(id)s, %(project)s, %(type)s, %(text)s, %(by)s, %(now)s, %(machine)s) on conflict do nothing
+"""
+
+
+async def promote_memory(tx: TenantTransaction, channel: str, who: Member, memory: str, now: int) -> None:
+    """Once: promoting it again tells nobody anything new."""
+    row = await tx.one(PROMOTE, {"id": memory, "by": who.person, "now": now})
+    if row is None:
+        raise Refused(404, "there is no such memory to promote", "See: holdfast team memories")
+    item = {"id": row["id"], "type": row["type"], "text": row["text"], "words_of": row["by_person"]}
+    await add_item(tx, channel, who.person, "memory", item, now, project=row["project"])
+    await write_audit(tx, who, "memory.promoted", {"id": memory}, now)
+
+
+PROMOTE = """
+update memories set promoted_by = %(by)s, promoted_at = %(now)s
+where tenant = %(tenant)s and id = %(id)s and promoted_at = 0 returning id, project, type, text, by_person
+"""
+
+
+async def hand_over(tx: TenantTransaction, channel: str, who: Member, request: HandoverRequest, now: int) -> None:
+    need_text("a hand-over", request.text, LONGEST_TEXT)
+    if not await tx.one("select 1 from people where tenant = %(tenant)s and person = %(to)s", {"to": request.to}):
+        raise Refused(404, f"there is nobody called {request.to[:40]!r} in your team", "See: holdfast team people")
+    words = core.words_key(who.machine, request.words)
+    item = {"text": request.text, "session": request.session, "words": words}
+    await add_item(tx, channel, who.person, "handover", item, now, project=request.project, person=request.to)
+
+
+async def set_rule(tx: TenantTransaction, channel: str, who: Member, rule: RuleRequest, now: int) -> None:
+    values = {"name": rule.name, "requirement": json_value(rule.requirement), "by": who.person}
+    await tx.execute(SAVE_RULE, {**values, "now": now})
+    item = {"name": rule.name, "requirement": rule.requirement}
+    await add_item(tx, channel, who.person, "rule", item, now)
+    await write_audit(tx, who, "rule.set", item, now)
+
+
+SAVE_RULE = """
+insert into rules (tenant, name, requirement, by_person, at)
+values (%(tenant)s, %(name)s, %(requirement)s, %(by)s, %(now)s)
+on conflict (tenant, name) do update
+set requirement = excluded.requirement, by_person = excluded.by_person, at = excluded.at
+"""
+
+
+async def withdraw_rule(tx: TenantTransaction, channel: str, who: Member, name: str, now: int) -> None:
+    if not await tx.execute("delete from rules where tenant = %(tenant)s and name = %(name)s", {"name": name}):
+        raise Refused(404, f"there is no rule {name[:60]!r}", "See: holdfast team rules")
+    await add_item(tx, channel, who.person, "rule_withdrawn", {"name": name}, now)
+    await write_audit(tx, who, "rule.withdrawn", {"name": name}, now)
+
+
+# ── people and machines ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def issue_code(tx: TenantTransaction, who: Member, request: CodeRequest, now: int) -> CodeIssued:
+    need_text("a person's name", request.person)
+    code, until = new_secret("join"), now + max(1, min(request.hours, 24 * 14)) * 3_600_000
+    await tx.execute(ADD_CODE, {
+        "hash": hash_secret(code), "person": request.person, "role": request.role, "until": until,
+    })  # fmt: skip
+    await write_audit(tx, who, "code.issued", {"person": request.person, "role": request.role}, now)
+    return CodeIssued(code=code, person=request.person, role=request.role, until=until)
+
+
+ADD_CODE = """
+insert into codes (tenant, code_hash, person, role, until) values (%(tenant)s, %(hash)s, %(person)s, %(role)s, %(until)s)
+"""
+
+
+async def revoke_machines(tx: TenantTransaction, channel: str, who: Member, request: RevokeRequest, now: int) -> int:
+    """In force when this commits: every request looks the token up, and a batch looks again under the lock."""
+    if not (request.machine or request.person):
+        raise Refused(422, "nothing was named that is to be revoked")
+    named = {"machine": request.machine, "person": request.person, "now": now}
+    if request.person:
+        await tx.execute(BLOCK_PERSON, named)
+        await tx.execute(DROP_CODES, named)
+    rows = await tx.all(REVOKE, named)
+    for row in rows:
+        await add_item(tx, channel, who.person, "revoked", {}, now, machine=row["machine"])
+    about = {"machines": [row["machine"] for row in rows], "person": request.person}
+    await write_audit(tx, who, "machine.revoked", about, now)
+    return len(rows)
+
+
+BLOCK_PERSON = "update people set blocked_at = %(now)s where tenant = %(tenant)s and person = %(person)s"
+"""Nor may they sign on again, until an admin invites them anew."""
+DROP_CODES = "delete from codes where tenant = %(tenant)s and person = %(person)s and used_at = 0"
+"""A code that they still have from before would let them in again."""
+REVOKE = """
+update machines set revoked_at = %(now)s where tenant = %(tenant)s and revoked_at = 0
+and (machine = %(machine)s or (%(person)s <> '' and person = %(person)s)) returning machine
+"""
+
+
+async def rotate_token(tx: TenantTransaction, who: Member, given: str, now: int) -> str:
+    """The new token, where the machine did not make it itself. The old one is valid until the new one is first used:
+    the answer may be lost, and a machine must never be locked out by that."""
+    token = "" if given else new_secret("hft")
+    hashed = parse_hash(given) if given else hash_secret(token)
+    await tx.execute(
+        "update machines set next_hash = %(hash)s, rotated_at = %(now)s"
+        " where tenant = %(tenant)s and machine = %(machine)s",
+        {"hash": hashed, "machine": who.machine, "now": now},
+    )
+    await write_audit(tx, who, "token.rotated", {"machine": who.machine}, now)
+    return token
+
+
+def parse_hash(text: str) -> bytes:
+    if len(text) != 64 or text.strip("0123456789abcdef"):
+        raise Refused(422, "a token's hash has 64 hexadecimal digits")
+    return bytes.fromhex(text)

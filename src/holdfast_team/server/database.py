@@ -1,0 +1,370 @@
+"""PostgreSQL under the team server: migrations, partitions, and transactions that can see one tenant only."""
+
+import asyncio
+import contextlib
+import re
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from psycopg.rows import dict_row
+from psycopg_pool import AsyncConnectionPool
+
+from holdfast.core.errors import BadSettings, SchemaTooNew, StoreUnavailable
+from holdfast.core.times import DAY, now_ms
+from holdfast.stores import hide_password
+from holdfast_team.server.connection import PATIENCE, team_schema
+
+ROLE = "holdfast_team_app"
+"""Owns nothing and may not bypass row-level security: what the server is while it answers requests."""
+APPEND_ONLY = frozenset(("audit", "receipts"))
+MONTHS_AHEAD = 2
+# Any number will do that is the same in all servers; its bytes spell "Hole".
+MIGRATION_LOCK = 0x486F6C65
+STATEMENT_MS = 30_000
+# Milliseconds that a step waits for a table, how often it tries, and seconds between.
+STEP_WAIT_MS, STEP_ATTEMPTS, STEP_PAUSE_S = 2_000, 30, 1.0
+LOST = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.ReadOnlySqlTransaction)
+"""A connection that ended, or whose server became a replica: another one may lead to the new primary."""
+TOO_LARGE = (psycopg.errors.ProgramLimitExceeded, psycopg.errors.StatementTooComplex)
+"""What PostgreSQL cannot keep however often it is tried: a name too long for an index, nesting too deep. The driver counts
+them among lost connections; answered so, a machine would send the same batch for ever."""
+
+AsyncConnection = psycopg.AsyncConnection[dict[str, Any]]
+
+
+# ── migrations, as the owner ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def migrate_database(url: str) -> int:
+    """Brings the tables up to this version, one transaction a step; safe while other servers run. The version.
+
+    A server that is older than the tables starts too, where the newest step says that it may (`-- oldest: N`).
+    """
+    with owner_connection(url) as db:
+        _create_role(db)
+        _create_schema(db, team_schema(url))
+        db.execute("select pg_advisory_lock(%s)", (MIGRATION_LOCK,))  # Until this connection ends.
+        have, oldest = _stored_version(db)
+        migrations = _load_migrations()
+        if have > max(migrations) and oldest > max(migrations):
+            raise SchemaTooNew(f"its tables are of version {have}", fix="Update Holdfast on this server.")
+        for number in sorted(n for n in migrations if n > have):
+            _run_step(db, number, migrations[number], team_schema(url))
+        with db.transaction():
+            _protect_tables(db, team_schema(url))
+            _create_partitions(db, now_ms())
+        return max(have, *migrations)
+
+
+def _stored_version(db: psycopg.Connection[dict[str, Any]]) -> tuple[int, int]:
+    """(version of the tables, the oldest version of a server that may run on them)."""
+    db.execute("create table if not exists migrations (version integer primary key, at bigint not null)")
+    db.execute("alter table migrations add column if not exists oldest integer not null default 1")
+    found = db.execute(
+        "select coalesce(max(version), 0) as n, coalesce(max(oldest), 1) as o from migrations"
+    ).fetchone()
+    return (int(found["n"]), int(found["o"])) if found else (0, 1)
+
+
+def _run_step(db: psycopg.Connection[dict[str, Any]], number: int, text: str, schema: str) -> None:
+    """Requests go on meanwhile: a step that cannot have a table at once lets them pass, and asks again."""
+    # A line such as `-- oldest: 3` in the file of a step.
+    said = re.search(r"^-- oldest: (\d+)", text, re.M)
+    for attempt in range(STEP_ATTEMPTS):
+        try:
+            with db.transaction():
+                db.execute(f"set local lock_timeout = {STEP_WAIT_MS}")
+                db.execute(_fill_placeholders(text, schema))
+                db.execute(
+                    "insert into migrations values (%s, %s, %s)", (number, now_ms(), int(said[1]) if said else 1)
+                )
+            return
+        except psycopg.errors.LockNotAvailable:
+            if attempt == STEP_ATTEMPTS - 1:
+                raise
+            time.sleep(STEP_PAUSE_S)
+
+
+@contextlib.contextmanager
+def owner_connection(url: str) -> Iterator[psycopg.Connection[dict[str, Any]]]:
+    """For what only whoever runs the server may do: migrate, add tenants, remove what is too old."""
+    try:
+        db = psycopg.connect(url, autocommit=True, row_factory=dict_row, connect_timeout=5)
+    except psycopg.OperationalError as error:
+        raise StoreUnavailable(hide_password(str(error).strip()), fix="Is PostgreSQL up?") from error
+    except psycopg.ProgrammingError as error:
+        raise BadSettings(f"the address cannot be read: {hide_password(url)}") from error
+    with db:
+        db.execute(sql.SQL("set search_path to {}").format(sql.Identifier(team_schema(url))))
+        yield db
+
+
+def _load_migrations() -> dict[int, str]:
+    folder = files("holdfast_team.server") / "sql"
+    named = {re.match(r"(\d+)_", one.name): one for one in folder.iterdir()}
+    return {int(match[1]): one.read_text("utf-8") for match, one in named.items() if match}
+
+
+def _fill_placeholders(text: str, schema: str) -> sql.SQL:
+    return sql.SQL(text.replace(":schema", f'"{schema}"').replace(":role", ROLE))
+
+
+def _create_role(db: psycopg.Connection[dict[str, Any]]) -> None:
+    role = sql.Identifier(ROLE)
+    if not db.execute("select 1 from pg_roles where rolname = %s", (ROLE,)).fetchone():
+        try:
+            db.execute(sql.SQL("create role {} nologin nobypassrls").format(role))
+        except (psycopg.errors.DuplicateObject, psycopg.errors.UniqueViolation):
+            pass  # Another server was faster.
+        except psycopg.errors.InsufficientPrivilege as error:
+            raise BadSettings(
+                f"the role {ROLE} is missing and this user may not create it",
+                fix=f"As an administrator: CREATE ROLE {ROLE} NOLOGIN NOBYPASSRLS; GRANT {ROLE} TO the user of the server.",
+            ) from error
+    # An administrator may have granted it already, and this user may not.
+    with contextlib.suppress(psycopg.errors.InsufficientPrivilege, psycopg.errors.InternalError_):
+        db.execute(sql.SQL("grant {} to current_user").format(role))
+
+
+def _create_schema(db: psycopg.Connection[dict[str, Any]], schema: str) -> None:
+    if not db.execute("select 1 from pg_namespace where nspname = %s", (schema,)).fetchone():
+        with contextlib.suppress(psycopg.errors.DuplicateSchema, psycopg.errors.UniqueViolation):
+            db.execute(sql.SQL("create schema {}").format(sql.Identifier(schema)))
+
+
+def _protect_tables(db: psycopg.Connection[dict[str, Any]], schema: str) -> None:
+    """Every table that has a tenant gets the policy, also one that a later migration adds and forgets it for."""
+    db.execute(sql.SQL("grant usage on schema {} to {}").format(sql.Identifier(schema), sql.Identifier(ROLE)))
+    for row in db.execute(TENANT_TABLES, (schema,)).fetchall():
+        table = sql.Identifier(row["name"])
+        if not row["protected"]:
+            db.execute(sql.SQL("alter table {} enable row level security").format(table))
+            db.execute(sql.SQL("create policy one_tenant on {} using ({}) with check ({})").format(table, OWN, OWN))
+        rights = "select, insert" if row["name"] in APPEND_ONLY else "select, insert, update, delete"
+        db.execute(sql.SQL("grant {} on {} to {}").format(sql.SQL(rights), table, sql.Identifier(ROLE)))
+
+
+OWN = sql.SQL("tenant = (select current_setting('holdfast.tenant', true))")
+"""As a question within the statement it is asked once, not for every row."""
+TENANT_TABLES = """
+select c.relname as name, c.relrowsecurity as protected
+from pg_class c join pg_namespace n on n.oid = c.relnamespace
+join pg_attribute a on a.attrelid = c.oid and a.attname = 'tenant'
+where n.nspname = %s and c.relkind in ('r', 'p') and not c.relispartition
+"""
+
+
+def _create_partitions(db: psycopg.Connection[dict[str, Any]], now: int) -> None:
+    """This month and the next: what comes before they are made lands in the default partition, and is not lost."""
+    month = datetime.fromtimestamp(now / 1000, UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    for _ in range(MONTHS_AHEAD + 1):
+        # December leads to January of the next year.
+        after = month.replace(year=month.year + month.month // 12, month=month.month % 12 + 1)
+        name = f"events_{month:%Y_%m}"
+        if not db.execute("select to_regclass(%s) as found", (name,)).fetchone()["found"]:  # type: ignore[index]
+            statement = sql.SQL("create table {} partition of events for values from ({}) to ({})").format(
+                sql.Identifier(name),
+                sql.Literal(int(month.timestamp() * 1000)),
+                sql.Literal(int(after.timestamp() * 1000)),
+            )
+            # Rows of that month are in the default partition already: PostgreSQL then refuses the new one.
+            with contextlib.suppress(psycopg.errors.CheckViolation), db.transaction():
+                db.execute(statement)
+        month = after
+
+
+OLD_ROWS = (
+    ("delete from edited_files where at < %s", 30),
+    ("delete from sessions where seen_at < %s", 365),
+    ("delete from feed where kind in ('lease', 'lease_ended') and at < %s", 7),
+    ("delete from browser_sessions where until < %s", 1),
+    ("delete from sign_on_attempts where until < %s", 1),
+    ("delete from daily_use where day < to_timestamp(%s / 1000.0)::date", 400),
+)
+"""What nobody looks at after so many days. A lease lasts an hour at most without a new item."""
+
+
+def remove_old_events(url: str, days: Mapping[str, int]) -> int:
+    """Retention by level: events that were sent at a level and received longer ago than its days."""
+    removed = 0
+    with owner_connection(url) as db:
+        _create_partitions(db, now_ms())
+        for level, keep in days.items():
+            before = now_ms() - keep * DAY
+            removed += db.execute("delete from events where level = %s and received_at < %s", (level, before)).rowcount
+        for statement, days_kept in OLD_ROWS:
+            db.execute(statement, (now_ms() - days_kept * DAY,))
+    return removed
+
+
+# ── transactions of one tenant ───────────────────────────────────────────────────────────────────────────────────────
+
+
+class TenantTransaction:
+    """Statements that row-level security confines to one tenant."""
+
+    def __init__(self, db: AsyncConnection, tenant: str) -> None:
+        self._db, self.tenant = db, tenant
+
+    async def execute(self, query: str, values: Mapping[str, Any] | None = None) -> int:
+        """How many rows it changed."""
+        done = await self._db.execute(query, {**(values or {}), "tenant": self.tenant})
+        return done.rowcount
+
+    async def all(self, query: str, values: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+        done = await self._db.execute(query, {**(values or {}), "tenant": self.tenant})
+        return await done.fetchall()
+
+    async def one(self, query: str, values: Mapping[str, Any] | None = None) -> dict[str, Any] | None:
+        rows = await self.all(query, values)
+        return rows[0] if rows else None
+
+
+@lru_cache(16)
+def _function_call(name: str, values: int) -> bytes:
+    """Asked for with every request."""
+    marks = sql.SQL(", ").join([sql.Placeholder()] * values)
+    return sql.SQL("select * from {}({})").format(sql.Identifier(name), marks).as_bytes(None)
+
+
+class TeamDatabase:
+    """A pool of connections, each of which is the role without rights from its first moment on."""
+
+    def __init__(self, url: str, connections: int = 8) -> None:
+        self.url, self.schema = url, team_schema(url)
+        self._pool: AsyncConnectionPool[AsyncConnection] = AsyncConnectionPool(
+            url, min_size=1, max_size=connections, open=False, timeout=10, configure=self._configure,
+            kwargs={"row_factory": dict_row, "autocommit": True, **PATIENCE},
+        )  # fmt: skip
+        self._listeners: dict[str, set[asyncio.Event]] = {}
+        self._listening: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        await self._pool.open()
+        self._listening = asyncio.create_task(self._listen())
+
+    async def close(self) -> None:
+        if self._listening:
+            self._listening.cancel()
+        await self._pool.close()
+
+    async def _configure(self, db: AsyncConnection) -> None:
+        await db.execute(sql.SQL("set search_path to {}").format(sql.Identifier(self.schema)))
+        await db.execute(sql.SQL("set role {}").format(sql.Identifier(ROLE)))
+        await db.execute(f"set statement_timeout = {STATEMENT_MS}")
+        # Acknowledged means durable; a server default of `off` would break that promise, a stronger one is left alone.
+        await db.execute(
+            "select set_config('synchronous_commit', 'on', false)"
+            " where current_setting('synchronous_commit') in ('off', 'local')"
+        )
+
+    @contextlib.asynccontextmanager
+    async def transaction(self, tenant: str) -> AsyncIterator[TenantTransaction]:
+        """Committed at its end; after an error the pool takes it back."""
+        # Without the driver's pipeline: it costs the processor twice as much as the ways to a near database that it saves.
+        async with self._connected(tenant) as db:
+            yield TenantTransaction(db, tenant)
+            await db.execute("commit")
+
+    @contextlib.asynccontextmanager
+    async def _connected(self, tenant: str) -> AsyncIterator[AsyncConnection]:
+        """A connection on which a transaction of the tenant has begun. After a failover every kept one may be dead."""
+        # As often as dead connections may be in the pool, and once more.
+        for left in reversed(range(self._pool.max_size + 1)):
+            async with self._pool.connection() as db:
+                try:
+                    await db.execute(BEGIN.format(tenant))
+                except LOST:
+                    await db.close()
+                    if not left:
+                        raise
+                    continue
+                yield db
+                return
+
+    async def call_function(self, name: str, *values: Any) -> list[dict[str, Any]]:
+        """One of the functions that are asked before a tenant is known."""
+        # Asked with the role without rights: the function itself looks at one row by its hash.
+        statement = _function_call(name, len(values))
+        for left in reversed(range(self._pool.max_size + 1)):
+            async with self._pool.connection() as db:
+                try:
+                    return await (await db.execute(statement, values)).fetchall()
+                except LOST:
+                    await db.close()
+                    if not left:
+                        raise
+        raise AssertionError
+
+    async def check(self) -> str:
+        """Why it is not ready; empty when it is. A role that could see every tenant is a reason."""
+        try:
+            async with self._pool.connection(timeout=3) as db:
+                done = await db.execute(READINESS, (self.schema,))
+                row = await done.fetchone()
+        except psycopg.errors.UndefinedTable:
+            row = None
+        if not row or row["version"] < max(_load_migrations()):
+            return "the tables are not migrated"
+        if row["privileged"] or row["unprotected"]:
+            return "row-level security is not in force"
+        return "" if not row["read_only"] else "the database is read-only"
+
+    def current_figures(self) -> dict[str, int]:
+        """Of the pool, and how many requests wait for news."""
+        waiting = sum(map(len, self._listeners.values()))
+        return {**{name: int(value) for name, value in self._pool.get_stats().items()}, "feeds_waiting": waiting}
+
+    # ── LISTEN / NOTIFY ────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def channel(self) -> str:
+        return f"holdfast_feed_{self.schema}"
+
+    @contextlib.contextmanager
+    def subscribe(self, tenant: str) -> Iterator[asyncio.Event]:
+        """Set when something new is in the tenant's feed; also after the listening connection was lost and is back."""
+        event = asyncio.Event()
+        self._listeners.setdefault(tenant, set()).add(event)
+        try:
+            yield event
+        finally:
+            self._listeners[tenant].discard(event)
+            # Not kept for a tenant of whom nobody waits: they are as many as ever asked.
+            if not self._listeners[tenant]:
+                del self._listeners[tenant]
+
+    async def _listen(self) -> None:
+        while True:
+            with contextlib.suppress(psycopg.Error):
+                # A connection of its own, outside of the pool: it listens for as long as the server runs.
+                async with await psycopg.AsyncConnection.connect(self.url, autocommit=True) as db:
+                    await db.execute(sql.SQL("listen {}").format(sql.Identifier(self.channel)))
+                    # What was told while nobody listened is not told again: everybody looks once.
+                    self._wake(self._listeners)
+                    async for notice in db.notifies():
+                        self._wake([notice.payload])
+            await asyncio.sleep(1)
+
+    def _wake(self, tenants: Sequence[str] | Mapping[str, Any]) -> None:
+        for tenant in list(tenants):
+            for event in self._listeners.get(tenant, ()):
+                event.set()
+
+
+BEGIN = sql.SQL("begin; select set_config('holdfast.tenant', {}, true)")
+"""Two statements at once, quoted by the driver: one way there and back."""
+READINESS = f"""
+select (select coalesce(max(version), 0) from migration_version()) as version,
+       (select rolsuper or rolbypassrls from pg_roles where rolname = current_user) as privileged,
+       exists ({TENANT_TABLES} and not c.relrowsecurity) as unprotected,
+       pg_is_in_recovery() or current_setting('default_transaction_read_only') = 'on' as read_only
+"""
+
+Clock = Callable[[], int]

@@ -1,0 +1,89 @@
+"""What a machine sent is deleted on the server, wherever it stands, and others are told which of it they no longer have to
+tell: events, sessions, edited files, and what commands said (hand-overs, leases, memories)."""
+
+import secrets
+from typing import Any
+
+from holdfast_team import core
+from holdfast_team.protocol import ForgetReceipt, ForgetRequest
+from holdfast_team.server.database import TenantTransaction
+from holdfast_team.server.tenancy import Member, add_item, json_value, write_audit
+
+# Every renewal of a lease is an item: only the last ones can be known to a machine still.
+MOST_NAMED = 500
+
+
+async def erase_shared_data(
+    tx: TenantTransaction, channel: str, who: Member, request: ForgetRequest, now: int
+) -> ForgetReceipt:
+    """Of this machine only. Sums of tokens stay: they are not kept by session."""
+    named = {
+        "machine": who.machine, "person": who.person, "sessions": list(request.sessions),
+        "projects": list(request.projects), "numbers": list(request.numbers), "words": list(request.words),
+        "keys": [core.words_key(who.machine, one) for one in request.words], "all": request.everything,
+        "prefix": f"{who.machine}/",
+    }  # fmt: skip
+    events = await tx.execute(FORGET_EVENTS, named)
+    rows = 0
+    for statement in FORGET_ROWS:
+        rows += await tx.execute(statement, named)
+    words = await _withdraw_words(tx, channel, who, named, now)
+    receipt = ForgetReceipt(id=secrets.token_hex(8), at=now, events=events, rows=rows + words, words=words)
+    # How many were named, not which: the receipt must not repeat what was forgotten.
+    asked = {name: len(value) for name, value in named.items() if isinstance(value, list) and name != "keys"}
+    await tx.execute(ADD_RECEIPT, {
+        "id": receipt.id, "machine": who.machine, "now": now, "events": events, "rows": receipt.rows,
+        "asked": json_value({**asked, "everything": request.everything}),
+    })  # fmt: skip
+    await write_audit(tx, who, "forgotten", {"receipt": receipt.id, "events": events, "words": words}, now)
+    return receipt
+
+
+async def _withdraw_words(tx: TenantTransaction, channel: str, who: Member, named: dict[str, Any], now: int) -> int:
+    """Whoever heard of them already tells them to nobody any more. How many there were."""
+    items = [row["id"] for row in await tx.all(FORGET_ITEMS, named)]
+    memories = await tx.all(FORGET_MEMORIES, named)
+    await tx.execute(RAISE_FLOOR, named)
+    leases = await tx.execute(FORGET_LEASES, named)
+    if items:
+        await add_item(tx, channel, who.person, "withdrawn", {"numbers": sorted(items)[-MOST_NAMED:]}, now)
+    for project in sorted({row["project"] for row in memories if row["promoted_at"]}):
+        gone = [row["id"] for row in memories if row["project"] == project]
+        await add_item(tx, channel, who.person, "withdrawn", {"memories": gone}, now, project=project)
+    return len(items) + len(memories) + leases
+
+
+_MINE = "tenant = %(tenant)s and machine = %(machine)s"
+_NAMED = "(%(all)s or session = any(%(sessions)s) or project = any(%(projects)s))"
+FORGET_EVENTS = f"delete from events where {_MINE} and ({_NAMED} or seq = any(%(numbers)s))"
+FORGET_ROWS = (
+    f"delete from sessions where {_MINE} and {_NAMED}",
+    f"delete from edited_files where {_MINE} and {_NAMED}",
+)
+_MY_WORDS = "(%(all)s and starts_with({0}, %(prefix)s) or {0} = any(%(keys)s))"
+FORGET_ITEMS = f"""
+delete from feed where tenant = %(tenant)s and kind in ('handover', 'lease', 'memory') and (
+  {_MY_WORDS.format("payload->>'words'")}
+  or by_person = %(person)s and kind = 'handover'
+    and (payload->>'session' = any(%(sessions)s) or project = any(%(projects)s))
+  or payload->>'words_of' = %(person)s and kind = 'memory' and (payload->>'id' = any(%(words)s) or project = any(%(projects)s)
+    or %(all)s and payload->>'id' in (select m.id from memories m where m.tenant = feed.tenant and m.machine = %(machine)s))
+) returning id
+"""
+FORGET_MEMORIES = """
+delete from memories where tenant = %(tenant)s and by_person = %(person)s
+and (id = any(%(words)s) or project = any(%(projects)s) or %(all)s and machine = %(machine)s)
+returning id, project, promoted_at
+"""
+"""Also those that a lead promoted: the words are still those of whoever takes them back."""
+_MY_LEASES = "tenant = %(tenant)s and " + _MY_WORDS.format("lease->>'words'")
+RAISE_FLOOR = f"""
+update tenants set lease_floor = greatest(lease_floor,
+  (select coalesce(max((lease->>'token')::bigint), 0) from leases where {_MY_LEASES}))
+where tenant = %(tenant)s
+"""
+FORGET_LEASES = f"delete from leases where {_MY_LEASES}"
+ADD_RECEIPT = """
+insert into receipts (tenant, id, machine, at, asked, events, rows)
+values (%(tenant)s, %(id)s, %(machine)s, %(now)s, %(asked)s, %(events)s, %(rows)s)
+"""

@@ -1,0 +1,176 @@
+"""Who said what in a transcript of Claude Code: the person's words are prompts, those of Claude Code never."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.agents.claude_code.attribution import rejection_words, typed_words
+from holdfast.agents.claude_code.history import TRANSCRIPTS
+from holdfast.analysis.transcripts import ImportLocation
+from holdfast.core.event import Event
+
+REJECTED = (
+    "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. a file was NOT written)."
+)
+SAID = f"{REJECTED} To tell you how to proceed, the user said:\n"
+CUT = "[Request interrupted by user for tool use]"
+
+
+def user(uuid: str, content: Any, **more: Any) -> dict[str, Any]:
+    return {"type": "user", "uuid": uuid, "message": {"content": content}, **more}
+
+
+def works(uuid: str, *parts: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "assistant",
+        "uuid": uuid,
+        "message": {"content": list(parts) or [{"type": "text", "text": "on it"}]},
+    }
+
+
+def edit(call: str) -> dict[str, Any]:
+    return {"type": "tool_use", "id": call, "name": "Edit", "input": {"file_path": "/p/a.py"}}
+
+
+def refused(call: str, text: str) -> dict[str, Any]:
+    return {"type": "tool_result", "tool_use_id": call, "is_error": True, "content": text}
+
+
+def queue(operation: str, text: str = "") -> dict[str, Any]:
+    return {"type": "queue-operation", "operation": operation, "content": text}
+
+
+def attached(text: str, mode: str = "prompt") -> dict[str, Any]:
+    return {
+        "type": "attachment", "uuid": f"at-{text}",
+        "attachment": {"type": "queued_command", "prompt": text, "commandMode": mode},
+    }  # fmt: skip
+
+
+def told(home: Path, *records: dict[str, Any]) -> list[Event]:
+    file = home / ".claude/projects/-p/s.jsonl"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    stamped = [{"sessionId": "s", "cwd": "/p", "timestamp": 1e9 + n, **one} for n, one in enumerate(records)]
+    file.write_text("".join(json.dumps(one) + "\n" for one in stamped))
+    place = ImportLocation(home, home)
+    found = [one for path in TRANSCRIPTS.importer.find_files(place) for one in TRANSCRIPTS.importer.read(path, place)]
+    events = [one for one in found if isinstance(one, Event)]
+    assert len({one.key for one in events}) == len(events)
+    return events
+
+
+def prompts(events: list[Event], *, synthetic: bool = False) -> list[str]:
+    chosen = (one.data for one in events if one.kind == "prompt.submitted")
+    return [data["prompt"] for data in chosen if bool(data.get("synthetic")) == synthetic]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("fix it", "fix it"),
+        ("<ide_opened_file>The user opened a.py</ide_opened_file>", ""),
+        ("<ide_selection>lines 1 to 2</ide_selection>\nwhat is this?", "what is this?"),
+        ("<system-reminder>be brief</system-reminder>\n<system-reminder>x</system-reminder>go on", "go on"),
+        ("go on\n<system-reminder>be brief</system-reminder>", "go on"),
+        ("why does it print <system-reminder> here?", "why does it print <system-reminder> here?"),
+        ("<bash-stdout>ok</bash-stdout><bash-stderr></bash-stderr>", ""),
+        ("<local-command-stdout>See ya!</local-command-stdout>", ""),
+        ("<ide_selection>never closed", ""),
+        ("Stop hook feedback:\n- run the tests", ""),
+        ("<command-message>r</command-message>\n<command-name>/review</command-name>\n<command-args>a.py</command-args>",
+         "/review a.py"),
+        ("<div>is this html right?</div>", "<div>is this html right?</div>"),
+    ],
+)  # fmt: skip
+def test_the_words_of_the_person_are_without_wrappers(text: str, words: str) -> None:
+    assert typed_words(text) == words
+
+
+def test_many_wrappers_take_time_by_their_length() -> None:
+    assert typed_words("<bash-stdout></bash-stdout>" * 50_000 + "end") == "end"
+
+
+def test_the_reason_of_a_rejection_is_a_prompt_and_the_call_was_denied(tmp_path: Path) -> None:
+    hint = "\n\nNote: The user's next message may contain a correction or preference. Pay attention."
+    events = told(
+        tmp_path, user("1", "go"), works("2", edit("c1")), user("3", [refused("c1", f"{SAID}use a table{hint}")])
+    )
+    assert prompts(events) == ["go", "use a table"]
+    assert [one.kind for one in events if one.data.get("call")] == ["tool.started", "permission.denied"]
+
+
+def test_a_rejection_without_words_and_the_question_form_are_no_prompts() -> None:
+    assert rejection_words(REJECTED) == ""
+    assert rejection_words(f"{SAID}The user wants to clarify these questions.\n  They may have more to say.") == ""
+    assert rejection_words("Exit code 1: the user said:\nhello") == ""
+
+
+def test_an_interruption_ends_the_turn_and_is_no_prompt(tmp_path: Path) -> None:
+    result = [refused("c1", f"{REJECTED} STOP what you are doing."), {"type": "text", "text": CUT}]
+    for marker in (user("3", CUT), user("3", [{"type": "text", "text": CUT}]), user("3", result)):
+        events = told(tmp_path, user("1", "go"), works("2", edit("c1")), marker, user("4", "do less"))
+        assert prompts(events) == ["go", "do less"]
+        ends = [one.kind for one in events if one.kind.startswith("turn.")]
+        assert ends == ["turn.interrupted", "turn.ended"]
+
+
+def test_what_is_typed_while_the_agent_works_is_one_prompt(tmp_path: Path) -> None:
+    """As an attachment, as a message of its own after the turn, or in the queue alone as in older versions."""
+    begin, more = user("1", "go"), works("9")
+    for rest in (
+        [queue("enqueue", "and tests"), queue("remove"), attached("and tests"), more],
+        [queue("enqueue", "and tests"), attached("and tests"), queue("remove"), more],
+        [queue("enqueue", "and tests"), queue("dequeue"), user("3", "and tests"), more],
+        [queue("enqueue", "and tests"), queue("remove"), more, attached("and tests")],
+        [queue("enqueue", "and tests"), queue("remove"), more],
+        [queue("enqueue", "and tests")],
+    ):
+        assert prompts(told(tmp_path, begin, works("2"), *rest)) == ["go", "and tests"]
+
+
+def test_what_is_taken_back_from_the_queue_was_not_said(tmp_path: Path) -> None:
+    taken_back = [queue("enqueue", "and tests"), queue("popAll", "and tests"), user("3", "and unit tests")]
+    assert prompts(told(tmp_path, user("1", "go"), *taken_back)) == ["go", "and unit tests"]
+
+
+def test_words_next_to_a_result_are_a_prompt(tmp_path: Path) -> None:
+    done = {"type": "tool_result", "tool_use_id": "c1", "content": "done"}
+    events = told(
+        tmp_path, user("1", "go"), works("2", edit("c1")), user("3", [done, {"type": "text", "text": "and b.py"}])
+    )
+    assert prompts(events) == ["go", "and b.py"]
+
+
+def test_notices_and_commands_of_the_shell_are_marked(tmp_path: Path) -> None:
+    notice = "<task-notification>\n<task-id>t1</task-id></task-notification>"
+    events = told(
+        tmp_path, user("1", "go"), user("2", "<bash-input>git status</bash-input>"),
+        user("3", "<bash-stdout>clean</bash-stdout><bash-stderr></bash-stderr>"), queue("enqueue", notice),
+        attached(notice, "task-notification"), user("4", notice),
+    )  # fmt: skip
+    assert prompts(events) == ["go"]
+    assert prompts(events, synthetic=True) == ["! git status", notice]
+
+
+def test_a_continuation_is_a_compaction(tmp_path: Path) -> None:
+    text = "This session is being continued from a previous conversation that ran out of context."
+    events = told(tmp_path, user("1", "go"), user("2", text), user("3", text, isCompactSummary=True))
+    assert prompts(events) == ["go"] and [one.kind for one in events].count("compact.ended") == 2
+
+
+def titles(events: list[Event]) -> list[str]:
+    return [one.data["title"] for one in events if one.kind == "session.titled"]
+
+
+def test_the_agents_own_title_is_recorded_once_and_the_persons_wins(tmp_path: Path) -> None:
+    ai = {"type": "ai-title", "aiTitle": "Fix the parser"}
+    custom = {"type": "custom-title", "customTitle": "parser-work"}
+    assert titles(told(tmp_path, user("1", "go"), ai, works("2"), ai, works("3"))) == ["Fix the parser"]
+    assert titles(told(tmp_path, user("1", "go"), ai, custom, ai, works("2"), ai)) == ["parser-work"]
+    own = {"type": "summary", "summary": "Parser fixed", "leafUuid": "2"}
+    assert titles(told(tmp_path, own, user("1", "go"), works("2"))) == ["Parser fixed"]
+    assert titles(told(tmp_path, user("1", "go"), works("2"), own)) == ["Parser fixed"]
+    other = {"type": "summary", "summary": "Something else", "leafUuid": "elsewhere"}
+    assert titles(told(tmp_path, other, user("1", "go"), works("2"))) == []

@@ -1,0 +1,37 @@
+"""Events of the log become the steps of a summary: bounded, and with what gates refused."""
+
+from holdfast.analysis.handover.session_history import Course
+from holdfast.core.event import Event
+from holdfast.core.kinds.agent_events import PromptSubmitted, ToolStarted
+from holdfast.core.kinds.engine_events import DecisionMade
+
+
+def start(seq: int, command: str, lane: str = "") -> Event:
+    data = ToolStarted(action="shell", command=command, lane=lane)
+    return Event(key=f"k{seq}", kind="tool.started", at=seq, seq=seq, session="s", tool="Bash", data=data)
+
+
+def denial(of: int, gate: str = "refused") -> Event:
+    data = DecisionMade(of=of, of_kind="tool.started", verdict="deny", details=[{"gate": gate}] if gate else [])
+    return Event(key=f"d{of}", kind="decision.made", at=of, seq=of + 1, session="s", data=data)
+
+
+def test_only_what_waits_for_a_requirement_is_still_to_be_done() -> None:
+    course = Course()
+    for event in (
+        *(start(1, "git push"), denial(1)),
+        *(start(3, "rm -rf /"), denial(3, gate="")),
+        *(start(5, "git commit", lane="a"), denial(5)),
+    ):
+        course.add(event)
+    assert course.summary().refused == ("`git push`",)
+
+
+def test_of_a_long_session_the_goal_and_the_last_steps_are_kept() -> None:
+    course = Course(most_steps=5)
+    for n in range(40):
+        course.add(
+            Event(key=f"k{n}", kind="prompt.submitted", at=n, seq=n, session="s", data=PromptSubmitted(prompt=f"p{n}"))
+        )
+    assert course.steps[0].text == "p0" and course.steps[-1].text == "p39"
+    assert len(course.steps) <= 10

@@ -1,0 +1,30 @@
+"""Identifiers cut at camelCase, snake_case and digits."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.analysis.search import query
+
+
+@pytest.mark.parametrize(
+    ("identifier", "parts"),
+    [
+        ("parseHTTPHeader2", ("parse", "http", "header", "2")),
+        ("snake_case_name", ("snake", "case", "name")),
+        ("__init__", ("init",)),
+        ("XMLHttpRequest", ("xml", "http", "request")),
+        ("HTML", ("html",)),
+        ("größe_ändern2", ("größe", "ändern", "2")),
+        ("x" * 41, ()),
+        ("_", ()),
+    ],
+)
+def test_parts(identifier: str, parts: tuple[str, ...]) -> None:
+    assert query.identifier_parts(identifier) == parts
+
+
+@given(st.text(max_size=400))
+def test_any_text_gives_plain_words_and_the_count_agrees_with_the_order(text: str) -> None:
+    assert sum(query.count_words(text).values()) == len(query.in_order(text))
+    assert all(word == word.lower() and " " not in word and '"' not in word for word in query.in_order(text))

@@ -1,0 +1,100 @@
+"""A session that hooks recorded and its imported twin say the same; known differences are named here."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tools import twin
+
+FAILED = "FAILED tests/test_a.py::test_one - assert 1 == 2\n===== 1 failed, 2 passed in 0.10s ====="
+PASSED = "===== 3 passed in 0.10s ====="
+SESSION = "0199a1b2-0000-7000-8000-00000000000{}"
+DIFFERENT = {
+    # A summary is stored when a live session ends; an imported one is summed up when somebody asks.
+    ".summary.session", ".summary.project", ".summary.status",
+    # Where it began and how it ended, in words.
+    ".rows[0].text",
+}  # fmt: skip
+CODEX_HOOKS_LEAVE_OUT = (".exit_code", "rows[3].text")
+"""The exit status of a command, and so the words about a check: only the rollout has it."""
+
+
+def claude(path: Path) -> Path:
+    lines: list[dict[str, Any]] = []
+
+    def say(kind: str, content: Any, **more: Any) -> None:
+        n = len(lines)
+        lines.append(
+            {
+                "type": kind, "uuid": f"u{n}", "sessionId": SESSION.format(1), "cwd": "/home/dev/project",
+                "timestamp": f"2026-03-01T10:00:{n:02}.000Z", "message": {"role": kind, "content": content}, **more,
+            }
+        )  # fmt: skip
+
+    def call(name: str, told: Any, *, failed: bool = False, **tool_input: Any) -> None:
+        ident = f"toolu_{len(lines)}"
+        say("assistant", [{"type": "tool_use", "id": ident, "name": name, "input": tool_input}])
+        text = told if isinstance(told, str) else told.get("stdout", "done")
+        result = {"type": "tool_result", "tool_use_id": ident, "content": text, "is_error": failed}
+        say("user", [result], promptId="p1", toolUseResult=f"Error: {told}" if failed else told)
+
+    say("user", "Make the tests pass", promptId="p1")
+    call("Bash", f"Exit code 1\n{FAILED}", failed=True, command="pytest -q")
+    call(
+        "Edit",
+        {"filePath": "/home/dev/project/a.py"},
+        file_path="/home/dev/project/a.py",
+        old_string="1",
+        new_string="2",
+    )
+    call("Bash", {"stdout": PASSED, "stderr": "", "interrupted": False}, command="pytest -q")
+    say("assistant", [{"type": "text", "text": "They pass."}])
+    say("user", "Thanks", promptId="p2")
+    say("assistant", [{"type": "text", "text": "Gladly."}])
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def codex(path: Path) -> Path:
+    session = SESSION.format(2)
+    lines: list[dict[str, Any]] = []
+
+    def say(kind: str, **payload: Any) -> None:
+        at = f"2026-03-01T10:00:{len(lines):02}.000Z"
+        lines.append({"type": kind, "timestamp": at, "payload": payload})
+
+    def call(command: str, output: str) -> None:
+        ident = f"call_{len(lines)}"
+        given = json.dumps({"cmd": command})
+        say("response_item", type="function_call", name="exec_command", arguments=given, call_id=ident)
+        text = f"Chunk ID: a1\nWall time: 0.1 seconds\nProcess exited with code 0\nOutput:\n{output}\n"
+        say("response_item", type="function_call_output", call_id=ident, output=text)
+
+    say("session_meta", id=session, session_id=session, cwd="/home/dev/project")
+    say("event_msg", type="task_started", turn_id="t1")
+    say("turn_context", turn_id="t1", model="gpt-5.5")
+    say("event_msg", type="user_message", message="Run the tests")
+    call("pytest -q", PASSED)
+    call("ls", "a.py")
+    say("event_msg", type="task_complete", turn_id="t1", last_agent_message="They pass.")
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+@pytest.mark.parametrize(("write", "checks", "deeds"), [(claude, 2, 8), (codex, 1, 5)])
+def test_an_imported_session_says_what_the_hooks_said(tmp_path: Path, write: Any, checks: int, deeds: int):
+    found = twin.compare_twins(write(tmp_path / "transcript.jsonl"), tmp_path)
+    assert (found["checks"].equal, found["checks"].differing) == (checks, [])
+    assert (found["history"].equal, found["history"].differing) == (deeds, [])
+    assert found["cost"].differing == []
+    odd = [line.partition(": ") for view in ("session", "timeline") for line in found[view].differing]
+    assert {
+        name
+        for name, _, values in odd
+        if name not in DIFFERENT and "as far as it was imported" not in values and not _is_left_out(name, write)
+    } == set()
+
+
+def _is_left_out(name: str, write: Any) -> bool:
+    return write is codex and name.endswith(CODEX_HOOKS_LEAVE_OUT)
