@@ -1,6 +1,7 @@
 """Seed 004 as its users live it: real hooks, a real daemon, the real command line."""
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -70,6 +71,18 @@ def test_a_day_with_one_session(world: World) -> None:
     text = world.cli("sessions", "timeline", "a1b2")
     assert "turn 1" in text and text.count("pytest -q") == 1
     unchanged_by_replay(world)
+
+
+def test_who_shows_a_session_whose_hook_was_spooled(world: World) -> None:
+    """The daemon was too slow to answer; the first look after it shows the session all the same."""
+    world.start()
+    os.kill(world.pid, signal.SIGSTOP)
+    try:
+        ada = world.session("a1b2c3d4-0002")
+        ada.start()
+    finally:
+        os.kill(world.pid, signal.SIGCONT)
+    assert states(world) == {ada.id: "idle"}
 
 
 def test_two_at_once_and_which_needs_me(world: World) -> None:

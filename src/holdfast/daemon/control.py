@@ -160,8 +160,10 @@ class Control:
         yield {"done": {"person": True}}
 
     def reader(self) -> Reader:
-        """Who was answered finds what was answered: documents come up to the log first."""
-        if self._daemon.pipeline.has_pending:
+        """A reader that sees every hook that has returned, whether it was answered or spooled."""
+        if self._daemon.spool.waiting():
+            self._daemon.call(self._daemon.drain_small_spool)
+        elif self._daemon.pipeline.has_pending:
             self._daemon.call(lambda: None)
         return self._daemon.app.store.reader()
 

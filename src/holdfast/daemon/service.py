@@ -92,7 +92,7 @@ class Daemon:
         self._prepare_documents()
         # it goes into the log before what hooks spooled unanswered.
         self.pipeline.replay_journal()
-        self._drain_at_start()
+        self.drain_small_spool()
         settle_restores(self)
         self.status_lines = StatusLines(lambda: self.app, log)
         # Listening begins last: no hook is accepted before state and journal are in place.
@@ -258,8 +258,8 @@ class Daemon:
             reader.close()
         self._record_events([undelivered_answer(d.key, made, d.client_verdict) for d, made in answers if made])
 
-    def _drain_at_start(self) -> None:
-        """What waited goes before what comes now, unless there is so much of it that the first hook would wait."""
+    def drain_small_spool(self) -> None:
+        """Takes in what hooks spooled, unless there is so much of it that a hook would wait."""
         if 0 < self.spool.waiting() <= SMALL_SPOOL:
             self.report_drained(self.spool.drain())
 
