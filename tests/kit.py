@@ -24,7 +24,7 @@ from holdfast.core.kinds import HOOK_KINDS
 from holdfast.core.machine import lease_holder
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.paths import Paths
-from holdfast.stores.sqlite import SqliteReader
+from holdfast.stores.sqlite_reader import SqliteReader
 
 BIN = Path(sys.executable).parent
 NATIVE_HOOK = BIN / "holdfast-hook"

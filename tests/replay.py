@@ -6,7 +6,7 @@ from pathlib import Path
 
 from holdfast.app import all_features
 from holdfast.core.replay import Rebuild, outdated_features
-from holdfast.stores.sqlite import SqliteReader
+from holdfast.stores.sqlite_reader import SqliteReader
 
 
 def differences(database: Path) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.analysis.search.chunks.syntax import GRAMMARS, load_parser
+from holdfast.analysis.search.chunks.grammars import GRAMMARS, load_parser
 
 SHORTEST_BODY = 3
 """Lines."""

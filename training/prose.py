@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from holdfast.features.memory.state.documents import STOPWORDS, stem_word
+from holdfast.features.memory.state.words import STOPWORDS, stem_word
 
 STEMS, DIMS, FITTED, BATCH = 8_000, 128, 6_000, 256
 LAYERS, HEADS, SIZE, EPS = 6, 12, 384, 1e-12

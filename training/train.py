@@ -25,8 +25,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from holdfast.analysis.search.embedder import FIELDS, split_word_pieces
-from holdfast.analysis.search.query import count_words
+from holdfast.analysis.search.static_model import FIELDS, split_word_pieces
+from holdfast.analysis.search.tokens import count_words
 
 PARTS = ("q", "b", "n", "p")
 MOST_WORDS = 300

@@ -26,7 +26,8 @@ from holdfast.paths import Paths
 from holdfast.settings import OtherPlacements, Settings, SettingsCache
 from holdfast.settings.sections import Redact as RedactSection
 from holdfast.stores import sqlite_path
-from holdfast.stores.body_cipher import BodyCipher, prepare_key
+from holdfast.stores.body_cipher import BodyCipher
+from holdfast.stores.key_name import prepare_key
 
 Report = Callable[[str, Event, Exception], None]
 

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from holdfast import __version__
-from holdfast.core.caller import LEASE_OWNERS_VARIABLE, SESSION_VARIABLES, judge_caller
+from holdfast.core.caller import SESSION_VARIABLES, judge_caller
 from holdfast.core.errors import CommandRefused, DaemonUnreachable, HoldfastError
 from holdfast.core.machine import lease_holder
 from holdfast.paths import Paths, default_state_dir
@@ -258,48 +258,3 @@ JOURNAL_WAITS = "Hooks that were answered before the daemon last ended wait in i
 def _caller_fields() -> dict[str, str]:
     fields = {"session": current_session(), "project": current_project()}
     return fields | ({"code": code} if (code := os.environ.get(CODE_VARIABLE)) else {})
-
-
-# Asking the daemon for a lease and waiting in line for it: for the command line and for MCP tools.
-
-TTL_S = 300.0
-# Short at first, then longer: a lease that is free soon is had soon.
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.01, 0.25
-Pause = Callable[[float], object]
-Ask = Callable[..., Any]
-
-
-def acquire_lease(
-    name: str, pid: int, wait: float | None, *, pause: Pause = time.sleep, ask: Ask = run_command, **how: Any
-) -> dict[str, Any]:
-    """Asks, and asks again until it is granted, refused, or one has waited long enough. What `pause` raises ends the
-    waiting, and the request with it."""
-    waits = wait is None or wait > 0
-    answer: dict[str, Any] = ask("project.acquire", lease=name, pid=pid, wait=waits, within=leases_held_above(), **how)
-    deadline = None if wait is None else time.monotonic() + wait
-    seconds = FIRST_PAUSE_S
-    try:
-        while answer["answer"] == "waiting" and (deadline is None or time.monotonic() < deadline):
-            pause(seconds)
-            seconds = min(seconds * 1.5, LONGEST_PAUSE_S)
-            answer |= ask("project.tend", lease=name, request=answer["request"])
-    except BaseException:
-        # Also Ctrl-C: a request that stays in line would stand before others.
-        release_lease(name, answer["owner"])
-        raise
-    if answer["answer"] == "waiting":
-        release_lease(name, answer["owner"])
-        return {**answer, "answer": "busy", "why": f"still held by others after {wait:g} s"}
-    if answer["answer"] == "refused":
-        raise CommandRefused(answer["why"])
-    return answer
-
-
-def leases_held_above() -> list[str]:
-    """Those whose leases this command runs under: they wait for it, so it must not wait for them."""
-    return os.environ.get(LEASE_OWNERS_VARIABLE, "").split()
-
-
-def release_lease(name: str, owner: str) -> None:
-    with contextlib.suppress(HoldfastError):
-        run_command("project.release", lease=name, owner=owner)

@@ -9,8 +9,9 @@ from holdfast.core.event import Event
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.paths import private_folder
 from holdfast_team.membership import TeamConnection, TeamFiles
-from holdfast_team.privacy import SentLog, digest_of, drop_words, level_named, list_words
 from holdfast_team.protocol import ForgetReceipt, ForgetRequest, Level, SharedEvent
+from holdfast_team.sent import SentLog, digest_of, drop_words, list_words
+from holdfast_team.sharing import level_named
 
 Reading = Callable[[], AbstractContextManager[Reader]]
 ShareAt = Callable[[Event, Level], SharedEvent | None]

@@ -27,9 +27,10 @@ from holdfast.core.machine import collect_garbage_rarely
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.core.times import DAY, now_ms
 from holdfast.paths import Paths
-from holdfast.stores.sqlite import SqliteReader
+from holdfast.stores.sqlite_reader import SqliteReader
 from holdfast_team import core
 from holdfast_team.erased import forget_erased
+from holdfast_team.identity import ProjectIdentity, identify_project
 from holdfast_team.membership import (
     COPIED,
     ForwarderStatus,
@@ -43,7 +44,6 @@ from holdfast_team.membership import (
     rotate_token,
     tend_leases,
 )
-from holdfast_team.privacy import ProjectIdentity, SentLog, identify_project, level_named, share_event
 from holdfast_team.protocol import (
     MOST_EVENTS,
     Batch,
@@ -53,6 +53,8 @@ from holdfast_team.protocol import (
     SharedEvent,
     SharedProject,
 )
+from holdfast_team.sent import SentLog
+from holdfast_team.sharing import level_named, share_event
 
 # Seconds: between looks at the log, between signs of life, for which the feed is held open, after a refusal.
 LOOK_S, BEAT_S, FEED_WAIT_S, PAUSE_S = 0.3, 20.0, 20.0, 60.0

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from holdfast.core.decision import Context
 from holdfast.core.text import escape_invisible, name_invisible, strip_controls, wrap_context
 from holdfast.doors.cli import render
+from holdfast.doors.mcp.answers import Answer
 from holdfast.doors.mcp.connection import render_answer
-from holdfast.doors.mcp.context import Answer
 from holdfast.doors.web import pages as web_text
 from holdfast.features.project.document.text import dump_yaml
 from tests.kit import World

@@ -20,7 +20,8 @@ from typing import NamedTuple
 import psutil
 
 from holdfast.core.event import Event
-from holdfast.doors.web.keys import Keys, running_server
+from holdfast.doors.web.keys import Keys
+from holdfast.doors.web.running import running_server
 from tests.bench import event, floors
 from tests.bench.figures import fact, figure, heading, ms, p50, percentile
 from tests.bench.hook import HOOK

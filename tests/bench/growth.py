@@ -13,7 +13,7 @@ from holdfast.core.decision import Delivery
 from holdfast.core.event import Event
 from holdfast.core.ids import delivery_key
 from holdfast.core.ports import EventQuery, StateQuery
-from holdfast.stores.sqlite import SqliteReader
+from holdfast.stores.sqlite_reader import SqliteReader
 from tests.bench import event, floors
 from tests.bench.figures import fact, figure, heading, ms, p50, p99
 from tests.bench.rest import at_rest

@@ -15,14 +15,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from holdfast.analysis.search import embedder, lexical
+from holdfast.analysis.search import everyday, static_model
 from holdfast.core.event import Event
 from holdfast.core.replay import fold_events
 from holdfast.core.state import state_row
 from holdfast.features.memory import FEATURE
 from holdfast.features.memory.index import ranking
-from holdfast.features.memory.index.catalogue import similar_word_lookup, similar_words
-from holdfast.features.memory.state.documents import OBSERVATION, plain_words, stem_word
+from holdfast.features.memory.index.similar_words import similar_word_lookup, similar_words
+from holdfast.features.memory.state.documents import OBSERVATION
+from holdfast.features.memory.state.words import plain_words, stem_word
 from tests.bench.figures import fact, figure, heading, p50, p99
 from tests.features.memory.harness import PROJECT, MemoryHarness
 from tests.kit import World
@@ -170,7 +171,7 @@ def _found(web_context: MemoryHarness, question: str, wanted: list[str], seqs: d
 def speed(texts: int = 100_000) -> None:
     heading(f"memory: time to find among {texts:,} observations")
     chance = random.Random(1)
-    words = lexical.load_everyday_words().words + [_made_up(chance) for _ in range(20_000)]
+    words = everyday.load_everyday_words().words + [_made_up(chance) for _ in range(20_000)]
     weights = list(itertools.accumulate(1 / (n + 10) for n in range(len(words))))
 
     def some(count: int) -> str:
@@ -223,7 +224,7 @@ def _fill(web_context: MemoryHarness, texts: Iterator[str]) -> None:
 
 def _first_search(web_context: MemoryHarness) -> float:
     web_context.restarted()
-    for cache in (lexical.load_everyday_words, embedder.load_model, similar_words):
+    for cache in (everyday.load_everyday_words, static_model.load_model, similar_words):
         cache.cache_clear()
     return _timed(web_context, "which parser did we choose for the importer") / 1e9
 

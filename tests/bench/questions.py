@@ -18,13 +18,13 @@ from pathlib import Path
 import msgspec
 
 from holdfast.analysis.search import languages
+from holdfast.analysis.search.answer import Hit, Question
 from holdfast.analysis.search.index import build
 from holdfast.analysis.search.index.build import Task
-from holdfast.analysis.search.index.database import index_dir_of
-from holdfast.analysis.search.query import is_compound
-from holdfast.analysis.search.results import Hit, Question
+from holdfast.analysis.search.index.places import index_dir_of
 from holdfast.analysis.search.searcher import Searcher
 from holdfast.analysis.search.settings import IndexSettings
+from holdfast.analysis.search.tokens import is_compound
 from tests.bench.figures import fact, heading
 
 ROOT = Path(__file__).parents[2]

@@ -14,10 +14,10 @@ from pathlib import Path
 import msgspec
 
 from holdfast import client
-from holdfast.analysis.search import embedder, inspect
-from holdfast.analysis.search.index import update
+from holdfast.analysis.search import inspect, static_model
+from holdfast.analysis.search.index import freshness
 from holdfast.analysis.search.index.build import Result, Task
-from holdfast.analysis.search.index.database import IndexDir, index_dir_of
+from holdfast.analysis.search.index.places import IndexDir, index_dir_of
 from holdfast.features.reindex.settings import Settings
 from tests.bench.figures import fact, figure, heading, p50
 from tests.bench.search import CACHE, all_functions, passages
@@ -153,8 +153,8 @@ def _cold(root: Path, place: IndexDir) -> None:
     script = (
         "import sys\n"
         "from pathlib import Path\n"
-        "from holdfast.analysis.search.results import Question\n"
-        "from holdfast.analysis.search.index.database import IndexDir\n"
+        "from holdfast.analysis.search.answer import Question\n"
+        "from holdfast.analysis.search.index.places import IndexDir\n"
         "from holdfast.analysis.search.searcher import Searcher\n"
         "from holdfast.analysis.search.settings import IndexSettings\n"
         "found = Searcher(IndexDir(Path(sys.argv[1]))).answer(Question(text='escape html in a string'), IndexSettings())\n"
@@ -183,8 +183,8 @@ def _nothing(root: Path, place: IndexDir) -> None:
     plain = [_took(lambda: subprocess.run(argv, cwd=root, capture_output=True, check=False)) for _ in range(9)]
     time.sleep(0.1)
     _run(root, place)
-    assert update.is_unchanged(place, str(root), settings), "nothing changed, and it is known"
-    ours = [_took(lambda: update.is_unchanged(place, str(root), settings)) for _ in range(9)]
+    assert freshness.is_unchanged(place, str(root), settings), "nothing changed, and it is known"
+    ours = [_took(lambda: freshness.is_unchanged(place, str(root), settings)) for _ in range(9)]
     figure("nothing changed, to one `git status`", p50(ours) / p50(plain), 2, note=f"{p50(ours) * 1000:.0f} ms")
 
 
@@ -221,7 +221,7 @@ def _embedding(root: Path) -> None:
     """Functions as they are, in one process."""
     texts = [(str(p.relative_to(root)), p.read_text("utf-8", "replace")) for p in sorted(root.rglob("django/**/*.py"))]
     given = passages(all_functions(texts))
-    model = embedder.load_model()
+    model = static_model.load_model()
     model.documents(given[:100])
     took = _took(lambda: model.documents(given))
     figure("chunks embedded per second and core", len(given) / took, 2000, unit="/s", more_is_better=True)

@@ -19,15 +19,17 @@ from pathlib import Path
 
 import apsw
 
-from holdfast.analysis.search import embedder, languages, lexical, ranking
+from holdfast.analysis.search import languages, lexical, ranking, static_model
 from holdfast.analysis.search.chunks import lines_of
-from holdfast.analysis.search.embedder import Embedder, Passage, Vectors
+from holdfast.analysis.search.embedding_port import Embedder, Passage
 from holdfast.analysis.search.index import database
 from holdfast.analysis.search.index.database import SCHEMA
 from holdfast.analysis.search.index.file_entry import pack_text, searchable_words, unpack_text
 from holdfast.analysis.search.index.update import Embedding
-from holdfast.analysis.search.query import parse_query, whole_tokens
+from holdfast.analysis.search.query import parse_query
 from holdfast.analysis.search.settings import OFF, IndexSettings
+from holdfast.analysis.search.tokens import whole_tokens
+from holdfast.analysis.search.vectors import Vectors
 from tests.bench import questions as questions_bench
 from tests.bench.figures import fact, figure, heading
 
@@ -221,9 +223,9 @@ def scores(rank: Callable[[str], list[tuple[int, float]]], asked: Sequence[Asked
 def main() -> None:
     heading("search: NDCG@10 on repositories the model has not seen")
     model = (
-        embedder.load_model(Path(os.environ["HOLDFAST_MODEL"]))
+        static_model.load_model(Path(os.environ["HOLDFAST_MODEL"]))
         if os.environ.get("HOLDFAST_MODEL")
-        else embedder.load_model()
+        else static_model.load_model()
     )
     totals: dict[str, list[tuple[float, float, float]]] = {}
     print(

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from holdfast.doors.web import oak
+from holdfast.doors.web import oak_payloads
 from holdfast.doors.web.pages import sanitise_value
 from tests.browser import hostile, looks
 from tests.kit import World, git, wait_until
@@ -61,7 +61,7 @@ class Hostile:
     def _fire(self, event: str, fields: dict[str, Any]) -> None:
         common = {"session_id": self.sessions[-1], "transcript_path": "/none.jsonl", "cwd": str(self.project)}
         payload = json.loads(json.dumps({**common, "hook_event_name": event, **fields}).replace("\\ud800", "\\ufffd"))
-        oak.forward_hook(self.world.paths, "ask", "claude-code", event, payload)
+        oak_payloads.forward_hook(self.world.paths, "ask", "claude-code", event, payload)
 
     def _scenario(self) -> None:
         folder = self.project / "uat" / "scenarios"

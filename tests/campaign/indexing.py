@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.analysis.search.index import database
+from holdfast.analysis.search.index import claim
 from tests.analysis.search.tree import Tree
 from tests.kit import wait_until
 
@@ -80,7 +80,7 @@ def _killed(tree: Tree, after: float, rebuild: bool) -> None:
     time.sleep(after)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    wait_until(lambda: database.claim_holder(tree.place.claim) is None, "the claim is free at once", 2.0)
+    wait_until(lambda: claim.claim_holder(tree.place.claim) is None, "the claim is free at once", 2.0)
 
 
 def _fresh(tree: Tree, folder: Path) -> set:

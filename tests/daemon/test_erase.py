@@ -7,7 +7,8 @@ import pytest
 
 from holdfast.core.erase import Quotation
 from holdfast.core.event import Event
-from holdfast.daemon.erase import EraseIntent, new_intent, open_intents, quotes_text, remove_intent, save_intent
+from holdfast.daemon.erase import EraseIntent, new_intent, open_intents, remove_intent, save_intent
+from holdfast.daemon.quoting_files import quotes_text
 from holdfast.paths import INTENT_SUFFIX, Paths, plain_files
 from tests.kit import World, alive, wait_until
 

@@ -32,10 +32,10 @@ def test_only_what_is_needed(module: str) -> None:
 def test_nor_do_settings_and_scenarios_bring_it() -> None:
     program = (
         "import sys; from holdfast.app import open_settings; from holdfast.settings import json_schema\n"
-        "from holdfast.features.uat.scenarios import scenario as scenario_file\n"
+        "from holdfast.features.uat.scenarios import reader\n"
         "settings = open_settings().settings; settings.defaults(); json_schema(settings)\n"
         "assert settings.sections['gates'].of({'requirements': {'a': {}}}).rules\n"
-        "assert scenario_file.parse_scenario(b'name: x\\nsteps: [{action: click}]', 'x')[0]\n"
+        "assert reader.parse_scenario(b'name: x\\nsteps: [{action: click}]', 'x')[0]\n"
         "print('pydantic' in sys.modules)"
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -9,8 +9,9 @@ from holdfast.core.errors import StoreDamaged, StoreUnavailable
 from holdfast.core.event import Event
 from holdfast.core.ports import EventQuery
 from holdfast.daemon import repair
+from holdfast.daemon.ingest.high_water import HighWaterMark, remove_high_water_mark
 from holdfast.daemon.ingest.log import Log
-from holdfast.daemon.ingest.store_guard import HighWaterMark, StoreGuard, remove_high_water_mark
+from holdfast.daemon.ingest.store_guard import StoreGuard
 from holdfast.paths import Paths
 from holdfast.stores import backup
 from holdfast.stores.sqlite import SqliteStore

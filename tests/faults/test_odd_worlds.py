@@ -14,7 +14,7 @@ import apsw
 import pytest
 
 from holdfast.setup.install import hooks_text
-from holdfast.stores import backup
+from holdfast.stores import backup, migrations
 from tests.campaign.acks import fire, frame, judge, send, serving
 from tests.campaign.steps import an_old_schema
 from tests.kit import NATIVE_HOOK, PYTHON_HOOK, World, alive, spooled, wait_until
@@ -46,7 +46,7 @@ def test_a_newer_schema_is_left_alone_and_hooks_go_on(world: World) -> None:
     assert world.paths.database.read_bytes() == content
     assert spooled(world.paths.spool)
     db = apsw.Connection(str(world.paths.database))
-    db.pragma("user_version", backup.newest_version())  # Holdfast is upgraded.
+    db.pragma("user_version", migrations.newest_version())  # Holdfast is upgraded.
     db.close()
     judge(world, {"before", *(f"meanwhile-{n}" for n in range(3))})
 

@@ -17,7 +17,7 @@ from holdfast.app import open_settings
 from holdfast.core.errors import BadSettings
 from holdfast.core.section import Section
 from holdfast.settings import DEFAULT, Settings, SettingsCache, json_schema, trust
-from holdfast.settings.yaml_document import set_value
+from holdfast.settings.edit import set_value
 
 
 class Rule(Section):

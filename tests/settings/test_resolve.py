@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from holdfast.settings.resolve import LONGEST, is_quick
+from holdfast.settings.quick_regex import LONGEST, is_quick
 
 QUICK = [
     r"git\s+(commit|push)", r"\bgh\s+pr\s+create\b", r"git\s+.*--force", r"^\s*git\s+(-C\s+\S+\s+)?commit", r"[ab]*c",

@@ -8,7 +8,8 @@ import pytest
 from holdfast.core.engine import Engine
 from holdfast.core.feature import Feature
 from holdfast.core.ports import Reader, Store
-from holdfast.stores.sqlite import SqliteReader, SqliteStore
+from holdfast.stores.sqlite import SqliteStore
+from holdfast.stores.sqlite_reader import SqliteReader
 from tests.factories import an_engine
 
 

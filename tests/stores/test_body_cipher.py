@@ -12,15 +12,14 @@ from holdfast.stores import body_cipher, body_keys
 from holdfast.stores.body_cipher import (
     ENCRYPTED_MARK,
     JOURNAL_PLACE,
-    KEY_NAME,
     UNREADABLE,
     BodyCipher,
     BodyUnreadable,
     is_encrypted,
     key_id,
     place_of,
-    prepare_key,
 )
+from holdfast.stores.key_name import KEY_NAME, prepare_key
 from holdfast.stores.sqlite import SqliteStore
 
 from .conftest import Place

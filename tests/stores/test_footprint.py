@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from holdfast.core.erase import Quotation
-from holdfast.daemon.erase import erase_in_file
+from holdfast.daemon.quoting_files import erase_in_file
 from holdfast.paths import plain_files
 from holdfast.stores.footprint import BEGIN, LEAST_LINES, Footprint, WrittenFile
 from tests.kit import git

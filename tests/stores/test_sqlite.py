@@ -12,13 +12,14 @@ import pytest
 from holdfast.core.errors import SchemaTooNew, StoreDamaged, StoreUnavailable
 from holdfast.core.ports import EventQuery, Reader, StateQuery
 from holdfast.paths import Paths, remove_partials
-from holdfast.stores import backup, sqlite
+from holdfast.stores import backup, checkpointer, migrations
 from holdfast.stores.rows import select_events
-from holdfast.stores.sqlite import SqliteReader, SqliteStore
+from holdfast.stores.sqlite import SqliteStore
 from holdfast.stores.sqlite_connection import for_reading
+from holdfast.stores.sqlite_reader import SqliteReader
 from tests.factories import an_engine, an_event, counted, events
 
-NEXT = backup.newest_version() + 1
+NEXT = migrations.newest_version() + 1
 
 
 @pytest.fixture
@@ -98,8 +99,8 @@ def test_a_newer_schema_is_refused_and_left_alone(path: Path, store: SqliteStore
 def test_a_migration_is_applied_once_after_a_backup(path: Path, store: SqliteStore, tmp_path: Path, monkeypatch):
     an_engine(store).handle([an_event(key="old")])
     store.close()
-    more = [*backup.load_migrations(), (NEXT, "create table extra (x)")]
-    monkeypatch.setattr(backup, "load_migrations", lambda: more)
+    more = [*migrations.load_migrations(), (NEXT, "create table extra (x)")]
+    monkeypatch.setattr(migrations, "load_migrations", lambda: more)
     for _ in range(2):
         migrated = SqliteStore(path, backups=tmp_path / "backups")
         assert migrated._db.execute("select count(*) from extra").get == 0
@@ -111,8 +112,8 @@ def test_a_migration_is_applied_once_after_a_backup(path: Path, store: SqliteSto
 
 def test_a_failing_migration_changes_nothing(path: Path, store: SqliteStore, monkeypatch):
     store.close()
-    more = [*backup.load_migrations(), (NEXT, "create table extra (x); insert into nowhere values (1)")]
-    monkeypatch.setattr(backup, "load_migrations", lambda: more)
+    more = [*migrations.load_migrations(), (NEXT, "create table extra (x); insert into nowhere values (1)")]
+    monkeypatch.setattr(migrations, "load_migrations", lambda: more)
     with pytest.raises(apsw.SQLError):
         SqliteStore(path)
     db = for_reading(path)
@@ -370,7 +371,7 @@ def test_a_reader_is_a_reader(grown: SqliteReader):
 def test_the_write_ahead_log_is_carried_over_beside_the_commits_and_stays_small(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(sqlite, "FULL_PAGES", 500)
+    monkeypatch.setattr(checkpointer, "FULL_PAGES", 500)
     store = SqliteStore(path)
     engine = an_engine(store)
     most = 0

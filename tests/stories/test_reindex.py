@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.analysis.search.index.database import claim_holder
+from holdfast.analysis.search.index.claim import claim_holder
 from holdfast.core.ports import Ref
 from tests.analysis.search.serving import served
 from tests.kit import World, git, wait_until

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from holdfast import api, client
-from holdfast.features.uat.files import RunFolders
-from holdfast.features.uat.scenarios import scenario
+from holdfast.features.uat.folders import RunFolders
+from holdfast.features.uat.scenarios import starter
 from tests.features.uat.pictures import png
 from tests.kit import Agent, World, hook_command, wait_until
 
@@ -35,7 +35,7 @@ def agent(world: World, monkeypatch: pytest.MonkeyPatch) -> Agent:
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(world.project)
     places = RunFolders(world.project / "uat", str(world.project))
-    for path, content in scenario.initial_files(places, "login-flow", "http://localhost:3000"):
+    for path, content in starter.initial_files(places, "login-flow", "http://localhost:3000"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     agent = world.session(SESSION)

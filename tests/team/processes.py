@@ -14,8 +14,8 @@ from typing import Any
 import psutil
 
 from holdfast_team.membership import TeamFiles, connect_team, need_membership
-from holdfast_team.privacy import SentLog
 from holdfast_team.protocol import SharedEvent
+from holdfast_team.sent import SentLog
 from holdfast_team.server.database import migrate_database, owner_connection
 from holdfast_team.server.run import add_tenant
 from tests.kit import BIN, World, wait_until

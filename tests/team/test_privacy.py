@@ -11,18 +11,11 @@ import pytest
 from holdfast.core.event import Event
 from holdfast.core.kinds import KINDS, TEAM_KINDS
 from holdfast.paths import Paths
+from holdfast_team.identity import identify_project, normalise_remote
 from holdfast_team.membership import Membership, TeamFiles
-from holdfast_team.privacy import (
-    BY_LEVEL,
-    FULL_KINDS,
-    describe_level,
-    identify_project,
-    list_words,
-    normalise_remote,
-    send_words,
-    share_event,
-)
 from holdfast_team.protocol import LEVELS
+from holdfast_team.sent import describe_level, list_words, send_words
+from holdfast_team.sharing import BY_LEVEL, FULL_KINDS, share_event
 
 # A project is the same in every clone, and two repositories are never one.
 

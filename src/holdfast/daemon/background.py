@@ -11,7 +11,8 @@ from holdfast.core.ids import delivery_key
 from holdfast.core.ports import Store
 from holdfast.core.replay import Rebuild, outdated_features
 from holdfast.core.times import now_ms
-from holdfast.daemon.housekeeping import HistoryIndexer, Housekeeping
+from holdfast.daemon.history_index import HistoryIndexer
+from holdfast.daemon.housekeeping import Housekeeping
 from holdfast.daemon.ingest.spool import Spool
 from holdfast.daemon.restores import settle_restores
 from holdfast.daemon.upstream import UpstreamProcess

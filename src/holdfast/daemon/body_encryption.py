@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from holdfast.core.errors import HoldfastError, StoreUnavailable
-from holdfast.daemon.erase import copies_of_database
-from holdfast.stores.body_cipher import KEY_NAME, prepare_key
+from holdfast.daemon.quoting_files import copies_of_database
 from holdfast.stores.erase import EraseSql, rewrite_copy
+from holdfast.stores.key_name import KEY_NAME, prepare_key
 
 if TYPE_CHECKING:
     from holdfast.daemon.service import Daemon

@@ -1,18 +1,10 @@
 """Backups, retention and health checks, a little at a time."""
 
-import threading
 import time
-from functools import partial
 from typing import TYPE_CHECKING
 
-from holdfast.core.engine import Committed
-from holdfast.core.errors import HoldfastError, StoreDamaged, StoreUnavailable
-from holdfast.core.event import Event
-from holdfast.core.history import HistoryPage, next_page
-from holdfast.core.kinds import SESSION_ENDS
-from holdfast.core.ports import Store
+from holdfast.core.errors import HoldfastError, StoreDamaged
 from holdfast.core.times import DAY, now_ms
-from holdfast.daemon.ingest.log import Log
 from holdfast.paths import INTENT_SUFFIX
 from holdfast.stores import backup
 
@@ -117,90 +109,3 @@ class Housekeeping:
         from holdfast.daemon.erase import finish_open_erasures  # Here, because a start should not wait for it.
 
         finish_open_erasures(self._daemon)
-
-
-# Keeps the full-text index of the log up with it: after the answers, in small portions, also for an old log.
-
-if TYPE_CHECKING:
-    from holdfast.daemon.service import Daemon
-
-PORTION = 32
-"""Events that the writer takes at once: a hook that comes meanwhile waits for no more than these."""
-COLLECT_S, PAUSE_S, LOOK_AGAIN_S = 0.5, 0.005, 5.0
-"""Collected for a while: an index that is brought up after every event would take the processor from the next hook."""
-AFTER_IMPORT_S = 1.0
-
-
-class HistoryIndexer:
-    def __init__(self, daemon: "Daemon", stopping: threading.Event) -> None:
-        self._daemon, self._stopping = daemon, stopping
-        self._committed = threading.Event()
-        self._not_before = 0.0
-
-    def wake(self) -> None:
-        self._committed.set()
-
-    def postpone(self) -> None:
-        """An import is under way: what it brings is indexed when no more comes, so that it has the processor."""
-        self._not_before = time.monotonic() + AFTER_IMPORT_S
-
-    @property
-    def _is_postponed(self) -> bool:
-        return time.monotonic() < self._not_before
-
-    def run(self) -> None:
-        """Until the daemon stops. Events of one moment are collected and indexed together."""
-        while not self._stopping.is_set():
-            self._catch_up()
-            self._committed.wait(LOOK_AGAIN_S)
-            self._committed.clear()
-            self._stopping.wait(COLLECT_S)
-            while self._is_postponed and not self._stopping.is_set():
-                self._stopping.wait(COLLECT_S)
-
-    def _catch_up(self) -> None:
-        try:
-            reader = self._daemon.app.store.reader()
-            try:
-                while not self._stopping.is_set() and (page := next_page(reader, PORTION)):
-                    self._daemon.worker.change_rows(partial(_index_page, page), idle=True)
-                    self._stopping.wait(PAUSE_S)
-                    if self._is_postponed:
-                        # What is left must not wait for the next commit, which may be long in coming.
-                        self.wake()
-                        return
-            finally:
-                reader.close()
-        except StoreDamaged:
-            self._daemon.background.look_for_damage()
-        except StoreUnavailable as error:
-            self._daemon.log.error("history.waits", error)
-        except Exception as error:
-            # While stopping, the store may be closed under it.
-            if not self._stopping.is_set():
-                self._daemon.log.error("history.failed", error)
-
-
-def _index_page(page: HistoryPage, store: Store) -> None:
-    """It need not last: after a power cut the mark is as old as the index."""
-    store.index_history(page.entries, str(page.before), str(page.after))
-
-
-# The life of sessions in the daemon's log, for people who look there first (S4-20): one line per start and end.
-
-LOGGED_KINDS = SESSION_ENDS | {"session.started", "session.reopened"}
-DETAILS = ("source", "reason", "pid", "to")
-
-
-class LifecycleLog:
-    def __init__(self, log: Log) -> None:
-        self._log = log
-
-    def write(self, committed: Committed) -> None:
-        for event in committed.events:
-            if event.kind in LOGGED_KINDS and not event.get("imported"):
-                self._write(event)
-
-    def _write(self, event: Event) -> None:
-        details = {name: value for name in DETAILS if (value := event.get(name))}
-        self._log(event.kind, session=event.session, agent=event.agent, project=event.project, **details)

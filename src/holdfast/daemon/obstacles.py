@@ -6,7 +6,7 @@ import apsw
 
 from holdfast.core.errors import HoldfastError
 from holdfast.paths import Paths, private_folder
-from holdfast.stores.backup import newest_version, refuse_newer
+from holdfast.stores.migrations import newest_version, refuse_newer
 
 
 def find_obstacle(paths: Paths, database: Path) -> str:

@@ -29,14 +29,15 @@ from holdfast.daemon.background import Background, finish_rebuild
 from holdfast.daemon.failures import forget_failures
 from holdfast.daemon.fallback_answers import FallbackAnswers
 from holdfast.daemon.files import FileWriter
-from holdfast.daemon.housekeeping import LifecycleLog
+from holdfast.daemon.ingest.high_water import HighWaterMark
 from holdfast.daemon.ingest.journal import AckLedger, Journal
 from holdfast.daemon.ingest.log import Log
 from holdfast.daemon.ingest.pipeline import IngestPipeline
 from holdfast.daemon.ingest.server import HookServer, listen_on_socket
 from holdfast.daemon.ingest.spool import Drained, Spool
-from holdfast.daemon.ingest.store_guard import HighWaterMark, StoreGuard
+from holdfast.daemon.ingest.store_guard import StoreGuard
 from holdfast.daemon.ingest.writer import WriterCalls
+from holdfast.daemon.lifecycle_log import LifecycleLog
 from holdfast.daemon.restores import settle_restores
 from holdfast.daemon.status_lines import StatusLines
 from holdfast.daemon.worker import Worker

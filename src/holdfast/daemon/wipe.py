@@ -11,9 +11,9 @@ from holdfast.core.decision import Delivery
 from holdfast.core.errors import HoldfastError
 from holdfast.daemon.ingest.frames import BadFrame, as_delivery, split_spool_records
 from holdfast.paths import WIPE_MARK, Paths, emergency_spools, private_folder, sync_path, write_atomically
-from holdfast.stores.body_cipher import KEY_NAME
 from holdfast.stores.body_keys import remove_key
-from holdfast.stores.sqlite import SqliteReader
+from holdfast.stores.key_name import KEY_NAME
+from holdfast.stores.sqlite_reader import SqliteReader
 
 
 def mark_of(paths: Paths) -> Path:

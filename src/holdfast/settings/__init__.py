@@ -1,8 +1,11 @@
 """Layered settings: defaults < user < project < local < environment. Nothing in a file takes the rest down."""
 
 from holdfast.core.section import Section
-from holdfast.settings.layers import OtherPlacements, Settings, SettingsCache, json_schema
-from holdfast.settings.resolve import Resolved
+from holdfast.settings.cache import SettingsCache
+from holdfast.settings.layers import Settings
+from holdfast.settings.placements import OtherPlacements
+from holdfast.settings.published_schema import json_schema
+from holdfast.settings.resolved import Resolved
 from holdfast.settings.sections import DEFAULT, FOUNDATION, Notice, Origin
 
 __all__ = [

@@ -1,25 +1,17 @@
-"""A settings file in YAML: a tree whose every value knows its line, and changes that keep comments and order."""
+"""A YAML settings file as a tree whose every value knows its line."""
 
 import io
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap
 from ruamel.yaml.error import MarkedYAMLError
 from ruamel.yaml.events import AliasEvent, MappingStartEvent, ScalarEvent, SequenceStartEvent
 from ruamel.yaml.nodes import ScalarNode
-from ruamel.yaml.util import load_yaml_guess_indent
 
-from holdfast.core.errors import BadSettings
-from holdfast.paths import private_folder, write_atomically
-from holdfast.settings import trust
-from holdfast.settings.layers import FILES, MOST_BYTES, Refused, Settings, read_file
+from holdfast.settings.bytes import MOST_BYTES, Refused
 from holdfast.settings.sections import Node, Notice, Source, printable_name
-
-# A settings file as a tree whose every value knows its line. Bounded work: a repository may hold any file.
 
 # A parser in Python is slow, and aliases can stand for very much in few bytes.
 MOST_VALUES = 5_000
@@ -163,106 +155,3 @@ def parse_text(text: str, source: Source) -> Any:
         return _Composer(text, source, []).document().value
     except Exception:
         return text
-
-
-# Changing one value of a settings file as a careful person would: comments, order and everything else stay.
-
-
-def set_value(settings: Settings, layer: str, dotted: str, value: Any, project: str | Path = "") -> tuple[Notice, ...]:
-    """Writes only what holds; else BadSettings and nothing is changed. Text is read as YAML where that fits.
-
-    Answers what is still to be said about the project's settings (that the file must be trusted first, say).
-    """
-    path = _layer_file(settings, layer, project)
-    before = read_file(path) or b""
-    _check_readable(before, layer, path)
-    content = _first_that_holds(settings, layer, path, before, dotted, _possible_values(value))
-    # Asked before the write, which changes the content and would end the trust.
-    trusted = layer != "user" and trust.is_file_trusted(path, before, settings.config_dir)
-    private_folder(path.parent) if layer == "user" else path.parent.mkdir(parents=True, exist_ok=True)
-    # Through links: a settings file that is a link into another folder stays one.
-    write_atomically(path.resolve(), content, _file_mode(path, layer))
-    if trusted:  # it was the user who changed it
-        trust.trust_file(path, content, settings.config_dir)
-    return settings.load(project).notices
-
-
-def _layer_file(settings: Settings, layer: str, project: str | Path) -> Path:
-    if layer not in FILES:
-        raise BadSettings(f"there is no layer {layer!r}", fix=f"Use one of: {', '.join(FILES)}.")
-    if layer != "user" and not str(project):
-        raise BadSettings(f"the layer {layer!r} needs a project")
-    return settings.file(layer, project)
-
-
-def _file_mode(path: Path, layer: str) -> int:
-    """A project's file is committed and read by colleagues; the others are the user's own."""
-    return path.stat().st_mode & 0o777 if path.exists() else (0o644 if layer == "project" else 0o600)
-
-
-def _check_readable(content: bytes, layer: str, path: Path) -> None:
-    root, notices = parse_document(content, Source(layer, str(path)))
-    # A file that is partly wrong may be changed; one that cannot be read at all may not.
-    if notices and not root.value:
-        raise BadSettings(notices[0].message, where=f"{path}:{notices[0].line}", fix="Correct it there first.")
-
-
-def _possible_values(value: Any) -> list[Any]:
-    if not isinstance(value, str):
-        return [value]
-    read = Node(parse_text(value, Source("", "")), Source("", "")).plain()
-    # First as YAML reads it, then as text: a field for text may refuse a number.
-    return [read, value] if read not in (value, {}) else [value]
-
-
-def _first_that_holds(
-    settings: Settings, layer: str, path: Path, before: bytes, dotted: str, values: list[Any]
-) -> bytes:
-    complaint = None
-    for value in values:
-        content = _edit_document(before, dotted.split("."), value)
-        complaint = _relevant_notice(settings.check(layer, path, content), settings.full_name(dotted))
-        if complaint is None:
-            return content
-    assert complaint is not None
-    raise BadSettings(complaint.message.rstrip("."), where=str(path), fix=_UNTIL.sub("", complaint.fix))
-
-
-_UNTIL = re.compile(r"\s*Until it is corrected, .*")
-"""Of no meaning for a value that is not written."""
-
-
-def _relevant_notice(notices: tuple[Notice, ...], dotted: str) -> Notice | None:
-    """About this value, what it is part of, or what is part of it; older faults elsewhere do not stand in the way."""
-
-    def about(notice: Notice) -> bool:
-        return (
-            not notice.path or f"{notice.path}.".startswith(f"{dotted}.") or f"{dotted}.".startswith(f"{notice.path}.")
-        )
-
-    return next((notice for notice in notices if about(notice)), None)
-
-
-def _edit_document(before: bytes, names: list[str], value: Any) -> bytes:
-    text = before.decode("utf-8-sig")
-    root, indent, offset = load_yaml_guess_indent(text) if text.strip() else (None, None, None)
-    yaml = YAML()
-    # Long lines must not be folded, and quotes stay as the person wrote them.
-    yaml.preserve_quotes, yaml.width = True, 4096
-    # The indentation is guessed from the file, so that a change of one value changes one line.
-    if indent:
-        yaml.indent(mapping=2, sequence=indent, offset=offset or 0)
-    root = yaml.load(text) if text.strip() else None
-    root = CommentedMap() if root is None else root
-    _put_value(root, names, value)
-    out = io.BytesIO()
-    yaml.dump(root, out)
-    return out.getvalue()
-
-
-def _put_value(node: Any, names: list[str], value: Any) -> None:
-    for name in names[:-1]:
-        if not isinstance(node.get(name), dict):
-            node[name] = CommentedMap()
-        node = node[name]
-    node[names[-1]] = value

@@ -1,4 +1,4 @@
-"""Migrations, and the backup made before one: whole, checked, the newest seven kept. And what to do with a damaged file (P7)."""
+"""Backups of the store: whole, checked, the newest seven kept."""
 
 import contextlib
 import os
@@ -10,9 +10,8 @@ from typing import Any
 
 import apsw
 
-from holdfast.core.errors import SchemaTooNew, StoreDamaged, StoreUnavailable
+from holdfast.core.errors import StoreDamaged, StoreUnavailable
 from holdfast.paths import is_plain_file, private_folder, sync_path
-from holdfast.stores.rows import load_migrations
 from holdfast.stores.sqlite_connection import for_reading, translate_sqlite_errors
 
 KEEP = 7
@@ -262,33 +261,3 @@ join names s on s.id = e.session join names p on p.id = e.project join names k o
 join names t on t.id = e.tool join names a on a.id = e.agent left join bodies b on b.seq = e.seq
 where e.seq = ?
 """
-
-
-# Migrations: numbered, forward, one transaction each, a backup first. A newer schema is refused.
-
-
-def newest_version() -> int:
-    return load_migrations()[-1][0]
-
-
-def migrate_sqlite(db: apsw.Connection, path: Path, backups: Path | None) -> None:
-    version = db.pragma("user_version") or 0
-    refuse_newer(version, newest_version(), str(path))
-    pending = [(number, sql) for number, sql in load_migrations() if number > version]
-    # Version 0 is a new file: there is nothing to save.
-    if pending and version and backups:
-        write_backup(path, backups, reason=f"before-migration-{pending[-1][0]}")
-    for number, sql in pending:
-        # The version is set in the same transaction: a crash leaves a step done or not begun.
-        with db:
-            db.execute(sql)
-            db.pragma("user_version", number)
-
-
-def refuse_newer(stored_version: int, known_version: int, where: str) -> None:
-    if stored_version > known_version:
-        raise SchemaTooNew(
-            f"schema {stored_version}, this Holdfast knows {known_version}",
-            where=where,
-            fix="Upgrade Holdfast. Hooks keep everything in the spool until then.",
-        )

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from holdfast.core.errors import HoldfastError, KeyUnavailable
-from holdfast.core.ports import Store
 from holdfast.stores import body_keys
 
 if TYPE_CHECKING:
@@ -177,33 +176,3 @@ def _keep_plain(body: bytes, _place: bytes) -> bytes:
 
 READING = BodyCipher()
 """For processes that only read: keys are looked up when a body needs one."""
-
-
-# Which key a store's bodies are encrypted with: its name lies in the store, the key itself only in the keyring.
-
-KEY_NAME = "body_key"
-
-
-def prepare_key(
-    cipher: BodyCipher, store: Store, write: Callable[[Callable[[], None]], object] = lambda work: work()
-) -> None:
-    """The key is found, or made where the setting wants one; what is in the way becomes the cipher's `problem`.
-    `write` runs what writes in the thread that may."""
-    reader = store.reader()
-    try:
-        name = reader.meta(KEY_NAME)
-    finally:
-        reader.close()
-    try:
-        if (name and cipher.take_key(name)) or not cipher.wanted:
-            return
-        key = body_keys.create_key(key_id)
-        write(lambda: _note_key(store, key_id(key).hex()))
-        cipher.use_key(key)
-    except KeyUnavailable as error:
-        cipher.problem = error.message if cipher.wanted else ""
-
-
-def _note_key(store: Store, name: str) -> None:
-    with store.transaction():
-        store.set_meta(KEY_NAME, name)

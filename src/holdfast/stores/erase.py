@@ -14,8 +14,9 @@ from holdfast.core.history import MARK, HistoryMark, history_entry
 from holdfast.core.ports import HistoryEntry
 from holdfast.paths import sync_path
 from holdfast.stores.body_cipher import ENCRYPTED_MARK, READING, BodyCipher, BodyUnreadable, is_encrypted, place_of
-from holdfast.stores.rows import EVENT, FROM, as_event, facet_words, load_queries
+from holdfast.stores.rows import EVENT, FROM, as_event, facet_words
 from holdfast.stores.sqlite_connection import BUSY_MS, translate_sqlite_errors
+from holdfast.stores.statements import load_queries
 
 SQL = load_queries()
 TABLES = {"facts": ("key",), "bodies": ("key",), "states": ("kind", "key")}

@@ -22,11 +22,10 @@ from holdfast_team.protocol import (
     SharedEvent,
     SharedProject,
 )
-from holdfast_team.server import reports
+from holdfast_team.server import spending
 from holdfast_team.server.database import TenantTransaction
+from holdfast_team.server.limits import BURST_S, MACHINE_EVENTS_PER_S
 from holdfast_team.server.tenancy import (
-    BURST_S,
-    MACHINE_EVENTS_PER_S,
     Member,
     Refused,
     add_item,
@@ -84,13 +83,13 @@ async def store_batch(
         if not taken.fresh:
             await tx.execute(MOVE_CURSOR, place)
         else:
-            spent = reports.sum_rows(core.list_spending(taken.fresh), now)
+            spent = spending.sum_rows(core.list_spending(taken.fresh), now)
             await tx.execute(
                 STORE_BATCH, {**place, **_rows_of(who, batch, taken.fresh, now), "spent": json_rows(spent)}
             )
             # Without budgets the question is spared.
             if spent and row["has_budgets"]:
-                await reports.tell_budgets(tx, channel, now)
+                await spending.tell_budgets(tx, channel, now)
     return answer, len(taken.fresh)
 
 
@@ -206,7 +205,7 @@ edited_saved as (
     as r(project, path, session)
   on conflict (tenant, project, path, machine, session) do update set at = excluded.at
 )
-{reports.ADD_SPENDING}
+{spending.ADD_SPENDING}
 """
 """All that a batch changes, as one statement: one way to the database, whatever is in it."""
 

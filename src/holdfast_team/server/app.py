@@ -18,7 +18,7 @@ from holdfast.core.times import now_ms
 from holdfast.stores import hide_password
 from holdfast_team import protocol
 from holdfast_team.protocol import MOST_BYTES, MOST_COMPRESSED, OLDEST_VERSION, VERSION, Role, role_allows
-from holdfast_team.server import acts, forgetting, pages, reports, tenancy
+from holdfast_team.server import acts, forgetting, pages, reports, spending, tenancy
 from holdfast_team.server.bodies import (
     as_response,
     inflate_body,
@@ -28,8 +28,9 @@ from holdfast_team.server.bodies import (
     read_message,
 )
 from holdfast_team.server.database import LOST, TOO_LARGE, TeamDatabase, TenantTransaction
+from holdfast_team.server.limits import Limits, Metrics, log_line
 from holdfast_team.server.sign_on import SignOn, issue_own_code, open_page
-from holdfast_team.server.tenancy import Limits, Member, Metrics, Refused, hash_secret, log_line, new_secret
+from holdfast_team.server.tenancy import Member, Refused, hash_secret, new_secret
 
 # Seconds that a feed request is held open, whatever the machine asks for.
 LONGEST_WAIT_S = 25.0
@@ -318,20 +319,20 @@ async def get_cost(ask: TeamRequest) -> Any:
 
 async def get_budgets(ask: TeamRequest) -> Any:
     async with ask.transaction() as tx:
-        return await reports.list_budgets(tx, now_ms())
+        return await spending.list_budgets(tx, now_ms())
 
 
 async def post_budget(ask: TeamRequest) -> dict[str, str]:
     budget = await read_message(ask.request, protocol.BudgetRequest)
     async with ask.transaction() as tx:
-        await reports.set_budget(tx, ask.who, budget, now_ms())
+        await spending.set_budget(tx, ask.who, budget, now_ms())
     return {"name": budget.name}
 
 
 async def delete_budget(ask: TeamRequest) -> dict[str, str]:
     name = str(ask.request.path_params["name"])
     async with ask.transaction() as tx:
-        await reports.remove_budget(tx, ask.who, name, now_ms())
+        await spending.remove_budget(tx, ask.who, name, now_ms())
     return {"name": name}
 
 

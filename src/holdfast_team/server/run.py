@@ -16,8 +16,9 @@ from holdfast.core.times import DAY, now_ms
 from holdfast.stores import hide_password
 from holdfast_team.protocol import CodeIssued
 from holdfast_team.server.database import migrate_database, owner_connection, remove_old_events
+from holdfast_team.server.limits import log_line
 from holdfast_team.server.sign_on import SignOnSettings, is_safe_address
-from holdfast_team.server.tenancy import hash_secret, log_line, new_secret
+from holdfast_team.server.tenancy import hash_secret, new_secret
 
 URL_VARIABLE, OIDC_SECRET_VARIABLE = "HOLDFAST_TEAM_DATABASE", "HOLDFAST_TEAM_OIDC_SECRET"
 # Days that events are kept, by the level at which they were sent.

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from holdfast.analysis.search import inspect
-from holdfast.analysis.search.index import build, checkout, database
+from holdfast.analysis.search.index import build, checkout, database, left_out
 from holdfast.analysis.search.index.build import Result
 from holdfast.analysis.search.index.database import IndexDamaged
 from holdfast.analysis.search.index.file_entry import read_entry
@@ -122,23 +122,23 @@ def test_files_that_are_left_out_and_why(tree: Tree) -> None:
     told = tree.left_out()
     told.pop("pipe.py", "")  # git does not list it; a walk does
     assert told == {
-        "image.png": checkout.BINARY,
-        "app.min.js": checkout.GENERATED,
-        "bundle.js": checkout.MINIFIED,
-        "api_pb2.py": checkout.GENERATED,
-        "gen.go": checkout.GENERATED,
-        "package-lock.json": checkout.GENERATED,
-        "data.csv": checkout.DATA,
-        "big.json": checkout.DATA,
-        ".env": checkout.SECRET,
-        "secrets.sh": checkout.SECRET,
-        "key.pem": checkout.SECRET,
-        "latin.txt": checkout.UNDECODABLE,
-        "empty.py": checkout.EMPTY,
-        "noext": checkout.UNKNOWN,
-        "huge.py": checkout.LARGE,
-        "loop": checkout.LINK,
-        "out.py": checkout.LINK,
+        "image.png": left_out.BINARY,
+        "app.min.js": left_out.GENERATED,
+        "bundle.js": left_out.MINIFIED,
+        "api_pb2.py": left_out.GENERATED,
+        "gen.go": left_out.GENERATED,
+        "package-lock.json": left_out.GENERATED,
+        "data.csv": left_out.DATA,
+        "big.json": left_out.DATA,
+        ".env": left_out.SECRET,
+        "secrets.sh": left_out.SECRET,
+        "key.pem": left_out.SECRET,
+        "latin.txt": left_out.UNDECODABLE,
+        "empty.py": left_out.EMPTY,
+        "noext": left_out.UNKNOWN,
+        "huge.py": left_out.LARGE,
+        "loop": left_out.LINK,
+        "out.py": left_out.LINK,
     }
     assert {row[0] for row in tree.content() if len(row) > 2} == {
         "a.py", "secrets.rs", "openapi.yaml", "schema.rb", "Dockerfile.alpine", "tool.1",
@@ -162,7 +162,7 @@ def test_a_walk_meets_pipes_and_loops(tmp_path: Path) -> None:
     (tree.root / "sub" / "up").symlink_to("..")
     os.mkfifo(tree.root / "pipe.py")
     assert tree.index().status == "completed"
-    assert tree.left_out() == {"pipe.py": checkout.LINK, "sub/up": checkout.LINK}
+    assert tree.left_out() == {"pipe.py": left_out.LINK, "sub/up": left_out.LINK}
 
 
 def test_a_link_put_in_place_of_a_file_is_not_followed(tree: Tree, tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_a_link_put_in_place_of_a_folder_is_not_followed(tree: Tree, tmp_path: P
     (tree.root / "pkg").symlink_to(tmp_path / "outside")
     assert tree.index().status == "completed"
     assert tree.found("stolen", embedder="off") == []
-    assert tree.left_out() == {"pkg/a.py": checkout.LINK, "pkg": checkout.LINK}
+    assert tree.left_out() == {"pkg/a.py": left_out.LINK, "pkg": left_out.LINK}
 
 
 def test_nor_when_it_is_put_there_while_we_read(tree: Tree, tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_nor_when_it_is_put_there_while_we_read(tree: Tree, tmp_path: Path) -> N
     (tree.root / "pkg").symlink_to(tmp_path / "outside")
     made = read_entry(str(tree.root), listed.files[0], IndexSettings())
     assert made is not None
-    assert (made.left_out, made.parts) == (checkout.UNREADABLE, [])
+    assert (made.left_out, made.parts) == (left_out.UNREADABLE, [])
 
 
 def test_secrets_are_not_stored(tree: Tree) -> None:
@@ -331,7 +331,7 @@ def test_unreadable_folders_and_files_are_passed_over(repository: bool) -> None:
         finally:
             (tree.root / "shut").chmod(0o700)
         assert told.status == "completed", told
-        assert tree.left_out().get("c.py") == checkout.UNREADABLE
+        assert tree.left_out().get("c.py") == left_out.UNREADABLE
         assert {row[0] for row in tree.content() if len(row) > 2} == {"a.py"}
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from holdfast.analysis.search import languages
 from holdfast.analysis.search.chunks import Chunk, Definition, cut_chunks, syntax
-from holdfast.analysis.search.chunks.syntax import GRAMMARS, load_parser
+from holdfast.analysis.search.chunks.grammars import GRAMMARS, load_parser
 from holdfast.analysis.search.languages import LANGUAGES
 
 SAMPLES = Path(__file__).with_name("samples")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast.analysis.search import embedder as embedders
-from holdfast.analysis.search.embedder import NoEmbedder
+from holdfast.analysis.search.embedding_port import NoEmbedder
 from holdfast.analysis.search.settings import IndexSettings
 from tests.analysis.search.serving import Model, served
 from tests.analysis.search.tree import Tree
@@ -27,7 +27,7 @@ def model() -> Iterator[tuple[Model, str]]:
 
 
 def asked(tree: Tree, text: str, settings: IndexSettings) -> Any:
-    from holdfast.analysis.search.results import Question
+    from holdfast.analysis.search.answer import Question
     from holdfast.analysis.search.searcher import Searcher
 
     return Searcher(tree.place).answer(Question(text=text), settings)

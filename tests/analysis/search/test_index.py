@@ -14,12 +14,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.analysis.search import inspect
-from holdfast.analysis.search.index import build, database, update
+from holdfast.analysis.search import inspect, static_model
+from holdfast.analysis.search.answer import Question
+from holdfast.analysis.search.index import build, claim, update
 from holdfast.analysis.search.index.checkout import list_checkout
-from holdfast.analysis.search.index.database import index_dir_of
 from holdfast.analysis.search.index.file_entry import KnownFile, read_entry
-from holdfast.analysis.search.results import Question
+from holdfast.analysis.search.index.places import index_dir_of
 from holdfast.analysis.search.searcher import Searcher
 from holdfast.analysis.search.settings import IndexSettings
 from tests.analysis.search.tree import Tree, content
@@ -217,7 +217,7 @@ def test_killed_anywhere_the_next_run_makes_it_whole(tree: Tree) -> None:
             tree.write({name: f"def g{number}():\n    return '{rng.random()}'\n" * rng.randrange(1, 5)})
         _killed(tree, rng.random() * took * 1.2, rebuild=rng.random() < 0.4)
         # At once, or when the git it was just about to start has started: until then that one has the file open, too.
-        wait_until(lambda: database.claim_holder(tree.place.claim) is None, "the claim is free", 2.0)
+        wait_until(lambda: claim.claim_holder(tree.place.claim) is None, "the claim is free", 2.0)
         if tree.place.current():
             tree.ask("return a number")
     assert tree.index().status == "completed"
@@ -249,13 +249,13 @@ def test_a_live_run_keeps_its_claim_however_old_it_is(tree: Tree) -> None:
     """D3, C5: nothing but its owner's end frees it; a heartbeat that stopped decides nothing."""
     tree.write({"a.py": BODIES[0]})
     tree.index()
-    with database.hold_claim(tree.place.claim, "old") as mine:
-        mine._holder = database.Holder(pid=os.getpid(), start=0.0, run="old", at=0, beat=0)
+    with claim.hold_claim(tree.place.claim, "old") as mine:
+        mine._holder = claim.Holder(pid=os.getpid(), start=0.0, run="old", at=0, beat=0)
         assert tree.index(patience_s=0.1).status == "claimed"
-        holder = database.claim_holder(tree.place.claim)
+        holder = claim.claim_holder(tree.place.claim)
         assert holder is not None
         assert holder.pid == os.getpid()
-    assert database.claim_holder(tree.place.claim) is None
+    assert claim.claim_holder(tree.place.claim) is None
     assert tree.index().status == "completed"
 
 
@@ -297,9 +297,9 @@ def test_two_names_of_one_checkout_have_one_index(tree: Tree, tmp_path: Path) ->
 
 def test_another_model_takes_over_only_when_it_is_ready(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     """The old vectors answer meanwhile; a model that fails in the middle leaves them alone."""
-    from holdfast.analysis.search import embedder
     from holdfast.analysis.search import embedder as embedders
-    from holdfast.analysis.search.embedder import NoEmbedder
+    from holdfast.analysis.search import static_model
+    from holdfast.analysis.search.embedding_port import NoEmbedder
 
     tree.write({f"m{n}.py": f"def f{n}():\n    return {n}\n" for n in range(5)})
     tree.index()
@@ -312,10 +312,10 @@ def test_another_model_takes_over_only_when_it_is_ready(tree: Tree, monkeypatch:
         def documents(self, passages):  # type: ignore[no-untyped-def]
             if self.broken:
                 raise NoEmbedder("the endpoint is down")
-            return embedder.load_model().documents(passages)[:, :64]
+            return static_model.load_model().documents(passages)[:, :64]
 
         def query(self, text):  # type: ignore[no-untyped-def]
-            return embedder.load_model().query(text)[:64]
+            return static_model.load_model().query(text)[:64]
 
     other = Other()
     monkeypatch.setattr(embedders, "choose_embedder", lambda _settings: other)
@@ -331,14 +331,13 @@ def test_another_model_takes_over_only_when_it_is_ready(tree: Tree, monkeypatch:
 def test_a_model_that_came_with_an_update_is_seen_though_no_file_changed(
     tree: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from holdfast.analysis.search import embedder
 
     tree.write({"a.py": BODIES[0]})
     for _ in range(2):
         time.sleep(0.06)
         tree.bring_up()
     assert tree.bring_up() == "unchanged"
-    monkeypatch.setattr(embedder.load_model(), "id", "holdfast-code-2")
+    monkeypatch.setattr(static_model.load_model(), "id", "holdfast-code-2")
     assert tree.bring_up() == "completed"
     assert inspect.index_summary(tree.place)["model"] == "holdfast-code-2"  # type: ignore[index]
     assert tree.bring_up() == "unchanged"

@@ -5,7 +5,8 @@ import pytest
 from holdfast.analysis.search.evidence import flatten_words, name_in_line, phrase_share
 from holdfast.analysis.search.languages import role_of, role_of_chunk
 from holdfast.analysis.search.lexical import edit_distance
-from holdfast.analysis.search.query import names_in, parse_query, whole_tokens
+from holdfast.analysis.search.query import names_in, parse_query
+from holdfast.analysis.search.tokens import whole_tokens
 
 
 @pytest.mark.parametrize(

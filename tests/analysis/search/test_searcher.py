@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.analysis.search import embedder, inspect, lexical, query, ranking
-from holdfast.analysis.search.embedder import Passage
+from holdfast.analysis.search import embedder, inspect, lexical, query, ranking, static_model, vectors
+from holdfast.analysis.search.embedding_port import Passage
 from holdfast.analysis.search.references import ChunkRow
 from holdfast.analysis.search.settings import IndexSettings
 from tests.analysis.search.tree import Tree
@@ -121,7 +121,7 @@ def test_what_has_nothing_to_do_with_a_question_is_not_shown(tree: Tree) -> None
 def test_a_model_that_cannot_be_read_does_not_stop_the_full_text(
     tree: Tree, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    real = embedder.load_model
+    real = static_model.load_model
     monkeypatch.setattr(embedder, "load_model", lambda: real(tmp_path))
     answer = tree.ask("connection pool")
     assert "the search model cannot be read" in answer.note
@@ -144,7 +144,7 @@ def test_syntax_in_a_question_is_only_text(tree: Tree, text: str) -> None:
 
 
 def test_a_long_lived_searcher_sees_changes(tree: Tree) -> None:
-    from holdfast.analysis.search.results import Question
+    from holdfast.analysis.search.answer import Question
     from holdfast.analysis.search.searcher import Searcher
 
     asking = Searcher(tree.place)
@@ -213,9 +213,9 @@ def test_a_path_says_what_a_function_in_it_does_not(tmp_path: Path) -> None:
 
 def test_a_list_ends_before_equals_that_do_not_all_fit() -> None:
     scored = [(1, 3.0), (2, 2.0), (3, 2.0), (4, 2.0)]
-    assert embedder.cut_before_tie(scored, 3) == [(1, 3.0)]
-    assert embedder.cut_before_tie(scored, 4) == scored
-    assert embedder.cut_before_tie(scored[1:], 2) == [(2, 2.0), (3, 2.0)]
+    assert vectors.cut_before_tie(scored, 3) == [(1, 3.0)]
+    assert vectors.cut_before_tie(scored, 4) == scored
+    assert vectors.cut_before_tie(scored[1:], 2) == [(2, 2.0), (3, 2.0)]
 
 
 def test_words_of_a_question_are_never_syntax() -> None:
@@ -229,8 +229,8 @@ def test_words_of_a_question_are_never_syntax() -> None:
 
 def test_the_model_is_small_and_knows_what_belongs_together() -> None:
     """≤ 20 MB, numpy only; a question lies nearer to its code than to another."""
-    assert sum(p.stat().st_size for p in embedder.FOLDER.iterdir()) <= 20_000_000
-    model = embedder.load_model()
+    assert sum(p.stat().st_size for p in static_model.FOLDER.iterdir()) <= 20_000_000
+    model = static_model.load_model()
     rows = model.documents(
         [
             Passage(

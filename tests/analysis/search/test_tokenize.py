@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.analysis.search import query
+from holdfast.analysis.search import tokens
 
 
 @pytest.mark.parametrize(
@@ -21,10 +21,10 @@ from holdfast.analysis.search import query
     ],
 )
 def test_parts(identifier: str, parts: tuple[str, ...]) -> None:
-    assert query.identifier_parts(identifier) == parts
+    assert tokens.identifier_parts(identifier) == parts
 
 
 @given(st.text(max_size=400))
 def test_any_text_gives_plain_words_and_the_count_agrees_with_the_order(text: str) -> None:
-    assert sum(query.count_words(text).values()) == len(query.in_order(text))
-    assert all(word == word.lower() and " " not in word and '"' not in word for word in query.in_order(text))
+    assert sum(tokens.count_words(text).values()) == len(tokens.in_order(text))
+    assert all(word == word.lower() and " " not in word and '"' not in word for word in tokens.in_order(text))

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from holdfast.analysis.search.index import build, database, update
+from holdfast.analysis.search.answer import Answer, Question
+from holdfast.analysis.search.index import build, database, freshness
 from holdfast.analysis.search.index.build import Result, Task
-from holdfast.analysis.search.index.database import IndexDir, index_dir_of, root_of
 from holdfast.analysis.search.index.file_entry import unpack_text
-from holdfast.analysis.search.results import Answer, Question
+from holdfast.analysis.search.index.places import IndexDir, index_dir_of, root_of
 from holdfast.analysis.search.searcher import Searcher
 from holdfast.analysis.search.settings import IndexSettings
 from tests.kit import git
@@ -50,7 +50,7 @@ class Tree:
 
     def bring_up(self) -> str:
         """As the room's job does: where nothing changed, no run."""
-        if update.is_unchanged(self.place, str(self.root), IndexSettings()):
+        if freshness.is_unchanged(self.place, str(self.root), IndexSettings()):
             return "unchanged"
         return self.index().status
 

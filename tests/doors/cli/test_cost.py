@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from holdfast.core.errors import HoldfastError
 from holdfast.doors.cli import render
-from holdfast.doors.cli.cost import price_app
+from holdfast.doors.cli.price import price_app
 
 
 @pytest.fixture

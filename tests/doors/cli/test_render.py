@@ -4,7 +4,7 @@ import pytest
 from rich.text import Text
 
 from holdfast.core.times import time_ago
-from holdfast.doors.cli import doctor, render, status
+from holdfast.doors.cli import board, render, up
 
 
 @pytest.mark.parametrize("text", ["[redacted:key]", "[bold]not bold[/bold]", "a [link=x]y[/link]"])
@@ -42,10 +42,10 @@ def test_a_narrow_terminal_loses_columns_and_never_ids(capsys: pytest.CaptureFix
 
 
 def test_the_board_never_scrolls() -> None:
-    drawn = status.fit_screen("\n".join(f"line {n}" for n in range(60)) + "\n", 24)
+    drawn = board.fit_screen("\n".join(f"line {n}" for n in range(60)) + "\n", 24)
     assert drawn.count("\n") < 24
     assert "line 0" in drawn and "line 59" in drawn and "more lines" in drawn
-    assert status.fit_screen("one\ntwo\n", 24).count("\n") == 2
+    assert board.fit_screen("one\ntwo\n", 24).count("\n") == 2
 
 
 def test_columns_that_stay_are_whole(capsys: pytest.CaptureFixture[str]) -> None:
@@ -66,6 +66,6 @@ def test_a_line_that_says_nothing_more_ends_there() -> None:
 def test_the_next_command_is_whole_on_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(render, "out", render.VisibleConsole(width=60, force_terminal=True))
     line = Text("  x trust     Codex skips the hooks until they are reviewed")
-    assert doctor.with_next(line.copy(), "→ start codex").plain.splitlines()[1].strip() == "→ start codex"
+    assert up.with_next(line.copy(), "→ start codex").plain.splitlines()[1].strip() == "→ start codex"
     monkeypatch.setattr(render, "out", render.VisibleConsole(width=90, force_terminal=True))
-    assert "\n" not in doctor.with_next(line.copy(), "→ start codex").plain
+    assert "\n" not in up.with_next(line.copy(), "→ start codex").plain

@@ -16,7 +16,7 @@ import pytest
 
 from holdfast.core.errors import HoldfastError
 from holdfast.doors.web import server
-from holdfast.doors.web.guard import NoPermission, Permission, Routes
+from holdfast.doors.web.permissions import NoPermission, Permission, Routes
 from holdfast.paths import Paths
 
 from .conftest import Door

@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from holdfast.doors.web import pages
-from holdfast.doors.web.live import LONGEST_LINE, MOST_LINES, list_changes
+from holdfast.doors.web.changes import LONGEST_LINE, MOST_LINES, list_changes
 from tests.kit import World
 
 from .conftest import Door, serving

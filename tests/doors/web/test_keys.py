@@ -12,7 +12,8 @@ import uvicorn
 
 from holdfast.doors.web import keys as keys_of
 from holdfast.doors.web import server
-from holdfast.doors.web.keys import Keys, running_server
+from holdfast.doors.web.keys import Keys
+from holdfast.doors.web.running import running_server
 from holdfast.paths import Paths
 from tests.doors.web.conftest import Door, free_port
 from tests.kit import World, alive, awaited, wait_until

@@ -10,7 +10,7 @@ from holdfast.agents import AGENTS
 from holdfast.agents.intake import Intake
 from holdfast.core.decision import Delivery
 from holdfast.core.git_context import CachedGitContext
-from holdfast.doors.web import oak
+from holdfast.doors.web import oak_payloads
 from tests.kit import needs
 
 from .conftest import Door
@@ -71,14 +71,14 @@ ALIASES = {alias: agent.name for agent in AGENTS.values() for alias in agent.ali
 
 
 @pytest.mark.parametrize("agent", [*(name for name, agent in AGENTS.items() if agent.hooks), *ALIASES, None])
-@pytest.mark.parametrize("endpoint", sorted(oak.ENDPOINTS))
+@pytest.mark.parametrize("endpoint", sorted(oak_payloads.ENDPOINTS))
 def test_every_agent_is_kept_as_it_is_named(agent: str | None, endpoint: str):
     """S4-1: the same lifecycle for every agent; none of them becomes another."""
     told = {"agent": agent, "session_id": "s", "prompt": "p", "tool_name": "Bash", "tool_input": {"command": "x"}}
-    _, reader, event, payload = oak.as_hook(endpoint, told, "s", AGENTS)
+    _, reader, event, payload = oak_payloads.as_hook(endpoint, told, "s", AGENTS)
     intake = Intake(AGENTS, CachedGitContext(), lambda body: (body, 0))
     read = intake.read(Delivery(key="k", agent=reader, event=event, body=json.dumps(payload).encode()))
-    assert (read.kind, read.session) == (oak.ENDPOINTS[endpoint], "s")
+    assert (read.kind, read.session) == (oak_payloads.ENDPOINTS[endpoint], "s")
     assert read.agent == ALIASES.get(agent or "claude", agent)
 
 

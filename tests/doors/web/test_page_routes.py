@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from holdfast import __version__
-from holdfast.doors.web.page_routes import LARGEST_PICTURE, RenderedPages, read_picture
+from holdfast.doors.web.page_routes import RenderedPages
+from holdfast.doors.web.shots import LARGEST_PICTURE, read_picture
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"rest"
 

@@ -3,13 +3,8 @@
 import pytest
 
 from holdfast.core.errors import CommandRefused
-from holdfast.doors.web.requests import (
-    decode_cursor,
-    encode_cursor,
-    parse_number_cursor,
-    parse_page_cursor,
-    parse_pair_cursor,
-)
+from holdfast.doors.web.api_answers import decode_cursor, encode_cursor
+from holdfast.doors.web.requests import parse_number_cursor, parse_page_cursor, parse_pair_cursor
 
 
 @pytest.mark.parametrize("value", [[1_763_000_000_000, "s-1"], [0, ""], {"before": 7}, 12, "a"])

@@ -4,7 +4,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from holdfast.doors.web import pages, session_rows
+from holdfast.doors.web import overview_shapes, pages, session_rows
 from holdfast.doors.web.screens import session_pages
 
 NOW = 1_760_000_000_000
@@ -96,7 +96,7 @@ def test_turns_lie_side_by_side_and_waiting_takes_no_room():
         "decisions": [{"seq": 5, "at": NOW + 40_000_000, "deny": True}],
         "to": NOW + 86_403_000,
     }  # fmt: skip
-    seen = session_rows.overview_shapes(told)
+    seen = overview_shapes.overview_shapes(told)
     first, second = seen["turns"]
     assert first["x"] == 0
     assert first["x"] + first["width"] < second["x"]
@@ -109,7 +109,7 @@ def test_turns_lie_side_by_side_and_waiting_takes_no_room():
 @pytest.mark.parametrize("count", [0, 1, 400])
 def test_however_many_turns_there_are_they_fit(count: int):
     turns = [turn(n, NOW + n * 1000, 0 if n % 2 else NOW + n * 1000) for n in range(count)]
-    seen = session_rows.overview_shapes({"turns": turns, "lanes": [], "decisions": [], "to": NOW})
+    seen = overview_shapes.overview_shapes({"turns": turns, "lanes": [], "decisions": [], "to": NOW})
     assert len(seen["turns"]) == count
     assert all(one["x"] >= 0 and one["x"] + one["width"] <= 1000.5 and one["width"] > 0 for one in seen["turns"])
 

@@ -13,7 +13,7 @@ from holdfast.features.gates.rules.in_force import rules_in_force
 from holdfast.features.gates.settings import GateSettings
 from holdfast.features.gates.views import Simulation
 from holdfast.settings import Settings, trust
-from holdfast.settings.layers import OtherPlacements
+from holdfast.settings.placements import OtherPlacements
 
 PLACES = ("a", "b", "c")
 NAMES = ("planned", "reviewed", "tested", "signed")

@@ -8,7 +8,7 @@ import pytest
 from holdfast.features.gates import FEATURE
 from holdfast.features.gates.settings import BUILT_IN, PRESETS, GateSettings
 from holdfast.settings import OtherPlacements, Resolved, Settings, json_schema, trust
-from holdfast.settings.yaml_document import set_value
+from holdfast.settings.edit import set_value
 from tests.features.gates.stage import Stage
 
 SEED = """

@@ -14,7 +14,7 @@ from holdfast.core.kinds import HOOK_KINDS
 from holdfast.core.ports import Doc
 from holdfast.daemon.files import put_file
 from holdfast.features.memory import FEATURE, jobs, policy
-from holdfast.features.memory.index import catalogue
+from holdfast.features.memory.index import index_file
 from holdfast.features.memory.index.catalogue import open_catalogue
 from holdfast.features.memory.settings import MemorySettings
 from holdfast.features.sessions import FEATURE as SESSIONS
@@ -103,7 +103,7 @@ class MemoryHarness(FeatureHarness):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(jobs, "WORTH", 0 if always else jobs.WORTH)
             self.engine.handle(list(FEATURE.jobs[policy.KEEP_INDEX](self.job_call(job, None, put_file))))
-        return catalogue.index_path(self.folder)
+        return index_file.index_path(self.folder)
 
     def restarted(self) -> None:
         """What lives in the daemon's memory is gone."""

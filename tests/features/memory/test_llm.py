@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from holdfast.core.job import Ran
 from holdfast.core.section import Unfit
-from holdfast.features.memory.llm import BadAnswer, ReadTurn, read_answer
+from holdfast.features.memory.llm import BadAnswer, read_answer
+from holdfast.features.memory.read_turns import ReadTurn
 from holdfast.features.memory.settings import ModelSettings
 from holdfast.features.memory.state import llm_state as model_state
 from tests.factories import an_event

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from holdfast.analysis.search.results import Hit
+from holdfast.analysis.search.answer import Hit
 from holdfast.core.decision import Decision
 from holdfast.features.reindex.jobs import _is_relevant_hit
 from holdfast.features.reindex.policy import SUGGEST, decide

@@ -18,7 +18,7 @@ from holdfast.daemon.children import run_child
 from holdfast.daemon.files import put_file
 from holdfast.features import uat
 from holdfast.features.uat import files
-from holdfast.features.uat.files import Record, load_record
+from holdfast.features.uat.record import Record, load_record
 from holdfast.paths import Paths
 
 SESSION = "claude-session-abc123def456"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.errors import CommandRefused
-from holdfast.features.uat.state.run import DERIVED, merge_objects, split_patch
+from holdfast.features.uat.state.merge import DERIVED, merge_objects, split_patch
 from tests.features.uat.kit import LOGIN, SESSION, Lab
 from tests.features.uat.policy.test_derive import begin
 

@@ -7,8 +7,8 @@ import stat
 
 import pytest
 
-from holdfast.features.uat.files import safe_file_name
-from holdfast.features.uat.jobs.tend import file_condition
+from holdfast.features.uat.file_names import safe_file_name
+from holdfast.features.uat.jobs.session_file import file_condition
 from tests.features.uat.kit import FILL, NAVIGATE, SESSION, URL, Lab
 from tests.features.uat.policy.test_derive import begin
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from holdfast.core.event import Event
 from holdfast.features.uat.files import missing_fields
 from holdfast.features.uat.scenarios.plan import build_plan, no_shared_steps
-from holdfast.features.uat.scenarios.scenario import parse_scenario
+from holdfast.features.uat.scenarios.reader import parse_scenario
 from tests.features.uat.kit import FILL, LOGIN, NAVIGATE, SEED_BEGAN, SESSION, URL, Lab
 
 SEED = Path(__file__).with_name("seed_example.json").read_text()

@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 from holdfast.core.times import now_ms
 from holdfast_team.protocol import MOST_BYTES, ROLES
-from holdfast_team.server import acts, tenancy
+from holdfast_team.server import acts, limits
 from holdfast_team.server.app import ADDRESSES, TeamServer
 from holdfast_team.server.connection import team_schema
 from holdfast_team.server.database import (
@@ -106,7 +106,7 @@ def test_what_a_machine_and_a_tenant_may_send_holds_over_all_processes(
 
 def test_a_flood_is_slowed_down(ann: Joined, monkeypatch) -> None:
     flooding = ann.invite("mallory")
-    monkeypatch.setattr(tenancy, "REQUESTS_PER_S", 0.01)
+    monkeypatch.setattr(limits, "REQUESTS_PER_S", 0.01)
     assert "too much at once" in flooding.ask("GET", "/v1/cursor", status=429)["error"]
 
 

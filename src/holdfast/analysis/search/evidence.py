@@ -7,7 +7,8 @@ from functools import lru_cache
 
 import msgspec
 
-from holdfast.analysis.search.query import Query, find_identifiers, identifier_parts, in_order
+from holdfast.analysis.search.query import Query
+from holdfast.analysis.search.tokens import find_identifiers, identifier_parts, in_order
 
 # How much a line says for a name: it is declared, assigned, a heading, registered, quoted or just used there.
 DECLARED, ASSIGNED, HEADING, REGISTERED, QUOTED, USED = 1.0, 0.9, 0.9, 0.8, 0.65, 0.5

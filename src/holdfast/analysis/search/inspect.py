@@ -7,8 +7,8 @@ from typing import Any
 
 import apsw
 
-from holdfast.analysis.search.index import checkout, database
-from holdfast.analysis.search.index.database import IndexDir
+from holdfast.analysis.search.index import checkout, database, left_out
+from holdfast.analysis.search.index.places import IndexDir
 from holdfast.analysis.search.searcher import NoIndex
 from holdfast.analysis.search.settings import IndexSettings
 
@@ -100,7 +100,7 @@ def _absence_reason(db: apsw.Connection, root: str, path: str, settings: IndexSe
     if not checkout.is_wanted(path, settings):
         return "settings leave it out (reindex.include, reindex.exclude)"
     seen = os.lstat(whole)
-    if reason := checkout.by_name(path, seen.st_size, settings.largest_kb * 1024):
+    if reason := left_out.by_name(path, seen.st_size, settings.largest_kb * 1024):
         return reason
     # `at` is in milliseconds; ctime, because a moved file keeps its mtime.
     if seen.st_ctime_ns // 1_000_000 >= int(database.get_meta(db, "at", "0")):
@@ -112,7 +112,7 @@ def _absence_reason(db: apsw.Connection, root: str, path: str, settings: IndexSe
     )
 
 
-def left_out(index_dir: IndexDir, limit: int) -> list[dict[str, str]]:
+def files_left_out(index_dir: IndexDir, limit: int) -> list[dict[str, str]]:
     with _open_index(index_dir) as db:
         rows = db.execute(
             "select path, left_out from files where left_out <> '' order by left_out, path limit ?", (limit,)

@@ -1,17 +1,16 @@
-"""What full text finds: words by BM25, whole names as they stand, definitions by name, names that are nearly the same."""
+"""Full-text search: words by BM25, names, definitions and paths."""
 
 import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import apsw
 
-from holdfast.analysis.search.embedder import NoEmbedder, cut_before_tie
-from holdfast.analysis.search.query import Query, bare_token, dotted_name, name_trigrams
+from holdfast.analysis.search.query import Query, dotted_name
+from holdfast.analysis.search.tokens import bare_token, name_trigrams
+from holdfast.analysis.search.vectors import cut_before_tie
 
 NAME, PATH, BODY = 5.0, 3.0, 1.0
 """How much a word in the name, in the path and in the body of a chunk weighs."""
@@ -254,39 +253,3 @@ def correct_words(db: apsw.Connection, query: Query, rarity: dict[str, float], c
         if rarity.get(word, 0.0) >= unknown and (meant := spelled_right(db, word)):
             corrections[word] = meant
     return corrections
-
-
-# Everyday words by meaning: a small table of vectors, made by `training/prose.py`; `training/prose.md` is its card.
-
-FOLDER = Path(__file__).with_name("everyday")
-
-
-class Everyday:
-    def __init__(self, folder: Path = FOLDER) -> None:
-        import numpy as np
-
-        self._np = np
-        self.words = (folder / "words.txt").read_text("utf-8").split("\n")
-        self.numbers = {word: number for number, word in enumerate(self.words)}
-        rows = np.load(folder / "words.npy").astype(np.float32)
-        if len(rows) != len(self.words):
-            raise ValueError("the words do not fit their vectors")
-        self._rows: Any = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-
-    def like(self, word: str, least: float, most: int) -> list[tuple[str, float]]:
-        """Words of like meaning, the likest first; none for a word it does not know."""
-        np, number = self._np, self.numbers.get(word)
-        if number is None:
-            return []
-        likeness = self._rows @ self._rows[number]
-        near = np.flatnonzero(likeness > least)
-        top = near[np.argsort(-likeness[near], kind="stable")][:most]
-        return [(self.words[n], float(likeness[n])) for n in top]
-
-
-@lru_cache(maxsize=1)
-def load_everyday_words() -> Everyday:
-    try:
-        return Everyday()
-    except (ImportError, OSError, ValueError) as error:
-        raise NoEmbedder(f"the table of everyday words cannot be read: {error}") from None

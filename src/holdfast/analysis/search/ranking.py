@@ -8,8 +8,9 @@ import msgspec
 
 from holdfast.analysis.search import languages, lexical, references
 from holdfast.analysis.search.evidence import alike_lines, examine_lines, listed_names
-from holdfast.analysis.search.query import MOST_WORDS_OF_A_NAME, Query, dotted_name, in_order
+from holdfast.analysis.search.query import MOST_WORDS_OF_A_NAME, Query, dotted_name
 from holdfast.analysis.search.references import ChunkReader, ChunkRow, TextOf
+from holdfast.analysis.search.tokens import in_order
 
 Scored = Sequence[tuple[int, float]]
 MEANING, MEANING_OF_A_NAME = 0.68, 0.5

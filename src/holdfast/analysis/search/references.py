@@ -8,8 +8,8 @@ import apsw
 import msgspec
 
 from holdfast.analysis.search import languages, lexical
-from holdfast.analysis.search.embedder import cut_before_tie
-from holdfast.analysis.search.query import find_identifiers, is_compound
+from holdfast.analysis.search.tokens import find_identifiers, is_compound
+from holdfast.analysis.search.vectors import cut_before_tie
 
 TextOf = Callable[[apsw.Connection, int], list[str]]
 

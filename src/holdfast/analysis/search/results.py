@@ -1,68 +1,15 @@
-"""What a search gives back: from ranked chunks to blocks of lines, the definition each is about, why it was found."""
+"""Turns ranked chunks into the blocks of lines that are shown."""
 
 from collections.abc import Sequence
 
 import apsw
 import msgspec
 
+from holdfast.analysis.search.answer import Hit, Question
 from holdfast.analysis.search.index import database
 from holdfast.analysis.search.query import Query
 from holdfast.analysis.search.ranking import Ranked
 from holdfast.analysis.search.references import TextOf
-
-# What a search gives back.
-
-
-class Neighbour(msgspec.Struct, frozen=True):
-    """A definition in the file of a hit."""
-
-    symbol: str
-    kind: str
-    line: int
-    end: int
-
-
-class Hit(msgspec.Struct, kw_only=True):
-    """The block from `line` to `end`, both included; `focus` is the line in it to look at first."""
-
-    path: str
-    line: int
-    end: int
-    symbol: str
-    kind: str
-    lang: str
-    score: float
-    why: list[str]
-    focus: int = 0
-    excerpt: str = ""
-    chunk: int = 0
-    excerpt_line: int = 0
-    """Of the excerpt's first line."""
-    within: Neighbour | None = None
-    before: Neighbour | None = None
-    after: Neighbour | None = None
-
-
-class Answer(msgspec.Struct, kw_only=True):
-    hits: list[Hit]
-    note: str = ""
-    """Why it is not the best that could be had: no vectors yet, another model at work."""
-    at: int = 0
-    """When the index was last brought up to its checkout, in milliseconds."""
-    files: int = 0
-    chunks: int = 0
-
-
-class Question(msgspec.Struct, kw_only=True, frozen=True):
-    text: str
-    lang: str = ""
-    path: str = ""
-    """A glob, or the beginning of a path."""
-    kind: str = ""
-    limit: int = 10
-
-
-# From ranked chunks to what is shown: a block of lines, the definition it is about, why it was found, an excerpt.
 
 LONGEST_EXCERPT = 5
 LONGEST_LINE = 160

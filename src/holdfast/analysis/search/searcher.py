@@ -9,14 +9,16 @@ import apsw
 
 from holdfast.analysis.search import embedder as embedders
 from holdfast.analysis.search import lexical, symbols
-from holdfast.analysis.search.embedder import NoEmbedder, Vectors
+from holdfast.analysis.search.answer import Answer, Question
+from holdfast.analysis.search.embedding_port import NoEmbedder
 from holdfast.analysis.search.index import database
-from holdfast.analysis.search.index.database import IndexDir
 from holdfast.analysis.search.index.file_entry import unpack_text
+from holdfast.analysis.search.index.places import IndexDir
 from holdfast.analysis.search.query import parse_query
 from holdfast.analysis.search.ranking import DEPTH, TEXT_DEPTH, Ranked, Ranking, is_related
-from holdfast.analysis.search.results import Answer, Candidates, Question, build_hits
+from holdfast.analysis.search.results import Candidates, build_hits
 from holdfast.analysis.search.settings import IndexSettings
+from holdfast.analysis.search.vectors import Vectors
 
 # Words of a question; files whose lines are kept in memory.
 MOST_WORDS = 32

@@ -6,12 +6,12 @@ import apsw
 import msgspec
 
 from holdfast.analysis.search import languages, lexical
+from holdfast.analysis.search.answer import Hit, Neighbour
 from holdfast.analysis.search.evidence import name_in_lines
 from holdfast.analysis.search.index.database import fetch_required_row
 from holdfast.analysis.search.index.file_entry import unpack_text
 from holdfast.analysis.search.query import dotted_name
 from holdfast.analysis.search.references import TextOf
-from holdfast.analysis.search.results import Hit, Neighbour
 
 MOST_USES = 50
 SPARE_LINES = 2

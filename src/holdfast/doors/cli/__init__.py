@@ -14,7 +14,7 @@ def main() -> None:
 def _run_command_line() -> None:
     arguments = sys.argv[1:]
     if arguments == ["mcp"]:  # An agent waits for it at every start: no parser of command lines is loaded.
-        from holdfast.doors.mcp.connection import serve_stdio
+        from holdfast.doors.mcp.stdio import serve_stdio
 
         serve_stdio()
         return

@@ -15,7 +15,7 @@ from holdfast.core.errors import CommandRefused
 from holdfast.doors.cli import render
 from holdfast.doors.cli.options import Json
 from holdfast.settings import trust as trusting
-from holdfast.settings.yaml_document import set_value
+from holdfast.settings.edit import set_value
 from holdfast.stores import hide_password
 from holdfast.stores.body_keys import require_keyring
 

@@ -1,25 +1,21 @@
-"""`erase` and `redact`: what is taken out of the log for good, and what would never have come in."""
+"""`holdfast erase`: removes a session, a project, a text or everything for good."""
 
 import sys
 from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
-import msgspec
 import typer
 
 from holdfast import client
-from holdfast.analysis.redact import Redactor, current_redactor
 from holdfast.core.errors import CommandRefused, HoldfastError
 from holdfast.doors.cli import render
 from holdfast.doors.cli.options import Json
+from holdfast.doors.cli.redact import STDIN, redact
 from holdfast.paths import Paths
-
-# `holdfast erase`: a session, a project, a text or everything, gone for good.
 
 MOST_SHOWN = 40
 TABLE_NAMES = {"facts": "events", "bodies": "tool output", "states": "documents"}
-STDIN = "-"
 
 
 def register(app: typer.Typer) -> None:
@@ -136,65 +132,3 @@ def _tell_team(paths: Paths) -> str:
     if receipt.words is None:
         return "The team's server is too old to forget a whole machine: what this machine sent is still there."
     return f"The team's server forgot {receipt.events} events and {receipt.rows} rows. Its receipt {receipt.id}."
-
-
-# `holdfast redact`: a file or the standard input without its secrets, by the code that runs live.
-
-
-class TextLine(msgspec.Struct):
-    text: str = ""
-
-
-class Removed(msgspec.Struct):
-    kind: str
-
-
-class CleanLine(msgspec.Struct):
-    text: str
-    removed: list[Removed]
-
-
-def redact(
-    file: Annotated[str, typer.Argument(help="A file, or - for the standard input.")] = STDIN,
-    json: Annotated[bool, typer.Option("--json", help='Lines {"text"} in, {"text", "removed"} out.')] = False,
-) -> None:
-    """Print a text without its secrets, and on the error stream what was removed."""
-    content = _read_input(file)
-    redactor = _configured_redactor()
-    if json:
-        _redact_lines(content, redactor)
-        return
-    body, findings = redactor.redact_body(content)
-    sys.stdout.buffer.write(body)
-    sys.stdout.flush()
-    for kind, count in sorted(Counter(finding.kind for finding in findings).items()):
-        print(f"removed {count} × {kind}", file=sys.stderr)
-
-
-def _redact_lines(content: bytes, redactor: Redactor) -> None:
-    decoder, encoder = msgspec.json.Decoder(TextLine), msgspec.json.Encoder()
-    for number, line in enumerate(content.splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            text = decoder.decode(line).text
-        except msgspec.DecodeError as error:
-            raise CommandRefused(f'line {number} is no JSON object with a "text": {error}') from error
-        clean, findings = redactor.redact_text(text)
-        sys.stdout.buffer.write(encoder.encode(CleanLine(clean, [Removed(f.kind) for f in findings])) + b"\n")
-    sys.stdout.flush()
-
-
-def _read_input(file: str) -> bytes:
-    try:
-        return sys.stdin.buffer.read() if file == STDIN else Path(file).read_bytes()
-    except OSError as error:
-        raise CommandRefused(f"{file} cannot be read: {error.strerror or error}") from error
-
-
-def _configured_redactor() -> Redactor:
-    from holdfast.app import open_settings
-
-    # Reading the settings installs the person's own patterns.
-    open_settings()
-    return current_redactor()

@@ -351,7 +351,7 @@ def init(
 ) -> None:
     """Write a first set of requirements into a settings file: what fits this project, or a preset. What is there stays."""
     from holdfast.app import open_settings
-    from holdfast.settings.yaml_document import set_value
+    from holdfast.settings.edit import set_value
 
     presets = client.ask_view("gates.presets")
     chosen = _choose_requirements(presets, preset, with_ or [])

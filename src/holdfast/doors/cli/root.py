@@ -223,7 +223,7 @@ def root(
     ] = False,
 ) -> None:
     if context.invoked_subcommand is None:
-        from holdfast.doors.cli.status import show_board
+        from holdfast.doors.cli.board import show_board
 
         show_board()
 

@@ -1,18 +1,16 @@
-"""`search` and `index`: code by meaning or by name, and the index of this checkout that it is looked up in."""
+"""`holdfast search`: finds code by meaning or by name."""
 
 import re
-import time
 from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
 from holdfast import client
-from holdfast.core.times import format_bytes, time_ago
+from holdfast.core.times import time_ago
 from holdfast.doors.cli import render
+from holdfast.doors.cli.index import absolute_path, index_app
 from holdfast.doors.cli.options import Json
-
-# `holdfast search "…"`: code by meaning or by name; `related`, `outline` and `symbol` look something up in the index.
 
 # PATH, PATH:LINE or PATH:LINE-END.
 _PATH_AND_LINE = re.compile(r"^(.+?)(?::(\d+)(?:-\d+)?)?$")
@@ -71,11 +69,11 @@ def _show_hits(answer: dict[str, Any], json: bool) -> None:
 
 def _show_related(location: str, limit: int, json: bool) -> None:
     file, line = _PATH_AND_LINE.match(location).groups()  # type: ignore[union-attr]
-    _show_hits(client.ask_view("reindex.related", file=_absolute_path(file), line=int(line or 1), limit=limit), json)
+    _show_hits(client.ask_view("reindex.related", file=absolute_path(file), line=int(line or 1), limit=limit), json)
 
 
 def _show_outline(file: str, json: bool) -> None:
-    answer = client.ask_view("reindex.outline", file=_absolute_path(file))
+    answer = client.ask_view("reindex.outline", file=absolute_path(file))
     if json:
         render.json_line(answer)
         return
@@ -101,12 +99,6 @@ def _show_symbol(name: str, json: bool) -> None:
         render.out.print("No such name in the index.")
     if answer["similar"]:
         render.out.print("Similar names: " + ", ".join(render.clean_line(one) for one in answer["similar"]))
-
-
-def _absolute_path(file: str) -> str:
-    from pathlib import Path
-
-    return str(Path(file).absolute())
 
 
 def _show_hit(hit: dict[str, Any]) -> None:
@@ -145,170 +137,3 @@ def _show_footer(answer: dict[str, Any]) -> None:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-# `holdfast index …`: the code index of this checkout.
-
-index_app = typer.Typer(help="The code index of this checkout.", no_args_is_help=True)
-
-LOOK_EVERY_S = 0.1
-STEPS = {"index": "reading files", "embed": "computing vectors", "tidy": "putting in order"}
-ENDS = {"timeout": "was ended", "killed": "was killed", "superseded": "was superseded", "skipped": "was not made"}
-Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Stay until it is done.")]
-
-
-@index_app.command()
-def status(
-    runs: Annotated[int, typer.Option("--runs", help="Also the last decisions and runs.")] = 0, json: Json = False
-) -> None:
-    """What is in it, how fresh it is, what is being done."""
-    answer = client.ask_view("reindex.status")
-    answer["runs"] = client.ask_view("reindex.runs", limit=runs) if runs else []
-    if json:
-        render.json_line(answer)
-        return
-    _show_index(answer)
-    _show_runs(answer)
-
-
-@index_app.command()
-def run(wait: Wait = True, json: Json = False) -> None:
-    """Update the index now."""
-    _run_index(rebuild=False, wait=wait, json=json)
-
-
-@index_app.command()
-def rebuild(wait: Wait = True, json: Json = False) -> None:
-    """Build the index from scratch; the old one answers until that is done."""
-    _run_index(rebuild=True, wait=wait, json=json)
-
-
-@index_app.command()
-def why(file: str, json: Json = False) -> None:
-    """Whether a file is in it, with its chunks, or why not."""
-    answer = client.ask_view("reindex.why", file=_absolute_path(file))
-    if json:
-        render.json_line(answer)
-        return
-    if not answer["indexed"]:
-        render.out.print(f"{render.clean_line(answer['path'])} is not in the index: {answer['reason']}.")
-        raise typer.Exit(1)
-    render.out.print(f"{render.clean_line(answer['path'])} ({answer['lang']}), {len(answer['chunks'])} chunks:")
-    for chunk in answer["chunks"]:
-        lines = f"{chunk['line']}-{chunk['end']}"
-        render.out.print(Text(f"  {lines:<12} {chunk['kind']:<9} {render.clean_line(chunk['symbol'])}"))
-
-
-@index_app.command("left-out")
-def left_out(limit: Annotated[int, typer.Option("--limit", "-n")] = 1000, json: Json = False) -> None:
-    """Files that are not in it, each with the reason."""
-    answer = client.ask_view("reindex.left_out", limit=limit)
-    if json:
-        render.json_line(answer)
-        return
-    for one in answer:
-        render.out.print(Text(f"{one['reason']:<24} {render.clean_line(one['path'])}"))
-
-
-@index_app.command()
-def flag(
-    reset: Annotated[bool, typer.Option("--reset", help="Let the next prompt trigger again.")] = False,
-    json: Json = False,
-) -> None:
-    """A session's first-prompt flag: the stored id, the current one, whether a prompt would trigger."""
-    if reset:
-        client.run_command("reindex.mark", shown=False)
-    answer = client.ask_view("reindex.flag")
-    if json:
-        render.json_line({**answer, "would_trigger": not answer["shown"]})
-        return
-    render.out.print(f"State file session:  {render.clean_line(answer['stored_id'] or 'none')}")
-    render.out.print(f"Current session:     {render.clean_line(answer['session_id'] or 'none')}")
-    render.out.print(f"Sessions match:      {answer['stored_id'] == answer['session_id']}")
-    render.out.print(f"Flag value:          {answer['shown']}")
-    render.out.print(f"Would trigger:       {not answer['shown']}")
-
-
-def _run_index(*, rebuild: bool, wait: bool, json: bool) -> None:
-    decided = client.run_command("reindex.run", rebuild=rebuild)
-    last = _watch_run(decided["run"], json) if wait else None
-    if json:
-        render.json_line({"decided": decided, "last": last})
-    elif last is None:
-        render.out.print("It runs in the background. See: holdfast index status")
-    else:
-        render.out.print(_run_summary(last))
-    raise typer.Exit(0 if last is None or last["status"] in ("completed", "unchanged") else 1)
-
-
-def _watch_run(run_id: str, quiet: bool) -> dict[str, Any]:
-    # Only who waits for an index needs it: a search does not.
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=render.err, disable=quiet, transient=True) as bar:
-        task = bar.add_task("waiting", total=None)
-        while True:
-            answer = client.ask_view("reindex.watch")
-            last = answer["last"]
-            if (last and last["run"] == run_id) or _is_overtaken(answer, run_id):
-                value: dict[str, Any] = last
-                return value
-            if step := answer["progress"]:
-                bar.update(task, description=STEPS.get(step["step"], ""), completed=step["done"], total=step["total"])
-            time.sleep(LOOK_EVERY_S)
-
-
-def _is_overtaken(answer: dict[str, Any], run_id: str) -> bool:
-    """A newer run has taken its place and is through."""
-    # A run's id begins with the time at which it was asked for.
-    return bool(answer["last"]) and not answer["run"] and answer["last"]["at"] >= int(run_id.partition("-")[0])
-
-
-def _run_summary(last: dict[str, Any]) -> str:
-    if last["status"] == "unchanged":
-        return f"Nothing changed: {last['files']} files, {last['chunks']} chunks."
-    if last["status"] != "completed":
-        return (
-            f"The run {ENDS.get(last['status'], last['status'])}: {render.clean_line(last['reason'], 500).rstrip('.')}."
-        )
-    changes = ", ".join(f"{last[name]} {name}" for name in ("added", "changed", "removed") if last[name])
-    note = f" No new vectors: {render.clean_line(last['note'])}." if last["note"] else ""
-    why = f" Note: {render.clean_line(last['reason'], 300)}." if last["reason"] else ""
-    return (
-        f"{last['files']} files ({changes or 'nothing new'}; {last['left_out']} left out), {last['chunks']} chunks,"
-        f" {last['ms'] / 1000:.1f} s.{why}{note}"
-    )
-
-
-def _show_index(answer: dict[str, Any]) -> None:
-    index = answer["index"]
-    if index is None:
-        render.out.print(f"{render.clean_line(answer['root'])} has no index yet. Run: holdfast index run")
-    elif "problem" in index:
-        render.out.print(f"{render.clean_line(index['problem'])}")
-    else:
-        left = ", ".join(f"{count} {reason}" for reason, count in index["left_out"].items())
-        ratio = index["bytes"] / max(index["source_bytes"], 1)
-        render.out.print(f"{render.clean_line(answer['root'])}: {index['files']} files, {index['chunks']} chunks")
-        render.out.print(f"  fresh      {time_ago(index['at']) if index['at'] else 'not finished yet'}")
-        render.out.print(
-            f"  vectors    {index['embedded']} of {index['chunks']}, model {render.clean_line(index['model'] or 'none')}"
-        )
-        render.out.print(f"  size       {format_bytes(index['bytes'])}, {ratio:.1f}× the source text")
-        render.out.print(f"  left out   {left or 'nothing'}")
-        if index["note"]:
-            render.out.print(f"  note       {render.clean_line(index['note'])}")
-    if step := answer["progress"]:
-        render.out.print(f"  now        {STEPS.get(step['step'], step['step'])}: {step['done']} of {step['total']}")
-    if last := answer["last"]:
-        render.out.print(f"  last run   {time_ago(last['at'])}, {last['trigger']}: {_run_summary(last)}")
-
-
-def _show_runs(answer: dict[str, Any]) -> None:
-    for one in answer["runs"]:
-        what = one.get("status") or f"{one['decision']} ({one['reason']})"
-        kind = one["kind"].partition(".")[2]
-        render.out.print(
-            Text(f"  {render.clock_time(one['at'])}  {kind:<9} {one['trigger'] or '':<14} {render.clean_line(what)}")
-        )

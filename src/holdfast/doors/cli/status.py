@@ -1,8 +1,5 @@
 """`holdfast` and `holdfast status`: what is running, and the next useful command."""
 
-import shutil
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +10,7 @@ from holdfast import client
 from holdfast.agents import AGENTS
 from holdfast.core.errors import DaemonUnreachable, HoldfastError
 from holdfast.core.times import format_bytes, time_ago
-from holdfast.doors.cli import installing, memory, render, sessions
+from holdfast.doors.cli import installing, memory, render
 from holdfast.doors.cli.options import Json
 from holdfast.setup.install import hooks
 
@@ -193,57 +190,3 @@ def next_step(answer: dict[str, Any], installed: bool) -> str:
     if answer.get("counts", {}).get("events", 0) < 5:
         return "Next: use your agent as always, then: holdfast event tail"
     return "See what happens: holdfast event tail"
-
-
-# `holdfast` alone: in a terminal a small live board of the sessions, elsewhere the same once, as plain lines.
-
-EVERY_S = 1.0
-HOME, HIDE, SHOW = "\x1b[H", "\x1b[?25l", "\x1b[?25h"
-CLEAR_LINE, CLEAR_BELOW = "\x1b[K", "\x1b[J"
-
-
-def show_board() -> None:
-    if not client.running_pid():
-        show_overview()
-    elif sys.stdout.isatty() and sys.stdin.isatty() and render.out.color_system:
-        _redraw_until_interrupted()
-    else:
-        show_overview()
-
-
-def _redraw_until_interrupted() -> None:
-    sys.stdout.write(HIDE)
-    try:
-        while True:
-            with render.out.capture() as drawn:
-                _draw_board()
-            sys.stdout.write(fit_screen(drawn.get(), shutil.get_terminal_size().lines))
-            sys.stdout.flush()
-            time.sleep(EVERY_S)
-    except KeyboardInterrupt:
-        pass  # Ctrl-C is how one leaves a board: nothing went wrong.
-    finally:
-        sys.stdout.write(SHOW)
-        sys.stdout.flush()
-
-
-def fit_screen(drawn: str, height: int) -> str:
-    """Written over what is there, line by line, so that nothing flickers; what is too long for the screen is left out."""
-    lines = drawn.rstrip("\n").split("\n")
-    # One line for the sum of what is left out, and the last line, which says how to leave.
-    if len(lines) >= height > 3:
-        left_out = len(lines) - height + 3
-        lines = [*lines[: height - 3], f"… {left_out} more lines", lines[-1]]
-    return HOME + "".join(f"{line}{CLEAR_LINE}\n" for line in lines) + CLEAR_BELOW
-
-
-def _draw_board() -> None:
-    answer = client.ask_daemon("status")
-    sessions.who()
-    render.out.print()
-    for warning in status_warnings(answer):
-        render.out.print(f"! {warning}", style="yellow")
-    counts = answer["counts"]
-    render.out.print(f"{counts['events']} events. Dashboard: holdfast dashboard. Leave with Ctrl-C.", style="dim")
-    if not installing.where_installed():
-        render.out.print(next_step({}, False), style="dim")

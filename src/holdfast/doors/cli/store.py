@@ -11,8 +11,8 @@ from holdfast import client
 from holdfast.core.errors import CommandRefused, HoldfastError, KeyUnavailable
 from holdfast.core.kinds.engine_events import StoreRestored
 from holdfast.core.times import format_bytes, now_ms
+from holdfast.daemon.ingest.high_water import remove_high_water_mark
 from holdfast.daemon.ingest.journal import Journal, forget_ledger, read_ledger
-from holdfast.daemon.ingest.store_guard import remove_high_water_mark
 from holdfast.daemon.restores import Restore, note_restore
 from holdfast.doors.cli import render
 from holdfast.doors.cli.options import Json

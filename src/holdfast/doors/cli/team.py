@@ -27,6 +27,7 @@ from holdfast.doors.cli.team_acts import (
 )
 from holdfast.paths import Paths
 from holdfast_team.core import Upstream
+from holdfast_team.identity import identify_project
 from holdfast_team.membership import (
     COPIED,
     ForwarderStatus,
@@ -40,7 +41,6 @@ from holdfast_team.membership import (
     need_membership,
     rotate_token,
 )
-from holdfast_team.privacy import SentLog, describe_level, identify_project, level_named, list_words, share_event
 from holdfast_team.protocol import (
     LEVELS,
     CodeIssued,
@@ -49,6 +49,8 @@ from holdfast_team.protocol import (
     Level,
     SharedEvent,
 )
+from holdfast_team.sent import SentLog, describe_level, list_words
+from holdfast_team.sharing import level_named, share_event
 
 app = typer.Typer(help="Share who works on what, leases, rules and cost with a team.", no_args_is_help=True)
 app.command()(handoff)
@@ -132,7 +134,7 @@ def _show_what_leaves(paths: Paths, level: Level) -> None:
 
 def _latest_shared(paths: Paths, level: Level) -> list[SharedEvent]:
     from holdfast.core.ports import EventQuery
-    from holdfast.stores.sqlite import SqliteReader
+    from holdfast.stores.sqlite_reader import SqliteReader
 
     reader = SqliteReader(paths.database)
     try:

@@ -18,9 +18,10 @@ from holdfast.core.text import strip_controls
 from holdfast.doors.cli import render
 from holdfast.doors.cli.options import Json
 from holdfast_team.core import rely_on_lease
+from holdfast_team.identity import identify_project
 from holdfast_team.membership import OwnLease, TeamConnection, TeamFiles, connect_team, need_membership, steady_ms
-from holdfast_team.privacy import identify_project, send_words
 from holdfast_team.protocol import BudgetRequest, LeaseAnswer, LeaseRequest
+from holdfast_team.sent import send_words
 
 T = TypeVar("T")
 

@@ -1,9 +1,7 @@
 """One agent's connection: JSON-RPC in, JSON-RPC out. Calls run side by side, can be cancelled and report progress."""
 
 import contextlib
-import os
 import re
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -11,10 +9,12 @@ from typing import Any
 
 import msgspec
 
-from holdfast import __version__, client
+from holdfast import __version__
 from holdfast.core.errors import HoldfastError
-from holdfast.doors.mcp.context import Answer, CallCancelled, Caller, Context, resolve_project
-from holdfast.doors.mcp.resources import PROMPTS, TEMPLATE, list_resources, read_resource, render_prompt
+from holdfast.doors.mcp.answers import Answer
+from holdfast.doors.mcp.context import CallCancelled, Caller, Context, resolve_project
+from holdfast.doors.mcp.prompts import PROMPTS, render_prompt
+from holdfast.doors.mcp.resources import TEMPLATE, list_resources, read_resource
 from holdfast.doors.mcp.tools import TOOLS, Arguments, Tool, explain_field
 
 # Versions of the protocol that it speaks, newest first.
@@ -339,40 +339,3 @@ def _start_heartbeat(context: Context, reports_progress: bool) -> threading.Even
     if reports_progress:
         threading.Thread(target=beat, daemon=True).start()
     return ended
-
-
-# `holdfast mcp` over stdin and stdout: one message a line. Whoever may start it may ask it, and nobody else.
-
-LONGEST_LINE = 4 << 20
-HIDDEN_ON_STDIO = frozenset(("project", "pid"))
-"""The agent that started us works in one project and holds its leases itself."""
-
-
-def serve_stdio() -> None:
-    out, lock = sys.stdout.buffer, threading.Lock()
-
-    def send(message: bytes) -> None:
-        if message == NO_ANSWER:
-            return
-        with lock:
-            out.write(message + b"\n")
-            out.flush()
-
-    connection = Connection(Caller(client.current_project(), client.current_session(), os.getppid()), HIDDEN_ON_STDIO)
-    try:
-        for line in iter(lambda: sys.stdin.buffer.readline(LONGEST_LINE), b""):
-            # Longer than allowed: the rest of the line is dropped, and the next message is read as usual.
-            if not line.endswith(b"\n") and len(line) >= LONGEST_LINE:
-                _skip_line()
-                send(error_reply(None, INVALID_REQUEST, f"a message is at most {LONGEST_LINE} bytes long"))
-            elif line.strip():
-                connection.receive(line, send)
-    except (BrokenPipeError, KeyboardInterrupt):
-        pass
-    finally:
-        connection.close()
-
-
-def _skip_line() -> None:
-    while (rest := sys.stdin.buffer.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
-        pass

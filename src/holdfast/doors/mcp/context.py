@@ -1,8 +1,7 @@
 """One call of an agent: who asks, whether it was cancelled, how it reports progress, and the shape of what it is answered."""
 
 import threading
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -64,50 +63,3 @@ def resolve_project(named: str, context: Context) -> str:
         names = ", ".join(one["root"] for one in projects[:20]) or "none yet"
         raise CommandRefused(f"{len(roots)} projects are called {named!r}", fix=f"Give a path. Known: {names}")
     return str(roots[0])
-
-
-# What a tool answers: lines for the model, the same as data. Every line has its id, its date and its status.
-
-LONGEST_LINE = 300
-
-
-class Row(msgspec.Struct, omit_defaults=True):
-    """One thing in a list. `at` is in UTC."""
-
-    id: str
-    at: str = ""
-    status: str = ""
-    type: str = ""
-    text: str = ""
-    session: str = ""
-
-
-class Page(msgspec.Struct, omit_defaults=True, rename={"next_cursor": "nextCursor"}):
-    items: list[Row]
-    next_cursor: str = ""
-
-
-class Answer(msgspec.Struct):
-    text: str
-    data: Any
-
-
-def date_of(at_ms: int | float | None) -> str:
-    return time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime(at_ms / 1000)) if at_ms else ""
-
-
-def page_answer(items: Iterable[Row], cursor: str = "", empty: str = "Nothing.") -> Answer:
-    rows = list(items)
-    lines = [format_row(row) for row in rows] or [empty]
-    if cursor:
-        lines.append(f"More: call again with cursor {cursor}")
-    return Answer("\n".join(lines), Page(rows, cursor))
-
-
-def format_row(row: Row) -> str:
-    about = ", ".join(part for part in (row.type, row.status) if part) or "no status"
-    return f"{row.id} | {row.at or 'undated'} | {about} | {' '.join(row.text.split())[:LONGEST_LINE]}"
-
-
-def next_cursor(offset: int, shown: int, has_more: bool) -> str:
-    return str(offset + shown) if has_more else ""

@@ -6,18 +6,10 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from holdfast.client import acquire_lease, release_lease
 from holdfast.core.errors import CommandRefused
-from holdfast.doors.mcp.context import (
-    Answer,
-    CallCancelled,
-    Context,
-    Row,
-    date_of,
-    format_row,
-    next_cursor,
-    page_answer,
-)
+from holdfast.doors.lease_client import acquire_lease, release_lease
+from holdfast.doors.mcp.answers import Answer, Row, date_of, format_row, next_cursor, page_answer
+from holdfast.doors.mcp.context import CallCancelled, Context
 
 # What each tool takes. The limits are part of the type: what breaks one is answered with the rule it breaks.
 

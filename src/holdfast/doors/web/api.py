@@ -10,11 +10,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from holdfast.core.agent import Agent
 from holdfast.core.errors import CommandRefused
-from holdfast.doors.web import requests
-from holdfast.doors.web.guard import Permission, Routes
+from holdfast.doors.web import api_answers
+from holdfast.doors.web.api_answers import ERRORS, Answer, json_answer
+from holdfast.doors.web.health import collect_health
+from holdfast.doors.web.permissions import Permission, Routes
 from holdfast.doors.web.requests import (
-    ERRORS,
-    Answer,
     Asked,
     Cursor,
     Hundred,
@@ -29,12 +29,10 @@ from holdfast.doors.web.requests import (
     Views,
     Word,
     Words,
-    json_answer,
     parse_number_cursor,
     parse_page_cursor,
     parse_pair_cursor,
 )
-from holdfast.doors.web.screen import collect_health
 
 if TYPE_CHECKING:
     from holdfast.doors.web.server import WebContext
@@ -383,7 +381,7 @@ PREFIX = "/api/v1"
 
 
 def register(routes: Routes, web_context: "WebContext", _agents: Mapping[str, Agent]) -> None:
-    requests.register_error_handlers(routes.web, web_context.log)
+    api_answers.register_error_handlers(routes.web, web_context.log)
     for add_part in (_register_views, _register_health, _register_commands, _register_live, _register_server):
         add_part(routes, web_context, PREFIX)
 

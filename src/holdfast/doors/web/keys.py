@@ -4,11 +4,7 @@ import hmac
 import secrets
 import time
 from hashlib import sha256
-from typing import Any
 
-import msgspec
-
-from holdfast.core.machine import Lease, lease_holder
 from holdfast.paths import Paths, write_atomically
 
 LINK_LIVES_S = 600.0
@@ -53,30 +49,3 @@ def read_or_create_token(paths: Paths) -> str:
     if not path.exists():
         write_atomically(path, secrets.token_urlsafe(32).encode(), 0o600)
     return path.read_text().strip()
-
-
-# Where the web server of a state directory listens. A lock held for life decides whether one runs, never a file's
-# age.
-
-
-def server_lease(paths: Paths) -> Lease:
-    return Lease(paths.run / "web.lock")
-
-
-def running_server(paths: Paths) -> dict[str, Any] | None:
-    """{"port", "pid"} of the one that runs, or None."""
-    pid = lease_holder(paths.run / "web.lock")
-    try:
-        address = msgspec.json.decode((paths.run / "web.json").read_bytes()) if pid else None
-    except (OSError, msgspec.DecodeError):
-        return None
-    return address if isinstance(address, dict) and address.get("pid") == pid else None
-
-
-def write_address(paths: Paths, port: int) -> None:
-    pid = lease_holder(paths.run / "web.lock")
-    write_atomically(paths.run / "web.json", msgspec.json.encode({"port": port, "pid": pid}))
-
-
-def remove_address(paths: Paths) -> None:
-    (paths.run / "web.json").unlink(missing_ok=True)

@@ -1,12 +1,10 @@
 """The routes of the screens: each is rendered by the server, complete without scripts, once for all who look at it."""
 
 import io
-import os
 import re
 import time
 import zipfile
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Query, Request
@@ -17,59 +15,15 @@ from holdfast.core.agent import Agent
 from holdfast.core.errors import HoldfastError
 from holdfast.core.ids import session_alias
 from holdfast.core.text import escape_invisible, strip_controls
-from holdfast.doors.web.guard import Permission, Routes
+from holdfast.doors.web.api_answers import UNAVAILABLE
 from holdfast.doors.web.pages import Pages
-from holdfast.doors.web.requests import UNAVAILABLE
+from holdfast.doors.web.permissions import Permission, Routes
 from holdfast.doors.web.screen import Screen, Visit
 from holdfast.doors.web.screens import SCREENS
-from holdfast.paths import open_regular_itself
+from holdfast.doors.web.shots import register_shots
 
 if TYPE_CHECKING:
     from holdfast.doors.web.server import WebContext
-
-
-# The pictures of UAT runs. Only images, only those our own job laid into the run's folder, never through a link.
-
-# The first bytes decide, not the name.
-PICTURE_TYPES = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"RIFF", "image/webp"))
-LARGEST_PICTURE = 20 << 20
-PICTURE_HEADERS = {"cache-control": "private, max-age=3600"}
-
-
-def _register_shots(routes: Routes, web_context: "WebContext") -> None:
-    async def shot(run: str, number: str) -> Response:
-        image = await web_context.client.run(lambda: _read_shot(web_context, run, number))
-        return Response(image[1], media_type=image[0], headers=PICTURE_HEADERS) if image else Response(status_code=404)
-
-    routes.add("GET", "/uat/{run}/shot/{number}", Permission.READ, shot, include_in_schema=False)
-
-
-def _read_shot(web_context: "WebContext", run: str, number: str) -> tuple[str, bytes] | None:
-    try:
-        shown = web_context.client.view("uat.show", {"run": run})
-    except HoldfastError:
-        return None
-    at = int(number) if number.isdecimal() and len(number) < 6 else -1
-    if not 0 <= at < len(shown["shots"]):
-        return None
-    path = Path(str(shown["shots"][at]["path"]))
-    # A path from an event may name any file: only the folder of this run is served.
-    if path.parent.name != shown["id"] or path.parent.parent.name != "screenshots":
-        return None
-    return read_picture(path)
-
-
-def read_picture(path: Path) -> tuple[str, bytes] | None:
-    try:
-        with open(path, "rb", opener=open_regular_itself) as file:
-            if os.fstat(file.fileno()).st_size > LARGEST_PICTURE:
-                return None
-            content = file.read(LARGEST_PICTURE)
-    except (OSError, ValueError):
-        return None
-    kind = next((kind for magic, kind in PICTURE_TYPES if content.startswith(magic)), "")
-    return (kind, content) if kind else None
-
 
 FOR_EVER = {"cache-control": "private, max-age=31536000, immutable"}
 NOT_KEPT = {"cache-control": "no-store"}
@@ -102,7 +56,7 @@ def register(routes: Routes, web_context: "WebContext", _agents: Mapping[str, Ag
     )
     routes.add("GET", "/icon.svg", Permission.READ, _icon_handler(), include_in_schema=False)
     routes.add("GET", "/sessions/export", Permission.READ, _export_handler(web_context), include_in_schema=False)
-    _register_shots(routes, web_context)
+    register_shots(routes, web_context)
     routes.add("GET", "/open", Permission.LINK, _open_link_handler(web_context), include_in_schema=False)
 
 

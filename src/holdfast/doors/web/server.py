@@ -17,11 +17,12 @@ from holdfast.core.agent import Agent
 from holdfast.core.errors import CommandRefused
 from holdfast.daemon.ingest.log import Log
 from holdfast.doors.loopback_guard import App, Receive, Scope, Send
-from holdfast.doors.web import api, keys, oak, page_routes
-from holdfast.doors.web.guard import Guard, Routes
+from holdfast.doors.web import api, keys, oak, page_routes, running
+from holdfast.doors.web.guard import Guard
 from holdfast.doors.web.keys import Keys
 from holdfast.doors.web.live import Live
 from holdfast.doors.web.pages import Static
+from holdfast.doors.web.permissions import Routes
 from holdfast.doors.web.view_client import ViewClient
 from holdfast.paths import Paths
 
@@ -133,11 +134,11 @@ class Server(uvicorn.Server):
 
 
 def serve_dashboard(paths: Paths, port: int, *, or_another: bool = False, tell: Any = None) -> None:
-    lease = keys.server_lease(paths.prepare())
+    lease = running.server_lease(paths.prepare())
     if not lease.acquire():
-        running = keys.running_server(paths) or {}
+        other = running.running_server(paths) or {}
         raise CommandRefused(
-            f"one is running already, on port {running.get('port', 'unknown')}", fix="End it: holdfast dashboard --stop"
+            f"one is running already, on port {other.get('port', 'unknown')}", fix="End it: holdfast dashboard --stop"
         )
     sock = _bind_port(port, or_another)
     port = sock.getsockname()[1]
@@ -145,7 +146,7 @@ def serve_dashboard(paths: Paths, port: int, *, or_another: bool = False, tell: 
     sock.listen(BACKLOG)
     sock.setblocking(False)
     # After `listen`: whoever reads the address can connect.
-    keys.write_address(paths, port)
+    running.write_address(paths, port)
     if tell:
         tell(web_context)
     config = uvicorn.Config(
@@ -158,7 +159,7 @@ def serve_dashboard(paths: Paths, port: int, *, or_another: bool = False, tell: 
     finally:
         # In another folder that has taken this one's place lies the address of another server.
         if paths.run_identity() == born_in:
-            keys.remove_address(paths)
+            running.remove_address(paths)
         lease.release()
 
 

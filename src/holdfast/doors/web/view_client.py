@@ -12,7 +12,7 @@ from holdfast.client import DaemonClient
 from holdfast.core.errors import DaemonUnreachable, HoldfastError
 from holdfast.core.ports import Reader
 from holdfast.paths import Paths
-from holdfast.stores.sqlite import SqliteReader
+from holdfast.stores.sqlite_reader import SqliteReader
 
 Made = TypeVar("Made")
 

@@ -24,7 +24,7 @@ from holdfast.core.ports import EventQuery, Reader
 from holdfast.features.memory.policy import contradicted_ids, handoff, remembered_payload, superseded_ids
 from holdfast.features.memory.policy.turn_rules import Candidate
 from holdfast.features.memory.settings import settings_or_default
-from holdfast.features.memory.state import documents
+from holdfast.features.memory.state import lookup
 from holdfast.features.memory.state.documents import (
     AGENT,
     CANDIDATE,
@@ -38,7 +38,6 @@ from holdfast.features.memory.state.documents import (
     USER,
     Observation,
     ProjectItem,
-    files_in,
     memory_id,
     one_line,
     project_ref,
@@ -46,6 +45,7 @@ from holdfast.features.memory.state.documents import (
     session_ref,
     string_list,
 )
+from holdfast.features.memory.state.words import files_in
 
 # As for a decision or a rule that the user states in a prompt.
 IMPORTANCE = 8
@@ -58,7 +58,7 @@ def add(call: Call) -> CommandResult:
     if not text:
         raise CommandRefused("a memory needs a text", fix='For example: holdfast memory add "The API needs a token"')
     _refuse_unknown_type(type_)
-    repo = documents.repo_of_project(call, call.project)
+    repo = lookup.repo_of_project(call, call.project)
     location = repo or call.project
     this = memory_id(location, type_, text)
     _refuse_forgotten(call, location, text)
@@ -126,12 +126,12 @@ def _project_items(call: Call, location: str) -> list[ProjectItem]:
 
 
 def pin(call: Call) -> CommandResult:
-    doc = documents.find_observation(call)
+    doc = lookup.find_observation(call)
     return _observation_result(call, doc, MemoryPinned(id=doc.id, repo=doc.repo, pinned=not call.args.get("off")))
 
 
 def promote(call: Call) -> CommandResult:
-    doc = documents.find_observation(call)
+    doc = lookup.find_observation(call)
     return _observation_result(call, doc, MemoryPromoted(id=doc.id, repo=doc.repo))
 
 
@@ -165,7 +165,7 @@ def drop(call: Call) -> CommandResult:
 
 
 def _find_candidate(call: Call) -> Observation:
-    doc = documents.find_observation(call)
+    doc = lookup.find_observation(call)
     if doc.status != CANDIDATE:
         raise CommandRefused(f"{doc.id} is {doc.status}, not a candidate", fix="See: holdfast memory list --candidates")
     return doc
@@ -173,9 +173,9 @@ def _find_candidate(call: Call) -> Observation:
 
 def forget(call: Call) -> CommandResult:
     """The text leaves the database, all that quotes it and the backups; what is left is that there was something."""
-    target = documents.find_memory_or_event(call)
+    target = lookup.find_memory_or_event(call)
     if isinstance(target, Event):
-        name, text = f"e{target.seq}", documents.text_of(target)
+        name, text = f"e{target.seq}", lookup.text_of(target)
         payload = MemoryForgotten(id=name, of=target.seq, repo=repo_of(target))
         event = own_event(payload, call.now, session=target.session, project=target.project)
         return CommandResult((event,), answer={"id": name, "forgotten": True}, erase=(text,))
@@ -199,7 +199,7 @@ def _observation_answer(this: str) -> Callable[[Reader], Any]:
 
 
 def hand_over(call: Call) -> CommandResult:
-    session = str(call.args.get("session") or call.session or documents.newest_session(call))
+    session = str(call.args.get("session") or call.session or lookup.newest_session(call))
     doc = SESSION.load(call.reader, session_ref(session).key) if session else None
     if not doc:
         raise CommandRefused("no session of this project is known to memory", fix="See: holdfast session list")
@@ -209,7 +209,7 @@ def hand_over(call: Call) -> CommandResult:
     text = handoff.handoff_packet(doc, summary, gates, handoff.is_file_of(doc.project), note)
     # The time makes each hand-over another one, even of the same session.
     this = memory_id(doc.project, "handoff", f"{session} {call.now}")
-    payload = WorkHandedOver(id=this, text=text, repo=documents.repo_of_project(call, doc.project))
+    payload = WorkHandedOver(id=this, text=text, repo=lookup.repo_of_project(call, doc.project))
     event = own_event(payload, call.now, session=session, project=doc.project)
     # Where another person goes on, no session of this machine is to be told.
     events = () if call.args.get("only_text") else (event,)

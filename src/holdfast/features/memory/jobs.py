@@ -19,19 +19,11 @@ from holdfast.core.job import delay_s
 from holdfast.core.kinds.memory_events import MemoryFilesFound, ModelAsked, ModelCallEnded
 from holdfast.core.ports import EventQuery, Reader, Ref
 from holdfast.features.memory import llm as model_call
-from holdfast.features.memory.index.catalogue import TEXTS, index_path, indexed_until, mark_content, mark_path
-from holdfast.features.memory.llm import (
-    BadAnswer,
-    ModelFailed,
-    Question,
-    ReadTurn,
-    Reply,
-    build_question,
-    read_answer,
-    read_turn,
-)
+from holdfast.features.memory.index.index_file import TEXTS, index_path, indexed_until, mark_content, mark_path
+from holdfast.features.memory.llm import BadAnswer, ModelFailed, Question, Reply, build_question, read_answer
 from holdfast.features.memory.policy import observed_events
 from holdfast.features.memory.policy.turn_rules import Candidate
+from holdfast.features.memory.read_turns import ReadTurn, read_turn
 from holdfast.features.memory.settings import CLAUDE, OFF, MemorySettings, settings_or_default
 from holdfast.features.memory.state.documents import OBSERVATION, PLACE, PROJECT, Observation
 from holdfast.features.memory.state.llm_state import METER, METER_REF, QUEUE, WAITING, Meter, Queue, new_meter

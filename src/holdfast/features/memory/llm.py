@@ -10,7 +10,7 @@ import os
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,116 +18,20 @@ from urllib.parse import urlsplit
 import msgspec
 
 from holdfast.core import text as fence
-from holdfast.core.event import Event
 from holdfast.core.job import Run
-from holdfast.core.kinds import ToolEndPayload
-from holdfast.core.kinds.agent_events import HookPayload, PromptSubmitted, TurnEnded, TurnFailed
-from holdfast.core.kinds.memory_events import TurnQueued
-from holdfast.core.kinds.session_events import TurnAnswerRead
-from holdfast.core.ports import EventQuery, Reader
 from holdfast.core.text import sanitise
 from holdfast.features.memory.policy.turn_rules import Candidate
+from holdfast.features.memory.read_turns import ReadTurn
 from holdfast.features.memory.requests import own_sentences
-from holdfast.features.memory.settings import MemorySettings, ModelSettings, is_excluded
+from holdfast.features.memory.settings import ModelSettings
 from holdfast.features.memory.state.documents import (
     MODEL,
     MOST_PER_TURN,
     TYPES,
     USER,
     one_line,
-    shorten_strings,
     string_list,
 )
-
-# Finished turns as a model reads them, from the log; and what it said about them, as candidates.
-#
-# What a tool said is cut short; what is excluded is left out. The model's answer is data: every field is checked,
-# capped and tied to the turn it came from. Its own words are told to nobody until a person promoted them. Where it
-# quotes the user word for word, the quotation itself is what is remembered, and that is the user's.
-
-KINDS = (
-    "prompt.submitted", "tool.finished", "tool.failed", "turn.ended", "turn.answer_read", "turn.interrupted", "turn.failed",
-)  # fmt: skip
-MOST_EVENTS, MOST_COMMANDS, MOST_FILES = 500, 15, 10
-# Most characters of a prompt, an answer, a command line, and of what a failed command said.
-PROMPT, MESSAGE, COMMAND, HEARD = 3_000, 3_000, 160, 160
-
-
-class ReadTurn(msgspec.Struct, frozen=True):
-    """`queued` is its place in the queue; `prompt_seq` and `message_seq` are what an observation rests on."""
-
-    queued: Event
-    prompt: str
-    prompt_seq: int
-    message: str
-    message_seq: int
-    commands: tuple[str, ...]
-    files: tuple[str, ...]
-
-    def text(self, number: int) -> str:
-        lines = [f"## turn {number}", f"user: {self.prompt}"]
-        lines += ["commands:", *(f"- {one}" for one in self.commands)] if self.commands else []
-        lines += [f"files changed: {', '.join(self.files)}"] if self.files else []
-        return "\n".join([*lines, f"agent: {self.message}"])
-
-
-def read_turn(reader: Reader, queued: Event, head: int, settings: MemorySettings) -> ReadTurn:
-    """Up to `head`, so that what is sent is what the tokens were set aside for."""
-    events = list(_of_turn(reader, queued, head))
-    ends = [e for e in events if e.kind.startswith("turn.")]
-    prompt = next((e for e in events if e.kind == "prompt.submitted"), None)
-    acts = [
-        e for e in events if e.kind.startswith("tool.") and not is_excluded(_touched_paths(e), _command_of(e), settings)
-    ]
-    return ReadTurn(
-        queued=queued,
-        prompt=prompt.data.prompt[:PROMPT] if prompt else "",
-        prompt_seq=prompt.seq if prompt else 0,
-        message=_turn_message(ends[-1])[:MESSAGE] if ends else "",
-        message_seq=ends[-1].seq if ends else 0,
-        commands=tuple(_command_lines(acts))[-MOST_COMMANDS:],
-        files=tuple(dict.fromkeys(p for e in acts if e.data.action == "edit" for p in _touched_paths(e)))[-MOST_FILES:],
-    )
-
-
-def _of_turn(reader: Reader, queued: Event, head: int) -> Iterator[Event]:
-    queued_turn: TurnQueued = queued.data
-    begin = queued_turn.turn
-    # `before` is exclusive, `head` is included.
-    query = EventQuery(session=queued.session, kinds=KINDS, after=begin - 1, before=head + 1, limit=MOST_EVENTS)
-    for event in reader.events(query):
-        data: HookPayload = event.data
-        if data.lane or (isinstance(data, PromptSubmitted) and data.synthetic):
-            continue
-        if event.kind == "prompt.submitted" and event.seq > begin:
-            return
-        yield event
-
-
-def _turn_message(end: Event) -> str:
-    return end.data.message if isinstance(end.data, TurnEnded | TurnAnswerRead | TurnFailed) else ""
-
-
-def _command_lines(acts: Sequence[Event]) -> Iterable[str]:
-    for event in acts:
-        data: ToolEndPayload = event.data
-        if data.action == "shell" and data.command:
-            failed = event.kind == "tool.failed" or data.ok is False
-            heard = f" → {one_line(data.error or data.output, HEARD)}" if failed else ""
-            yield f"{'failed' if failed else 'ok'}: `{one_line(data.command, COMMAND)}`{heard}"
-
-
-def _command_of(event: Event) -> str:
-    data: ToolEndPayload = event.data
-    return data.command
-
-
-def _touched_paths(event: Event) -> list[str]:
-    data: ToolEndPayload = event.data
-    return shorten_strings(data.paths, 5)
-
-
-# ── what a model said → candidates ───────────────────────────────────────────────────────────────────────────────────
 
 LARGEST = 256 * 1024
 # In characters and, for a quotation, in words: shorter ones fit too many sentences.

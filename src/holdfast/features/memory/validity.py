@@ -7,7 +7,7 @@ from datetime import date, timedelta
 import msgspec
 
 from holdfast.core.lazy import lazy_pattern
-from holdfast.features.memory.state.documents import stem_word
+from holdfast.features.memory.state.words import stem_word
 
 USER = "user"
 SAME_SUBJECT = 0.7

@@ -15,7 +15,7 @@ from holdfast.core.ports import EventQuery
 from holdfast.features.memory.index.catalogue import Hit, open_catalogue
 from holdfast.features.memory.policy import has_expired
 from holdfast.features.memory.settings import settings_or_default
-from holdfast.features.memory.state import documents
+from holdfast.features.memory.state import lookup
 from holdfast.features.memory.state.documents import (
     ACTIVE,
     CANDIDATE,
@@ -27,9 +27,9 @@ from holdfast.features.memory.state.documents import (
     day_of,
     observation_ref,
     one_line,
-    text_of,
 )
 from holdfast.features.memory.state.llm_state import METER, METER_REF, QUEUE, WAITING, meter_view
+from holdfast.features.memory.state.lookup import text_of
 from holdfast.features.memory.state.session_state import memory_contexts
 
 # Characters of a text in a list.
@@ -60,7 +60,7 @@ def search(call: Call) -> dict[str, Any]:
     limit, offset = _bounded_number(call, "limit", 10, 1, MOST), _bounded_number(call, "offset", 0, 0, FARTHEST)
     index, since = open_catalogue(call.state_dir), int(call.args.get("since") or 0)
     found = index.find(
-        call.reader, question, places=documents.memory_places(call), since=since, limit=offset + limit + SPARE
+        call.reader, question, places=lookup.memory_places(call), since=since, limit=offset + limit + SPARE
     )
     rows = (row for hit in found.hits if (row := _hit_row(call, hit, type_)) and not _is_empty_talk(row, question))
     page = list(itertools.islice(rows, offset, offset + limit))
@@ -110,7 +110,7 @@ def _hit_observations(call: Call, hit: Hit) -> Iterator[Observation]:
 
 def around(call: Call) -> dict[str, Any]:
     """What was said before and after it, in the same session."""
-    item = documents.find_memory_or_event(call)
+    item = lookup.find_memory_or_event(call)
     if isinstance(item, Event):
         session, seq = item.session, item.seq
     else:
@@ -119,7 +119,7 @@ def around(call: Call) -> dict[str, Any]:
     if not session:
         return {"session": "", "said": []}
     most = _bounded_number(call, "limit", AROUND, 1, 50)
-    kinds = (*documents.SAID, "memory.observed", "memory.kept")
+    kinds = (*lookup.SAID, "memory.observed", "memory.kept")
     # One more than asked for: the moment itself is among them.
     before = call.reader.events(EventQuery(session=session, kinds=kinds, before=seq + 1, limit=most + 1, newest=True))
     after = call.reader.events(EventQuery(session=session, kinds=kinds, after=seq, limit=most))
@@ -133,7 +133,7 @@ def _said_fields(event: Event) -> dict[str, Any]:
 
 
 def show(call: Call) -> dict[str, Any]:
-    item = documents.find_memory_or_event(call)
+    item = lookup.find_memory_or_event(call)
     if isinstance(item, Event):
         return {
             "id": f"e{item.seq}", "kind": item.kind, "text": text_of(item), "session": item.session,
@@ -160,7 +160,7 @@ def listed(call: Call) -> dict[str, Any]:
     limit, status = _bounded_number(call, "limit", 20, 1, MOST), str(call.args.get("status") or ACTIVE)
     observations = [
         doc
-        for project in documents.memory_places(call) or [""]
+        for project in lookup.memory_places(call) or [""]
         for _, doc in OBSERVATION.list(call.reader, project=project, status=status, limit=limit)
     ]
     newest = sorted(observations, key=lambda doc: -doc.at)[:limit]

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from holdfast.analysis.redact import rules_environment
-from holdfast.analysis.search.index import checkout, update
+from holdfast.analysis.search.answer import Hit, Question
+from holdfast.analysis.search.index import checkout, freshness
 from holdfast.analysis.search.index.build import Result, Task
-from holdfast.analysis.search.index.database import index_dir_of, root_of
-from holdfast.analysis.search.results import Hit, Question
+from holdfast.analysis.search.index.places import index_dir_of, root_of
 from holdfast.analysis.search.searcher import NoIndex, cached_searcher
 from holdfast.core import git
 from holdfast.core.event import Event, own_event
@@ -49,8 +49,8 @@ def _index_project(call: JobCall, settings: Settings) -> dict[str, Any]:
     where = {"root": root, "branch": checkout.current_branch(root)}
     rebuild = call.job.payload.get("rebuild") is True
     # Found by comparing sizes and times here, before a process is started.
-    if not rebuild and update.is_unchanged(index_dir, root, settings.index()):
-        return {"status": UNCHANGED, "reason": "nothing changed", **where, **update.index_counts(index_dir)}
+    if not rebuild and freshness.is_unchanged(index_dir, root, settings.index()):
+        return {"status": UNCHANGED, "reason": "nothing changed", **where, **freshness.index_counts(index_dir)}
     task = Task(
         root=root, folder=str(index_dir.folder), run=str(call.job.payload["run"]), repo=repo, rebuild=rebuild,
         settings=settings.index(),

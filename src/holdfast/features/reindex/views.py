@@ -8,10 +8,11 @@ import apsw
 import msgspec
 
 from holdfast.analysis.search import inspect, symbols
-from holdfast.analysis.search.index import database
+from holdfast.analysis.search.answer import Question
+from holdfast.analysis.search.index import claim
 from holdfast.analysis.search.index.build import read_progress
-from holdfast.analysis.search.index.database import IndexDamaged, IndexDir, index_dir_of
-from holdfast.analysis.search.results import Question
+from holdfast.analysis.search.index.database import IndexDamaged
+from holdfast.analysis.search.index.places import IndexDir, index_dir_of
 from holdfast.analysis.search.searcher import NoIndex, cached_searcher
 from holdfast.core.errors import CommandRefused
 from holdfast.core.feature import Call
@@ -30,7 +31,7 @@ def status(call: Call) -> dict[str, Any]:
     root, _ = checkout_of(project)
     index_dir = index_dir_of(call.state_dir, root)
     doc = _load_checkout(call)
-    holder = database.claim_holder(index_dir.claim)
+    holder = claim.claim_holder(index_dir.claim)
     return {
         "project": project,
         "root": root,
@@ -158,7 +159,7 @@ def why(call: Call) -> dict[str, Any]:
 
 def left_out(call: Call) -> list[dict[str, str]]:
     try:
-        return inspect.left_out(_index_dir(call), int(call.args.get("limit") or 1000))
+        return inspect.files_left_out(_index_dir(call), int(call.args.get("limit") or 1000))
     except NoIndex:
         raise _no_index(call) from None
 

@@ -7,9 +7,9 @@ from holdfast.core.feature import Feature
 from holdfast.core.lazy import lazy_table
 from holdfast.features.uat import policy
 from holdfast.features.uat.drivers import evidence
-from holdfast.features.uat.policy import derive
+from holdfast.features.uat.policy import derive, jobs_for
 from holdfast.features.uat.settings import SUBSCRIBED_KINDS, UatSettings
-from holdfast.features.uat.state import CATALOGUES, PLANS, RUNS, SESSION_RUNS, reduce
+from holdfast.features.uat.state import CATALOGUES, PLANS, RUNS, SESSION_RUNS, reduce, touched
 
 COMMANDS = {
     "start": ANYONE,
@@ -41,25 +41,25 @@ FEATURE = Feature(
     name="uat",
     version=3,
     subscribed_kinds=SUBSCRIBED_KINDS,
-    keys=reduce.keys,
+    keys=touched.keys,
     reduce=reduce.reduce,
     documents=(RUNS, PLANS, SESSION_RUNS, CATALOGUES),
-    facets=reduce.facets,
-    stream=reduce.stream,
+    facets=touched.facets,
+    stream=touched.stream,
     decide=policy.decide,
     decides_on=frozenset(policy.TELL),
     can_decide=policy.can_decide,
     enrich=evidence.enrich,
     enriches=evidence.OBSERVED_KINDS,
     takes_out=evidence.takes_out,
-    enqueue=policy.enqueue,
-    enqueues_for=policy.ENQUEUED_FOR,
+    enqueue=jobs_for.enqueue,
+    enqueues_for=jobs_for.ENQUEUED_FOR,
     derive=derive.derive,
     derives_from=frozenset(derive.STEPS),
     commands=_table("commands", "COMMANDS", COMMANDS),
     authority=COMMANDS,
     views=_table("views", "VIEWS", VIEWS),
-    jobs=_table("jobs", "JOBS", policy.JOBS),
-    schedule={policy.TEND: policy.TEND_EVERY_S},
+    jobs=_table("jobs", "JOBS", jobs_for.JOBS),
+    schedule={jobs_for.TEND: jobs_for.TEND_EVERY_S},
     settings=UatSettings,
 )

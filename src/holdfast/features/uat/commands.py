@@ -14,13 +14,13 @@ from holdfast.core.ids import delivery_key
 from holdfast.core.kinds.uat_events import Plan
 from holdfast.features.uat import files, runner_reports
 from holdfast.features.uat.drivers.results import bound_value
-from holdfast.features.uat.files import load_record
-from holdfast.features.uat.jobs.collect import done_key, load_catalogue
+from holdfast.features.uat.jobs.requests import done_key
+from holdfast.features.uat.jobs.scenario_scan import load_catalogue
 from holdfast.features.uat.policy import derive
+from holdfast.features.uat.record import load_record
 from holdfast.features.uat.report import FORMATS
 from holdfast.features.uat.runner_reports.trace import parse_trace
-from holdfast.features.uat.scenarios import plan as scenario_plan
-from holdfast.features.uat.scenarios import scenario
+from holdfast.features.uat.scenarios import recorder, run_lookup, starter
 from holdfast.features.uat.settings import (
     FAILED,
     LARGEST_OVERLAY,
@@ -31,8 +31,7 @@ from holdfast.features.uat.settings import (
     clean_line,
     run_id,
 )
-from holdfast.features.uat.state import NO_PLAN, PLANS, RUNS, Run, run
-from holdfast.features.uat.state import run as patch
+from holdfast.features.uat.state import NO_PLAN, PLANS, RUNS, Run, merge, run
 from holdfast.features.uat.views import run_summary
 
 
@@ -50,7 +49,7 @@ def _answer_with_run(run: str) -> Any:
 
 def start_run(call: Call) -> CommandResult:
     """S3-15. The scenario is read from disk now, so that a file saved a moment ago counts."""
-    session, settings = scenario_plan.session_of_call(call), scenario_plan.settings_of_call(call)
+    session, settings = run_lookup.session_of_call(call), run_lookup.settings_of_call(call)
     name = str(call.args.get("scenario") or "")
     plan = _ad_hoc_plan(call, name) if call.args.get("ad_hoc") else _find_scenario_plan(call, name)
     # The run's id is made from the event's key, so both are needed before the event.
@@ -69,7 +68,7 @@ def start_run(call: Call) -> CommandResult:
 
 
 def _find_scenario_plan(call: Call, name: str) -> Plan:
-    folder = scenario_plan.places_of_call(call).scenarios
+    folder = run_lookup.places_of_call(call).scenarios
     plans, mistakes = load_catalogue(folder)
     if name in plans:
         return plans[name]
@@ -85,14 +84,14 @@ def _ad_hoc_plan(call: Call, name: str) -> Plan:
     if not name:
         raise CommandRefused("a run needs a name")
     # Its outcome would count for the scenario, and for the gate that asks for it, without one of its steps.
-    if name in load_catalogue(scenario_plan.places_of_call(call).scenarios)[0]:
+    if name in load_catalogue(run_lookup.places_of_call(call).scenarios)[0]:
         raise CommandRefused(f"{name!r} is a scenario", fix="Leave --ad-hoc away, or give the run another name.")
     return Plan(name=clean_line(name, LONGEST_NAME))
 
 
 def set_step_status(call: Call) -> CommandResult:
     """S3-17 update_scenario_progress."""
-    doc = scenario_plan.require_active_run(call)
+    doc = run_lookup.require_active_run(call)
     number, status = _step_number(call.args.get("step")), str(call.args.get("status") or "")
     if status not in SETTABLE:
         raise CommandRefused(f"a step cannot be {status!r}", fix=f"It can be: {', '.join(SETTABLE)}.")
@@ -110,7 +109,7 @@ def _step_number(value: Any) -> int:
 
 
 def record_assertion(call: Call) -> CommandResult:
-    doc, result = scenario_plan.require_active_run(call), str(call.args.get("result") or "")
+    doc, result = run_lookup.require_active_run(call), str(call.args.get("result") or "")
     if result not in (PASSED, FAILED):
         raise CommandRefused(f"an assertion has {PASSED} or {FAILED}, not {clean_line(result, 40)!r}")
     description = clean_line(call.args.get("description"), 300)
@@ -140,7 +139,7 @@ def _in_range(doc: Run, value: Any) -> int:
 
 def record_health_check(call: Call) -> CommandResult:
     """S3-7: a health check somebody else made."""
-    doc, result = scenario_plan.require_active_run(call), str(call.args.get("result") or "success")
+    doc, result = run_lookup.require_active_run(call), str(call.args.get("result") or "success")
     if result not in ("success", "failure"):
         raise CommandRefused(f"a health check is success or failure, not {clean_line(result, 40)!r}")
     data = {"type": clean_line(call.args.get("type") or "page_load", 100), "result": result, "step": doc.current}
@@ -150,7 +149,7 @@ def record_health_check(call: Call) -> CommandResult:
 
 def tool_call(call: Call) -> CommandResult:
     """S3-17 add_tool_call: for tools whose hooks do not reach Holdfast."""
-    doc, reported = scenario_plan.require_active_run(call), call.args.get("call")
+    doc, reported = run_lookup.require_active_run(call), call.args.get("call")
     if not isinstance(reported, Mapping) or not isinstance(reported.get("toolName"), str):
         raise CommandRefused("a tool call is an object with at least `toolName`")
     number, ms = reported.get("stepNumber"), reported.get("executionTime")
@@ -168,7 +167,7 @@ def tool_call(call: Call) -> CommandResult:
 
 def leave_signal(call: Call) -> CommandResult:
     """S3-22: one hook leaves another a message."""
-    doc, name = scenario_plan.require_active_run(call), str(call.args.get("signal") or "")
+    doc, name = run_lookup.require_active_run(call), str(call.args.get("signal") or "")
     data = call.args.get("data")
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
         raise CommandRefused(f"a signal needs a name of at most {LONGEST_NAME} printable characters")
@@ -179,15 +178,15 @@ def leave_signal(call: Call) -> CommandResult:
 
 def update_run(call: Call) -> CommandResult:
     """S3-16, S3-25: one or several patches, merged into one write."""
-    doc, patches = scenario_plan.require_active_run(call), call.args.get("patches")
+    doc, patches = run_lookup.require_active_run(call), call.args.get("patches")
     if not isinstance(patches, list) or not patches or not all(isinstance(p, Mapping) for p in patches):
         raise CommandRefused("an update is one JSON object or several")
-    accepted, added, ignored = patch.split_patch(patch.merged_all(patches))
-    if patch.encoded_size(patch.merge_objects(doc.overlay, accepted)) > LARGEST_OVERLAY:
+    accepted, added, ignored = merge.split_patch(merge.merged_all(patches))
+    if merge.encoded_size(merge.merge_objects(doc.overlay, accepted)) > LARGEST_OVERLAY:
         raise CommandRefused(f"more than {LARGEST_OVERLAY} bytes cannot be merged into a run")
     events = [_run_event(call, doc, "uat.patched", patch=accepted)] if accepted else []
     for path, entries in _new_entries(call, doc, added).items():
-        events += _events_of_entries(call, doc, patch.ADDED[path], entries)
+        events += _events_of_entries(call, doc, merge.ADDED[path], entries)
     if "session.status" in ignored and _says_over(patches):
         ignored.remove("session.status")
         # The verdict has to count what this very update adds.
@@ -200,7 +199,7 @@ def update_run(call: Call) -> CommandResult:
     )
 
 
-def _new_entries(call: Call, doc: Run, added: dict[patch.Path, list[Any]]) -> dict[patch.Path, list[Any]]:
+def _new_entries(call: Call, doc: Run, added: dict[merge.Path, list[Any]]) -> dict[merge.Path, list[Any]]:
     """Who writes a whole state back repeats what is in it already."""
     if not added:
         return {}
@@ -211,7 +210,7 @@ def _new_entries(call: Call, doc: Run, added: dict[patch.Path, list[Any]]) -> di
 
 
 def _says_over(patches: Iterable[Mapping[str, Any]]) -> bool:
-    session = patch.merged_all(patches).get("session")
+    session = merge.merged_all(patches).get("session")
     return isinstance(session, Mapping) and session.get("status") == "completed"
 
 
@@ -236,7 +235,7 @@ def _events_of_entries(call: Call, doc: Run, what: str, entries: list[Any]) -> I
 
 def end_run(call: Call) -> CommandResult:
     """S3-19 cleanup_session."""
-    doc = scenario_plan.require_active_run(call)
+    doc = run_lookup.require_active_run(call)
     reason = clean_line(call.args.get("reason") or "by-hand", 100)
     return CommandResult(tuple(_ending_events(call, doc, reason)), answer=_answer_with_run(doc.id))
 
@@ -260,7 +259,7 @@ def import_results(call: Call) -> CommandResult:
     name = str(call.args.get("scenario") or path.stem)
     content = path.read_bytes()
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass") + b"\0" + content).hexdigest()[:32]
-    if earlier := [run_summary(doc) for doc in scenario_plan.imported_runs(call, digest)]:
+    if earlier := [run_summary(doc) for doc in run_lookup.imported_runs(call, digest)]:
         return CommandResult((), answer={"runs": earlier, "again": True})
     is_trace = path.suffix == ".zip"
     reports = [parse_trace(path, name)] if is_trace else runner_reports.parse_report(content, name)
@@ -280,7 +279,7 @@ def _imported_events(call: Call, report: runner_reports.TestReport, path: Path, 
     start = call.now - sum(attempt.ms for case in report.cases for attempt in case.attempts)
     facts = {"reasons": [f"imported from {path.name}"], "confidence": 100, "source": report.runner, "digest": digest}
     data = derive.run_start_data(
-        runner_reports.plan_of_report(report), scenario_plan.settings_of_call(call), call.project, **facts
+        runner_reports.plan_of_report(report), run_lookup.settings_of_call(call), call.project, **facts
     )
     data["uat"] = new = run_id(start, key)
     events = [Event(key=key, kind="uat.started", at=start, project=call.project, data=data)]
@@ -314,11 +313,11 @@ def request_report(call: Call) -> CommandResult:
     for name in formats:
         if name not in FORMATS:
             raise CommandRefused(f"there is no report format {name!r}", fix=f"Known: {', '.join(FORMATS)}.")
-    return _request_job(call, "report", scenario_plan.find_run(call), formats=formats)
+    return _request_job(call, "report", run_lookup.find_run(call), formats=formats)
 
 
 def request_comparison(call: Call) -> CommandResult:
-    one, other = scenario_plan.find_run(call), scenario_plan.find_run(call, "other")
+    one, other = run_lookup.find_run(call), run_lookup.find_run(call, "other")
     return _request_job(call, "compare", one, **{"with": other.id})
 
 
@@ -329,7 +328,7 @@ def request_maintenance(call: Call) -> CommandResult:
 
 def request_recovery(call: Call) -> CommandResult:
     """S3-24."""
-    return _request_job(call, "recover", scenario_plan.find_run(call))
+    return _request_job(call, "recover", run_lookup.find_run(call))
 
 
 def request_cleanup(call: Call) -> CommandResult:
@@ -339,18 +338,18 @@ def request_cleanup(call: Call) -> CommandResult:
 
 def request_new_scenario(call: Call) -> CommandResult:
     name = clean_line(call.args.get("scenario") or "login-flow", LONGEST_NAME)
-    path = scenario.scenario_file(scenario_plan.places_of_call(call), name)
+    path = starter.scenario_file(run_lookup.places_of_call(call), name)
     if path.exists():
         raise CommandRefused(f"{path} is already there", fix="Give another name, or change that one.")
     facts = {"name": name, "base_url": clean_line(call.args.get("base_url"), 300), "path": str(path)}
     if call.args.get("record"):
         session = (
-            scenario_plan.session_of_call(call)
+            run_lookup.session_of_call(call)
             if call.args.get("session") or call.session
-            else scenario_plan.latest_session(call)
+            else run_lookup.latest_session(call)
         )
-        base, steps = scenario_plan.record_steps(call.reader, session, scenario_plan.settings_of_call(call).drivers)
-        facts["text"] = scenario_plan.scenario_text(name, facts["base_url"] or base, steps, session)
+        base, steps = recorder.record_steps(call.reader, session, run_lookup.settings_of_call(call).drivers)
+        facts["text"] = recorder.scenario_text(name, facts["base_url"] or base, steps, session)
     return _request_job(call, "init", None, **facts)
 
 

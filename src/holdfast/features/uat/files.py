@@ -1,216 +1,20 @@
 """The seed's document, field by field (S3-3 to S3-10), made from a record."""
 
-import hashlib
-import os
-import re
-import stat
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from holdfast.core.errors import CommandRefused, UnsafePath
 from holdfast.core.event import Event
-from holdfast.core.kinds.uat_events import HealthChecked, JudgedCheck, Plan, PlannedStep
-from holdfast.core.ports import EventQuery, Reader
-from holdfast.features.uat.drivers.results import expected_conditions
+from holdfast.core.kinds.uat_events import HealthChecked, JudgedCheck, PlannedStep
+from holdfast.features.uat.drivers.assertions import expected_conditions
+from holdfast.features.uat.folders import RunFolders
+from holdfast.features.uat.record import Record
 from holdfast.features.uat.settings import COMPLETED, FORMAT, IN_PROGRESS, INTERRUPTED, VERSION, format_iso
-from holdfast.features.uat.state import NO_PLAN, PLANS, RUNS, Run, Step
-from holdfast.features.uat.state.run import merge_objects
+from holdfast.features.uat.state import Run, Step
+from holdfast.features.uat.state.merge import merge_objects
 from holdfast.features.uat.state.steps import duration_ms, is_flaky, step_verdict
-
-# File names from outside: a hostile id or scenario name never leaves its folder, and two of them never meet.
-
-# Characters; file systems take 255 bytes, and endings are added.
-LONGEST = 120
-# Everything but ASCII letters, digits, dot, dash and underscore; and names made only of these.
-_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
-_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-
-
-def safe_file_name(name: str, limit: int = LONGEST) -> str:
-    """The name itself where it is harmless, else a readable form with a hash of the whole."""
-    if len(name) <= limit and _PLAIN.fullmatch(name) and ".." not in name:
-        return name
-    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:12]
-    # Thirteen for the dash and the hash.
-    readable = _UNSAFE.sub("_", name)[: limit - 13].strip("._-").replace("..", "_")
-    return f"{readable}-{digest}" if readable else digest
-
-
-def slugify_text(text: str, limit: int = 40) -> str:
-    """For the inside of a file name: lower case, words joined by a dash."""
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()[: limit * 2])[:limit].strip("-") or "step"
-
-
-# Where a project's runs lie on disk. Nothing is written or removed anywhere else, whatever a name or a link says.
-
-FOLDERS = ("sessions", "scenarios", "screenshots", "reports", "archive")
-
-
-def root_of(project: str, root: str) -> str:
-    """The root as text (no disk is looked at): in the project, unless the person's settings say an absolute place."""
-    if root.startswith("/"):
-        return os.path.normpath(root)
-    inside = os.path.normpath(root)
-    if not project.startswith("/") or inside.startswith(".."):
-        return ""
-    return f"{project.rstrip('/')}/{inside}"
-
-
-@dataclass(frozen=True)
-class RunFolders:
-    root: Path
-    project: str = ""
-
-    def session_file(self, session: str) -> Path:
-        return self.root / "sessions" / f"claude-session-{safe_file_name(session)}.json"
-
-    def backup_file(self, session: str) -> Path:
-        return self.session_file(session).with_suffix(".backup")
-
-    def lock_file(self, session: str) -> Path:
-        return self.session_file(session).with_suffix(".lock")
-
-    def archive_file(self, run: str) -> Path:
-        return self.root / "archive" / f"{safe_file_name(run)}.json"
-
-    def screenshots(self, run: str) -> Path:
-        return self.root / "screenshots" / safe_file_name(run)
-
-    @property
-    def reports(self) -> Path:
-        return self.root / "reports"
-
-    def report_file(self, run: str, ending: str = ".html") -> Path:
-        return self.reports / f"{safe_file_name(run)}{ending}"
-
-    @property
-    def scenarios(self) -> Path:
-        return self.root / "scenarios"
-
-    def ready(self, folder: Path) -> Path:
-        """Makes a folder below the root. A link on the way is refused: it may lead out of the project."""
-        parts = folder.relative_to(self.root).parts
-        self._check_root()
-        here = self.root
-        here.mkdir(parents=True, exist_ok=True)
-        # The root itself is checked too, then each folder on the way down.
-        for part in ("", *parts):
-            here = here / part if part else here
-            here.mkdir(exist_ok=True)
-            if not stat.S_ISDIR(here.lstat().st_mode):
-                raise UnsafePath(f"{here} is not a plain folder", fix="Move it away, or set another `uat.root`.")
-        return folder
-
-    def is_plain(self, folder: Path) -> bool:
-        """Whether a folder is there and no link leads to it: only in such a one is anything removed."""
-        try:
-            self._check_root()
-        except UnsafePath:
-            return False
-        # The path must be the same after following links, apart from links above the root.
-        real, root = os.path.realpath(folder), os.path.realpath(self.root)
-        return folder.is_dir() and real == os.path.join(root, *folder.relative_to(self.root).parts)  # noqa: PTH118
-
-    def _check_root(self) -> None:
-        """The root itself may lie below links, but not lead out of its project."""
-        project = self.project
-        if not project or not str(self.root).startswith(f"{project.rstrip('/')}/"):
-            return
-        if not Path(project).is_dir():
-            raise UnsafePath(f"the project {project} is not there")
-        real, home = os.path.realpath(self.root), os.path.realpath(project)
-        if not real.startswith(f"{home.rstrip('/')}/"):
-            raise UnsafePath(f"{self.root} leads out of the project", fix="Move it away, or set another `uat.root`.")
-
-
-def is_inside_folders(path: Path, folders: tuple[str, ...]) -> bool:
-    """Whether a file really lies in one of the folders, links followed."""
-    real = os.path.realpath(path)
-    return any(real.startswith(os.path.realpath(folder).rstrip("/") + "/") for folder in folders if folder)
-
-
-# A run whole: its document, its plan and everything the log says about it. Never in the hook path.
-
-PAGE = 1_000
-MOST_CALLS = 20_000
-KINDS = ("uat.call_ended", "uat.asserted", "uat.checked", "uat.shot", "uat.problem")
-
-
-class Record:
-    """Lists in the order they happened, as the log has them."""
-
-    def __init__(self, doc: Run, plan: Plan, events: Iterator[Event]) -> None:
-        self.doc, self.plan = doc, plan
-        self.calls: list[Event] = []
-        self.asserted: list[Event] = []
-        self.checks: list[tuple[Event, JudgedCheck | HealthChecked]] = []
-        self.shots: list[Event] = []
-        self.problems: list[dict[str, Any]] = []
-        for event in events:
-            # More calls than this say nothing more to a reader, and would fill the memory.
-            if event.data.uat == doc.id and len(self.calls) < MOST_CALLS:
-                self._add_event(event)
-
-    def _add_event(self, event: Event) -> None:
-        if event.kind == "uat.call_ended":
-            self.calls.append(event)
-            self.checks += [(event, check) for check in event.data.health]
-            self._problems_of(event)
-        elif event.kind == "uat.asserted":
-            self.asserted.append(event)
-        elif event.kind == "uat.checked":
-            self.checks.append((event, event.data))
-        elif event.kind == "uat.shot":
-            self._shot(event)
-        else:
-            self._note(event, event.data.level or "warning", event.data.type, event.data.message)
-
-    def _problems_of(self, event: Event) -> None:
-        if not event.data.ok:
-            self._note(event, "error", "tool", event.data.error or "failed")
-        for page_problem in event.data.problems:
-            self._note(event, "warning", page_problem.type, page_problem.message)
-
-    def _shot(self, event: Event) -> None:
-        if event.data.success:
-            self.shots.append(event)
-        else:
-            self._note(event, "warning", "screenshot", event.data.problem)
-
-    def _note(self, event: Event, level: str, kind: str, message: Any) -> None:
-        call = event.data.n
-        entry = {"level": level, "type": kind, "message": message, "at": event.at, "step": event.data.step}
-        self.problems.append({**entry, "call": call})
-
-    def errors(self) -> list[dict[str, Any]]:
-        return [p for p in self.problems if p["level"] == "error"]
-
-    def warnings(self) -> list[dict[str, Any]]:
-        return [p for p in self.problems if p["level"] != "error"]
-
-
-def load_record(reader: Reader, run: str) -> Record:
-    doc = RUNS.load(reader, run)
-    if doc is None:
-        raise CommandRefused(f"there is no UAT run {run!r}", fix="See: holdfast uat list")
-    return Record(doc, PLANS.load(reader, run) or NO_PLAN, events_of(reader, doc))
-
-
-def events_of(reader: Reader, doc: Run) -> Iterator[Event]:
-    """Up to the moment of the document, so that both say the same."""
-    after, last = doc.first_seq - 1, doc.last_seq
-    while True:
-        query = EventQuery(session=doc.session, kinds=KINDS, after=after, before=last + 1, limit=PAGE)
-        page = reader.events(query)
-        yield from page
-        if len(page) < PAGE:
-            return
-        after = page[-1].seq
-
 
 REQUIRED = (
     ("meta", "version"),
@@ -462,7 +266,6 @@ def context_section(doc: Run) -> dict[str, Any]:
 
 
 def places_of(doc: Run) -> RunFolders | None:
-    from pathlib import Path
 
     return RunFolders(Path(doc.root), doc.project) if doc.root else None
 
@@ -482,9 +285,6 @@ def _has_field(value: Any, path: tuple[str, ...]) -> bool:
             return False
         value = value[name]
     return True
-
-
-# Events that jobs of UAT report with.
 
 
 def keyed_run_event(doc: Run, kind: str, now: int, key: str, **data: Any) -> Event:

@@ -10,13 +10,12 @@ from holdfast.core.errors import CommandRefused
 from holdfast.core.feature import Call, View
 from holdfast.core.ports import EventQuery
 from holdfast.features.uat import files
-from holdfast.features.uat.files import load_record
-from holdfast.features.uat.jobs import tend
-from holdfast.features.uat.jobs.collect import load_catalogue
-from holdfast.features.uat.report import render_report, suite
+from holdfast.features.uat.jobs import session_file
+from holdfast.features.uat.jobs.scenario_scan import load_catalogue
+from holdfast.features.uat.record import load_record
+from holdfast.features.uat.report import comparison, render_report
 from holdfast.features.uat.report.suite import suite_view
-from holdfast.features.uat.scenarios import plan as scenario_plan
-from holdfast.features.uat.scenarios import scenario
+from holdfast.features.uat.scenarios import reader, recorder, run_lookup
 from holdfast.features.uat.scenarios.scenario import scenario_schema
 from holdfast.features.uat.settings import FAILED, PASSED, format_iso
 from holdfast.features.uat.state import RUNS, Run, steps
@@ -78,7 +77,7 @@ def list_runs(call: Call) -> dict[str, Any]:
 
 def show_run(call: Call) -> dict[str, Any]:
     """A run for people: its steps, assertions, problems and pictures, without the list of calls unless wanted."""
-    record = load_record(call.reader, scenario_plan.find_run(call).id)
+    record = load_record(call.reader, run_lookup.find_run(call).id)
     calls = [files.tool_call(c) for c in record.calls] if call.args.get("calls") else []
     return {
         **run_summary(record.doc),
@@ -102,17 +101,17 @@ def show_run(call: Call) -> dict[str, Any]:
 
 def _run_file(call: Call, doc: Run) -> str:
     paths = files.places_of(doc)
-    return str(tend.target_files(paths, doc, call.reader)[-1]) if paths else ""
+    return str(session_file.target_files(paths, doc, call.reader)[-1]) if paths else ""
 
 
 def run_document(call: Call) -> dict[str, Any]:
     """S3-14: the seed's document, as it is now and not as a file was written."""
-    return files.build_run_document(load_record(call.reader, scenario_plan.find_run(call).id))
+    return files.build_run_document(load_record(call.reader, run_lookup.find_run(call).id))
 
 
 def run_context(call: Call) -> dict[str, Any]:
     """S3-21."""
-    doc = scenario_plan.require_active_run(call)
+    doc = run_lookup.require_active_run(call)
     paths = files.places_of(doc)
     return {
         "scenario": doc.scenario,
@@ -127,29 +126,27 @@ def run_context(call: Call) -> dict[str, Any]:
 
 def read_signal(call: Call) -> dict[str, Any] | None:
     """S3-22: None when nobody left one."""
-    hook_signal = scenario_plan.find_run(call).hooks.get(str(call.args.get("signal")))
+    hook_signal = run_lookup.find_run(call).hooks.get(str(call.args.get("signal")))
     return {"data": hook_signal.data, "timestamp": format_iso(hook_signal.at)} if hook_signal else None
 
 
 def read_signals(call: Call) -> dict[str, Any]:
-    hooks = scenario_plan.find_run(call).hooks
+    hooks = run_lookup.find_run(call).hooks
     return {name: {"data": one.data, "timestamp": format_iso(one.at)} for name, one in hooks.items()}
 
 
 def render_run_report(call: Call) -> str:
-    made = render_report(
-        load_record(call.reader, scenario_plan.find_run(call).id), str(call.args.get("format") or "html")
-    )
+    made = render_report(load_record(call.reader, run_lookup.find_run(call).id), str(call.args.get("format") or "html"))
     return made.decode("utf-8", "replace")
 
 
 def compare_two_runs(call: Call) -> dict[str, Any]:
-    one, other = scenario_plan.find_run(call), scenario_plan.find_run(call, "other")
-    return suite.compare_runs(load_record(call.reader, one.id), load_record(call.reader, other.id))
+    one, other = run_lookup.find_run(call), run_lookup.find_run(call, "other")
+    return comparison.compare_runs(load_record(call.reader, one.id), load_record(call.reader, other.id))
 
 
 def list_scenarios(call: Call) -> dict[str, Any]:
-    folder = scenario_plan.places_of_call(call).scenarios
+    folder = run_lookup.places_of_call(call).scenarios
     plans, mistakes = load_catalogue(folder)
     listed = [
         {
@@ -167,20 +164,20 @@ def list_scenarios(call: Call) -> dict[str, Any]:
 def validate_scenarios(call: Call) -> dict[str, Any]:
     """Every scenario, or the files named."""
     named = [Path(call.project, str(name)) for name in call.args.get("files") or ()]
-    folder = scenario_plan.places_of_call(call).scenarios
+    folder = run_lookup.places_of_call(call).scenarios
     if not named:
         plans, mistakes = load_catalogue(folder)
         return {
-            "files": len(scenario.scenario_files(folder)),
+            "files": len(reader.scenario_files(folder)),
             "good": sorted(plans),
             "mistakes": [_mistake_as_dict(m) for m in mistakes],
         }
-    read = [scenario_plan.read_plan(path) for path in named]
+    read = [recorder.read_plan(path) for path in named]
     good = sorted(plan.name for plan, _ in read if plan)
     return {"files": len(named), "good": good, "mistakes": [_mistake_as_dict(m) for _, faults in read for m in faults]}
 
 
-def _mistake_as_dict(mistake: scenario.Mistake) -> dict[str, Any]:
+def _mistake_as_dict(mistake: reader.Mistake) -> dict[str, Any]:
     return {"file": mistake.file, "line": mistake.line, "text": mistake.text}
 
 
@@ -190,14 +187,14 @@ def published_schema(_call: Call) -> dict[str, Any]:
 
 def locate_run_files(call: Call) -> dict[str, Any]:
     """Where the files of a session's run lie, and in which state they are."""
-    doc = scenario_plan.find_run(call)
+    doc = run_lookup.find_run(call)
     paths = files.places_of(doc)
     if paths is None:
         raise CommandRefused("this run has no folder")
     path = Path(_run_file(call, doc))
     return {
         "file": str(path),
-        "condition": tend.file_condition(path),
+        "condition": session_file.file_condition(path),
         "lock": str(paths.lock_file(doc.session)),
         "backup": str(paths.backup_file(doc.session)),
         "run": doc.id,
@@ -215,7 +212,7 @@ def request_result(call: Call) -> dict[str, Any] | None:
 
 def active_run(call: Call) -> dict[str, Any] | None:
     """The session's run that is going on, if there is one."""
-    mine = scenario_plan.of_session(call)
+    mine = run_lookup.of_session(call)
     return run_summary(RUNS.load(call.reader, mine.active)) if mine and mine.active else None
 
 

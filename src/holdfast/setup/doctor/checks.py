@@ -1,14 +1,11 @@
 """Everything that is known to go wrong with an installation, each with the command that fixes it."""
 
 import contextlib
-import json
 import os
-import re
 import shutil
 import stat
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,134 +13,14 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from holdfast import client
-from holdfast.agents import AGENTS
-from holdfast.core.agent import Agent
-from holdfast.core.errors import HoldfastError, InstallRefused
+from holdfast.core.errors import HoldfastError
 from holdfast.core.times import format_bytes
 from holdfast.paths import INTENT_SUFFIX, plain_files
-from holdfast.setup.install import hooks
-from holdfast.setup.install.locations import install_levels, is_present, settings_file
-from holdfast.setup.install.mcp_servers import tools_of
+from holdfast.setup.doctor.agent_checks import check_agents
+from holdfast.setup.doctor.finding import Finding
 
 if TYPE_CHECKING:
     from holdfast.settings import SettingsCache
-
-# One thing that is wrong, in one line, with the command that mends it.
-
-
-@dataclass(frozen=True)
-class Finding:
-    problem: str
-    mend: str
-    safely: Callable[[], object] | None = None
-    """What `--fix` does; None where a person must choose."""
-
-
-# What can be wrong between an agent and our hooks: not in, dead, in twice, not trusted, an agent too old for them.
-
-VERSION = re.compile(r"\b(\d+)\.(\d+)\.(\d+)\b")
-# Plugins are named `name@marketplace`.
-PLUGIN = "holdfast@"
-
-
-def check_agents() -> Iterator[Finding]:
-    project = Path(client.current_project())
-    for agent in AGENTS.values():
-        try:
-            installed_at = [level for level in install_levels(agent) if hooks.installed_hooks(agent, level, project)]
-        except InstallRefused as refusal:
-            yield Finding(refusal.problem, refusal.fix or "repair that file")
-            continue
-        for level in installed_at:
-            yield from _check_hooks(agent, level, project)
-        yield from _check_double_hooks(agent, project)
-        yield from _check_mcp_server(agent, project)
-        if installed_at:
-            yield from _too_old(agent)
-        elif is_present(agent) and not (agent.name == "claude-code" and plugin_is_on(project)):
-            yield Finding(f"{agent.title} is here, but has no hooks of ours", f"holdfast install --agent {agent.name}")
-
-
-def _check_hooks(agent: Agent, level: str, project: Path) -> Iterator[Finding]:
-    for problem in hooks.verify_installation(agent, level, project):
-        again = partial(hooks.install_hooks, agent, level, project)
-        yield Finding(problem, f"holdfast install --agent {agent.name} --{level}", again)
-    problem, mend = trust_problem(agent, level, project)
-    if problem:
-        yield Finding(problem, mend)
-
-
-def trust_problem(agent: Agent, level: str, project: Path) -> tuple[str, str]:
-    """Why the agent does not run hooks that are in its settings, and what changes that."""
-    if agent.setup is None or agent.setup.hold_up is None:
-        return "", ""
-    problem = agent.setup.hold_up(settings_file(agent, level, project), level, project)
-    return problem, agent.setup.review if problem else ""
-
-
-def _check_mcp_server(agent: Agent, project: Path) -> Iterator[Finding]:
-    """Our MCP server, where it is named: a program that moved is one the agent cannot start."""
-    tools = tools_of(agent)
-    if tools is None:
-        return
-    for level in install_levels(tools):
-        with contextlib.suppress(InstallRefused):
-            for problem in (
-                hooks.verify_installation(tools, level, project) if hooks.installed_hooks(tools, level, project) else ()
-            ):
-                again = partial(hooks.install_hooks, tools, level, project)
-                yield Finding(f"MCP: {problem}", f"holdfast install --agent {agent.name} --{level}", again)
-
-
-def _check_double_hooks(agent: Agent, project: Path) -> Iterator[Finding]:
-    # One finding is enough: the cure is the same for every event.
-    for double in hooks.duplicate_hooks(agent, project)[:1]:
-        where = " and ".join(str(path) for path in double.paths)
-        mend = f"holdfast uninstall --agent {agent.name} --project"
-        yield Finding(f"{agent.title} runs our hooks twice: {where} (each event is kept once)", mend)
-    if agent.name == "claude-code" and plugin_is_on(project):
-        there = [level for level in install_levels(agent) if hooks.installed_hooks(agent, level, project)]
-        if there:
-            mend = f"holdfast uninstall --agent claude-code --{there[0]}"
-            yield Finding("Claude Code runs our hooks twice: by its settings and by the plugin", mend)
-
-
-def plugin_is_on(project: Path) -> bool:
-    files = [Path.home() / ".claude/settings.json", project / ".claude/settings.json"]
-    tables = [_inner_table(_read_json(file), "enabledPlugins") for file in files]
-    return any(on for table in tables for name, on in table.items() if name.startswith(PLUGIN))
-
-
-def _read_json(file: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(file.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return content if isinstance(content, dict) else {}
-
-
-def short_path(path: Path) -> str:
-    home = Path.home()
-    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
-
-
-def _inner_table(value: dict[str, Any], name: str) -> dict[str, Any]:
-    table = value.get(name)
-    return table if isinstance(table, dict) else {}
-
-
-def _too_old(agent: Agent) -> Iterator[Finding]:
-    # Here, because `readiness` imports this module.
-    from holdfast.setup.doctor.readiness import version_of
-
-    if not agent.setup or not agent.setup.oldest or not (program := shutil.which(agent.program)):
-        return
-    version = version_of(program)
-    # Where the version is not known nothing is reported.
-    if version and version < agent.setup.oldest:
-        needed, there = (".".join(map(str, v)) for v in (agent.setup.oldest, version))
-        yield Finding(f"{agent.title} {there} is older than {needed}, the first whose hooks we know", "update it")
-
 
 # Older versions are reported as able to corrupt a database.
 OLDEST_SQLITE = (3, 51, 3)
@@ -279,7 +156,7 @@ def _check_replay() -> Iterator[Finding]:
     """A sample of the documents, made from the log in this process, is what the daemon's process made of it."""
     from holdfast.app import all_features, database_path
     from holdfast.core.replay import sample_differences
-    from holdfast.stores.sqlite import SqliteReader
+    from holdfast.stores.sqlite_reader import SqliteReader
 
     database = database_path(client.state_paths(), _open_settings())
     if not database.exists():

@@ -22,7 +22,8 @@ from holdfast.agents import AGENTS
 from holdfast.core.agent import Agent
 from holdfast.core.errors import HoldfastError, InstallRefused
 from holdfast.core.times import time_ago
-from holdfast.setup.doctor.checks import VERSION, missing_git, plugin_is_on, short_path, trust_problem
+from holdfast.setup.doctor.agent_checks import VERSION, plugin_is_on, short_path, trust_problem
+from holdfast.setup.doctor.checks import missing_git
 from holdfast.setup.install import hooks
 from holdfast.setup.install.hooks_text import client_command, state_words, words_of
 from holdfast.setup.install.locations import install_levels, is_present

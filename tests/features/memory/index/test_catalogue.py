@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.features.memory import jobs
-from holdfast.features.memory.index import catalogue
 from holdfast.features.memory.index import catalogue as module
+from holdfast.features.memory.index import index_file
 from holdfast.features.memory.index.ranking import Postings
 from tests.features.memory.harness import MemoryHarness
 
@@ -82,13 +82,15 @@ def test_arrays_that_do_not_fit_are_refused(house: MemoryHarness) -> None:
     talk(house)
     before = found(house)
     place = house.keep_index()
-    arrays, about = catalogue.read_index(place) or ({}, {})
+    arrays, about = index_file.read_index(place) or ({}, {})
     for wrong in ("lengths", "seqs", "begins", "last"):
-        place.write_bytes(catalogue.pack_index({**arrays, wrong: arrays[wrong][:-1]}, about))
+        place.write_bytes(index_file.pack_index({**arrays, wrong: arrays[wrong][:-1]}, about))
         house.restarted()
         assert found(house) == before, wrong
     for wrong in ("words", "sessions", "seq", "ids"):
-        place.write_bytes(catalogue.pack_index(arrays, {name: value for name, value in about.items() if name != wrong}))
+        place.write_bytes(
+            index_file.pack_index(arrays, {name: value for name, value in about.items() if name != wrong})
+        )
         house.restarted()
         assert found(house) == before, wrong
 
@@ -101,8 +103,8 @@ def test_a_file_of_another_log_is_not_believed(tmp_path: Path) -> None:
     for n in range(60):
         other.turn(f"something else {n}")
     place = one.keep_index()
-    catalogue.index_path(tmp_path / "b").parent.mkdir()
-    catalogue.index_path(tmp_path / "b").write_bytes(place.read_bytes())
+    index_file.index_path(tmp_path / "b").parent.mkdir()
+    index_file.index_path(tmp_path / "b").write_bytes(place.read_bytes())
     assert other.view("search", query="staging key")["hits"] == []
     assert other.view("search", query="something else")["hits"]
     one.close()
@@ -158,7 +160,7 @@ def test_what_was_forgotten_leaves_the_file(house: MemoryHarness) -> None:
     house.hook("state.rebuilt", features=["memory"])
     assert found(house)
     assert not place.exists()
-    assert catalogue.indexed_until(place) == 0
+    assert index_file.indexed_until(place) == 0
     before = found(house)
     house.keep_index()
     assert place.exists()
@@ -188,7 +190,7 @@ def test_the_job_does_nothing_until_there_is_enough(house: MemoryHarness, monkey
     assert not house.keep_index(always=False).exists()
     monkeypatch.setattr(jobs, "WORTH", house.reader.head())
     place = house.keep_index(always=False)
-    assert catalogue.indexed_until(place) > 0
+    assert index_file.indexed_until(place) > 0
     assert place.stat().st_mode & 0o077 == 0
 
 

@@ -128,15 +128,15 @@ def test_words_of_like_meaning_count() -> None:
     ("word", "other"), [("vacation", "trip"), ("doctor", "physician"), ("vacations", "trip"), ("delete", "remove")]
 )
 def test_everyday_words_and_programmers_words(word: str, other: str) -> None:
-    from holdfast.features.memory.index.catalogue import similar_words
-    from holdfast.features.memory.state.documents import stem_word
+    from holdfast.features.memory.index.similar_words import similar_words
+    from holdfast.features.memory.state.words import stem_word
 
     assert stem_word(other) in dict(similar_words(word))
     assert stem_word("marmalade") not in dict(similar_words(word))
 
 
 def test_an_unknown_word_is_like_nothing() -> None:
-    from holdfast.features.memory.index.catalogue import similar_words
+    from holdfast.features.memory.index.similar_words import similar_words
 
     assert similar_words("zxqwv") == ()
 

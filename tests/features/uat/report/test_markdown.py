@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.features.uat.report.markdown import format_clock, format_milliseconds, format_utc_time
+from holdfast.features.uat.report.figures import format_clock, format_milliseconds, format_utc_time
 
 AT = 1_760_000_000_000
 """2025-10-09 08:53:20 UTC"""

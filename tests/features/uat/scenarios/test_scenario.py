@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.kinds.uat_events import Plan, PlannedCheck
-from holdfast.features.uat.drivers import results
-from holdfast.features.uat.files import RunFolders
-from holdfast.features.uat.jobs.collect import load_catalogue
-from holdfast.features.uat.scenarios import scenario as scenario_file
-from holdfast.features.uat.scenarios import scenario as template
-from holdfast.features.uat.scenarios.plan import build_plan, no_shared_steps, read_plan
+from holdfast.features.uat.drivers import assertions
+from holdfast.features.uat.folders import RunFolders
+from holdfast.features.uat.jobs.scenario_scan import load_catalogue
+from holdfast.features.uat.scenarios import reader, starter
+from holdfast.features.uat.scenarios.plan import build_plan, no_shared_steps
+from holdfast.features.uat.scenarios.recorder import read_plan
 from holdfast.features.uat.scenarios.scenario import Condition, Scenario, scenario_schema
 from tests.features.uat.kit import LOGIN
 
@@ -28,11 +28,11 @@ def plan_of(scenario: Scenario | None) -> Plan:
 
 
 def mistakes(text: str) -> list[str]:
-    return [f"{m.line}: {m.text}" for m in scenario_file.parse_scenario(text.encode(), "x.yaml")[1]]
+    return [f"{m.line}: {m.text}" for m in reader.parse_scenario(text.encode(), "x.yaml")[1]]
 
 
 def test_a_good_one_has_none() -> None:
-    scenario, found = scenario_file.parse_scenario(LOGIN.encode(), "x.yaml")
+    scenario, found = reader.parse_scenario(LOGIN.encode(), "x.yaml")
     assert found == []
     assert scenario is not None
     plan = plan_of(scenario)
@@ -42,7 +42,7 @@ def test_a_good_one_has_none() -> None:
 
 def test_the_estimate_is_the_sum_of_what_is_expected() -> None:
     text = "name: x\nsteps: [{action: click, expected_ms: 100}, {action: fill, expected_ms: 50}, {action: wait}]\n"
-    assert plan_of(scenario_file.parse_scenario(text.encode(), "x")[0])["estimated_ms"] == 150
+    assert plan_of(reader.parse_scenario(text.encode(), "x")[0])["estimated_ms"] == 150
 
 
 @pytest.mark.parametrize(
@@ -108,8 +108,8 @@ def test_two_files_with_one_name(tmp_path: Path) -> None:
 def test_the_first_scenario_is_a_good_one(tmp_path: Path) -> None:
     for name in ("login-flow", 'Käse: {x} "y"', "a" * 90):
         places = RunFolders(tmp_path / name[:5], str(tmp_path))
-        made = dict(template.initial_files(places, name, "http://localhost:1"))
-        scenario, found = scenario_file.parse_scenario(made[template.scenario_file(places, name)], "x")
+        made = dict(starter.initial_files(places, name, "http://localhost:1"))
+        scenario, found = reader.parse_scenario(made[starter.scenario_file(places, name)], "x")
         assert found == []
         assert scenario is not None
         assert scenario.name == name
@@ -118,12 +118,12 @@ def test_the_first_scenario_is_a_good_one(tmp_path: Path) -> None:
 
 def test_the_published_schema_is_the_one_in_use() -> None:
     assert json.loads(DOCS.read_text()) == json.loads(json.dumps(scenario_schema()))
-    assert Condition.__struct_fields__ == results.CONDITIONS
+    assert Condition.__struct_fields__ == assertions.CONDITIONS
 
 
 @given(st.binary(max_size=600))
 def test_any_bytes_are_read(content: bytes) -> None:
-    scenario, found = scenario_file.parse_scenario(content, "x")
+    scenario, found = reader.parse_scenario(content, "x")
     assert (scenario is None) == bool(found)
 
 
@@ -140,7 +140,7 @@ def test_any_bytes_are_read(content: bytes) -> None:
     )
 )
 def test_any_structure_is_read(value: object) -> None:
-    scenario, found = scenario_file.parse_scenario(json.dumps(value).encode(), "x")
+    scenario, found = reader.parse_scenario(json.dumps(value).encode(), "x")
     assert (scenario is None) == bool(found)
 
 

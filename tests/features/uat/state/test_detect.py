@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from holdfast.core.kinds.uat_events import Plan, PlannedStep
 from holdfast.features.uat.drivers import recognise_tool_use
 from holdfast.features.uat.settings import START_AT, SUGGEST_AT
-from holdfast.features.uat.state.detect import assess_prompt, named_scenarios, read_prompt
-from holdfast.features.uat.state.steps import Called
+from holdfast.features.uat.state.detect import assess_prompt, named_scenarios
+from holdfast.features.uat.state.order_words import read_prompt
+from holdfast.features.uat.state.step_match import Called
 from tests.features.uat.prompts import ORDINARY, UAT
 
 LOGIN = Plan(steps=[PlannedStep(action) for action in ("navigate", "fill", "click")], base_url="http://localhost")

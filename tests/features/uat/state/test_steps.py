@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from holdfast.core.kinds.uat_events import PlannedStep
 from holdfast.features.uat.drivers import recognise_tool_use
-from holdfast.features.uat.state.steps import Called, matches_step, text_fits
+from holdfast.features.uat.state.step_match import Called, matches_step, text_fits
 
 NAMES = {
     "mcp__playwright__browser_navigate": True,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from holdfast.analysis.search.chunks import chunk, syntax
+from holdfast.analysis.search.chunks import outline, prose, syntax
 from holdfast.analysis.search.chunks.chunk import Chunk, Definition, join_small, window_chunks
 from holdfast.analysis.search.languages import PROSE
 
@@ -24,10 +24,10 @@ def cut_chunks(text: str, language: str) -> list[Chunk]:
 
 def _cut_by_language(lines: list[str], language: str) -> Iterator[Chunk]:
     if language in PROSE:
-        return chunk.cut_prose(lines, language)
+        return prose.cut_prose(lines, language)
     # From the most exact cut to the crudest; each gives nothing where it does not apply.
     if chunks := syntax.cut_by_syntax(lines, language):
         return iter(chunks)
-    if chunks := chunk.cut_outline(lines, language):
+    if chunks := outline.cut_outline(lines, language):
         return iter(chunks)
     return window_chunks(lines, 0, len(lines), "lines")

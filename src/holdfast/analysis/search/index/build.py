@@ -12,9 +12,9 @@ import apsw
 import msgspec
 
 from holdfast.analysis.search import embedder as embedders
-from holdfast.analysis.search.embedder import NoEmbedder
-from holdfast.analysis.search.index import checkout, database, update
-from holdfast.analysis.search.index.database import About, IndexDir, sibling_indexes, sweep_gone
+from holdfast.analysis.search.embedding_port import NoEmbedder
+from holdfast.analysis.search.index import checkout, claim, database, freshness
+from holdfast.analysis.search.index.places import About, IndexDir, sibling_indexes, sweep_gone
 from holdfast.analysis.search.index.update import Counts, Embedding, Tell, Update
 from holdfast.analysis.search.settings import IndexSettings
 from holdfast.core.errors import HoldfastError
@@ -61,11 +61,11 @@ def run_build(task: Task) -> Result:
     try:
         index_dir.prepare(About(task.root, task.repo))
         with (
-            database.hold_claim(index_dir.claim, task.run, task.patience_s) as held,
+            claim.hold_claim(index_dir.claim, task.run, task.patience_s) as held,
             _Progress(index_dir, task.run, held) as progress,
         ):
             result = _build_or_rebuild(task, index_dir, progress)
-    except database.Claimed as error:
+    except claim.Claimed as error:
         result = Result(status="claimed", reason=str(error))
     except Superseded:
         result = Result(status="superseded", reason="a newer run was asked for")
@@ -108,7 +108,7 @@ def _build_index(task: Task, index_dir: IndexDir, tell: Tell, rebuild: bool) -> 
     warming = threading.Thread(target=_warm_embedder, args=(task.settings,))
     warming.start()
     # The marks before the listing: what git changes in between is found by the next run.
-    seen = _Seen(update.encoded_git_marks(task.root), checkout.list_checkout(task.root, task.settings))
+    seen = _Seen(freshness.encoded_git_marks(task.root), checkout.list_checkout(task.root, task.settings))
     warming.join()
     current = index_dir.current()
     generation = index_dir.newest() + 1 if rebuild or not current else current
@@ -190,7 +190,7 @@ def _bring_up(task: Task, seen: _Seen, db: apsw.Connection, tell: Tell) -> Resul
     with db:
         _put_folders(db, seen.listing.folders)
         about = {
-            "settings": update.settings_fingerprint(task.settings),
+            "settings": freshness.settings_fingerprint(task.settings),
             "marks": seen.marks,
             "at": time.time_ns() // 1_000_000,
         }
@@ -216,7 +216,7 @@ def _put_folders(db: apsw.Connection, folders: dict[str, int]) -> None:
 class _Progress:
     """For whoever looks on: a small file, and the claim's heartbeat. Also the place where a run learns that it is to end."""
 
-    def __init__(self, index_dir: IndexDir, run_id: str, held: database.Claim) -> None:
+    def __init__(self, index_dir: IndexDir, run_id: str, held: claim.Claim) -> None:
         self._place, self._run, self._claim = index_dir, run_id, held
         self._shown = 0.0
 

@@ -1,28 +1,16 @@
-"""One file on its way into the index: read, judged, cut, its words counted, in several processes for a big job."""
+"""Reads one file for the index: judged, cut into chunks, its words counted."""
 
-import collections
-import contextlib
 import hashlib
-import itertools
-import multiprocessing
-import os
-import threading
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
-from typing import Any, TypeVar
 
 import msgspec
 
-from holdfast.analysis.search import query
+from holdfast.analysis.search import tokens
 from holdfast.analysis.search.chunks import Chunk, Definition, cut_chunks, lines_of
-from holdfast.analysis.search.index import checkout
+from holdfast.analysis.search.index import checkout, left_out
 from holdfast.analysis.search.settings import IndexSettings
-
-# One file on its way into the index: read, judged, cut, its words counted. No database here.
-
 
 ChunkKey = tuple[str, str, bytes]
 """Kind, symbol and hash: a chunk of a file is the same chunk while these are."""
@@ -76,13 +64,13 @@ def read_entry(
     """None: it has the content that the index knows, only its times differ."""
     largest = settings.largest_kb * 1024
     if not listed_file.plain:
-        return FileEntry(listed_file, mtime=listed_file.mtime, left_out=checkout.LINK)
-    if reason := checkout.by_name(listed_file.path, listed_file.size, largest):
+        return FileEntry(listed_file, mtime=listed_file.mtime, left_out=left_out.LINK)
+    if reason := left_out.by_name(listed_file.path, listed_file.size, largest):
         return FileEntry(listed_file, mtime=listed_file.mtime, left_out=reason)
     try:
         content = checkout.read_file(root, listed_file, largest)
     except OSError:
-        return FileEntry(listed_file, left_out=checkout.UNREADABLE)
+        return FileEntry(listed_file, left_out=left_out.UNREADABLE)
     return _build_entry(listed_file, content, largest, known)
 
 
@@ -97,11 +85,11 @@ def _build_entry(listed_file: checkout.ListedFile, content: bytes, largest: int,
     if digest == known.hash:
         return None
     made = FileEntry(
-        listed_file, digest, trusted_mtime(listed_file), checkout.language_of_file(listed_file.path, content)
+        listed_file, digest, trusted_mtime(listed_file), left_out.language_of_file(listed_file.path, content)
     )
-    made.left_out = checkout.by_content(content, listed_file.path, largest)
+    made.left_out = left_out.by_content(content, listed_file.path, largest)
     if not made.left_out:
-        text, made.left_out = checkout.text_of(content)
+        text, made.left_out = left_out.text_of(content)
         unclaimed = Counter(known.chunks)
         made.parts = [_file_chunk(chunk, unclaimed) for chunk in cut_chunks(text, made.lang)]
         made.text = pack_text(text)
@@ -119,7 +107,7 @@ def _file_chunk(chunk: Chunk, unclaimed: Counter[ChunkKey]) -> FileChunk:
         unclaimed[made.key] -= 1
     else:
         made.words = searchable_words(chunk.text)
-        made.tokens = " ".join(sorted(query.whole_tokens(chunk.text)))
+        made.tokens = " ".join(sorted(tokens.whole_tokens(chunk.text)))
     return made
 
 
@@ -135,54 +123,7 @@ def searchable_words(text: str) -> str:
     """Words for the full text: identifiers cut into parts. What is there often is put in fewer times: the tenth time
     tells a ranking next to nothing, and each takes room in the index."""
     out: list[str] = []
-    for word, times in query.count_words(text).items():
+    for word, times in tokens.count_words(text).items():
         # 1, 2, 2, 3, 3, 3, 3, 4 times: about the logarithm.
         out.extend((word,) * times.bit_length())
     return " ".join(out)
-
-
-# Several processes for a big job, none for a small one. They end with the one that started them, however it ends.
-
-Given = TypeVar("Given")
-Made = TypeVar("Made")
-Map = Callable[[Callable[[Given], Made], Iterable[Given]], Iterator[Made]]
-
-MOST = 4
-
-
-@contextlib.contextmanager
-def process_map(worth_it: bool) -> Iterator[Map[Any, Any]]:
-    """A `map` that keeps the order. Only so much is in flight that results do not pile up in memory."""
-    count = min(MOST, os.cpu_count() or 1)
-    if not worth_it or count < 2:
-        yield lambda work, items: map(work, items)
-        return
-    # A fork would copy locks and threads of a process that has them.
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(count, mp_context=context, initializer=_end_with_parent)
-    try:
-        yield lambda work, items: _map_ahead(pool, work, items, 2 * count)
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _end_with_parent() -> None:
-    """A worker of a pool waits for work for ever when the process that hands it out was killed alone."""
-    threading.Thread(target=_wait_for_parent, daemon=True).start()
-
-
-def _wait_for_parent() -> None:
-    if parent := multiprocessing.parent_process():
-        parent.join()
-        os._exit(1)
-
-
-def _map_ahead(pool: Executor, work: Callable[[Given], Made], items: Iterable[Given], ahead: int) -> Iterator[Made]:
-    waiting = iter(items)
-    flying: collections.deque[Future[Made]] = collections.deque(
-        pool.submit(work, i) for i in itertools.islice(waiting, ahead)
-    )
-    while flying:
-        # Waiting for the oldest keeps the order.
-        yield flying.popleft().result()
-        flying.extend(pool.submit(work, item) for item in itertools.islice(waiting, 1))

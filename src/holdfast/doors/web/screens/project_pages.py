@@ -7,7 +7,8 @@ from typing import Any
 
 from holdfast.analysis.usage.report import UNTOLD, format_money, format_token_count, reported_money, token_amounts
 from holdfast.core.errors import CommandRefused, HoldfastError
-from holdfast.doors.web.screen import Screen, Visit, collect_health
+from holdfast.doors.web.health import collect_health
+from holdfast.doors.web.screen import Screen, Visit
 
 # Project state: the one document of a project, now and at any moment the log knows.
 

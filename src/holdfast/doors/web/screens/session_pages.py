@@ -11,8 +11,8 @@ import msgspec
 from holdfast.analysis.usage.report import format_known_cost
 from holdfast.core.errors import CommandRefused, HoldfastError
 from holdfast.core.times import DAY
-from holdfast.doors.web import session_rows
-from holdfast.doors.web.live import list_changes
+from holdfast.doors.web import overview_shapes, session_rows
+from holdfast.doors.web.changes import list_changes
 from holdfast.doors.web.screen import Screen, Visit
 
 # Now: every live session of every project, those that wait for you first.
@@ -148,7 +148,7 @@ def session_page(visit: Visit) -> dict[str, Any]:
         loaded = load_rows(visit, shown["id"], FIRST_ROWS)
     return {
         "session": shown,
-        "overview": session_rows.overview_shapes(visit.view("sessions.overview", id=shown["id"])),
+        "overview": overview_shapes.overview_shapes(visit.view("sessions.overview", id=shown["id"])),
         **loaded,
         "turns": group_turns(loaded["rows"]),
         "flat": session_rows.list_flat(loaded["rows"]) if visit.query.get("q") else [],

@@ -3,119 +3,33 @@
 It lives in the daemon's memory. A copy lies in a file, so that the first search after a start need not read the log from its
 beginning; that file is made from the log alone, and goes when something is forgotten (decision 0006)."""
 
-import io
 import threading
 import time
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from holdfast.analysis.search import embedder, lexical
-from holdfast.analysis.search.embedder import NoEmbedder
 from holdfast.core.event import Event
 from holdfast.core.kinds.agent_events import PromptSubmitted, TurnEnded
 from holdfast.core.kinds.memory_events import MemoryKept, RememberedPayload
 from holdfast.core.kinds.session_events import TurnAnswerRead
 from holdfast.core.ports import EventQuery, Reader
-from holdfast.features.memory.index.ranking import Alike, Ranking
-from holdfast.features.memory.state.documents import MODEL, place_of, stem_word
-
-# The index as a file: arrays as they are, everything else as JSON. Whatever is wrong with it, it is as if there were none.
-
-TEXTS = ("prompt.submitted", "turn.ended", "turn.answer_read", "memory.observed", "memory.kept")
-"""The events whose words are in it."""
-FOLDER = "derived"
-"""Of the state directory: what can be made again from the log. It is emptied when something is forgotten."""
-FORMAT = 2
-"""Raise it when the index, or how texts are cut into words, changes."""
-
-
-def index_path(state_dir: Path) -> Path:
-    return state_dir / FOLDER / "memory.npz"
-
-
-def pack_index(arrays: Mapping[str, Any], about: Mapping[str, Any]) -> bytes:
-    import numpy as np
-
-    whole = io.BytesIO()
-    words = np.frombuffer(msgspec.json.encode({**about, "format": FORMAT}), np.uint8)
-    np.savez(whole, about=words, **arrays)
-    return whole.getvalue()
-
-
-def read_index(path: Path) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    import zipfile
-
-    import numpy as np
-
-    try:
-        # Loading a pickle would run code from the file.
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        about = msgspec.json.decode(arrays.pop("about").tobytes())
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, msgspec.DecodeError):
-        return None
-    return (arrays, about) if isinstance(about, dict) and about.get("format") == FORMAT else None
-
-
-def remove_index(path: Path) -> None:
-    mark_path(path).unlink(missing_ok=True)
-    path.unlink(missing_ok=True)
-
-
-def mark_path(path: Path) -> Path:
-    """How far the file goes, to be read without numpy."""
-    return path.with_suffix(".json")
-
-
-def mark_content(seq: int) -> bytes:
-    return msgspec.json.encode({"format": FORMAT, "seq": seq})
-
-
-def indexed_until(path: Path) -> int:
-    try:
-        content = msgspec.json.decode(mark_path(path).read_bytes())
-        return int(content["seq"]) if content["format"] == FORMAT and path.is_file() else 0
-    except (OSError, msgspec.DecodeError, KeyError, TypeError, ValueError):
-        return 0
-
-
-# Words of like meaning: everyday words (`vacation`, `trip`) by a table of them, programmers' words (`delete`, `remove`) by
-# the search library's model of code. Without the one or the other there are fewer.
-
-LIKE_LEAST, CODE_LIKE_LEAST = 0.4, 0.6
-"""In the everyday table and in the model of code, where words that merely occur together are nearer to one another."""
-MOST = 60
-"""Of these only a few will be in the texts."""
-
-
-@lru_cache(maxsize=20_000)
-def similar_words(word: str) -> tuple[tuple[str, float], ...]:
-    """A word that stands in the everyday table is looked for there; any other in the model of code."""
-    similar: list[tuple[str, float]] = []
-    with suppress(NoEmbedder):
-        similar = lexical.load_everyday_words().like(stem_word(word), LIKE_LEAST, MOST)
-    if not similar:
-        with suppress(NoEmbedder):
-            similar = embedder.load_model().like(word, CODE_LIKE_LEAST, MOST)
-    stems: dict[str, float] = {}
-    for other, likeness in similar:
-        stems.setdefault(stem_word(other), likeness)
-    return tuple(stems.items())
-
-
-def similar_word_lookup() -> Alike | None:
-    def ask(word: str) -> list[tuple[str, float]]:
-        return list(similar_words(word))
-
-    return ask
-
+from holdfast.features.memory.index.index_file import (
+    TEXTS,
+    index_path,
+    indexed_until,
+    pack_index,
+    read_index,
+    remove_index,
+)
+from holdfast.features.memory.index.ranking import Ranking
+from holdfast.features.memory.index.similar_words import similar_word_lookup
+from holdfast.features.memory.state.documents import MODEL, place_of
 
 CHANGED = "state.rebuilt"
 """Words may have been taken out of the log behind the last number read."""

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from holdfast.features.memory.state.documents import exact_names, plain_words, stem_word
+from holdfast.features.memory.state.words import exact_names, plain_words, stem_word
 
 # Word → in which texts, how often: one block of numpy arrays, and behind it a little that was added since.
 

@@ -10,15 +10,8 @@ from holdfast.analysis.handover.session_history import Course
 from holdfast.analysis.handover.summary import SessionEvent, Summary, build_summary
 from holdfast.core.event import Event
 from holdfast.core.text import estimate_tokens
-from holdfast.features.memory.state.documents import (
-    Act,
-    MemorySession,
-    SessionGates,
-    Snapshot,
-    day_of,
-    one_line,
-    search_terms,
-)
+from holdfast.features.memory.state.documents import Act, MemorySession, SessionGates, Snapshot, day_of, one_line
+from holdfast.features.memory.state.words import search_terms
 
 # Lines of one kind in a packet.
 MOST = 10

@@ -10,7 +10,8 @@ import msgspec
 
 from holdfast.analysis.handover.summary import SessionEvent, build_summary
 from holdfast.features.memory.requests import explicit_requests
-from holdfast.features.memory.state.documents import SUMMARY, ProjectItem, exact_names
+from holdfast.features.memory.state.documents import SUMMARY, ProjectItem
+from holdfast.features.memory.state.words import exact_names
 from holdfast.features.memory.validity import USER, Statement, subject_words, valid_statements
 
 LEAST_FIT = 1.0

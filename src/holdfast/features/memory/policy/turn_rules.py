@@ -6,7 +6,8 @@ import msgspec
 
 from holdfast.core.lazy import lazy_pattern
 from holdfast.features.memory.requests import explicit_requests
-from holdfast.features.memory.state.documents import DEED, USER, Act, Turn, files_in, one_line
+from holdfast.features.memory.state.documents import DEED, USER, Act, Turn, one_line
+from holdfast.features.memory.state.words import files_in
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):

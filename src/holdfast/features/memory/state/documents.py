@@ -4,20 +4,13 @@ import hashlib
 import re
 from collections.abc import Iterable
 from datetime import UTC, date, datetime
-from functools import lru_cache
 from typing import Any
 
 import msgspec
 
-from holdfast.analysis.search import query
 from holdfast.core.document import DocumentType
-from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
-from holdfast.core.feature import Call
 from holdfast.core.ids import bounded_name
-from holdfast.core.kinds.agent_events import PromptSubmitted, TurnEnded
-from holdfast.core.kinds.memory_events import RememberedPayload
-from holdfast.core.kinds.session_events import TurnAnswerRead
 from holdfast.core.lazy import lazy_pattern
 from holdfast.core.ports import Ref
 
@@ -273,124 +266,3 @@ def string_list(value: Any, most: int = MOST_FILES) -> list[str]:
 
 def shorten_strings(values: Iterable[str], most: int = MOST_FILES) -> list[str]:
     return [value[:1000] for value in values][:most]
-
-
-# From what a person types to the thing meant.
-
-SAID = ("prompt.submitted", "turn.ended", "turn.answer_read")
-FIX = "Look for it with: holdfast memory search WORDS"
-
-
-def find_memory_or_event(call: Call) -> Event | Observation:
-    """`m…` is an observation, `e…` (or a bare number) something that was said."""
-    wanted_id = str(call.args.get("id") or "").strip().strip("[]")
-    number = wanted_id.removeprefix("e")
-    # 19 digits and more do not fit SQLite's 64-bit row numbers.
-    if number.isdecimal() and len(number) < 19:
-        event = call.reader.event(int(number))
-        if event and event.kind in SAID:
-            return event
-        raise CommandRefused(f"nothing was said at {wanted_id}", fix=FIX)
-    return find_observation(call)
-
-
-def find_observation(call: Call) -> Observation:
-    wanted_id = str(call.args.get("id") or "").strip().strip("[]")
-    doc = OBSERVATION.load(call.reader, wanted_id) if wanted_id else None
-    if doc is None and len(wanted_id) >= 4:
-        # Two are asked for to see whether the beginning is ambiguous.
-        matches = OBSERVATION.list(call.reader, prefix=wanted_id, limit=2)
-        doc = matches[0][1] if len(matches) == 1 else None
-    if doc is None:
-        raise CommandRefused(f"there is no memory {wanted_id!r}", fix=FIX)
-    if doc.status == FORGOTTEN:
-        raise CommandRefused(f"{doc.id} was forgotten", fix=FIX)
-    return doc
-
-
-def text_of(event: Event) -> str:
-    """The words of a prompt, an answer or an observation."""
-    data = event.data
-    if isinstance(data, PromptSubmitted):
-        return data.prompt
-    if isinstance(data, TurnEnded | TurnAnswerRead):
-        return data.message
-    return data.text if isinstance(data, RememberedPayload) else ""
-
-
-def repo_of_project(call: Call, project: str) -> str:
-    """The repository this folder belongs to, as an agent in it last said; empty when none did."""
-    doc = PLACE.load(call.reader, place_ref(project).key) if project else None
-    return doc.repo if doc else ""
-
-
-def memory_places(call: Call) -> list[str]:
-    """Where the memories of the asking project are; none when all are wanted."""
-    project = "" if call.args.get("everywhere") else str(call.args.get("project") or call.project)
-    return list(dict.fromkeys(location for location in (repo_of_project(call, project), project) if location))
-
-
-def newest_session(call: Call) -> str:
-    rows = SESSION.list(call.reader, project=call.project, limit=1)
-    return rows[0][1].id if rows else ""
-
-
-# Words of prose, as memory compares them: cut like code, without stopwords, their endings taken off. Pure.
-
-STOPWORDS = query.STOPWORDS | frozenset(
-    re.findall(r"\w+", "about any did he her him his me no not she some us whom s t d ll re ve m don am also just")
-)
-# (ending, what takes its place); the first that fits is taken off, so longer ones stand first.
-_ENDINGS = (("ies", "y"), ("sses", "ss"), ("ing", ""), ("edly", ""), ("ed", ""), ("ly", ""), ("es", "e"), ("s", ""))
-_TOKEN = lazy_pattern(r"[\w.~/-]+")
-"""One pass over the text, whatever is in it; what a token is, is asked of the short ones alone."""
-# Joined words (`a.b`, `a/b`, `a_b`), camelCase, or capitals with a digit (`HTTP2`).
-_NAME = lazy_pattern(r"\w[._/-]\w|[a-z][A-Z]|^[A-Z]{2,}\d")
-_FILE = lazy_pattern(r"[\w-]\.[A-Za-z]\w{0,7}$")
-LONGEST_NAME = 120
-
-
-@lru_cache(maxsize=100_000)
-def stem_word(word: str) -> str:
-    for ending, instead in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= 3 and not (ending == "s" and word.endswith("ss")):
-            word = word[: -len(ending)] + instead
-            break
-    # "cache" and "caching" meet at "cach".
-    if word.endswith("e") and len(word) > 4:
-        word = word[:-1]
-    # "running" → "run"; but "call", "pass" and "buzz" end so by themselves.
-    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lsz":
-        word = word[:-1]
-    return word
-
-
-def plain_words(text: str) -> list[str]:
-    """In order, with repeats, endings still on."""
-    return [word for word in query.in_order(text) if word not in STOPWORDS]
-
-
-def search_terms(text: str) -> list[str]:
-    """Stems, and exact names (`src/app.py`, `parseHeader`, `retry_count`) once more as a whole."""
-    return [stem_word(word) for word in plain_words(text)] + exact_names(text)
-
-
-_ANY_NAME = lazy_pattern(r"\w[._/-]\w|[a-z][A-Z]|[A-Z]{2}\d")
-
-
-def exact_names(text: str) -> list[str]:
-    # Most prose has none, and one look at the whole is a tenth of a look at each word: an index is built from many texts.
-    if not _ANY_NAME.search(text):
-        return []
-    # The "=" keeps exact names apart from stems in one index.
-    return [f"={token}" for token in _name_tokens(text) if len(token) > 3 and _NAME.search(token)]
-
-
-def files_in(text: str) -> list[str]:
-    return list(dict.fromkeys(token for token in _name_tokens(text) if _FILE.search(token)))
-
-
-def _name_tokens(text: str) -> list[str]:
-    # The full stop of a sentence is no part of a file's name.
-    tokens = (token.rstrip("./-") for token in _TOKEN.findall(text))
-    return [token for token in tokens if len(token) <= LONGEST_NAME]

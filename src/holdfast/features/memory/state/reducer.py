@@ -56,10 +56,10 @@ from holdfast.features.memory.state.documents import (
     place_ref,
     project_ref,
     repo_of,
-    search_terms,
     session_ref,
     shorten_strings,
 )
+from holdfast.features.memory.state.words import search_terms
 
 MOST_TERMS = 60
 LONGEST_HANDOFF, LONGEST_NAME = 6_000, 80

@@ -17,9 +17,9 @@ from holdfast.features.uat.drivers import hide_typed, recognise_tool_use
 from holdfast.features.uat.drivers.answers import without_fields, without_typed_code
 from holdfast.features.uat.drivers.results import SHORTEST_VALUE, response_of, text_of
 from holdfast.features.uat.drivers.shell import HIDDEN, PROGRAMS
-from holdfast.features.uat.files import is_inside_folders
+from holdfast.features.uat.folders import is_inside_folders
 from holdfast.features.uat.settings import DEFAULTS, UatSettings
-from holdfast.features.uat.state.steps import use_of_event
+from holdfast.features.uat.state.step_match import use_of_event
 from holdfast.paths import open_regular_itself
 
 _ARGUMENTS = ("tool_input", "toolArgs", "toolInput", "args", "input", "arguments")

@@ -3,11 +3,8 @@
 import base64
 import io
 import os
-import shutil
-import sys
-import time
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -17,33 +14,15 @@ import msgspec
 from holdfast.core.errors import UnsafePath
 from holdfast.core.event import Event
 from holdfast.core.feature import File, JobCall
-from holdfast.core.ids import delivery_key
-from holdfast.core.kinds.uat_events import Plan
-from holdfast.core.times import DAY
-from holdfast.features.uat import files
 from holdfast.features.uat.drivers.answers import images_in
 from holdfast.features.uat.drivers.results import IN_ANSWER, console_lines, response_of
 from holdfast.features.uat.drivers.shell import DRIVER_FOLDERS
-from holdfast.features.uat.files import (
-    Record,
-    RunFolders,
-    is_inside_folders,
-    keyed_run_event,
-    load_record,
-    places_of,
-    root_of,
-    safe_file_name,
-    slugify_text,
-)
-from holdfast.features.uat.jobs import tend
-from holdfast.features.uat.report import ENDINGS, suite
-from holdfast.features.uat.report.page import render_comparison
+from holdfast.features.uat.file_names import slugify_text
+from holdfast.features.uat.files import keyed_run_event, places_of
+from holdfast.features.uat.folders import is_inside_folders
 from holdfast.features.uat.runner_reports.trace import MEMBER
-from holdfast.features.uat.scenarios import scenario
-from holdfast.features.uat.scenarios.plan import read_plan
-from holdfast.features.uat.scenarios.scenario import Mistake, scenario_files
-from holdfast.features.uat.settings import DEFAULTS, LARGEST_CATALOGUE, UatSettings, utc_datetime
-from holdfast.features.uat.state import CATALOGUES, NO_PLAN, PLANS, RUNS, Catalogue, Run
+from holdfast.features.uat.settings import DEFAULTS, UatSettings, utc_datetime
+from holdfast.features.uat.state import NO_PLAN, PLANS, RUNS, Run
 from holdfast.paths import NotRegular, open_regular_itself
 
 # Bytes.
@@ -236,195 +215,3 @@ def _console_problems(doc: Run, event: Event, settings: UatSettings) -> Iterator
             data = {"level": "warning", "type": entry["type"], "message": entry["message"], "step": event.data.step}
             # The key has the number of the line: a job that runs again tells nothing twice.
             yield keyed_run_event(doc, "uat.problem", event.at, f"{event.seq}/{number}", n=event.data.n, **data)
-
-
-# Which scenarios a project has: read from disk here, so that the hook path needs no disk to recognise one.
-
-MOST_MISTAKES = 20
-
-
-def scan_scenarios(call: JobCall) -> list[Event]:
-    project = str(call.job.payload["project"])
-    settings = call.settings(project) or DEFAULTS
-    root = root_of(project, settings.root)
-    return catalogue_events(call, project, root) if root else []
-
-
-def catalogue_events(call: JobCall, project: str, root: str) -> list[Event]:
-    plans, mistakes = load_catalogue(RunFolders(Path(root), project).scenarios)
-    problems = [str(m) for m in mistakes[:MOST_MISTAKES]]
-    current = CATALOGUES.load(call.reader, project) or Catalogue()
-    # An unchanged catalogue makes no event.
-    if (current.scenarios, current.problems) == (plans, problems):
-        return []
-    data = {"scenarios": plans, "problems": problems}
-    return [Event(key=delivery_key(call.now), kind="uat.scenarios", at=call.now, project=project, data=data)]
-
-
-def load_catalogue(folder: Path) -> tuple[dict[str, Plan], list[Mistake]]:
-    """Name → plan. Two files with one name, or more than fits, are mistakes too."""
-    plans: dict[str, Plan] = {}
-    mistakes: list[Mistake] = []
-    left = LARGEST_CATALOGUE
-    for path in scenario_files(folder):
-        plan, plan_mistakes = read_plan(path)
-        mistakes += plan_mistakes
-        if plan is None:
-            continue
-        plan.file, name = path.name, plan.name
-        left -= len(msgspec.json.encode(plan))
-        if name in plans:
-            mistakes.append(Mistake(str(path), 1, f"name: {name} is already the name of {plans[name].file}"))
-        elif left < 0:
-            mistakes.append(Mistake(str(path), 0, "left out: the scenarios of this project are too large together"))
-        else:
-            plans[name] = plan
-    return plans, mistakes
-
-
-# What people ask for that touches the disk. The answer is an event whose key they know.
-
-# Seconds.
-PIXELS_S = 120.0
-PICTURE_PROGRAM = Path(__file__).with_name("picture_program.py")
-REQUESTS_MODE = 0o644
-
-
-def done_key(key: str) -> str:
-    return f"{key}/done"
-
-
-def handle_request(call: JobCall) -> list[Event]:
-    event = call.reader.event(int(call.job.payload["seq"]))
-    if event is None:
-        return []
-    # The last event answers the request, under a key that the one who asked can wait for.
-    *before, answer = WHAT[event.data.what](call, event)
-    return [*before, msgspec.structs.replace(answer, key=done_key(event.key))]
-
-
-def _load_requested_run(call: JobCall, event: Event) -> Run:
-    return load_record(call.reader, event.data.uat).doc
-
-
-def _handle_report(call: JobCall, event: Event) -> Event:
-    return tend.report_event(call, _load_requested_run(call, event), event.data.formats or ("html",), "asked")
-
-
-def _handle_recovery(call: JobCall, event: Event) -> Event:
-    doc = _load_requested_run(call, event)
-    paths = files.places_of(doc)
-    if paths is None:
-        return _answer_event(doc, "uat.restored", call.now, was="missing", now="missing", path="")
-    path = tend.target_files(paths, doc, call.reader)[-1]
-    was, before = tend.file_condition(path), tend.bytes_of(path)
-    tend.put_run_files(call, doc)
-    # Readable but not what the log says: a changed digit is damage too.
-    was = "damaged" if was == "good" and tend.bytes_of(path) != before else was
-    return _answer_event(doc, "uat.restored", call.now, was=was, now=tend.file_condition(path), path=str(path))
-
-
-def _answer_event(doc: Run, kind: str, at: int, **data: Any) -> Event:
-    return Event(key="", kind=kind, at=at, session=doc.session, project=doc.project, data={"uat": doc.id, **data})
-
-
-def _handle_new_scenario(call: JobCall, event: Event) -> Event:
-    """A first scenario, the schema beside it, and what git should not keep."""
-    settings = call.settings(event.project) or DEFAULTS
-    paths = RunFolders(Path(root_of(event.project, settings.root)), event.project)
-    paths.ready(paths.scenarios)
-    for path, content in scenario.initial_files(paths, event.data.name, event.data.base_url, event.data.text):
-        if not os.path.lexists(path):
-            call.put(File(path, content, REQUESTS_MODE))
-    plans, mistakes = load_catalogue(paths.scenarios)
-    data = {"scenarios": plans, "problems": [str(m) for m in mistakes[:MOST_MISTAKES]]}
-    return Event(key="", kind="uat.scenarios", at=call.now, project=event.project, data=data)
-
-
-def _handle_comparison(call: JobCall, event: Event) -> Event:
-    one, other = load_record(call.reader, event.data.uat), load_record(call.reader, event.data.with_)
-    paths = files.places_of(other.doc)
-    folder = paths.ready(paths.screenshots(other.doc.id)) if paths else None
-    pairs = [_compare_picture_pair(call, pair, folder, one.doc.id) for pair in suite.pair_screenshots(one, other)]
-    report = _comparison_page(call, one, other, pairs, paths) if paths else ""
-    return _answer_event(one.doc, "uat.compared", call.now, pairs=pairs, report=report, **{"with": other.doc.id})
-
-
-def _compare_picture_pair(call: JobCall, pair: dict[str, Any], folder: Path | None, before: str) -> dict[str, Any]:
-    """In a process of its own: a decoder that fails on a hostile picture fails alone."""
-    if not (pair["before"] and pair["after"]):
-        return {**pair, "share": 1.0, "note": "only in one of the runs"}
-    target = folder / f"difference-{before}-step{pair['step']}-{pair['number']}.png" if folder else None
-    argv = [sys.executable, "-I", str(PICTURE_PROGRAM), "compare", pair["before"], pair["after"]]
-    ran = call.run([*argv, *([str(target)] if target else [])], timeout=PIXELS_S)
-    try:
-        return {**pair, **msgspec.json.decode(ran.out)}
-    except msgspec.DecodeError:
-        return {**pair, "share": None, "note": "could not be compared"}
-
-
-def _comparison_page(call: JobCall, one: Record, other: Record, pairs: list[dict[str, Any]], paths: RunFolders) -> str:
-    comparison = {**suite.compare_runs(one, other), "screenshots": pairs}
-    path = paths.ready(paths.reports) / f"compare-{safe_file_name(one.doc.id)}-{safe_file_name(other.doc.id)}.html"
-    call.put(File(path, render_comparison(comparison, (one, other)), REQUESTS_MODE))
-    return str(path)
-
-
-def _handle_cleanup(call: JobCall, event: Event) -> Event:
-    """Files of ended runs older than so many days; the log and the state keep the runs themselves."""
-    settings = call.settings(event.project) or DEFAULTS
-    root = root_of(event.project, settings.root)
-    days = event.data.days
-    limit = call.now - int(days if isinstance(days, int) else settings.keep_days) * DAY
-    removed: list[str] = []
-    if root and Path(root).is_dir():
-        paths = RunFolders(Path(root), event.project)
-        removed = [str(p) for p in tend.sweep_temp_files(paths, time.time())]
-        removed += _remove_old_runs(call, paths, event.project, limit, dry=event.data.dry)
-    data = {"removed": removed[:1000], "count": len(removed), "dry": event.data.dry}
-    return Event(key="", kind="uat.cleaned", at=call.now, project=event.project, data=data)
-
-
-def _remove_old_runs(call: JobCall, paths: RunFolders, project: str, limit: int, *, dry: bool) -> list[str]:
-    removed = []
-    for status in ("completed", "archived"):
-        for doc in tend.runs_with_status(call, status):
-            if doc.project == project and doc.root == str(paths.root) and doc.at < limit:
-                removed += _remove_run_files(call, paths, doc, dry=dry)
-    return removed
-
-
-def _remove_run_files(call: JobCall, paths: RunFolders, doc: Run, *, dry: bool) -> list[str]:
-    candidates = [paths.screenshots(doc.id), paths.archive_file(doc.id)]
-    candidates += [paths.reports / f"{doc.id}{end}" for end in ENDINGS.values()]
-    # The session's file may belong to a later run of the session.
-    if tend.latest_run_id(call.reader, doc.session) == doc.id:
-        candidates += [paths.session_file(doc.session), paths.backup_file(doc.session)]
-    there = [path for path in candidates if os.path.lexists(path) and paths.is_plain(path.parent)]
-    for path in there if not dry else ():
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
-    return [str(path) for path in there]
-
-
-def _handle_maintenance(call: JobCall, event: Event) -> list[Event]:
-    made = tend.tend_runs(call)
-    removed = [e.data.path for e in made if e.kind == "uat.archived" and e.data.path]
-    data = {"removed": removed, "count": len(removed), "ended": sum(e.kind == "uat.ended" for e in made), "dry": False}
-    return [*made, Event(key="", kind="uat.cleaned", at=call.now, project=event.project, data=data)]
-
-
-def _as_single_event(handler: Callable[[JobCall, Event], Event]) -> Callable[[JobCall, Event], list[Event]]:
-    return lambda call, event: [handler(call, event)]
-
-
-WHAT: dict[str, Callable[[JobCall, Event], list[Event]]] = {
-    "report": _as_single_event(_handle_report),
-    "recover": _as_single_event(_handle_recovery),
-    "init": _as_single_event(_handle_new_scenario),
-    "compare": _as_single_event(_handle_comparison),
-    "clean": _as_single_event(_handle_cleanup),
-    "tend": _handle_maintenance,
-}

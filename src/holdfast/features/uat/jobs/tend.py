@@ -1,90 +1,24 @@
 """Once a minute (S3-19, S3-20): silent runs end, old ones are archived, damaged files restored, rubbish is swept."""
 
-import http.client
-import ipaddress
 import os
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
-
-import msgspec
 
 from holdfast.core.errors import UnsafePath
 from holdfast.core.event import Event
 from holdfast.core.feature import File, JobCall
-from holdfast.core.kinds.uat_events import Conditions
-from holdfast.core.ports import Reader
 from holdfast.core.times import HOUR
 from holdfast.features.uat import files
-from holdfast.features.uat.drivers.results import Result, meets_conditions
-from holdfast.features.uat.files import RunFolders, keyed_run_event, load_record, places_of
+from holdfast.features.uat.files import keyed_run_event
+from holdfast.features.uat.folders import RunFolders
+from holdfast.features.uat.jobs.session_file import WRITE_MODE, file_condition, latest_run_id, put_run_files
 from holdfast.features.uat.policy.derive import run_ending_events
-from holdfast.features.uat.report import ENDINGS, render_report
-from holdfast.features.uat.report.suite import build_suite, render_suite
-from holdfast.features.uat.settings import ACTIVE, COMPLETED, DEFAULTS, TEMP_MINUTES, clean_line, format_iso
-from holdfast.features.uat.state import PLANS, RUNS, SESSION_RUNS, Run
-
-# The session's file and its backup, written from the log; a damaged or missing one is thereby restored.
-
-WRITE_MODE = 0o644
-"""As any file of the project: the seed's readers may be another user's tools."""
-
-
-def write_session_file(call: JobCall) -> list[Event]:
-    doc = load_record(call.reader, str(call.job.payload["uat"])).doc
-    return _write_or_report(call, doc)
-
-
-def _write_or_report(call: JobCall, doc: Run) -> list[Event]:
-    try:
-        put_run_files(call, doc)
-    except (UnsafePath, OSError) as error:
-        message = str(error)[:300]
-        return [
-            keyed_run_event(
-                doc, "uat.problem", call.now, f"file/{message}", level="warning", type="file", message=message
-            )
-        ]
-    return []
-
-
-def put_run_files(call: JobCall, doc: Run) -> None:
-    """Two files: were one of them damaged in its place, the other would still be whole."""
-    paths = files.places_of(doc)
-    # A project that was moved or deleted is not made again by writing into it.
-    if paths is None or not Path(doc.project or "/").is_dir():
-        return
-    made = files.render_run_file(load_record(call.reader, doc.id))
-    for path in target_files(paths, doc, call.reader):
-        paths.ready(path.parent)
-        call.put(File(path, made, WRITE_MODE, hidden=path.parent))
-
-
-def target_files(paths: RunFolders, doc: Run, reader: Reader) -> list[Path]:
-    """The session's file belongs to its latest run; the others are in the archive."""
-    if doc.archived or latest_run_id(reader, doc.session) != doc.id:
-        return [paths.archive_file(doc.id)]
-    return [paths.backup_file(doc.session), paths.session_file(doc.session)]
-
-
-def latest_run_id(reader: Reader, session: str) -> str:
-    mine = SESSION_RUNS.load(reader, session)
-    return mine.runs[-1] if mine and mine.runs else ""
-
-
-def file_condition(path: Path) -> str:
-    """`good`, `missing` or `damaged`."""
-    try:
-        content = msgspec.json.decode(path.read_bytes())
-    except FileNotFoundError:
-        return "missing"
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return "damaged"
-    return "good" if files.is_valid_document(content) else "damaged"
-
+from holdfast.features.uat.record import load_record
+from holdfast.features.uat.settings import ACTIVE, COMPLETED, DEFAULTS, TEMP_MINUTES
+from holdfast.features.uat.state import RUNS, Run
 
 PAGE = 100
 MOST_RUNS = 5_000
@@ -197,118 +131,3 @@ def sweep_temp_files(paths: RunFolders, now_s: float) -> list[Path]:
             Path(entry.path).unlink(missing_ok=True)
             removed.append(Path(entry.path))
     return removed
-
-
-# Health checks that ask a server: only loopback, or hosts the person's own settings name. A repository names none.
-
-# Seconds, and bytes of an answer.
-PATIENCE_S = 10.0
-LARGEST_ANSWER = 256 << 10
-
-
-def run_health_check(call: JobCall) -> list[Event]:
-    payload = call.job.payload
-    doc = RUNS.load(call.reader, str(payload["uat"]))
-    plan = PLANS.load(call.reader, str(payload["uat"]))
-    if not doc or not plan:
-        return []
-    criteria = plan.health_checks[payload["index"]]
-    url = plan.base_url.rstrip("/") + "/" + (criteria.path or "").lstrip("/")
-    hosts = (call.settings(doc.project) or DEFAULTS).health_hosts
-    good, data = check_url(url, criteria, hosts)
-    result = "success" if good else "failure"
-    facts = {"type": "http", "result": result, "data": data, "step": payload["step"], "index": payload["index"]}
-    facts["precondition"] = criteria.precondition
-    return [keyed_run_event(doc, "uat.checked", call.now, f"{call.job.id}", **facts)]
-
-
-def check_url(url: str, criteria: Conditions, hosts: tuple[str, ...]) -> tuple[bool, dict[str, Any]]:
-    problem = url_refusal_reason(url, hosts)
-    if problem:
-        return False, {"url": clean_line(url, 300), "error": problem}
-    began = time.monotonic()
-    try:
-        status, text = _http_get(url)
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        return False, {"url": clean_line(url, 300), "error": clean_line(error, 200) or type(error).__name__}
-    ms = int((time.monotonic() - began) * 1000)
-    result = Result(value={}, text=text, ok=status < 400, url=url, status=status)
-    # An expected status is judged with the other conditions; without one anything below 400 is good.
-    good = result.ok if criteria.status is None else True
-    return good and meets_conditions(criteria, result, ms, None, ""), {
-        "url": clean_line(url, 300),
-        "statusCode": status,
-        "loadTime": ms,
-    }
-
-
-def url_refusal_reason(url: str, hosts: tuple[str, ...]) -> str:
-    try:
-        parts = urlsplit(url)
-        host = parts.hostname or ""
-        # Reading the port makes urlsplit check it.
-        _ = parts.port
-    except ValueError:
-        return "not an address"
-    if parts.scheme not in ("http", "https") or not host:
-        return "not an http address; give the scenario a base_url"
-    if host == "localhost" or host in hosts or _is_loopback(host):
-        return ""
-    return f"{clean_line(host, 100)} is not on this machine; allow it with `uat.health_hosts`"
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def _http_get(url: str) -> tuple[int, str]:
-    """One request, no redirects: they may lead anywhere."""
-    parts = urlsplit(url)
-    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    connection = kind(parts.hostname or "", parts.port, timeout=PATIENCE_S)
-    try:
-        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        connection.request("GET", target, headers={"User-Agent": "holdfast-uat", "Accept": "*/*"})
-        answer = connection.getresponse()
-        return answer.status, answer.read(LARGEST_ANSWER).decode("utf-8", "replace")
-    finally:
-        connection.close()
-
-
-# Reports into `reports/`: one file for each format asked for.
-
-REPORTS_MODE = 0o644
-SUITE_FILE = "suite.html"
-
-
-def run_report_job(call: JobCall) -> list[Event]:
-    doc = load_record(call.reader, str(call.job.payload["uat"])).doc
-    formats = (call.settings(doc.project) or DEFAULTS).reports
-    return [report_event(call, doc, formats, f"{call.job.id}")]
-
-
-def report_event(call: JobCall, doc: Run, formats: Iterable[str], key: str) -> Event:
-    try:
-        return keyed_run_event(doc, "uat.reported", call.now, key, reports=_write_reports(call, doc, formats))
-    except (UnsafePath, OSError) as error:
-        message = f"the report could not be written: {error}"[:300]
-        return keyed_run_event(doc, "uat.problem", call.now, key, level="warning", type="report", message=message)
-
-
-def _write_reports(call: JobCall, doc: Run, formats: Iterable[str]) -> list[dict[str, Any]]:
-    paths, made = places_of(doc), []
-    if paths is None:
-        raise UnsafePath("this run has no folder")
-    record = load_record(call.reader, doc.id)
-    folder = paths.ready(paths.reports)
-    for name in formats:
-        path = paths.report_file(doc.id, ENDINGS[name])
-        call.put(File(path, render_report(record, name), REPORTS_MODE, hidden=folder))
-        if name == "html":
-            suite = render_suite(build_suite(call.reader, doc.project, call.now), str(folder))
-            call.put(File(folder / SUITE_FILE, suite, REPORTS_MODE, hidden=folder))
-        made.append({"name": path.name, "path": str(path), "format": name, "timestamp": format_iso(doc.end or doc.at)})
-    return made

@@ -6,11 +6,11 @@ from typing import Any
 from holdfast.core.event import Event
 from holdfast.core.feature import State
 from holdfast.core.kinds.uat_events import Plan
-from holdfast.features.uat.drivers import hide_typed, is_unknown_driver, results
+from holdfast.features.uat.drivers import assertions, hide_typed, is_unknown_driver, results
 from holdfast.features.uat.drivers.answers import page_text, without_fields
 from holdfast.features.uat.drivers.evidence import WholeCall, clean_value, whole_call
 from holdfast.features.uat.drivers.results import Result, bound_value, is_crash, result_of, without_values
-from holdfast.features.uat.files import root_of
+from holdfast.features.uat.folders import root_of
 from holdfast.features.uat.settings import (
     ACTIVE,
     CUTS_OFF,
@@ -33,7 +33,14 @@ from holdfast.features.uat.state import (
     run,
     steps,
 )
-from holdfast.features.uat.state.steps import Called, call_of_event, choose_step, is_ours, short_tool_name, with_use
+from holdfast.features.uat.state.step_match import (
+    Called,
+    call_of_event,
+    choose_step,
+    is_ours,
+    short_tool_name,
+    with_use,
+)
 
 Following = Iterable[Event]
 # Characters of the page that are kept with each call.
@@ -222,8 +229,8 @@ def _call_end_data(
     step = number or doc.current
     matched = begun.matched if begun else bool(number)
     code = event.data.exit_code
-    judged = list(results.judge_assertions(plan, step, result, ms, code, call.use.meaning))
-    health = list(results.page_checks(plan, step if matched else 0, result, ms, code))
+    judged = list(assertions.judge_assertions(plan, step, result, ms, code, call.use.meaning))
+    health = list(assertions.page_checks(plan, step if matched else 0, result, ms, code))
     shown: Mapping[str, Any] = whole.given
     # What is typed is judged above and then taken out, unless the step says that it is public.
     if not _is_public(plan, step):

@@ -3,13 +3,13 @@
 from collections.abc import Callable
 
 from holdfast.core.errors import CommandRefused
-from holdfast.features.uat.files import Record
-from holdfast.features.uat.report import markdown, page
+from holdfast.features.uat.record import Record
+from holdfast.features.uat.report import html, junit, markdown
 
 FORMATS: dict[str, Callable[[Record], bytes]] = {
-    "html": page.render_html_report,
+    "html": html.render_html_report,
     "markdown": markdown.render_markdown_report,
-    "junit": markdown.render_junit_report,
+    "junit": junit.render_junit_report,
 }
 ENDINGS = {"html": ".html", "markdown": ".md", "junit": ".xml"}
 

@@ -4,21 +4,18 @@ import base64
 import platform
 import subprocess
 import sys
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import msgspec
-from markupsafe import Markup
 
 from holdfast.core.event import Event
 from holdfast.core.kinds.uat_events import CallEnded
 from holdfast.features.uat import files
 from holdfast.features.uat.drivers.results import is_crash
-from holdfast.features.uat.files import Record, is_inside_folders
-from holdfast.features.uat.report import markdown
-from holdfast.features.uat.report.markdown import render_timeline_svg
+from holdfast.features.uat.folders import is_inside_folders
+from holdfast.features.uat.record import Record
+from holdfast.features.uat.report import figures
 from holdfast.features.uat.settings import FAILED, INTERRUPTED, SKIPPED
 
 # Bytes of one picture, and of all in one report, which carries them along.
@@ -127,16 +124,16 @@ class ReportPage(msgspec.Struct, kw_only=True):
 def build_page(record: Record) -> ReportPage:
     doc = record.doc
     pictures = load_pictures(record)
-    steps = [_step_view(record, step, pictures) for step in markdown.report_steps(record)]
+    steps = [_step_view(record, step, pictures) for step in figures.report_steps(record)]
     return ReportPage(
         title=doc.scenario,
         description=record.plan.description,
         tags=record.plan.tags,
-        outcome=markdown.run_outcome(record),
+        outcome=figures.run_outcome(record),
         flaky=doc.flaky,
         tiles=_summary_tiles(record),
         remarks=files.run_remarks(record),
-        facts=markdown.run_facts(record),
+        facts=figures.run_facts(record),
         environment=_environment_facts(record),
         failures=[step for step in steps if step.verdict in (FAILED, INTERRUPTED)],
         broken=[one for one in files.assertion_entries(record) if one["result"] == FAILED and not one["stepNumber"]],
@@ -155,7 +152,7 @@ def build_page(record: Record) -> ReportPage:
 
 def _summary_tiles(record: Record) -> list[tuple[str, str, str]]:
     """(figure, label, class): what a person wants to know at a glance."""
-    counted, doc = markdown.count_figures(record), record.doc
+    counted, doc = figures.count_figures(record), record.doc
     passed = counted.verdicts.get("passed", 0)
     tiles = [(f"{passed}/{counted.steps}", "steps passed", "")] if counted.steps else []
     tiles.append((str(counted.failed), "failed", "bad" if counted.failed else ""))
@@ -167,7 +164,7 @@ def _summary_tiles(record: Record) -> list[tuple[str, str, str]]:
     if counted.assertions:
         bad = "bad" if counted.assertions_failed else ""
         tiles.append((f"{counted.assertions_passed}/{counted.assertions}", "assertions held", bad))
-    tiles.append((markdown.format_milliseconds(None if doc.end is None else doc.end - doc.start), "took", ""))
+    tiles.append((figures.format_milliseconds(None if doc.end is None else doc.end - doc.start), "took", ""))
     return tiles
 
 
@@ -199,8 +196,8 @@ def _step_view(record: Record, step: dict[str, Any], pictures: list[Picture]) ->
         title=step["description"] or step["action"],
         action=step["action"],
         verdict=step["verdict"],
-        took=markdown.format_milliseconds(duration) if has_time else markdown.verdict_words(step["verdict"]),
-        expected_time=markdown.format_milliseconds(step["expected"]) if step["slow"] else "",
+        took=figures.format_milliseconds(duration) if has_time else figures.verdict_words(step["verdict"]),
+        expected_time=figures.format_milliseconds(step["expected"]) if step["slow"] else "",
         flaky=step["flaky"],
         attempts=_attempt_views(record, step, pictures),
         assertions=[one for one in files.assertion_entries(record) if one["stepNumber"] == number],
@@ -243,11 +240,11 @@ def _attempt_view(
         number=attempt["number"],
         reason=attempt["reason"],
         verdict="passed" if attempt["status"] == "completed" else attempt["status"],
-        took=markdown.format_milliseconds(attempt["duration"]),
+        took=figures.format_milliseconds(attempt["duration"]),
         error=attempt["error"],
         expected=attempt["expected"],
         received=attempt["received"],
-        call=_call_view((failed or markdown.calls_about_page(calls))[-1]) if bad and calls else None,
+        call=_call_view((failed or figures.calls_about_page(calls))[-1]) if bad and calls else None,
         pictures=shown,
         problems=[
             _problem_view(p)
@@ -293,7 +290,7 @@ def _page_of(call: CallEnded | None) -> str:
 
 def _whole_run(record: Record, pictures: list[Picture]) -> StepView | None:
     """What belongs to no step: assertions and checks of the whole run, pictures taken outside of steps."""
-    step_numbers = {int(step["stepNumber"]) for step in markdown.report_steps(record)}
+    step_numbers = {int(step["stepNumber"]) for step in figures.report_steps(record)}
     judged = [one for one in files.assertion_entries(record) if (one["stepNumber"] or 0) not in step_numbers]
     checks = [files.health_check(event, check) for event, check in record.checks if event.data.step not in step_numbers]
     left = [picture for picture in pictures if picture.step not in step_numbers]
@@ -306,7 +303,7 @@ def _whole_run(record: Record, pictures: list[Picture]) -> StepView | None:
 
 
 def _problem_view(one: dict[str, Any]) -> ProblemView:
-    return ProblemView(markdown.format_clock(one["at"]), one["step"], str(one["type"]), str(one["message"]))
+    return ProblemView(figures.format_clock(one["at"]), one["step"], str(one["type"]), str(one["message"]))
 
 
 def _call_view(event: Event) -> CallView:
@@ -316,8 +313,8 @@ def _call_view(event: Event) -> CallView:
         step=call.step,
         tool=call.tool,
         verdict="passed" if call.ok else INTERRUPTED if call.interrupted else FAILED,
-        clock=markdown.format_clock(call.began),
-        took=markdown.format_milliseconds(call.ms),
+        clock=figures.format_clock(call.began),
+        took=figures.format_milliseconds(call.ms),
         error=call.error,
         parameters=_page_compact_json(call.parameters),
         result=_page_compact_json(call.result),
@@ -392,61 +389,3 @@ def make_thumbnails(contents: list[bytes]) -> list[str]:
     except (OSError, subprocess.SubprocessError, msgspec.DecodeError):
         return [""] * len(contents)
     return [f"data:image/png;base64,{one}" if one else "" for one in small]
-
-
-# Pages to hand on, each one self-contained HTML file: no script, nothing loaded, everything from outside escaped.
-
-# The page may be opened anywhere: nothing is loaded, no script runs.
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-TEMPLATES = Path(__file__).parent / "templates"
-GOOD = ("passed", "completed", "success")
-BAD = ("failed", "failure")
-
-
-def render_html_report(record: Record) -> bytes:
-    return render_page("report.html", page=build_page(record), timeline=Markup(render_timeline_svg(record)))  # noqa: S704 - made here
-
-
-def render_comparison(comparison: dict[str, Any], records: tuple[Record, Record]) -> bytes:
-    """Two runs side by side; of each pair of pictures what was before, what is now, and what differs."""
-    folders = tuple(folder for record in records if (folder := picture_folder(record)))
-    pairs = [
-        {
-            **pair,
-            **{name: picture_data(str(pair.get(name) or ""), folders) for name in ("before", "after", "difference")},
-        }
-        for pair in comparison["screenshots"]
-    ]
-    return render_page("compare.html", told={**comparison, "screenshots": pairs})
-
-
-def render_page(template: str, **values: Any) -> bytes:
-    return _template_environment().get_template(template).render(**values).encode("utf-8", "replace")
-
-
-@lru_cache(1)
-def _template_environment() -> jinja2.Environment:
-    made = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
-    )
-    style = (TEMPLATES / "style.css").read_text("utf-8")
-    made.globals |= {
-        "policy": Markup(POLICY), "style": Markup(style), "sign": markdown.verdict_mark, "words": markdown.verdict_words,  # noqa: S704
-        "clock": markdown.format_clock, "took": markdown.format_milliseconds, "when": markdown.format_utc_time, "css": css_class,
-        "compact": _html_compact_json, "step_verdict": _step_verdict,
-    }  # fmt: skip
-    return made
-
-
-def css_class(verdict: str) -> str:
-    if verdict in GOOD:
-        return "ok"
-    return "bad" if verdict in BAD else "wait" if verdict in ("interrupted", "incomplete") else "dim"
-
-
-def _step_verdict(page: ReportPage, number: int) -> str:
-    return next((step.verdict for step in page.steps if step.number == number), "")
-
-
-def _html_compact_json(value: Any) -> str:
-    return msgspec.json.encode(value, enc_hook=str).decode("utf-8", "replace")[:3000]

@@ -1,19 +1,18 @@
 """Events into documents. Pure."""
 
 import copy
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from holdfast.core.event import Event
-from holdfast.core.feature import Facets, plain_facets
 from holdfast.core.kinds.agent_events import PromptSubmitted
-from holdfast.core.kinds.uat_events import RunEnded, RunStarted, ScenariosRead, UatPayload
-from holdfast.core.ports import Doc, Ref
-from holdfast.features.uat.settings import ARCHIVED, CATALOGUE, CUTS_OFF, ENDINGS, MOST_RUNS, PLAN, RUN, SESSION
+from holdfast.core.kinds.uat_events import RunEnded, RunStarted, ScenariosRead
+from holdfast.core.ports import Ref
+from holdfast.features.uat.settings import CATALOGUE, CUTS_OFF, ENDINGS, MOST_RUNS, PLAN, RUN
 from holdfast.features.uat.state import Catalogue, Prompt, Run, RunPlan, SessionRuns, run
-from holdfast.features.uat.state.detect import WORTH_KEEPING, read_prompt
+from holdfast.features.uat.state.detect import WORTH_KEEPING
+from holdfast.features.uat.state.order_words import read_prompt
 
 KEPT_OF_PROMPT = 2_000
 
@@ -101,40 +100,3 @@ _OF_SESSION = {
     "uat.ended": _note_run_end,
     **dict.fromkeys((*ENDINGS, *CUTS_OFF), _clear_tail),
 }
-
-
-# Which documents an event touches. Tool calls touch none by themselves: `follow` says what they mean for a run.
-
-_SESSION_KINDS = frozenset(
-    ("prompt.submitted", "turn.ended", "uat.started", "uat.ended", "uat.suggested", *ENDINGS, *CUTS_OFF)
-)  # fmt: skip
-
-
-def keys(event: Event) -> Iterator[Ref]:
-    if event.kind == "uat.scenarios":
-        yield Ref(CATALOGUE, event.project)
-        return
-    run = run_of(event)
-    if run:
-        yield Ref(RUN, run)
-        if event.kind == "uat.started":
-            yield Ref(PLAN, run)
-    if event.kind in _SESSION_KINDS and event.session:
-        yield Ref(SESSION, event.session)
-
-
-def run_of(event: Event) -> str:
-    """The run an event of this feature belongs to."""
-    return event.data.uat if isinstance(event.data, UatPayload) else ""
-
-
-def facets(ref: Ref, doc: Doc) -> Facets:
-    project, status, at = plain_facets(ref, doc)
-    return project, ARCHIVED if isinstance(doc, Run) and doc.archived else status, at
-
-
-def stream(ref: Ref) -> dict[str, str]:
-    """A run's events are those of its session, but its name does not say which: the whole log is looked through."""
-    if ref.kind == SESSION:
-        return {"session": ref.key}
-    return {"project": ref.key} if ref.kind == CATALOGUE else {}

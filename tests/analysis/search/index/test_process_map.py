@@ -10,7 +10,7 @@ from tests.kit import alive, wait_until
 # Says which processes work for it, and then waits for one that never ends.
 _RUN = """
 import os, threading, time
-from holdfast.analysis.search.index.file_entry import process_map
+from holdfast.analysis.search.index.process_map import process_map
 
 def pid_of_worker(_):
     time.sleep(0.2)

@@ -1,0 +1,36 @@
+"""Words of similar meaning, for memory search."""
+
+from contextlib import suppress
+from functools import lru_cache
+
+from holdfast.analysis.search import everyday, static_model
+from holdfast.analysis.search.embedding_port import NoEmbedder
+from holdfast.features.memory.index.ranking import Alike
+from holdfast.features.memory.state.words import stem_word
+
+LIKE_LEAST, CODE_LIKE_LEAST = 0.4, 0.6
+"""In the everyday table and in the model of code, where words that merely occur together are nearer to one another."""
+MOST = 60
+"""Of these only a few will be in the texts."""
+
+
+@lru_cache(maxsize=20_000)
+def similar_words(word: str) -> tuple[tuple[str, float], ...]:
+    """A word that stands in the everyday table is looked for there; any other in the model of code."""
+    similar: list[tuple[str, float]] = []
+    with suppress(NoEmbedder):
+        similar = everyday.load_everyday_words().like(stem_word(word), LIKE_LEAST, MOST)
+    if not similar:
+        with suppress(NoEmbedder):
+            similar = static_model.load_model().like(word, CODE_LIKE_LEAST, MOST)
+    stems: dict[str, float] = {}
+    for other, likeness in similar:
+        stems.setdefault(stem_word(other), likeness)
+    return tuple(stems.items())
+
+
+def similar_word_lookup() -> Alike | None:
+    def ask(word: str) -> list[tuple[str, float]]:
+        return list(similar_words(word))
+
+    return ask

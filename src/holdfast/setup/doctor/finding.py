@@ -1,0 +1,16 @@
+"""One problem, with the command that fixes it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    pass
+
+
+@dataclass(frozen=True)
+class Finding:
+    problem: str
+    mend: str
+    safely: Callable[[], object] | None = None
+    """What `--fix` does; None where a person must choose."""

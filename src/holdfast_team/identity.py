@@ -1,0 +1,131 @@
+"""Which project a folder is, the same on every machine."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+from urllib.parse import unquote
+
+import msgspec
+
+from holdfast.core import git
+from holdfast.core.git_context import locate
+from holdfast_team.core import project_id
+from holdfast_team.protocol import SharedProject
+
+GIT_S = 20.0
+# Hosts through which large providers offer the same repositories by SSH.
+_SSH_HOST = re.compile(r"^(?:alt)?ssh\.(?=[^.]+\.[^.]+)")
+# scheme://[user@]host[:port]/path, where the host may be an IPv6 address in brackets.
+_URL = re.compile(
+    r"^(?P<scheme>[a-z][a-z0-9+.-]*)://(?:[^@/]*@)?(?P<host>\[[^\]]+\]|[^:/]+)(?::(?P<port>\d+))?/(?P<path>.*)$", re.I
+)
+# git's short form [user@]host:path; a path that begins with // is an address of another kind.
+_SCP = re.compile(r"^(?:[^@/:]+@)?(?P<host>[^:/]+):(?P<path>(?!//).+)$")
+_REMOTE_LINE = re.compile(r'^\[remote "(?P<name>[^"]*)"\]$')
+
+
+class ProjectIdentity(msgspec.Struct, frozen=True):
+    """`problem` says why a folder has none; it is then not shared."""
+
+    root: str = ""
+    shared: SharedProject | None = None
+    problem: str = ""
+    home: str = ""
+    """The main checkout of its repository; `root` itself, where it is no worktree."""
+
+
+def normalise_remote(address: str) -> str:
+    """`host/path`, whatever the protocol, the user or a password in it; empty where no other machine could reach it.
+
+    It may leave out what tells two repositories apart only in theory (ports, capital letters): an identity has the first
+    commit as well.
+    """
+    text = address.strip()
+    match = _URL.match(text) or (None if text.startswith((".", "/", "~")) else _SCP.match(text))
+    if not match or len(match["host"]) < 2:  # `C:\path` is no host
+        return ""
+    parts = match.groupdict()
+    scheme = (parts.get("scheme") or "ssh").lower()
+    if scheme == "file":
+        return ""
+    host = _SSH_HOST.sub("", parts["host"].lower().rstrip("."))
+    path = unquote(re.split(r"[?#]", parts["path"])[0]).lower().strip("/")
+    path = re.sub(r"/{2,}", "/", path).removesuffix(".git").strip("/")
+    if host.endswith("dev.azure.com"):
+        # The one large host whose paths differ by protocol: v3/ORG/PROJECT/REPO and ORG/PROJECT/_git/REPO.
+        path = path.removeprefix("v3/").replace("/_git/", "/")
+    return f"{host}/{path}" if path else ""
+
+
+def identify_project(folder: str) -> ProjectIdentity:
+    """Looks at the repository of a folder; git runs nothing of the repository's and reaches no network."""
+    git_context = locate(folder)
+    if not git_context:
+        return ProjectIdentity(problem="it is not in a git repository")
+    root, common = git_context["root"], Path(git_context["repo"])
+    here = ProjectIdentity(root, home=str(common.parent) if common.name == ".git" else root)
+    remote = normalise_remote(_spell_out(_remote_of(common / "config")))
+    if not remote:
+        return msgspec.structs.replace(here, problem="it has no remote address that others could know")
+    if (common / "shallow").exists():
+        return msgspec.structs.replace(here, problem="it is a shallow clone: its first commit is not known")
+    first = _first_commit(root)
+    if not first:
+        return msgspec.structs.replace(here, problem="it has no commit yet")
+    return msgspec.structs.replace(here, shared=SharedProject(id=project_id(remote, first), remote=remote, root=first))
+
+
+def _remote_of(config: Path) -> str:
+    """The address of `origin`, else of the first remote, from the repository's own file."""
+    addresses: dict[str, str] = {}
+    section = ""
+    try:
+        lines = config.read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return ""
+    for line in map(str.strip, lines):
+        if line.startswith("["):
+            match = _REMOTE_LINE.match(line)
+            section = match["name"] if match else ""
+        elif section and (value := re.match(r"url\s*=\s*(.+)$", line)):
+            addresses.setdefault(section, value[1].strip('"'))
+    return addresses.get("origin") or next(iter(addresses.values()), "")
+
+
+def _spell_out(address: str) -> str:
+    """With the abbreviations of the person's own git settings (`url.….insteadOf`): another machine has others, or none."""
+    try:
+        done = subprocess.run(
+            git.git_argv("config", "--global", "--includes", "-z", "--get-regexp", r"^url\..*\.insteadof$"),
+            env=git.git_environment(os.environ), capture_output=True, timeout=GIT_S, check=False, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return address
+    settings = (line.partition("\n") for line in done.stdout.decode("utf-8", "replace").split("\0"))
+    spelled = [(short, name[4:-10]) for name, _, short in settings if short and address.startswith(short)]
+    # As git does it: the longest abbreviation counts.
+    short, base = max(spelled, key=lambda one: len(one[0]), default=("", ""))
+    return base + address[len(short) :]
+
+
+def _first_commit(root: str) -> str:
+    """Where the line of the default branch, or else of HEAD, began: joining another repository's history to it, and a
+    branch that begins anew, change nothing."""
+    for start in ("refs/remotes/origin/HEAD", "HEAD"):
+        if first := _beginning_of(root, start):
+            return first
+    return ""
+
+
+def _beginning_of(root: str, start: str) -> str:
+    command = git.git_argv("rev-list", "--first-parent", "--max-parents=0", start, "--")
+    try:
+        done = subprocess.run(
+            command, cwd=root, env=git.git_environment(os.environ), capture_output=True, timeout=GIT_S, check=False,
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    hashes = [line for line in done.stdout.decode("ascii", "replace").split() if re.fullmatch(r"[0-9a-f]{40,64}", line)]
+    return min(hashes, default="") if done.returncode == 0 else ""

@@ -1,0 +1,209 @@
+"""The log of what left the machine."""
+
+import contextlib
+import hashlib
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from holdfast.analysis.redact import redact
+from holdfast.core.erase import INSTEAD
+from holdfast.paths import private_folder, write_atomically
+from holdfast_team.membership import TeamConnection, TeamFiles
+from holdfast_team.privacy import T
+from holdfast_team.protocol import LEVELS, Batch, Level, SharedEvent
+from holdfast_team.sharing import LEVEL_TEXT
+
+MOST_BYTES = 64 << 20
+"""Then the file becomes `sent.1.jsonl`, and the one before that goes."""
+
+
+class SentEvent(msgspec.Struct, array_like=True, frozen=True):
+    """One event that was sent: which, at which level, and a digest of what left. No text."""
+
+    stream: int
+    seq: int
+    key: str
+    level: str
+    digest: str
+    session: str
+
+
+def digest_of(event: SharedEvent) -> str:
+    # `level` is only set where it differs from the batch's, so the digest of an event leaves it out.
+    return hashlib.sha256(msgspec.json.encode(msgspec.structs.replace(event, level=""))).hexdigest()[:20]
+
+
+class SentLog:
+    """Written before a batch is sent: what may have left is on record, even where no answer came."""
+
+    def __init__(self, files: TeamFiles) -> None:
+        self._files = files
+        self._last: tuple[int, int, int] | None = None
+
+    def note_batch(self, batch: Batch, encoded: bytes) -> None:
+        """`encoded` is what leaves; `batch` is the same before redaction, as it can be made again from the log."""
+        which = batch.stream, batch.after, batch.upto
+        # A batch without an answer is sent again with the same bounds: it is noted once.
+        if which == self._last or not batch.events:
+            return
+        private_folder(self._files.folder)
+        for path in (self._files.sent_file, self._files.index_file):
+            _rotate_file(path)
+        _append_durably(self._files.sent_file, encoded + b"\n")
+        rows = (
+            SentEvent(batch.stream, e.seq, e.key, e.level or batch.level, digest_of(e), e.session) for e in batch.events
+        )
+        _append_durably(self._files.index_file, b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+        self._last = which
+
+    def batches(self) -> Iterator[Batch]:
+        """From the oldest that is kept."""
+        for line in _complete_lines(self._files.sent_file):
+            with contextlib.suppress(msgspec.DecodeError):
+                yield msgspec.json.decode(line, type=Batch)
+
+    def events(self) -> Iterator[SentEvent]:
+        for line in _complete_lines(self._files.index_file):
+            with contextlib.suppress(msgspec.DecodeError):
+                yield msgspec.json.decode(line, type=SentEvent)
+
+    def common_prefix(self, key_at: Callable[[int], str], bound: int) -> int:
+        """The last number up to `bound` at which the log still has what was sent."""
+        return max((one.seq for one in self.events() if one.seq <= bound and key_at(one.seq) == one.key), default=0)
+
+    def drop_events(self, gone: frozenset[tuple[int, int]]) -> None:
+        """What was forgotten is not kept here either."""
+        for path in (_rotated_path(self._files.sent_file), self._files.sent_file):
+            if path.exists():
+                write_atomically(
+                    path, b"".join(_remove_events(line, gone) for line in path.read_bytes().splitlines() if line)
+                )
+        for path in (_rotated_path(self._files.index_file), self._files.index_file):
+            if path.exists():
+                remaining = [line for line in path.read_bytes().splitlines() if _row_key(line) not in gone]
+                write_atomically(path, b"".join(line + b"\n" for line in remaining))
+
+
+class SentWords(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What somebody told the team by a command: a hand-over, a memory, a lease."""
+
+    at: int
+    path: str
+    """The server's address that it went to."""
+    body: dict[str, Any]
+    id: str = ""
+    folder: str = ""
+    """Where it was said. It did not leave: it is here so that erasing the project changes this line too."""
+    digest: str = ""
+    """Of the body and the folder as they were: a line that differs from it was changed by erasing something."""
+
+    def was_changed(self) -> bool:
+        # Lines of the version before had no digest.
+        text = msgspec.json.encode(self.body).decode()
+        return self.digest != digest_of_words(self.body, self.folder) if self.digest else INSTEAD in text
+
+
+def digest_of_words(body: dict[str, Any], folder: str) -> str:
+    return hashlib.sha256(msgspec.json.encode((body, folder), order="deterministic")).hexdigest()[:20]
+
+
+def send_words(
+    files: TeamFiles, connection: TeamConnection, path: str, answer: type[T], body: Any, now: int, folder: str = ""
+) -> T:
+    """Redacted and on record before it leaves, as events are: it leaves whatever the level is."""
+    plain = msgspec.to_builtins(body)
+    # A memory has its own id.
+    number = plain.get("id") or secrets.token_hex(8)
+    clean, _ = redact(msgspec.json.encode({**plain, **({} if "id" in plain else {"words": number})}))
+    private_folder(files.folder)
+    _rotate_file(files.words_file)
+    sent: dict[str, Any] = msgspec.json.decode(clean)
+    words = SentWords(now, path, sent, number, folder, digest_of_words(sent, folder))
+    with files.locked("words.lock"):
+        _append_durably(files.words_file, msgspec.json.encode(words) + b"\n")
+    return connection.request("POST", path, answer, sent)
+
+
+def list_words(files: TeamFiles) -> list[SentWords]:
+    """From the oldest."""
+    found = []
+    for line in _complete_lines(files.words_file):
+        with contextlib.suppress(msgspec.DecodeError):
+            found.append(msgspec.json.decode(line, type=SentWords))
+    return found
+
+
+def drop_words(files: TeamFiles, gone: frozenset[str]) -> None:
+    """What was forgotten there is not kept here either."""
+    with files.locked("words.lock"):
+        for path in (_rotated_path(files.words_file), files.words_file):
+            if path.exists():
+                lines = [line for line in path.read_bytes().splitlines() if _words_id(line) not in gone]
+                write_atomically(path, b"".join(line + b"\n" for line in lines))
+
+
+def _words_id(line: bytes) -> str:
+    try:
+        words = msgspec.json.decode(line, type=SentWords)
+    except msgspec.DecodeError:
+        return ""
+    return words.id or str(words.body.get("id") or "")
+
+
+def describe_level(level: Level) -> str:
+    """What leaves at a level, as a whole: each adds to those before it."""
+    shared = "; ".join(LEVEL_TEXT[one] for one in LEVELS[: LEVELS.index(level) + 1])
+    return f"{shared}; no text" if level in ("presence", "facts") else shared
+
+
+def _row_key(line: bytes) -> tuple[int, int]:
+    try:
+        row = msgspec.json.decode(line, type=SentEvent)
+    except msgspec.DecodeError:
+        # No event has these numbers: a line that cannot be read is kept in the index, which has no text.
+        return 0, 0
+    return row.stream, row.seq
+
+
+def _remove_events(line: bytes, gone: frozenset[tuple[int, int]]) -> bytes:
+    try:
+        batch = msgspec.json.decode(line, type=Batch)
+    except msgspec.DecodeError:
+        # It may hold text that is to be gone, and nobody can tell: the line is dropped.
+        return b""
+    remaining = tuple(event for event in batch.events if (batch.stream, event.seq) not in gone)
+    return msgspec.json.encode(msgspec.structs.replace(batch, events=remaining)) + b"\n" if remaining else b""
+
+
+def _rotate_file(path: Path) -> None:
+    if path.exists() and path.stat().st_size > MOST_BYTES:
+        path.replace(_rotated_path(path))
+
+
+def _rotated_path(path: Path) -> Path:
+    return path.with_name(f"{path.stem}.1{path.suffix}")
+
+
+def _complete_lines(path: Path) -> Iterator[bytes]:
+    """A line that was cut off by a crash left with the next attempt, and stands there again as a whole."""
+    for one in (_rotated_path(path), path):
+        if one.exists():
+            with one.open("rb") as file:
+                yield from (line for line in file if line.endswith(b"\n") and len(line) > 2)
+
+
+def _append_durably(path: Path, content: bytes) -> None:
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(fd, "r+b", buffering=0) as file:
+        size = os.fstat(fd).st_size
+        if size and os.pread(fd, 1, size - 1) != b"\n":  # A crash cut the last line off.
+            content = b"\n" + content
+        view = memoryview(content)
+        while view:
+            view = view[file.write(view) or 0 :]
+        os.fdatasync(fd)
