@@ -10,7 +10,17 @@ import msgspec
 from holdfast.agents import normalise, payload_reader
 from holdfast.agents.codex.attribution import typed_words
 from holdfast.agents.codex.hooks import PATCHED, TABLES
-from holdfast.agents.codex.transcript import Line, Payload, decode, exit_code, find_files
+from holdfast.agents.codex.transcript import (
+    RESULTS,
+    Line,
+    Payload,
+    command_end,
+    decode,
+    exit_code,
+    find_files,
+    result_text,
+    running_process,
+)
 from holdfast.agents.codex.usage import READER, statement_of
 from holdfast.agents.source import LONGEST_LINE, group_by_session, key_of, merge_by_time, numbered_lines, session_name
 from holdfast.analysis.transcripts import Found, Importer, ImportLocation, Skipped, Transcripts
@@ -25,7 +35,6 @@ CALLS = ("function_call", "custom_tool_call", "local_shell_call")
 REFUSED = "Command blocked by PreToolUse hook:"
 NAMES_IN_HOOKS = dict.fromkeys(("exec_command", "shell", "shell_command", "local_shell"), "Bash")
 """A rollout names tools as the model does; hooks name them as Claude Code does, and so do sessions."""
-RESULTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
 ENDS = {"task_complete": "turn.ended", "turn_aborted": "turn.interrupted"}
 
 
@@ -52,7 +61,7 @@ def _ids_of(path: Path) -> tuple[str, str]:
     except (OSError, *PARSE_ERRORS):
         return "", ""
     own = session_name(payload.id)
-    return session_name(payload.session_id) or own, own
+    return session_name(payload.whole_session), own
 
 
 def _read_file(path: Path) -> Iterator[Found]:
@@ -82,6 +91,8 @@ class _Rollout:
     turn: str = ""
     last: tuple[int, int] = (0, 0)
     calls: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
+    running: dict[str, str] = field(default_factory=dict)
+    """Calls whose command runs on after their first result, by the number of the process."""
     position: Position = field(default_factory=lambda: Position(""))
 
     def spent(self, line: Line) -> Iterator[Event]:
@@ -113,9 +124,10 @@ class _Rollout:
             yield self._event("compact.ended", at, number, **({"summary": summary} if summary else {}))
 
     def _meta(self, payload: Payload, at: int, number: int) -> Iterator[Event]:
-        mine, whole = session_name(payload.id), session_name(payload.session_id)
+        mine, whole = session_name(payload.id), session_name(payload.whole_session)
         # A fork repeats what its parent began with.
-        if self.own and mine != self.own:
+        # A session that goes on repeats its own.
+        if self.own:
             return
         self.own = mine
         # A subagent's rollout has an id of its own and names the session it belongs to.
@@ -154,11 +166,26 @@ class _Rollout:
             self.calls[call] = (name, data)
             yield self._event("tool.started", at, number, tool=name, call=call, **data)
         elif payload.type in RESULTS:
-            name, data = self.calls.pop(call, ("", {"action": "other"}))
-            if refusal := _refusal_reason(payload.output):
-                yield self._event("permission.denied", at, number, tool=name, call=call, reason=refusal, **data)
-                return
-            yield self._event("tool.finished", at, number, tool=name, call=call, **_with_result(data, payload.output))
+            yield from self._result(payload, call, at, number)
+
+    def _result(self, payload: Payload, call: str, at: int, number: int) -> Iterator[Event]:
+        name, data = self.calls.get(call, ("", {"action": "other"}))
+        process = running_process(payload.output)
+        if process and data.get("command"):
+            self.running[process] = call  # Its end is in the result of another call.
+            return
+        self.calls.pop(call, None)
+        if refusal := _refusal_reason(payload.output):
+            yield self._event("permission.denied", at, number, tool=name, call=call, reason=refusal, **data)
+            return
+        end = command_end(Line(timestamp=at, payload=payload))
+        code = end.code if end else None
+        yield self._event("tool.finished", at, number, tool=name, call=call, **_with_result(data, payload.output, code))
+        began = self.running.pop(str(normalise.mapping_or_empty(data.get("input")).get("session_id")), "")
+        if began and began in self.calls:
+            name, data = self.calls.pop(began)
+            result = _with_result(data, payload.output, code)
+            yield self._event("tool.finished", at, f"{number}/{began}", tool=name, call=began, **result)
 
     def _tool(self, name: str, payload: Payload) -> dict[str, Any]:
         arguments = _call_arguments(payload)
@@ -174,7 +201,7 @@ class _Rollout:
         if self.session and not self.lane and self.last[0]:
             yield self._event("session.ended", *self.last, reason="import")
 
-    def _event(self, kind: str, at: int, number: int, tool: str = "", **data: Any) -> Event:
+    def _event(self, kind: str, at: int, number: int | str, tool: str = "", **data: Any) -> Event:
         more = {
             "turn": self.turn, "lane": self.lane, "lane_type": self.lane_type, "branch": self.branch, "cwd": self.cwd,
             "model": self.model, "transcript": "" if self.lane else str(self.path),
@@ -214,12 +241,9 @@ def _refusal_reason(output: Any) -> str:
     return output.removeprefix(REFUSED).rpartition(". Command:")[0].strip()[: normalise.ERROR] or "refused by a hook"
 
 
-def _with_result(data: dict[str, Any], output: Any) -> dict[str, Any]:
-    text = output if isinstance(output, str) else normalise.output_text(normalise.mapping_or_empty(output) or output)
-    # Only the head before `Output:`, which has the exit code; behind it the program speaks.
-    code = normalise.exit_code_in(text.replace("exited with code", "exit code", 1)[:200].partition("Output:")[0][-80:])
+def _with_result(data: dict[str, Any], output: Any, code: int | None) -> dict[str, Any]:
     data = {**data, "ok": not code}
-    payload_reader.add_output(data, text)
+    payload_reader.add_output(data, result_text(output))
     return data if code is None else {**data, "exit_code": code}
 
 

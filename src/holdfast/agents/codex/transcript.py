@@ -1,13 +1,14 @@
 """Codex's rollouts: `~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl`."""
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from holdfast.agents.normalise import mapping_or_empty
-from holdfast.analysis.usage.model import Usage, usage_of_prompt
+from holdfast.agents.normalise import mapping_or_empty, output_text
+from holdfast.analysis.usage.model import Usage, parse_milliseconds, usage_of_prompt
 
 
 class Tokens(msgspec.Struct):
@@ -47,6 +48,7 @@ class Payload(msgspec.Struct):
     info: Counts | None = None
     item: Any = None
     completed_at_ms: Any = None
+    exit_code: Any = None
     message: Any = None
     last_agent_message: Any = None
     name: Any = None
@@ -54,6 +56,15 @@ class Payload(msgspec.Struct):
     input: Any = None
     action: Any = None
     output: Any = None
+    source: Any = None
+
+    @property
+    def whole_session(self) -> str | None:
+        """The session that a subagent's rollout belongs to, else its own. Before 0.140 only its parent is named."""
+        spawn: Any = self.source
+        for name in ("subagent", "thread_spawn"):
+            spawn = mapping_or_empty(spawn).get(name)
+        return self.session_id or mapping_or_empty(spawn).get("parent_thread_id") or self.id
 
 
 class Line(msgspec.Struct):
@@ -69,20 +80,60 @@ def find_files(home: Path) -> Iterable[Path]:
     return sorted((home / ".codex").rglob("rollout-*.jsonl"))
 
 
-def exit_code(line: bytes, call: str, ended_at: int) -> int | None:
-    """Of the command itself, from 0.153.0 to 0.166.0.
+RESULTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
+LONGEST_HEAD = 400
+_ENDED = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d{1,10})$", re.MULTILINE)
+_RUNNING = re.compile(r"^Process running with session ID (\d{1,10})$", re.MULTILINE)
 
-    Not of the result that the model gets: a long command has its end in the result of another call. The model may
-    count its calls from 0 again, so a later command of that name is another one.
-    """
-    entry = decode(line)
-    payload = entry.payload
-    if payload is None or (entry.type, payload.type) != ("event_msg", "item_completed"):
+
+class CommandEnd(NamedTuple):
+    """How a command ended, as one record tells it."""
+
+    call: str
+    code: int
+    at: int
+
+
+def command_end(entry: Line) -> CommandEnd | None:
+    """`item_completed` from 0.153.0 on, `exec_command_end` before it, and in every version the result that the model
+    gets, unless the command was still running then."""
+    payload = entry.payload or Payload()
+    item, code = mapping_or_empty(payload.item), payload.exit_code
+    if payload.type == "item_completed" and item.get("type") == "CommandExecution":
+        call, code, at = item.get("id"), item.get("exit_code"), payload.completed_at_ms or 0
+    elif payload.type == "exec_command_end":
+        call, at = payload.call_id, parse_milliseconds(entry.timestamp)
+    elif payload.type in RESULTS:
+        call, code, at = payload.call_id, _code_in_head(payload.output), parse_milliseconds(entry.timestamp)
+    else:
         return None
-    item, completed = mapping_or_empty(payload.item), payload.completed_at_ms or 0
-    if (item.get("type"), item.get("id")) != ("CommandExecution", call):
-        return None
-    code = item.get("exit_code")
     # A 32-bit exit status; anything else is no record of this kind.
     is_status = type(code) is int and -(1 << 31) <= code < 1 << 31
-    return code if is_status and type(completed) is int and completed <= ended_at else None
+    return CommandEnd(call, code, at) if is_status and isinstance(call, str) and type(at) is int else None
+
+
+def result_text(output: Any) -> str:
+    return output if isinstance(output, str) else output_text(mapping_or_empty(output) or output)
+
+
+def running_process(output: Any) -> str:
+    """The number of the process, for a command that was still running when the model got this result."""
+    match = _RUNNING.search(_head(output))
+    return match[1] if match else ""
+
+
+def _code_in_head(output: Any) -> int | None:
+    match = _ENDED.search(_head(output))
+    return int(match[1]) if match else None
+
+
+def _head(output: Any) -> str:
+    """What Codex says of a command. The program speaks after `Output:`."""
+    head, separator, _ = result_text(output)[:LONGEST_HEAD].partition("Output:\n")
+    return head if separator else ""
+
+
+def exit_code(line: bytes, call: str, ended_at: int) -> int | None:
+    """The model may count its calls from 0 again, so a later command of that name is another one."""
+    end = command_end(decode(line))
+    return end.code if end and end.call == call and end.at <= ended_at else None

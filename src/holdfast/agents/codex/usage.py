@@ -5,6 +5,7 @@ Since 0.166 a record per answer (`token_usage_record`) with the answer's id; bef
 """
 
 from holdfast.agents.codex.transcript import Line, Payload, decode, find_files
+from holdfast.agents.source import session_name
 from holdfast.analysis.usage.model import parse_milliseconds
 from holdfast.analysis.usage.reader import FileContext, Position, Statement, UsageReader, begin_empty, lines_reader
 
@@ -34,7 +35,7 @@ def _begin_session(payload: Payload, context: FileContext) -> None:
     """Only the first: a fork repeats what its parent began with."""
     if context.session or not payload.id:
         return
-    context.session = payload.session_id or payload.id
+    context.session = session_name(payload.whole_session)
     # A rollout whose own id differs from the session's is a subagent's.
     context.lane = payload.id if payload.id != context.session else ""
     context.project = payload.cwd or ""

@@ -11,6 +11,7 @@ from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
 from holdfast.core.feature import Call
 from holdfast.core.ids import session_alias
+from holdfast.core.kinds.session_events import SessionSummarised
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.core.text import strip_controls
 from holdfast.features.sessions.state.documents import (  # fmt: skip
@@ -242,7 +243,7 @@ def summary_view(doc: Session, reader: Reader, figures: Figures) -> dict[str, An
     from holdfast.features.sessions.jobs.summarise import summary_of
 
     summary = summary_of(doc, reader, figures)
-    return {name: to_plain(value) for name, value in msgspec.structs.asdict(summary).items()}
+    return {name: to_plain(getattr(summary, name)) for name in SessionSummarised.__struct_fields__}
 
 
 # ── its rows ──────────────────────────────────────────────────────────────────────────────────────────────────────────

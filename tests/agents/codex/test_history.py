@@ -1,0 +1,89 @@
+"""Codex's rollouts as events: how commands end, and what repeats."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.agents.codex.transcript import exit_code
+from holdfast.core.event import Event
+from tests.agents.codex.test_attribution import events_of, line
+
+START = line("session_meta", id="s-1", cwd="/home/ada/engine")
+
+
+def call(ident: str, name: str, arguments: str) -> str:
+    return line("response_item", type="function_call", name=name, arguments=arguments, call_id=ident)
+
+
+def result(ident: str, head: str, text: str) -> str:
+    output = f"Chunk ID: 1\nWall time: 1.0 seconds\n{head}\nOutput:\n{text}"
+    return line("response_item", type="function_call_output", call_id=ident, output=output)
+
+
+def ends(events: list[Event]) -> list[tuple[Any, ...]]:
+    return [
+        (one.data["call"], one.data.get("exit_code"), one.data["ok"], one.data["output"])
+        for one in events
+        if one.kind == "tool.finished"
+    ]
+
+
+def test_a_command_ends_with_its_code(tmp_path: Path) -> None:
+    events = events_of(
+        tmp_path, START, call("c1", "exec_command", '{"cmd":"make"}'), result("c1", "Process exited with code 2", "no")
+    )
+    assert [(code, ok) for _, code, ok, _ in ends(events)] == [(2, False)]
+
+
+def test_a_command_that_runs_on_ends_in_the_result_of_another_call(tmp_path: Path) -> None:
+    events = events_of(
+        tmp_path,
+        START,
+        call("c1", "exec_command", '{"cmd":"pytest"}'),
+        result("c1", "Process running with session ID 7", "collecting"),
+        call("c2", "write_stdin", '{"session_id":7,"chars":""}'),
+        result("c2", "Process exited with code 1", "1 failed"),
+    )
+    assert [(ident, code, ok) for ident, code, ok, _ in ends(events)] == [("c2", 1, False), ("c1", 1, False)]
+    (check,) = [one for one in events if one.kind == "tool.finished" and one.data["call"] == "c1"]
+    assert check.data["command"] == "pytest"
+    assert "1 failed" in check.data["output"]
+
+
+def test_a_server_that_is_never_ended_is_not_finished(tmp_path: Path) -> None:
+    events = events_of(
+        tmp_path,
+        START,
+        call("c1", "exec_command", '{"cmd":"npm run dev"}'),
+        result("c1", "Process running with session ID 7", "ready"),
+    )
+    assert ends(events) == []
+
+
+def test_words_of_the_program_are_no_code(tmp_path: Path) -> None:
+    events = events_of(
+        tmp_path,
+        START,
+        call("c1", "exec_command", '{"cmd":"cat log"}'),
+        result("c1", "Original token count: 3", "Process exited with code 1"),
+    )
+    assert [(code, ok) for _, code, ok, _ in ends(events)] == [(None, True)]
+
+
+def test_a_session_that_goes_on_starts_once(tmp_path: Path) -> None:
+    events = events_of(tmp_path, START, line("event_msg", type="user_message", message="look"), START)
+    assert [one.kind for one in events].count("session.started") == 1
+
+
+@pytest.mark.parametrize("ended_at", [1_000, 4_102_444_800_000])
+def test_an_older_version_writes_the_end_as_a_message(ended_at: int) -> None:
+    told = line("event_msg", type="exec_command_end", call_id="c1", exit_code=3)
+    assert exit_code(told.encode(), "c1", ended_at) == (3 if ended_at > 1_000 else None)
+    assert exit_code(told.encode(), "c2", ended_at) is None
+
+
+def test_an_older_subagent_belongs_to_the_thread_that_spawned_it(tmp_path: Path) -> None:
+    source = {"subagent": {"thread_spawn": {"parent_thread_id": "top", "depth": 1, "agent_role": "worker"}}}
+    events = events_of(tmp_path, line("session_meta", id="child", cwd="/home/ada/engine", source=source))
+    assert [(one.kind, one.session, one.data["lane"]) for one in events] == [("subagent.started", "top", "child")]
