@@ -16,8 +16,9 @@ run-team: setup          ## PostgreSQL, a team server and three machines with ma
 
 test:                    ## unit tests, a story per feature, a sample of faults: 6 minutes, no browser, no npm programs
 	@$(MAKE) --no-print-directory check
-	$(PYTEST) -n 3 --dist worksteal -m 'not full and not long'
+	$(PYTEST) -n 3 --dist worksteal $(RERUNS) -m 'not full and not long'
 
+verify: RERUNS := --reruns 2
 verify: test             ## everything: `make test`, then real agents, browsers, faults and attacks
 	@$(MAKE) --no-print-directory programs
 	$(PYTEST) -n 5 --dist worksteal --reruns 2 --durations=15 -m 'full and not long'

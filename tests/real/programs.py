@@ -76,6 +76,7 @@ PROGRAMS = {
             only_in_campaigns=True,
         ),
         Program("agent-browser", "agent-browser", "0.27.0", "agent-browser", only_in_campaigns=True),
+        Program("mcp-conformance", "@modelcontextprotocol/conformance", "0.1.16", "conformance", needs=("node@22",)),
         Program("jest", "jest", "30.5.2", "jest"),
         Program("vitest", "vitest", "4.1.12", "vitest"),
         Program("mocha", "mocha", "12.0.3", "mocha"),

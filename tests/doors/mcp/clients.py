@@ -44,19 +44,27 @@ class Served:
 
 
 @asynccontextmanager
-async def over_stdio(world: World) -> AsyncIterator[mcp.ClientSession]:
+async def over_stdio(world: World, handshake: bool = True) -> AsyncIterator[mcp.ClientSession]:
     from mcp.client.stdio import stdio_client
 
     server = mcp.StdioServerParameters(
         command=str(BIN / "holdfast"), args=["mcp"], env=world.env, cwd=str(world.project)
     )
     async with stdio_client(server) as streams, mcp.ClientSession(*streams) as session:
-        await session.initialize()
+        await _begin(session, handshake)
         yield session
 
 
+async def _begin(session: mcp.ClientSession, handshake: bool) -> None:
+    """By `initialize`, or by the stateless revision of 2026-07-28."""
+    if handshake:
+        await session.initialize()
+        return
+    session.adopt(mcp.types.DiscoverResult.model_validate(await session.send_discover("2026-07-28")))
+
+
 @asynccontextmanager
-async def over_http(served: Served, query: str = "") -> AsyncIterator[mcp.ClientSession]:
+async def over_http(served: Served, query: str = "", handshake: bool = True) -> AsyncIterator[mcp.ClientSession]:
     import httpx2
     from mcp.client.streamable_http import streamable_http_client
 
@@ -66,7 +74,7 @@ async def over_http(served: Served, query: str = "") -> AsyncIterator[mcp.Client
         streamable_http_client(served.url + query, http_client=client) as streams,
         mcp.ClientSession(*streams[:2]) as session,
     ):
-        await session.initialize()
+        await _begin(session, handshake)
         yield session
 
 

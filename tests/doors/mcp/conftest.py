@@ -30,10 +30,11 @@ def served(world: World) -> Iterator[Served]:
     made.stop()
 
 
-@pytest.fixture(params=["stdio", "http"])
+@pytest.fixture(params=["stdio", "http", "stdio-stateless", "http-stateless"])
 def connect(request: pytest.FixtureRequest, world: World) -> Callable[[], Connected]:
-    """The same tests over both transports."""
-    if request.param == "stdio":
-        return lambda: over_stdio(world)
+    """The same tests over both transports, with a handshake and without."""
+    handshake = not request.param.endswith("stateless")
+    if request.param.startswith("stdio"):
+        return lambda: over_stdio(world, handshake)
     served = request.getfixturevalue("served")
-    return lambda: over_http(served)
+    return lambda: over_http(served, handshake=handshake)

@@ -1,8 +1,8 @@
-"""`holdfast mcp --http`: the same over streamable HTTP, on loopback, for whoever shows the token, for all projects."""
+"""Serves MCP over streamable HTTP on loopback, for all projects of the owner of the token."""
 
 import asyncio
 import socket
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from urllib.parse import parse_qs
 
 import msgspec
@@ -10,7 +10,16 @@ import msgspec
 from holdfast.core.errors import CommandRefused, HoldfastError
 from holdfast.core.ids import delivery_key
 from holdfast.doors.loopback_guard import AskedHeaders, LoopbackGuard, Receive, Refusal, Scope, Send
-from holdfast.doors.mcp.connection import INVALID_REQUEST, NO_ANSWER, Connection, error_reply
+from holdfast.doors.mcp import revision
+from holdfast.doors.mcp.connection import (
+    INVALID_REQUEST,
+    NO_ANSWER,
+    PARSE_ERROR,
+    VERSIONS,
+    Connection,
+    Message,
+    error_reply,
+)
 from holdfast.doors.mcp.context import Caller, Context, resolve_project
 
 HOST, PATH = "127.0.0.1", "/mcp"
@@ -20,6 +29,7 @@ MOST_SESSIONS = 100
 SESSION_HEADER = b"mcp-session-id"
 JSON, EVENTS = b"application/json", b"text/event-stream"
 Headers = list[tuple[bytes, bytes]]
+SendAnswer = Callable[[bytes, Send, Iterable[tuple[bytes, bytes]]], Awaitable[None]]
 
 
 def listen_on_port(port: int) -> socket.socket:
@@ -60,10 +70,10 @@ class Guard(LoopbackGuard):
             status, why = refused or self.too_large()
             await _send_reply(send, status, why.encode())
         else:
-            await self._endpoint(scope, body, send)
+            await self._endpoint(scope, body, receive, send)
 
     def _refusal(self, scope: Scope, request_headers: AskedHeaders) -> Refusal | None:
-        if refused := self.refuse_place(request_headers, own_pages=False):
+        if refused := self.refuse_place(request_headers, own_pages=True):
             return refused
         has_token = self.has_token(request_headers)
         # Both are asked for: another user of the machine may have got hold of the token.
@@ -73,14 +83,19 @@ class Guard(LoopbackGuard):
 
 
 class Endpoint:
-    """A session is one agent's connection; it begins with `initialize` and ends with DELETE, or when it is the oldest
-    of too many."""
+    """Up to 2025-11-25 a session lasts from `initialize` to DELETE, or until it is the oldest of too many. Later revisions
+    have no sessions: each request stands for itself."""
 
     def __init__(self, project: str) -> None:
         self._project = project
         self._sessions: dict[bytes, Connection] = {}
 
-    async def __call__(self, scope: Scope, body: bytes, send: Send) -> None:
+    async def __call__(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
+        headers = _collect_headers(scope)
+        versions = headers.get(revision.VERSION_HEADER, [])
+        if versions and versions[0].decode("latin-1") not in VERSIONS:
+            await self._answer_stateless(scope, headers, body, receive, send)
+            return
         named = next((value for name, value in scope["headers"] if name.lower() == SESSION_HEADER), b"")
         if scope["method"] == "POST":
             await self._post(scope, named, body, send)
@@ -116,6 +131,28 @@ class Endpoint:
             await self._keep_session(named, connection)
         await _exchange_message(connection, body, send, ((SESSION_HEADER, named),))
 
+    async def _answer_stateless(
+        self, scope: Scope, headers: dict[bytes, list[bytes]], body: bytes, receive: Receive, send: Send
+    ) -> None:
+        if scope["method"] != "POST":
+            await _send_reply(send, 405, b"Send messages with POST.", ((b"allow", b"POST"),))
+            return
+        if rejected := _reject_stateless(headers, body):
+            await _send_stateless(rejected, send)
+            return
+        try:
+            connection = Connection(Caller(await self._project_of(scope)), frozenset())
+        except HoldfastError as error:
+            await _send_stateless(error_reply(None, INVALID_REQUEST, error.message), send)
+            return
+        exchange = asyncio.ensure_future(_exchange_message(connection, body, send, (), _send_stateless))
+        closed = asyncio.ensure_future(_wait_for_disconnect(receive))
+        await asyncio.wait((exchange, closed), return_when=asyncio.FIRST_COMPLETED)
+        closed.cancel()
+        # A closed stream is how a client cancels a call.
+        await asyncio.to_thread(connection.close)
+        await exchange
+
     async def _project_of(self, scope: Scope) -> str:
         """`/mcp?project=…` is for that project; else the one where the server was started."""
         named = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("project", [""])[0]
@@ -130,10 +167,24 @@ class Endpoint:
             await asyncio.to_thread(self._sessions.pop(oldest).close)
 
 
+async def _send_with_200(message: bytes, send: Send, headers: Iterable[tuple[bytes, bytes]] = ()) -> None:
+    await _send_reply(send, 200, message, headers, JSON)
+
+
+async def _send_stateless(message: bytes, send: Send, headers: Iterable[tuple[bytes, bytes]] = ()) -> None:
+    """The status follows from the error's code."""
+    code = msgspec.json.decode(message, type=_Reply).error.code
+    await _send_reply(send, revision.HTTP_STATUS.get(code, 200), message, headers, JSON)
+
+
 async def _exchange_message(
-    connection: Connection, body: bytes, send: Send, headers: Iterable[tuple[bytes, bytes]]
+    connection: Connection,
+    body: bytes,
+    send: Send,
+    headers: Iterable[tuple[bytes, bytes]],
+    send_answer: SendAnswer = _send_with_200,
 ) -> None:
-    """One answer goes back as JSON; where progress comes before it, as a stream of events."""
+    """Sends one answer as JSON, or a stream of events where progress comes before it."""
     messages: asyncio.Queue[bytes] = asyncio.Queue()
     loop = asyncio.get_running_loop()
 
@@ -150,7 +201,7 @@ async def _exchange_message(
         await _send_reply(send, 202, b"", headers)
         return
     if _is_answer(message):
-        await _send_reply(send, 200, message, headers, JSON)
+        await send_answer(message, send, headers)
         return
     await send({"type": "http.response.start", "status": 200, "headers": _response_headers(EVENTS, headers)})
     while True:
@@ -160,6 +211,43 @@ async def _exchange_message(
         if last:
             return
         message = await messages.get()
+
+
+async def _wait_for_disconnect(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _collect_headers(scope: Scope) -> dict[bytes, list[bytes]]:
+    headers: dict[bytes, list[bytes]] = {}
+    for name, value in scope["headers"]:
+        headers.setdefault(name.lower(), []).append(value)
+    return headers
+
+
+def _reject_stateless(headers: dict[bytes, list[bytes]], body: bytes) -> bytes | None:
+    """The error for a request whose headers and body differ, or that is no single request."""
+    try:
+        message = msgspec.json.decode(body, type=Message)
+    except msgspec.ValidationError as error:
+        return error_reply(None, INVALID_REQUEST, f"not a JSON-RPC message: {error}")
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return error_reply(None, PARSE_ERROR, f"not JSON: {error}")
+    if message.id is None:
+        return None
+    # Missing fields are reported before headers that cannot match them.
+    rejection = revision.check_request(message.params)
+    if rejection is None or rejection.code != revision.INVALID_PARAMS:
+        rejection = revision.check_headers(headers, message.method, message.params) or rejection
+    return error_reply(message.id, *rejection) if rejection else None
+
+
+class _Error(msgspec.Struct):
+    code: int = 0
+
+
+class _Reply(msgspec.Struct):
+    error: _Error = msgspec.field(default_factory=_Error)
 
 
 class _Kind(msgspec.Struct):
