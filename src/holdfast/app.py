@@ -1,4 +1,4 @@
-"""The composition root: settings → store, features, agents → App. The only file that sees everything."""
+"""The composition root: builds the App from settings, store, features and agents."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -38,7 +38,7 @@ def _ignore_error(_feature: str, _event: Event, _error: Exception) -> None:
 
 @dataclass
 class ReadOnlyApp:
-    """What can be asked without a store of one's own: a reader is enough for views."""
+    """Answers views without a store of its own."""
 
     paths: Paths
     settings: SettingsCache
@@ -102,7 +102,7 @@ def open_settings(features: Sequence[Feature] = FEATURES) -> SettingsCache:
     mine = [f for f in features if f.settings]
     elsewhere = {f.name: OtherPlacements(f.settings_names, f.settings_files) for f in mine}
     settings = SettingsCache(Settings({f.name: f.settings for f in mine}, elsewhere=elsewhere))
-    # A function and not a value: settings may change while the daemon runs.
+    # A function, because settings may change while the daemon runs.
     use_rules(lambda: _redaction_rules(settings.for_project("")["redact"]))
     return settings
 
@@ -121,7 +121,7 @@ def all_features() -> tuple[Feature, ...]:
 
 
 def open_read_only(paths: Paths) -> ReadOnlyApp:
-    """For doors that are processes of their own and only read."""
+    """For doors that run as separate processes and only read."""
     features = all_features()
     use_agents(AGENTS)
     return ReadOnlyApp(paths, open_settings(features), features)
@@ -134,10 +134,10 @@ def build_app(
     report: Report = _ignore_error,
     cipher: BodyCipher | None = None,
 ) -> App:
-    """`cipher`: the one that this process has already, with the keys it knows."""
+    """`cipher`: the existing one of this process, with its keys."""
     features = all_features() if features is None else features
     check_declared(tuple(features))
-    # From here on events name this machine by its id.
+    # From here on events carry this machine's id.
     machine.use_state_folder(paths.state)
     use_agents(agents)
     settings = open_settings(features)
@@ -145,7 +145,7 @@ def build_app(
     from holdfast.stores.sqlite import SqliteStore  # Here: settings are read without a database.
 
     store = SqliteStore(database_path(paths, settings), backups=paths.backups, cipher=cipher)
-    # Before the first event: one that came earlier would be stored plain.
+    # Before the first event, which would otherwise be stored unencrypted.
     prepare_key(cipher, store)
     intake = Intake(agents, CachedGitContext(), redact)
     ports = Ports(

@@ -1,7 +1,4 @@
-"""The one client of the daemon: one JSON request over its control socket, JSON lines back.
-
-`DaemonClient` is for whoever knows which state folder it wants (the dashboard); the functions below it are for programs
-that a person or an agent started, which say whose session and project they belong to."""
+"""The client of the daemon: one JSON request over its control socket, JSON lines back."""
 
 import contextlib
 import os
@@ -21,12 +18,12 @@ from holdfast.core.errors import CommandRefused, DaemonUnreachable, HoldfastErro
 from holdfast.core.machine import lease_holder
 from holdfast.paths import Paths, default_state_dir
 
-# In seconds. A busy machine may take long to load the daemon; one that has ended is not waited for.
+# In seconds. A busy machine loads the daemon slowly; one that exited is not waited for.
 START_S = 60.0
 STOP_S = 15.0
 LARGEST_ANSWER = 64 << 20
 LONGEST_ADDRESS = 100
-"""The address of a socket may not be longer than 108 bytes, a path may."""
+"""A socket address has at most 108 bytes; a path may be longer."""
 
 
 class Refused(HoldfastError):
@@ -43,23 +40,24 @@ _borrowed: Callable[[float | None], socket.socket | None] | None = None
 CODE_VARIABLE = "HOLDFAST_CODE"
 """A one-time code of the dashboard, for a person without a terminal."""
 NO_START = "HOLDFAST_NO_START"
-"""In the environment of a process that must not start a daemon: the warm CLI server, which ends with the one it has."""
+"""Set in a process that must not start a daemon, such as the warm CLI server."""
 
 
 def borrow_connections(connection: Callable[[float | None], socket.socket | None]) -> None:
-    """The warm CLI server gets its connections from the process a person started: the daemon judges who asks by that."""
+    """The warm CLI server uses connections of the process a person started, because the daemon judges callers by their
+    process."""
     global _borrowed
     _borrowed = connection
 
 
 class DaemonClient:
-    """Thread-safe: every request is a connection of its own. `timeout` is per read; None waits for ever."""
+    """Thread-safe: every request has its own connection. `timeout` applies to each read; None waits for ever."""
 
     def __init__(self, paths: Paths, timeout: float | None = None) -> None:
         self.paths, self._timeout = paths, timeout
 
     def ask(self, op: str, *, start: bool = True, **request: Any) -> Any:
-        # Closed at once: the generator holds the connection.
+        # Closed at once, because the generator holds the connection.
         with contextlib.closing(self.stream(op, start=start, **request)) as lines:
             for line in lines:
                 if "done" in line:
@@ -67,7 +65,7 @@ class DaemonClient:
         raise DaemonUnreachable("it closed the connection", fix="See: holdfast daemon logs")
 
     def stream(self, op: str, *, start: bool = True, **request: Any) -> Generator[dict[str, Any], None, None]:
-        """What it answers, line by line, e.g. the progress of a long request."""
+        """Yield the answer line by line, e.g. the progress of a long request."""
         with contextlib.closing(self._connected(start)) as sock:
             try:
                 sock.sendall(msgspec.json.encode({"op": op, **request}) + b"\n")
@@ -85,14 +83,14 @@ class DaemonClient:
         return lease_holder(self.paths.lease)
 
     def start(self) -> int:
-        """Starts one if none serves and waits until it does. Its pid."""
+        """Start a daemon if none serves, wait until it does, and return its pid."""
         paths = self.paths.prepare()
         started = None
         if not lease_holder(paths.lease):
-            # Left by an earlier start; from here on it can only be about this one.
+            # Left by an earlier start; from now on it can only be about this one.
             paths.failed.unlink(missing_ok=True)
             started = subprocess.Popen(
-                # -P: a `holdfast` folder in the repository where somebody types this must not be imported (P9).
+                # -P: a `holdfast` folder in the current repository must not be imported (P9).
                 [sys.executable, "-P", "-m", "holdfast.daemon", "--state", str(paths.state)],
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
             )  # fmt: skip
@@ -101,17 +99,17 @@ class DaemonClient:
             if (sock := self._connect()) is not None:
                 sock.close()
                 return lease_holder(paths.lease)
-            # The daemon has written why it cannot serve: waiting longer is of no use.
+            # The daemon wrote why it cannot serve; waiting longer is useless.
             if paths.failed.exists():
                 break
-            # Another one may have been quicker, and then holds the lease.
+            # Another process may have been faster and hold the lease.
             if started is not None and started.poll() is not None and not lease_holder(paths.lease):
                 break
             time.sleep(0.02)
         raise DaemonUnreachable(self._reason(), fix="Try: holdfast doctor")
 
     def stop(self, reason: str = "asked to") -> int:
-        """Waits until the lease is free. The pid it had, or 0 when none was running."""
+        """Stop the daemon, wait until the lease is free, and return its pid, or 0 if none was running."""
         pid = self.running()
         if not pid:
             return 0
@@ -131,7 +129,7 @@ class DaemonClient:
         return sock
 
     def _connect(self) -> socket.socket | None:
-        # Only for the folder that the person's own process would ask.
+        # Only for the state folder of the person's own process.
         if _borrowed is not None and self.paths == state_paths():
             return _borrowed(self._timeout)
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -149,7 +147,7 @@ class DaemonClient:
 
 
 def connect_socket(sock: socket.socket, path: Path) -> None:
-    """Where the path is too long for a socket's address, its folder is named by number."""
+    """Connect; if the path is too long for a socket address, its folder is named by a file descriptor."""
     if len(os.fsencode(str(path))) < LONGEST_ADDRESS:
         sock.connect(str(path))
         return
@@ -164,7 +162,7 @@ def connect_socket(sock: socket.socket, path: Path) -> None:
 
 
 def _connect_from(folder: int, sock: socket.socket, name: str) -> None:
-    """Without /proc (macOS): from inside the folder. Changes the working directory for a moment."""
+    """Without /proc (macOS): connect from inside the folder, changing the working directory briefly."""
     before = os.open(".", os.O_RDONLY)
     try:
         os.fchdir(folder)
@@ -182,7 +180,7 @@ def state_paths() -> Paths:
 
 
 def current_session() -> str:
-    """The agent tells its shell which session it is (H4); nothing is guessed."""
+    """The agent's shell names its session (H4); nothing is guessed."""
     return next((os.environ[name] for name in SESSION_VARIABLES if os.environ.get(name)), "")
 
 
@@ -210,8 +208,8 @@ def stream_replies(op: str, *, start: bool = True, **request: Any) -> Iterator[d
 
 
 def authorise(act: str, words: str = "") -> None:
-    """Refuses an agent an act of `OWN_PROCESS`; by the processes above this one where no daemon can be asked."""
-    # Here: most commands need none of it.
+    """Refuse an agent an act of `OWN_PROCESS`, judged by this process's ancestors if no daemon runs."""
+    # Imported here, because most commands don't need it.
     from holdfast.core.authority import OWN_PROCESS, Who
 
     declared = OWN_PROCESS[act]
@@ -221,7 +219,7 @@ def authorise(act: str, words: str = "") -> None:
     try:
         ask_daemon("authorise", act=act, words=words)
     except DaemonUnreachable:
-        # The processes above the warm server are not those of whoever asks.
+        # The ancestors of the warm server are not the caller's.
         if _borrowed is not None:
             raise
         who = judge_caller(os.getpid())
@@ -243,7 +241,7 @@ def stop_daemon(reason: str = "asked to") -> int:
 
 
 def version_difference(answer: dict[str, Any] | None = None, asking: str = "this command") -> str:
-    """What a person has to know where the daemon that runs is not of this version (`answer`: its status, if known)."""
+    """Return a notice if the running daemon has another version (`answer`: its status, if known)."""
     try:
         status = ask_daemon("status", start=False) if answer is None else answer
     except HoldfastError:

@@ -1,4 +1,4 @@
-"""Every path we touch. Ours are 0700/0600, owned by us, never symlinks (P8)."""
+"""Every path Holdfast uses: 0700/0600, owned by the user, never through symlinks (P8)."""
 
 import contextlib
 import fcntl
@@ -16,14 +16,14 @@ from holdfast.core.errors import UnsafePath
 
 
 class _ProcessFolders:
-    """Of a process that serves one state folder for its whole life; None where the environment says it each time."""
+    """Folders of a process that serves one state folder for life; None if the environment decides each time."""
 
     state: Path | None = None
     config: Path | None = None
 
 
 def use_folders_for_life(state: Path) -> None:
-    """For the daemon, which asks for its folders at every event: what it was started with counts until it ends."""
+    """For the daemon, which needs its folders at every event: those from its start count until it ends."""
     _ProcessFolders.config = default_config_dir()
     _ProcessFolders.state = state
 
@@ -38,8 +38,8 @@ def default_state_dir() -> Path:
 
 @lru_cache(8)
 def _state_dir(state: str | None, xdg: str | None, _home: str | None) -> Path:
-    """Asked for at every hook: the path is made once."""
-    # `_home` is only a part of the cache's key: `Path.home()` depends on it.
+    """Cached, because every hook needs the path."""
+    # `_home` is only part of the cache key, because `Path.home()` depends on it.
     if state:
         return Path(state)
     if xdg:
@@ -62,10 +62,10 @@ def _config_dir(config: str | None, xdg: str | None, _home: str | None) -> Path:
 
 
 INTENT_SUFFIX = ".erase"
-"""Files in `run/` that say what is to be erased, until it is."""
+"""Files in `run/` that name what is being erased, until it is."""
 WIPE_MARK = "erase-everything"
-"""In `run/` from the moment when everything is to be erased until all of it is."""
-# `.NAME.partial`, with the number of the process and that of the thread where they are known.
+"""In `run/` while everything is being erased."""
+# `.NAME.partial`, with the process and thread number where known.
 _PARTIAL = re.compile(r"^\..*?(?:\.(\d+))?\.partial(?:-(\d+))?(?:-(?:journal|wal|shm))?$")
 
 
@@ -87,7 +87,7 @@ class Paths:
 
     @property
     def ledger(self) -> Path:
-        """The keys of what was answered last."""
+        """The keys of the latest acknowledged deliveries."""
         return self.state / "acknowledged"
 
     @property
@@ -96,12 +96,12 @@ class Paths:
 
     @property
     def derived(self) -> Path:
-        """What features keep there can be made again from the log; it goes when something is forgotten."""
+        """Files that can be rebuilt from the log; removed on erasure."""
         return self.state / "derived"
 
     @property
     def restores(self) -> Path:
-        """Append-only: every restore a person asked for. No restore takes it back."""
+        """Append-only list of all restores, which no restore reverts."""
         return self.state / "restores"
 
     @property
@@ -134,7 +134,7 @@ class Paths:
 
     @property
     def failing_since(self) -> Path:
-        """Its time is that of the first start that failed; gone once one succeeded."""
+        """Its mtime is the first failed start; removed after a successful one."""
         return self.run / "failing"
 
     @property
@@ -146,7 +146,7 @@ class Paths:
         return self.run / "control.sock"
 
     def run_identity(self) -> tuple[int, int]:
-        """Which folder `run/` is; (0, 0) when there is none. Who serves it ends when it becomes another."""
+        """Identifies the `run/` folder; (0, 0) if there is none. A daemon ends when its folder is replaced."""
         try:
             folder_stat = self.run.lstat()
         except OSError:
@@ -168,7 +168,7 @@ def private_folder(folder: Path) -> Path:
         raise UnsafePath(
             f"{folder} cannot be created ({error.strerror})", fix="Set HOLDFAST_STATE to a folder that you may write."
         ) from error
-    # Looked at after it was made: it may have been there before, as a link or somebody else's.
+    # Checked after creation: it may have existed before, as a link or as someone else's.
     folder_stat = folder.lstat()
     if stat.S_ISLNK(folder_stat.st_mode) or not stat.S_ISDIR(folder_stat.st_mode):
         raise UnsafePath(f"{folder} is not a plain folder", fix="Move it away and try again.")
@@ -182,22 +182,22 @@ def private_folder(folder: Path) -> Path:
 
 
 def emergency_spools() -> list[Path]:
-    """Where a hook puts an event when the spool itself cannot be written (docs/protocol.md)."""
+    """Where a hook puts an event if the spool cannot be written (docs/protocol.md)."""
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     folders = [Path(runtime) / "holdfast-spool"] if runtime else []
     return [*folders, Path(f"/dev/shm/holdfast-spool-{os.geteuid()}")]  # noqa: S108 - owner and mode are checked
 
 
 def write_atomically(path: Path, content: bytes, mode: int = 0o600) -> None:
-    """A reader sees the old file or the new one. A symlink at `path` is replaced, not followed."""
-    # Two threads may write the same file at the same time: each its own, and the last one stays.
+    """Readers see the old file or the new one. A symlink at `path` is replaced, not followed."""
+    # Two threads may write the same file: each has its own partial file, and the last one wins.
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial-{threading.get_native_id()}")
     fd = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     try:
         with os.fdopen(fd, "wb") as out:
             out.write(content)
             out.flush()
-            # Before the rename, or a crash could leave an empty file under the real name.
+            # Before the rename: otherwise a crash could leave an empty file under the real name.
             os.fsync(out.fileno())
         partial.replace(path)
     except BaseException:
@@ -207,7 +207,7 @@ def write_atomically(path: Path, content: bytes, mode: int = 0o600) -> None:
 
 @contextlib.contextmanager
 def locked_file(path: Path) -> Iterator[None]:
-    """One process and one thread at a time. The file stays: removing it would let two lock different ones."""
+    """One process and thread at a time. The file stays: if it were removed, two could lock different ones."""
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)
@@ -217,7 +217,7 @@ def locked_file(path: Path) -> Iterator[None]:
 
 
 def overwrite_file(path: Path) -> None:
-    """The bytes of a file become zeros on disk, as far as the file system writes in place."""
+    """Overwrite a file with zeros, as far as the file system writes in place."""
     fd = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         os.pwrite(fd, bytes(os.fstat(fd).st_size), 0)
@@ -227,7 +227,7 @@ def overwrite_file(path: Path) -> None:
 
 
 def sync_path(path: Path) -> None:
-    """A file's content, or the names in a folder: a rename is on disk only once its folder is."""
+    """Sync a file's content, or the names in a folder: a rename is durable only once its folder is synced."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(fd)
@@ -239,7 +239,7 @@ PARTIAL_S = 3600.0
 
 
 def remove_partials(paths: Paths) -> int:
-    """Half-written files whose writer died: nobody will ever finish them. Only the holder of the lease may do this."""
+    """Remove half-written files of dead writers. Only the lease holder may do this."""
     removed = 0
     for base, _, names in os.walk(paths.state):
         for match in filter(None, map(_PARTIAL.match, names)):
@@ -251,7 +251,7 @@ def remove_partials(paths: Paths) -> int:
 
 
 def _being_written(path: Path, pid: str | None, thread: str | None, paths: Paths) -> bool:
-    """The daemon writes those without a number itself, except in the folders of indexes, where another process may."""
+    """The daemon writes files without a number itself, except in index folders, where another process may."""
     if pid and thread:
         return Path(f"/proc/{pid}/task/{thread}").exists()
     if pid:
@@ -264,7 +264,7 @@ def _being_written(path: Path, pid: str | None, thread: str | None, paths: Paths
 
 
 def plain_files(folder: Path) -> Iterator[Path]:
-    """Every plain file below, without following links, not even one in the place of the folder itself."""
+    """Every regular file below, without following links, not even at the folder itself."""
     if folder.is_symlink():
         return
     for base, _, names in os.walk(folder):
@@ -275,7 +275,7 @@ def plain_files(folder: Path) -> Iterator[Path]:
 
 
 def is_plain_file(path: Path) -> bool:
-    """No link, pipe or folder, and not gone meanwhile."""
+    """Return whether it is a regular file that still exists."""
     try:
         return stat.S_ISREG(path.lstat().st_mode)
     except OSError:
@@ -283,14 +283,14 @@ def is_plain_file(path: Path) -> bool:
 
 
 class NotRegular(OSError):
-    """A folder, a pipe or a device stands where a file was wanted."""
+    """A folder, pipe or device is in the place of a file."""
 
 
 def open_regular(path: str, flags: int) -> int:
-    """For `open`: never waits for a pipe, never reads a device."""
+    """An opener for `open` that never waits for a pipe and never reads a device."""
     # Opening a pipe would wait for its writer; O_NOCTTY keeps a terminal from becoming ours.
     fd = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
-    # Looked at after opening: a check before could be outrun by a swap.
+    # Checked after opening, because a check before could be outrun by a swap.
     if stat.S_ISREG(os.fstat(fd).st_mode):
         return fd
     os.close(fd)
@@ -298,5 +298,5 @@ def open_regular(path: str, flags: int) -> int:
 
 
 def open_regular_itself(path: str, flags: int) -> int:
-    """The same, and never through a link that stands in the file's place."""
+    """The same, without following a symlink."""
     return open_regular(path, flags | os.O_NOFOLLOW)

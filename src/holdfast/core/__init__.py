@@ -1,1 +1,1 @@
-"""The pure middle of the house. Imports nothing else of ours."""
+"""The pure core of the engine; it imports nothing else of Holdfast."""

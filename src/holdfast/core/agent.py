@@ -1,4 +1,4 @@
-"""The shape of a coding agent: how its hooks are read, how it is answered, what it can be held to."""
+"""The contract of a coding agent: reading its hooks, writing its answers, and what it enforces."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,12 +16,12 @@ Untold = Literal["exit_code", "answer", "failure", "transcript"]
 Payload = Mapping[str, Any]
 
 ACTIONS = ("edit", "shell", "read", "search", "web", "agent", "skill", "mcp", "plan", "todo", "ask", "other")
-"""What a tool does, the same word in every agent: a gate on `edit` means the same everywhere."""
+"""What a tool does, named alike for every agent, so that a gate on `edit` works everywhere."""
 
 
 @dataclass(frozen=True)
 class Hook:
-    """One of the agent's hook events. `timeout` is in seconds; adapters write it in the agent's own unit."""
+    """One hook event of the agent. `timeout` is in seconds; adapters convert it to the agent's unit."""
 
     event: str
     kind: str
@@ -29,42 +29,42 @@ class Hook:
     register: bool = True
     timeout: float = 10
     matcher: str = ""
-    """Which of these the agent is to tell us, where it can choose; empty means all."""
+    """Which tools or sources to report, where the agent can filter; empty means all."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setup:
-    """Where and how our hooks are written into the agent's own settings, and how the agent is found."""
+    """Where and how hooks are written into the agent's settings, and how the agent is detected."""
 
     files: Mapping[str, str]
-    """Level → file; `user` is below HOME, the others below the project."""
+    """Settings file by level; `user` is relative to HOME, other levels to the project."""
     hooks_too: tuple[str, ...] = ()
-    """Other files that may hold its hooks, as globs."""
+    """Globs of other files that may hold its hooks."""
     entry: Callable[[Hook, Sequence[str]], dict[str, Any]]
-    """One hook entry that runs these words. The same words give the same entry in every version."""
+    """Builds the hook entry that runs a command line. The same command line gives the same entry in every version."""
     layout: Literal["groups", "list", "text", "mcp", "statusline"] = "groups"
-    """Entries in groups (`hooks.EVENT[].hooks[]`), entries in a list (`hooks.EVENT[]`), a file that is all ours, or a
-    file of MCP servers; or the one member of a settings file that is a status line."""
+    """How entries are arranged: in groups (`hooks.EVENT[].hooks[]`), in a list (`hooks.EVENT[]`), in a file of their
+    own, in a file of MCP servers, or as the status line of a settings file."""
     blank: Mapping[str, Any] = field(default_factory=dict)
-    """What a new settings file must have besides the hooks."""
+    """What a new settings file needs besides the hooks."""
     text: Callable[[Sequence[str]], str] | None = None
-    """For `text`: the whole file, from the words that run us; mode, agent and event are added by what is in it."""
+    """For `text`: builds the whole file from our command line; the file adds mode, agent and event."""
     mcp: Mapping[str, str] = field(default_factory=dict)
-    """Level → the file where it looks for MCP servers, as `files`."""
+    """File with MCP servers by level, as in `files`."""
     status_line: str = ""
-    """The member of its settings file that holds the command of its status line; empty where it shows none."""
+    """The settings member that holds the status-line command; empty if the agent has no status line."""
     mcp_format: McpFormat = "standard"
-    """How a server is written there."""
+    """The format of a server entry."""
     folder: str = ""
-    """Of the agent in the home directory."""
+    """The agent's folder in HOME."""
     oldest: tuple[int, ...] = ()
-    """The first version whose hooks we know to work."""
+    """The first version whose hooks are known to work."""
     hold_up: Callable[[Path, str, Path], str] | None = None
-    """Why the agent does not run the hooks of a file (at this level, in this project), where it asks for a review."""
+    """Why the agent doesn't run the hooks of a file, where it asks for a review first."""
     review: str = ""
-    """How a person reviews them."""
+    """How a person reviews the hooks."""
     afterwards: str = ""
-    """What is left for the person to do once the hooks are in."""
+    """What the person still has to do after installation."""
 
 
 def _no_mark(_event: Event, _payload: Payload) -> str:
@@ -77,27 +77,27 @@ class Agent:
     title: str
     hooks: tuple[Hook, ...]
     read: Callable[[Delivery, Payload], Event]
-    """Pure. Fields it does not know are left in the body; it never raises on odd payloads."""
+    """Pure. Unknown fields stay in the body; odd payloads never raise."""
     write: Callable[[Event, Decision], bytes]
-    """Pure. The agent's own reply; empty bytes mean nothing to say."""
+    """Pure. Returns the agent's reply format; empty bytes mean no answer."""
     recognise: Callable[[Delivery, Payload], bool]
-    """From payload and environment, never from where the hook was registered."""
+    """Decides from payload and environment, not from where the hook is registered."""
     enforces: Mapping[str, Enforcement] = field(default_factory=dict)
-    """Event kind → what a refusal does there."""
+    """What a refusal does, by event kind."""
     tools: Mapping[str, str] = field(default_factory=dict)
-    """Its tool name → one of ACTIONS."""
+    """The agent's tool names, each mapped to one of ACTIONS."""
     mark: Callable[[Event, Payload], str] = _no_mark
-    """Pure. What tells this happening from every other of its kind in its session, the same through whichever
-    registration it came; empty where nothing does, and then nothing is taken for a duplicate."""
+    """Pure. Identifies one happening among all of its kind in a session, whichever registration delivered it. Empty if
+    nothing identifies it; then it is never treated as a duplicate."""
     setup: Setup | None = None
     headless: tuple[str, ...] = ()
-    """Its program, and the words before the prompt of a run without a terminal."""
+    """Its program and the arguments before the prompt of a run without a terminal."""
     aliases: tuple[str, ...] = ()
     """Other names that scripts use for it."""
     untold: frozenset[Untold] = frozenset()
-    """What its hooks leave out and its transcript has."""
+    """What its hooks omit and its transcript contains."""
     transcripts: Callable[[], Any] | None = None
-    """Gives its `analysis.transcripts.Transcripts`; loaded when somebody reads one."""
+    """Loads its `analysis.transcripts.Transcripts`."""
 
     @property
     def program(self) -> str:
@@ -111,7 +111,7 @@ _known: dict[str, Agent] = {}
 
 
 def use_agents(agents: Mapping[str, Agent]) -> None:
-    """From here on features find these by name."""
+    """Registers the agents that features look up by name."""
     _known.clear()
     _known.update(agents)
 
@@ -130,7 +130,7 @@ def agent_programs() -> frozenset[str]:
 
 
 def is_hook_file(path: str) -> bool:
-    """Whether an agent, at any level, reads its hooks from this file."""
+    """Return whether an agent reads hooks from this file, at any level."""
     setups = [agent.setup for agent in _known.values() if agent.setup]
     return any(path.endswith(f"/{file}") for setup in setups for file in setup.files.values()) or any(
         fnmatchcase(path, f"*/{glob}") for setup in setups for glob in setup.hooks_too
@@ -138,5 +138,5 @@ def is_hook_file(path: str) -> bool:
 
 
 def agent_folders() -> list[str]:
-    """Of all agents, in the home directory and in projects."""
+    """Return the folders of all agents in HOME and in projects."""
     return sorted({agent.setup.folder for agent in _known.values() if agent.setup and agent.setup.folder})

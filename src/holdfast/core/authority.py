@@ -1,4 +1,4 @@
-"""Who may do an act: the declarations of commands and operations, and the judgement of a call against them."""
+"""Who may perform an act: declarations of commands, and the check of a call against them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -36,9 +36,9 @@ class Authority:
     act: str = ""
     """Completes "… is a person's to do"."""
     act_of: "Callable[[Call], str] | None" = None
-    """The act of this call in words; empty where anyone may do it."""
+    """Returns the act in words; empty if anyone may perform it."""
     session_of: "Callable[[Call], str] | None" = None
-    """The session that an act with OWN_SESSION is about."""
+    """Returns the session that an act with OWN_SESSION concerns."""
     delegable: bool = False
     """Whether the setting `agents_may_approve` opens it to agents."""
 
@@ -52,7 +52,7 @@ def person(act: str, act_of: "Callable[[Call], str] | None" = None, *, delegable
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What the judgement of a caller depends on, besides the processes above it."""
+    """What the judgement of a caller depends on, besides its parent processes."""
 
     agents: tuple[AgentProcess, ...] = ()
     code_without_terminal: bool = False
@@ -63,7 +63,7 @@ class Surroundings:
 class Refusal:
     text: str
     event: Event
-    """The record of the attempt."""
+    """The record of the refused attempt."""
 
 
 class UndeclaredAuthority(HoldfastError):
@@ -81,18 +81,18 @@ def check_declared(features: "tuple[Feature, ...]") -> None:
 
 
 def judge_call(call: "Call") -> Caller:
-    """By the kernel's word. Inside this process (tests, jobs) it is whoever the call names."""
+    """Judge the caller by its processes. Calls from this process (tests, jobs) are judged by the session they name."""
     if not call.caller:
         return Caller("agent" if call.session or call.args.get("by") == "agent" else "person", "as it says")
     caller = judge_caller(call.caller, call.surroundings().agents)
-    # A process that is no agent's, but whose environment names a session, was started by one.
+    # A process outside any agent whose environment names a session was started by one.
     if caller.is_agent or not call.session or not has_session_variable(call.caller):
         return caller
     return Caller("agent", "its environment names an agent's session")
 
 
 def authorise(authority: Authority, call: "Call") -> Caller | Refusal | None:
-    """The judged caller, a refusal, or None where nobody had to be judged."""
+    """Return the judged caller, a refusal, or None if nobody had to be judged."""
     if authority.who is Who.ANYONE:
         return None
     act = authority.act_of(call) if authority.act_of else authority.act
@@ -144,4 +144,4 @@ OWN_PROCESS: Mapping[str, Authority] = {
     "trust": person("trusting a project's settings", delegable=True),
     "team": person("an act in the team"),
 }
-"""Acts that a command of the command line carries out in its own process, after asking."""
+"""Acts that the command line performs in its own process after asking."""

@@ -1,4 +1,4 @@
-"""Who asks: a person or an agent, told by the processes above the one that asks, never by what it says of itself."""
+"""Tells people from agents by the processes above the caller, never by what the caller claims."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from holdfast.core import machine
 from holdfast.core.machine import Process
 from holdfast.core.times import now_ms
 
-# A bound: process numbers may be used again while the chain is walked.
+# A bound, because process ids may be reused while the chain is read.
 MAX_ANCESTORS = 40
 AGENT_PROGRAMS = frozenset(
     "claude codex gemini cursor-agent copilot opencode qwen droid kimi aider goose amp crush".split()
@@ -22,17 +22,17 @@ AGENT_VARIABLES = (
     b"CLAUDECODE=", b"CLAUDE_CODE_SESSION_ID=", b"CODEX_SANDBOX=", b"CODEX_THREAD_ID=", b"GEMINI_CLI=", b"QWEN_CODE=",
     b"CURSOR_AGENT=", b"COPILOT_CLI=", b"OPENCODE=",
 )  # fmt: skip
-"""Their presence tells an agent's shell; their absence tells nothing."""
+"""Their presence proves an agent's shell; their absence proves nothing."""
 LEASE_OWNERS_VARIABLE = "HOLDFAST_LEASE_OWNERS"
-"""Names, to every command that `lease run` runs, the owners of the leases it runs under."""
+"""Names the owners of held leases in the environment of commands under `lease run`."""
 _SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh", "ash", "fish"))
-# One command that runs our hook client, without pipes or substitutions, maybe with `|| true` behind it.
+# One command that runs the hook client, without pipes or substitutions, optionally followed by `|| true`.
 _HOOK_LINE = re.compile(rb"""[^|<>;&`$\n]*holdfast[-_./\w]*hook[^|<>;&`$\n]*(?:\|\| *(?:true|:|exit 0))?""")
 _SCRIPT_HOSTS = frozenset(("node", "bun", "deno", "python", "python3", "bash", "sh"))
 
 
 class AgentProcess(msgspec.Struct, frozen=True):
-    """The process of a live session, as its hooks told, and whether one of its tool calls is running."""
+    """The process of a live session as its hooks reported it, and whether a tool call is running."""
 
     pid: int
     start: int = 0
@@ -42,11 +42,11 @@ class AgentProcess(msgspec.Struct, frozen=True):
 
 class Caller(msgspec.Struct, frozen=True):
     kind: str
-    """`person`, or `agent`."""
+    """`person` or `agent`."""
     why: str
     certain: bool = True
-    """False where it cannot be told: a person who has no terminal, or an agent by circumstances alone (where it was
-    left behind, what runs at that moment). Then a short code from the dashboard can tell."""
+    """False if it cannot be determined: a person without a terminal, or an agent by circumstantial evidence only. A
+    short code from the dashboard settles it."""
 
     @property
     def is_agent(self) -> bool:
@@ -54,7 +54,7 @@ class Caller(msgspec.Struct, frozen=True):
 
 
 def list_ancestors(pid: int) -> list[Process]:
-    """The process itself and those above it, nearest first, as long as they can be seen."""
+    """List the process and its ancestors, nearest first, as far as they are visible."""
     ancestors: list[Process] = []
     while pid > 1 and len(ancestors) < MAX_ANCESTORS:
         process = machine.look_up_process(pid)
@@ -66,12 +66,12 @@ def list_ancestors(pid: int) -> list[Process]:
 
 
 def find_agent(pid: int) -> int:
-    """The process of the agent that a command runs below, which outlives the shell of one tool call; 0 without one."""
+    """Find the agent process above a command, which outlives the shell of one tool call; 0 if there is none."""
     return next((process.pid for process in list_ancestors(pid) if _agent_program(process)), 0)
 
 
 class ProcessChains:
-    """The processes above hook clients. Hooks of one session have one parent, so that a chain is walked once a while."""
+    """Caches the processes above hook clients. Hooks of one session share a parent, so each chain is read rarely."""
 
     FRESH_S = 2.0
     MOST = 500
@@ -80,7 +80,7 @@ class ProcessChains:
         self._known: dict[int, tuple[float, tuple[int, ...]]] = {}
 
     def above(self, pid: int) -> tuple[int, ...]:
-        """Nearest first; empty when the client cannot be looked at."""
+        """Return the ancestors, nearest first; empty if the client cannot be inspected."""
         try:
             client = machine.look_up_process(pid) if pid else None
         except OSError:
@@ -94,7 +94,7 @@ class ProcessChains:
             if len(self._known) > self.MOST:
                 self._known.clear()
             chain = list_ancestors(client.parent)
-            # The shell of a single hook is gone with it; what lies above it is the same for all hooks.
+            # The shell of a single hook is short-lived; the processes above it are shared by all hooks.
             while len(chain) > 1 and _runs_only_a_hook(chain[0]):
                 chain = chain[1:]
             cached = self._known[client.parent] = (time.monotonic(), tuple(process.pid for process in chain))
@@ -102,7 +102,7 @@ class ProcessChains:
 
 
 class HookOrigins:
-    """Which process each session's hooks come from: a hook that is called from below it is the agent's own doing."""
+    """Remembers which process each session's hooks come from. A hook called from below it is the agent's own doing."""
 
     MOST = 2_000
 
@@ -113,7 +113,7 @@ class HookOrigins:
         if not session or not ancestors:
             return False
         parent = self._parents.get((agent, session))
-        # The parent that the session's hooks have always come from.
+        # The parent that the session's hooks have always had.
         if parent is not None and ancestors[0] == parent[0]:
             return False
         if (
@@ -126,20 +126,20 @@ class HookOrigins:
 
     @staticmethod
     def _is_detached(pid: int) -> bool:
-        """A shell, or a process that is gone already or whose starter is: no agent calls its hooks from there while it
-        is alive itself."""
+        """Return whether it is a shell, is gone, or has lost its parent: a live agent never calls hooks from there."""
         parent = machine.look_up_process(pid)
         return parent is None or parent.name in _SHELLS or parent.parent in (0, 1)
 
     def _register(self, session: tuple[str, str], ancestors: tuple[int, ...]) -> bool:
-        """The first hook of a session, or of its next process. A shell below an agent calls none of the agent's hooks."""
+        """Register the first hook of a session or of its next process. A shell below an agent calls none of the
+        agent's hooks."""
         parent = machine.look_up_process(ancestors[0])
         if parent is None:
             return False
         if parent.name in _SHELLS and any(_agent_program(one) for one in list_ancestors(parent.parent)):
             return True
         if len(self._parents) >= self.MOST:
-            # A dict keeps the order in which sessions came: the oldest goes.
+            # Dicts keep insertion order, so the oldest session goes first.
             del self._parents[next(iter(self._parents))]
         self._parents[session] = (parent.pid, parent.start)
         return False
@@ -147,12 +147,12 @@ class HookOrigins:
     @staticmethod
     def _is_alive(known: tuple[int, int]) -> bool:
         process = machine.look_up_process(known[0])
-        # The number may belong to another process by now; its start tells.
+        # The start time shows whether the pid was reused.
         return process is not None and process.start == known[1]
 
 
 UNSEEN = -1
-"""Instead of the number of a process that the kernel does not show us (one of another container)."""
+"""Replaces the pid of a process that the kernel hides from us, such as one in another container."""
 
 
 def judge_caller(pid: int, agents: Iterable[AgentProcess] = ()) -> Caller:
@@ -176,9 +176,9 @@ def _as_person(process: Process) -> Caller:
 
 
 def _judge_by_sessions(chain: list[Process], agents: Collection[AgentProcess]) -> Caller | None:
-    """Agents whose program has another name are known by the process that their hooks came from."""
+    """Recognise agents with an unknown program name by the process their hooks came from."""
     me = chain[0]
-    # A `start` of 0 is not known, and then the number alone has to do.
+    # A `start` of 0 is unknown; then the pid alone decides.
     alive = [
         (one, seen) for one in agents if (seen := machine.look_up_process(one.pid)) and one.start in (0, seen.start)
     ]
@@ -195,23 +195,23 @@ def _judge_by_sessions(chain: list[Process], agents: Collection[AgentProcess]) -
 
 
 def _is_orphan(chain: list[Process]) -> bool:
-    """Nobody who started it is there any more."""
+    """Return whether its parent is gone."""
     return len(chain) == 1 or (len(chain) == 2 and chain[-1].parent in (0, 1) and chain[-1].session == chain[0].session)
 
 
 def _is_dashboard(pid: int) -> bool:
-    """Our own web server asks for whoever is logged in there; it lets in by a link that works once."""
+    """Return whether it is our web server, which acts for the person who logged in with a one-time link."""
     return _runs_module(pid, b"holdfast.doors.web")
 
 
 def is_forwarder(pid: int) -> bool:
-    """The team's forwarder, which this daemon started itself."""
+    """Return whether it is the team forwarder that this daemon started."""
     process = machine.look_up_process(pid)
     return process is not None and process.parent == os.getpid() and _runs_module(pid, b"holdfast_team.forwarder")
 
 
 def _runs_module(pid: int, module: bytes) -> bool:
-    """With the words that Holdfast starts its own programs with, and the very Python that runs here."""
+    """Return whether it runs a module of ours, with our arguments and this very Python."""
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         program = Path(f"/proc/{pid}/exe").readlink()
@@ -221,7 +221,8 @@ def _runs_module(pid: int, module: bytes) -> bool:
 
 
 def is_own_program(pid: int) -> bool:
-    """Our daemon, what it started, or our web server: hooks start them, so that they have an agent's variables."""
+    """Return whether it is the daemon, its child, or the web server: hooks start them, so they inherit an agent's
+    variables."""
     if _is_dashboard(pid) or any(process.pid == os.getpid() for process in list_ancestors(pid)):
         return True
     try:
@@ -232,7 +233,7 @@ def is_own_program(pid: int) -> bool:
 
 
 def _runs_only_a_hook(process: Process) -> bool:
-    """`sh -c 'holdfast-hook ask …'`, as agents start hooks that are given to them as one line."""
+    """Return whether it is `sh -c 'holdfast-hook ask …'`, as agents start hooks given as one line."""
     if process.name not in _SHELLS:
         return False
     try:
@@ -252,7 +253,7 @@ def _agent_program(process: Process) -> str:
         words = Path(f"/proc/{process.pid}/cmdline").read_bytes().split(b"\0")[:3]
     except OSError:
         return ""
-    # `claude.js` and `claude.cmd` are claude.
+    # `claude.js` and `claude.cmd` count as claude.
     names = (os.path.basename(word).decode("utf-8", "replace").partition(".")[0] for word in words)
     return next((name for name in names if name in AGENT_PROGRAMS), "")
 
@@ -266,13 +267,13 @@ def has_agent_variables(pid: int) -> bool:
 
 
 SESSION_VARIABLES = ("HOLDFAST_SESSION", "CLAUDE_CODE_SESSION_ID", "GEMINI_SESSION_ID", "CODEX_SESSION_ID")
-"""By these an agent tells its shell which session it is (H4)."""
+"""Variables by which an agent names its session to its shell (H4)."""
 _SESSION_ENTRIES = tuple(f"{name}=".encode() for name in SESSION_VARIABLES)
 
 
 def has_session_variable(pid: int) -> bool:
-    """Whether the process was told by its environment which agent session it belongs to; a program that acts for a
-    session it names itself (the dashboard, a script of a person) was not. Where that cannot be looked at: yes."""
+    """Return whether its environment names an agent session; True if the environment cannot be read. A program that
+    names a session itself, such as the dashboard, has no such variable."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             return any(entry.startswith(_SESSION_ENTRIES) for entry in file.read().split(b"\0"))
@@ -280,10 +281,10 @@ def has_session_variable(pid: int) -> bool:
         return True
 
 
-# Processes that agents' tool calls left behind: what they do later would look like a person's doing.
+# Processes that tool calls left running: what they do later would look like a person's doing.
 
 KEPT_MS = 3_600_000
-"""How long one that is gone is remembered."""
+"""How long a process that ended is remembered."""
 MOST = 200
 
 
@@ -291,14 +292,14 @@ class Leftover(msgspec.Struct):
     name: str
     start: int
     first_seen_at: int
-    """When it was seen first, in ms: at the end of the call that began it."""
+    """When it was first seen, in ms: at the end of the call that started it."""
     ended_at: int = 0
-    """When it was first seen to be gone; 0 while it runs."""
+    """When it was first found gone; 0 while it runs."""
 
 
 class LeftBehind:
-    """In the memory of the daemon only. Looks at a process once, when it is new: what an agent starts has the agent's
-    variables, and when its shell is gone nothing above it is the agent's any more."""
+    """Tracks leftover processes in the daemon's memory. Each process is inspected once, when it is new: after its
+    shell ends, nothing above it belongs to the agent any more."""
 
     def __init__(self) -> None:
         self._looked_at: set[int] = set()
@@ -306,7 +307,7 @@ class LeftBehind:
         self._left: dict[int, Leftover] = {}
 
     def observe(self, changed: int, ended: bool) -> str:
-        """What ran when the settings were changed. `ended`: a shell call did, which may have left something."""
+        """Note what ran when settings changed. `ended`: a shell call ended, which may have left processes behind."""
         now = now_ms()
         found = self.name_running_at(changed, now) if now - changed < KEPT_MS else ""
         if ended:
@@ -317,7 +318,7 @@ class LeftBehind:
         pids = set(machine.all_pids())
         for pid in self._left:
             self._note_end(pid, now)
-        # Those below an agent are looked at again: their shell may be gone by now.
+        # Processes below an agent are inspected again, because their shell may be gone by now.
         for pid in (pids - self._looked_at) | (self._below_agents & pids):
             self._look_at(pid, now)
         self._looked_at = pids
@@ -326,7 +327,7 @@ class LeftBehind:
         self._left = dict(list(fresh.items())[-MOST:])
 
     def name_running_at(self, moment: int, now: int) -> str:
-        """One that ran at that moment, as far as is known; empty without one."""
+        """Return the command line of a leftover process that ran at that moment; empty if none is known."""
         for pid, one in self._left.items():
             self._note_end(pid, now)
             if one.first_seen_at <= moment <= (one.ended_at or now):
@@ -334,7 +335,7 @@ class LeftBehind:
         return ""
 
     def _look_at(self, pid: int, now: int) -> None:
-        # First what most processes do not have; nothing is known of it where there is no /proc.
+        # The cheapest test first. Without /proc nothing is known.
         if not has_agent_variables(pid) or is_own_program(pid) or not _has_our_home(pid):
             return
         process = machine.look_up_process(pid)
@@ -349,13 +350,13 @@ class LeftBehind:
     def _note_end(self, pid: int, now: int) -> None:
         left = self._left[pid]
         process = None if left.ended_at else machine.look_up_process(pid)
-        # The number may belong to another process by now.
+        # The pid may have been reused.
         if not left.ended_at and (process is None or process.start != left.start):
             left.ended_at = now
 
 
 def _has_our_home(pid: int) -> bool:
-    """Settings lie in the home: a process with another one is at work on other settings."""
+    """Return whether its HOME is ours; with another one it works on other settings."""
     home = machine.environment_of(pid).get("HOME")
     return home is None or Path(home) == Path.home()
 

@@ -1,4 +1,4 @@
-"""Tables that lie beside the code as TOML; a wheel has them as JSON, because parsing TOML takes ten milliseconds."""
+"""Loads tables that are TOML in the source and JSON in the wheel, because parsing TOML takes 10 ms."""
 
 from pathlib import Path
 from typing import TypeVar
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 def load_data(module_file: str, name: str, type_: type[T]) -> T:
-    """`name` is a file in the folder of the module that asks."""
+    """Load a data file from the folder of the calling module."""
     source = Path(module_file).with_name(f"{name}.toml")
     compiled = source.with_suffix(".json")
     if compiled.exists():

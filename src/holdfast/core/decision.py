@@ -1,26 +1,26 @@
-"""What a hook client hands in, and what Holdfast answers: the answers of several features become one."""
+"""What a hook client delivers, what Holdfast answers, and how answers are merged."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
 
-# What Holdfast answers, and how the answers of several features become one.
+# What Holdfast answers, and how the answers of several features are merged.
 
 RANK = {"none": 0, "allow": 1, "ask": 2, "deny": 3}
 
 
 class ContextLine(msgspec.Struct, frozen=True):
-    """One line of a context, told only while one of these files is there; always where it names none."""
+    """One line of a context. It is injected only while one of its files exists; always if it names none."""
 
     text: str
     files: tuple[str, ...] = ()
 
 
 class Context(msgspec.Struct, frozen=True):
-    """A piece of text offered to the agent. `weight` decides who is left out when the budget is short.
+    """Text offered to the agent. `weight` decides what is left out when the budget is short.
 
-    `lines` follow the text, each only if it still holds when it is told: without any that does, nothing is told.
+    `lines` follow the text. If there are lines and none still holds, nothing is injected.
     """
 
     source: str
@@ -29,7 +29,7 @@ class Context(msgspec.Struct, frozen=True):
     lines: tuple[ContextLine, ...] = ()
 
     def checked(self, exists: Callable[[str], bool]) -> "Context | None":
-        """As it is told now: its lines looked at again and made part of the text."""
+        """Return the context with the lines that still hold."""
         if not self.lines:
             return self
         fresh_lines = [line.text for line in self.lines if not line.files or any(exists(path) for path in line.files)]
@@ -37,7 +37,7 @@ class Context(msgspec.Struct, frozen=True):
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    """On the end of a turn `deny` means: go on working. `notices` are for the person, never for the model."""
+    """At the end of a turn `deny` means: continue. `notices` are for the person, never for the model."""
 
     verdict: str = "none"
     reasons: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ def context_decision(source: str, text: str, weight: int = 50) -> Decision:
 
 
 def merge_decisions(decisions: Iterable[Decision | None]) -> Decision:
-    """deny > ask > allow; only the reasons of the winning verdict are given, all contexts are offered."""
+    """Merge answers: deny > ask > allow. Only the winner's reasons are kept; all contexts are."""
     opinions = [d for d in decisions if d is not None]
     if not opinions:
         return NOTHING
@@ -80,7 +80,7 @@ def _unique_texts(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(texts))
 
 
-# What a hook client hands in, before anybody has understood it.
+# What a hook client delivers, before it is parsed.
 
 
 class Delivery(msgspec.Struct, kw_only=True, frozen=True):
@@ -98,22 +98,22 @@ class Delivery(msgspec.Struct, kw_only=True, frozen=True):
     env: Mapping[str, str] = {}
     body: bytes = b""
     cleaned: bool = False
-    """Whether the body is cut and redacted already. Then `whole` is the length it had, and `digest` its hash if cut."""
+    """Whether the body is cut and redacted. Then `whole` is its original length, and `digest` its hash if it was cut."""
     ancestors: tuple[int, ...] = ()
-    """The processes above the client, nearest first, as the kernel told when it was connected; empty: not known."""
+    """The client's parent processes, nearest first, as the kernel reported them on connect; empty if unknown."""
     whole: int = 0
     digest: str = ""
     confirms: bool = False
-    """Whether the client says so when it has written an answer out."""
+    """Whether the client confirms that it wrote the answer."""
     client_verdict: str = ""
-    """What the client told the agent without us: `none`, or `deny` (a requirement with `when_unsure: deny`)."""
+    """What the client answered without us: `none`, or `deny` (a requirement with `when_unsure: deny`)."""
     missed: bool = False
-    """An answer was wanted and could not be given: it came by the spool, or the store took nothing."""
+    """An answer was wanted and not given: the delivery was spooled, or the store was unavailable."""
 
     def unanswered(self) -> "Delivery":
-        """The same, now that whoever asked has gone without an answer."""
+        """Return the delivery as one whose question was never answered."""
         return msgspec.structs.replace(self, mode="tell", missed=self.missed or self.mode == "ask")
 
     def unawaited(self) -> "Delivery":
-        """The same, now that nobody waits for an answer any more."""
+        """Return the delivery as one that nobody waits for."""
         return msgspec.structs.replace(self, mode="tell")

@@ -1,4 +1,4 @@
-"""State documents and their types: one `DocumentType` per kind of document, declared by the feature that keeps it."""
+"""State documents: how each kind is addressed, decoded and listed."""
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -16,9 +16,9 @@ encode = msgspec.json.Encoder(enc_hook=str).encode
 
 
 class DocumentType(Generic[D]):
-    """`SESSION = DocumentType("session", Session)`: how documents of one kind are addressed, decoded and listed.
+    """How documents of one kind are addressed, decoded and listed: `SESSION = DocumentType("session", Session)`.
 
-    A feature names its document types in `Feature.documents`; kinds that are not named there are plain dicts.
+    A feature declares its types in `Feature.documents`; undeclared kinds are plain dicts.
     """
 
     def __init__(self, kind: str, type_: type[D]) -> None:
@@ -32,17 +32,17 @@ class DocumentType(Generic[D]):
         return self._decoder.decode(raw)
 
     def get(self, state: "State", key: str) -> D | None:
-        """As it is after the event being handled."""
+        """Return the document as it is after the event being handled."""
         document: D | None = state.get(self.kind, key)
         return document
 
     def load(self, reader: Reader, key: str) -> D | None:
-        """As it is committed."""
+        """Return the document as committed."""
         raw = reader.document(self.ref(key))
         return None if raw is None else self.decode(raw)
 
     def list(self, reader: Reader, *, limit: int = 50, **query: Any) -> list[tuple[str, D]]:
-        """(key, document), newest first; `query` as in `StateQuery`."""
+        """Return (key, document) pairs, newest first; `query` as in `StateQuery`."""
         rows = reader.documents(StateQuery(kind=self.kind, limit=limit, **query))
         return [(key, self.decode(raw)) for key, raw in rows]
 
@@ -51,11 +51,11 @@ PLAIN = DocumentType("", dict)
 """For kinds whose feature declares no type."""
 
 
-# Dicts that stay small: the newest are kept. Documents are bounded, lists are queries on the log (decision 7).
+# Small dicts that keep the newest entries: documents are bounded, lists are queries on the log (decision 7).
 
 
 def with_newest(entries: dict[str, Any], name: str, value: Any, most: int) -> dict[str, Any]:
-    """A new dict with `name` last; the first ones fall out. Order is age."""
+    """Return a new dict with `name` last; the oldest entries are dropped. Order is age."""
     updated = {key: one for key, one in entries.items() if key != name} if name in entries else dict(entries)
     updated[name] = value
     while len(updated) > most:

@@ -1,7 +1,4 @@
-"""The engine: applies deliveries and events to the state, and commits what came of them. Ports touch the world.
-
-It knows neither sockets nor the journal: who is answered when, and what is still owed, is `ingest.pipeline`'s.
-"""
+"""Applies deliveries and events to the state and commits the result."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -23,10 +20,10 @@ SettingsFor = Callable[[str], Mapping[str, Any]]
 
 
 class Subscribers(NamedTuple):
-    """Who has to do with one kind of event, and by which of their functions."""
+    """The features that handle one kind of event, by role."""
 
     keepers: tuple[Feature, ...]
-    """Features that keep documents of such events, or make jobs of them."""
+    """Features that keep documents of such events or enqueue jobs for them."""
     enrichers: tuple[tuple[Feature, Enrich], ...]
     annotators: tuple[tuple[Feature, Callable[[Event], None]], ...]
     takers: tuple[tuple[Feature, TakesOut], ...]
@@ -34,12 +31,12 @@ class Subscribers(NamedTuple):
     deciders: tuple[tuple[Feature, Decide], ...]
     derivers: tuple[tuple[Feature, Derive], ...]
     historians: tuple[tuple[Feature, Derive], ...]
-    """Those of `derivers` that follow imported events too."""
+    """The `derivers` that also follow imported events."""
     enqueuers: tuple[tuple[Feature, Enqueue], ...]
 
 
 class Committed(msgspec.Struct, frozen=True):
-    """What one transaction made true, for those who watch (files, live pages)."""
+    """What one transaction changed, for subscribers (files, live pages)."""
 
     events: tuple[Event, ...]
     documents: tuple[tuple[Feature, Ref, Doc], ...]
@@ -53,31 +50,31 @@ class Ports(msgspec.Struct, frozen=True):
     clock: Clock
     report: Report
     clean: Callable[[Delivery], Delivery] = lambda delivery: delivery
-    """Takes out of a delivery what must not be on disk; `read` does it where it was not done."""
+    """Removes from a delivery what must not reach the disk; `read` does so if it wasn't done."""
     project: Callable[[str], str] = lambda folder: folder
-    """The project that a folder belongs to."""
+    """Returns the project that a folder belongs to."""
     scrub: Callable[[Event], Event] = lambda event: event
-    """Redacts what comes from commands and jobs; `read` has done it for hooks."""
+    """Redacts events of commands and jobs; `read` redacts those of hooks."""
     scrub_fields: Callable[[bytes], bytes] = lambda fields: fields
-    """The same for fields that are JSON still, as importers send them."""
+    """The same for encoded fields, as importers send them."""
 
 
 class Engine:
     def __init__(self, store: Store, features: Sequence[Feature], ports: Ports) -> None:
         self.store, self.features, self.ports = store, tuple(features), ports
         self.suspended: set[str] = set()
-        """Features whose state is being rebuilt: they hear nothing and decide nothing meanwhile."""
+        """Features whose state is being rebuilt. They receive no events and decide nothing."""
         self.hot = HotDocuments()
         self.document_types = {kind.kind: kind for feature in features for kind in feature.documents}
         self.document_owners = {kind.kind: feature.name for feature in features for kind in feature.documents}
         self.recent = Deduplicator()
         self.owners = SessionOwners()
         self.head = -1
-        """The last event this engine knows of."""
+        """The last event this engine knows."""
         self.durable = 0
-        """The last event that the store itself keeps through a power cut."""
+        """The last event that survives a power cut."""
         self.open_transaction: Transaction | None = None
-        """Applied in memory, and neither committed nor discarded yet."""
+        """Applied in memory, neither committed nor discarded."""
         self._committed: list[Committed] = []
         self._subscribers: dict[str, Subscribers] = {}
 
@@ -91,12 +88,12 @@ class Engine:
         past: bool = False,
         lasting: bool = True,
     ) -> list[Outcome]:
-        """Applied and committed at once, in one transaction of the store. `also` joins it (the end of a job, say).
+        """Apply and commit items in one store transaction. `also` joins it, e.g. the end of a job.
 
-        What is `past` makes state and derived events, but neither jobs nor decisions. What need not be `lasting` is
-        on disk elsewhere until the next transaction that is.
+        `past` items create state and derived events, but no jobs or decisions. Without `lasting`, the events must be
+        on disk elsewhere until the next lasting transaction.
         """
-        # Before the transaction: it looks at files and may start git.
+        # Before the transaction, because reading inspects files and may run git.
         arrivals = [self._arrive(item) for item in items]
         self._begin()
         with self.store.transaction(lasting=lasting) as head:
@@ -109,7 +106,7 @@ class Engine:
         return outcomes
 
     def apply(self, deliveries: Sequence[Delivery]) -> tuple[Transaction, list[Outcome]]:
-        """In memory only: `commit` writes it. Until then nothing else can be applied."""
+        """Apply deliveries in memory. Nothing else can be applied until `commit` or `discard`."""
         arrivals = [self._arrive(item) for item in deliveries]
         self._begin()
         transaction = self._begin_transaction(self.head, lazy=True)
@@ -118,19 +115,19 @@ class Engine:
         return transaction, outcomes
 
     def commit(self, transaction: Transaction, *, lasting: bool) -> None:
-        """Where the store takes nothing the transaction stays open, and may be committed later."""
+        """Write an applied transaction. If the store fails it stays open and can be committed later."""
         with self.store.transaction(lasting=lasting):
             transaction.write()
         self.open_transaction = None
         self._written(transaction, lasting=lasting)
 
     def discard(self) -> None:
-        """What was applied cannot be written as it is: whoever has the deliveries brings them by another way."""
+        """Drop an applied transaction that cannot be written; the caller delivers its items another way."""
         self.open_transaction = None
         self.forget()
 
     def append(self, events: Sequence[Event]) -> None:
-        """Events that were applied before, with all that followed: those that the log does not have yet."""
+        """Append the events of an earlier transaction that are missing from the log."""
         self._begin()
         with self.store.transaction() as head:
             transaction = self._begin_transaction(head)
@@ -139,7 +136,7 @@ class Engine:
         self._written(transaction)
 
     def can_decide(self, kind: str, folder: str) -> bool:
-        """Whether anybody could have something to say to such an event in that folder."""
+        """Return whether any feature could answer such an event in that folder."""
         deciders = self.subscribers_of(kind).deciders
         if not deciders:
             return False
@@ -147,7 +144,7 @@ class Engine:
         return any(feature.can_decide(kind, settings.get(feature.name)) for feature, _ in deciders)
 
     def takers(self, kind: str, folder: str) -> list[tuple[TakesOut, Any]]:
-        """Who says, by which settings, whether something is taken out of such a payload before it may lie on disk."""
+        """Return the functions, with settings, that may remove parts of such a payload before it reaches the disk."""
         takers = self.subscribers_of(kind).takers
         if not takers:
             return []
@@ -162,7 +159,7 @@ class Engine:
         return Arrival(self._enriched(self.ports.read(item)), item.mode != "tell", item.missed, item.client_verdict)
 
     def _enriched(self, event: Event) -> Event:
-        """What features saw of the world when the event came is written into its payload."""
+        """Let features write what they observe of the world into the payload."""
         enrichers = self.subscribers_of(event.kind).enrichers
         if not enrichers:
             return event
@@ -173,12 +170,12 @@ class Engine:
                 wrote |= enrich(event, settings.get(feature.name), content_parts)
             except Exception as error:
                 self.ports.report(feature.name, event, error)
-                # It may have written into the payload before it failed.
+                # It may have changed the payload before it failed.
                 wrote = True
         return self.ports.scrub(event) if wrote else event
 
     def enrich_history(self, events: Iterable[Event]) -> None:
-        """Everything in an imported event is redacted already, and nothing of the world is added."""
+        """Annotate imported events, which are already redacted and see nothing of today's world."""
         for event in events:
             for feature, annotate in self.subscribers_of(event.kind).annotators:
                 try:
@@ -197,7 +194,7 @@ class Engine:
     def _begin_transaction(self, head: int, *, past: bool = False, lazy: bool = False) -> Transaction:
         if self.open_transaction:
             raise RuntimeError("the transaction before this one is neither committed nor discarded")
-        # Somebody else wrote since then: cached documents may be out of date.
+        # Someone else wrote since then, so cached documents may be stale.
         if head != self.head:
             self.hot.forget()
         return Transaction(self, head, past=past, lazy=lazy)
@@ -206,7 +203,7 @@ class Engine:
 
     def _written(self, transaction: Transaction, *, lasting: bool = True) -> None:
         self.head = transaction.seq
-        # Where nothing was written nothing was synced.
+        # An empty transaction syncs nothing.
         if lasting and transaction.events:
             self.durable = transaction.seq
         self.recent.add(transaction.seen.items())
@@ -217,15 +214,15 @@ class Engine:
             )
 
     def take_committed(self) -> list[Committed]:
-        """What became true since the last time this was asked, for those who watch."""
+        """Return what was committed since the last call."""
         taken, self._committed = self._committed, []
         return taken
 
     # ── beginning ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _begin(self) -> None:
-        """A happening told before the daemon was restarted may be told once more after it."""
-        # Read already, and nothing was forgotten since.
+        """Load what deduplication needs: a hook may arrive once before and once after a restart."""
+        # Already loaded.
         if self.head >= 0:
             return
         reader = self.store.reader()
@@ -236,10 +233,10 @@ class Engine:
             reader.close()
 
     def forget(self) -> None:
-        """Drop what is remembered, e.g. after the store was restored or a feature rebuilt."""
+        """Drop all caches, e.g. after a restore or a rebuild."""
         self.hot.forget()
         self.owners.forget()
-        # -1 makes the next transaction read the head and the last events again.
+        # The next transaction reads the head and the last events again.
         self.head = -1
 
     # ── subscriptions ─ ─────────────────────────────────────────────────────────────────────────────────────────────

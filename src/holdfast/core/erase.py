@@ -1,4 +1,4 @@
-"""Finds what quotes a text, and takes it out: whole, cut off, in other case, in Markdown, escaped, or a long part. Pure."""
+"""Finds and removes quotations of a text: whole, cut, in other case, in Markdown, escaped, or partial."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -10,27 +10,27 @@ from holdfast.core.lazy import lazy_pattern
 
 INSTEAD = "[forgotten]"
 FEWEST = 4
-"""The first so many words in a row are taken for a quotation; a shorter text must be there as a whole."""
+"""This many leading words in a row count as a quotation; a shorter text must appear in full."""
 FEWEST_INSIDE = 5
-"""A quotation that does not begin at the beginning is this long, and has one of the text's longest words."""
+"""A quotation that starts elsewhere has this length and contains one of the text's longest words."""
 MOST_ANCHORS = 6
 SHORTEST_ANCHOR = 5
 
 Change = Callable[[bytes], bytes]
 Span = tuple[int, int]
 
-# What may stand between two words: escapes of JSON, percent codes, all but letters and digits.
+# What may separate two words: JSON escapes, percent codes, anything but letters and digits.
 _SEPARATOR = r"(?:\\[nrtbf]|%[0-9A-Fa-f]{2}|\\u00[0-2][0-9a-fA-F]|[\W_])"
-# Separators, or in group 1 a word, whose letters may be escaped.
+# Separators, or in group 1 a word whose letters may be escaped.
 _TOKEN = lazy_pattern(rf"{_SEPARATOR}+|((?:[^\W_]|\\u[0-9a-fA-F]{{4}})+)")
 _ESCAPED = lazy_pattern(r"\\u([0-9a-fA-F]{4})")
-# A quotation that was cut ends in dots or with the text; the next pattern is for its beginning.
+# A cut quotation ends in dots or at the end of the text; the next pattern is for its beginning.
 _CUT_AFTER = lazy_pattern(r"\s*(?:…|\.\.\.|\Z)")
 _CUT_BEFORE = lazy_pattern(r"(?:…|\.\.\.|\A)\s*\Z")
 
 
 class Token(msgspec.Struct, frozen=True):
-    """A word of a text in plain letters, and where it stands."""
+    """A word in plain letters and its position."""
 
     word: str
     start: int
@@ -47,13 +47,12 @@ def _decode_word(word: str) -> str:
 
 
 class Quotation:
-    """One text that is to be found wherever it is repeated. The name of a session or a folder (`is_name`) is found as a
-    whole: a part of it is a part of many others too."""
+    """One text to find wherever it is repeated. A name of a session or folder (`is_name`) only matches as a whole."""
 
     def __init__(self, text: str, *, is_name: bool = False) -> None:
         self.text = text
         self.words = [token.word for token in split_words(text)]
-        # Long words are mostly rare: they tell a quotation from a common phrase.
+        # Long words are mostly rare and tell a quotation from a common phrase.
         long = sorted({w for w in self.words if len(w) >= SHORTEST_ANCHOR}, key=lambda word: (-len(word), word))
         self._anchors = set(long[:MOST_ANCHORS])
         self._places: dict[str, list[int]] = {}
@@ -64,17 +63,18 @@ class Quotation:
 
     @property
     def probes(self) -> tuple[bytes, ...]:
-        """Small letters one of which is in every row that quotes it, in a spelling no JSON escapes; `b""`: in any."""
+        """Return lowercase probes of which every quoting row contains one, in a spelling no JSON escapes; `b""`
+        matches any row."""
         opening = [ascii_part(word) for word in self.words[:FEWEST]]
         first = max(opening, key=len, default="")
         if not first:
             return (b"",)
-        # What has to be there as a whole is searched by its opening alone.
+        # A text that must appear in full is searched by its opening alone.
         inside = {ascii_part(word) for word in self._anchors} if not self._whole else set()
         return (first.encode(), *sorted(word.encode() for word in inside - {first, ""}))
 
     def spans(self, quoting: str) -> list[Span]:
-        """Where it is quoted, in order."""
+        """Return where it is quoted, in order."""
         if self._whole:
             return [match.span() for match in self._whole.finditer(quoting)]
         tokens = split_words(quoting)
@@ -98,12 +98,12 @@ class Quotation:
         return "".join([*pieces, quoting[at:]]) if pieces else quoting
 
     def mentions(self, word: str) -> bool:
-        """Whether a string, such as the name of a file, was taken out of this text."""
+        """Return whether a string, such as a file name, was taken from this text."""
         words = [token.word for token in split_words(word)]
         return bool(words) and f" {' '.join(words)} " in f" {self._containing} "
 
     def _longest_run(self, tokens: list[Token], at: int) -> tuple[int, int, int] | None:
-        """(first token, last token, place of the first one in the text) of the longest quotation that begins here."""
+        """Return the longest quotation that begins here: first token, last token, position of the first in the text."""
         best: tuple[int, int, int] | None = None
         for offset in self._places.get(tokens[at].word, ()):
             length = 0
@@ -113,7 +113,7 @@ class Quotation:
                 and tokens[at + length].word == self.words[offset + length]
             ):
                 length += 1
-            # A word may stand at several places of the text: the longest run from any of them counts.
+            # A word may occur several times in the text; the longest run from any of them counts.
             if self._counts(offset, length) and (best is None or length > best[1] - best[0] + 1):
                 best = (at, at + length - 1, offset)
         return best
@@ -124,7 +124,7 @@ class Quotation:
         return length >= FEWEST_INSIDE and not self._anchors.isdisjoint(self.words[offset : offset + length])
 
     def _widened(self, quoting: str, tokens: list[Token], first: int, last: int, offset: int) -> Span:
-        """With the halves of words in which it was cut off."""
+        """Extend a span to the halves of words at which it was cut."""
         start, end = tokens[first].start, tokens[last].end
         following = offset + last - first + 1
         if last + 1 < len(tokens) and following < len(self.words):
@@ -151,15 +151,15 @@ def _pattern_of_whole(text: str, words: list[str], is_name: bool) -> re.Pattern[
 
 
 def _bounds_of_words(words: list[str]) -> tuple[str, str]:
-    """A word or two: anywhere, also inside a longer name, unless it is so short that it would be everywhere."""
+    """One or two words match anywhere, also inside a longer name, unless they are too short."""
     return ("", "") if sum(map(len, words)) >= SHORTEST_ANCHOR + 1 else (r"(?<![^\W_])", r"(?![^\W_])")
 
 
 def _bounds_of_name(text: str) -> tuple[str, str]:
-    """`session-1` is not `session-10`, and `/home/me/api` neither `/home/me/api-v2` nor within `/mnt/home/me/api`."""
+    """`session-1` does not match in `session-10`, nor `/home/me/api` in `/home/me/api-v2` or `/mnt/home/me/api`."""
     if text.startswith("/"):
         return r"(?<![^\W_])(?<![^\W_]/)", r"(?!\w|[-.][^\W_])"
-    # A file is named for its session: `rollout-ID.jsonl`.
+    # A file may be named for its session: `rollout-ID.jsonl`.
     return r"(?<![^\W_])", r"(?!\w|-[^\W_])"
 
 
@@ -168,7 +168,7 @@ def _letter_pattern(char: str) -> str:
 
 
 def build_eraser(quotations: Iterable[Quotation]) -> Change:
-    """Bytes of a JSON value → the same without the texts. What is not JSON is searched as it is."""
+    """Build a function that removes the texts from the bytes of a JSON value. Anything else is searched as it is."""
     to_erase = tuple(quotations)
 
     def change(row: bytes) -> bytes:
@@ -183,7 +183,7 @@ def build_eraser(quotations: Iterable[Quotation]) -> Change:
 
 
 def _erase_plain(row: bytes, quotations: tuple[Quotation, ...]) -> bytes:
-    # Bytes that are no UTF-8 come out as they went in.
+    # Invalid UTF-8 comes out unchanged.
     text = row.decode("utf-8", "surrogateescape")
     changed = erase_text(text, quotations)
     return row if changed == text else changed.encode("utf-8", "surrogateescape")
@@ -203,20 +203,20 @@ def _erase_value(value: Any, quotations: tuple[Quotation, ...]) -> Any:
     if not isinstance(value, dict):
         return value
     changed = {erase_text(name, quotations): _erase_value(one, quotations) for name, one in value.items()}
-    # By the values from before: the changed ones quote nothing any more.
+    # Compare the original values: the changed ones quote nothing any more.
     quoted = [q for q in quotations if any(isinstance(one, str) and q.spans(one) for one in value.values())]
     return {name: _without_extracts(one, quoted) for name, one in changed.items()} if quoted else changed
 
 
 def _without_extracts(value: Any, quoted: list[Quotation]) -> Any:
-    """A list of strings beside the text, such as the files it names: those that were taken out of it go with it."""
+    """Drop strings next to the text that were extracted from it, such as file names."""
     if not isinstance(value, list):
         return value
     return [one for one in value if not (isinstance(one, str) and any(q.mentions(one) for q in quoted))]
 
 
 def find_excerpts(value: Any, quotation: Quotation, around: int = 40) -> Iterator[tuple[str, str]]:
-    """(name of the field, the words with a little of what stands around them) for every place that quotes it."""
+    """Return (field, words with some context) for every quotation."""
     if isinstance(value, dict):
         for name, one in value.items():
             yield from (

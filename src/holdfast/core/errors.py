@@ -1,4 +1,4 @@
-"""Every error a person may see. The docstring is the message's first line; fields say where and what to do."""
+"""Every error a person may see; the docstring is the first line of the message."""
 
 
 class HoldfastError(Exception):
@@ -14,7 +14,7 @@ class HoldfastError(Exception):
 
     @property
     def problem(self) -> str:
-        """What happened and where, without what to do about it."""
+        """What happened and where, without the remedy."""
         head = (self.__doc__ or "").strip().rstrip(".")
         text = f"{head}: {self.detail}" if self.detail else head
         return f"{text} ({self.where})" if self.where else text

@@ -1,4 +1,4 @@
-"""The event: the only truth. What its payload holds, by kind, is in `core.kinds`."""
+"""The event, the only source of truth; the payload of each kind is in `core.kinds`."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
@@ -10,16 +10,16 @@ from holdfast.core.ids import delivery_key, shared_session_key
 from holdfast.core.kinds import KINDS, HookPayload, Payload, UntypedPayload, build_payload, current_version
 
 BODY_LIMIT = 256 * 1024
-"""Bytes of the agent's own payload that are kept with an event."""
+"""Bytes of the agent's payload kept with an event."""
 
 EventData = Any
-"""Always a `Payload` once the event is made: a decoder cannot know the kind beforehand, so `__post_init__` reads it."""
+"""Always a `Payload` after construction; a decoder cannot know the kind beforehand, so `__post_init__` parses it."""
 
 PAYLOADS = (Payload, UntypedPayload)
 
 
 class Event(msgspec.Struct, kw_only=True, frozen=True):
-    """`data` holds the small normalised fields that reducers read and that are kept for ever; `body` expires."""
+    """`data` holds the normalised fields that reducers read and that are kept for ever; `body` expires."""
 
     key: str
     kind: str
@@ -35,7 +35,7 @@ class Event(msgspec.Struct, kw_only=True, frozen=True):
     seq: int = 0
 
     def __post_init__(self) -> None:
-        """Plain fields, as adapters, importers and decoders bring them, become the payload of the kind."""
+        """Plain fields from adapters, importers and decoders become the payload of the kind."""
         data = self.data
         if not isinstance(data, PAYLOADS):
             typed = build_payload(self.kind, data) if isinstance(data, Mapping) else _empty_payload(self.kind)
@@ -43,7 +43,7 @@ class Event(msgspec.Struct, kw_only=True, frozen=True):
 
     @property
     def version(self) -> int:
-        """Of the payload as it is written: today's version of its kind."""
+        """The current payload version of its kind."""
         return current_version(self.kind)
 
     def get(self, name: str, default: Any = None) -> Any:
@@ -51,7 +51,7 @@ class Event(msgspec.Struct, kw_only=True, frozen=True):
 
 
 def derived_event(of: Event, payload: Payload) -> Event:
-    """What an event means, as an event of its own. The engine gives it its key and appends both together."""
+    """Build an event that follows from another. The engine assigns its key and appends both together."""
     return Event(
         key=f"{of.key}/{payload.KIND}", kind=payload.KIND, at=of.at, session=of.session, project=of.project,
         agent=of.agent, tool=of.tool, data=payload,
@@ -61,7 +61,7 @@ def derived_event(of: Event, payload: Payload) -> Event:
 def own_event(
     payload: Payload, at: int, *, session: str = "", project: str = "", agent: str = "", once: object = None
 ) -> Event:
-    """What a command or a job found out or was told. The same thing found twice (`once`) is one event."""
+    """Build an event of a command or job. Events with the same `once` are stored once."""
     return Event(
         key=delivery_key(at) if once is None else _once_key(payload.KIND, session or project, once),
         kind=payload.KIND, at=at, session=session, project=project, agent=agent, data=payload,
@@ -78,23 +78,23 @@ def _empty_payload(kind: str) -> Payload | UntypedPayload:
     return payload() if payload else UntypedPayload()
 
 
-# The same happening told twice, by two registrations of our hooks, is one event: which ones were told just now.
+# Deduplication of one happening that two registrations of our hooks report.
 
 
 def dedupe_key(event: Event) -> str:
-    """Which happening an event tells of; events without one are never taken for another."""
+    """Identify the happening; events without a key are never duplicates."""
     return event.data.dedupe_key if isinstance(event.data, HookPayload) else ""
 
 
 WINDOW_MS = 10_000
-"""Two hooks of one happening start together; how far apart they come is up to the agent and a busy machine."""
+"""Two hooks of one happening start together, but may arrive this far apart on a busy machine."""
 
 AT_ONCE, AT_ONCE_MS = "~", 100
-"""How the name of a happening begins that may really happen again: no model answers within this time."""
+"""Prefix of happenings that may really repeat. No model answers within this time."""
 
 KEPT = 4_096
 REMEMBERED = 256
-"""How many of the log's last events are looked at when memory begins anew."""
+"""How many of the newest events are read when the memory is rebuilt."""
 
 
 def is_within_window(same: str, before: int | None, at: int) -> bool:
@@ -102,7 +102,7 @@ def is_within_window(same: str, before: int | None, at: int) -> bool:
 
 
 class Deduplicator:
-    """What is committed. What a transaction is about to add it keeps itself until then."""
+    """Remembers committed happenings. A transaction keeps its own until it commits."""
 
     def __init__(self) -> None:
         self._seen: dict[str, int] = {}
@@ -112,7 +112,7 @@ class Deduplicator:
 
     def add(self, keys: Iterable[tuple[str, int]]) -> None:
         self._seen.update(keys)
-        # A dict keeps the order of insertion: the oldest goes first.
+        # Dicts keep insertion order, so the oldest goes first.
         while len(self._seen) > KEPT:
             del self._seen[next(iter(self._seen))]
 
@@ -121,24 +121,24 @@ class Deduplicator:
         self.add((key, event.at) for event in events if (key := dedupe_key(event)))
 
 
-# Two agents may use one session id (scripts that number their sessions, copied settings). The first keeps it, the others
-# get a key of their own, so that no record is mixed.
+# Two agents may use the same session id (numbered sessions, copied settings). The first keeps it; the others get a key
+# of their own, so that records are never mixed.
 
 AgentsOfSessions = Callable[[list[str]], Mapping[str, str]]
-"""Sessions → the agent of the first event that each of them has in the log; those that have none are absent."""
+"""Sessions mapped to the agent of their first event in the log; unknown sessions are absent."""
 
 
 class SessionOwners:
-    """Which agent each session belongs to, as the log says; sessions that are in no log yet belong to who comes first."""
+    """Knows which agent owns each session. A session not yet in the log belongs to the first that uses it."""
 
     def __init__(self) -> None:
         self._agents: dict[str, str] = {}
 
     def learn(self, events: Iterable[Event], look_up: AgentsOfSessions) -> None:
-        """One question for all sessions of a batch that were not met before."""
+        """Look up all new sessions of a batch in one query."""
         new = {event.session: event.agent for event in events if event.session not in self._agents and is_owned(event)}
         if new:
-            # What the log says goes before who comes first in this batch.
+            # The log takes precedence over the order within this batch.
             self._agents |= {**new, **look_up(list(new))}
             while len(self._agents) > KEPT:
                 del self._agents[next(iter(self._agents))]
@@ -154,9 +154,9 @@ class SessionOwners:
 
 
 def is_owned(event: Event) -> bool:
-    """Whether the agent itself tells it. What Holdfast found out carries the key of its session already."""
+    """Return whether the agent itself reported it. Our own events already carry the session's key."""
     data = event.data
     if not event.session or not event.agent or not isinstance(data, HookPayload):
         return False
-    # Read from a transcript by a job of ours, unless an importer brought it.
+    # Read from a transcript by our own job, unless an importer delivered it.
     return bool(data.imported) or event.kind != "model.answered"

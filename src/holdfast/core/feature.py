@@ -1,4 +1,4 @@
-"""The shape of a feature. A feature is one value of this type; it imports core and nothing else of ours."""
+"""The contract of a feature: one value of this type."""
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,33 +19,33 @@ Facets = tuple[str, str, int]
 """(project, status, at): what lists are sorted and filtered by."""
 
 Settings = Any
-"""The feature's own section, an instance of `Feature.settings`."""
+"""The feature's settings section, an instance of `Feature.settings`."""
 
 
 class State(Protocol):
-    """This feature's documents as they are after the event being handled."""
+    """The feature's documents as they are after the event being handled."""
 
     def get(self, kind: str, key: str) -> Doc | None: ...
 
 
 @dataclass(frozen=True)
 class File:
-    """A document of a seed, written as a view. None removes it. It is never written through a symlink."""
+    """A seed's document, written as a view. None removes the file. Symlinks are never followed."""
 
     path: Path
     content: bytes | None
     mode: int = 0o600
     ours: Callable[[bytes], bool] | None = None
-    """Whether what lies there is of our making. What is not is set aside in the state folder, never overwritten."""
+    """Whether the existing file is ours. A foreign file is set aside in the state folder, never overwritten."""
     adopt: Callable[[Path, bytes], Iterable[Event]] | None = None
-    """What a file means that is not of our making: asked before it is set aside, and once more where that was cut short."""
+    """Turns a foreign file into events before it is set aside, again if that was interrupted."""
     hidden: Path | None = None
-    """The file or folder that git should not show: it goes into the repository's own exclude file."""
+    """A file or folder that git should ignore, through the repository's exclude file."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """What a command or a view is given. `session` and `project` are those of whoever asks, if known."""
+    """The input of a command or view. `session` and `project` are the caller's, if known."""
 
     args: Mapping[str, Any]
     reader: Reader
@@ -55,12 +55,12 @@ class Call:
     project: str = ""
     state_dir: Path = Path()
     caller: int = 0
-    """The process that asks, as the kernel says; 0 when it is this process itself."""
+    """The calling process according to the kernel; 0 for this process."""
     code: str = ""
-    """The one-time code by which a person without a terminal is known."""
+    """The one-time code that identifies a person without a terminal."""
     surroundings: Callable[[], Surroundings] = Surroundings
     judged: Caller | None = None
-    """Who asks, where that was decided already."""
+    """The caller, if already judged."""
 
     @cached_property
     def who(self) -> Caller:
@@ -69,7 +69,7 @@ class Call:
 
 @dataclass(frozen=True)
 class JobCall:
-    """What a job is given. It answers with events; they and the job's end are one transaction."""
+    """The input of a job. The events it returns and its end are committed together."""
 
     job: ClaimedJob
     reader: Reader
@@ -79,29 +79,29 @@ class JobCall:
     cancelled: Callable[[], bool]
     run: Run
     put: Callable[[File], None]
-    """Writes a file as `Feature.files` would: atomically, only when it changed, never through a symlink."""
+    """Writes a file like `Feature.files`: atomically, only if changed, never through a symlink."""
 
 
 @dataclass(frozen=True)
 class WatchCall:
-    """What a watcher is given: until when to watch, and the way in for what it noticed."""
+    """The input of a watcher: when to stop, and how to report events."""
 
     stopping: threading.Event
     handle: Callable[[Callable[[], Sequence[Event]]], None]
-    """Asks for events in the thread that writes, where no hook is being handled, and takes them in."""
+    """Builds events on the writer thread, between hooks, and commits them."""
     report: Callable[[Exception], None]
 
 
 @dataclass(frozen=True)
 class CommandResult:
-    """A command's answer: the events it wants to happen, and what to show once they did."""
+    """The answer of a command: the events to append, and what to show afterwards."""
 
     events: tuple[Event, ...] = ()
     answer: Callable[[Reader], Any] | Any = None
     refused: str = ""
-    """Why it is refused all the same: the events are the record of the attempt."""
+    """Why it is refused although there are events: they record the attempt."""
     erase: tuple[str, ...] = ()
-    """Texts that leave the store once the events are in: the log, what is derived from it, and the backups."""
+    """Texts to erase once the events are stored: from the log, everything derived, and the backups."""
 
 
 Keys = Callable[[Event], Iterable[Ref]]
@@ -109,9 +109,9 @@ Reduce = Callable[[Doc | None, Event, Ref], Doc | None]
 Decide = Callable[[State, Event, Settings], Decision | None]
 Enqueue = Callable[[State, Event, Settings], Iterable[Job]]
 ContentParts = Callable[[], Iterable[Sequence[str]]]
-"""Asks for the parts of a worktree's content that features compare, each as globs (`Feature.content_parts`)."""
+"""Returns the parts of the worktree that features compare, each as globs (`Feature.content_parts`)."""
 Enrich = Callable[[Event, Settings, ContentParts], bool]
-"""Says whether it wrote text of the world into the payload: names and paths are redacted like all that comes."""
+"""Returns whether it wrote text of the world into the payload, which is then redacted."""
 TakesOut = Callable[[bytes, Settings], bool]
 Derive = Callable[[State, Event, Settings], Iterable[Event]]
 Command = Callable[[Call], CommandResult]
@@ -121,7 +121,7 @@ Files = Callable[[Ref, Doc, Settings], Iterable[File]]
 
 
 def plain_facets(_ref: Ref, doc: Doc) -> Facets:
-    """A document is listed by these three of its fields, where it has them."""
+    """Use these three fields of the document, where it has them."""
     if isinstance(doc, dict):
         return doc.get("project", ""), doc.get("status", ""), doc.get("at", 0)
     return getattr(doc, "project", ""), getattr(doc, "status", ""), getattr(doc, "at", 0)
@@ -143,75 +143,75 @@ def _keep_document(doc: Doc | None, _event: Event, _ref: Ref) -> Doc | None:
 class Feature:
     name: str
     version: int = 1
-    """Raise it when `reduce` changes: the state rebuilds from the log by itself."""
+    """Raise it when `reduce` changes: the state rebuilds from the log."""
     kinds: Mapping[str, str] = field(default_factory=dict)
-    """Event kinds of its own, each with one line for docs/events.md."""
+    """Its own event kinds, each with one line for docs/events.md."""
     subscribed_kinds: frozenset[str] = frozenset()
-    """Kinds it wants to see; empty means all."""
+    """The kinds it receives; empty means all."""
     keys: Keys = _no_keys
-    """Which documents an event touches: pure, from the event alone."""
+    """Pure. The documents an event touches, from the event alone."""
     reduce: Reduce = _keep_document
-    """Pure. A raised error leaves the document as it was, now and in every replay."""
+    """Pure. An error leaves the document unchanged, now and in every replay."""
     documents: tuple[DocumentType[Any], ...] = ()
-    """The types of its documents; a kind that is not among them is a plain dict."""
+    """Its document types; undeclared kinds are plain dicts."""
     facets: Callable[[Ref, Doc], Facets] = plain_facets
     stream: Callable[[Ref], Mapping[str, str]] = whole_log
-    """Which part of the log a document comes from (`session=` or `project=`), for time travel."""
+    """The part of the log a document comes from (`session=` or `project=`), for time travel."""
     decide: Decide | None = None
-    """Pure. A raised error means: no opinion."""
+    """Pure. An error means: no opinion."""
     decides_on: frozenset[str] = frozenset()
-    """Of the subscribed kinds those that `decide` has anything to say to; empty means all. With `enqueues_for` and
-    `derives_from` it keeps a feature from being asked about every event of every session for nothing."""
+    """The subscribed kinds that `decide` answers; empty means all. Like `enqueues_for` and `derives_from`, it avoids
+    calls that cannot have a result."""
     can_decide: Callable[[str, Settings], bool] = lambda _kind, _settings: True
-    """Whether `decide` could have something to say to this kind of event. Where nobody could, the hook is answered
-    before anybody has thought about it."""
+    """Whether `decide` could answer this kind of event. If no feature can, the hook is answered before the event is
+    applied."""
     enqueue: Enqueue | None = None
     enqueues_for: frozenset[str] = frozenset()
-    """The kinds that `enqueue` makes jobs of; empty means all that are subscribed."""
+    """The kinds that `enqueue` handles; empty means all subscribed kinds."""
     enrich: Enrich | None = None
-    """Looks at the world at the moment of an event (the content of a worktree, what a command was) and writes what it
-    saw into the event's payload, before the transaction. Not pure; bounded in time; a raised error means: not seen.
-    What it saw is on record with the event, so `derive`, `reduce` and `decide` stay pure and replay is exact."""
+    """Observes the world at the moment of an event (worktree content, what a command was) and writes it into the
+    payload before the transaction. Not pure; bounded in time; an error means: not observed. Because the observation
+    is stored, `derive`, `reduce` and `decide` stay pure."""
     enriches: frozenset[str] = frozenset()
-    """The kinds that `enrich` wants."""
+    """The kinds that `enrich` handles."""
     takes_out: TakesOut | None = None
-    """Whether `enrich` may take something out of this payload. Such a delivery is never on disk as it came: it is applied
-    first, and only its events are journaled. Asked for every payload of these kinds, so it must be quick."""
+    """Whether `enrich` may remove something from this payload. Such a delivery never reaches the disk as it came: it
+    is applied first, and only its events are journaled. Called for every payload of these kinds, so it must be
+    fast."""
     content_parts: Callable[[Settings], Iterable[Sequence[str]]] | None = None
-    """Parts of a worktree's content whose fingerprints it compares, each a list of globs. Where a fingerprint is taken,
-    `HookPayload.content` has it for each part too, under `core.fingerprint.content_key(globs)`."""
+    """Parts of a worktree whose fingerprints the feature compares, each a list of globs. `HookPayload.content` has
+    their fingerprints under `core.fingerprint.content_key(globs)`."""
     derive: Derive | None = None
-    """Pure. What an event means under the settings of the moment, as events of its own: they are appended in the
-    same transaction, also for a spooled delivery that nobody waits for, so that replay needs no settings."""
+    """Pure. What follows from an event under the current settings, as events appended in the same transaction, so that
+    replay needs no settings."""
     derives_from: frozenset[str] = frozenset()
-    """The kinds that `derive` makes events of; empty means all that are subscribed."""
+    """The kinds that `derive` handles; empty means all subscribed kinds."""
     derives_history: bool = False
-    """Whether `derive` also follows imported events. Features that act on the present leave them out."""
+    """Whether `derive` also follows imported events. Features that act on the present do not."""
     enrich_history: Callable[[Event], None] | None = None
-    """Pure. Writes into an imported event of `enriches` what follows from the event alone."""
+    """Pure. Adds to an imported event of `enriches` what follows from the event alone."""
     commands: Mapping[str, Command] = field(default_factory=dict)
     authority: Mapping[str, Authority] = field(default_factory=dict)
-    """Who may use each command. The daemon does not start with one that is not declared."""
+    """Who may use each command. The daemon does not start if one is undeclared."""
     surroundings: Callable[[Call], Surroundings] | None = None
-    """Live agents and settings by which all callers are judged; one feature gives them."""
+    """Live agents and settings by which callers are judged; exactly one feature provides them."""
     after_restore: Callable[[Reader, Callable[[str], Settings], int, int], Iterable[Event]] | None = None
-    """(reader, settings by project, when the log was restored, now): ends what the lost events may have ended."""
+    """(reader, settings by project, time of the restore, now): ends what the lost events may have ended."""
     views: Mapping[str, View] = field(default_factory=dict)
     jobs: Mapping[str, JobHandler] = field(default_factory=dict)
     schedule: Mapping[str, float] = field(default_factory=dict)
-    """Job kind → seconds between runs."""
+    """Seconds between runs, by job kind."""
     watch: Callable[[WatchCall], None] | None = None
-    """A thread of its own in the daemon, for what happens in the world without a hook. Returns when it is stopping."""
+    """A daemon thread for changes in the world that no hook reports. Returns when it should stop."""
     quick: frozenset[str] = frozenset()
-    """Jobs that take a moment and whose report is needed soon: a worker of their own does them, so that no long job
-    stands before them."""
+    """Short jobs whose result is needed soon; they have a worker of their own."""
     files: Files | None = None
     settings: Any = None
-    """A `core.section.Section`: the feature's section in every settings file."""
+    """A `core.section.Section`: the feature's section in settings files."""
     settings_names: tuple[str, ...] = ()
-    """Names of that section which may also stand at the top of a settings file."""
+    """Names of the section that may also appear at the top level of a settings file."""
     settings_files: Mapping[str, str] = field(default_factory=dict)
-    """Layer → a file that is the section as a whole; relative to the home folder (user) or to the project."""
+    """Files that hold the section as a whole, by layer; relative to HOME (user) or the project."""
 
     def subscribes_to(self, kind: str) -> bool:
         return acts_on(kind, self.subscribed_kinds)
@@ -229,5 +229,5 @@ def acts_on(kind: str, kinds: frozenset[str]) -> bool:
 
 
 def version_key(feature: Feature) -> str:
-    """The name under which the store keeps the version of the rules that made a feature's documents."""
+    """The key under which the store keeps the version of a feature's rules."""
     return f"feature:{feature.name}"

@@ -1,7 +1,4 @@
-"""What many files of one folder look like from outside, and which of them look otherwise than before.
-
-One call of native/stamps.c looks at all of them while other threads run; where it was not built, Python does the same.
-"""
+"""Finds the files of a folder that changed since the last look, by their stamps."""
 
 import os
 import re
@@ -17,13 +14,13 @@ from typing import Any, NamedTuple
 import msgspec
 
 FIELDS = 5
-"""When it was written, when its entry changed, size, number, kind and mode; all zero where there is no such file."""
+"""mtime, ctime, size, inode, type and mode; all zero if the file does not exist."""
 Stamp = tuple[int, int, int, int, int]
 MISSING: Stamp = (0, 0, 0, 0, 0)
 UNSETTLED = -1
 SETTLED_NS = 20_000_000
-"""A file that was written within one tick of the clock can change again without a new stamp."""
-# Fewer names than the first are not worth a thread.
+"""A file written within one clock tick can change again without a new stamp."""
+# Threads pay off from this many names each; at most four.
 NAMES_OF_A_THREAD, MAX_THREADS = 3_000, 4
 _LIBRARY = Path(__file__).parents[1] / "analysis" / "redact" / "libanchors.so"
 
@@ -45,19 +42,19 @@ _small_files: dict[str, tuple[Stamp, bytes]] = {}
 
 
 def read_small_file(path: str) -> bytes:
-    """The beginning of a file that is asked for at every hook: read again only when its stamp is another. Raises OSError."""
+    """Read the beginning of a file that every hook needs, again only if its stamp changed. Raises OSError."""
     found = os.stat(path)
     stamp = stamp_of(found)
     known = _small_files.get(path)
     if known is not None and known[0] == stamp:
         return known[1]
-    # NONBLOCK: a named pipe under this path must not hold up the hook.
+    # NONBLOCK: a named pipe must not block the hook.
     file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         content = os.read(file, SMALL_FILE)
     finally:
         os.close(file)
-    # Its time can be set back by whoever writes it, that of its entry cannot.
+    # A program can set back mtime but not ctime.
     if time.time_ns() - max(found.st_mtime_ns, found.st_ctime_ns) > SETTLED_NS:
         if len(_small_files) >= MOST_SMALL_FILES:
             _small_files.clear()
@@ -66,7 +63,7 @@ def read_small_file(path: str) -> bytes:
 
 
 class _Part(NamedTuple):
-    """Names that one thread looks at: the place of the first, how many, and where they begin in the packed names."""
+    """The names one thread handles: index of the first, count, and offset in the packed names."""
 
     first: int
     size: int
@@ -74,10 +71,10 @@ class _Part(NamedTuple):
 
 
 class FileStamps:
-    """Stamps of names below one folder, in the order they were given."""
+    """Stamps of names below one folder, in the given order."""
 
     def __init__(self, root: str, names: Sequence[str]) -> None:
-        """Reads them all. Raises OSError where one cannot be looked at."""
+        """Read all stamps. Raises OSError if one cannot be read."""
         self._root, self.names = root, names
         packed = [os.fsencode(name) + b"\0" for name in names]
         self._packed, self._parts = b"".join(packed), _split_names(packed)
@@ -88,7 +85,7 @@ class FileStamps:
         self._mark_unsettled(time.time_ns() - SETTLED_NS)
 
     def find_changed(self) -> list[int]:
-        """Places of the names that look otherwise than when they were read or set."""
+        """Return the indexes of names whose stamp differs."""
         changed: list[list[int]] = [[] for _ in self._parts]
         if self._look_natively(changed):
             return [place for places in changed for place in places]
@@ -102,16 +99,16 @@ class FileStamps:
         self._stamps[place * FIELDS : (place + 1) * FIELDS] = array("q", stamp)
 
     def forget(self, places: Iterable[int]) -> None:
-        """These are reported by every later look."""
+        """Report these in every later look."""
         for place in places:
-            # No file was written at this time, so the comparison always fails.
+            # No file has this time, so the comparison always fails.
             self._stamps[place * FIELDS] = UNSETTLED
 
     def _mark_unsettled(self, newest: int) -> None:
         self.forget([n for n in range(len(self.names)) if self._stamps[n * FIELDS] > newest])
 
     def _look_natively(self, changed: list[list[int]] | None) -> bool:
-        """Reads the stamps, or compares them and fills `changed`. False: it has to be done without the library."""
+        """Read or compare the stamps natively; False if the library is missing."""
         look = _native_look()
         if look is None:
             return False
@@ -123,7 +120,7 @@ class FileStamps:
         def look_at(number: int) -> None:
             part = self._parts[number]
             found = (c_uint32 * max(1, part.size))() if changed is not None else None
-            # Eight bytes for each field, from the first name of this part on.
+            # Eight bytes per field, from the first name of this part.
             stamps = self._stamps.buffer_info()[0] + 8 * FIELDS * part.first
             count: int = look(folder, self._packed[part.offset :], part.size, stamps, found)
             done[number] = count >= 0
@@ -131,7 +128,7 @@ class FileStamps:
                 changed[number] = [part.first + place for place in found[:count]]
 
         try:
-            # The interpreter's lock is free meanwhile: the parts take as long as one of them where there are processors.
+            # The library releases the interpreter lock, so the parts run in parallel.
             threads = [threading.Thread(target=look_at, args=(n,), daemon=True) for n in range(1, len(self._parts))]
             for thread in threads:
                 thread.start()
@@ -166,28 +163,26 @@ def _native_look() -> Any:
     return look
 
 
-# Which files of a worktree differ from git's index or are new to it, without asking git each time.
+# Finds which files of a worktree differ from git's index or are new, without running git each time.
 #
-# Git has to look at every file and read every folder to find them. Here the stamp of each is remembered, with the
-# names
-# in each folder: where git once said that a file is unchanged and its stamp is still the same, so is its content, and
-# where no folder got another name there is no new file. What an editor or `sed -i` does (a new file under an old
-# name)
-# costs one look at that folder. Anything else makes the caller ask git again.
+# Git inspects every file and folder. Here the stamp of each is remembered, with the names in each folder: a file that
+# git called unchanged is unchanged as long as its stamp is, and a folder without new names has no new files. A file
+# replaced under its old name (editors, `sed -i`) costs one look at its folder. For anything else the caller asks git
+# again.
 
 MAX_FOLDERS = 20_000
 MAX_DIFFERENT = 2_000
-"""More files with another stamp than this: git reads them as quickly."""
+"""With more changed stamps than this, git is as fast."""
 IGNORE_FILE, ATTRIBUTES_FILE = ".gitignore", ".gitattributes"
 _REWRITES = re.compile(
     rb"\bfilter\s*=|\bident\b|working-tree-encoding|attributesfile|filemode\s*=\s*(?:false|no|off|0)", re.I
 )
-"""In attributes and settings: git compares something else than what lies in the file, or leaves its mode out."""
-# Attributes and settings by which git may convert line ends; an include may hold any of them.
+"""Attributes and settings that make git compare something else than the file's bytes, or ignore its mode."""
+# Attributes and settings that may convert line endings; an include may hold any of them.
 _CHANGES_LINE_ENDS = re.compile(rb"\b(?:text|eol|crlf|autocrlf|include\w*)\b", re.I)
 
 AskIgnored = Callable[[list[str]], set[str] | None]
-"""Which of these folders git ignores; None where it does not tell."""
+"""Returns the folders that git ignores; None if git does not answer."""
 
 
 class _Folder(msgspec.Struct):
@@ -197,27 +192,27 @@ class _Folder(msgspec.Struct):
 
 
 class Differences(msgspec.Struct, frozen=True):
-    """Files whose content may differ from the index, and files that are new."""
+    """Files that may differ from the index, and new files."""
 
     tracked: list[str]
     untracked: tuple[str, ...]
 
 
 class KnownFolders(msgspec.Struct):
-    """What one answer of git about changed and new files rests on."""
+    """What one answer of git about changed and new files depends on."""
 
     root: str
     basis: tuple[object, ...]
-    """Stamps of what else decides: the index, git's settings, ignore files."""
+    """Stamps of the other inputs: the index, git's settings, ignore files."""
     folders: dict[str, _Folder]
     stamps: FileStamps
-    """Of the folders, then of the tracked files; those that git called changed are reported by every look."""
+    """Stamps of the folders, then of the tracked files; files that git called changed are reported by every look."""
     ignore_files: tuple[str, ...]
     untracked: tuple[str, ...]
     changes_line_ends: bool = False
 
     def find_differences(self, basis: tuple[object, ...]) -> Differences | None:
-        """Of this moment; None when git has to be asked."""
+        """Return the current differences; None if git must be asked."""
         if basis != self.basis:
             return None
         places = self.stamps.find_changed()
@@ -231,18 +226,18 @@ class KnownFolders(msgspec.Struct):
                     return None
                 gone = gone or changed
         if gone:
-            # A name that went may have been an untracked file.
+            # A missing name may have been an untracked file.
             self.untracked = tuple(p for p in self.untracked if os.path.lexists(os.path.join(self.root, p)))
         tracked = [self.stamps.names[place] for place in places if place >= len(folders)]
-        # Other attributes may make git see other content in files that nobody touched.
+        # New attributes may change what git compares in untouched files.
         return None if any(name.endswith(ATTRIBUTES_FILE) for name in tracked) else Differences(tracked, self.untracked)
 
     def _look_again(self, place: int, path: str) -> bool | None:
-        """Whether names went; None when some came."""
+        """Return whether names disappeared; None if some appeared."""
         folder, seen = self.folders[path], _look_at(path)
         if seen is None or seen.names - folder.names:
             return None
-        # A folder that went takes along what was remembered below it.
+        # A removed folder takes along what was remembered below it.
         if any(is_folder for _name, is_folder in folder.names - seen.names):
             return None
         went = seen.names != folder.names
@@ -254,7 +249,7 @@ class KnownFolders(msgspec.Struct):
 
 
 def stamp_worktree(root: str, folders: dict[str, _Folder], tracked: Iterable[str]) -> FileStamps | None:
-    """To be read before git is asked. None where a folder got another stamp since its names were read."""
+    """Stamp the worktree before git is asked. None if a folder changed since its names were read."""
     names = [os.path.relpath(path, root) for path in folders]
     stamps = FileStamps(root, [*names, *tracked])
     same = all(stamps.stamp(place) == folder.stamp for place, folder in enumerate(folders.values()))
@@ -262,7 +257,7 @@ def stamp_worktree(root: str, folders: dict[str, _Folder], tracked: Iterable[str
 
 
 def compares_other_content(texts: Sequence[bytes]) -> bool:
-    """By the attributes and settings that count: what lies in a file is not what git compares."""
+    """Return whether attributes and settings make git compare something else than the file's bytes."""
     return any(_REWRITES.search(text) for text in texts)
 
 
@@ -273,13 +268,13 @@ def changes_line_ends(texts: Sequence[bytes]) -> bool:
 def read_folders(
     root: str, tracked: Iterable[str], ignored: AskIgnored, before: "KnownFolders | None" = None
 ) -> dict[str, _Folder] | None:
-    """Every folder in which a new file would count. To be read before git is asked; None where they cannot be kept."""
+    """Read every folder in which a new file would count, before git is asked; None if there are too many."""
     tracked_folders, old = _folders_of(tracked), before.folders if before else {}
     folders: dict[str, _Folder] = {}
     waiting, unsure = [""], list[str]()
     while waiting or unsure:
         if not waiting:
-            # One call of git for all folders that hold no tracked file.
+            # One call of git for all folders without tracked files.
             skipped = ignored(unsure)
             if skipped is None:
                 return None
@@ -293,7 +288,7 @@ def read_folders(
         folders[full] = listing
         for name, is_folder in listing.names:
             inner = f"{path}/{name}" if path else name
-            # A repository inside of this one is no part of its content.
+            # A nested repository is not part of the content.
             if is_folder and name != ".git" and not os.path.lexists(os.path.join(root, inner, ".git")):
                 (waiting if inner in tracked_folders else unsure).append(inner)
     return folders
@@ -314,7 +309,7 @@ def _folders_of(paths: Iterable[str]) -> set[str]:
 
 
 def _look_at(path: str, before: _Folder | None = None) -> _Folder | None:
-    """The stamp first: what is added while the names are read shows as another stamp the next time."""
+    """Read the stamp first: a name added meanwhile changes the next stamp."""
     try:
         stamp = read_stamp(path)
         if stamp == MISSING or not stat.S_ISDIR(stamp[4]):
@@ -333,7 +328,7 @@ def _is_settled(stamp: Stamp) -> bool:
 
 
 def file_stamps(paths: Iterable[str]) -> tuple[object, ...]:
-    """Of files whose content decides; one that is not there has a stamp as well."""
+    """Stamp files whose content matters, including missing ones."""
     stamps: list[object] = []
     for path in paths:
         try:

@@ -1,8 +1,4 @@
-"""A fingerprint of a worktree's content: equal when every tracked and untracked, not ignored file has the same content.
-
-It does not change when content is staged or committed, only when content changes. Git's index says what is unchanged;
-changed and new files are hashed, and remembered by their stat. Nothing raises: what takes too long is unknown.
-"""
+"""Takes fingerprints of a worktree's content: equal if every tracked or untracked, not ignored file is equal."""
 
 import hashlib
 import os
@@ -30,32 +26,32 @@ from holdfast.core.file_stamps import (
 )
 from holdfast.core.job import Run, run_briefly
 
-# Files; with more changes than this the content counts as unknown.
+# With more changed files than this the content is unknown.
 MAX_CHANGED = 20_000
 MAX_HASHED_BYTES = 32_000_000
 MAX_SUBMODULE_DEPTH = 3
 PATIENT_S = 0.6
-"""For a second look. With the first one it stays well below the two seconds that a hook waits."""
+"""Seconds for a second look; both looks together stay below the two seconds a hook waits."""
 MAX_REMEMBERED = 30
-"""Of how many worktrees it is remembered what git said."""
+"""How many worktrees are remembered."""
 MAX_SETTINGS_BYTES = 1 << 20
 SHA256_DIGITS = 64
 # The mode of a submodule in git's index.
 SUBMODULE = "160000"
-# The sum of all files' hashes is taken modulo this: one changed file is exchanged without reading the others.
+# The sum of all file hashes is taken modulo this, so one changed file is exchanged without reading the others.
 _WIDTH = 1 << 128
 
 
 class Fingerprint(msgspec.Struct, frozen=True):
     content: str = ""
-    """Empty when unknown."""
+    """Empty if unknown."""
     changed: int = 0
     """How many files differ from the index or are new."""
     why_unknown: str = ""
     out_of_time: bool = False
-    """It is unknown only because the look took too long: another one may tell."""
+    """It is unknown only because time ran out."""
     newest: int = 0
-    """When the last of them was written, in milliseconds; 0 where none is there."""
+    """When the newest of them was written, in ms; 0 if there is none."""
 
     @property
     def is_known(self) -> bool:
@@ -80,7 +76,7 @@ class _Index(msgspec.Struct):
 
 
 class _Seen(msgspec.Struct, frozen=True):
-    """What one look at a worktree showed; sums over parts of it need no second look."""
+    """The result of one look at a worktree; sums over parts of it need no second look."""
 
     root: str
     index: _Index
@@ -92,38 +88,39 @@ class _OutOfTime(Exception):
 
 
 def content_key(covers: Sequence[str]) -> str:
-    """The name of a part of the content in `HookPayload.content`; the empty one is everything."""
+    """The key of a part of the content in `HookPayload.content`; empty means everything."""
     return "\n".join(sorted(set(covers)))
 
 
 class Fingerprinter:
-    """Takes fingerprints of one machine's worktrees and remembers what it hashed."""
+    """Takes fingerprints of this machine's worktrees and remembers file hashes."""
 
     def __init__(self, run: Run, environment: Mapping[str, str]) -> None:
         self._run = run
         self._environment = git.git_environment(environment)
         self._hashes: dict[str, _Hashed] = {}
         self._sha256: set[str] = set()
-        """Worktrees whose git names its objects by SHA-256."""
+        """Worktrees whose git uses SHA-256."""
         self._indexes: dict[str, _Index] = {}
         self._folders: dict[str, KnownFolders] = {}
         self._asked_for: set[str] = set()
-        """Worktrees of which git had to be asked."""
+        """Worktrees for which git had to be asked."""
 
     def take_fingerprint(self, root: str, covers: Iterable[str] = (), budget_s: float = 0.15) -> Fingerprint:
-        """`covers`: globs as in .gitignore; only matching files count. Over the budget the content is unknown."""
+        """Take a fingerprint of the files that match `covers` (globs as in .gitignore). Unknown beyond the time
+        budget."""
         return self.take_parts(root, (tuple(covers),), budget_s)[0]
 
     def take_patiently(self, root: str, parts: Sequence[Sequence[str]], budget_s: float = 0.15) -> list[Fingerprint]:
-        """With a second look where the first took too long: on a busy machine "unknown" would refuse honest work."""
+        """Retry once if the first look took too long: on a busy machine "unknown" would refuse honest work."""
         taken = self.take_parts(root, parts, budget_s)
         return self.take_parts(root, parts, PATIENT_S) if taken and taken[0].out_of_time else taken
 
     def take_parts(self, root: str, parts: Sequence[Sequence[str]], budget_s: float = 0.15) -> list[Fingerprint]:
-        """One look for several parts of the content, each given as globs."""
+        """Take fingerprints of several parts, each given as globs, with one look."""
         deadline = time.monotonic() + budget_s
         try:
-            # A worktree that is reached by two names is remembered once.
+            # A worktree reached by two names is remembered once.
             seen = self._look(os.path.realpath(root), deadline)
             return [seen if isinstance(seen, Fingerprint) else self._sum(seen, tuple(p), deadline, 0) for p in parts]
         except _OutOfTime:
@@ -134,11 +131,11 @@ class Fingerprinter:
         return [unknown for _ in parts]
 
     def _look(self, root: str, deadline: float) -> "_Seen | Fingerprint":
-        """What differs from the index, by what is remembered or else by git; or why nothing can be known."""
+        """Find what differs from the index, from memory or by git; or the reason why it is unknown."""
         return self._look_at_stamps(root, deadline) or self._ask_git(root, deadline)
 
     def _look_at_stamps(self, root: str, deadline: float) -> _Seen | None:
-        """No program is run: each file and folder is looked at. None where that does not tell."""
+        """Compare stamps without running a program. None if that is not enough."""
         known, basis = self._folders.get(root), self._basis(root)
         if known is None or not basis:
             return None
@@ -166,13 +163,12 @@ class Fingerprinter:
     # ── what is remembered of git's answers ──────────────────────────────────────────────────────────────────────────
 
     def _basis(self, root: str) -> tuple[object, ...]:
-        """What decides which files differ or are new, beside themselves: the index, git's settings and rules. Empty: not
-        known."""
+        """Stamps of what else decides which files differ: the index, git's settings and rules. Empty if unknown."""
         stamp = _index_stamp(root)
         return () if stamp is None else (stamp, *file_stamps(self._settings_files(root)))
 
     def _settings_files(self, root: str) -> list[str]:
-        """Files outside of the worktree that change what git makes of it."""
+        """Files outside the worktree that change git's answer."""
         names = ("config", "config.worktree", "info/exclude", "info/attributes", "info/sparse-checkout")
         own = [os.path.join(where, name) for where in git_folders(git_folder(root) or "") for name in names]
         home = self._environment.get("HOME", "")
@@ -181,10 +177,8 @@ class Fingerprinter:
         return [*own, os.path.join(home, ".gitconfig"), *users]
 
     def remember_folders(self, budget_s: float = 5.0) -> None:
-        """Reads the worktrees of which git was asked, so that later looks need not ask it.
-
-        Takes a moment: for a thread that nobody waits for.
-        """
+        """Read the worktrees that needed git, so that later looks don't. Takes a while; call it from a thread nobody
+        waits for."""
         while self._asked_for:
             root = self._asked_for.pop()
             try:
@@ -197,10 +191,10 @@ class Fingerprinter:
                 self._folders[root] = folders
 
     def _read_folders(self, root: str, deadline: float) -> KnownFolders | None:
-        """Folders and files before git's answer: what is written in between shows in their stamps the next time."""
+        """Read folders and files before git's answer, so that a write in between changes a stamp."""
         basis = self._basis(root)
         index = self._index(root, deadline) if basis else None
-        # The stamps of a worktree do not show what changes inside of its submodules.
+        # Stamps do not show changes inside submodules.
         if index is None or any(entry.mode == SUBMODULE for entry in index.entries.values()):
             return None
         attributes = self._read_attributes(root, index)
@@ -214,29 +208,29 @@ class Fingerprinter:
         out = self._git(root, deadline, *git.status_argv(filters=self._own_filters(root, deadline)))
         status = git.parse_status(out) if out else git.Status(cut=True)
         new = tuple(change.path for change in status.changes if change.untracked)
-        # A new file in a folder that was not read could change without being noticed.
+        # A new file in a folder that was not read could change unnoticed.
         seen = all(os.path.dirname(os.path.join(root, path.rstrip("/"))) in folders for path in new)
         if stamps is None or status.cut or len(status.changes) > MAX_CHANGED or not seen:
             return None
-        # Git compared their content: whether it still differs is found out by hashing them, at every look.
+        # Git compared their content, so they are hashed in every look.
         different = {change.path for change in status.changes if _differs_from_index(change) and not change.untracked}
         stamps.forget(place for place, name in enumerate(stamps.names) if name in different)
         return KnownFolders(root, basis, folders, stamps, rules, new, changes_line_ends(attributes))
 
     def _read_attributes(self, root: str, index: _Index) -> list[bytes]:
-        """Texts that may say that git compares something else than what lies in a file."""
+        """Read the texts that may make git compare something else than the file's bytes."""
         named = [os.path.join(root, path) for path in index.entries if path.endswith(ATTRIBUTES_FILE)]
         return [read_head(path, MAX_SETTINGS_BYTES) for path in (*named, *self._settings_files(root))]
 
     def _ignored(self, root: str, deadline: float, folders: list[str]) -> set[str] | None:
-        """Folders without any file that git knows: they are ignored, or empty and may get one."""
+        """Folders without tracked files: ignored, or empty and open to new files."""
         left = deadline - time.monotonic()
         if left <= 0:
             raise _OutOfTime
         stdin = b"".join(os.fsencode(f"./{path}/") + b"\0" for path in folders)
         words = git.git_argv("check-ignore", "-z", "--stdin")
         ran = self._run(words, cwd=root, env=self._environment, stdin=stdin, timeout=left)
-        # `check-ignore` ends with 1 where it ignores none of them.
+        # `check-ignore` exits with 1 if it ignores none of them.
         if ran.timed_out or ran.code not in (0, 1):
             return None
         return {os.fsdecode(name).removeprefix("./").rstrip("/") for name in ran.out.split(b"\0") if name}
@@ -256,7 +250,7 @@ class Fingerprinter:
         return seen if isinstance(seen, Fingerprint) else self._sum(seen, (), deadline, depth)
 
     def _own_filters(self, root: str, deadline: float) -> list[str]:
-        """Programs that the repository's own config would have git run on changed files: they are switched off."""
+        """Filter programs from the repository's own config; they are switched off."""
         folder = git_folder(root)
         texts = [read_head(os.path.join(where, "config"), 1 << 20) for where in git_folders(folder)] if folder else []
         if folder:
@@ -287,7 +281,7 @@ class Fingerprinter:
         entries = _parse_stage(out)
         if entries and len(next(iter(entries.values())).oid) == SHA256_DIGITS:
             self._sha256.add(root)
-        # Most entries are as before: sums are corrected by the difference.
+        # Most entries are unchanged, so sums are corrected by the difference.
         index = _Index(stamp or (0, 0, 0), entries, _updated_sums(cached, entries) if cached else {})
         if stamp is not None:
             self._indexes[root] = index
@@ -304,8 +298,8 @@ class Fingerprinter:
     # ── what differs from it ─────────────────────────────────────────────────────────────────────────────────────────
 
     def _difference(self, root: str, path: str, index: _Index, deadline: float) -> tuple[int, int]:
-        """What the file adds to the sum, and when it was written."""
-        # Hashing is what takes long, so the time is looked at before each file.
+        """Return what the file adds to the sum, and when it was written."""
+        # Hashing is slow, so the deadline is checked before each file.
         if time.monotonic() > deadline:
             raise _OutOfTime
         before = index.entries.get(path)
@@ -325,19 +319,19 @@ class Fingerprinter:
         entry, has_crlf = _hash_file(path, file_stat, hashlib.sha256 if wide else hashlib.sha1)
         if len(self._hashes) > 4 * MAX_CHANGED:
             self._hashes.clear()
-        # A file written within the same clock tick could change again without a new stamp.
+        # A file written within one clock tick could change again without a new stamp.
         if time.time_ns() - file_stat.st_mtime_ns > SETTLED_NS:
             self._hashes[path] = _Hashed(stamp, entry, has_crlf)
         return entry, file_stat.st_mtime_ns
 
     def _has_crlf(self, path: str) -> bool:
-        """A file that is gone has none; one that was written this moment is read once more."""
+        """Return whether the file has CRLF; a file just written is read again, a missing one has none."""
         entry, _ = self._hash(path)
         known = self._hashes.get(path)
         return known.has_crlf if known and known.entry == entry else b"\r\n" in read_head(path, MAX_HASHED_BYTES)
 
     def _submodules(self, root: str, index: _Index, deadline: float, depth: int) -> int:
-        """Content of checked-out submodules: each is a worktree of its own."""
+        """The content of checked-out submodules, each a worktree of its own."""
         links = [path for path, entry in index.entries.items() if entry.mode == SUBMODULE] if _has_modules(root) else []
         total = 0
         for path in links if depth < MAX_SUBMODULE_DEPTH else ():
@@ -356,7 +350,7 @@ def _differs_from_index(change: git.Change) -> bool:
 
 
 def _updated_sums(known: _Index, entries: dict[str, _Entry]) -> dict[tuple[str, ...], int]:
-    """Sums over another index, by what differs: most commits change a few files of thousands."""
+    """Update sums for another index by the difference: most commits change a few files of thousands."""
     gone, new = known.entries.items() - entries.items(), entries.items() - known.entries.items()
     sums = {}
     for covers, before in known.sums.items():
@@ -371,7 +365,7 @@ def _has_modules(root: str) -> bool:
 
 
 def _index_stamp(root: str) -> tuple[int, int, int] | None:
-    """The stat of the index file; None where it cannot be found or was written this very moment."""
+    """The stamp of the index file; None if it is missing or was just written."""
     folder = git_folder(root)
     if folder is None:
         return None
@@ -379,13 +373,13 @@ def _index_stamp(root: str) -> tuple[int, int, int] | None:
         file_stat = os.stat(os.path.join(folder, "index"))
     except OSError:
         return None
-    # Within one tick of the clock the index can change once more and keep its stamp. In nanoseconds.
+    # Within one clock tick the index can change again and keep its stamp.
     fresh = time.time_ns() - file_stat.st_mtime_ns < 20_000_000
     return None if fresh else (file_stat.st_mtime_ns, file_stat.st_size, file_stat.st_ino)
 
 
 def git_folder(root: str) -> str | None:
-    """The worktree's own git folder, also where `.git` is a file that points to it."""
+    """Return the worktree's git folder, also where `.git` is a file."""
     path = os.path.join(root, ".git")
     if os.path.isdir(path):
         return path
@@ -399,13 +393,13 @@ def git_folder(root: str) -> str | None:
 
 
 def git_folders(folder: str) -> list[str]:
-    """A worktree's git folder, and the one it shares with the others where that is another."""
+    """Return the worktree's git folder and, if different, the shared one."""
     shared = read_head(os.path.join(folder, "commondir"), 4_096).decode("utf-8", "surrogateescape").strip()
     return [folder, os.path.normpath(os.path.join(folder, shared))] if shared else [folder]
 
 
 def read_head(path: str, size: int) -> bytes:
-    """The beginning of a file; empty where it cannot be read."""
+    """Read the beginning of a file; empty if it cannot be read."""
     try:
         with open(path, "rb") as file:
             return file.read(size)
@@ -414,26 +408,26 @@ def read_head(path: str, size: int) -> bytes:
 
 
 def _parse_stage(out: bytes) -> dict[str, _Entry]:
-    """Lines of `mode hash stage TAB name`."""
+    """Parse lines of `mode hash stage TAB name`."""
     entries: dict[str, _Entry] = {}
     for line in out.decode("utf-8", "surrogateescape").split("\0"):
         head, tab, name = line.partition("\t")
         if tab:
-            # Six digits of mode, a blank, the hash, a blank, one digit of stage.
+            # Six digits of mode, a space, the hash, a space, one digit of stage.
             entries[name] = _Entry(head[:6], head[7:-2])
     return entries
 
 
 def _hash_file(path: str, file_stat: os.stat_result, digest: "Callable[..., hashlib._Hash]") -> tuple[_Entry, bool]:
-    """The same identity that git gives the content, so that staging it changes nothing; and whether it has CRLF in it."""
+    """Hash a file as git does, so that staging changes nothing; also return whether it has CRLF."""
     if stat.S_ISLNK(file_stat.st_mode):
         return _Entry("120000", _blob_id(os.readlink(path).encode("utf-8", "surrogateescape"), digest)), False
     if not stat.S_ISREG(file_stat.st_mode):
-        # A pipe, a socket or a device: there is no content to be hashed.
+        # A pipe, socket or device has no content to hash.
         return _Entry("other", str(file_stat.st_mtime_ns)), False
     mode = "100755" if file_stat.st_mode & 0o100 else "100644"
     if file_stat.st_size > MAX_HASHED_BYTES:
-        # Too large to be read before a hook: size and time stand for the content, and CRLF is possible.
+        # Too large to read before a hook: size and mtime stand for the content, and CRLF is possible.
         return _Entry(mode, f"{file_stat.st_size}:{file_stat.st_mtime_ns}"), True
     with open(path, "rb") as file:
         data = file.read()
@@ -470,5 +464,5 @@ def _path_matcher(covers: tuple[str, ...]) -> "_Everything | _Covered":
 
 @cache
 def shared_fingerprinter() -> Fingerprinter:
-    """One for the whole process: what was hashed and remembered for one question serves the next."""
+    """The one fingerprinter of this process."""
     return Fingerprinter(run_briefly, os.environ)

@@ -1,8 +1,4 @@
-"""Git without surprises: how the program is called so that a repository runs nothing, and how its answers are read.
-
-Pure: an argument list and an environment in, parsed values out. Whoever has a `Run` port starts the program:
-`run(git.argv("status", …), cwd=root, env=git.environment(os.environ))`.
-"""
+"""Calls git so that a repository cannot run code, and parses its answers."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,10 +16,10 @@ NEUTRAL = (
     "protocol.allow=never",
     "submodule.recurse=false",
 )
-"""Settings by which a repository could make a mere look run a program or reach the network."""
+"""Settings by which a repository could make a read run a program or use the network."""
 
 KEPT_VARIABLES = ("PATH", "HOME", "XDG_CONFIG_HOME", "USER", "LOGNAME", "TMPDIR", "SYSTEMROOT")
-# Among others: no lock on the index, which the agent's own git may need at this moment.
+# Among others: no lock on the index, which the agent's own git may need.
 FIXED_VARIABLES = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_TERMINAL_PROMPT": "0",
@@ -35,18 +31,18 @@ FIXED_VARIABLES = {
     "GIT_ASKPASS": "false",
     "LC_ALL": "C.UTF-8",
 }
-"""Config of the repository cannot override the environment."""
+"""The repository's config cannot override the environment."""
 
-# Group 1: the name of the filter.
+# Group 1 is the name of the filter.
 _FILTER_PROGRAM = re.compile(r"^filter\.(.+)\.(?:clean|smudge|process|required)$", re.IGNORECASE | re.DOTALL)
 # An included file may name filters as well.
 _MAY_NAME_FILTERS = re.compile(rb"\[\s*(?:filter|include)", re.IGNORECASE)
-# Scopes of git's settings that belong to the repository, not to the user.
+# Scopes of git settings that belong to the repository, not the user.
 THEIRS = ("local", "worktree")
 
 
 def git_argv(*words: str, filters: Iterable[str] = ()) -> list[str]:
-    """`filters`: those the repository's own config names (`own_filters`); they are switched off for this call."""
+    """Build the command line; `filters` (see `own_filters`) are switched off for this call."""
     off = [f"filter.{name}.{what}=" for name in filters for what in ("clean", "smudge", "process")]
     off += [f"filter.{name}.required=false" for name in filters]
     settings = [part for setting in (*NEUTRAL, *off) for part in ("-c", setting)]
@@ -54,7 +50,7 @@ def git_argv(*words: str, filters: Iterable[str] = ()) -> list[str]:
 
 
 def git_environment(base: Mapping[str, str]) -> dict[str, str]:
-    """What the program may see: no GIT_DIR of whoever started the daemon, no askpass, no editor."""
+    """The environment for git, without GIT_DIR, askpass or editor of the process that started the daemon."""
     return {name: base[name] for name in KEPT_VARIABLES if name in base} | FIXED_VARIABLES
 
 
@@ -62,7 +58,7 @@ def git_environment(base: Mapping[str, str]) -> dict[str, str]:
 
 
 def may_name_filters(config: bytes) -> bool:
-    """Whether it is worth asking git: most `.git/config` files name no filter and include nothing."""
+    """Return whether git must be asked: most `.git/config` files name no filter and include nothing."""
     return bool(_MAY_NAME_FILTERS.search(config))
 
 
@@ -71,11 +67,11 @@ def config_names() -> list[str]:
 
 
 def own_filters(listed: bytes) -> list[str]:
-    """From `config_names`: filter drivers of the repository's own making. Those of the user are the user's."""
+    """Filter drivers defined by the repository, from the output of `config_names`."""
     parts = _decode_names(listed.split(b"\0"))
     named = (
         match[1]
-        # Scope and name come in turn.
+        # Scope and name alternate.
         for scope, name in zip(parts[::2], parts[1::2], strict=False)
         if scope in THEIRS and (match := _FILTER_PROGRAM.match(name))
     )
@@ -86,7 +82,8 @@ def own_filters(listed: bytes) -> list[str]:
 
 
 class Change(msgspec.Struct, frozen=True):
-    """One line of `git status`. `code` is the two-letter form (`??` untracked, `UU` conflict); `was` after a rename."""
+    """One line of `git status`. `code` has two letters (`??` untracked, `UU` conflict); `was` is the old name after a
+    rename."""
 
     path: str
     code: str
@@ -103,26 +100,26 @@ class Change(msgspec.Struct, frozen=True):
 
 class Status(msgspec.Struct, kw_only=True):
     head: str = ""
-    """The commit's full hash; empty before the first commit."""
+    """The full commit hash; empty before the first commit."""
     branch: str = ""
-    """Empty when detached."""
+    """Empty if detached."""
     upstream: str = ""
     ahead: int = 0
     behind: int = 0
     stashes: int = 0
     changes: list[Change] = []
     cut: bool = False
-    """The answer was longer than what was kept: there are more changes than these."""
+    """The output was cut, so there are more changes."""
 
 
 def status_argv(untracked: str = "all", filters: Iterable[str] = ()) -> list[str]:
-    """Submodules are not entered: each has a config of its own."""
+    """Submodules are not entered, because each has a config of its own."""
     how = ("--porcelain=v2", "-z", "--branch", "--show-stash", "--ignore-submodules=dirty", "--no-renames")
     return git_argv("status", *how, f"--untracked-files={untracked}", filters=filters)
 
 
 def parse_status(out: bytes) -> Status:
-    # With `-z` every entry ends with a null byte: without one at the end, the output was cut.
+    # With `-z` every entry ends with a null byte; otherwise the output was cut.
     found = Status(cut=bool(out) and not out.endswith(b"\0"), changes=[])
     lines = iter(_decode_names(out.split(b"\0")[:-1]))
     for line in lines:
@@ -152,12 +149,12 @@ def _parse_change(line: str, following: Iterator[str]) -> Change | None:
     kind = line[:1]
     if kind == "?":
         return Change(line[2:], "??")
-    # How many fields stand before the path: of a change, a rename, a conflict. The path may hold blanks.
+    # The number of fields before the path, for a change, a rename, a conflict. The path may contain spaces.
     fields = line.split(" ", {"1": 8, "2": 9, "u": 10}.get(kind, 0))
     if kind == "1" and len(fields) == 9:
         return Change(fields[8], fields[1])
     if kind == "2" and len(fields) == 10:
-        # With `-z` the old name is an entry of its own.
+        # With `-z` the old name is a separate entry.
         return Change(fields[9], fields[1], was=next(following, ""))
     if kind == "u" and len(fields) == 11:
         return Change(fields[10], fields[1])
@@ -173,7 +170,7 @@ _COMMIT = "%H%x00%ct%x00%an <%ae>%x00%s"
 class Commit(msgspec.Struct, frozen=True):
     hash: str
     at: int
-    """Milliseconds."""
+    """In milliseconds."""
     author: str
     subject: str
 
@@ -196,7 +193,7 @@ def parse_commit(out: bytes) -> Commit | None:
 
 def parse_commits(out: bytes) -> list[Commit]:
     fields = out.decode("utf-8", "replace").split("\0")
-    # The fields of all commits are separated by the same byte, four for each.
+    # All fields of all commits are separated by the same byte, four per commit.
     groups = ("\0".join(fields[n : n + 4]) for n in range(0, len(fields) - 3, 4))
     return [commit for group in groups if (commit := parse_commit(group.encode()))]
 
@@ -205,18 +202,18 @@ def parse_commits(out: bytes) -> list[Commit]:
 
 
 def list_files_argv(*pathspecs: str, others: bool = False) -> list[str]:
-    """Tracked files; with `others` also those that are new and not ignored."""
+    """List tracked files; with `others` also new files that are not ignored."""
     more = ("--others", "--exclude-standard") if others else ()
     return git_argv("ls-files", "-z", "--cached", *more, "--", *pathspecs)
 
 
 def parse_names(out: bytes) -> list[str]:
-    """Of any `-z` list of names. A name cut off at the end is not a name."""
+    """Parse a `-z` list of names and drop a name that was cut."""
     return _decode_names(out.split(b"\0")[:-1])
 
 
 def diff_argv(*words: str, filters: Iterable[str] = ()) -> list[str]:
-    """No external program, no conversion, no colours, no prefix of the user's choosing; paths mean what they say."""
+    """No external program, conversion, colours or custom prefixes: paths are literal."""
     how = ("--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--src-prefix=a/", "--dst-prefix=b/")
     return git_argv("--literal-pathspecs", "diff", *how, "--ignore-submodules=all", *words, filters=filters)
 
@@ -226,11 +223,11 @@ def merge_base(one: str, other: str) -> list[str]:
 
 
 def _decode_names(parts: Sequence[bytes]) -> list[str]:
-    """Names are bytes; those that are not UTF-8 are kept in the way Python keeps file names."""
+    """Decode names as Python decodes file names, so that invalid UTF-8 survives."""
     return [part.decode("utf-8", "surrogateescape") for part in parts]
 
 
 def _parse_count(text: str) -> int:
     digits = text.lstrip("+-")
-    # A bound, so that no damaged output becomes a number too large for the store.
+    # A bound, so that damaged output gives no number too large for the store.
     return int(digits) if digits.isdecimal() and len(digits) < 16 else 0

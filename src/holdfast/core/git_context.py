@@ -1,4 +1,4 @@
-"""Where a hook ran: repository root, branch, common git directory. Files are looked at, no program is run."""
+"""Finds repository root, branch and common git directory of a folder by reading files only."""
 
 import os
 import time
@@ -11,12 +11,12 @@ FRESH_S = 1.0
 REMEMBERED = 500
 NOWHERE: Mapping[str, str] = {}
 Located = tuple[float, Mapping[str, str], str]
-"""When it was looked up, what was found, and the worktree's own git folder."""
+"""When it was looked up, the result, and the worktree's own git folder."""
 
 
 class CachedGitContext:
-    """Where a repository lies is cached for a second, because hooks come in bursts. The branch never is: a decision is
-    about the branch that is checked out when it is made."""
+    """Caches a repository's location for one second, because hooks come in bursts. The branch is never cached: a
+    decision concerns the branch checked out now."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
@@ -27,7 +27,7 @@ class CachedGitContext:
         return _with_branch(seen[1], seen[2]) if seen else self._look_up(cwd)
 
     def root_of(self, cwd: str) -> str:
-        """Only where the repository lies: asked several times for each hook, and no file is read for it."""
+        """The repository root only. It is asked several times per hook and reads no file."""
         seen = self._fresh(cwd)
         return (seen[1] if seen else self._look_up(cwd)).get("root", "")
 
@@ -37,7 +37,7 @@ class CachedGitContext:
 
     def _look_up(self, cwd: str) -> Mapping[str, str]:
         context = locate(cwd) if cwd.startswith("/") else NOWHERE
-        # A worktree's HEAD lies in its own git folder, not in the one it shares.
+        # A worktree's HEAD is in its own git folder, not in the shared one.
         self._seen[cwd] = (self._now(), context, _git_dir(context["root"]) if context else "")
         if len(self._seen) > REMEMBERED:
             self._seen.popitem(last=False)
@@ -77,7 +77,7 @@ def _find_root(folder: str) -> str:
 
 
 def _git_dir(root: str) -> str:
-    """`.git` itself, or where a worktree's `.git` file points."""
+    """Return `.git` itself, or the folder that a worktree's `.git` file names."""
     dot_git = os.path.join(root, ".git")
     if os.path.isdir(dot_git):
         return dot_git
@@ -91,7 +91,7 @@ def _current_branch(git_dir: str) -> str:
 
 
 def _common_dir(git_dir: str) -> str:
-    """Worktrees share through it."""
+    """Return the folder that all worktrees share."""
     pointer = os.path.join(git_dir, "commondir")
     if not os.path.exists(pointer):
         return git_dir

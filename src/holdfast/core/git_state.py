@@ -1,4 +1,4 @@
-"""What git shows of a repository before and after something happened, and the acts that explain the difference."""
+"""Reads git's files before and after an act, and explains the difference."""
 
 import os
 import re
@@ -11,9 +11,9 @@ from holdfast.core.file_stamps import Stamp, read_small_file, read_stamp
 from holdfast.core.lazy import lazy_pattern
 
 MAX_LOG_BYTES = 200_000
-# The hash before, the hash after, (who and when), and behind a tab the message.
+# Old hash, new hash, author and time, then a tab and the message.
 _REFLOG = re.compile(rb"^([0-9a-f]+) ([0-9a-f]+) [^\t\n]*\t([^\n]*)$", re.MULTILINE)
-# The first that is there: during a rebase there may be a CHERRY_PICK_HEAD too.
+# The first that exists: during a rebase there may be a CHERRY_PICK_HEAD too.
 _OPERATIONS = {
     "rebase-merge": "rebase",
     "rebase-apply": "rebase",
@@ -25,7 +25,7 @@ _OPERATIONS = {
 
 
 class GitChange(msgspec.Struct, frozen=True):
-    """One act that git shows: its verb, and what it moved."""
+    """One act shown by git: its verb and what it moved."""
 
     verb: str
     detail: str = ""
@@ -34,12 +34,12 @@ class GitChange(msgspec.Struct, frozen=True):
 
 
 def operation_in(folder: str) -> str:
-    """`rebase`, `merge` … while one is in progress in the worktree of this git folder."""
+    """Return `rebase`, `merge` … while one is in progress in the worktree of this git folder."""
     return next((name for file, name in _OPERATIONS.items() if os.path.exists(os.path.join(folder, file))), "")
 
 
 def read_from(path: str, start: int, most: int = MAX_LOG_BYTES) -> bytes:
-    """Nothing where the file cannot be read."""
+    """Read the rest of a file; empty if it cannot be read."""
     try:
         with open(path, "rb") as file:
             file.seek(start)
@@ -52,7 +52,7 @@ def read_from(path: str, start: int, most: int = MAX_LOG_BYTES) -> bytes:
 
 
 def log_changes(log: bytes) -> list[tuple[int, GitChange]]:
-    """The acts of a reflog, each with the place in bytes where its line ends."""
+    """Yield the acts of a reflog, each with the byte offset where its line ends."""
     return [(match.end() + 1, change) for match in _REFLOG.finditer(log) if (change := _from_log(match))]
 
 
@@ -62,20 +62,20 @@ def _from_log(match: re.Match[bytes]) -> GitChange | None:
     words = action.split()
     if not words:
         return None
-    # The action of a rebase has its step with it: `rebase (finish)`, `rebase -i (pick)`.
+    # A rebase names its step: `rebase (finish)`, `rebase -i (pick)`.
     verb = "rebase" if words[0] == "rebase" or action.startswith("rebase") else words[0]
     if verb in ("clone", "initial"):
         verb = "commit" if "commit" in action else verb
     return GitChange(verb, detail.strip() or action, old, new)
 
 
-# What git's own files say, without asking git: hooks look at it before they are answered.
+# Reads git's files without running git: hooks do so before they are answered.
 
 _COMMIT_ID = lazy_pattern(r"[0-9a-f]{40,64}")
 
 
 def _git_text(path: str) -> str:
-    """Of a file that git keeps; empty where it is not there."""
+    """Read a file of git; empty if it doesn't exist."""
     try:
         return read_small_file(path).decode("utf-8", "replace")
     except (OSError, ValueError):
@@ -83,12 +83,12 @@ def _git_text(path: str) -> str:
 
 
 _LAST_VERBS: dict[str, tuple[Stamp, str]] = {}
-"""Of each reflog, as long as nothing was added to it."""
+"""The last verb of each reflog, valid until the reflog grows."""
 MOST_LOGS = 200
 
 
 def last_verb(repo: str) -> str:
-    """The newest line of HEAD's reflog; of a plumbing command it has no text."""
+    """The newest line of HEAD's reflog; plumbing commands leave no text there."""
     path = os.path.join(repo, "logs", "HEAD")
     try:
         stamp = read_stamp(path)
@@ -113,7 +113,7 @@ def _read_last_verb(path: str) -> str:
 
 
 MOST_REFS = 100
-"""Branches of one pattern that are looked at: the first by name."""
+"""The most branches of one pattern that are read, by name."""
 MOST_REF_FILES = 2_000
 _WILDCARD = lazy_pattern(r"[*?\[]")
 
@@ -123,7 +123,7 @@ def is_branch_glob(name: str) -> bool:
 
 
 def read_refs(repo: str, branches: Iterable[str]) -> dict[str, str]:
-    """Where branches stand, from git's own files; those that are not there are left out.
+    """Read the commits of branches from git's files; missing branches are left out.
 
     `release/*` stands for every branch that it matches, up to `MOST_REFS`.
     """
@@ -134,7 +134,7 @@ def read_refs(repo: str, branches: Iterable[str]) -> dict[str, str]:
         branch = waiting.pop(0)
         loose = "" if is_branch_glob(branch) else _git_text(os.path.join(repo, "refs", "heads", branch)).strip()
         if not loose:
-            # Read at most once, and only where a branch has no file of its own.
+            # Read at most once, and only if a branch has no file of its own.
             packed = _git_text(os.path.join(repo, "packed-refs")) if packed is None else packed
             if is_branch_glob(branch):
                 waiting += _matching_branches(repo, branch, packed)
@@ -147,14 +147,14 @@ def read_refs(repo: str, branches: Iterable[str]) -> dict[str, str]:
 
 
 def _matching_branches(repo: str, glob: str, packed: str) -> list[str]:
-    """No name of a branch has a wildcard in it: git refuses those."""
+    """Branch names contain no wildcards: git refuses them."""
     named = {*re.findall(r"^[0-9a-f]+ refs/heads/(.+)$", packed, re.M), *_loose_branches(repo, glob)}
     return sorted(name for name in named if fnmatchcase(name, glob) and not is_branch_glob(name))[:MOST_REFS]
 
 
 def _loose_branches(repo: str, glob: str) -> Iterable[str]:
     heads, above = os.path.join(repo, "refs", "heads"), _WILDCARD.split(glob)[0].rpartition("/")[0]
-    # The pattern may come from a project's settings, which must not lead out of its repository.
+    # The pattern may come from a project's settings and must not leave its repository.
     if os.path.isabs(above) or ".." in above.split("/") or not _is_inside(os.path.join(heads, above), heads):
         return
     seen = 0

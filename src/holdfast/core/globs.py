@@ -1,4 +1,4 @@
-"""Path globs as people write them: `src/**`, `*.py`, `**/test_*.py`. No pattern makes this slow."""
+"""Path globs (`src/**`, `*.py`, `**/test_*.py`) that no pattern makes slow."""
 
 import fnmatch
 import re
@@ -10,7 +10,7 @@ Segments = tuple[re.Pattern[str] | None, ...]
 
 @lru_cache(20_000)
 def glob_matches(glob: str, path: str, base: str = "") -> bool:
-    """`path` is absolute; a glob without a leading `/` or `~` is about what lies below `base`."""
+    """Match an absolute path; a glob without a leading `/` or `~` is relative to `base`."""
     if glob[0] in "/~":
         return _segments_match(_glob_segments(glob), tuple(path.split("/")))
     inside = _path_below(path, base)
@@ -37,11 +37,11 @@ def _glob_segments(glob: str) -> Segments:
 
 
 def _segments_match(segments: Segments, parts: tuple[str, ...]) -> bool:
-    """Which prefixes of the path the pattern can have taken so far: linear in each, whatever the pattern."""
+    """Track which prefixes of the path the pattern can have consumed: linear in each."""
     reached = {0}
     for segment in segments:
         if segment is None:
-            # `**` takes any number of parts: every place behind the first that was reached.
+            # `**` consumes any number of parts.
             reached = set(range(min(reached), len(parts) + 1)) if reached else reached
         else:
             reached = {n + 1 for n in reached if n < len(parts) and segment.match(parts[n])}

@@ -1,4 +1,4 @@
-"""What of an event can be searched: its texts and its files, cut into words. Pure, and the same for every store."""
+"""Extracts what can be searched in an event: its texts and files, split into words."""
 
 import re
 import unicodedata
@@ -14,8 +14,8 @@ from holdfast.core.ports import EventQuery, HistoryEntry, Reader
 from holdfast.core.text import strip_controls
 
 MARK = "history"
-"""Under this name the store keeps how far the log is indexed."""
-# In characters; what stands behind is not indexed.
+"""The key under which the store keeps how far the log is indexed."""
+# In characters; the rest is not indexed.
 LONGEST_TEXT = 20_000
 LONGEST_WORD = 64
 
@@ -23,17 +23,17 @@ TEXT_FIELDS = (
     "prompt", "command", "args", "message", "text", "error", "output", "summary", "title", "subject", "description",
     "instructions", "reason", "reasons", "notices", "why", "problem", "skill", "verb", "commits", "input",
 )  # fmt: skip
-"""In this order: what somebody would look for first comes first."""
+"""In order of importance."""
 UNSEARCHED = frozenset(
     ("message.displayed", "model.answered", "tool.batch", "check.finished", "daemon.started", "daemon.stopped")
 )
-"""What another event has whole (the command of a check is its tool call's), and figures."""
+"""Fields that another event has in full (the command of a check), and figures."""
 FAILURES = frozenset(("tool.failed", "turn.failed", "permission.denied", "job.failed"))
 
 
 class HistoryMark(msgspec.Struct, frozen=True):
-    """Every event up to `seq` is indexed. `erasures` counts how often stored text was taken out: an entry that was
-    made before it must not be written after it."""
+    """Every event up to `seq` is indexed. `erasures` counts erasures: an entry made before one must not be written
+    after it."""
 
     seq: int = 0
     erasures: int = 0
@@ -48,7 +48,7 @@ class HistoryMark(msgspec.Struct, frozen=True):
 
 
 class HistoryPage(msgspec.Struct, frozen=True):
-    """The next events to index, made from what was stored when the mark was `before`."""
+    """The next events to index, prepared from what was stored at the mark `before`."""
 
     before: HistoryMark
     after: HistoryMark
@@ -56,7 +56,7 @@ class HistoryPage(msgspec.Struct, frozen=True):
 
 
 def next_page(reader: Reader, limit: int) -> HistoryPage | None:
-    """None when the log is indexed to its head. The mark is read first: what changes after it is noticed by it."""
+    """Return None if the log is indexed to its head. The mark is read first, so later changes are noticed."""
     before = HistoryMark.parse(reader.meta(MARK))
     events = reader.events(EventQuery(after=before.seq, limit=limit))
     if not events:
@@ -66,7 +66,7 @@ def next_page(reader: Reader, limit: int) -> HistoryPage | None:
 
 
 def history_entry(event: Event) -> HistoryEntry | None:
-    """None for an event that has nothing to look for."""
+    """Return None if the event has nothing to search."""
     if event.kind in UNSEARCHED:
         return None
     text = split_words(_strip_colours("\n".join(part for _field, part in text_parts(event))[:LONGEST_TEXT]))
@@ -80,12 +80,12 @@ def history_entry(event: Event) -> HistoryEntry | None:
 
 
 def _strip_colours(text: str) -> str:
-    """Escape sequences of a terminal would become part of the word after them."""
+    """Remove terminal escape sequences, which would become part of the next word."""
     return strip_controls(text) if "\x1b" in text else text
 
 
 def text_parts(event: Event) -> Iterator[tuple[str, str]]:
-    """(field, text): everything a person or an agent said, ran or was shown."""
+    """Yield (field, text) for everything a person or agent said, ran or saw."""
     for field in TEXT_FIELDS:
         for text in _nested_strings(event.get(field)):
             yield field, text
@@ -120,21 +120,21 @@ def _nested_strings(value: Any) -> Iterator[str]:
 
 # ── words ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-# Scripts that are written without spaces: each letter is a word, so that any part of a sentence is found as a phrase.
+# Scripts written without spaces: each character is a word, so any part of a sentence is found as a phrase.
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff"
 _NOT_ASCII = lazy_pattern(r"[^\x00-\x7f]+")
 _WORD = lazy_pattern(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])[^\W_])+")
-# Small letters for large ones, and a space for everything that is neither a letter nor a digit.
+# Lowercase, with spaces for everything but letters and digits.
 _ASCII_WORDS = bytes(
     ord(chr(byte).lower()) if chr(byte).isascii() and chr(byte).isalnum() else 32 for byte in range(256)
 )
 
 
 def split_words(text: str) -> list[str]:
-    """Letters and digits, in small letters and without accents; `parse_url` is two words, found as a phrase."""
+    """Split into lowercase words without accents; `parse_url` is two words, found as a phrase."""
     folded = text if text.isascii() else _fold_case(text)
     if folded.isascii():
-        # A table instead of a regular expression: imports index megabytes at a time.
+        # A table is faster than a regular expression; imports index megabytes at a time.
         words = folded.encode().translate(_ASCII_WORDS).decode().split()
     else:
         words = _WORD.findall(folded)
@@ -143,20 +143,20 @@ def split_words(text: str) -> list[str]:
 
 
 def _fold_case(text: str) -> str:
-    """Only what is not ASCII is looked at letter by letter: of most texts that is a mark or two."""
+    """Fold case; only non-ASCII characters are processed one by one."""
     return _NOT_ASCII.sub(lambda run: _strip_accents(run[0]), text.casefold())
 
 
 def _strip_accents(text: str) -> str:
     parts = unicodedata.normalize("NFKD", text)
-    # Composed again: Hangul syllables were taken apart as well.
+    # Compose again: decomposition also split Hangul syllables.
     plain = "".join(char for char in parts if not unicodedata.combining(char))
-    # Once more: some signs are taken apart into large letters.
+    # Again: some signs decompose into capital letters.
     return unicodedata.normalize("NFC", plain.casefold())
 
 
 def split_phrases(query: str, most: int) -> tuple[str, ...]:
-    """Each word of a query as the words it consists of; text in double quotes is one phrase. At most so many."""
+    """Split a query into words, each as its parts; text in double quotes is one phrase. The number is bounded."""
     unique_phrases: dict[str, None] = {}
     for quoted, plain in re.findall(r'"([^"]{1,2000})"|(\S+)', query[:100_000]):
         for words in [split_words(quoted or plain)] if quoted else _word_chunks(split_words(plain)):
@@ -168,5 +168,5 @@ def split_phrases(query: str, most: int) -> tuple[str, ...]:
 
 
 def _word_chunks(words: list[str]) -> Iterable[list[str]]:
-    # At most sixteen words in a phrase; a long path becomes several.
+    # At most sixteen words per phrase; a long path becomes several.
     return (words[at : at + 16] for at in range(0, len(words), 16))

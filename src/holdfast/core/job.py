@@ -1,4 +1,4 @@
-"""The port through which features run other programs and ask for work after the commit."""
+"""How features ask for jobs after a commit and run other programs."""
 
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -6,17 +6,17 @@ from typing import Any, Protocol
 
 import msgspec
 
-# Work that touches the world, done after the commit that asked for it.
+# Work that touches the world, done after the commit that requested it.
 
 MAX_ATTEMPTS = 8
 FIRST_DELAY_S = 2.0
 LONGEST_DELAY_S = 3600.0
 READ_USAGE = "sessions.read_usage"
-"""Reads what a session's transcript says of tokens. Whoever has to know at once asks for it."""
+"""Reads token use from a session's transcript."""
 
 
 class Job(msgspec.Struct, kw_only=True, frozen=True):
-    """Two waiting jobs with the same kind and `dedupe` are one. `run_at` is milliseconds since 1970."""
+    """Two waiting jobs with the same kind and `dedupe` are one. `run_at` is in ms since 1970."""
 
     kind: str
     dedupe: str = ""
@@ -38,7 +38,7 @@ def delay_s(attempts: int) -> float:
     return value
 
 
-# The port to other programs, so that features can run one without owning how it is watched over.
+# Runs other programs for features, which need not know how they are supervised.
 
 
 class Ran(msgspec.Struct, frozen=True):
@@ -49,7 +49,7 @@ class Ran(msgspec.Struct, frozen=True):
 
 
 class Run(Protocol):
-    """Runs a program that dies with the daemon. Output is capped; a time-out kills its whole process group."""
+    """Runs a program that dies with the daemon. Output is capped; a time-out kills its process group."""
 
     def __call__(
         self,
@@ -72,15 +72,15 @@ def run_briefly(
     timeout: float = 1.0,
     nice: int = 0,
 ) -> Ran:
-    """For a look of some milliseconds in front of a hook, where a guarded process would cost more than the look itself.
+    """Run a short program in front of a hook, without a guard process.
 
-    The program must start none of its own: only it is killed when its time is over.
+    It must start no children: only the program itself is killed on time-out.
     """
-    # Only there for the shape of `Run`.
+    # Only here to match `Run`.
     del nice
     try:
         done = subprocess.run(argv, cwd=cwd, env=env, input=stdin, capture_output=True, timeout=timeout, check=False)
     except subprocess.TimeoutExpired:
-        # The code that `timeout` ends with.
+        # The exit status of `timeout`.
         return Ran(124, b"", b"", timed_out=True)
     return Ran(done.returncode, done.stdout, done.stderr)

@@ -1,4 +1,4 @@
-"""Functions and patterns that are made when they are first used: a daemon's start does not wait for what few events need."""
+"""Functions and patterns created on first use, so that the daemon starts faster."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 def lazy_function(package: str, module: str, name: str) -> Callable[..., Any]:
-    """`name` of `package.module`."""
+    """Return a function that loads `name` from `package.module` on its first call."""
 
     def call(*given: Any) -> Any:
         return getattr(import_module(f"{package}.{module}"), name)(*given)
@@ -18,12 +18,12 @@ def lazy_function(package: str, module: str, name: str) -> Callable[..., Any]:
 
 
 def lazy_attribute(package: str, module: str, name: str) -> Callable[[], Any]:
-    """Gives `name` of `package.module`, which is loaded then."""
+    """Load `package.module` and return `name`."""
     return lambda: getattr(import_module(f"{package}.{module}"), name)
 
 
 def lazy_table(package: str, module: str, table: str, names: Iterable[str]) -> dict[str, Callable[..., Any]]:
-    """The functions in `table` of `package.module`, by `names`."""
+    """The functions in `table` of `package.module`, by name."""
 
     def entry(name: str) -> Callable[..., Any]:
         return lambda *given: getattr(import_module(f"{package}.{module}"), table)[name](*given)
@@ -32,7 +32,7 @@ def lazy_table(package: str, module: str, table: str, names: Iterable[str]) -> d
 
 
 def lazy_value(make: Callable[[], T]) -> Callable[[], T]:
-    """`make`, called once. Unlike `functools.cache` it costs next to nothing to set up, which counts for hundreds of them."""
+    """Call `make` once. Much cheaper to create than `functools.cache`, and there are hundreds."""
     made: list[T] = []
 
     def get() -> T:
@@ -44,7 +44,7 @@ def lazy_value(make: Callable[[], T]) -> Callable[[], T]:
 
 
 class _LazyPattern:
-    """Compiled when one of its methods is first asked for; that method is then an attribute like any other."""
+    """Compiled on first use of a method, which then becomes an ordinary attribute."""
 
     def __init__(self, pattern: Any, flags: int) -> None:
         self.pattern, self._given_flags = pattern, flags
@@ -56,5 +56,5 @@ class _LazyPattern:
 
 
 def lazy_pattern(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """Like `re.compile`, for modules that the daemon loads at its start: hundreds of patterns would be a fifth of it."""
+    """Like `re.compile`, but deferred: compiling hundreds of patterns took a fifth of the daemon's start."""
     return cast("re.Pattern[AnyStr]", _LazyPattern(pattern, flags))

@@ -1,4 +1,4 @@
-"""Which machine, boot and process this is, by what the kernel says; and the one daemon of a state folder."""
+"""Identifies machine, boot and process by the kernel, and holds the one daemon lease of a state folder."""
 
 import contextlib
 import fcntl
@@ -11,30 +11,30 @@ from pathlib import Path
 
 import msgspec
 
-# Which machine, which boot, which process: what the kernel says. A process is told by its id, its start and its boot (C5, D6).
+# A process is identified by pid, start time and boot (C5, D6).
 
 
 def collect_garbage_rarely() -> None:
-    """For a process that runs for long: what is loaded by now never dies, and by default it is gone through again and again."""
+    """For long-running processes: what is loaded now never dies, and scanning it repeatedly is wasted."""
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
 
 
 class Process(msgspec.Struct, frozen=True):
-    """`start` is what the kernel counts (ticks since boot), or milliseconds where there is no /proc."""
+    """`start` is in the kernel's ticks since boot, or in ms where there is no /proc."""
 
     pid: int
     start: int
     parent: int
     name: str
     session: int = 0
-    """The process that leads its session; a terminal belongs to one session."""
+    """The leader of its session; a terminal belongs to one session."""
     terminal: int = 0
-    """The number of its controlling terminal; 0 when it has none."""
+    """Its controlling terminal; 0 if it has none."""
 
 
 def look_up_process(pid: int) -> Process | None:
-    """None when it is gone. A zombie is gone too: it only waits to be reaped, and pid 1 may never do that."""
+    """None if it is gone. A zombie is gone too, because pid 1 may never reap it."""
     if pid <= 0:
         return None
     return _look_in_proc(pid) if _has_proc() else _look_with_psutil(pid)
@@ -45,7 +45,7 @@ def _look_in_proc(pid: int) -> Process | None:
         text = _read_stat(pid)
     except (FileNotFoundError, ProcessLookupError):
         return None
-    # The name may hold spaces and brackets, so count from the last bracket.
+    # The name may contain spaces and parentheses, so split at the last one.
     name, _, rest = text.partition("(")[2].rpartition(")")
     fields = rest.split(None, 20)
     # Z is a zombie, X is dead.
@@ -56,7 +56,7 @@ def _look_in_proc(pid: int) -> Process | None:
 
 
 def _read_stat(pid: int) -> str:
-    """Without the classes around a file: every hook's process is looked at before it is answered."""
+    """Read without file objects: this happens before every hook is answered."""
     fd = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
     try:
         return os.read(fd, 4096).decode("utf-8", "replace")
@@ -80,7 +80,7 @@ def _look_with_psutil(pid: int) -> Process | None:
 
 
 def command_line(pid: int) -> list[str]:
-    """Empty when it is gone or the kernel would not say."""
+    """Empty if it is gone or unreadable."""
     if _has_proc():
         try:
             return Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace").split("\0")[:-1]
@@ -95,7 +95,7 @@ def command_line(pid: int) -> list[str]:
 
 
 def pids_marked(variable: str, mark: str) -> list[int]:
-    """Processes of this user whose environment has the word `mark` in that variable: what a program started, however deep."""
+    """Find this user's processes whose environment has `mark` in that variable, i.e. all descendants of a program."""
     return [pid for pid in all_pids() if mark in environment_of(pid).get(variable, "").split() and look_up_process(pid)]
 
 
@@ -108,7 +108,7 @@ def all_pids() -> list[int]:
 
 
 def environment_of(pid: int) -> dict[str, str]:
-    """As it was when the process began; empty when it is gone or another user's."""
+    """The environment at the start of the process; empty if it is gone or belongs to another user."""
     if _has_proc():
         try:
             entries = os.fsdecode(Path(f"/proc/{pid}/environ").read_bytes()).split("\0")
@@ -130,7 +130,7 @@ def _has_proc() -> bool:
 
 @functools.cache
 def boot_id() -> str:
-    """Start times are counted from boot: after the next one the same numbers may be another process."""
+    """Start times count from boot; after a reboot the same numbers may be another process."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
@@ -143,23 +143,23 @@ def local_host_name() -> str:
 
 
 class _Identity:
-    """The id of this machine: random, in the state folder. Host names are shared by containers and change with networks."""
+    """The machine's random id, kept in the state folder. Host names are shared by containers and change with networks."""
 
     value = ""
 
 
 def use_state_folder(folder: Path) -> None:
-    """Says where the machine's id is kept; it is made where there is none."""
+    """Set where the machine's id is kept; it is created if missing."""
     _Identity.value = _read_or_make(folder / "machine-id")
 
 
 def machine_id() -> str:
-    """The host's name only where no state folder was named, as in tests of a part."""
+    """The machine's id; the host name if no state folder was set, as in unit tests."""
     return _Identity.value or local_host_name()
 
 
 def is_here(machine: str, host_name: str) -> bool:
-    """Whether that is this machine. Records from before machines had ids name only the host."""
+    """Return whether it is this machine. Old records name only the host."""
     return machine == machine_id() if machine else host_name == local_host_name()
 
 
@@ -181,7 +181,7 @@ def _read_id(path: Path) -> str:
 
 
 def _put_whole(path: Path, text: str) -> None:
-    """Of two processes that start together one makes the file, and the other never sees it half written."""
+    """Create the file atomically: of two processes starting together, one wins and the other never sees half a file."""
     own = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     try:
         with os.fdopen(os.open(own, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
@@ -189,14 +189,14 @@ def _put_whole(path: Path, text: str) -> None:
         try:
             os.link(own, path)
         except OSError:
-            # An empty file of a process that died, or a file system without links.
+            # An empty file of a process that died, or a file system without hard links.
             if not _read_id(path):
                 own.replace(path)
     finally:
         own.unlink(missing_ok=True)
 
 
-# At most one daemon per state directory (P6): a flock held for life, never an age or a pid file.
+# At most one daemon per state directory (P6): a flock held for life, never a pid file's age.
 
 
 class Lease:
@@ -212,7 +212,7 @@ class Lease:
             os.close(fd)
             return False
         self._fd = fd
-        # For people only; the lock is what counts, and it ends with the process.
+        # For people only. The lock decides, and it ends with the process.
         os.ftruncate(fd, 0)
         os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
         return True
@@ -224,18 +224,18 @@ class Lease:
 
 
 def lease_holder(path: Path) -> int:
-    """The pid of the daemon that holds the lease, or 0. The lock decides; the number is only for people."""
+    """The pid of the daemon that holds the lease, or 0. The lock decides; the pid is informative."""
     try:
         fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
         return 0
     try:
-        # A shared lock is refused only while a daemon holds its own.
+        # A shared lock is refused only while a daemon holds its exclusive one.
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
         return 0
     except BlockingIOError:
         text = os.pread(fd, 32, 0).strip()
-        # -1: somebody holds it and has not written its number yet.
+        # -1: the holder has not written its pid yet.
         return int(text) if text.isdigit() else -1
     finally:
         os.close(fd)

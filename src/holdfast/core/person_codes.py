@@ -12,7 +12,7 @@ MOST_TRIES, MOST_CODES = 5, 20
 
 
 class PendingCode(msgspec.Struct):
-    """Shown on the dashboard and typed by whoever asked."""
+    """Shown on the dashboard and typed by the person who asked."""
 
     act: str
     code: str
@@ -35,7 +35,7 @@ class PersonCodes:
             self._pending = with_newest(self._pending, act, PendingCode(act, code, now + CODE_MS, why), MOST_CODES)
 
     def redeem(self, act: str, code: str, now: int) -> bool:
-        """Once; after five wrong tries a new code is needed."""
+        """Redeem a code once; after five wrong tries a new code is needed."""
         pending = self._pending.get(act)
         if pending is None or pending.until <= now or pending.tries >= MOST_TRIES:
             return False

@@ -1,4 +1,4 @@
-"""The small doors through which the world comes in. Everything behind them can be replaced in a test."""
+"""Ports to the outside world; tests can replace everything behind them."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -11,21 +11,21 @@ from holdfast.core.event import Event
 from holdfast.core.job import ClaimedJob, Job
 
 Clock = Callable[[], int]
-"""Milliseconds since 1970."""
+"""In ms since 1970."""
 
 Doc = Any
-"""One state document: the type that its feature declares (`core.document`), else a dict."""
+"""One state document: the type that its feature declares, else a dict."""
 
 
 class Ref(msgspec.Struct, frozen=True, order=True, cache_hash=True):
-    """The address of one state document, e.g. ("session", "a2ceee39-…")."""
+    """The address of a state document, e.g. ("session", "a2ceee39-…")."""
 
     kind: str
     key: str
 
 
 class StateRow(msgspec.Struct, frozen=True):
-    """A document with the facets that every list is served from."""
+    """A document with the facets that lists are served from."""
 
     ref: Ref
     feature: str
@@ -37,7 +37,7 @@ class StateRow(msgspec.Struct, frozen=True):
 
 
 class EventQuery(msgspec.Struct, kw_only=True, frozen=True):
-    """Keyset paging by seq, never by offset. `newest` asks for the page's end first."""
+    """Keyset paging by seq, never by offset. `newest` returns the end of the page first."""
 
     session: str = ""
     project: str = ""
@@ -51,11 +51,11 @@ class EventQuery(msgspec.Struct, kw_only=True, frozen=True):
     newest: bool = False
     bodies: bool = False
     seqs: tuple[int, ...] = ()
-    """Only these."""
+    """Only these numbers."""
 
 
 class HistoryEntry(msgspec.Struct, kw_only=True, frozen=True):
-    """One event in the full-text index: its words as `core.history.split_words` makes them."""
+    """One event in the full-text index, as words from `core.history.split_words`."""
 
     seq: int
     words: str
@@ -69,14 +69,14 @@ class HistoryEntry(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class HistoryQuery(msgspec.Struct, kw_only=True, frozen=True):
-    """Newest first. Each phrase is words with a space between them; all have to be there, or with `any_phrase` one."""
+    """Newest first. Phrases are words joined by spaces; all must occur, or one with `any_phrase`."""
 
     phrases: tuple[str, ...] = ()
     any_phrase: bool = False
     prefix: bool = False
-    """The last word of the last phrase may be the beginning of one."""
+    """The last word of the last phrase is a prefix."""
     file: str = ""
-    """Words of a path, one after the other."""
+    """Words of a path, in order."""
     session: str = ""
     project: str = ""
     agent: str = ""
@@ -89,7 +89,7 @@ class HistoryQuery(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class StateQuery(msgspec.Struct, kw_only=True, frozen=True):
-    """Newest first. `before` is the (at, key) of the last row seen; `prefix` is how the key begins."""
+    """Newest first. `before` is the (at, key) of the last row seen; `prefix` is the beginning of the key."""
 
     kind: str
     project: str = ""
@@ -100,17 +100,17 @@ class StateQuery(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Reader(Protocol):
-    """The read side: one per thread, never in front of a hook."""
+    """The read side: one reader per thread, never in front of a hook."""
 
     def head(self) -> int: ...
     def events(self, query: EventQuery) -> list[Event]: ...
     def marks(self, query: EventQuery, every: int) -> list[int]:
-        """The numbers of the first event that matches and of every so-manieth after it."""
+        """Sequence numbers of every nth matching event."""
         ...
 
     def event(self, seq: int) -> Event | None: ...
     def history(self, query: HistoryQuery) -> list[int]:
-        """Numbers of the events that match, as far as they are indexed."""
+        """Sequence numbers of matching events, as far as they are indexed."""
         ...
 
     def replay(self, after: int = 0, session: str = "", project: str = "") -> Iterator[Event]: ...
@@ -131,11 +131,11 @@ class Reader(Protocol):
     def seqs_of_keys(self, keys: Iterable[str]) -> dict[str, int]: ...
     def meta(self, name: str) -> str: ...
     def body_keys(self) -> dict[bytes, int]:
-        """How many bodies each key has encrypted; under the empty one those that are plain. Reads through all."""
+        """How many bodies each key encrypts, plain ones under the empty key. Scans all bodies."""
         ...
 
     def bodies_in_form(self, encrypted: bool, after: int, limit: int) -> list[int]:
-        """The numbers of events whose body is encrypted, or is not."""
+        """Sequence numbers of events whose body is, or is not, encrypted."""
         ...
 
     def close(self) -> None: ...
@@ -147,15 +147,15 @@ class Store(Protocol):
     path: Path
 
     def transaction(self, *, lasting: bool = True) -> AbstractContextManager[int]:
-        """Begins, yields the last seq, commits durably; any error rolls back.
+        """Begin, yield the last seq, commit durably; any error rolls back.
 
-        A power cut may undo what is not `lasting`, but never a part of it and never what was lasting before it.
+        A power cut may undo a transaction without `lasting`, but never part of it and never an earlier lasting one.
         """
         ...
 
     def seqs_of_keys(self, keys: Sequence[str], /) -> dict[str, int]: ...
     def session_agents(self, sessions: Sequence[str], /) -> dict[str, str]:
-        """Session → the agent of its first event that has one; sessions without any are absent."""
+        """The agent of each session's first event; sessions without an agent are absent."""
         ...
 
     def load(self, refs: Sequence[Ref], /) -> dict[Ref, bytes]: ...
@@ -171,31 +171,31 @@ class Store(Protocol):
     def set_meta(self, name: str, value: str) -> None: ...
     def expire_bodies(self, older_than: int, limit: int) -> int: ...
     def change_bodies(self, seqs: Sequence[int]) -> int:
-        """Bodies of these events, encrypted or plain as the setting wants it; how many were changed."""
+        """Encrypt or decrypt the bodies of these events, as the setting says; return how many changed."""
         ...
 
     def index_history(self, entries: Sequence[HistoryEntry], before: str, after: str) -> bool:
-        """Adds them and moves the mark from `before` to `after`; False, and nothing, where it stands elsewhere."""
+        """Add entries and move the mark from `before` to `after`; False, with no change, if the mark differs."""
         ...
 
     def rows_with(self, probes: Iterable[bytes]) -> Iterator[Any]:
-        """Every stored row (`table`, `key`, `content`) that has one of these, in any case; `b""` is in every one."""
+        """Yield stored rows (`table`, `key`, `content`) that contain a probe, in any case; `b""` matches every row."""
         ...
 
     def rewrite(self, probes: Iterable[bytes], change: Callable[[bytes], bytes]) -> int:
-        """Every stored row that has one of these, changed: only for what must be forgotten. How many were."""
+        """Rewrite stored rows that contain a probe, for erasure only; return how many changed."""
         ...
 
     def blank_events(self, sessions: Sequence[str], projects: Sequence[str]) -> int:
-        """The events of these sessions, and of these folders and all below them, become mere numbers. How many."""
+        """Blank the events of these sessions and folders; return how many."""
         ...
 
     def vacuum_erased(self) -> None:
-        """Outside a transaction: what was overwritten is not left lying in free pages."""
+        """Overwrite free pages; outside a transaction."""
         ...
 
     def truncate_log(self) -> None:
-        """Outside a transaction: what was deleted is not left lying in a write-ahead log."""
+        """Truncate the write-ahead log; outside a transaction."""
         ...
 
     def reader(self) -> Reader: ...
@@ -203,7 +203,7 @@ class Store(Protocol):
 
 
 class GitContext(Protocol):
-    """What a directory is, as cheaply as a hook allows: files are looked at, no program is run."""
+    """What a directory is, found by reading files only."""
 
     def of(self, cwd: str) -> Mapping[str, str]:
         """`root`, `branch` (empty outside git or detached), `repo` (the common git directory)."""

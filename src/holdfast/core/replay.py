@@ -1,4 +1,4 @@
-"""State = replay of the log (P5): building it anew, looking at it as it was, proving that it is the same."""
+"""Rebuilds state from the log, shows it as it was, and proves that both agree (P5)."""
 
 import dataclasses
 import itertools
@@ -13,13 +13,13 @@ from holdfast.core.ports import Doc, Reader, Ref, StateQuery, Store
 from holdfast.core.state import state_row
 
 Progress = Callable[[int, int], None]
-"""(events done, events in all)"""
+"""(events done, total)"""
 
 EVERY = 1000
 
 
 def fold_events(feature: Feature, events: Iterable[Event], docs: dict[Ref, Doc] | None = None) -> dict[Ref, Doc]:
-    """What the engine does to one feature's documents, without an engine."""
+    """Apply events to one feature's documents, without an engine."""
     docs = {} if docs is None else docs
     for event in events:
         if feature.subscribes_to(event.kind):
@@ -38,8 +38,8 @@ def _apply_event(feature: Feature, event: Event, docs: dict[Ref, Doc]) -> None:
 
 
 def document_at(feature: Feature, reader: Reader, ref: Ref, seq: int) -> Doc | None:
-    """The document as it was right after event `seq`."""
-    # Other documents that these events touch are not made.
+    """The document right after event `seq`."""
+    # Skips other documents that these events touch.
     mine = dataclasses.replace(feature, keys=lambda event: [r for r in feature.keys(event) if r == ref])
     until = itertools.takewhile(lambda event: event.seq <= seq, _document_events(feature, reader, ref))
     return fold_events(mine, until).get(ref)
@@ -51,7 +51,7 @@ def _document_events(feature: Feature, reader: Reader, ref: Ref) -> Iterable[Eve
 
 
 class Rebuild:
-    """Reads the log beside the running engine, then catches up inside one transaction and replaces the documents."""
+    """Reads the log next to the running engine, then catches up inside one transaction and replaces the documents."""
 
     def __init__(self, features: Sequence[Feature], reader: Reader, progress: Progress | None = None) -> None:
         self.features, self.reader, self.progress = features, reader, progress
@@ -73,7 +73,7 @@ class Rebuild:
         self.seq = event.seq
 
     def write(self, store: Store, last: Event | None = None) -> None:
-        """Inside a transaction that adds `last`, which `reader` cannot see yet."""
+        """Write the documents, inside a transaction that adds `last`, which `reader` cannot see yet."""
         for event in self.reader.replay(after=self.seq):
             self.apply_event(event)
         with_it = [msgspec.structs.replace(last, seq=self.seq + 1)] if last else []
@@ -84,11 +84,11 @@ class Rebuild:
             store.set_meta(version_key(feature), str(feature.version))
 
     def differences(self) -> list[str]:
-        """Documents whose stored form is not what the log says."""
+        """Documents whose stored form differs from the log."""
         return [line for feature in self.features for line in self._differences(feature)]
 
     def _differences(self, feature: Feature) -> Iterable[str]:
-        # Through JSON and back, as the store has it: tuples become lists.
+        # Through JSON and back, as the store does: tuples become lists.
         expected = {ref: msgspec.json.decode(encode(doc)) for ref, doc in self.docs[feature.name].items()}
         for stored in self.reader.rows(feature.name):
             if expected.pop(stored.ref, None) != msgspec.json.decode(stored.doc):
@@ -97,7 +97,7 @@ class Rebuild:
 
 
 def sample_differences(features: Sequence[Feature], reader: Reader, newest: int = 2) -> list[str]:
-    """Compares the newest documents of each kind that a part of the log is enough for."""
+    """Compare the newest documents of each kind, for as much log as is read."""
     current = [feature for feature in features if reader.meta(version_key(feature)) == str(feature.version)]
     return [
         f"{feature.name}: {ref.kind} {ref.key} differs"
@@ -111,12 +111,12 @@ def sample_differences(features: Sequence[Feature], reader: Reader, newest: int 
 def _differs(feature: Feature, reader: Reader, ref: Ref) -> bool:
     before = reader.document(ref)
     expected = document_at(feature, reader, ref, reader.head())
-    # A document that an event changed meanwhile says nothing.
+    # A document that changed meanwhile proves nothing.
     if before is None or before != reader.document(ref):
         return False
     return expected is None or msgspec.json.decode(encode(expected)) != msgspec.json.decode(before)
 
 
 def outdated_features(features: Sequence[Feature], reader: Reader) -> list[Feature]:
-    """Features whose rules changed since their documents were made."""
+    """Features whose rules changed since their documents were built."""
     return [f for f in features if reader.meta(version_key(f)) != str(f.version)]

@@ -1,4 +1,4 @@
-"""A section of the settings: its fields and nested parts, their limits, and what is wrong with a value."""
+"""Defines a settings section: fields, nested parts, limits, and faults of values."""
 
 import functools
 import re
@@ -10,11 +10,11 @@ from typing import Annotated, Any, ClassVar, Literal, Self, Union, dataclass_tra
 
 import msgspec
 
-# What one value of a settings file may be: taken as people write it in YAML or in the environment.
+# Readers of single values, as people write them in YAML or in the environment.
 
 ValuePath = tuple[Any, ...]
 Fault = tuple[ValuePath, str]
-"""Where inside the value, and what is wrong there."""
+"""The place inside the value, and what is wrong there."""
 Faults = list[Fault]
 
 YES, NO = ("1", "on", "t", "true", "y", "yes"), ("0", "off", "f", "false", "n", "no")
@@ -29,7 +29,7 @@ class Kind:
         return (self,)
 
     def read(self, value: Any, faults: Faults) -> Any:
-        """What is wrong is added to `faults`; then the answer means nothing."""
+        """Parse the value. Faults are added to `faults`; then the result is meaningless."""
         raise NotImplementedError
 
     def refuse(self, faults: Faults) -> None:
@@ -56,7 +56,7 @@ class Whole(Kind):
     called = "a whole number"
 
     def read(self, value: Any, faults: Faults) -> Any:
-        # `isinstance` would take True for 1.
+        # `isinstance` would accept True for 1.
         if type(value) is int:
             return value
         number = _parse_number(value)
@@ -105,7 +105,7 @@ class Choice(Kind):
 
 
 def _parse_number(value: Any) -> int | float | None:
-    """Also of text: the environment has nothing else. `false` is none of it; what `true` would be nobody can say."""
+    """Parse a number, also from text, as in the environment. Booleans are refused."""
     if value is True or not isinstance(value, int | float | str):
         return None
     # `int` first: "3" is 3 and not 3.0.
@@ -117,7 +117,7 @@ def _parse_number(value: Any) -> int | float | None:
     return None if isinstance(value, str) else value
 
 
-# What is made of other values: lists, mappings, parts with names of their own, and one thing or another.
+# Readers of composed values: lists, mappings, named parts and alternatives.
 
 
 class ListOf(Kind):
@@ -162,7 +162,7 @@ class Either(Kind):
         return self._alternatives
 
     def read(self, value: Any, faults: Faults) -> Any:
-        """A mapping is about a part, where one is possible; of the others the first that holds, or its faults."""
+        """A mapping is read as a part if one is possible; otherwise the first alternative without faults wins."""
         if value is None and self._optional:
             return None
         first: Faults | None = None
@@ -190,7 +190,7 @@ class Field:
 
 
 class Part(Kind):
-    """A struct, by the names that a file uses."""
+    """A struct, by the names that files use."""
 
     called = "a mapping"
 
@@ -214,7 +214,7 @@ class Part(Kind):
             else:
                 faults.append(((name,), "is not known here"))
         faults += [((name,), "is missing") for name in self._required if name not in value]
-        # Only without faults: `__post_init__` may rely on every field.
+        # Only without faults, so `__post_init__` may rely on every field.
         return self._make_model(values, more, faults) if len(faults) == before else None
 
     def _make_model(self, values: dict[str, Any], more: dict[str, Any], faults: Faults) -> Any:
@@ -224,7 +224,7 @@ class Part(Kind):
             faults.append(((), str(error)))
             return None
         if more:
-            # The struct is frozen, its `__dict__` is not.
+            # The struct is frozen; its `__dict__` is not.
             made.__dict__["more"] = more
         return made
 
@@ -237,12 +237,12 @@ def _read_inner(kind: Kind, value: Any, step: Any, faults: Faults) -> Any:
     before = len(faults)
     read = kind.read(value, faults)
     if len(faults) > before:
-        # Each level puts its own step in front, so that a path is told from the outside in.
+        # Each level prepends its own step to the path.
         faults[before:] = [((step, *path), text) for path, text in faults[before:]]
     return read
 
 
-# How large, how long: the limits of an annotation, and what is said when they are not kept.
+# Limits of an annotation, and the fault for each.
 
 Limit = tuple[Callable[[Any], bool], str]
 
@@ -274,29 +274,29 @@ def _counted_unit(number: int, unit: str) -> str:
     return f"{number} {unit if number == 1 else many[unit]}"
 
 
-# From a field's annotation to the kind that reads it.
+# Builds the reader for a field's annotation.
 
 
 @dataclass(frozen=True)
 class Before:
-    """In an annotation: what people write becomes what the rest of the annotation is about."""
+    """In an annotation: converts the raw value before the rest of the annotation applies."""
 
     change: Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
 class After:
-    """In an annotation: the last word about a value that holds so far. A ValueError says what is wrong."""
+    """In an annotation: the final check of a value. A ValueError is its fault."""
 
     check: Callable[[Any], Any]
 
 
 ALONE = msgspec.Meta(extra={"alone": True})
-"""In an annotation: `paths: src/**` is `paths: [src/**]`, people write both."""
+"""In an annotation: accepts a single item for a list (`paths: src/**`)."""
 
 
 class Checked(Kind):
-    """A kind with all that its annotation says besides."""
+    """A reader with the limits and checks of its annotation."""
 
     def __init__(self, kind: Kind, annotations: list[Any]) -> None:
         self.kind = kind
@@ -337,7 +337,7 @@ class Checked(Kind):
 def kind_of(annotation: Any) -> Kind:
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is Annotated:
-        # ALONE stands in the annotation of the list, not of its items.
+        # ALONE is in the annotation of the list, not of its items.
         checked = Checked(_plain_kind(args[0], alone=bool(marks_of(annotation).get("alone"))), list(args[1:]))
         return checked if checked.needed else checked.kind
     return _plain_kind(annotation)
@@ -365,7 +365,7 @@ LEAVES: dict[Any, Kind] = {Any: Anything(), str: Text(), int: Whole(), float: Nu
 
 
 def marks_of(annotation: Any) -> Mapping[str, Any]:
-    """What a field's annotation says to whoever deals with it (`Meta(extra=…)`)."""
+    """The marks in a field's annotation (`Meta(extra=…)`)."""
     if typing.get_origin(annotation) is not Annotated:
         return {}
     marks: dict[str, Any] = {}
@@ -377,20 +377,20 @@ def marks_of(annotation: Any) -> Mapping[str, Any]:
 @functools.cache
 def part_of(model: type[msgspec.Struct]) -> Part:
     fields = {
-        # By the name that files use (`encode_name`), which may differ from the attribute's.
+        # By the name that files use, which may differ from the attribute.
         field.encode_name: Field(field.name, kind_of(field.type), marks_of(field.type), field.required)
         for field in msgspec.structs.fields(model)
     }
     return Part(model, fields)
 
 
-# A section of a settings file, or a part of one: a frozen struct that says what may stand in it.
+# A settings section, or part of one: a frozen struct.
 
 MOST_SHOWN = 5
 
 
 class Unfit(ValueError):
-    """All that is wrong with what was given."""
+    """All faults of a given value."""
 
     def __init__(self, faults: list[Fault]) -> None:
         shown = [f"{'.'.join(map(str, path))}: {text}" if path else text for path, text in faults[:MOST_SHOWN]]
@@ -401,16 +401,16 @@ class Unfit(ValueError):
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
 class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
-    """Calling the class checks nothing; `of` does. What must hold between fields, `__post_init__` says (ValueError).
+    """Calling the class checks nothing; `of` does. `__post_init__` checks what must hold between fields (ValueError).
 
-    Limits and descriptions of fields are in `msgspec.Meta`; marks (settings/sections.py) are in its `extra`, or here.
+    Limits and descriptions are in `msgspec.Meta`; marks (settings/sections.py) are in its `extra`.
     """
 
     marks: ClassVar[Mapping[str, Any]] = {}
     notices: ClassVar[tuple[str, ...]] = ()
-    """Each instance has its own: what is wrong in the files it was made from."""
+    """Faults in the files the instance was built from."""
     more: ClassVar[Mapping[str, Any]] = {}
-    """The same: what was given beyond the fields, where that is allowed (`forbid_unknown_fields=False`)."""
+    """Unknown fields, where they are allowed (`forbid_unknown_fields=False`)."""
 
     @classmethod
     def of(cls, given: Any) -> Self:
@@ -424,7 +424,7 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return getattr(self, name, default)
 
     def plain(self, *, none: bool = True) -> dict[str, Any]:
-        """As a file would say it, in JSON's types. `none=False` leaves out fields that are None."""
+        """As in a file, in JSON types. `none=False` omits fields that are None."""
         names = zip(self.__struct_encode_fields__, self.__struct_fields__, strict=True)
         values = ((name, getattr(self, attribute)) for name, attribute in names)
         return {name: _plain_value(value, none) for name, value in values if none or value is not None} | dict(

@@ -1,4 +1,4 @@
-"""Documents in memory: a bounded cache of what is committed, and the working set of one transaction."""
+"""Documents in memory: a bounded cache of committed ones, and the working set of one transaction."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
@@ -11,11 +11,11 @@ from holdfast.core.ports import Doc, Ref, StateRow, Store
 
 HOT_DOCUMENTS = 1500
 ABSENT: Any = object()
-"""Not in memory; None is a document that does not exist."""
+"""Not in memory. None is a document that does not exist."""
 
 
 class HotDocuments:
-    """Least recently used go first. None is remembered too: most lookups of a new session ask for nothing."""
+    """A least-recently-used cache. Missing documents are cached as None: most lookups of a new session find nothing."""
 
     def __init__(self, limit: int = HOT_DOCUMENTS) -> None:
         self._limit = limit
@@ -25,7 +25,7 @@ class HotDocuments:
         return ref in self._docs
 
     def get(self, ref: Ref) -> Doc | None:
-        """`ABSENT` where it is not here."""
+        """Return `ABSENT` if it is not cached."""
         doc = self._docs.get(ref, ABSENT)
         if doc is not ABSENT:
             self._docs.move_to_end(ref)
@@ -46,7 +46,7 @@ class HotDocuments:
 
 
 class WorkingSet:
-    """The documents as they will be if this transaction commits. Nothing leaks into the cache before that."""
+    """The documents as they will be if this transaction commits. Nothing enters the cache before."""
 
     def __init__(
         self, store: Store, hot: HotDocuments, types: Mapping[str, DocumentType[Any]] = MappingProxyType({})
@@ -56,7 +56,7 @@ class WorkingSet:
         self.changed: dict[Ref, Feature] = {}
 
     def prefetch(self, refs: Iterable[Ref]) -> None:
-        # Each document once, though many events of a batch are about the same ones.
+        # Each document once, though many events of a batch concern the same ones.
         missing = [r for r in dict.fromkeys(refs) if r not in self._docs and r not in self._hot]
         if missing:
             rows = self._store.load(missing)
@@ -86,7 +86,7 @@ class WorkingSet:
         return [(feature, ref, self._docs[ref]) for ref, feature in self.changed.items()]
 
     def keep_committed(self) -> None:
-        """After the commit: what was worked on is now what is known."""
+        """After the commit, move the working documents to the cache."""
         for ref, doc in self._docs.items():
             self._hot.put(ref, doc)
 
@@ -97,7 +97,7 @@ def state_row(feature: Feature, ref: Ref, doc: Doc) -> StateRow:
 
 
 class FeatureState:
-    """A feature's view of the working set (the `State` that `decide` and `enqueue` are given)."""
+    """A feature's view of the working set (`State` in `decide` and `enqueue`)."""
 
     def __init__(self, work: WorkingSet, before_read: Callable[[str], None] | None = None) -> None:
         self._work, self._before_read = work, before_read

@@ -1,8 +1,4 @@
-"""The one place where text of others is made safe to show, to write and to put before a model, and where it is shortened.
-
-`strip_controls` takes away what a reader cannot see: control characters, escape sequences, marks of direction,
-invisible letters. `sanitise` also takes the power from marks of a conversation: tags of roles and tools, marks of chat
-templates, the fence around text of ours."""
+"""Makes foreign text safe to show, store and put before a model, and shortens it."""
 
 import re
 import unicodedata
@@ -17,21 +13,21 @@ from holdfast.core.lazy import lazy_pattern
 
 FENCE_TAG = "holdfast-context"
 DEFUSED = "\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}"
-"""Stands for the first character of a mark that was taken its power."""
+"""Replaces the first character of a defused mark."""
 NO_COLON = "\N{MODIFIER LETTER COLON}"
 
 # ── What cannot be seen ──────────────────────────────────────────────────────────────────────────────────────────────
 
-# The repeats are bounded: an unclosed sequence takes away at most that much of the text.
+# Bounded repeats: an unclosed sequence removes at most that much text.
 _ESCAPES = lazy_pattern(
     r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,8}[@-~]?"  # CSI: colours, cursor
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]{0,100000}(?:\x07|\x1b\\|\x9c)?"  # OSC 52 and the like
     r"|\x1b[ -/]{0,8}[0-~]?"
 )
-# Hangul and Khmer fillers, Mongolian selectors, the blank of Braille: letters that draw nothing.
+# Letters that draw nothing: Hangul and Khmer fillers, Mongolian selectors, the Braille blank.
 _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
 _SEPARATORS = {"\u2028": "\n", "\u2029": "\n", "\x85": "\n", "\v": "\n", "\f": "\n"}
-# More than three combining marks in a row: they can cover the lines above and below.
+# More than three combining marks in a row can cover neighbouring lines.
 _PILED = lazy_pattern(
     r"([\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{3})[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+"
 )
@@ -39,16 +35,16 @@ _SUSPECT = lazy_pattern(r"[^\n\t\x20-\x7e]")
 
 
 def strip_controls(text: str) -> str:
-    """Without control characters, escape sequences, marks of direction and characters that nobody sees."""
+    """Remove control characters, escape sequences, direction marks and invisible characters."""
     if not _SUSPECT.search(text):
         return text
-    # Sequences go first: without its escape character the rest of one would stay as text.
+    # Sequences first: without its escape character the rest of one would remain as text.
     visible = _SUSPECT.sub(lambda match: _visible_char(match[0]), _ESCAPES.sub("", text))
     return _PILED.sub(r"\1", visible)
 
 
 def escape_invisible(text: str, *, yaml: bool = False) -> str:
-    """A text of JSON, or a double-quoted scalar of YAML, with the same as escapes: nothing is lost to a program."""
+    """Escape the same characters in JSON text or a double-quoted YAML scalar, so that programs lose nothing."""
     return _SUSPECT.sub(lambda match: _escape_char(match[0], yaml), text) if _SUSPECT.search(text) else text
 
 
@@ -58,13 +54,13 @@ def _escape_char(char: str, yaml: bool) -> str:
     code = ord(char)
     if code < 0x10000:
         return f"\\u{code:04x}"
-    # JSON escapes have four digits: beyond them a pair of surrogates is written.
+    # JSON escapes have four digits; beyond them a surrogate pair is written.
     high, low = divmod(code - 0x10000, 0x400)
     return f"\\U{code:08x}" if yaml else f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
 
 
 def name_invisible(text: str) -> str:
-    """The same as visible names, for people who look at what an agent sent: `⟨202E⟩`, `␛`."""
+    """Show the same characters as names: `⟨202E⟩`, `␛`."""
     return _SUSPECT.sub(lambda match: _name_char(match[0]), text) if _SUSPECT.search(text) else text
 
 
@@ -94,12 +90,12 @@ _ROLES = (
     " artifact instruction endoftext fim_ eot begin_of end_of python_tag ipython env_context environment_context think"
     " task-notification session-start-hook ide_selection ide_opened_file bash-input bash-stdout bash-stderr"
 ).split()
-# `<`, maybe several, with `/`, `!` or `?`, then `|` or a role, also behind a namespace (`antml:`).
+# `<` (repeated), `/`, `!` or `?`, then `|` or a role, optionally with a namespace (`antml:`).
 _TAG = lazy_pattern(r"<+[!?]?/?(?:\||(?:[a-z0-9]{1,12}[:_])?(?:" + "|".join(map(re.escape, _ROLES)) + r"))")
 _BRACKET = lazy_pattern(
     r"\[/?(?:inst|sys|system_prompt|available_tools|tool_calls|tool_results|assistant|avail|think\])"
 )
-# `User:` opens a turn too where it is a heading; elsewhere it is a key of YAML.
+# `User:` opens a turn if it is a heading; elsewhere it is a YAML key.
 _TURN = lazy_pattern(
     r"(?m)^([ \t]*(?:Human|HUMAN|Assistant|ASSISTANT|System|H|A|#{1,6}[ ]?(?:Human|Assistant|System|User|Instruction))[ ]?)"
     r"(?::(?=\s|\*|$)|\uff1a)"
@@ -112,7 +108,7 @@ _FOLDED_OPENERS = dict.fromkeys(
     "\uff1c\ufe64\u2329\u3008\u27e8\u276c\u276e\u2770\u1438\u02c2\u300a\u226a\u00ab\u02f1\u29fc\u2a79\u226e\u16b2\U0001d236",
     "<",
 ) | dict.fromkeys("\uff3b\u3010\u27e6", "[")
-# Letters of other scripts that look like Latin ones, and the many forms of - / | _ and :.
+# Letters of other scripts that resemble Latin ones, and the variants of - / | _ and :.
 _LOOKALIKES = str.maketrans(
     {
         **dict(zip("аеорсхуіѕԁһӏոкмтвнԛԝјгզցսνορατκικυεγϲϳɡɑıℓⅼⅿⅾⅽⅰⅴⅹ", "aeopcxyisdhlnkmtbhqwjrqgunopatkikueycjgaillmdcivx", strict=False)),
@@ -132,7 +128,7 @@ _LONGEST_MARK = 48
 
 
 def sanitise(text: str) -> str:
-    """Safe to put before a model: nothing invisible, and no mark of a conversation that has any power."""
+    """Make text safe for a model: nothing invisible, and no conversation mark with effect."""
     visible = strip_controls(text)
     if "<" in visible or "[" in visible or not visible.isascii():
         visible = _defuse_marks(visible)
@@ -140,13 +136,13 @@ def sanitise(text: str) -> str:
 
 
 def _defuse_turns(text: str) -> str:
-    """With a letter that looks like a colon in place of one a line opens no turn."""
+    """Replace the colon with a lookalike, so that a line opens no turn."""
     text = _TURN.sub(rf"\1{NO_COLON}", text)
     return text if text.isascii() else "\n".join(map(_defuse_turn, text.split("\n")))
 
 
 def _defuse_turn(line: str) -> str:
-    """A role that is written with letters of other scripts."""
+    """Defuse a role written in letters of other scripts."""
     head, colon, rest = line.partition(":")
     if not colon or head.isascii() or len(head) > _LONGEST_MARK:
         return line
@@ -155,13 +151,13 @@ def _defuse_turn(line: str) -> str:
 
 
 def sanitise_line(text: str, limit: int = 0) -> str:
-    """The same on one line; `limit`: at most so many characters."""
+    """The same on one line of at most `limit` characters."""
     line = " ".join(sanitise(text).split())
     return shorten_line(line, limit) if limit else line
 
 
 def _defuse_marks(text: str) -> str:
-    """Look-alikes, full-width forms and letters with marks on them are read as the letters they stand for."""
+    """Read lookalikes, full-width forms and accented letters as the letters they stand for."""
     powers = [at for at in _opener_positions(text) if _has_power(text, at)]
     if not powers:
         return text
@@ -181,12 +177,12 @@ def _has_power(text: str, at: int) -> bool:
 
 
 def _folded_from(text: str, at: int) -> str:
-    """The mark that begins here as plain small letters without spaces, at most as long as any mark is."""
+    """Fold the mark that begins here to lowercase without spaces, up to the longest mark."""
     first = _FOLDED_OPENERS.get(text[at], text[at])
     folded = [first]
     for n in range(at + 1, len(text)):
         char = text[n]
-        # The next opener is looked at by itself.
+        # The next opener is handled separately.
         if char in _OPENERS and len(folded) > 1:
             break
         plain = _fold_char(char)
@@ -199,10 +195,10 @@ def _folded_from(text: str, at: int) -> str:
 
 @lru_cache(8192)
 def _fold_char(char: str) -> str:
-    """The small letter it looks like; nothing for spaces and for marks upon letters."""
+    """Return the lowercase letter it resembles; empty for spaces and combining marks."""
     if char in _FOLDED_OPENERS:
         return _FOLDED_OPENERS[char]
-    # Before and after casefold: some look-alikes only come out when a letter is taken apart or made small.
+    # Before and after casefold: some lookalikes appear only after decomposition or folding.
     apart = unicodedata.normalize("NFKD", char).translate(_LOOKALIKES)
     plain = "".join(
         c for c in apart if not unicodedata.combining(c) and unicodedata.category(c) not in ("Mn", "Me", "Cf")
@@ -211,7 +207,7 @@ def _fold_char(char: str) -> str:
 
 
 def wrap_untrusted(text: str, source: str) -> str:
-    """Text of others inside the fence, with where it comes from. It cannot close, open or imitate the fence."""
+    """Put foreign text inside the fence with its source. It cannot close, open or imitate the fence."""
     label = re.sub(r"[^\w.:/-]", "_", strip_controls(source))
     return f'<{FENCE_TAG} source="{label}">\n{sanitise(text).strip()}\n</{FENCE_TAG}>'
 
@@ -220,11 +216,11 @@ def wrap_untrusted(text: str, source: str) -> str:
 
 
 CUT_MARK = "characters left out"
-"""Stands where a text was cut: what is judged by its whole must not be judged then."""
+"""Marks a cut: text that must be judged as a whole must not be judged then."""
 
 
 def shorten(text: str, limit: int) -> str:
-    """At most `limit` characters: the beginning, how much is left out, and the end."""
+    """Keep at most `limit` characters: the beginning, how much is omitted, and the end."""
     if len(text) <= limit:
         return text
     note = f"\n…[{len(text) - limit} {CUT_MARK}]…\n"
@@ -234,20 +230,20 @@ def shorten(text: str, limit: int) -> str:
 
 
 def shorten_line(text: str, limit: int) -> str:
-    """At most `limit` characters of one line, with `…` where it was cut."""
+    """Keep at most `limit` characters of one line, ending with `…` if cut."""
     return text if len(text) <= limit else f"{text[: max(0, limit - 1)]}…"[:limit]
 
 
-# Stored text goes into a context only inside a fence: attributed, budgeted, unable to close the fence (P10).
+# Stored text enters a context only inside a fence: attributed, budgeted, unable to close it (P10).
 
 CHARS_PER_TOKEN = 4
 _HOOK_CONTEXT = lazy_pattern(r"\s*<hook_context>.*?</hook_context>\s*", re.DOTALL)
 _LEADING_FENCE = lazy_pattern(rf"\s*<{FENCE_TAG} [^>]*>.*?</{FENCE_TAG}>\s*", re.DOTALL)
-# Groups: the opening tag, what is inside, the closing tag.
+# Groups: the opening tag, the content, the closing tag.
 _FENCE_MARK = lazy_pattern(rf"</?{FENCE_TAG}[^>]{{0,200}}>\n?")
 _OWN_FENCE = lazy_pattern(rf'(<{FENCE_TAG} source="[\w.:/-]*">\n)(.*?)(\n</{FENCE_TAG}>)', re.DOTALL)
 VOICE = "[Holdfast] "
-"""Before the reason of a refused stop, where the agent sends that reason to its hooks as if somebody had typed it."""
+"""Prefix of the reason of a refused stop, for agents that send it to their hooks like a prompt."""
 
 
 def estimate_tokens(text: str) -> int:
@@ -261,19 +257,19 @@ def wrap_context(context: Context) -> str:
 
 
 def without_contexts(prompt: str) -> str:
-    """What stands behind the contexts that hooks put before a prompt."""
+    """Return the prompt without the contexts that hooks put before it."""
     while match := _HOOK_CONTEXT.match(prompt) or _LEADING_FENCE.match(prompt):
         prompt = prompt[match.end() :]
     return prompt
 
 
 def without_fences(text: str) -> str:
-    """For people: the marks tell an agent whose words these are, and only get in a reader's way."""
+    """Remove fences for people; they only tell an agent whose words these are."""
     return _FENCE_MARK.sub("", text).rstrip()
 
 
 def sanitise_around_fences(text: str) -> str:
-    """A text that may hold fences of ours: they stay, and what is inside and between them is made harmless."""
+    """Sanitise text that may contain our fences: they stay, and everything else is made harmless."""
     parts, end = [], 0
     for match in _OWN_FENCE.finditer(text):
         parts += [sanitise(text[end : match.start()]), match[1], sanitise(match[2]), match[3]]
@@ -282,11 +278,11 @@ def sanitise_around_fences(text: str) -> str:
 
 
 def within_budget(contexts: Iterable[Context], budget: int) -> tuple[list[Context], list[Context]]:
-    """(kept in their order, left out). The heaviest are chosen first; a text is never cut in the middle."""
+    """Return (kept in order, omitted). The heaviest are chosen first; no text is cut."""
     offered = list(contexts)
     left = budget
     chosen: set[int] = set()
-    # The heaviest first; a lighter one that still fits is taken after one that does not.
+    # A lighter text that fits is kept even after a heavier one that did not.
     for i in sorted(range(len(offered)), key=lambda i: -offered[i].weight):
         cost = estimate_tokens(offered[i].text)
         if cost <= left:
@@ -295,19 +291,20 @@ def within_budget(contexts: Iterable[Context], budget: int) -> tuple[list[Contex
     return [c for i, c in enumerate(offered) if i in chosen], [c for i, c in enumerate(offered) if i not in chosen]
 
 
-# `<private>…</private>` in a prompt is for the agent alone: it is taken out before anything is stored. Pure.
+# `<private>…</private>` in a prompt is for the agent only: it is removed before anything is stored.
 
 T = TypeVar("T")
 
 SPOKEN = ("prompt", "user_prompt", "userPrompt", "command_args", "last_assistant_message", "prompt_response")
-"""Only words between person and agent. What a tool is given stays whole: a gate must see all of a command."""
+"""Only words between person and agent. Tool input stays whole, because a gate must see the full command."""
 INSTEAD = "[private]"
-# A mark that is never closed hides all that follows.
+# An unclosed mark hides all that follows.
 _PRIVATE = lazy_pattern(r"<\s*private\s*>.*?(?:<\s*/\s*private\s*>|\Z)", re.DOTALL | re.IGNORECASE)
 
 
 def without_private(body: bytes) -> bytes:
-    """Never raises. A body that has none is the same bytes; one that nobody can read is stored with the words gone."""
+    """Never raises. A body without private words is returned unchanged; an unreadable one is stored with the words
+    removed."""
     if not _mentions_private(body):
         return body
     try:
@@ -321,13 +318,13 @@ def without_private(body: bytes) -> bytes:
 
 
 def _mentions_private(body: bytes) -> bool:
-    """By the rarest letter of the word: several times as fast as a pattern that ignores case."""
+    """Search by the rarest letter of the word: several times faster than ignoring case."""
     return bool(_WITH_SMALL_V.search(body)) or (b"V" in body and bool(_WITH_LARGE_V.search(body)))
 
 
 _WITH_SMALL_V = lazy_pattern(rb"v(?<=[Pp][Rr][Ii]v)[Aa][Tt][Ee]")
 _WITH_LARGE_V = lazy_pattern(rb"V(?<=[Pp][Rr][Ii]V)[Aa][Tt][Ee]")
-# JSON may write `<`, `>` and `/` as escapes; this body could not be decoded.
+# JSON may escape `<`, `>` and `/`; this body could not be decoded.
 _PRIVATE_BYTES = lazy_pattern(
     rb"(?:<|\\u003c)\s*private\s*(?:>|\\u003e).*?(?:(?:<|\\u003c)\s*\\?/\s*private\s*(?:>|\\u003e)|\Z)",
     re.DOTALL | re.IGNORECASE,
@@ -341,14 +338,14 @@ def _cut_private(value: Any) -> Any:
 
 
 LEAST_PRIVATE, MOST_PRIVATE = 6, 100
-"""Shorter words are too common to be taken out wherever they stand."""
+"""Shorter words are too common to remove everywhere."""
 _PRIVATE_WORDS = lazy_pattern(r"<\s*private\s*>(.*?)(?:<\s*/\s*private\s*>|\Z)", re.DOTALL | re.IGNORECASE)
 
 
-# A name, a code or an address: with a digit beside letters, a capital inside, or an @ in it.
+# Names, codes and addresses: digits next to letters, an inner capital, or an @.
 _TELLING = lazy_pattern(r"^(?=.*[^\W\d_])(?:.*\d|.+[A-ZÀ-Þ]|.*@)")
 _TOKEN = lazy_pattern(r"[^\s,;:!?()\"'<>]{4,80}")
-# There a capital makes no name: every noun has one.
+# In German a capital makes no name: every noun has one.
 _GERMAN = lazy_pattern(r"\b(?:der|die|das|und|ist|ein|eine|nicht|mit|von|für)\b", re.IGNORECASE)
 _SENTENCE_ENDS = (".", "!", "?")
 ANSWERED = ("last_assistant_message", "prompt_response")
@@ -356,7 +353,7 @@ SESSION_FIELDS = ("session_id", "sessionId", "conversation_id", "thread_id")
 
 
 def telling_words(stretch: str) -> Iterator[str]:
-    """Of words marked private those that give them away by themselves: names, codes, addresses. Common words do not."""
+    """Return the private words that identify something by themselves: names, codes, addresses."""
     names_by_capital = not _GERMAN.search(stretch)
     before = _SENTENCE_ENDS[0]
     for token in _TOKEN.findall(stretch):
@@ -368,12 +365,11 @@ def telling_words(stretch: str) -> Iterator[str]:
 
 
 class PrivateWords:
-    """What was marked private since this process began, in its memory alone: an agent that repeats it in an answer, without the
-    mark, is not stored with it either. Names and codes out of it are taken out of that session's answers only: elsewhere the same
-    word may be said for other reasons."""
+    """Private words since the process started, in memory only: an agent's answer that repeats them unmarked is not
+    stored with them. Names and codes from them are removed only in that session's answers."""
 
     def __init__(self, find_private: Callable[[bytes, int], int] | None = None) -> None:
-        """`find_private`: a quicker search for the word, where there is one."""
+        """`find_private`: a faster search for the word."""
         self._find_private = find_private
         self._known: dict[str, bytes] = {}
         self._telling: dict[str, set[str]] = {}
@@ -389,11 +385,11 @@ class PrivateWords:
         return self._without_repeats(without_private(body))
 
     def clean_answer(self, session: str, answer: str) -> str:
-        """An answer that was not told by a hook."""
+        """Clean an answer that no hook reported."""
         return _blank_tokens(answer, self._telling.get(session, ()))
 
     def clean_own(self, content: bytes) -> bytes:
-        """The same for JSON of our own making, whatever its fields. An import tells prompts as they were typed, marks and all."""
+        """Clean JSON of our own, whatever its fields. Imports contain prompts as typed, marks included."""
         if self._mentions(content):
             self._learn(content)
             content = without_private(content)
@@ -414,9 +410,9 @@ class PrivateWords:
                 telling[session] = {*telling.get(session, ()), *telling_words(marked)}
                 for words in {marked.strip(), *(line.strip() for line in marked.splitlines())}:
                     if len(words) >= LEAST_PRIVATE:
-                        # As JSON writes it, so that a body is searched without being decoded.
+                        # In JSON form, so that a body is searched without decoding.
                         known[words] = msgspec.json.encode(words)[1:-1]
-        # Replaced and never changed: another thread may be going through them.
+        # Replaced, never changed in place: another thread may be iterating.
         self._known, self._telling = _newest(known), _newest(telling)
 
     def _without_repeats(self, body: bytes) -> bytes:
@@ -433,7 +429,7 @@ class PrivateWords:
             spoken |= {
                 name: _blank_tokens(spoken[name], telling) for name in ANSWERED if isinstance(spoken.get(name), str)
             }
-            # What changed nothing keeps its bytes: a spool names a body by them.
+            # Unchanged bodies keep their bytes: a spool names a body by them.
             return msgspec.json.encode(payload | spoken) if any(payload[n] != v for n, v in spoken.items()) else body
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             return self.clean_own(body)
@@ -445,7 +441,7 @@ def _newest(known: dict[str, T]) -> dict[str, T]:
 
 def _blank_words(value: Any, words: list[str]) -> Any:
     if isinstance(value, str):
-        # The longest first: a shorter one may be a part of it.
+        # The longest first: a shorter one may be part of it.
         for one in sorted(words, key=len, reverse=True):
             value = value.replace(one, INSTEAD)
         return value

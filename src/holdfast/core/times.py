@@ -1,4 +1,4 @@
-"""Moments and quantities as people type and read them."""
+"""Times and quantities as people type and read them."""
 
 import re
 import time
@@ -6,14 +6,14 @@ from datetime import datetime, timedelta
 
 from holdfast.core.errors import CommandRefused
 
-# Moments as people type them: `2025-11-16T10:45:00Z`, `2025-11-16`, `10:45`, `2h`, `3 days ago`.
+# Times as people type them: `2025-11-16T10:45:00Z`, `2025-11-16`, `10:45`, `2h`, `3 days ago`.
 
 SECOND = 1_000
 MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 BELIEVED_AHEAD = DAY
-"""How far an agent's clock may be ahead of ours and still be believed: a zone that was forgotten is."""
+"""How far an agent's clock may be ahead: enough for a forgotten time zone."""
 
 
 def now_ms() -> int:
@@ -25,7 +25,7 @@ _UNITS = {"s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY}
 
 
 def parse_moment(text: str, now: int) -> int:
-    """Milliseconds since 1970. Without a zone it is the time of this machine."""
+    """Parse to ms since 1970. Without a zone it is local time."""
     text = text.strip()
     if match := _AGO.match(text):
         return max(0, now - int(match[1]) * _UNITS[match[2][0].lower()])
@@ -39,7 +39,7 @@ def parse_moment(text: str, now: int) -> int:
 
 
 def _latest_clock_time(clock: str, now: int) -> int:
-    """The last time that a clock on the wall showed it."""
+    """The most recent moment with this clock time."""
     hour, minute, *second = (int(part) for part in clock.split(":"))
     here = datetime.fromtimestamp(now / 1000).astimezone()
     moment = here.replace(hour=hour, minute=minute, second=second[0] if second else 0, microsecond=0)
@@ -67,7 +67,7 @@ AGO_UNITS = ((DAY, "d"), (HOUR, "h"), (MINUTE, "min"))
 
 
 def time_ago(at: int, now: int | None = None) -> str:
-    """Never "now": a terminal's line is not kept right once it is printed."""
+    """Never "now", because a printed line does not update."""
     passed = max(0, (now or now_ms()) - at)
     size, unit = next((one for one in AGO_UNITS if passed >= one[0]), (SECOND, "s"))
     return f"{passed // size} {unit} ago"

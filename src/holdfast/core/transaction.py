@@ -1,4 +1,4 @@
-"""The thinking of one transaction: each event reduced, followed, decided. Pure functions do it; this calls them."""
+"""Runs one transaction: each event is reduced, derived from and decided by pure functions."""
 
 from collections.abc import Mapping, Sequence
 from os.path import lexists
@@ -19,41 +19,41 @@ from holdfast.core.state import FeatureState, WorkingSet
 if TYPE_CHECKING:
     from holdfast.core.engine import Engine
 
-# Tokens of context that are put before an agent at most: at the start of a session, and with any other event.
+# Token budgets of injected context: at the start of a session, and with any other event.
 START_TOKENS = 1500
 PROMPT_TOKENS = 400
 BUDGETS = {"session.started": ("start_tokens", START_TOKENS)}
 
 
 class Arrival(NamedTuple):
-    """An event without secrets, and who waits for what follows from it."""
+    """A redacted event and who waits for its answer."""
 
     event: Event
     waits: bool = False
-    """Whether somebody waits for an answer."""
+    """Whether someone waits for an answer."""
     missed: bool = False
-    """Whether somebody wanted one and has gone without it."""
+    """Whether someone wanted an answer and went without."""
     client_verdict: str = ""
-    """What the client told the agent instead."""
+    """What the client answered instead."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What became of one delivery. `seq` is 0 for a duplicate; `reply` is what the agent is told."""
+    """The result of one delivery. `seq` is 0 for a duplicate; `reply` goes to the agent."""
 
     seq: int = 0
     reply: bytes = b""
     decision: Decision = NOTHING
     event: Event | None = None
-    """What was answered, where something was."""
+    """The answered event, if there was an answer."""
 
 
 DUPLICATE = Outcome()
 
 
 class Transaction:
-    """`lazy`: somebody waits for the answer, and the transaction is written after it. Then a feature's documents and jobs
-    are brought up to date when somebody asks for such a document, and at the latest when the transaction is written:
-    most features have nothing to say to most questions."""
+    """With `lazy` the transaction is written after the answer. A feature's documents and jobs are then updated when
+    one of its documents is read, at the latest when the transaction is written, because most features have no
+    answer to most questions."""
 
     def __init__(self, engine: "Engine", head: int, *, past: bool = False, lazy: bool = False) -> None:
         self.engine, self.seq, self.past = engine, head, past
@@ -61,10 +61,10 @@ class Transaction:
         self.state = FeatureState(self.work, self._catch_up_owner if lazy else None)
         self._lazy = lazy
         self._behind: dict[str, tuple[Feature, list[Event]]] = {}
-        """By feature: events that its documents and jobs do not know of yet, the oldest first."""
+        """Events that a feature's documents don't reflect yet, oldest first."""
         self.events: list[Event] = []
-        """What it adds to the log."""
-        # By kind and dedupe key; a job without one gets a number instead and stays a job of its own.
+        """The events it adds to the log."""
+        # By kind and dedupe key; a job without one gets a number instead and stays separate.
         self.jobs: dict[tuple[str, str | int], Job] = {}
         self.seen: dict[str, int] = {}
         """Happenings of this transaction, for deduplication."""
@@ -73,13 +73,13 @@ class Transaction:
     # ── what comes ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     def apply(self, arrivals: Sequence[Arrival]) -> list[Outcome]:
-        """All that an event sets going, in the order of the log."""
+        """Apply everything that follows from the arrivals, in log order."""
         arrivals = self._with_own_sessions(arrivals)
         fresh = self._fresh(arrivals)
         return [self._apply(one) if self._is_first_delivery(one.event, fresh) else DUPLICATE for one in arrivals]
 
     def replay(self, events: Sequence[Event]) -> None:
-        """Events that were thought about before, with all that followed: those that the log does not have."""
+        """Append the events of an earlier transaction that are missing from the log."""
         known_keys = self.engine.store.seqs_of_keys([event.key for event in events])
         for event in events:
             if event.key not in known_keys:
@@ -99,10 +99,10 @@ class Transaction:
         return dict.fromkeys(key for key in keys if key not in known_keys)
 
     def _is_first_delivery(self, event: Event, fresh: dict[str, None]) -> bool:
-        """Neither delivered twice nor told twice, as agents do that run several hook files."""
+        """Return whether it is neither delivered twice nor reported by two hook files."""
         if event.key not in fresh:
             return False
-        # The same key may stand twice in one batch.
+        # The same key may occur twice in one batch.
         del fresh[event.key]
         happening = dedupe_key(event)
         if not happening:
@@ -120,7 +120,7 @@ class Transaction:
             self._append(made)
         if arrival.missed and not self.past:
             self._note_missed(event, arrival.client_verdict)
-        # Last: features decide by the state with this event and with all that was derived from it.
+        # Last: features decide by the state that includes this event and everything derived from it.
         decision, reply = self._answer(event) if arrival.waits else (NOTHING, b"")
         return Outcome(event.seq, reply, decision, event if reply else None)
 
@@ -147,7 +147,7 @@ class Transaction:
         return event
 
     def _catch_up_owner(self, kind: str) -> None:
-        """Somebody asks for a document of this kind."""
+        """Bring the feature that owns this kind of document up to date."""
         if not self._behind:
             return
         owner = self.engine.document_owners.get(kind)
@@ -157,7 +157,7 @@ class Transaction:
             self._catch_up(owner)
 
     def _catch_up(self, name: str) -> None:
-        # Taken out for as long as it lasts: what it asks of its own documents is answered as they stand.
+        # Removed while catching up: its own reads see the documents as they are.
         feature, events = self._behind.pop(name)
         try:
             while events:
@@ -168,7 +168,7 @@ class Transaction:
 
     def _bring_up_to_date(self, feature: Feature, events: list[Event]) -> None:
         refs = self._refs(feature, events[0])
-        # Before anything is changed: where the store fails here, the event is reduced later, and only once.
+        # Before any change: if the store fails here, the event is reduced later, and only once.
         self.work.prefetch(refs)
         event = events.pop(0)
         self._reduce(feature, event, lambda _event: refs)
@@ -177,7 +177,7 @@ class Transaction:
 
     def _enqueue_jobs(self, feature: Feature, enqueue: Enqueue, event: Event, settings: Mapping[str, Any]) -> None:
         try:
-            # All of them before the first is taken: a feature that fails on an event asks for nothing.
+            # Collect all jobs first: a feature that fails on an event enqueues none.
             jobs = [*(enqueue(self.state, event, settings.get(feature.name)) or ())]
         except Exception as error:
             self.engine.ports.report(feature.name, event, error)
@@ -197,23 +197,23 @@ class Transaction:
             for ref in keys(event):
                 before = self.work.get(ref)
                 after = feature.reduce(before, event, ref)
-                # `reduce` gives the same object back where nothing changed; then no row is written.
+                # `reduce` returns the same object if nothing changed; then no row is written.
                 if after is not None and after is not before:
                     self.work.put(ref, after, feature)
         except Exception as error:
             self.engine.ports.report(feature.name, event, error)
 
     def _enqueue(self, job: Job) -> None:
-        """A batch is often one agent's: what it asks for again and again is asked of the store once."""
+        """A batch often comes from one agent; repeated requests for a job reach the store once."""
         waiting = self.jobs.get((job.kind, job.dedupe)) if job.dedupe else None
-        # Asked for again with a later time: the newer payload counts, but it runs no later than asked first.
+        # The newer payload counts, but the job runs no later than first requested.
         if waiting is not None and waiting.run_at < job.run_at:
             job = msgspec.structs.replace(job, run_at=waiting.run_at)
         self.jobs[(job.kind, job.dedupe or len(self.jobs))] = job
 
     def _following(self, event: Event) -> list[Event]:
-        """All of it before any of it is appended: every feature sees the state as this event left it. What follows is not
-        followed in turn: features cannot set one another going for ever."""
+        """Derive everything before appending any of it, so that every feature sees the state this event left. Derived
+        events are not derived from again."""
         subscribers, following = self.engine.subscribers_of(event.kind), list[Event]()
         derivers = subscribers.historians if self.past else subscribers.derivers
         settings = self._settings(event.project) if derivers else {}
@@ -223,7 +223,7 @@ class Transaction:
             except Exception as error:
                 self.engine.ports.report(feature.name, event, error)
                 continue
-            # Made of the event's key, so that a delivery that comes again makes the same events.
+            # Derived from the event's key, so that a repeated delivery makes the same events.
             for number, made in enumerate(derived):
                 following.append(msgspec.structs.replace(made, key=f"{event.key}/{feature.name}.{number}"))
         return following
@@ -237,14 +237,14 @@ class Transaction:
         try:
             reply = self.engine.ports.write(event, decision)
         except Exception as error:
-            # A refusal that the agent was never given must not be on record either.
+            # A refusal the agent never received must not be recorded.
             self.engine.ports.report("agents", event, error)
             return NOTHING, b""
         self._append(decision_event(event, decision))
         return decision, reply
 
     def _note_missed(self, event: Event, verdict_told: str) -> None:
-        """What would have been refused is on record, where nobody could be told."""
+        """Record what would have been refused if someone had been waiting."""
         decision = self._merged(event)
         if decision.verdict == "deny" or verdict_told == "deny":
             self._append(undelivered_event(event, decision, verdict_told))
@@ -263,7 +263,7 @@ class Transaction:
             return None
 
     def _settings(self, project: str) -> Mapping[str, Any]:
-        """Looked up once a transaction: every feature asks for its own several times, and all see the same."""
+        """Looked up once per transaction, so that all features see the same settings."""
         settings = self._settings_of.get(project)
         if settings is None:
             settings = self._settings_of[project] = self.engine.ports.settings(project)
@@ -275,7 +275,7 @@ class Transaction:
         limits = self._settings(event.project).get("context")
         name, default = BUDGETS.get(event.kind, ("prompt_tokens", PROMPT_TOKENS))
         budget = getattr(limits, name, default)
-        # Files that a line is about may have gone since it was written down.
+        # Files that a line mentions may be gone by now.
         checked = [now for context in decision.contexts if (now := context.checked(lexists))]
         contexts, _ = text.within_budget(checked, budget)
         return msgspec.structs.replace(decision, contexts=tuple(contexts))
@@ -298,13 +298,13 @@ class Transaction:
             store.enqueue([*self.jobs.values()], self.engine.ports.clock())
 
     def count_due_jobs(self) -> int:
-        """Jobs that can begin now: for the others nobody need be woken."""
+        """Count the jobs that can start now; for others no worker is woken."""
         now = self.engine.ports.clock()
         return sum(job.run_at <= now for job in self.jobs.values())
 
 
 def undelivered_event(event: Event, decision: Decision, verdict_told: str = "") -> Event:
-    """The same for an answer that was lost on the way, and for one that nobody could be asked for. One per delivery."""
+    """Record an answer that was lost, or one that nobody was waiting for; one per delivery."""
     data = event.data
     hook = data if isinstance(data, HookPayload) else HookPayload()
     call = data.call if isinstance(data, ToolPayload) else ""
@@ -316,7 +316,7 @@ def undelivered_event(event: Event, decision: Decision, verdict_told: str = "") 
 
 
 def undelivered_answer(key: str, made: Event, verdict_told: str) -> Event:
-    """The same from the record of the answer, for a delivery that came again by the spool."""
+    """The same from the recorded answer, for a delivery that came again through the spool."""
     answer = made.data if isinstance(made.data, DecisionMade) else DecisionMade()
     payload = AnswerUndelivered(
         of=answer.of, of_kind=answer.of_kind, verdict=answer.verdict, reasons=answer.reasons, call=answer.call,
@@ -330,7 +330,7 @@ def undelivered_key(key: str) -> str:
 
 
 def decision_event(event: Event, decision: Decision) -> Event:
-    """The record of an answer: what features count refusals and injections by."""
+    """Record an answer, so that features can count refusals and injections."""
     contexts = [InjectedContext(c.source, c.text, text.estimate_tokens(c.text)) for c in decision.contexts]
     data = event.data
     hook = data if isinstance(data, HookPayload) else None

@@ -1,4 +1,4 @@
-"""Layered settings: defaults < user < project < local < environment. Nothing in a file takes the rest down."""
+"""Layered settings: defaults < user < project < local < environment; a bad value never discards the rest."""
 
 from holdfast.core.section import Section
 from holdfast.settings.cache import SettingsCache

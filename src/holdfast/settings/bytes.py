@@ -9,7 +9,7 @@ MOST_BYTES = 256 * 1024  # a parser in Python takes a third of a second for this
 
 
 class Refused(Exception):
-    """This file is not read any further."""
+    """This file is not read further."""
 
     def __init__(self, message: str, mark: Any = None) -> None:
         super().__init__(message)
@@ -18,7 +18,7 @@ class Refused(Exception):
 
 
 def read_file(path: Path) -> bytes | None:
-    """None when there is no such file. At most one byte more than is allowed is read, and never from a pipe."""
+    """None if there is no such file. Reads at most one byte over the limit, and never from a pipe."""
     try:
         with open(path, "rb", opener=open_regular) as file:
             return file.read(MOST_BYTES + 1)

@@ -1,4 +1,4 @@
-"""Settings cached for hooks."""
+"""Caches settings for hooks."""
 
 import threading
 import time
@@ -13,9 +13,9 @@ from holdfast.settings.sections import Notice
 
 SETTLED_S = 1.0
 YOUNG_FRESH_S = 0.1
-"""A file that changed less than the first ago may still be being written, and is looked at again after the second."""
+"""A file that changed less than the first ago may still be written; it is checked again after the second."""
 
-# For each file its stamp; None where there is no such file.
+# The stamp of each file; None if it doesn't exist.
 Signature = tuple[tuple[int, ...] | None, ...]
 
 
@@ -36,10 +36,10 @@ class SettingsCache:
         self._lock = threading.Lock()
 
     def for_project(self, project: str = "") -> Resolved:
-        """Never raises. What is returned is shared: read it only."""
+        """Never raises. The result is shared: read it only."""
         now = self.clock()
         entry = self._entries.get(project)
-        # Without the lock: reading an entry of a dictionary is safe, and hooks come at the same time.
+        # Without the lock: reading a dict entry is safe, and hooks come concurrently.
         if entry is not None and now < entry.until:
             entry.used = now
             return entry.resolved
@@ -47,7 +47,7 @@ class SettingsCache:
             return self._refresh(project, now)
 
     def look_again(self, project: str = "") -> Resolved:
-        """As the files are at this moment: for commands of people, who have just changed one."""
+        """Read the files as they are now: for commands of people who just changed one."""
         with self._lock:
             return self._refresh(project, self.clock())
 
@@ -58,7 +58,7 @@ class SettingsCache:
     def _refresh(self, project: str, now: float) -> Resolved:
         entry = self._entries.get(project)
         signature = self._signature(project)
-        # Without a signature it is not known whether something changed, so it is read again each time.
+        # Without a signature it is unknown whether something changed, so files are read each time.
         if entry is None or signature is None or signature != entry.signature:
             entry = _Entry(self._load(project), signature, now, now)
             self._entries[project] = entry
@@ -78,9 +78,9 @@ class SettingsCache:
             return Resolved(defaults, defaults.trees, [notice])
 
     def _signature(self, project: str) -> Signature | None:
-        """Taken before reading, so that a change in between is seen the next time. None: cannot be known."""
+        """Taken before reading, so that a change in between is noticed next time. None if unknown."""
         try:
-            # Trusting a file changes what it may set, so the list of trusted files counts, too.
+            # Trusting a file changes what it may set, so the list of trusted files counts too.
             paths = [path for _, path in self.settings.all_files(project)] + [self.settings.config_dir / trust.FILE]
             return tuple(_file_stamp(path) for path in paths)
         except (ValueError, TypeError):
@@ -88,7 +88,7 @@ class SettingsCache:
 
     def _evict(self) -> None:
         while len(self._entries) > self.limit:
-            # The one that was not used for the longest time.
+            # The least recently used entry.
             del self._entries[min(self._entries, key=lambda name: self._entries[name].used)]
 
 
@@ -97,7 +97,7 @@ def _file_stamp(path: Path) -> tuple[int, ...] | None:
         file_stat = path.stat()
     except OSError:
         return None
-    # Several numbers, because an editor may replace a file within one tick of the clock and keep its size.
+    # Several numbers, because an editor may replace a file within one clock tick and keep its size.
     return file_stat.st_mtime_ns, file_stat.st_ctime_ns, file_stat.st_size, file_stat.st_ino
 
 

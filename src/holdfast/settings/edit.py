@@ -19,18 +19,18 @@ from holdfast.settings.yaml_document import parse_document, parse_text
 
 
 def set_value(settings: Settings, layer: str, dotted: str, value: Any, project: str | Path = "") -> tuple[Notice, ...]:
-    """Writes only what holds; else BadSettings and nothing is changed. Text is read as YAML where that fits.
+    """Write the value if it is valid, else raise BadSettings and change nothing. Text is read as YAML where it fits.
 
-    Answers what is still to be said about the project's settings (that the file must be trusted first, say).
+    Returns remaining notices about the project's settings, e.g. that the file must be trusted first.
     """
     path = _layer_file(settings, layer, project)
     before = read_file(path) or b""
     _check_readable(before, layer, path)
     content = _first_that_holds(settings, layer, path, before, dotted, _possible_values(value))
-    # Asked before the write, which changes the content and would end the trust.
+    # Checked before the write, which changes the content and ends the trust.
     trusted = layer != "user" and trust.is_file_trusted(path, before, settings.config_dir)
     private_folder(path.parent) if layer == "user" else path.parent.mkdir(parents=True, exist_ok=True)
-    # Through links: a settings file that is a link into another folder stays one.
+    # Follows links: a settings file linked into another folder stays a link.
     write_atomically(path.resolve(), content, _file_mode(path, layer))
     if trusted:  # it was the user who changed it
         trust.trust_file(path, content, settings.config_dir)
@@ -46,13 +46,13 @@ def _layer_file(settings: Settings, layer: str, project: str | Path) -> Path:
 
 
 def _file_mode(path: Path, layer: str) -> int:
-    """A project's file is committed and read by colleagues; the others are the user's own."""
+    """A project's file is committed and read by colleagues; the others are private."""
     return path.stat().st_mode & 0o777 if path.exists() else (0o644 if layer == "project" else 0o600)
 
 
 def _check_readable(content: bytes, layer: str, path: Path) -> None:
     root, notices = parse_document(content, Source(layer, str(path)))
-    # A file that is partly wrong may be changed; one that cannot be read at all may not.
+    # A partly wrong file may be changed; an unreadable one may not.
     if notices and not root.value:
         raise BadSettings(notices[0].message, where=f"{path}:{notices[0].line}", fix="Correct it there first.")
 
@@ -61,7 +61,7 @@ def _possible_values(value: Any) -> list[Any]:
     if not isinstance(value, str):
         return [value]
     read = Node(parse_text(value, Source("", "")), Source("", "")).plain()
-    # First as YAML reads it, then as text: a field for text may refuse a number.
+    # First as YAML, then as text: a text field may refuse a number.
     return [read, value] if read not in (value, {}) else [value]
 
 
@@ -79,11 +79,11 @@ def _first_that_holds(
 
 
 _UNTIL = re.compile(r"\s*Until it is corrected, .*")
-"""Of no meaning for a value that is not written."""
+"""Meaningless for a value that is not written."""
 
 
 def _relevant_notice(notices: tuple[Notice, ...], dotted: str) -> Notice | None:
-    """About this value, what it is part of, or what is part of it; older faults elsewhere do not stand in the way."""
+    """Return a notice about this value, its parent or a part of it; older faults elsewhere don't matter."""
 
     def about(notice: Notice) -> bool:
         return (
@@ -97,9 +97,9 @@ def _edit_document(before: bytes, names: list[str], value: Any) -> bytes:
     text = before.decode("utf-8-sig")
     root, indent, offset = load_yaml_guess_indent(text) if text.strip() else (None, None, None)
     yaml = YAML()
-    # Long lines must not be folded, and quotes stay as the person wrote them.
+    # Long lines must not be folded, and quotes stay as typed.
     yaml.preserve_quotes, yaml.width = True, 4096
-    # The indentation is guessed from the file, so that a change of one value changes one line.
+    # The indentation is detected, so that changing one value changes one line.
     if indent:
         yaml.indent(mapping=2, sequence=indent, offset=offset or 0)
     root = yaml.load(text) if text.strip() else None

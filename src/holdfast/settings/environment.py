@@ -22,7 +22,7 @@ def environment_layer(environ: Mapping[str, str]) -> Node:
 
 
 def _environment_value(text: str, source: Source) -> object:
-    """A scalar stays text: the model turns it into what it needs, and a password of digits stays a password."""
+    """A scalar stays text: the model converts it, and a password of digits stays a password."""
     if not text.lstrip().startswith(("[", "{")):
         return text
     from holdfast.settings.yaml_document import parse_text

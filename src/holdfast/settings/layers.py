@@ -1,4 +1,4 @@
-"""Where the layers of the settings are, and how they are read."""
+"""Locates and reads the layers of the settings."""
 
 import os
 from collections.abc import Mapping
@@ -14,16 +14,16 @@ from holdfast.settings.resolve import Notices, resolve_sections
 from holdfast.settings.resolved import Resolved
 from holdfast.settings.sections import FOUNDATION, Node, Notice, Source
 
-# From the lowest to the highest.
+# From lowest to highest.
 FILES = ("user", "project", "local")
 MOST_GONE = 2000
-"""Files that are not there, whose time is remembered."""
+"""How many missing files have their time remembered."""
 MOST_LOADS = 3
-"""Files that somebody keeps changing are taken as they are."""
+"""Files that keep changing are read at most this often."""
 
 
 class Settings:
-    """`sections`: what the features add, section name → its struct. This file knows none of them."""
+    """`sections` are the sections of all features, by name; this module knows none of them."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Settings:
         return [*self.files(project).items(), *((f.layer, f.path) for f in self.section_files(project))]
 
     def load(self, project: str | Path = "") -> Resolved:
-        # What was read and when it was changed must belong together: an agent's change is told from a person's by its time.
+        # Content and change time must belong together: the time tells an agent's change from a person's.
         for _ in range(MOST_LOADS):
             changed = self._change_times(project)
             resolved = self._load_once(project)
@@ -70,9 +70,9 @@ class Settings:
         return [self._changed_at(path) for _, path in self.all_files(project)]
 
     def _changed_at(self, path: Path) -> int:
-        """In ms, by the inode's time, which no program can set back; of a file that is gone, by its folder's."""
+        """In ms, by ctime, which no program can set back; of a missing file, by its folder's."""
         try:
-            # The time of modification can be set by any program; the inode's cannot.
+            # Any program can set mtime; ctime cannot be set.
             changed = path.lstat().st_ctime_ns // 1_000_000
         except OSError:
             return self._gone_since(path)
@@ -80,9 +80,9 @@ class Settings:
         return changed
 
     def _gone_since(self, path: Path) -> int:
-        """As it was when the file was first missed: what others write into that folder later says nothing of it.
+        """When the file was first missed: later writes of others to the folder say nothing about it.
 
-        The agents and the daemon keep files of their own beside ~/.claude/requirements.yaml.
+        Agents and the daemon keep files of their own next to ~/.claude/requirements.yaml.
         """
         if path not in self._gone:
             if len(self._gone) >= MOST_GONE:
@@ -96,13 +96,13 @@ class Settings:
     def _load_once(self, project: str | Path) -> Resolved:
         notices = Notices()
         layers = self._layers(project, notices)
-        # `free` is false for a project's file that nobody has trusted.
+        # `free` is false for a project's file that nobody trusts.
         foreign = any(layer.value and not layer.source.free for layer in layers)
         found = resolve_sections(self.sections, [*layers, environment_layer(self.environ)], notices)
         return self._with_users_share(found, foreign) if str(project) else found
 
     def _with_users_share(self, resolved: Resolved, foreign: bool) -> Resolved:
-        """Tells sections what the user's own files say. A project nobody trusted can only add to that and tighten it."""
+        """Give sections the user's own share, to which an untrusted project can only add."""
         own = resolve_sections(
             self.sections, [*self._layers("", Notices()), environment_layer(self.environ)], Notices()
         )
@@ -118,13 +118,13 @@ class Settings:
         for layer, path in self.files(project).items():
             for file in self.section_files(project):
                 if file.layer == layer:
-                    # Below the settings file of the same layer, so that this one wins.
+                    # Below the settings file of the same layer, which wins.
                     layers.append(as_section(self._layer(layer, file.path, trusted, notices), file.section))
             layers.append(move_into_sections(self._layer(layer, path, trusted, notices), self.elsewhere))
         return layers
 
     def section_of(self, path: Path, section: str) -> Resolved:
-        """That file alone as a whole settings file, or as the section itself; a person named it, so it is trusted."""
+        """Read that file alone, as a settings file or as the section itself; a person named it, so it is trusted."""
         notices = Notices()
         # As the user's own layer: a person who names a file has looked at it.
         root = self._layer("user", path, {}, notices)
@@ -136,12 +136,12 @@ class Settings:
         return resolve_sections(self.sections, [], Notices())
 
     def full_name(self, dotted: str) -> str:
-        """`requirements.x` is `gates.requirements.x` where it may stand at the top."""
+        """`requirements.x` is `gates.requirements.x` where it may appear at the top level."""
         first = dotted.partition(".")[0]
         return next((f"{name}.{dotted}" for name, e in self.elsewhere.items() if first in e.names), dotted)
 
     def check(self, layer: str, path: Path, content: bytes) -> tuple[Notice, ...]:
-        """What would be said about that content, were it the file's."""
+        """Return the notices that this content would cause."""
         root, problems = _parse_yaml(content, Source(layer, str(path)))
         notices = Notices(problems)
         resolve_sections(self.sections, [move_into_sections(root, self.elsewhere)], notices)
@@ -156,7 +156,7 @@ class Settings:
             content = None
         if content is None:
             return Node({}, source)
-        # Trust is for this very content: a file that changes must be trusted again.
+        # Trust is for this exact content: a changed file must be trusted again.
         free = source.free or trust.is_trusted(path, content, trusted)
         root, problems = _parse_yaml(content, Source(layer, str(path), free))
         for notice in problems:

@@ -10,9 +10,9 @@ from holdfast.settings.sections import Node
 @dataclass(frozen=True)
 class OtherPlacements:
     names: tuple[str, ...] = ()
-    """Of the section, those that may also stand at the top of a settings file."""
+    """Names of the section that may also appear at the top level."""
     files: Mapping[str, str] = field(default_factory=dict)
-    """Layer → the file that is the section as a whole."""
+    """Files that hold the whole section, by layer."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def as_section(root: Node, section: str) -> Node:
 
 
 def move_into_sections(root: Node, sections: Mapping[str, OtherPlacements]) -> Node:
-    """`requirements:` at the top becomes `gates: requirements:`; what stands in the section itself goes before it."""
+    """`requirements:` at the top level becomes `gates: requirements:`; the section's own values win."""
     for section, elsewhere in sections.items():
         for name in elsewhere.names:
             if name in root.value:
@@ -52,7 +52,7 @@ def _move_into_section(root: Node, section: str, name: str) -> None:
     if isinstance(below.value, dict):
         already = below.value.get(name)
         if already is not None and isinstance(already.value, dict) and isinstance(node.value, dict):
-            # The section's own names win over those at the top of the file.
+            # The section's own names win over those at the top level.
             already.value = {**node.value, **already.value}
         else:
             below.value.setdefault(name, node)

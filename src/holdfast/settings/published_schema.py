@@ -1,4 +1,4 @@
-"""The JSON Schema of a settings file."""
+"""Builds the JSON Schema of a settings file."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Tells whether a regular expression is sure to be quick."""
+"""Checks that a regular expression is certainly fast."""
 
 import re
 from re import _constants as sre  # type: ignore[attr-defined]
@@ -8,29 +8,30 @@ from typing import Any
 # In characters.
 LONGEST = 500
 MOST_REPEATS = 1
-"""Of other things than blanks, which are taken as single ones before a pattern is tried."""
-# Names of Python's own parser for regular expressions, which has no public form.
+"""Repeats of non-blanks, which are treated as single characters before a pattern is tried."""
+# Names of Python's regular-expression parser, which has no public form.
 REPEATS = (sre.MAX_REPEAT, sre.MIN_REPEAT)
 SIMPLE = (sre.LITERAL, sre.NOT_LITERAL, sre.ANY, sre.IN)
 
 
 def is_quick(pattern: Any) -> bool:
-    """At most one open repetition and none inside another, nothing that looks back: then time is at most quadratic.
+    """At most one open repetition, none nested, no back-references: at most quadratic time.
 
-    What is no pattern at all is for the validation to say, not a matter of trust."""
+    Invalid patterns are left to validation.
+    """
     if not isinstance(pattern, str):
         return True
     if len(pattern) > LONGEST:
         return False
     try:
         return _count_repeats(sre_parse.parse(pattern)) <= MOST_REPEATS
-    # A pattern that does not compile is reported by the validation.
+    # An invalid pattern is reported by validation.
     except (re.error, OverflowError, RecursionError, _Slow) as error:
         return not isinstance(error, _Slow)
 
 
 class _Slow(Exception):
-    """No need to look further."""
+    """Stops the search."""
 
 
 def _count_repeats(parsed: Any) -> int:
@@ -43,7 +44,7 @@ def _repeats_of_op(op: Any, argument: Any) -> int:
         raise _Slow
     # `?` and `{1}` repeat nothing.
     if op in REPEATS and argument[1] > 1:
-        # A choice or a repetition inside of a repetition can take exponential time.
+        # A choice or repetition inside a repetition can take exponential time.
         if not _is_fixed(argument[2]):
             raise _Slow
         return 0 if _only_blanks(argument[2]) else 1
@@ -59,7 +60,7 @@ def _nested_patterns(op: Any, argument: Any) -> list[Any]:
 
 
 def _is_fixed(body: Any) -> bool:
-    """One way only to match a given text: no choice and no repetition inside."""
+    """Return whether it matches a text in one way only: no choice and no repetition."""
     return all(op in SIMPLE or (op is sre.SUBPATTERN and _is_fixed(argument[-1])) for op, argument in body)
 
 

@@ -1,4 +1,4 @@
-"""Layers become one section: the highest layer wins, and whatever is wrong gives way to the layer below it."""
+"""Merges layers into one section: the highest layer wins, and a wrong value falls back to the layer below."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from holdfast.settings.resolved import Resolved
 from holdfast.settings.sections import Node, Notice, Source, dotted_path, printable_name
 from holdfast.settings.walk import NamedNode, walk_places
 
-# Enough for a person to read; passes over a file whose values are removed one by one.
+# The most notices shown, and the most passes over a file whose values are removed one by one.
 MOST_NOTICES = 100
 MOST_PASSES = 100
 NEARLY_ALIKE = 0.8
@@ -20,7 +20,7 @@ Sections = Mapping[str, type[Section]]
 
 
 class Notices(list[Notice]):
-    """A file can be wrong in five thousand places; a person reads the first hundred."""
+    """Collects at most the first hundred notices."""
 
     @property
     def full(self) -> bool:
@@ -32,7 +32,7 @@ class Notices(list[Notice]):
 
 
 def resolve_sections(sections: Sections, layers: Sequence[Node], notices: Notices) -> Resolved:
-    """`layers` from the lowest to the highest; they are used up."""
+    """`layers` from lowest to highest; they are consumed."""
     for layer in layers:
         _check_names(sections, layer, notices)
     models: dict[str, Section] = {}
@@ -48,10 +48,10 @@ def resolve_sections(sections: Sections, layers: Sequence[Node], notices: Notice
 
 
 def _resolve_section(name: str, part: Part, layers: list[Node], notices: Notices) -> tuple[Any, Node]:
-    # What goes out as a whole in one layer goes out in those above it, which were written to change it.
+    # What is dropped as a whole in one layer is dropped in higher ones, which were written to change it.
     gone: set[ValuePath] = set()
     for node in layers:
-        # From the lowest layer up, because `gone` grows on the way.
+        # From the lowest layer up, because `gone` grows.
         gone |= _check_places(name, part, node, notices, gone)
     return _read_until_valid(name, part, _inherited_layers(layers, part), notices)
 
@@ -69,30 +69,30 @@ def _check_names(sections: Sections, layer: Node, notices: Notices) -> None:
 
 
 def _inherited_layers(layers: list[Node], part: Part) -> list[Node]:
-    """`inherit: false` in a section that knows the word leaves out what the layers below it say."""
+    """`inherit: false` in a section drops the layers below it."""
     if "inherit" not in part.fields:
         return layers
-    # The highest layer that says so decides.
+    # The highest layer with it decides.
     cuts = [n for n, layer in enumerate(layers) if (inherit := layer.value.get("inherit")) and inherit.value is False]
     return layers[cuts[-1] :] if cuts else layers
 
 
 def _attach_notices(section: Section, name: str, notices: Notices) -> None:
-    """A section knows what is wrong with it, so that a feature can say so where it matters."""
+    """Attach notices to the section, so that a feature can report them where they matter."""
     mine = [n for n in notices if not n.path or f"{n.path}.".startswith(f"{name}.")]
     if mine:
         section.__dict__["notices"] = tuple(str(n) for n in mine)
 
 
 def _check_places(section: str, part: Part, node: Node, notices: Notices, gone: set[ValuePath]) -> set[ValuePath]:
-    """The paths of what was taken out as a whole, in this layer or in one below it (`gone`)."""
+    """Return the paths dropped as a whole, in this layer or a lower one (`gone`)."""
     removed = set(gone)
     for path in gone:
         _mark_dead(node, path)
     node.prune()
     for setting in walk_places([part], node, (section,)):
         if setting.unknown:
-            # A name that nobody knows is harmless; one that is nearly known was meant for something.
+            # An unknown name is harmless; a misspelt one was meant to say something.
             left_out: set[ValuePath] = set()
             if setting.mark("lenient") and not _nearest_name(setting.path[-1], setting.names()):
                 setting.node.dead = True
@@ -118,10 +118,10 @@ def _check_places(section: str, part: Part, node: Node, notices: Notices, gone: 
 
 
 def _nearest_name(name: Any, known_names: Iterable[str]) -> str:
-    """A word that is nearly one we know was meant to say something; without it the rest would mean something else."""
+    """Find the known name that a misspelt one was meant to be; without it the rest could mean something else."""
     from difflib import get_close_matches
 
-    # So near that it is a slip of the keyboard: `adr_path` is no `warn_at`.
+    # Close enough to be a typo: `adr_path` is no `warn_at`.
     return next(iter(get_close_matches(str(name)[:60].lower(), list(known_names), n=1, cutoff=NEARLY_ALIKE)), "")
 
 
@@ -145,7 +145,7 @@ def _is_guarded(setting: NamedNode) -> bool:
         return True
     guard = setting.mark("guarded")
     if guard == "pattern":
-        # A regular expression of a project may be set untrusted if it cannot be slow.
+        # A project may set a regular expression untrusted if it cannot be slow.
         return not is_quick(setting.node.value)
     return setting.node.value not in guard if isinstance(guard, list) else bool(guard)
 
@@ -153,7 +153,7 @@ def _is_guarded(setting: NamedNode) -> bool:
 def _report_unknown_name(
     name: Any, known_names: Any, node: Node, notices: Notices, what: str, path: ValuePath, left_out: ValuePath = ()
 ) -> None:
-    """`left_out`: what does not count at all because of it."""
+    """`left_out`: what is ignored because of it."""
     if notices.full:
         return
     near = _nearest_name(name, known_names)
@@ -164,9 +164,9 @@ def _report_unknown_name(
 
 
 def _read_until_valid(section: str, part: Part, layers: list[Node], notices: Notices) -> tuple[Any, Node]:
-    """Read it, take out what is wrong, again, until it holds."""
+    """Read, remove what is wrong, and repeat until it is valid."""
     joins = {name for name, field in part.fields.items() if field.marks.get("join")}
-    # Each pass takes at least one value out; the number bounds a validator that never agrees.
+    # Each pass removes at least one value; the number bounds a validator that never agrees.
     for _ in range(MOST_PASSES):
         layers = [layer for layer in layers if not layer.dead]
         merged = _merge_layers(layers, joins)
@@ -180,7 +180,7 @@ def _read_until_valid(section: str, part: Part, layers: list[Node], notices: Not
             notices.add(
                 merged.kill().notice(f"`{section}` cannot be used: {printable_name(str(error))}.", BELOW, section)
             )
-        # Nothing of any layer is left: the defaults count.
+        # Nothing of any layer is left, so the defaults count.
         if merged.top is None:
             break
         for layer in layers:
@@ -189,18 +189,17 @@ def _read_until_valid(section: str, part: Part, layers: list[Node], notices: Not
 
 
 class _Wholes:
-    """Models marked `whole`: one wrong value takes out all that its layer, and those above it, say about that thing.
-
-    What stands above was written to change it, and would mean something else alone."""
+    """Models marked `whole`: one wrong value drops everything that its layer and higher ones say about that thing,
+    because they were written to change it."""
 
     def __init__(self, part: Part, merged: Node, layers: list[Node]) -> None:
         self.paths = {path for setting in walk_places([part], merged) for path in setting.wholes}
         self.layers = layers
 
     def take_out(self, loc: tuple[Any, ...], victim: Node) -> ValuePath:
-        """The path of what no longer counts; empty where only the value is gone."""
+        """Return the path of what no longer counts; empty if only the value is dropped."""
         sources = [layer.source for layer in self.layers]
-        # A victim without a layer is of the defaults, so no layer is concerned.
+        # A victim without a layer comes from the defaults.
         first = sources.index(victim.source) if victim.source in sources else len(sources)
         for path in self.paths:
             if loc[: len(path)] == path:
@@ -215,7 +214,7 @@ def _report_faults(section: str, merged: Node, faults: list[Fault], notices: Not
         path = dotted_path((section, *loc[:steps]))
         below = dotted_path(loc[steps:])
         message = f"`{path}`" + (f" ({below})" if below else "") + f": {shown_message(text)}."
-        # The part of the highest layer is taken out; the one below it is tried in the next pass.
+        # The part of the highest layer is dropped; the one below is tried in the next pass.
         victim = node.kill()
         whole = wholes.take_out(loc, victim)
         notices.add(victim.value_notice(message, _without_whole(section, whole) if whole else BELOW, path))

@@ -8,19 +8,19 @@ from holdfast.settings.sections import DEFAULT, Node, Notice, Origin, dotted_pat
 
 
 class Resolved(dict[str, Any]):
-    """Section name → its model. A plain dict, because every hook reads it."""
+    """Models by section name. A plain dict, because every hook reads it."""
 
     def __init__(self, sections: Mapping[str, Any], trees: Mapping[str, Node], notices: Sequence[Notice]) -> None:
         super().__init__(sections)
         self.trees, self.notices = trees, tuple(notices)
 
     def origin(self, path: str) -> Origin:
-        """Of `section.name`, or of anything below or above it."""
+        """The origin of `section.name`, or of anything below or above it."""
         section, *steps = path.split(".")
         tree = self.trees.get(section)
         if tree is None or (not tree.value and not tree.top):
             return DEFAULT
-        # Parts of a path that are numbers count items of a list.
+        # Numeric parts of a path index list items.
         node, depth = tree.at([int(step) if step.isdecimal() and len(step) < 9 else step for step in steps])
         complete = depth == len(steps) or not isinstance(node.value, dict)
         return (node.top or node).origin if complete else DEFAULT

@@ -1,12 +1,12 @@
-"""The foundation's own sections, and the marks by which any of them says what a project may not set untrusted.
+"""Sections of the foundation, and the marks that say what an untrusted project may not set.
 
 A field is marked in `Meta(extra=…)`, a whole struct by its `marks`:
 `command`: it runs or reaches something; a project sets it only after `holdfast config trust`.
-`guarded`: the same, for what is no command; a list under it names the values that need no trust, and `pattern` lets
-regular expressions through that are sure to be quick.
-`whole` (on a struct): one wrong value takes out all that its layer, and those above it, say about that thing.
-`lenient` (on a struct): a name it does not know is left out, and the rest of it counts.
-`join`: the lists of all layers are joined, so that a higher layer can only add.
+`guarded`: the same for other values; a list names the values that need no trust, and `pattern` allows regular
+expressions that are certainly fast.
+`whole` (on a struct): one wrong value drops everything that its layer and higher ones say about that thing.
+`lenient` (on a struct): unknown names are ignored.
+`join`: the lists of all layers are joined.
 """
 
 import re
@@ -18,14 +18,14 @@ from msgspec import Meta
 
 from holdfast.core.section import After, Section
 
-# A value of a settings file that knows its file, line and column, and what a person is told about it.
+# A settings value with its file, line and column, and the notices about it.
 
-# What a person is told about a settings file, and where a value came from.
+# Notices about a settings file, and where a value comes from.
 
 
 @dataclass(frozen=True)
 class Notice:
-    """Lines and columns count from 1; line 0 means the file as a whole (or a variable of the environment)."""
+    """Lines and columns start at 1; line 0 means the whole file, or an environment variable."""
 
     file: str
     line: int
@@ -33,7 +33,7 @@ class Notice:
     message: str
     fix: str = ""
     path: str = ""
-    """The dotted name of the setting, where one is concerned."""
+    """The dotted name of the setting, if one is concerned."""
 
     @property
     def problem(self) -> str:
@@ -61,12 +61,12 @@ class Origin:
 DEFAULT = Origin("default")
 
 
-# A value of a settings file that knows its file, line and column.
+# A settings value with its file, line and column.
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where values come from. What is not `free` may not set what is guarded."""
+    """Where values come from. A source that is not `free` may not set guarded values."""
 
     layer: str
     file: str
@@ -84,9 +84,9 @@ class Node:
     value_line: int = 0
     value_column: int = 0
     dead: bool = False
-    """Found wrong: to be removed by `prune`."""
+    """Found wrong; `prune` removes it."""
     top: "Node | None" = None
-    """For what was merged from several layers: the part of the highest of them."""
+    """In a merged tree: the node of the highest layer."""
 
     @property
     def origin(self) -> Origin:
@@ -96,14 +96,14 @@ class Node:
         return Notice(self.source.file, self.line, self.column, message, fix, path)
 
     def value_notice(self, message: str, fix: str = "", path: str = "") -> Notice:
-        """At the value itself, where it is a scalar: that is what must be changed."""
+        """A notice at the value itself, if it is a scalar: that is what must be changed."""
         if isinstance(self.value, dict | list):
             return self.notice(message, fix, path)
         return Notice(self.source.file, self.value_line, self.value_column, message, fix, path)
 
     def kill(self) -> "Node":
-        """The node of a file that is out of the game now."""
-        # In a merged tree the fault lies in the highest layer that set the value.
+        """Drop the node and return the one in its file."""
+        # In a merged tree the highest layer that set the value is at fault.
         victim = self.top or self
         victim.dead = True
         return victim
@@ -141,7 +141,7 @@ class Node:
         return 1 + sum(node.size() for node in self.children())
 
     def at(self, path: Sequence[Any]) -> tuple["Node", int]:
-        """The deepest node on the path, and how many steps of it were found."""
+        """The deepest existing node on the path, and how many steps were found."""
         node, steps = self, 0
         for step in path:
             named = isinstance(node.value, dict) and step in node.value
@@ -153,7 +153,7 @@ class Node:
 
 
 def printable_name(text: str) -> str:
-    """A name out of a file, fit to be printed."""
+    """A name from a file, made printable."""
     return "".join(c if c.isprintable() else "?" for c in str(text)[:60])
 
 
@@ -173,7 +173,7 @@ def _check_pattern(text: str) -> str:
 
 
 Pattern = Annotated[str, Meta(min_length=1, max_length=1000), After(_check_pattern)]
-# Shorter names stand in too many words.
+# Shorter names occur in too many words.
 Name = Annotated[str, Meta(min_length=3, max_length=100)]
 
 
@@ -208,10 +208,10 @@ class Redact(Section):
     enabled: Annotated[bool, Meta(extra={"guarded": [True]})] = True
     names: Annotated[tuple[Name, ...], Meta(max_length=200, extra={"join": True})] = ()
     """Further names whose values are secret, e.g. `badge_number`."""
-    # A regular expression from a repository could hold the daemon up for ever, hence guarded.
+    # Guarded, because a regular expression from a repository could block the daemon.
     patterns: Annotated[tuple[Pattern, ...], Meta(max_length=100, extra={"join": True, "guarded": True})] = ()
     keep: Annotated[tuple[str, ...], Meta(max_length=1000, extra={"join": True, "guarded": True})] = ()
-    """Exact texts that are no secrets though they look like some."""
+    """Exact texts that look like secrets and are not."""
 
 
 class Backup(Section):

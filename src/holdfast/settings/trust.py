@@ -1,4 +1,4 @@
-"""Which files of projects the user trusts: by absolute path and by exact content, so that a `git pull` asks again."""
+"""Records which project files the user trusts, by absolute path and exact content, so that a `git pull` asks again."""
 
 import fcntl
 import hashlib
@@ -22,14 +22,14 @@ def is_trusted(path: Path, content: bytes, known: Mapping[str, str]) -> bool:
 
 
 def trust_file(path: Path, content: bytes | None = None, config_dir: Path | None = None) -> str:
-    """Give `content` where a person was shown it, so that no other content is trusted. Answers its digest."""
+    """Trust a file; pass the `content` that the person saw. Returns its digest."""
     digest = _content_digest(path.read_bytes() if content is None else content)
     _edit_trusted(lambda known: {**known, _path_key(path): digest}, config_dir)
     return digest
 
 
 def untrust_file(path: Path, config_dir: Path | None = None) -> bool:
-    """Whether it was trusted."""
+    """Return whether it was trusted."""
     was = _path_key(path) in read_trusted(config_dir)
     if was:
         _edit_trusted(
@@ -39,7 +39,7 @@ def untrust_file(path: Path, config_dir: Path | None = None) -> bool:
 
 
 def read_trusted(config_dir: Path | None = None) -> dict[str, str]:
-    """Nothing is trusted when the file is missing, damaged, not ours or writable by others."""
+    """Nothing is trusted if the file is missing, damaged, not ours or writable by others."""
     try:
         with open(_trust_store_path(config_dir), "rb") as file:
             file_stat = os.fstat(file.fileno())
@@ -73,9 +73,9 @@ def _edit_trusted(edit: Callable[[dict[str, str]], dict[str, str]], config_dir: 
 
 @contextmanager
 def _locked_file(file: Path) -> Iterator[None]:
-    """Two commands at once must not lose one another's line."""
+    """Two commands at once must not lose each other's line."""
     private_folder(file.parent.resolve())
-    # Beside the file, which is replaced by another one at every write.
+    # A separate lock file, because the file itself is replaced at every write.
     fd = os.open(file.with_name(f".{file.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)

@@ -10,17 +10,17 @@ from holdfast.settings.sections import Node
 
 @dataclass(frozen=True, slots=True)
 class NamedNode:
-    """No fields = no part knows this name."""
+    """No fields: no part knows this name."""
 
     path: ValuePath
     node: Node
     fields: tuple[Field, ...]
     parts: tuple[Part, ...]
     wholes: tuple[ValuePath, ...]
-    """The paths of what this is part of and what goes out as a whole."""
+    """The paths of its ancestors that are dropped as a whole."""
 
     def mark(self, name: str) -> Any:
-        """The mark of that name on the field, or on the whole part."""
+        """The mark on the field, or on the whole part."""
         for marks in (*(field.marks for field in self.fields), *(part.marks for part in self.parts)):
             if mark_value := marks.get(name):
                 return mark_value

@@ -13,21 +13,21 @@ from ruamel.yaml.nodes import ScalarNode
 from holdfast.settings.bytes import MOST_BYTES, Refused
 from holdfast.settings.sections import Node, Notice, Source, printable_name
 
-# A parser in Python is slow, and aliases can stand for very much in few bytes.
+# A Python parser is slow, and aliases can expand few bytes to very much.
 MOST_VALUES = 5_000
 DEEPEST = 20
-# The parser looks through a row of brackets again and again before it gives its first event.
+# The parser scans nested brackets repeatedly before its first event.
 _TOO_DEEP = re.compile(rf"(?:[\[{{]\s*){{{DEEPEST + 1}}}")
 CORE = "tag:yaml.org,2002:"
 
 
 def parse_document(content: bytes, source: Source) -> tuple[Node, list[Notice]]:
-    """Never raises: a file that cannot be used is an empty one, with a notice."""
+    """Never raises: an unusable file is an empty one with a notice."""
     notices: list[Notice] = []
     try:
         if len(content) > MOST_BYTES:
             raise Refused(f"larger than {MOST_BYTES // 1024} KB, therefore not read")
-        # Editors of Windows put a byte order mark before the text.
+        # Windows editors put a byte order mark before the text.
         text = content.decode("utf-8-sig")
         if _TOO_DEEP.search(text):
             raise Refused(f"nested deeper than {DEEPEST} levels")
@@ -55,7 +55,7 @@ def _describe_error(error: Exception) -> tuple[int, int, str]:
 
 
 class _Composer:
-    """Builds the tree from the parser's events, so that it can stop at any of them."""
+    """Builds the tree from parser events, so that it can stop at any of them."""
 
     def __init__(self, text: str, source: Source, notices: list[Notice]) -> None:
         yaml = YAML(typ="safe", pure=True)
@@ -83,7 +83,7 @@ class _Composer:
             raise Refused(f"nested deeper than {DEEPEST} levels", mark)
         if isinstance(event, AliasEvent):
             return self._alias(event)
-        # Tags can make objects of any class.
+        # Tags can create objects of any class.
         if event.tag:
             raise Refused(f"tags such as {event.tag} are not supported", mark)
         line, column = mark.line + 1, mark.column + 1
@@ -101,7 +101,7 @@ class _Composer:
         anchored = self.anchors.get(event.anchor)
         if anchored is None:
             raise Refused(f"unknown alias *{event.anchor}", event.start_mark)
-        # Counted as what they stand for: nested aliases grow exponentially.
+        # Counted as expanded: nested aliases grow exponentially.
         self._count(anchored.size(), event.start_mark)
         return anchored.copy()
 
@@ -121,7 +121,7 @@ class _Composer:
     def _mapping(self, depth: int) -> dict[str, Node]:
         entries: dict[str, Node] = {}
         while type(event := next(self.events)).__name__ != "MappingEndEvent":
-            # A key is counted as a value too, so that long mappings meet the limit.
+            # A key counts as a value too, so that long mappings reach the limit.
             key = self._node(event, depth + 1)
             node = self._node(next(self.events), depth + 1)
             node.line, node.column = key.line, key.column
@@ -139,7 +139,7 @@ class _Composer:
         return str(event.value)
 
     def _scalar(self, event: Any) -> Any:
-        # Quoted text stays text, also `"true"` and `"12"`.
+        # Quoted text stays text, including `"true"` and `"12"`.
         if not event.implicit[0]:  # quoted
             return event.value
         kind = str(self.resolver.resolve(ScalarNode, event.value, event.implicit)).removeprefix(CORE)
@@ -150,7 +150,7 @@ class _Composer:
 
 
 def parse_text(text: str, source: Source) -> Any:
-    """A value that a person typed or put into the environment, as a node's `value`; not YAML = the text itself."""
+    """Parse a value typed by a person or set in the environment; invalid YAML is text."""
     try:
         return _Composer(text, source, []).document().value
     except Exception:
