@@ -1,7 +1,7 @@
 """The hook client in pure Python, for places without the native one: `python -I -S hook.py MODE AGENT EVENT`.
 
-It does what native/hook.c does, function for function; the words are in docs/protocol.md. It stands alone and imports
-only what the interpreter has built in, because json, socket or re would each double the time an agent waits for it.
+Mirrors native/hook.c function by function; the protocol is in docs/protocol.md. It imports only what is built into the
+interpreter, because json, socket or re would each double the time an agent waits.
 """
 
 import posix
@@ -46,7 +46,7 @@ def u32(number):
 
 
 def young(name, seconds):
-    """Is this file younger than that? One from the future is not: the clock was set back."""
+    """Whether a file is younger than that. A file from the future is not: the clock was set back."""
     try:
         age = time.time() - int(posix.stat(name).st_mtime)
     except OSError:
@@ -99,7 +99,7 @@ def choose_state(state_folder, cwd):
 
 
 def start_of(pid):
-    """Field 22 of /proc/PID/stat. The name in field 2 may hold spaces and brackets, so count from the last bracket."""
+    """Field 22 of /proc/PID/stat. The name in field 2 may contain spaces and parentheses, so split at the last one."""
     try:
         fd = posix.open(b"/proc/%d/stat" % pid, posix.O_RDONLY)
         line = posix.read(fd, 1023)
@@ -125,9 +125,9 @@ def make_header(words, at, key, cwd, state):
 
 
 def read_stdin(deadline):
-    """Some bytes; none at the end (an unreadable stdin is an empty one); None when it kept us waiting for too long.
+    """Return some bytes; none at the end (an unreadable stdin is empty); None after the deadline.
 
-    What is there already is read also after the deadline: a long body that flows is whole, one that drips is cut.
+    What is already there is read even after the deadline: a long body that flows arrives whole, one that drips is cut.
     """
     while True:
         try:
@@ -143,14 +143,14 @@ def read_stdin(deadline):
 
 
 def drain():
-    """An agent whose pipe breaks may take that for a failing hook: read to the end, unless there is none."""
+    """Read to the end unless the body is endless: an agent may take a broken pipe for a failing hook."""
     deadline = Deadline(STDIN_WAIT)
     while deadline.remaining() and read_stdin(deadline):
         pass
 
 
 class Body:
-    """In memory up to HELD_MAX, beyond that in a file that is gone with us; in memory too where there is no such file."""
+    """In memory up to HELD_MAX, beyond that in a temporary file if one can be created."""
 
     def __init__(self, state, key):
         self.state, self.key = state, key
@@ -190,7 +190,7 @@ class Body:
         return self.held if self.fd < 0 else self.read_file()
 
     def windows(self, overlap):
-        """Its pieces, each with the end of what came before, so that nothing is missed between two."""
+        """The body in pieces, each preceded by the end of the previous one, so that nothing is missed in between."""
         before = b""
         for piece in self.pieces():
             yield before + piece
@@ -206,7 +206,7 @@ def open_nameless(state, key):
 
 
 def read_body(deadline, body):
-    """Whether it is whole. A cut one is kept, but only spooled."""
+    """Return whether it is whole. A cut body is kept, but only spooled."""
     while chunk := read_stdin(deadline):
         body.add(chunk)
         if body.size > BODY_MAX:
@@ -220,7 +220,7 @@ class Frame:
         self.head, self.body = b"".join((b"HFQ1", u32(len(header)), u32(body.size), header)), body
 
     def pieces(self):
-        """A small one in one piece: more would cost the daemon a reading each."""
+        """A small body in one piece: each more would cost the daemon a read."""
         if self.body.size <= PIECE:
             yield self.head + b"".join(self.body.pieces())
             return
@@ -232,7 +232,8 @@ class Frame:
 
 
 def enter(directory):
-    """Into a directory of ours: one of another user, or behind a link, could show us his socket or take our events."""
+    """Enter a directory of ours. One of another user, or behind a link, could offer a foreign socket or take our
+    events."""
     fd = posix.open(directory, posix.O_RDONLY | posix.O_DIRECTORY | posix.O_NOFOLLOW)
     try:
         posix.fchdir(fd)
@@ -277,7 +278,7 @@ class Deadline:
 
 
 def dial(deadline):
-    """A socket and how it ended. A full backlog says EAGAIN at once and nothing can be polled, so ask again."""
+    """Return a socket and the outcome. A full backlog returns EAGAIN at once and cannot be polled, so retry."""
     import _socket
 
     try:
@@ -317,7 +318,7 @@ def receive(sock, deadline):
 
 
 def deliver(frame, deadline):
-    """How it ended, and the answer with the connection to confirm it on."""
+    """Return the outcome, and the answer with the connection to confirm it on."""
     sock, so_far = dial(deadline)
     try:
         if so_far == ANSWERED:
@@ -335,7 +336,7 @@ def deliver(frame, deadline):
 
 
 def pass_on(answer, sock):
-    """A verdict counts as delivered when it was written out whole; the daemon notes those that were not."""
+    """A verdict counts as delivered when it was written completely; the daemon records those that were not."""
     if answer:
         write_all(1, answer)
         sock.sendall(b"+")
@@ -357,8 +358,8 @@ def is_inside(path, folder):
 
 
 def names_one_of(body, key, values):
-    """Whether the first `key` of the body has one of these values. Inside of strings quotes are escaped, so that no text
-    of a tool call is taken for the key."""
+    """Whether the first `key` of the body has one of these values. Quotes inside strings are escaped, so no tool text
+    is taken for the key."""
     window, at = b"", -1
     for window in body.windows(len(key) + VALUE_MAX):
         at = window.find(key)
@@ -380,7 +381,7 @@ def concerns(part, words, where, body):
 
 
 def fallback_answer(words, cwd, state, body):
-    """The daemon left an answer for this case where a requirement says `when_unsure: deny`; empty where none does."""
+    """The answer the daemon left for this case (`when_unsure: deny`); empty if there is none."""
     env = posix.environ
     if words[0] != b"ask" or any(env.get(name, b"").lower() not in MEANS_NO for name in PAUSING):
         return b""
@@ -408,7 +409,7 @@ class Record:
         self.head, self.frame = b"HFS1" + u32(checksum) + u32(size), frame
 
     def pieces(self):
-        """A small one in one piece, so that it is written by one call."""
+        """A small body in one piece, so that it is written by one call."""
         first = self.head
         for piece in self.frame.pieces():
             yield first + piece
@@ -428,7 +429,7 @@ def on_disk(fd):
 
 
 def name_on_disk():
-    """The name of a new file lives in the directory, which not every file system writes along with the file."""
+    """A new file's name is in the directory, which not every file system syncs along with the file."""
     try:
         fd = posix.open(b".", posix.O_RDONLY | posix.O_DIRECTORY)
         posix.fsync(fd)
@@ -438,7 +439,7 @@ def name_on_disk():
 
 
 def lock(fd, name, until):
-    """A file system without locks (some network ones) still takes a file that nobody else writes to."""
+    """On a file system without locks (some network ones) proceed if nobody else writes."""
     import fcntl
 
     while True:
@@ -455,7 +456,7 @@ def lock(fd, name, until):
 
 
 def append_locked(fd, record, size):
-    """Append to the locked file; what could not be written whole and durably is taken back."""
+    """Append to the locked file; an incomplete or undurable record is removed."""
     try:
         for piece in record.pieces():
             write_all(fd, piece)
@@ -468,7 +469,7 @@ def append_locked(fd, record, size):
 
 
 def append_once(name, record, until):
-    """False when the daemon has just taken the file away to read it."""
+    """False if the daemon has just taken the file to read it."""
     fd = posix.open(name, APPEND, 0o600)
     try:
         if posix.fstat(fd).st_mode & 0o170000 != 0o100000:
@@ -518,7 +519,7 @@ def append_to_state(state, key, record):
 
 
 def append_elsewhere(directory, key, record):
-    """For a full or read-only disk. Such a place is open to all: it must be a real directory, private and ours."""
+    """For a full or read-only disk. Such a place is open to all users: it must be a real directory, private and ours."""
     make_directory(directory)
     try:
         if posix.lstat(directory).st_mode & 0o170077 != 0o040000:
@@ -543,7 +544,7 @@ def spool(state, key, frame):
 
 
 def become_daemon(state, lock_fd):
-    """The agent waits for the end of our stdout: the daemon must hold nothing of ours but the lock."""
+    """The agent waits for the end of our stdout: the daemon must inherit nothing of ours but the lock."""
     import fcntl
 
     posix.setsid()
@@ -571,7 +572,7 @@ def fork_daemon(state, lock_fd):
 
 
 def start_daemon(state, deadline):
-    """The process started; 0 if another is starting the daemon or it is there by now; -1 if none will come."""
+    """Return the started process; 0 if another is starting the daemon or it is there; -1 if none will come."""
     import fcntl
 
     try:
@@ -581,7 +582,7 @@ def start_daemon(state, deadline):
         fd = posix.open(b"start.lock", LOCK_FLAGS, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # It may have come up, and let go of the lock, since we were refused.
+            # It may have come up, and released the lock, since we were refused.
             return fork_daemon(state, fd) if dial(deadline)[1] == REFUSED else 0
         finally:
             posix.close(fd)
@@ -609,7 +610,7 @@ def wait_for_daemon(state, frame, deadline):
 
 
 def may_wait(mode, state):
-    """Whether a daemon that is not there yet is waited for: where requirements are in force, so is every answer."""
+    """Whether to wait for a daemon that is not there yet: if requirements are in force, yes."""
     if mode != b"ask":
         return mode == b"start"
     try:
@@ -620,7 +621,7 @@ def may_wait(mode, state):
 
 
 def is_coming(state):
-    """Somebody is starting the daemon at this moment: who asks then is answered as soon as it is there."""
+    """Whether the daemon is being started right now; whoever asks is answered as soon as it serves."""
     import fcntl
 
     try:
@@ -641,9 +642,9 @@ def is_coming(state):
 
 
 def ask_daemon(mode, state, frame):
-    """How it ended, and the answer.
+    """Return the outcome and the answer.
 
-    Only a full wait renews the mark, so every few seconds one hook finds out whether the daemon is well again.
+    Only a full wait renews the mark, so every few seconds one hook finds out whether the daemon has recovered.
     """
     deadline, slow = Deadline(WAITS[mode]), False
     try:

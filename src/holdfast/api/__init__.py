@@ -1,4 +1,4 @@
-"""For people's own hook scripts: the seeds' functions under their seeds' names, thin over the engine."""
+"""The seeds' functions under their original names, for hook scripts of people."""
 
 from typing import Any
 
@@ -18,5 +18,5 @@ from holdfast.features.reindex.files import validate_session_state as validate_s
 
 
 def validate_session_state(state: Any) -> bool:  # type: ignore[no-redef]
-    """It is in two documents: 000 gives it a state, 003 the id of a session. The argument tells them apart."""
+    """Two seeds use this name: 000 passes a state, 003 a session id. The argument decides."""
     return uat_session.validate_session_state(state) if isinstance(state, str) else validate_state_file(state)

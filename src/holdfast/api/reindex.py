@@ -1,6 +1,6 @@
-"""Seed 000's functions under their names (S0-5 to S0-8, S0-15, S0-17), for hook scripts. None of them ever raises.
+"""Seed 000's functions for hook scripts (S0-5 to S0-8, S0-15, S0-17). None of them raises.
 
-The session is the one the agent gives: named in the call, or by the environment it sets. The project is the agent's.
+The session is the agent's: passed in the call, or named by its environment. The project is the agent's too.
 """
 
 import os
@@ -25,17 +25,18 @@ __all__ = [
 ]
 
 PATIENCE_S = 2.0
-"""How long a call waits for the file to show what it did; the state itself is already on record then."""
+"""How long a call waits until the file shows what it did; the state itself is recorded by then."""
 
 
 def get_session_id() -> str:
-    """The id the agent gave (S0-3): the same in every process of the session, never built from the clock (D1). Empty outside
-    of a session."""
+    """The session id from the agent (S0-3): the same in every process of the session, never derived from the clock
+    (D1). Empty outside a session."""
     return client.current_session()
 
 
 def initialize_session_state(source: str = "unknown", session_id: str = "") -> None:
-    """At the start of a session. A new id begins with false, whatever `source` says; the same id keeps its flag."""
+    """Call it at the start of a session. A new id starts with false, whatever `source` says; a known id keeps its
+    flag."""
     answer = _call_or_none(
         lambda: client.run_command("reindex.initialize", source=source, **_session_and_project(session_id))
     )
@@ -43,7 +44,7 @@ def initialize_session_state(source: str = "unknown", session_id: str = "") -> N
 
 
 def should_show_first_prompt_status(session_id: str = "") -> bool:
-    """Whether this session's first prompt is still to come. True where nothing is known."""
+    """Whether this session's first prompt is still to come. True if nothing is known."""
     answer = _call_or_none(lambda: client.ask_view("reindex.flag", **_session_and_project(session_id)))
     if answer and answer["known"]:
         return not answer["shown"]
@@ -53,7 +54,7 @@ def should_show_first_prompt_status(session_id: str = "") -> bool:
 
 
 def mark_first_prompt_shown(session_id: str = "") -> None:
-    """From now on `should_show_first_prompt_status` says False for this session. Makes and mends the file."""
+    """Make `should_show_first_prompt_status` return False for this session. Creates or repairs the file."""
     answer = _call_or_none(lambda: client.run_command("reindex.mark", shown=True, **_session_and_project(session_id)))
     _ensure_state_file(answer, session_id, shown=True)
 
@@ -83,7 +84,7 @@ def _state_file_content(answer: Any) -> bytes | None:
 
 
 def _ensure_state_file(answer: Any, session_id: str, shown: bool) -> None:
-    """Waits for the view; where the daemon could not be asked, the file alone carries the flag until it can."""
+    """Wait for the view; without a daemon the file alone carries the flag."""
     if answer:
         deadline = time.monotonic() + PATIENCE_S
         while (
@@ -100,7 +101,7 @@ def _ensure_state_file(answer: Any, session_id: str, shown: bool) -> None:
 
 def _write_state_file(session: str, shown: bool) -> None:
     stored, flag = parse_state_file(_state_file_content(None))
-    # The old system's form of an id, for a script outside of any session.
+    # The old system's id format, for a script outside any session.
     session = session or stored or time.strftime("session_%Y%m%d_%H%M%S")
     flag_to_store = shown or (flag and stored == session)
     path = Path(_project_folder()) / STATE_FILE

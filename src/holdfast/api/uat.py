@@ -1,6 +1,6 @@
-"""The functions of `holdfast.api.uat_session` from a shell: `python -m holdfast.api.uat get_session_context SESSION`.
+"""Calls `holdfast.api.uat_session` from a shell: `python -m holdfast.api.uat get_session_context SESSION`.
 
-Prints what the function returns (a path as it is, else JSON) and exits 1 where the function fails.
+Prints the result (a path as it is, anything else as JSON) and exits 1 if the function fails.
 """
 
 import json
@@ -20,7 +20,7 @@ def main(words: list[str]) -> int:
     if name not in uat_session.__all__:
         print(f"one of: {', '.join(uat_session.__all__)}", file=sys.stderr)
         return 2
-    # The lock belongs to the shell that asked for it: this process is gone in a moment.
+    # The lock belongs to the calling shell, because this process ends in a moment.
     owner = {"owner": os.getppid()} if name in LOCKS else {}
     try:
         answer = getattr(uat_session, name)(*(_parse_argument(word) for word in arguments), **owner)
@@ -40,7 +40,7 @@ def _print_answer(name: str, answer: Any) -> int:
 
 
 def _parse_argument(word: str) -> Any:
-    """JSON where it is an object or a list, else the word itself."""
+    """Parse objects and lists as JSON; anything else is a string."""
     try:
         return json.loads(word) if word[:1] in ("{", "[") else word
     except ValueError:

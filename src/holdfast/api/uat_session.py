@@ -1,4 +1,4 @@
-"""UAT sessions for hook scripts (S3-11 to S3-25). Where a function fails it returns None or False."""
+"""UAT sessions for hook scripts (S3-11 to S3-25); on failure functions return None or False."""
 
 import json
 import os
@@ -13,7 +13,7 @@ import psutil
 from holdfast import client
 from holdfast.core.errors import HoldfastError
 
-# Seconds: how long to wait for a lock, between two tries, and after which a lock counts as left behind.
+# In seconds: how long to wait for a lock, the pause between tries, and the age of a stale lock.
 LOCK_S, POLL_S, STALE_S = 30.0, 0.1, 300.0
 DONE_S = 60.0
 
@@ -28,18 +28,18 @@ State = dict[str, Any]
 
 
 def create_session_state(session: str, scenario: str, message: str = "", confidence: int | str = 100) -> State | None:
-    """Begins a run; None where the scenario is unknown or has mistakes."""
+    """Start a run; None if the scenario is unknown or invalid."""
     facts = {"scenario": scenario, "message": message, "confidence": _parse_number(confidence), "auto": True}
     return read_session_state(session) if _run_command("uat.start", session, **facts) else None
 
 
 def read_session_state(session: str) -> State | None:
-    """As it is now, not as a file was written."""
+    """Read the current state, not a file."""
     return _parse_object(_ask_view("uat.document", session))
 
 
 def write_session_state(session: str, data: State | str) -> bool:
-    """What Holdfast derives itself (times, steps, calls, performance) stays what it is; the rest is merged."""
+    """Merge fields into the state. Fields that Holdfast derives (times, steps, calls, performance) are kept."""
     return update_session_state(session, data)
 
 
@@ -48,7 +48,7 @@ def update_session_state(session: str, patch: State | str) -> bool:
 
 
 def batch_update_session(session: str, *patches: State | str) -> bool:
-    """Several patches, one write."""
+    """Apply several patches in one write."""
     read = [_parse_object(patch) for patch in patches]
     return None not in read and _run_command("uat.update", session, patches=read) is not None
 
@@ -66,7 +66,7 @@ def is_session_active(session: str) -> bool:
 
 
 def cleanup_session(session: str) -> bool:
-    """Ends the run. Its lock goes with it, whoever held it; temporary files older than an hour are removed."""
+    """End the run. Its lock is released, whoever holds it; temporary files older than an hour are removed."""
     ended = _run_command("uat.end", session) is not None
     location = _ask_view("uat.place", session)
     if location:
@@ -77,9 +77,9 @@ def cleanup_session(session: str) -> bool:
 
 
 def cleanup_stale_sessions() -> int:
-    """How many were archived. A run that is silent too long ends first."""
+    """Archive stale runs and return how many. A run that is silent too long is ended first."""
     outcome = _wait_until_done(_run_command("uat.tend", "")) or {}
-    # A run that only just ended is archived by the next round.
+    # A run that only just ended is archived by the next call.
     if outcome.get("ended"):
         outcome = _wait_until_done(_run_command("uat.tend", "")) or {}
     return int(outcome.get("count", 0))
@@ -98,19 +98,19 @@ def get_hook_signal(session: str, name: str) -> State | None:
 
 
 def validate_session_state(session: str) -> bool:
-    """Whether the file is there and whole."""
+    """Whether the file exists and is valid."""
     location = _ask_view("uat.place", session)
     return bool(location and location["condition"] == "good")
 
 
 def recover_session_state(session: str) -> bool:
-    """Writes the file anew from the log."""
+    """Rewrite the file from the log."""
     outcome = _wait_until_done(_run_command("uat.recover", session))
     return bool(outcome and outcome["now"] == "good")
 
 
 def get_cached_session(session: str) -> State | None:
-    """The daemon's memory is the cache, and it is never out of date."""
+    """The same as `read_session_state`: the daemon's memory is the cache."""
     return read_session_state(session)
 
 
@@ -119,9 +119,9 @@ def cache_session(session: str, data: State | str) -> bool:  # noqa: ARG001 - th
 
 
 def acquire_session_lock(session: str, timeout: float | str = LOCK_S, owner: int | None = None) -> str | None:
-    """For scripts that need more than one step undisturbed; Holdfast itself needs no lock. The path, or None.
+    """For scripts that need several undisturbed steps; Holdfast itself needs no lock. Returns the path or None.
 
-    `owner`: the process that holds it, by default this one.
+    `owner`: the process that holds the lock, by default this one.
     """
     location = _ask_view("uat.place", session)
     if location is None:
@@ -136,7 +136,7 @@ def acquire_session_lock(session: str, timeout: float | str = LOCK_S, owner: int
 
 
 def release_session_lock(lock_file: str = "", owner: int | None = None) -> None:
-    """Never fails, and never takes another process's lock (D9)."""
+    """Never fails, and never releases another process's lock (D9)."""
     with suppress(OSError, ValueError):
         path = Path(lock_file)
         if path.suffix == ".lock" and (int(path.read_text()) == (owner or os.getpid()) or not _owner_lives(path)):
@@ -145,7 +145,7 @@ def release_session_lock(lock_file: str = "", owner: int | None = None) -> None:
 
 def _create_lock_file(path: Path, owner: int) -> bool:
     try:
-        # O_EXCL: of two processes exactly one makes the file.
+        # O_EXCL: of two processes exactly one creates the file.
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
     except OSError:
         return False
@@ -155,7 +155,7 @@ def _create_lock_file(path: Path, owner: int) -> bool:
 
 
 def _remove_stale(path: Path) -> None:
-    """A lock older than five minutes, or of a process that is gone (O3-a)."""
+    """Remove a lock older than five minutes, or of a process that is gone (O3-a)."""
     with suppress(OSError):
         if time.time() - path.stat().st_mtime > STALE_S or not _owner_lives(path):
             path.unlink()
@@ -192,7 +192,7 @@ def _wait_until_done(answer: State | None) -> State | None:
 
 
 def _parse_number(value: int | str) -> int | str:
-    """From a shell everything is a word."""
+    """From a shell every argument is a string."""
     return int(value) if isinstance(value, str) and value.isdecimal() else value
 
 

@@ -1,8 +1,8 @@
-"""The daemon: the one writer. Hooks, commands and jobs all end here."""
+"""The daemon, the only writer of the log."""
 
 
 def main() -> None:
-    """The console script `holdfast-daemon`: what a hook client starts."""
+    """The console script `holdfast-daemon`, which hook clients start."""
     from holdfast.daemon.run import main as run
 
     run()

@@ -1,4 +1,5 @@
-"""What the daemon does beside the hooks: control door, spool, erasures, index, housekeeping, watchers, jobs, rebuilds."""
+"""Everything the daemon does besides hooks: control socket, spool, erasures, index, housekeeping, watchers, jobs,
+rebuilds."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Background:
-    """Everything that is not a hook: begun only when hooks are being served already."""
+    """Background work, started only once hooks are being served."""
 
     def __init__(self, daemon: "Daemon") -> None:
         self._daemon = daemon
@@ -55,7 +56,7 @@ class Background:
         daemon = self._daemon
 
         def handle(noticed: Callable[[], Sequence[Event]]) -> None:
-            # what it reads cannot change before its events are written.
+            # On the writer thread, so that nothing changes before its events are written.
             daemon.call(lambda: daemon.take_noticed(noticed()))
 
         def report(error: Exception) -> None:
@@ -104,7 +105,7 @@ class Background:
         self.housekeeping.check_again()
 
     def _open_control(self) -> None:
-        # Imported here, in a background thread: the first hook does not wait for these modules.
+        # Imported in a background thread, so that the first hook doesn't wait for these modules.
         from holdfast.daemon.control import Control
 
         self._control = Control(self._daemon, self.committed)
@@ -112,7 +113,7 @@ class Background:
 
     def _drain(self) -> None:
         daemon = self._daemon
-        # Only the commit goes through the writer thread; the spool is read and parsed in this one.
+        # Only the commit needs the writer thread; the spool is read and parsed here.
         spool = Spool(daemon.paths, lambda batch: daemon.call(lambda: daemon.store_spooled(batch)))
         failed: list[str] = []
         while not self._stopping.wait(1.0):
@@ -128,7 +129,7 @@ class Background:
                 daemon.log.error("spool.failed", error)
 
     def _finish_erasures(self) -> None:
-        """What was begun before the last daemon died; half-written files of its go too."""
+        """Finish erasures that the last daemon began, and remove its half-written files."""
         try:
             remove_partials(self._daemon.paths)
             if any(self._daemon.paths.run.glob(f"*{INTENT_SUFFIX}")):
@@ -144,15 +145,15 @@ class Background:
 
 
 def finish_rebuild(daemon: "Daemon", work: Rebuild) -> None:
-    """In the writer thread: nothing is added meanwhile, so catching up ends."""
+    """On the writer thread: no events are added meanwhile, so catching up ends."""
     engine, names = daemon.app.engine, [f.name for f in work.features]
     engine.suspend(names)
-    # What was answered and is not stored yet must be in the log before it is read to its end.
+    # Acknowledged events must be in the log before it is read to its end.
     daemon.pipeline.flush()
     work.read()
     now = now_ms()
     event = Event(key=delivery_key(now), kind="state.rebuilt", at=now, data={"features": names, "events": work.seq})
-    # The event itself is applied as well, so that the documents stand at the head once it is written.
+    # The event itself is applied too, so that the documents match the head.
     daemon.pipeline.commit_events([event], also=lambda store: work.write(store, event))
     engine.forget()
     engine.resume(names)

@@ -1,4 +1,4 @@
-"""Stored bodies brought into the form that the setting wants, encrypted or plain: a little at a time, also after a kill."""
+"""Encrypts or decrypts stored bodies when the setting changes, a little at a time."""
 
 import contextlib
 import time
@@ -14,27 +14,27 @@ from holdfast.stores.key_name import KEY_NAME, prepare_key
 if TYPE_CHECKING:
     from holdfast.daemon.service import Daemon
 
-# Bodies in one transaction: a hook that comes meanwhile waits for no more than these.
+# Bodies per transaction: a hook waits for no more than these.
 AT_ONCE = 50
 ASK_AGAIN_S = 30.0
 
 
 class BodyEncryption:
-    """What is done shows in the rows themselves, so that one that was cut off goes on where it stood."""
+    """Resumable: each row shows its own form."""
 
     def __init__(self, daemon: "Daemon") -> None:
         self._daemon = daemon
         self._form: bool | None = None
-        """Which form all bodies had when this daemon last looked through them; None: it has not."""
+        """The form of all bodies when this daemon last scanned them; None if it hasn't."""
         self._counted_for: bool | None = None
-        """For which of the two forms `left` was counted."""
+        """The form for which `left` was counted."""
         self._next_key = 0.0
         self.left: int | None = None
-        """Bodies that are not in the wanted form yet; None before they are counted."""
+        """Bodies not yet in the wanted form; None before they are counted."""
         self.unreadable = 0
 
     def round(self) -> None:
-        """Called again and again by the daemon's housekeeping, in its thread."""
+        """Called repeatedly by housekeeping, in its thread."""
         cipher = self._daemon.app.cipher
         wanted = cipher.wanted
         if wanted and not cipher.ready and not self._prepared():
@@ -85,7 +85,7 @@ class BodyEncryption:
         store = self._daemon.app.store
         after = 0
         while True:
-            # Read in this thread: looking through all bodies must not keep a hook waiting.
+            # Read in this thread: scanning all bodies must not delay a hook.
             reader = store.reader()
             try:
                 seqs = reader.bodies_in_form(not wanted, after, AT_ONCE)
@@ -104,13 +104,13 @@ class BodyEncryption:
             return store.change_bodies(seqs)
 
     def _clean_up(self) -> None:
-        """Where the former text may still lie: the journal, SQLite's log, copies of the database."""
+        """Clean the places where old text may remain: the journal, SQLite's log, copies of the database."""
         daemon = self._daemon
         daemon.call(self._wipe_journal)
         daemon.call(daemon.app.store.truncate_log)
         with daemon.copying:
             for path in copies_of_database(daemon.paths, daemon.app.store.path):
-                # A damaged copy is kept as it is; `doctor` and the next repair know of it.
+                # A damaged copy is kept; `doctor` and the next repair report it.
                 with contextlib.suppress(HoldfastError, apsw.Error):
                     self._change_copy(path)
 

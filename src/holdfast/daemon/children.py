@@ -1,4 +1,4 @@
-"""Programs the daemon runs. Each dies with it, however it dies, and with everything it started (P6)."""
+"""Runs programs that die with the daemon, together with everything they started (P6)."""
 
 import contextlib
 import os
@@ -33,7 +33,7 @@ def run_child(
             code = process.wait(timeout)
             timed_out = False
         except subprocess.TimeoutExpired:
-            # 124 is what timeout(1) exits with.
+            # 124 is the exit status of timeout(1).
             code, timed_out = 124, True
             process.terminate()  # The guard kills the group.
             process.wait(5)
@@ -44,11 +44,11 @@ def run_child(
 def started_child(
     argv: Sequence[str], *, cwd: str | None = None, env: Mapping[str, str] | None = None, nice: int = 10
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A guarded process; leaving the block ends it."""
+    """A guarded process that ends with the block."""
     # Only this process holds `ours`: when it closes, the guard reads end-of-file and kills the program.
     lifeline, ours = os.pipe()
     os.set_inheritable(lifeline, True)
-    # -I and -S ignore the environment and site-packages, which also makes the guard start sooner.
+    # -I and -S ignore the environment and site-packages, which also speeds up the guard.
     command = [sys.executable, "-I", "-S", "-c", _BEGIN, str(lifeline), str(nice), GUARD, *argv]
     process = subprocess.Popen(
         command, cwd=cwd, env=dict(env) if env is not None else None, pass_fds=[lifeline],
@@ -67,7 +67,7 @@ def started_child(
                 stream.close() if stream else None
 
 
-# The lifeline is moved to descriptor 3 before the guard runs: a fixed number needs no argument of its own.
+# The lifeline is moved to descriptor 3 before the guard runs, so it needs no argument.
 _BEGIN = (
     "import posix as os,sys\n"
     "fd,nice,guard=int(sys.argv[1]),int(sys.argv[2]),sys.argv[3]\n"
@@ -90,11 +90,11 @@ class _Collector:
     def _read(self, stream: IO[bytes] | None) -> None:
         with contextlib.suppress(OSError, ValueError):
             while stream and (chunk := os.read(stream.fileno(), 65536)):
-                # Read on when the limit is reached: the program would block on a full pipe.
+                # Keep reading: the program would block on a full pipe.
                 self._kept += chunk[: LARGEST_OUTPUT - len(self._kept)]
 
     def result(self) -> bytes:
-        # A process that the program left behind may keep the pipe open: waited for, but not for ever.
+        # A leftover process may keep the pipe open; the wait is bounded.
         self._thread.join(5)
         return bytes(self._kept)
 

@@ -1,4 +1,4 @@
-"""Starts the warm CLI server (`holdfast.doors.cli.warm_server`) when a command of a person had to load everything itself."""
+"""Starts the warm CLI server (`holdfast.doors.cli.warm_server`) after a command had to load everything itself."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ MODULE = "holdfast.doors.cli.warm_server"
 
 
 class CliServer:
-    """One at a time. Its standard input is held open here: when this process ends, however it ends, so does the server."""
+    """One server at a time. Its standard input is held open here, so it ends with this process."""
 
     def __init__(self, paths: Paths) -> None:
         self._paths = paths
@@ -18,7 +18,7 @@ class CliServer:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self, prefix: str) -> bool:
-        """`prefix` is the installation of the one who asks; another installation's commands are not served."""
+        """`prefix` is the caller's installation; commands of other installations are not served."""
         with self._lock:
             if prefix != sys.prefix or (self._process is not None and self._process.poll() is None):
                 return False
@@ -26,7 +26,7 @@ class CliServer:
                 [sys.executable, "-P", "-m", MODULE, "--state", str(self._paths.state)],
                 stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
             )  # fmt: skip
-            # Reaps the process when it ends, so that it leaves no zombie.
+            # Reaps the process when it ends.
             threading.Thread(target=self._process.wait, name="cli-server", daemon=True).start()
             return True
 

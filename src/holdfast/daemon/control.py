@@ -1,4 +1,4 @@
-"""The daemon's side door for people's tools: one JSON request, JSON lines back. Never in front of a hook."""
+"""The daemon's control socket for tools of people: one JSON request, JSON lines back."""
 
 import bisect
 import contextlib
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 
 # Bytes of one request; an import sends its events in one.
 LARGEST_REQUEST = 16 << 20
-# Seconds that a peer may take to send its request or to read a line.
+# Seconds a peer has to send its request or to read a line.
 PATIENCE_S = 10.0
 TAIL_PAGE = 500
 BETWEEN_BEATS_S = 0.1
 BETWEEN_NEWS_S = 0.02
-# (name, share of the hooks that took no longer).
+# (name, quantile)
 SHARES = (("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("max", 1.0))
-# Upper ends of the histogram's bars in milliseconds; the last one takes all the rest.
+# Upper bounds of the histogram in ms; the last one takes the rest.
 SPREAD_MS = (0.25, 0.5, 1, 2, 4, 8, 16, 32, 64, 128, 1e9)
 SHOWN = ("seq", "at", "kind", "session", "project", "agent", "tool", "data", "key")
 
@@ -61,7 +61,7 @@ class Control:
 
     def serve(self) -> None:
         while not self._stopping:
-            # The time limit lets the loop notice `_stopping`.
+            # The timeout lets the loop notice `_stopping`.
             if not select.select([self._listening], [], [], 0.5)[0]:
                 continue
             try:
@@ -80,7 +80,7 @@ class Control:
         self._cli_server.stop()
 
     def _spread_news(self) -> None:
-        """One waiter on the engine's commits, many tails waiting here: the writer thread never waits for a viewer."""
+        """One waiter on commits serves many viewers, so that the writer thread never waits for one."""
         while not self._stopping:
             self._committed.wait(1.0)
             self._committed.clear()
@@ -96,8 +96,8 @@ class Control:
                 return
             request = _read_request(sock)
             if request is not None:
-                # From the socket's credentials, after decoding:
-                # a request cannot claim to come from another process.
+                # From the socket's credentials, set after decoding: a request cannot claim to come from another
+                # process.
                 request["caller"] = peer_of(sock)[0] or (UNSEEN if hasattr(socket, "SO_PEERCRED") else 0)
                 for line in self._lines(request):
                     sock.sendall(encode(line) + b"\n")
@@ -124,7 +124,7 @@ class Control:
             yield {"error": f"{type(error).__name__}: {error}", "type": "Unexpected"}
 
     def _authorise(self, authority: Authority, request: Request) -> None:
-        """Before the operation runs. A refusal is recorded."""
+        """Authorise the operation before it runs. A refusal is recorded."""
         if authority.who is Who.ANYONE:
             return
         with self._judged_call(request) as call:
@@ -151,7 +151,7 @@ class Control:
             reader.close()
 
     def _authorise_own_process(self, request: Request) -> Iterator[dict[str, Any]]:
-        """For a command that carries out an act by itself: whether its caller may."""
+        """Return whether the caller may perform an act that its command performs by itself."""
         declared = OWN_PROCESS.get(str(request.get("act") or ""))
         if declared is None:
             raise CommandRefused(f"there is no act {request.get('act')!r}")
@@ -160,7 +160,7 @@ class Control:
         yield {"done": {"person": True}}
 
     def reader(self) -> Reader:
-        """A reader that sees every hook that has returned, whether it was answered or spooled."""
+        """A reader that sees every hook that has returned, answered or spooled."""
         if self._daemon.spool.waiting():
             self._daemon.call(self._daemon.drain_small_spool)
         elif self._daemon.pipeline.has_pending:
@@ -168,7 +168,7 @@ class Control:
         return self._daemon.app.store.reader()
 
     def _wait_until_stored(self, _request: Request) -> Iterator[dict[str, Any]]:
-        """For those who read the store by themselves."""
+        """Wait for callers that read the store themselves."""
         self.reader().close()
         yield {"done": True}
 
@@ -191,12 +191,12 @@ class Control:
             args = clean_arguments(request.get("args") or {}, app.engine.ports.scrub_fields)
             call = app.call(request["name"], args, reader, **self._caller_fields(request))
             ask = app.command(request["name"], call)
-            # An erasure commits these events itself, as a step that is repeated if the daemon dies.
+            # An erasure commits these events itself, in a step that is repeated after a crash.
             if ask.erase:
                 run_erasure(self._daemon, new_intent(now_ms(), texts=ask.erase, events=ask.events))
             elif ask.events:
                 self._daemon.call(lambda: self._daemon.pipeline.commit_events(ask.events))
-            # A refusal may come with events, which are recorded all the same.
+            # A refusal may come with events, which are recorded.
             if ask.refused:
                 raise CommandRefused(ask.refused)
             yield {"done": ask.answer(reader) if callable(ask.answer) else ask.answer}
@@ -204,7 +204,7 @@ class Control:
             reader.close()
 
     def _caller_fields(self, request: Request) -> dict[str, Any]:
-        """A folder's name may be a secret too; hooks told of it without, so that is the name it is found by."""
+        """Redact the caller's folder as hooks do, so that it is found under the same name."""
         clean = self._daemon.app.engine.ports.scrub_fields
         session = imported.clean_identifier(str(request.get("session") or ""), clean)
         project = imported.clean_text(str(request.get("project") or ""), clean)
@@ -212,7 +212,7 @@ class Control:
         return {"session": session, "project": project, "caller": request.get("caller") or 0, "code": code}
 
     def _erase(self, request: Request) -> Iterator[dict[str, Any]]:
-        """With `dry`, what quotes a text; else what it names is gone when this answers."""
+        """With `dry`, list quotations; otherwise erase, and answer when everything is gone."""
         texts = tuple(str(text) for text in request.get("texts") or () if str(text).strip())
         if request.get("dry"):
             yield {"done": [one for text in texts for one in find_repetitions(self._daemon, text)]}
@@ -231,10 +231,10 @@ class Control:
             reader.close()
 
     def _ingest(self, request: Request) -> Iterator[dict[str, Any]]:
-        """Events that somebody else recorded, in batches of his making; what is there already stays one event."""
+        """Append events recorded elsewhere, in the sender's batches; known events are not doubled."""
         app = self._daemon.app
         self._daemon.background.history.postpone()
-        # Read and cleaned in this thread: hooks wait for the writer only while it writes.
+        # Read and redacted in this thread: hooks only wait while the writer writes.
         events = imported.accept_imported_events(request.get("events"), app.features, app.engine.ports.scrub_fields)
         app.engine.enrich_history(arrival.event for arrival in events)
         outcomes = self._daemon.call(lambda: self._daemon.pipeline.commit_events(events, past=True)) if events else []
@@ -242,7 +242,7 @@ class Control:
         yield {"done": {"taken": sum(1 for o in outcomes if o.seq), "known": sum(1 for o in outcomes if not o.seq)}}
 
     def _sessions_told_by_hooks(self, request: Request) -> Iterator[dict[str, Any]]:
-        """Which of these sessions, each given with its agent, hooks told of themselves."""
+        """Return which of these (session, agent) pairs hooks reported themselves."""
         reader = self.reader()
         try:
             named = [(str(a), str(s)) for a, s in request.get("sessions") or ()][: imported.MOST_EVENTS]
@@ -251,12 +251,12 @@ class Control:
             reader.close()
 
     def _forward(self, _request: Request) -> Iterator[dict[str, Any]]:
-        """Somebody joined or left a team: the forwarder begins or ends now, not at the next round."""
+        """After joining or leaving a team, start or stop the forwarder at once."""
         yield {"done": {"running": self._daemon.background.upstream.check(at_once=True)}}
 
     def _stop(self, request: Request) -> Iterator[dict[str, Any]]:
         yield {"done": {"pid": os.getpid()}}
-        # Reached when the answer has been sent: a generator goes on only after its line is out.
+        # Reached after the answer has been sent, because a generator continues only after its line is out.
         self._daemon.stop(str(request.get("reason") or "asked to"))
 
     def _is_dry(self, request: Request) -> bool:
@@ -308,7 +308,7 @@ class Control:
                 yield {"beat": after}
 
     def _beats(self, reader: Reader) -> Iterator[dict[str, Any]]:
-        """Only how far the log is, for those who read it themselves; at most ten times a second."""
+        """Yield only the head of the log, at most ten times a second, for callers that read it themselves."""
         last_head = -1
         while not self._stopping:
             with self._news:  # Held while looking, so that no news comes between the look and the wait.
@@ -331,7 +331,7 @@ class Operation:
     run: Callable[[Control, Request], Iterator[dict[str, Any]]]
     authority: Authority
     open_to_all: Callable[[Control, Request], bool] = lambda _control, _request: False
-    """Whether this request changes nothing that the authority protects."""
+    """Whether this request changes nothing that authority protects."""
 
 
 OPERATIONS: dict[str, Operation] = {
@@ -366,7 +366,7 @@ def _read_request(sock: socket.socket) -> Request | None:
         received += chunk
     try:
         parts = _decode_parts(received)
-        # Events are many: they are decoded where their kinds are known, straight into their types.
+        # Events are numerous: they are decoded once their kinds are known, straight into their types.
         return {name: raw if name == "events" else msgspec.json.decode(raw) for name, raw in parts.items()}
     except (msgspec.DecodeError, msgspec.ValidationError):
         return None
@@ -375,13 +375,12 @@ def _read_request(sock: socket.socket) -> Request | None:
 _decode_parts = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
-# Compared or opened by these very letters; what is stored of them is cleaned with its event.
+# Compared or opened literally; the stored copy is redacted with its event.
 _EXACT = ("code", "path")
 
 
 def clean_arguments(args: Mapping[str, Any], clean: Callable[[bytes], bytes]) -> Mapping[str, Any]:
-    """All that is said is cleaned as it came, whatever its name and however deep it lies: commands put it on one line
-    and cut it, and then a secret may no longer be told by what stands around it."""
+    """Redact every argument before the command shortens it: on one cut line a secret may be unrecognisable."""
     exact = {name: value for name in _EXACT if (value := args.get(name)) and _is_one_line(value)}
     return {**msgspec.json.decode(clean(msgspec.json.encode(args))), **exact}
 
@@ -391,7 +390,7 @@ def _is_one_line(value: object) -> bool:
 
 
 def _with_progress(work: Rebuild) -> Iterator[dict[str, Any]]:
-    """Reads in another thread so that progress can be told while it runs."""
+    """Read in another thread, so that progress can be sent meanwhile."""
     steps: list[tuple[int, int]] = []
     work.progress = lambda done, total: steps.append((done, total))
     reading = threading.Thread(target=work.read, daemon=True)
@@ -404,7 +403,7 @@ def _with_progress(work: Rebuild) -> Iterator[dict[str, Any]]:
 
 
 def _compare_documents(work: Rebuild) -> list[str]:
-    """In the writer thread, so that log and documents are of one moment."""
+    """On the writer thread, so that log and documents are from the same moment."""
     work.progress = None
     work.read()
     return work.differences()
@@ -435,7 +434,7 @@ def daemon_status(daemon: "Daemon", reader: Reader, project: str = "") -> dict[s
 
 
 def hook_times(took: Collection[float]) -> dict[str, Any]:
-    """From the connection to the durable answer, in milliseconds, of the hooks this daemon answered last."""
+    """Times from connection to durable answer, in ms, of the latest hooks."""
     if not took:
         return {"answered": 0, "spread": []}
     ordered = sorted(took)
@@ -444,7 +443,7 @@ def hook_times(took: Collection[float]) -> dict[str, Any]:
 
 
 def _time_histogram(ordered: Sequence[float]) -> list[dict[str, float]]:
-    """How many took less than each limit, and more than the one before."""
+    """Count the times per bucket."""
     ends = [bisect.bisect_right(ordered, limit / 1000) for limit in SPREAD_MS]
     return [{"ms": limit, "hooks": end - start} for limit, end, start in zip(SPREAD_MS, ends, [0, *ends], strict=False)]
 
@@ -455,8 +454,7 @@ def resident_bytes() -> int:
             # The second field of statm is the resident set, in pages.
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
-        # There is no /proc on macOS; there ru_maxrss is in bytes,
-        # and is the peak rather than the present size.
+        # macOS has no /proc; there ru_maxrss is in bytes and is the peak.
         import resource
 
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -1,4 +1,4 @@
-"""Erasing as a job that survives its daemon: an intent on disk, steps that may be done again, a search at the end."""
+"""Erasure as a job that survives its daemon: an intent on disk, repeatable steps, a final search."""
 
 import contextlib
 from collections.abc import Iterator
@@ -42,11 +42,11 @@ from holdfast.stores.erase import ERASED_KIND, EraseSql, drop_documents, name_id
 from holdfast.stores.footprint import Footprint
 
 SHORTEST_ID = 8
-"""A session's id that is shorter is a word like any other: only its events go, not every text that has it."""
+"""A shorter session id is a word like any other: only its events are erased, not every text that contains it."""
 
 
 class EraseIntent(msgspec.Struct, kw_only=True):
-    """`events` are what a command wants to happen with it, e.g. that a memory was forgotten."""
+    """`events` are appended along with the erasure, e.g. that a memory was forgotten."""
 
     id: str
     at: int
@@ -55,7 +55,7 @@ class EraseIntent(msgspec.Struct, kw_only=True):
     projects: tuple[str, ...] = ()
     events: tuple[Event, ...] = ()
     files: tuple[str, ...] | None = None
-    """Files that show documents which are to go; filled in by the first step."""
+    """Files that show documents to be removed; filled in by the first step."""
     attempts: int = 0
 
     @property
@@ -64,7 +64,7 @@ class EraseIntent(msgspec.Struct, kw_only=True):
         return ", ".join(name for name, values in kinds if values)
 
     def quotations(self) -> list[Quotation]:
-        """Ids of sessions and folders are looked for as words too: other rows may mention them."""
+        """Ids of sessions and folders are also searched as words, because other rows may mention them."""
         named = [one for one in (*self.sessions, *self.projects) if len(one) >= SHORTEST_ID]
         texts = [Quotation(text) for text in self.texts if text.strip()]
         return [*texts, *(Quotation(name, is_name=True) for name in named if name.strip())]
@@ -89,7 +89,7 @@ def save_intent(paths: Paths, intent: EraseIntent) -> None:
 
 
 def open_intents(paths: Paths) -> list[EraseIntent]:
-    """Oldest first. One that cannot be read was being removed when the daemon died: its work was done."""
+    """Oldest first. An unreadable intent was being removed when the daemon died, so its work was done."""
     intents: list[EraseIntent] = []
     for path in sorted(paths.run.glob(f"*{INTENT_SUFFIX}")):
         try:
@@ -128,7 +128,7 @@ class Repetition(msgspec.Struct):
 
 
 def find_repetitions(daemon: "Daemon", text: str) -> list[Repetition]:
-    """What would be erased, without doing it."""
+    """List what would be erased."""
     quotation = Quotation(text)
 
     def look() -> list[Repetition]:
@@ -151,7 +151,7 @@ def _row_repetitions(daemon: "Daemon", quotation: Quotation) -> Iterator[Repetit
 
 
 def _repeating_files(daemon: "Daemon", quotation: Quotation, in_store: bool) -> Iterator[Repetition]:
-    """Files of the state folder besides the live database, and those in projects that show documents."""
+    """Files of the state folder besides the live database, and files in projects that show documents."""
     paths, live = daemon.paths, daemon.app.store.path
     for path in sorted(plain_files(paths.state)):
         if path == live or is_beside_database(path):
@@ -184,7 +184,7 @@ def _kind_of_file(daemon: "Daemon", path: Path) -> str:
 
 
 def run_erasure(daemon: "Daemon", intent: EraseIntent) -> EraseFinished:
-    """The intent is on disk before anything else happens; where a step fails, it stays and is tried again."""
+    """The intent is on disk before anything else happens; if a step fails, it stays and is retried."""
     save_intent(daemon.paths, intent)
     return carry_out(daemon, intent)
 
@@ -205,7 +205,7 @@ def carry_out(daemon: "Daemon", intent: EraseIntent) -> EraseFinished:
 
 
 def finish_open_erasures(daemon: "Daemon") -> None:
-    """What a daemon before us, or a failed attempt, left to be done."""
+    """Finish erasures of an earlier daemon or a failed attempt."""
     for intent in open_intents(daemon.paths):
         with contextlib.suppress(NotFinished):
             carry_out(daemon, intent)
@@ -230,7 +230,7 @@ def _paths_of(app: App, feature: Feature, ref: Ref, doc: Doc) -> list[str]:
 
 
 class _Erasure:
-    """Each step may be repeated: what was done already is then found done."""
+    """Runs the steps of an erasure, each of which can be repeated."""
 
     def __init__(self, daemon: "Daemon", intent: EraseIntent) -> None:
         self._daemon, self._intent = daemon, intent
@@ -268,10 +268,10 @@ class _Erasure:
             self._daemon.call(lambda: self._daemon.pipeline.commit_events(self._intent.events))
 
     def _rewrite_store(self) -> None:
-        """In the writer thread: what was answered is in the store first, and no copy of it stays in the journal."""
+        """On the writer thread: acknowledged events reach the store first, and the journal keeps no copy."""
         daemon = self._daemon
         daemon.pipeline.retry_held()
-        # Events held in memory would be written after the rewrite, with the text still in them.
+        # Events held in memory would be written after the rewrite, with the text in them.
         if daemon.pipeline.has_unstored:
             raise StoreUnavailable("the store takes nothing now")
         with self._store.transaction():
@@ -281,7 +281,7 @@ class _Erasure:
             raise StoreUnavailable("the journal cannot be written")
 
     def _rebuild(self) -> None:
-        """Documents are made anew from the log as it is now, so that state is still its replay (P5)."""
+        """Rebuild documents from the rewritten log (P5)."""
         from holdfast.daemon.background import finish_rebuild
 
         reader = self._store.reader()
@@ -292,7 +292,7 @@ class _Erasure:
         finally:
             reader.close()
         documents = [(f, ref, doc) for f in work.features if f.files for ref, doc in work.docs[f.name].items()]
-        # Every document is shown anew, so that files in projects lose the text too.
+        # Show every document again, so that files in projects lose the text too.
         self._daemon.files.watch(Committed((), tuple(documents), 0))
         if not self._daemon.files.flush(FILES_S):
             raise StoreUnavailable("files that show documents are still being written")
@@ -305,7 +305,7 @@ class _Erasure:
     # ── files that show documents ──────────────────────────────────────────────────────────────────────────────────
 
     def _note_files(self) -> None:
-        """Which files show the documents of today: those whose document is gone afterwards must go too."""
+        """Note the files of current documents: those without a document afterwards are removed."""
         if self._intent.files is None:
             reader = self._store.reader()
             try:
@@ -346,7 +346,7 @@ class _Erasure:
         there = db.execute("select count(*) from sqlite_schema where name in ('events', 'facts', 'jobs')").get
         if there != 3:
             raise StoreUnavailable("it is not a database of ours")
-        # Documents are derived and may quote it: they are dropped from copies, not searched.
+        # Documents are derived and may quote it: in copies they are dropped, not searched.
         drop_documents(db)
         sql = EraseSql(db, self._daemon.app.cipher)
         blanked = sql.blank_events(
@@ -361,7 +361,7 @@ class _Erasure:
         self._receipt.files += self._daemon.log.rewrite(lambda path: erase_in_file(path, self._wanted))
         self._receipt.files += Footprint(state).rewrite(lambda path: erase_in_file(path, self._wanted))
         for path in self._text_files():
-            # The forwarder and others put files in their place meanwhile: what is gone has nothing to erase.
+            # The forwarder and others replace files meanwhile; a missing file has nothing to erase.
             with contextlib.suppress(FileNotFoundError):
                 self._receipt.files += erase_in_file(path, self._wanted)
 
@@ -369,8 +369,7 @@ class _Erasure:
         return [p for p in plain_files(self._paths.state) if not self._is_special(p)]
 
     def _is_special(self, path: Path) -> bool:
-        # This erasure and the locks of the daemon still need these;
-        # the journal was wiped in `_rewrite_store`.
+        # This erasure and the daemon's locks still need these; the journal was wiped in `_rewrite_store`.
         own = (path_of(self._paths, self._intent), self._paths.journal, self._paths.lease, self._paths.start_lock)
         return (
             path in own
@@ -382,7 +381,7 @@ class _Erasure:
     # ── the proof ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _verify(self) -> None:
-        """The whole state folder is read. The spool is not ours to judge: what hooks bring now is new."""
+        """Read the whole state folder. The spool is excluded: what hooks bring now is new."""
         intents = {path_of(self._paths, intent) for intent in open_intents(self._paths)}
         left = [
             path.relative_to(self._paths.state)
@@ -401,5 +400,5 @@ class _Erasure:
     def _rows_left(self) -> bool:
         with self._store.transaction():
             rows = self._store.rows_with(self._probes) if self._wanted else ()
-            # A probe is only part of a text: a row is left over only where the eraser would still change it.
+            # A probe is only part of a text: a row counts only if the eraser would still change it.
             return any(self._change(row.content) != row.content for row in rows)

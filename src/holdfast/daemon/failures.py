@@ -1,4 +1,4 @@
-"""Starts of the daemon that failed, recorded for hooks and people."""
+"""Records failed starts of the daemon for hooks and people."""
 
 import contextlib
 
@@ -8,7 +8,7 @@ from holdfast.paths import Paths, private_folder, write_atomically
 
 
 def record_failure(paths: Paths, error: Exception) -> None:
-    """Hooks read the age of this file and wait before they try again; `doctor` and `status` read the words."""
+    """Hooks read the age of this file and wait before retrying; `doctor` and `status` read its text."""
     with contextlib.suppress(OSError, HoldfastError):
         private_folder(paths.run)
         write_atomically(paths.failed, f"{type(error).__name__}: {error}\n".encode("utf-8", "replace"))
@@ -17,7 +17,7 @@ def record_failure(paths: Paths, error: Exception) -> None:
 
 
 def forget_failures(paths: Paths) -> int:
-    """When the first of them was, in ms; 0 where none was."""
+    """Return the time of the first failure in ms; 0 if there was none."""
     since = failing_since(paths)
     paths.failing_since.unlink(missing_ok=True)
     return since

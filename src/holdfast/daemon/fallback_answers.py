@@ -1,9 +1,9 @@
-"""Answers for hooks that cannot reach the daemon: where a requirement says `when_unsure: deny` the client refuses by itself.
+"""Writes the answers that hook clients give when the daemon is unreachable (`when_unsure: deny`).
 
-The file `when-unsure` in the state folder has one record per agent, hook and folder, each of eight strings that end in a NUL
-byte: agent, event, folder ("" is everywhere), until (ms, 0 is always), sense, key, values, answer. The client (native/hook.c,
-hook.py) takes the first record that fits; with a key the first such key of the body must have (`only`) or must not have
-(`except`) one of the values. An empty answer lets the call through. See docs/protocol.md.
+The file `when-unsure` in the state folder has one record per agent, hook and folder, each of eight NUL-terminated
+strings: agent, event, folder ("" is everywhere), until (ms, 0 is always), sense, key, values, answer. The client
+(native/hook.c, hook.py) takes the first matching record; with a key, the first such key in the body must (`only`) or
+must not (`except`) have one of the values. An empty answer lets the call through. See docs/protocol.md.
 """
 
 import os
@@ -27,7 +27,7 @@ NAME = "when-unsure"
 # The keys under which agents name a tool; the first one that the agent's adapter reads is used.
 TOOL_KEYS = ("tool_name", "toolName", "tool")
 STOP_KEY = "stop_hook_active"
-# No agent has it: shows what the rules say of a tool that is not in the agent's list.
+# No agent has it: shows how the rules treat unknown tools.
 UNKNOWN_TOOL = "a_tool_that_nobody_knows"
 
 
@@ -50,7 +50,7 @@ class FallbackRecord(msgspec.Struct, frozen=True):
 
 
 class FallbackAnswers:
-    """Kept up to date as rules and pauses change; there is no such file where no requirement asks for it."""
+    """Keeps the file up to date as rules and pauses change; without such a requirement there is no file."""
 
     def __init__(self, state: Path, agents: Mapping[str, Agent], reader: Callable[[], Reader], log: Log) -> None:
         self._file, self._agents, self._reader, self._log = state / NAME, agents, reader, log
@@ -104,7 +104,7 @@ def _tool_record(agent: Agent, hook: Hook, stand_in: StandIn) -> FallbackRecord 
     named = unknown or [
         rule for tool in tools for rule in _concerned_rules(rules, _read_event(agent, hook, {key: tool}))
     ]
-    # In quotes, as they stand in the raw JSON body that the client searches.
+    # Quoted, as in the raw JSON body that the client searches.
     values = tuple(f'"{tool}"' for tool in tools)
     answer = _refusal_answer(agent, hook, named)
     sense = "except" if unknown else "only"
@@ -114,7 +114,7 @@ def _tool_record(agent: Agent, hook: Hook, stand_in: StandIn) -> FallbackRecord 
 
 
 def _stop_record(agent: Agent, hook: Hook, stand_in: StandIn) -> FallbackRecord | None:
-    """Once, and only where the agent tells that it was held up already: nobody counts while the daemon is away."""
+    """Refuse once, and only if the agent reports earlier refusals: nobody counts while the daemon is away."""
     rules = [rule for rule in stand_in.rules if rule.at_stop]
     if not rules or not _read_event(agent, hook, {STOP_KEY: True}).get("again"):
         return None

@@ -1,4 +1,4 @@
-"""The seeds' files, written as views after the commit, beside the hooks, and only when their text changed."""
+"""Writes the seeds' files as views after the commit, if their text changed."""
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -13,12 +13,12 @@ from holdfast.daemon.ingest.log import Log
 from holdfast.paths import write_atomically
 from holdfast.stores.footprint import Footprint
 
-# Seconds to wait for more, so that several commits in a row become one write of each file.
+# Seconds to wait for more, so that several commits become one write per file.
 QUIET_S = 0.02
 
 
 class FileWriter:
-    """`ingest` takes events that come of a file somebody changed by hand; `import_file` reads files of other systems."""
+    """`ingest` appends events from files that somebody edited; `import_file` reads files of other systems."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class FileWriter:
         self._thread.start()
 
     def watch(self, committed: Committed) -> None:
-        """Called by the engine after each commit; keeps only the newest of each document."""
+        """Subscriber of commits; keeps only the newest version of each document."""
         documents = {ref: (feature, doc) for feature, ref, doc in committed.documents if feature.files}
         if documents:
             with self._lock:
@@ -69,7 +69,7 @@ class FileWriter:
             for ref, (feature, doc) in waiting.items():
                 self._write(feature, ref, doc)
             with self._lock:
-                # `watch` may have added documents while these were written.
+                # `watch` may have added documents meanwhile.
                 if not self._waiting:
                     self._idle.set()
 
@@ -90,7 +90,7 @@ class FileWriter:
         if file.hidden:
             self._footprint.hide_from_git(file.hidden)
         there = file.path.read_bytes() if file.path.is_file() else None
-        # A symbolic link is replaced by a file even where its target has the same bytes.
+        # A symlink is replaced by a file even if its target has the same bytes.
         if there == file.content and not file.path.is_symlink():
             return
         if there is not None and self._is_others(file, there):
@@ -103,7 +103,7 @@ class FileWriter:
         return self._footprint.was_edited(file.path, content)
 
     def _adopt(self, file: File, content: bytes) -> None:
-        """Somebody edited it by hand, or it is another program's: what it says is taken in before it is set aside."""
+        """Read a file that somebody edited, or that belongs to another program, before it is set aside."""
         events = list(file.adopt(file.path, content) if file.adopt else self._import(file.path))
         try:
             self._ingest(events)
@@ -120,7 +120,7 @@ class FileWriter:
 
 
 def put_file(file: File, footprint: Footprint | None = None) -> None:
-    """For jobs: what they write is a result of theirs, which an uninstall leaves."""
+    """Write a file for a job; it is the job's result and survives an uninstall."""
     if file.content is None:
         file.path.unlink(missing_ok=True)
         return

@@ -1,8 +1,7 @@
-"""Runs one program and kills its whole process group when it ends, or when the one who started us is gone.
+"""Runs one program and kills its process group when the program or the daemon ends.
 
-Started as `python -I -S guard.py PROGRAM…` with the lifeline on descriptor 3: a pipe whose other end only the daemon
-holds, so that it closes however the daemon dies. Imports only what is compiled into the interpreter: `os` and `signal`
-would double the time it takes to start.
+Started as `python -I -S guard.py PROGRAM…` with the lifeline on descriptor 3, a pipe whose other end only the daemon
+holds. Imports only modules compiled into the interpreter: `os` and `signal` would double its start time.
 """
 
 import _signal as signal  # type: ignore[import-not-found]
@@ -19,7 +18,7 @@ def main() -> int:
 
 
 def _become_the_program() -> int:
-    # A process group of its own, so that all it starts can be killed together.
+    # A process group of its own, so that everything it starts can be killed together.
     os.setpgid(0, 0)
     os.close(LIFELINE)
     problem: OSError | None = None
@@ -27,15 +26,15 @@ def _become_the_program() -> int:
         try:
             os.execv(program, sys.argv[1:])
         except OSError as error:
-            # As in a shell, "permission denied" is said rather than the "not found" of a later folder.
+            # As in a shell, report "permission denied" rather than the "not found" of a later folder.
             problem = error if problem is None or not isinstance(error, FileNotFoundError) else problem
     os.write(2, f"{sys.argv[1]}: {problem.strerror if problem else 'not found'}\n".encode())
-    # 127 is what a shell exits with when it finds no program.
+    # 127 is a shell's exit status for a missing program.
     os._exit(127)
 
 
 def _program_paths(program: str) -> list[str]:
-    """Where a program of that name may lie, as the shell would look for it."""
+    """Where a program of that name may be, as the shell would search."""
     if "/" in program:
         return [program]
     path = os.environ.get(b"PATH", b"/usr/local/bin:/usr/bin:/bin").decode("utf-8", "surrogateescape")
@@ -44,17 +43,17 @@ def _program_paths(program: str) -> list[str]:
 
 def _watch_child(child: int) -> int:
     signal.signal(signal.SIGTERM, lambda *_: _kill_group(child))
-    # Without a handler of ours Python does not write to the wake-up descriptor.
+    # Without a handler Python does not write to the wake-up descriptor.
     signal.signal(signal.SIGCHLD, lambda *_: None)
     ended, wake = os.pipe()
     os.set_blocking(wake, False)
     signal.set_wakeup_fd(wake)
     while True:
-        # Looked at before waiting: the program may have ended before the handler was there.
+        # Checked before waiting: the program may have ended before the handler was installed.
         pid, status = os.waitpid(child, os.WNOHANG)
         if pid:
             _kill_group(child)  # What it left behind in its group.
-            # Negative for a signal: only eight bits fit into an exit status.
+            # Negative for a signal; an exit status has only eight bits.
             return os.waitstatus_to_exitcode(status) & 0xFF
         ready, _, _ = select.select([LIFELINE, ended], [], [])
         if LIFELINE in ready:

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from holdfast.daemon.service import Daemon
 
 PORTION = 32
-"""Events that the writer takes at once: a hook that comes meanwhile waits for no more than these."""
+"""Events per write: a hook waits for no more than these."""
 COLLECT_S, PAUSE_S, LOOK_AGAIN_S = 0.5, 0.005, 5.0
-"""Collected for a while: an index that is brought up after every event would take the processor from the next hook."""
+"""Events are collected first: indexing after every event would take the processor from the next hook."""
 AFTER_IMPORT_S = 1.0
 
 
@@ -32,7 +32,7 @@ class HistoryIndexer:
         self._committed.set()
 
     def postpone(self) -> None:
-        """An import is under way: what it brings is indexed when no more comes, so that it has the processor."""
+        """Defer indexing while an import is running."""
         self._not_before = time.monotonic() + AFTER_IMPORT_S
 
     @property
@@ -40,7 +40,7 @@ class HistoryIndexer:
         return time.monotonic() < self._not_before
 
     def run(self) -> None:
-        """Until the daemon stops. Events of one moment are collected and indexed together."""
+        """Runs until the daemon stops; events of one moment are indexed together."""
         while not self._stopping.is_set():
             self._catch_up()
             self._committed.wait(LOOK_AGAIN_S)
@@ -57,7 +57,7 @@ class HistoryIndexer:
                     self._daemon.worker.change_rows(partial(_index_page, page), idle=True)
                     self._stopping.wait(PAUSE_S)
                     if self._is_postponed:
-                        # What is left must not wait for the next commit, which may be long in coming.
+                        # The rest must not wait for the next commit.
                         self.wake()
                         return
             finally:
@@ -67,11 +67,11 @@ class HistoryIndexer:
         except StoreUnavailable as error:
             self._daemon.log.error("history.waits", error)
         except Exception as error:
-            # While stopping, the store may be closed under it.
+            # While stopping, the store may close underneath.
             if not self._stopping.is_set():
                 self._daemon.log.error("history.failed", error)
 
 
 def _index_page(page: HistoryPage, store: Store) -> None:
-    """It need not last: after a power cut the mark is as old as the index."""
+    """Not durable: after a power cut the mark is as old as the index."""
     store.index_history(page.entries, str(page.before), str(page.after))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 # Events whose bodies are removed in one transaction.
 EXPIRE_AT_ONCE = 500
 ERASE_AGAIN_S = 60.0
-# Seconds that a page of history, or of bodies that are old, may take a server.
+# Seconds allowed for one page of history or old bodies.
 INDEX_PATIENCE_S = 5.0
 
 
@@ -30,7 +30,7 @@ class Housekeeping:
         self._encryption: BodyEncryption | None = None
 
     def round(self) -> None:
-        # Each on its own: a failed backup does not keep retention from running.
+        # Each on its own: a failed backup does not prevent retention.
         for duty in (self._check_once, self._back_up, self._expire, self._retry_erasures, self._encrypt_bodies):
             try:
                 duty()
@@ -38,10 +38,10 @@ class Housekeeping:
                 self._daemon.log.error("housekeeping.failed", error, duty=duty.__name__)
 
     def _check_once(self) -> None:
-        """The whole-file check of the start, done beside the hooks because a large file takes seconds."""
+        """The whole-file check at start, in the background because a large file takes seconds."""
         if self._checked:
             return
-        # Set before the check: one that fails is not repeated in every round.
+        # Set before the check: a failing check is not repeated in every round.
         self._checked = True
         store = self._daemon.app.store
         try:
@@ -50,17 +50,17 @@ class Housekeeping:
             self._daemon.call(lambda error=error: self._daemon.repair_store(error, store))
 
     def check_again(self) -> None:
-        """Somebody who read met damage."""
+        """Request a check, because a reader met damage."""
         self._checked = False
 
     def _back_up(self) -> None:
         if time.monotonic() < self._next_backup:
             return
-        # Seconds until it looks again; whether a backup is made depends on the age of the newest one.
+        # Seconds until the next look; whether a backup is made depends on the age of the newest one.
         self._next_backup = time.monotonic() + 600
         settings = self._daemon.app.settings.for_project("")["backup"]
         newest = next(iter(backup.list_backups(self._daemon.paths.backups)), None)
-        # One from the future was made before the clock was set back.
+        # A backup from the future was made before the clock was set back.
         if newest and 0 <= time.time() - newest.stat().st_mtime < settings.hours * 3600:
             return
         try:
@@ -69,7 +69,7 @@ class Housekeeping:
             self._daemon.log("backup.written", path=made.name, bytes=made.stat().st_size)
         except HoldfastError as error:
             self._daemon.log.error("backup.failed", error)
-            # A copy that does not check out was made from something: look at that again.
+            # A copy that fails its check casts doubt on the original: check that again.
             self._checked = self._checked and not isinstance(error, StoreDamaged)
 
     def _expire(self) -> None:
@@ -77,7 +77,7 @@ class Housekeeping:
             return
         days = self._daemon.app.settings.for_project("")["store"].body_days
         gone = self._expire_some(days) if days else 0
-        # Small bites, so that no hook waits for the broom.
+        # Small transactions, so that no hook waits.
         self._next_expiry = time.monotonic() + (0 if gone == EXPIRE_AT_ONCE else 3600)
         self._expired = self._expired or bool(gone)
         if self._expired and gone < EXPIRE_AT_ONCE:

@@ -1,4 +1,4 @@
-"""Writes starts and ends of sessions to the daemon's log (S4-20)."""
+"""Logs starts and ends of sessions (S4-20)."""
 
 from typing import TYPE_CHECKING
 

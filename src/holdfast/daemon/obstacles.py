@@ -1,4 +1,4 @@
-"""What would keep a daemon from starting, seen without starting one."""
+"""Finds what would keep a daemon from starting, without starting one."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from holdfast.stores.migrations import newest_version, refuse_newer
 
 
 def find_obstacle(paths: Paths, database: Path) -> str:
-    """Empty where nothing is in the way."""
+    """Empty if nothing is in the way."""
     try:
         for folder in (paths.state, paths.run, paths.spool, paths.backups, paths.logs, paths.derived):
             if folder.is_symlink() or folder.exists():

@@ -1,4 +1,4 @@
-"""Finds and cleans the state folder's files that may quote erased text."""
+"""Finds and cleans files of the state folder that may quote erased text."""
 
 import os
 import shutil
@@ -13,24 +13,24 @@ from holdfast.paths import (
     write_atomically,
 )
 
-# Bytes read at once, and how much of a window's end is read again with the next: a text may lie across both.
+# Bytes read at once, and the overlap of windows: a text may lie across both.
 WINDOW, OVERLAP = 4 << 20, 64 << 10
-# The live database, and copies in the middle of a repair or a restore.
+# The live database, and copies in the middle of a repair or restore.
 DATABASE_SUFFIXES = (".db", ".mending", ".mended", ".restoring")
 SIDE_SUFFIXES = ("-wal", "-shm", "-journal")
-# Bytes above which a file is removed instead of rewritten, because rewriting reads it as a whole.
+# Larger files are removed instead of rewritten, because rewriting reads them as a whole.
 LARGEST_PLAIN = 256 << 20
 
 
 def quotes_text(path: Path, quotations: Sequence[Quotation]) -> bool:
-    """Whether the raw bytes of a file have one of the texts, read piece by piece."""
+    """Return whether the raw bytes of a file contain one of the texts, read window by window."""
     probes = [probe for quotation in quotations for probe in quotation.probes]
     with open(path, "rb", opener=_no_symlink) as file:
         before = b""
         while piece := file.read(WINDOW):
             window = before + piece
             small = window.lower()
-            # Probes are lower-case parts of the texts: a cheap search that spares decoding most windows.
+            # Probes are lowercase parts of the texts: a cheap search that avoids decoding most windows.
             if any(probe in small for probe in probes) and _window_quotes(window, quotations):
                 return True
             before = window[-OVERLAP:]
@@ -43,7 +43,7 @@ def _window_quotes(window: bytes, quotations: Sequence[Quotation]) -> bool:
 
 
 def _no_symlink(path: str, flags: int) -> int:
-    # A symbolic link in the state folder may lead to a file that is not ours.
+    # A symlink in the state folder may lead to a file that is not ours.
     return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW)
 
 
@@ -56,14 +56,14 @@ def is_beside_database(path: Path) -> bool:
 
 
 def copies_of_database(paths: Paths, live: Path) -> list[Path]:
-    """Backups, damaged databases that were set aside, and one that is not in use because the store is elsewhere."""
+    """Backups, damaged databases that were set aside, and a database that is not in use."""
     copies = [p for folder in (paths.backups, paths.quarantine) for p in plain_files(folder) if is_database(p)]
     copies += [p for p in paths.state.glob("*") if is_plain_file(p) and is_database(p) and p != live]
     return sorted(copies)
 
 
 def erase_in_file(path: Path, quotations: Sequence[Quotation]) -> bool:
-    """A file of text is written anew without it, line by line so that JSON stays JSON; true when it changed."""
+    """Rewrite a text file without it, line by line so that JSON stays JSON; return whether it changed."""
     if not quotes_text(path, quotations):
         return False
     if path.stat().st_size > LARGEST_PLAIN:
@@ -83,7 +83,7 @@ def quotes_bytes(content: bytes, quotations: Sequence[Quotation]) -> bool:
 
 
 def remove_indexes(state: Path, projects: Sequence[str], quotations: Sequence[Quotation]) -> int:
-    """Indexes of code are made again from the code: one that quotes the text goes as a whole."""
+    """Indexes of code can be rebuilt from the code: one that quotes the text is removed."""
     from holdfast.analysis.search.index.places import IndexDir, folder_of
 
     removed = 0

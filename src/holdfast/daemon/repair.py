@@ -1,5 +1,5 @@
-"""A damaged database (P7): the newest good backup and all that can still be read are put together beside it; then the
-two change places, the damaged one is kept, and what was lost is counted and said."""
+"""Repairs a damaged database (P7): the newest good backup and everything readable are combined next to it, then the
+two are exchanged. The damaged file is kept, and losses are counted and reported."""
 
 import contextlib
 import itertools
@@ -33,8 +33,8 @@ class Repair(msgspec.Struct):
 
 
 def check_head(database: Path, paths: Paths, high_water: int) -> None:
-    """Before anything is written: a log that ends earlier than it did would be written over from there."""
-    # A swap that a crash interrupted is finished first, or the head of the wrong file would be compared.
+    """Before anything is written: a log that ends earlier than it did would be overwritten from there."""
+    # An interrupted exchange is finished first, or the wrong file's head would be compared.
     backup.finish_swap(database, paths.quarantine)
     head = backup.last_seq_of_database(database)
     if head < high_water:
@@ -44,7 +44,7 @@ def check_head(database: Path, paths: Paths, high_water: int) -> None:
 def build_replacement(
     database: Path, paths: Paths, features: Sequence[Feature], expected_head: int, now: int
 ) -> Repair:
-    """Everything that may fail, and nothing that touches the damaged file: on an error all is as it was."""
+    """Everything that may fail, without touching the damaged file: after an error nothing has changed."""
     try:
         return _build_replacement(database, paths, features, expected_head, now)
     except OSError as error:
@@ -56,15 +56,14 @@ def _build_replacement(
 ) -> Repair:
     result = Repair(quarantine=str(backup.free_place(paths.quarantine)))
     fresh = backup.replacement_path(database)
-    # Left by an attempt that failed.
+    # Left by a failed attempt.
     backup.remove_copy(fresh)
     result.backup = str(backup.restore_backup(paths.backups, fresh) or "")
     store = SqliteStore(fresh)
     try:
         result.backup_head = _store_head(store)
         result.salvaged = sum(_append_new(store, batch) for batch in _salvaged_batches(database, result.backup_head))
-        # The damaged file may show less than was written:
-        # the high-water mark remembers how far the log had come.
+        # The damaged file may show less than was written; the high-water mark knows how far the log had come.
         reached = max(expected_head, backup.last_seq_of_damaged(database), result.backup_head)
         result.lost = reached - result.backup_head - result.salvaged
         _close_off(store, features, result, reached, now)
@@ -80,8 +79,8 @@ def swap_in(database: Path, result: Repair) -> None:
 
 
 def _close_off(store: Store, features: Sequence[Feature], result: Repair, reached: int, now: int) -> None:
-    """The numbers of lost events are not given again: whoever remembers one finds nothing, not something else.
-    Documents are rebuilt afterwards, because their features are outdated now."""
+    """Never reuse the numbers of lost events: a reference to one finds nothing instead of something else. Documents
+    are rebuilt afterwards, because their features are outdated now."""
     event = Event(key=delivery_key(now), kind="store.restored", at=now, data=msgspec.structs.asdict(result))
     with store.transaction():
         store.append([msgspec.structs.replace(event, seq=reached + 1)])
@@ -109,7 +108,7 @@ def _readable_rows(damaged: Path, after: int) -> Iterator[tuple[Any, ...]]:
 def _append_new(store: Store, events: list[Event]) -> int:
     with store.transaction() as head:
         known_keys = store.seqs_of_keys([e.key for e in events])
-        # Numbers must rise, and a damaged file may give a row twice.
+        # Numbers must rise, and a damaged file may return a row twice.
         fresh = [e for e in events if e.key not in known_keys and e.seq > head]
         if fresh:
             store.append(fresh)
@@ -117,7 +116,7 @@ def _append_new(store: Store, events: list[Event]) -> int:
 
 
 def _row_events(row: tuple[Any, ...]) -> list[Event]:
-    """None when the row itself is damaged."""
+    """None if the row itself is damaged."""
     seq, key, at, version, data, session, project, kind, tool, agent, size, digest, body = row
     with contextlib.suppress(Exception):
         return [

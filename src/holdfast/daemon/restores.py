@@ -1,4 +1,4 @@
-"""Restores of the log: an append-only record outside the store, and the end of what was open before one."""
+"""Records restores outside the store, and ends what was open before one."""
 
 import contextlib
 import os
@@ -27,7 +27,7 @@ class Restore(msgspec.Struct):
 
 
 def note_restore(path: Path, restore: Restore) -> None:
-    """Before the database is exchanged: a crash in between voids approvals, never revives them."""
+    """Before the exchange: a crash in between voids approvals, never revives them."""
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         os.write(fd, msgspec.json.encode(restore) + b"\n")
@@ -38,7 +38,7 @@ def note_restore(path: Path, restore: Restore) -> None:
 
 
 def read_restores(path: Path) -> list[Restore]:
-    """Oldest first. A torn line is passed over."""
+    """Oldest first. A torn line is skipped."""
     restores = []
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -52,10 +52,10 @@ def read_restores(path: Path) -> list[Restore]:
 
 
 def settle_restores(daemon: "Daemon") -> None:
-    """At each start: every restore is in the log, and nothing that was open before the newest one counts."""
+    """At each start: log every restore, and end whatever was open before the newest one."""
     restores = read_restores(daemon.paths.restores)
     if restores:
-        # The same key: one that is in the log already is not added again.
+        # With the same key, so a restore already in the log is not added again.
         daemon.pipeline.commit_events([own_event(one.event, one.at, once=one.at) for one in restores])
         daemon.pipeline.flush()
     reader = daemon.app.store.reader()

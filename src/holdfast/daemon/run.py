@@ -1,4 +1,4 @@
-"""Starting a daemon: lease, store, sockets, in the order that gets the first hook its answer soonest."""
+"""Starts a daemon: lease, store and sockets, in the order that answers the first hook soonest."""
 
 import contextlib
 import gc
@@ -27,7 +27,7 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def run_daemon(paths: Paths, *, foreground: bool = False) -> int:
-    """0 when it served or another daemon does; 1 when it could not start (the reason is in run/failed)."""
+    """Return 0 if it served or another daemon does; 1 if it could not start (the reason is in run/failed)."""
     gc.disable()  # Nothing that is loaded now is garbage: looking for it would take a tenth of the start.
     try:
         paths.prepare()
@@ -50,8 +50,7 @@ def run_daemon(paths: Paths, *, foreground: bool = False) -> int:
 def _serve_daemon(paths: Paths, lease: Lease, log: Log) -> int:
     from holdfast.daemon.service import Daemon
 
-    # A daemon that stayed in the project it was started from would keep that file system from being
-    # unmounted.
+    # A daemon in the folder it was started from would keep that file system from being unmounted.
     os.chdir(paths.state)
     began = time.monotonic()
     try:
@@ -64,11 +63,11 @@ def _serve_daemon(paths: Paths, lease: Lease, log: Log) -> int:
         signal.signal(name, lambda number, _frame: daemon.stop(signal.Signals(number).name))
     # The terminal that started it may be closed.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    # Hooks that hold back because of an earlier failure may connect again at once.
+    # Hooks that hold back after an earlier failure may connect at once.
     paths.failed.unlink(missing_ok=True)
     _tune_interpreter()
     log("daemon.serving", pid=os.getpid(), ms=round((time.monotonic() - began) * 1000))
-    # Not before the socket listens: the client that waits for the lock connects right afterwards.
+    # Not before the socket listens: the client waiting for the lock connects right afterwards.
     _close_start_lock()
     daemon.serve()
     lease.release()
@@ -76,7 +75,7 @@ def _serve_daemon(paths: Paths, lease: Lease, log: Log) -> int:
 
 
 def _finish_wipe(paths: Paths) -> None:
-    """`erase --everything` was cut off: it is finished before anything else, and then we begin anew."""
+    """Finish an interrupted `erase --everything` before anything else."""
     if not (paths.run / WIPE_MARK).exists():
         return
     from holdfast.app import database_path, open_settings
@@ -87,8 +86,8 @@ def _finish_wipe(paths: Paths) -> None:
 
 
 def _tune_interpreter() -> None:
-    """Other threads must hand the interpreter back quickly when a hook arrives, and start-up objects never die."""
-    # Seconds; the interpreter's own value is 0.005, which is longer than a hook should take.
+    """Other threads must yield quickly when a hook arrives, and start-up objects never die."""
+    # In seconds; Python's default of 0.005 is longer than a hook should take.
     sys.setswitchinterval(0.0005)
     # A collection stops the hook thread as well.
     collect_garbage_rarely()
@@ -96,7 +95,7 @@ def _tune_interpreter() -> None:
 
 
 def _close_start_lock() -> None:
-    """The client that started us took `run/start.lock`; letting go of it says: somebody serves."""
+    """The client that started us holds `run/start.lock`; releasing it means that a daemon serves."""
     fd = os.environ.pop("HOLDFAST_START_FD", "")
     if fd.isdigit():
         with contextlib.suppress(OSError):

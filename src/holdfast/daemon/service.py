@@ -1,4 +1,4 @@
-"""The running daemon: what belongs together, begun and ended in order."""
+"""The running daemon: builds its parts and starts and stops them in order."""
 
 import os
 import signal
@@ -43,9 +43,9 @@ from holdfast.daemon.status_lines import StatusLines
 from holdfast.daemon.worker import Worker
 from holdfast.paths import Paths, write_atomically
 
-# Seconds after a retirement in which no other client makes a daemon of this state folder retire again.
+# Seconds after a retirement in which no other client can retire a daemon of this state folder.
 RETIRE_EVERY_S = 3600.0
-# Bytes of spool, and events of log, up to which a start handles them before it serves the first hook.
+# Bytes of spool and events of log that a start processes before it serves the first hook.
 SMALL_SPOOL = 4 << 20
 SMALL_LOG = 2_000
 # Seconds that another thread waits for the writer thread.
@@ -61,7 +61,7 @@ class Daemon:
         self.errors: dict[str, int] = {}
         self.calls = WriterCalls()
         self.copying = threading.Lock()
-        """Held while the database is copied or something is erased from it and its copies: never both."""
+        """Held while the database is copied or erased from: never both."""
         self.database = database_path(paths, open_settings())
         self.high_water_mark = HighWaterMark(self.database)
         self.app = self._build()
@@ -88,15 +88,14 @@ class Daemon:
         self._born_in = self.paths.run_identity()
         self._reason = ""
         self.background = Background(self)
-        # Outdated features are rebuilt or suspended first:
-        # the journal's events must not be applied to old documents.
+        # Outdated features are rebuilt or suspended first: the journal's events must not be applied to old documents.
         self._prepare_documents()
-        # it goes into the log before what hooks spooled unanswered.
+        # The journal precedes what hooks spooled unanswered.
         self.pipeline.replay_journal()
         self.drain_small_spool()
         settle_restores(self)
         self.status_lines = StatusLines(lambda: self.app, log)
-        # Listening begins last: no hook is accepted before state and journal are in place.
+        # Listening begins last: no hook is accepted before state and journal are ready.
         listening = listen_on_socket(paths.hook_socket)
         self.server = HookServer(
             listening,
@@ -117,12 +116,12 @@ class Daemon:
         self._finish()
 
     def stop(self, reason: str) -> None:
-        # The first reason is kept: a SIGTERM that follows a retirement does not rename it.
+        # The first reason is kept: a SIGTERM after a retirement does not rename it.
         self._reason = self._reason or reason
         self.server.stop()
 
     def call(self, work: Any, timeout: float | None = CALL_S) -> Any:
-        """Runs `work` in the writer thread."""
+        """Run `work` on the writer thread."""
         return self.calls.call(work, timeout)
 
     def _engine(self) -> Engine:
@@ -141,7 +140,7 @@ class Daemon:
         return repair.build_replacement(self.database, self.paths, features, self.high_water_mark.head, now_ms())
 
     def repair_store(self, error: StoreDamaged, store: Store) -> bool:
-        """In the writer thread, perhaps in the middle of a batch, which is then tried again on what is restored."""
+        """On the writer thread, perhaps in the middle of a batch, which is then retried on the restored store."""
         if store is not self.app.store:
             return True  # Two met the same damage; the other one was first.
         self.log.error("store.damaged", error)
@@ -154,10 +153,10 @@ class Daemon:
 
     def _go_on_with(self, replacement: repair.Repair) -> bool:
         try:
-            # Closed first, so that no connection still writes to the file that is about to be set aside.
+            # Closed first, so that no connection still writes to the file being set aside.
             self.app.store.close()
             self._swap_in(replacement)
-            # The journal goes on with the same cipher: a key that is found or made later must count for it too.
+            # The journal keeps the same cipher: a key found or made later must count for it too.
             self.app = build_app(self.paths, report=self._report, cipher=self.app.cipher)
         except (HoldfastError, OSError) as problem:
             self.log.error("store.not-exchanged", problem)
@@ -172,12 +171,12 @@ class Daemon:
         self.log("store.restored", **msgspec.structs.asdict(replacement))
 
     def _ingest_adopted(self, events: list[Event]) -> None:
-        """Of a file that somebody changed by hand. Not for long: the writer itself may wait for the files."""
+        """Append the events of a file that somebody edited. Bounded, because the writer itself may wait for the files."""
         if events:
             self.call(lambda: self.pipeline.commit_events(events), ADOPT_S)
 
     def _flush(self) -> None:
-        """Right after the answers; where the store takes nothing now, at the next tick."""
+        """Right after the answers; if the store is unavailable, at the next tick."""
         self.pipeline.flush()
         lost, self._undelivered = self._undelivered, []
         self._record_events(lost)
@@ -203,7 +202,7 @@ class Daemon:
         return outcomes
 
     def _retire_for_newer(self, deliveries: Sequence[Delivery]) -> None:
-        # A development version parses as (), which is never greater: such a client makes no daemon retire.
+        # A development version parses as (), which is never greater: such a client retires no daemon.
         newer = [
             d.client
             for d in deliveries
@@ -213,13 +212,13 @@ class Daemon:
             self._retire_for(newer[0])
 
     def may_be_replaced(self, version: str) -> bool:
-        """By anyone: what is installed is another build, or the client is newer (once an hour, as with hooks)."""
+        """Anyone may replace it if another build is installed, or the client is newer (once an hour, as with hooks)."""
         if installed_build() not in ((), self._running_build):
             return True
         return parse_version(version) > parse_version(__version__) and self._mark_retired(version)
 
     def _retire_for(self, client: str) -> None:
-        """An upgraded client replaces an old daemon: once, not in a storm (pain 6)."""
+        """An upgraded client replaces an old daemon once, not in a storm (pain 6)."""
         if self._mark_retired(client):
             known = client == "another build"
             self.stop(f"{client} is installed" if known else f"a client of version {client} is there")
@@ -243,12 +242,12 @@ class Daemon:
         return sum(1 for o in outcomes if o.seq)
 
     def _note_undelivered(self, outcome: Outcome) -> None:
-        """Written with what follows the answers: those who are still being answered come first."""
+        """Written with what follows the answers: pending answers come first."""
         if outcome.event is not None:
             self._undelivered.append(undelivered_event(outcome.event, outcome.decision))
 
     def _note_lost(self, spooled: Sequence[Delivery]) -> None:
-        """A hook spools what it got no answer to: an answer that is on record all the same was lost."""
+        """A hook spools what it got no answer to: an answer on record for it was lost."""
         if not spooled:
             return
         reader = self.app.store.reader()
@@ -260,12 +259,12 @@ class Daemon:
         self._record_events([undelivered_answer(d.key, made, d.client_verdict) for d, made in answers if made])
 
     def drain_small_spool(self) -> None:
-        """Takes in what hooks spooled, unless there is so much of it that a hook would wait."""
+        """Ingest the spool, unless it is so large that a hook would wait."""
         if 0 < self.spool.waiting() <= SMALL_SPOOL:
             self.report_drained(self.spool.drain())
 
     def _prepare_documents(self) -> None:
-        """May meet damage. A young log is replayed in milliseconds; an old one beside the hooks (`rebuild_outdated`)."""
+        """May meet damage. A young log is replayed in milliseconds; an old one in the background (`rebuild_outdated`)."""
         reader = self.app.store.reader()
         try:
             self.fallback.write()
@@ -288,7 +287,7 @@ class Daemon:
         return done
 
     def _tick(self) -> None:
-        # Hooks now meet the sockets of the new folder: what this daemon writes would be found by nobody.
+        # Hooks now use the sockets of the new folder: nobody would find what this daemon writes.
         if self.paths.run_identity() != self._born_in:
             self.stop("its state folder was replaced")
             return
@@ -305,7 +304,7 @@ class Daemon:
             self.stop("idle")
 
     def take_noticed(self, events: Sequence[Event]) -> None:
-        """In the writer thread: what a feature's watcher saw."""
+        """On the writer thread: append what a feature's watcher noticed."""
         if events:
             self._record_events(list(events))
             self.pipeline.publish()
@@ -319,17 +318,17 @@ class Daemon:
             return
         try:
             self.pipeline.commit_events(events)
-        # These are the daemon's own notes: a store that takes nothing must not fail the hook they come with.
+        # These are the daemon's own notes: an unavailable store must not fail the hook they come with.
         except Exception as error:
             self.log.error("event.not-kept", error, kind=events[0].kind)
 
     def _report(self, feature: str, event: Event, error: Exception) -> None:
-        """A rule that failed on an event: counted, logged, and of no consequence to the agent."""
+        """Count and log a rule that failed on an event; the agent is not affected."""
         self.errors[feature] = self.errors.get(feature, 0) + 1
         self.log.error("feature.failed", error, feature=feature, seq=event.seq, kind=event.kind)
 
     def _finish(self) -> None:
-        # Whatever makes events stops first, then the last event is written;
+        # Whatever makes events stops first, then the last event is written.
         self.background.stop()
         self.worker.stop()
         self._record_event("daemon.stopped", reason=self._reason)
@@ -338,7 +337,7 @@ class Daemon:
         self.files.stop()
         self.journal.close()
         self.ledger.close()
-        # In a folder that was put in its place lie the sockets of another daemon.
+        # A folder put in its place holds the sockets of another daemon.
         for name in (
             (self.paths.hook_socket, self.paths.control_socket) if self.paths.run_identity() == self._born_in else ()
         ):
@@ -354,7 +353,7 @@ class Daemon:
 
 
 def installed_build() -> tuple[int, ...]:
-    """Which build of Holdfast lies on the disk: installing one writes its files anew, even at the same version."""
+    """Identify the installed build: installing writes its files again, even at the same version."""
     try:
         file_stat = Path(package.__file__).stat()
     except OSError:

@@ -1,4 +1,4 @@
-"""Status lines for agents that show one: answered by a thread of its own, so that no hook waits for it."""
+"""Serves status lines from a thread of its own, so that no hook waits."""
 
 import _socket
 import queue
@@ -15,11 +15,11 @@ from holdfast.daemon.ingest.frames import answer_frame
 from holdfast.daemon.ingest.log import Log
 
 VIEW = "sessions.statusline"
-# Requests that wait; further ones are turned away.
+# Waiting requests; further ones are refused.
 LONGEST_QUEUE = 64
 # Bytes of the agent's JSON.
 LARGEST_INPUT = 256 << 10
-# Seconds.
+# In seconds.
 SEND_S = 0.2
 
 
@@ -56,7 +56,7 @@ class StatusLines:
         try:
             self._waiting.put_nowait((sock, delivery))
         except queue.Full:
-            # No line at all: waiting for room would hold up the hook thread, which calls this.
+            # No line at all: waiting for room would hold up the hook thread.
             sock.close()
 
     def _serve(self) -> None:
@@ -71,7 +71,7 @@ class StatusLines:
                 sock.close()
 
     def _line(self, delivery: Delivery) -> str:
-        """Nothing rather than an error: it stands on somebody's screen."""
+        """Nothing rather than an error: it is on somebody's screen."""
         try:
             app = self._app()
             line = app.view(VIEW, app.call(VIEW, _view_arguments(delivery), self._reader_of(app)))["text"]
@@ -82,7 +82,7 @@ class StatusLines:
             return ""
 
     def _reader_of(self, app: App) -> Reader:
-        """A store that was mended is another one."""
+        """A repaired store is a different one."""
         if self._reader is None or self._store is not app.store:
             self._store, self._reader = app.store, app.store.reader()
         return self._reader
@@ -91,7 +91,7 @@ class StatusLines:
 def _view_arguments(delivery: Delivery) -> dict[str, Any]:
     try:
         agent_status = decode(delivery.body[:LARGEST_INPUT])
-    # RecursionError: JSON that is nested too deeply.
+    # RecursionError: JSON nested too deeply.
     except (msgspec.DecodeError, msgspec.ValidationError, RecursionError):
         agent_status = AgentStatus()
     return {

@@ -1,4 +1,4 @@
-"""Service files for systemd (user) and launchd, on request only: hooks start the daemon by themselves."""
+"""Writes service files for systemd (user) and launchd on request."""
 
 import sys
 from pathlib import Path
@@ -11,8 +11,8 @@ LABEL = "dev.holdfast.daemon"
 
 
 def service_file(kind: str, paths: Paths) -> tuple[str, Path, str]:
-    """(text, where it belongs, the command that makes it count)."""
-    # -P keeps the current folder out of sys.path: a file there cannot stand in for a module.
+    """Return (text, path, the command that activates it)."""
+    # -P keeps the current folder out of sys.path: a file there cannot replace a module.
     command = [sys.executable, "-P", "-m", "holdfast.daemon", "--state", str(paths.state), "--foreground"]
     if kind == "systemd":
         unit_file = Path.home() / ".config/systemd/user/holdfast.service"
@@ -24,7 +24,7 @@ def service_file(kind: str, paths: Paths) -> tuple[str, Path, str]:
 
 
 def _systemd_unit(command: list[str]) -> str:
-    # systemd reads backslashes, quotes and percent signs in ExecStart as its own syntax.
+    # systemd interprets backslashes, quotes and percent signs in ExecStart.
     words = " ".join('"' + word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%") + '"' for word in command)
     return f"""[Unit]
 Description=Holdfast keeps the state of AI coding sessions

@@ -1,4 +1,4 @@
-"""Starts the forwarder (`holdfast_team.forwarder`) of a machine that joined a team, and starts it again when it died."""
+"""Starts the forwarder (`holdfast_team.forwarder`) of a machine in a team, and restarts it after a crash."""
 
 import subprocess
 import sys
@@ -8,12 +8,12 @@ import time
 from holdfast.paths import Paths
 
 MODULE = "holdfast_team.forwarder"
-# Seconds between two starts, so that a forwarder that fails at once does not occupy the processor.
+# Seconds between two starts, so that a failing forwarder does not occupy the processor.
 BETWEEN_STARTS_S = 5.0
 
 
 class UpstreamProcess:
-    """One at a time. Its standard input is held open here: when this process ends, however it ends, so does the forwarder."""
+    """One forwarder at a time. Its standard input is held open here, so it ends with this process."""
 
     def __init__(self, paths: Paths) -> None:
         self._paths = paths
@@ -22,7 +22,7 @@ class UpstreamProcess:
         self._started = 0.0
 
     def check(self, *, at_once: bool = False) -> bool:
-        """Runs exactly where there is a membership. Whether it runs."""
+        """Run it exactly while there is a membership; return whether it runs."""
         with self._lock:
             running = self._process is not None and self._process.poll() is None
             if not (self._paths.state / "team" / "membership.json").exists():
@@ -43,7 +43,7 @@ class UpstreamProcess:
         if self._process is not None:
             if self._process.stdin is not None:
                 self._process.stdin.close()
-            # Waited for in a thread of its own: no zombie is left, and the caller does not wait.
+            # A separate thread reaps it, and the caller does not wait.
             threading.Thread(target=self._process.wait, name="forwarder-end", daemon=True).start()
             self._process = None
 

@@ -1,4 +1,4 @@
-"""`erase --everything`: a mark on disk, then every file and table of ours goes; a start that finds the mark goes on."""
+"""Erases everything of ours, resumed by a start that finds the mark on disk."""
 
 import contextlib
 import os
@@ -28,27 +28,27 @@ def begin_wipe(paths: Paths) -> None:
 
 
 def finish_wipe(paths: Paths, database: Path) -> None:
-    """The caller holds the lease. The lease and the mark are left, the mark until all else is gone."""
+    """The caller holds the lease. Lease and mark stay, the mark until everything else is gone."""
     # Before the database, which names it.
     _remove_body_key(database)
     _remove_database(database)
     _remove_emergency_spools(paths)
     still_needed = (paths.run, mark_of(paths), paths.lease, paths.start_lock)
-    # run/ comes last: it has the mark by which a later start knows that there is more to remove.
+    # run/ comes last: it has the mark by which a later start resumes.
     for path in sorted(paths.state.iterdir()):
         if path != paths.run:
             _remove_path(path)
     for path in sorted(paths.run.iterdir()):
         if path not in still_needed:
             _remove_path(path)
-    # The removals are on disk before the mark goes: a power cut cannot leave files without a mark.
+    # Removals are durable before the mark goes: a power cut cannot leave files without a mark.
     sync_path(paths.state)
     mark_of(paths).unlink(missing_ok=True)
     sync_path(paths.run)
 
 
 def remove_state(paths: Paths) -> None:
-    """The empty folders and the lease, at the very end."""
+    """Remove the empty folders and the lease, at the very end."""
     for path in (paths.lease, paths.start_lock):
         path.unlink(missing_ok=True)
     for folder in (paths.run, paths.state):
@@ -57,7 +57,7 @@ def remove_state(paths: Paths) -> None:
 
 
 def _remove_path(path: Path) -> None:
-    # A symbolic link is removed, not followed.
+    # A symlink is removed, not followed.
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -65,7 +65,7 @@ def _remove_path(path: Path) -> None:
 
 
 def _remove_body_key(database: Path) -> None:
-    """Out of the keyring. One that is locked keeps a key to nothing."""
+    """Remove the key from the keyring. A locked keyring keeps a useless key."""
     with contextlib.suppress(HoldfastError, apsw.Error):
         reader = SqliteReader(database)
         try:
@@ -77,7 +77,7 @@ def _remove_body_key(database: Path) -> None:
 
 
 def _remove_database(path: Path) -> None:
-    """One outside the state folder."""
+    """Remove a database outside the state folder."""
     for suffix in ("", "-wal", "-shm", "-journal"):
         Path(f"{path}{suffix}").unlink(missing_ok=True)
     path.with_suffix(".head").unlink(missing_ok=True)
@@ -85,8 +85,7 @@ def _remove_database(path: Path) -> None:
 
 def _remove_emergency_spools(paths: Paths) -> None:
     for folder in emergency_spools():
-        # These folders lie outside the state folder:
-        # only files of this user and of this state folder are ours.
+        # These folders are outside the state folder: only files of this user and this state folder are ours.
         for path in folder.glob("*") if folder.is_dir() and folder.stat().st_uid == os.geteuid() else ():
             if (first := _first_delivery(path)) and Path(first.state).resolve() == paths.state.resolve():
                 path.unlink(missing_ok=True)

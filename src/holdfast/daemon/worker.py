@@ -1,4 +1,4 @@
-"""Background jobs: claimed by lease, run beside the hooks, their events and their end committed together."""
+"""Runs background jobs: claimed by lease, committed together with their events."""
 
 import threading
 import time
@@ -23,7 +23,7 @@ from holdfast.stores.footprint import Footprint
 
 # Extended every second while its job runs; after a crash another worker waits no longer than this.
 LEASE_S = 60.0
-# Also how soon a job is seen that another process enqueued: `wake` reaches only workers of this one.
+# Also how soon a job of another process is seen: `wake` reaches only workers of this one.
 LOOK_EVERY_S = 2.0
 MOST_LEFT = 1000
 
@@ -38,7 +38,7 @@ class Worker:
         self._engine, self._pipeline, self._features, self._calls, self._log = engine, pipeline, features, calls, log
         self._settings, self._clock, self._state_dir = settings, clock, state_dir
         self._footprint = Footprint(state_dir)
-        # One daemon per state directory: whoever comes after us under this name may take what we left (`_take_over`).
+        # One daemon per state directory: a successor under this name may take over what we left (`_take_over`).
         self.owner = f"{machine_id()}:{state_dir}"
         self._handlers: dict[str, tuple[Feature, JobHandler]] = {
             kind: (feature, handler) for feature in features for kind, handler in feature.jobs.items()
@@ -46,7 +46,7 @@ class Worker:
         self._kinds = tuple(self._handlers)
         self._quick = tuple(kind for feature in features for kind in feature.quick)
         self._due: list[threading.Event] = []
-        """One for each worker: none can take the sign that was meant for another."""
+        """One per worker, so that none takes another's wake-up."""
         self._stopping = threading.Event()
         self._took_over = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -58,7 +58,7 @@ class Worker:
             return
         for n in range(threads):
             self._begin(f"worker-{n}", self._kinds)
-        # A worker for quick kinds only: these never wait behind a long job.
+        # A worker for quick kinds only, which never wait behind a long job.
         if self._quick:
             self._begin("worker-quick", self._quick)
         self._threads.append(threading.Thread(target=self._keep_time, name="schedule", daemon=True))
@@ -71,13 +71,13 @@ class Worker:
         self._threads.append(threading.Thread(target=self._work, args=(kinds, due), name=name, daemon=True))
 
     def _take_over(self) -> None:
-        """A daemon that was killed held leases nobody works under any more. The attempt it made still counts."""
+        """A killed daemon held leases under which nobody works. Its attempt still counts."""
         try:
             reader = self._engine().store.reader()
             held = [job["id"] for job in reader.jobs(MOST_LEFT) if job["owner"] == self.owner]
             reader.close()
             if held:
-                # A lease until 0 has run out: any worker may claim the job.
+                # A lease until 0 has expired: any worker may claim the job.
                 self.change_rows(lambda store: [store.extend(job, self.owner, 0) for job in held])
         except Exception as error:
             self._log.error("worker.failed", error)
@@ -96,7 +96,7 @@ class Worker:
             thread.join(max(0.0, deadline - time.monotonic()))
 
     def _work(self, kinds: Sequence[str], due: threading.Event) -> None:
-        # No claim before that: under the same owner's name, `_take_over` would end the new leases too.
+        # No claim before: under the same owner's name `_take_over` would end the new leases too.
         self._took_over.wait()
         reader: Reader | None = None
         store: Store | None = None
@@ -105,7 +105,7 @@ class Worker:
                 if reader is None or store is not self._engine().store:  # Another one, after damage was mended.
                     store = self._engine().store
                     reader = store.reader()
-                # Looked at first with a reader of our own: most of the time there is nothing, and hooks come first.
+                # Checked first with a reader: mostly there is nothing, and hooks come first.
                 claimed = self._claim(1, kinds) if reader.any_due(self._clock(), kinds) else []
                 if claimed:
                     self._run(claimed[0], reader)
@@ -136,13 +136,14 @@ class Worker:
         self.wake()
 
     def change_rows(self, work: Callable[[Store], T], *, idle: bool = False) -> T:
-        """Changes rows that no event depends on: claims of jobs, the full-text index, old bodies. `idle` lets hooks go first."""
+        """Change rows that no event depends on: job claims, the full-text index, old bodies. `idle` lets hooks go
+        first."""
         call = self._calls.call_when_idle if idle else self._calls.call
         return call(lambda: self._change_rows(work))
 
     def _change_rows(self, work: Callable[[Store], T]) -> T:
         store = self._engine().store
-        # Not lasting: a claim that a power cut takes is made again.
+        # Not lasting: a claim lost in a power cut is made again.
         with store.transaction(lasting=False):
             return work(store)
 
@@ -170,8 +171,8 @@ class Worker:
                 put=lambda file: put_file(file, self._footprint),
             )
             events = list(handler(call))
-            # One transaction: where the lease is lost, `_finish` raises and the events are not stored either. Nobody
-            # waits for its sync: where a power cut takes it, the job is there again.
+            # One transaction: if the lease is lost, `_finish` raises and the events are not stored either. Nobody waits
+            # for its sync: after a power cut the job is there again.
             self._calls.call(
                 lambda: self._pipeline.commit_events(events, also=lambda store: self._finish(store, job), lasting=False)
             )

@@ -10,7 +10,7 @@ _PASSWORD = re.compile(r"((?<=://)[^\s:/@]*:)[^\s]*(?=@)|(password\s*=\s*)(?:'[^
 
 
 def hide_password(text: str) -> str:
-    """An address, or an error that quotes one, without its password."""
+    """Hide the password of an address, or of an error that quotes one."""
     return _PASSWORD.sub(lambda found: f"{found[1] or found[2]}…", text)
 
 

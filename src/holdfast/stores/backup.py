@@ -21,7 +21,7 @@ SIDE_FILES = ("-wal", "-shm")
 # The part of a backup's name that its age is read from.
 STAMP = len("20260101T000000Z")
 _OURS = re.compile(r"\d{8}T\d{6}Z-")
-"""How the name of a backup begins: what else lies there is somebody's, and stays."""
+"""The prefix of a backup's name; other files in the folder stay."""
 
 
 def write_backup(source: Path, folder: Path, reason: str = "daily", keep: int = KEEP) -> Path:
@@ -29,11 +29,11 @@ def write_backup(source: Path, folder: Path, reason: str = "daily", keep: int = 
     private_folder(folder)
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     target = _free_name(folder, f"{stamp}-{reason}")
-    # With our number: a daemon that starts meanwhile removes what nobody is writing any more.
+    # With our pid: a starting daemon removes what nobody is writing any more.
     partial = folder / f".{target.name}.{os.getpid()}.partial"
     with translate_sqlite_errors(source):
         _copy_database(source, partial)
-    # Checked before it counts: a backup that cannot be read is found today, not when it is needed.
+    # An unreadable backup is found today, not when it is needed.
     check_database(partial)
     sync_path(partial)
     partial.replace(target)
@@ -53,12 +53,12 @@ def _copy_database(source: Path, target: Path) -> None:
     os.close(os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
     reading, writing = for_reading(source), apsw.Connection(str(target))
     try:
-        # One snapshot for the whole copy: otherwise every commit of the daemon would start it from the beginning.
+        # One snapshot for the whole copy: otherwise every commit of the daemon would restart it.
         reading.execute("begin; select count(*) from sqlite_schema").fetchall()
         with writing.backup("main", reading, "main") as copy:
             while not copy.done:
                 copy.step(PAGES_A_STEP)
-        # Otherwise the copy would be in WAL mode and need files beside it.
+        # Otherwise the copy would be in WAL mode and need extra files.
         writing.pragma("journal_mode", "delete")
     finally:
         writing.close()
@@ -66,26 +66,26 @@ def _copy_database(source: Path, target: Path) -> None:
 
 
 def prune_backups(folder: Path, keep: int = KEEP, never: Path | None = None) -> None:
-    """`never`: the one just made stays, although a clock that was set back makes it look the oldest."""
+    """`never`: the one just made stays, even if a clock that was set back makes it look oldest."""
     for old in list_backups(folder)[keep:]:
         if old != never and _OURS.match(old.name):
             old.unlink(missing_ok=True)
     for leftover in folder.glob(".*.partial*"):
-        # An hour: a younger one may still be written by another process.
+        # One hour: a younger one may still be written by another process.
         if time.time() - leftover.stat().st_mtime > 3600:
             leftover.unlink(missing_ok=True)
 
 
 def list_backups(folder: Path) -> list[Path]:
-    """Newest first: by the second in the name, and by the file's time within it."""
+    """Newest first: by the second in the name, then by mtime."""
     backups = [path for path in folder.glob("*.db") if is_plain_file(path)] if not folder.is_symlink() else []
     return sorted(backups, key=lambda path: (path.name[:STAMP], path.stat().st_mtime_ns), reverse=True)
 
 
 def check_database(path: Path) -> None:
-    """`quick_check`: every page is where it should be."""
+    """Run `quick_check`: every page is in order."""
     with translate_sqlite_errors(path):
-        # Read-only, but with a log beside the file read as well (`immutable=0`).
+        # Read-only, but including a log next to the file (`immutable=0`).
         db = apsw.Connection(f"file:{path}?immutable=0", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
         try:
             problems = [row[0] for row in db.execute("pragma quick_check(5)")]
@@ -96,7 +96,7 @@ def check_database(path: Path) -> None:
 
 
 def quarantine_database(path: Path, folder: Path) -> Path:
-    """Moves the damaged files aside together. Nothing is deleted."""
+    """Move the damaged files aside together. Nothing is deleted."""
     target_folder = free_place(folder)
     _move_database(path, target_folder)
     return target_folder
@@ -122,19 +122,19 @@ def _with_side_files(path: Path) -> list[Path]:
 
 
 def remove_copy(path: Path) -> None:
-    """A half-made copy of ours."""
+    """Remove a half-made copy of ours."""
     for name in _with_side_files(path):
         name.unlink(missing_ok=True)
 
 
 def remove_side_files(path: Path) -> None:
-    """What SQLite leaves beside a file that was replaced as a whole."""
+    """Remove what SQLite leaves next to a file that was replaced as a whole."""
     for name in _with_side_files(path)[1:]:
         name.unlink(missing_ok=True)
 
 
 def replacement_path(target: Path) -> Path:
-    """Where a new database is put together."""
+    """Where a new database is assembled."""
     return target.with_name(f"{target.name}.mending")
 
 
@@ -143,9 +143,9 @@ def _completed_path(target: Path) -> Path:
 
 
 def complete_replacement(fresh: Path, target: Path) -> None:
-    """From here on the new one counts, whoever dies: `finish` completes it at the next start."""
+    """From here on the new one counts: after a crash `finish_swap` completes the exchange."""
     if any(name.exists() for name in _with_side_files(fresh)[1:]):
-        # SQLite says nothing when it cannot fold the log into the file as it closes; without its log it is half a file.
+        # SQLite is silent if it cannot fold the log into the file on close; without its log the file is incomplete.
         raise StoreUnavailable("it could not be written whole", where=str(fresh))
     check_database(fresh)
     sync_path(fresh)
@@ -154,14 +154,14 @@ def complete_replacement(fresh: Path, target: Path) -> None:
 
 
 def swap_in_replacement(target: Path, target_folder: Path) -> None:
-    # The old files go first; between the two steps only the completed name exists, and `finish_swap` goes on.
+    # The old files go first; in between only the completed name exists, and `finish_swap` continues.
     _move_database(target, target_folder)
     _completed_path(target).replace(target)
     sync_path(target.parent)
 
 
 def finish_swap(target: Path, folder: Path) -> bool:
-    """An exchange that was cut off in the middle."""
+    """Finish an interrupted exchange."""
     if not _completed_path(target).exists():
         return False
     swap_in_replacement(target, free_place(folder))
@@ -169,7 +169,7 @@ def finish_swap(target: Path, folder: Path) -> bool:
 
 
 def go_back(chosen: Path, target: Path, folder: Path) -> Path:
-    """To a backup that a person chose. Where the present files went."""
+    """Return to a backup that a person chose; return where the present files went."""
     target_folder = free_place(folder)
     remove_copy(replacement_path(target))
     put_back(chosen, replacement_path(target))
@@ -179,9 +179,9 @@ def go_back(chosen: Path, target: Path, folder: Path) -> Path:
 
 
 def restore_backup(backups: Path, target: Path) -> Path | None:
-    """The newest backup that checks out, put in the empty place of the database."""
+    """Restore the newest backup that passes its check into the empty place of the database."""
     for candidate in list_backups(backups):
-        # A damaged backup is passed over for the next older one.
+        # A damaged backup is skipped for the next older one.
         with contextlib.suppress(StoreDamaged, StoreUnavailable):
             check_database(candidate)
             put_back(candidate, target)
@@ -192,7 +192,8 @@ def restore_backup(backups: Path, target: Path) -> Path | None:
 def put_back(chosen: Path, target: Path) -> None:
     import shutil
 
-    # Copied under another name: a copy that is cut off must not be taken for the database, and goes at the next start.
+    # Copied under another name: an interrupted copy must not be taken for the database, and is removed at the next
+    # start.
     partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
     shutil.copyfile(chosen, partial)
     partial.chmod(0o600)
@@ -202,13 +203,13 @@ def put_back(chosen: Path, target: Path) -> None:
 
 
 def salvage_events(damaged: Path, after: int) -> Iterator[tuple[Any, ...]]:
-    """Every event after `after` that can still be read from a damaged file, oldest first, page by page."""
+    """Read every event after `after` from a damaged file, oldest first, page by page."""
     db = _open_damaged(damaged)
     try:
         top = _highest_seq(db)
-        # A damaged page may claim any number; a file cannot hold more rows than bytes / 16.
+        # A damaged page may claim any number; a file holds at most bytes / 16 rows.
         for seq in range(after + 1, min(top, after + damaged.stat().st_size // 16) + 1):
-            # One query for each number: a damaged page loses its own events and no others.
+            # One query per number: a damaged page loses its own events and no others.
             with contextlib.suppress(apsw.Error):
                 yield from db.execute(SALVAGE, (seq,))
     finally:
@@ -216,7 +217,7 @@ def salvage_events(damaged: Path, after: int) -> Iterator[tuple[Any, ...]]:
 
 
 def last_seq_of_database(path: Path) -> int:
-    """Where the log of a sound database ends, without changing one byte of it."""
+    """Where the log of a sound database ends, without changing a byte of it."""
     if not path.exists() or not path.stat().st_size:
         return 0
     with translate_sqlite_errors(path):
@@ -229,7 +230,7 @@ def last_seq_of_database(path: Path) -> int:
 
 
 def last_seq_of_damaged(damaged: Path) -> int:
-    """The last seq the damaged file still tells, 0 if none."""
+    """The last readable seq of a damaged file, 0 if none."""
     with contextlib.suppress(apsw.Error):
         db = _open_damaged(damaged)
         try:
@@ -241,13 +242,13 @@ def last_seq_of_damaged(damaged: Path) -> int:
 
 def _open_damaged(damaged: Path) -> apsw.Connection:
     db = apsw.Connection(str(damaged), flags=apsw.SQLITE_OPEN_READWRITE)
-    # Its log must be read, which needs a writable file; but closing it must not fold the log into the evidence.
+    # Reading its log needs a writable file, but closing must not fold the log into the evidence.
     db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     return db
 
 
 def _highest_seq(db: apsw.Connection) -> int:
-    # The index of one table may be readable where that of the other is not.
+    # The index of one table may be readable where the other's is not.
     for table in ("events", "facts"):
         with contextlib.suppress(apsw.Error):
             return db.execute(f"select coalesce(max(seq), 0) from {table}").get or 0

@@ -1,4 +1,4 @@
-"""Bodies at rest: encrypted with AES-256-GCM where `store.encrypt_bodies` is on, opened wherever they are read."""
+"""Encrypts bodies with AES-256-GCM if `store.encrypt_bodies` is on, and opens them wherever they are read."""
 
 import hashlib
 import os
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 ENCRYPTED_MARK = b"\x00HFE1"
-"""What an encrypted body begins with. Payloads are JSON, which never begins with a zero byte."""
+"""The first bytes of an encrypted body. JSON never begins with a zero byte."""
 ID_BYTES, NONCE_BYTES, TAG_BYTES = 8, 12, 16
 HEAD_BYTES = len(ENCRYPTED_MARK) + ID_BYTES + NONCE_BYTES
-# Seconds until the keyring is asked again for a key that it did not give.
+# Seconds until the keyring is asked again for a missing key.
 ASK_AGAIN_S = 30.0
 JOURNAL_PLACE = b"journal"
 UNREADABLE = b'{"holdfast":"This body cannot be decrypted. Why: holdfast doctor"}'
-"""What a reader is told in its stead: JSON like any payload, so that nobody who reads bodies fails over it."""
+"""Replaces an unreadable body: JSON like any payload, so that readers don't fail."""
 
 
 class BodyUnreadable(HoldfastError):
@@ -32,17 +32,17 @@ def is_encrypted(stored: bytes) -> bool:
 
 
 def key_id(key: bytes) -> bytes:
-    """Names a key and tells nothing of it: it stands in every row, and in the keyring as the entry's name."""
+    """Names a key without revealing it: it is in every row and names the keyring entry."""
     return hashlib.sha256(b"holdfast body key" + key).digest()[:ID_BYTES]
 
 
 def place_of(seq: int) -> bytes:
-    """Bound to its row: a body that somebody moved to another event does not open there."""
+    """Bound to its row: a body moved to another event does not open there."""
     return seq.to_bytes(8, "big")
 
 
 class BodyCipher:
-    """One for each process. `wanted` is the setting as it is at this moment."""
+    """One per process. `wanted` is the current setting."""
 
     def __init__(
         self,
@@ -52,10 +52,10 @@ class BodyCipher:
         self._wanted, self._find_key = wanted, find_key
         self._ciphers: dict[bytes, AESGCM] = {}
         self._missing: dict[bytes, tuple[float, HoldfastError]] = {}
-        """Keys that the keyring did not give: until when it is not asked again, and what it said."""
+        """Keys that the keyring refused: until when it is not asked again, and its message."""
         self._current = b""
         self.problem = ""
-        """Why bodies cannot be encrypted though they should be; they are left out meanwhile."""
+        """Why bodies cannot be encrypted although they should be; meanwhile they are left out."""
 
     @property
     def wanted(self) -> bool:
@@ -66,7 +66,7 @@ class BodyCipher:
         return bool(self._current)
 
     def take_key(self, name: str) -> bool:
-        """Encrypts with the key of this name from now on; False where the keyring has none. May raise `KeyUnavailable`."""
+        """Encrypt with the key of this name from now on; False if the keyring has none. May raise `KeyUnavailable`."""
         try:
             self._cipher(bytes.fromhex(name), ask=True)
         except BodyUnreadable:
@@ -80,7 +80,7 @@ class BodyCipher:
         self._current, self.problem = name, ""
 
     def can_open(self, name: bytes) -> bool:
-        """Whether bodies of this key can be read; the keyring may be asked."""
+        """Whether bodies of this key can be read; may ask the keyring."""
         try:
             self._cipher(name, ask=True)
         except (BodyUnreadable, KeyUnavailable):
@@ -88,26 +88,26 @@ class BodyCipher:
         return True
 
     def seal(self, body: bytes, place: bytes) -> bytes:
-        """As it is to be stored: plain where that is wanted, empty where it must be encrypted and cannot be."""
-        # What is read from a damaged database comes as it lay there.
+        """Return the stored form: plain if that is wanted, empty if it must be encrypted and cannot be."""
+        # Events salvaged from a damaged database keep the stored form.
         if not body or is_encrypted(body) or not self._wanted():
             return body
         if self._current:
             return self._encrypt(self._current, body, place)
-        # Switched on a moment ago: it is encrypted with the older ones as soon as there is a key.
+        # Just switched on: it is encrypted with the older ones once there is a key.
         return b"" if self.problem else body
 
     def sealer(self) -> Callable[[bytes, bytes], bytes]:
-        """`seal` for a batch: the setting is asked for once."""
+        """`seal` for a batch, which reads the setting once."""
         return self.seal if self._wanted() else _keep_plain
 
     def reseal(self, stored: bytes, body: bytes, place: bytes) -> bytes:
-        """Another text in the place of `stored`, in the form that it had."""
+        """Replace the text of `stored`, keeping its form."""
         return self._encrypt(_id_of(stored), body, place) if is_encrypted(stored) else body
 
     def open(self, stored: bytes, place: bytes, *, ask: bool = True) -> bytes:
-        """Plain. Raises `BodyUnreadable` where no key can help and `KeyUnavailable` where one may come back.
-        The keyring is asked only where the caller has time to wait (`ask`)."""
+        """Return the plain body. Raises `BodyUnreadable` if no key can help, `KeyUnavailable` if one may come back.
+        The keyring is asked only if the caller has time (`ask`)."""
         if not is_encrypted(stored):
             return stored
         cipher = self._cipher(_id_of(stored), ask=ask)
@@ -128,7 +128,7 @@ class BodyCipher:
             return UNREADABLE
 
     def change_form(self, stored: bytes, seq: int) -> bytes:
-        """As the setting wants it now; unchanged where it is so already or cannot be."""
+        """Convert to the wanted form; unchanged if already so or impossible."""
         if self._wanted():
             return self.seal(stored, place_of(seq)) or stored
         try:
@@ -140,7 +140,7 @@ class BodyCipher:
         if name in self._ciphers:
             return self._ciphers[name]
         if (missing := self._missing.get(name)) and (time.monotonic() < missing[0] or not ask):
-            # Without where it was raised before: each time would add to that, and keep all that was in hand there.
+            # Without its old traceback, which would grow each time and keep everything alive.
             raise missing[1].with_traceback(None)
         if not ask:
             raise KeyUnavailable("the keyring was not asked yet")
@@ -155,7 +155,7 @@ class BodyCipher:
         return self._ciphers[name]
 
     def _encrypt(self, name: bytes, body: bytes, place: bytes) -> bytes:
-        # Random for each row: with 96 bits and bodies that expire, two alike are not to be expected.
+        # Random per row: with 96 bits and expiring bodies no collision is to be expected.
         nonce = os.urandom(NONCE_BYTES)
         return ENCRYPTED_MARK + name + nonce + self._ciphers[name].encrypt(nonce, body, place)
 

@@ -1,4 +1,4 @@
-"""The key of encrypted bodies in the system's keyring: found, made, and refused where there is no real keyring."""
+"""Manages the key of encrypted bodies in the system's keyring."""
 
 import base64
 import binascii
@@ -11,20 +11,20 @@ from holdfast.core.errors import KeyUnavailable
 
 SERVICE = "holdfast"
 KEY_BYTES = 32
-# Seconds. A locked keyring may ask its user, who may not be there.
+# In seconds. A locked keyring may ask its user, who may be absent.
 PATIENCE_S = 5.0
 NO_KEYRING = "keyring.backends.fail"
 NOT_REAL = (NO_KEYRING, "keyring.backends.null", "keyrings.alt")
-"""Modules whose keyrings keep nothing, or keep it in a file that anybody reads who reads ours."""
+"""Modules whose keyrings store nothing, or store it in a file readable like ours."""
 
 T = TypeVar("T")
 _asking = threading.Lock()
 _refused = threading.Event()
-"""Set while the keyring is locked: asked for an entry, it would ask its user for a password each time."""
+"""Set while the keyring is locked: each request would prompt its user."""
 
 
 def require_keyring() -> Any:
-    """The keyring of this system; `KeyUnavailable` where it would protect nothing."""
+    """Return the system's keyring; `KeyUnavailable` if it would protect nothing."""
     try:
         import cryptography  # noqa: F401 - without it nothing can be encrypted
         import keyring
@@ -35,7 +35,7 @@ def require_keyring() -> Any:
     backend = keyring.get_keyring()
     if type(backend).__module__ == NO_KEYRING:
         backend = _look_for_keyring_again()
-    # Several at once: each of them may be given the key.
+    # Several at once: each of them may receive the key.
     for one in getattr(backend, "backends", None) or [backend]:
         if type(one).__module__.startswith(NOT_REAL) or one.priority < 1:
             raise KeyUnavailable(
@@ -47,18 +47,18 @@ def require_keyring() -> Any:
 
 
 def _look_for_keyring_again() -> Any:
-    """`keyring` looks once in the life of a process, and a daemon may start before the keyring does."""
+    """`keyring` looks once per process, and a daemon may start before the keyring does."""
     import keyring
     from keyring import backend, core
 
-    # Its decorator `once` keeps the first answer here, and says so.
+    # Its decorator `once` caches the first answer in this attribute, as documented.
     vars(backend.get_all_keyring).pop("saved_result", None)
     core.init_backend()
     return keyring.get_keyring()
 
 
 def find_key(name: str) -> bytes | None:
-    """None where the keyring answers that it has no such key."""
+    """None if the keyring says it has no such key."""
     text = _ask(lambda: _unlocked_keyring().get_password(SERVICE, name))
     if text is None:
         return None
@@ -77,7 +77,7 @@ def _unlocked_keyring() -> Any:
 
 
 def _is_locked(backend: Any) -> bool:
-    """Told without a prompt, where the keyring is one that prompts."""
+    """Determined without a prompt, for keyrings that prompt."""
     if type(backend).__module__ != "keyring.backends.SecretService":
         return False
     import secretstorage
@@ -90,7 +90,7 @@ def _is_locked(backend: Any) -> bool:
 
 
 def create_key(name_of: Callable[[bytes], bytes]) -> bytes:
-    """Kept in the keyring, and read back, before anything is encrypted with it."""
+    """Stored in the keyring and read back before anything is encrypted with it."""
     key = os.urandom(KEY_BYTES)
     name = name_of(key).hex()
     _ask(lambda: _unlocked_keyring().set_password(SERVICE, name, base64.b64encode(key).decode()))
@@ -104,7 +104,7 @@ def remove_key(name: str) -> None:
 
 
 def _ask(work: Callable[[], T]) -> T:
-    """In a thread of its own: a keyring that waits for its user must not hold up anybody else."""
+    """In a thread of its own: a keyring waiting for its user must not block anyone else."""
     answers: list[tuple[T | None, Exception | None]] = []
     if not _asking.acquire(timeout=PATIENCE_S):
         raise KeyUnavailable("the keyring does not answer", fix="Start or unlock it; it is asked again.")
@@ -129,7 +129,7 @@ def _ask(work: Callable[[], T]) -> T:
     if isinstance(error, KeyUnavailable):
         raise error
     if error is not None:
-        # Its type only: a backend's message is not ours to repeat.
+        # Its type only: a backend's message may not be safe to repeat.
         raise KeyUnavailable(
             f"the keyring failed ({type(error).__name__})", fix="Start or unlock it; it is asked again."
         ) from error

@@ -8,12 +8,12 @@ import apsw
 
 from holdfast.stores.sqlite_connection import BUSY_MS
 
-# In pages of the write-ahead log; SQLite's own default is a thousand, inside of a commit.
+# In pages of the write-ahead log; SQLite's default is a thousand, inside a commit.
 FULL_PAGES = 4000
 
 
 class Checkpointer:
-    """The thread begins with the first need: a store that is only looked at has none."""
+    """The thread starts when first needed: a store that is only read has none."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -21,7 +21,7 @@ class Checkpointer:
         self._thread: threading.Thread | None = None
 
     def watch(self, db: apsw.Connection) -> None:
-        """In place of SQLite's own."""
+        """Replaces SQLite's own checkpoint."""
         db.set_wal_hook(self._grown)
 
     def _grown(self, _db: apsw.Connection, _name: str, pages: int) -> int:
@@ -38,10 +38,10 @@ class Checkpointer:
             self._due.clear()  # Before the work, or what is asked for meanwhile would be forgotten.
             if self._closing:
                 break
-            # A disk that is full, or damage: the writer meets that too, and says so. The next commit asks again.
+            # A full disk or damage: the writer meets it too and reports it. The next commit asks again.
             with contextlib.suppress(apsw.Error):
                 db = db or self._connection()
-                # PASSIVE waits for nobody: neither the writer nor a reader is stopped by it.
+                # PASSIVE waits for nobody: it stops neither the writer nor a reader.
                 db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
         if db:
             db.close()

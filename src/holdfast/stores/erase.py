@@ -1,4 +1,4 @@
-"""What must be gone leaves every table, in the live database and in copies of it."""
+"""Erases rows in the live database and in copies of it."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,9 +20,9 @@ from holdfast.stores.statements import load_queries
 
 SQL = load_queries()
 TABLES = {"facts": ("key",), "bodies": ("key",), "states": ("kind", "key")}
-"""The tables of JSON, each with the parameters that name a row of it."""
+"""The tables with JSON, and the parameters that name a row."""
 ERASED_KIND = "event.erased"
-# Numbers in one statement.
+# Numbers per statement.
 AT_ONCE = 10_000
 # Encrypted bodies read at once: each may be some hundred kilobytes.
 ENCRYPTED_AT_ONCE = 100
@@ -37,7 +37,7 @@ class StoredRow(msgspec.Struct, frozen=True):
 
 
 class EraseSql:
-    """Runs the statements that erase on one connection."""
+    """Runs the erasing statements on one connection."""
 
     def __init__(self, db: apsw.Connection, cipher: BodyCipher = READING) -> None:
         self._db, self._cipher = db, cipher
@@ -46,7 +46,7 @@ class EraseSql:
         return self._db.execute(SQL[query], values).fetchall()
 
     def rows_with(self, probes: Iterable[bytes]) -> Iterator[StoredRow]:
-        """Every row that has one of these small letters in any case, once, and every job."""
+        """Yield every row that contains one of these probes, once, and every job."""
         # A row can contain several probes; it is rewritten once.
         seen: set[tuple[Any, ...]] = set()
         probes = tuple(probes)
@@ -57,13 +57,13 @@ class EraseSql:
                     if (table, *key) not in seen and not (table == "bodies" and is_encrypted(bytes(content))):
                         seen.add((table, *key))
                         yield StoredRow(table, tuple(key), bytes(content))
-        # Jobs are few: all are looked at, in whichever column the words stand.
+        # Jobs are few: all are searched, in every column.
         for number, dedupe, error, payload in self._run("all_jobs"):
             job_row = msgspec.json.encode([dedupe, error, bytes(payload).decode("utf-8", "replace")])
             yield StoredRow("jobs", (number,), job_row)
 
     def _encrypted_with(self, probes: Sequence[bytes]) -> Iterator[StoredRow]:
-        """No statement can look into these: each is opened. One that no key opens is passed over."""
+        """No statement can search these: each is opened. One that no key opens is skipped."""
         for seq, stored in self._encrypted_bodies():
             try:
                 body = self._cipher.open(stored, place_of(seq))
@@ -81,7 +81,7 @@ class EraseSql:
             after = page[-1][0]
 
     def _drop_unreadable(self) -> None:
-        """Whether these quote it nobody can tell, and nobody can read them either."""
+        """Drop bodies that nobody can read, so nobody can tell whether they quote it."""
         gone: list[int] = []
         for seq, stored in self._encrypted_bodies():
             try:
@@ -92,7 +92,7 @@ class EraseSql:
             self._run("blank_bodies", ids=_pack_ids(gone))
 
     def change_bodies(self, seqs: Sequence[int]) -> int:
-        """Inside a transaction: these bodies as the setting wants them, encrypted or plain. How many were changed."""
+        """Inside a transaction: convert these bodies to the wanted form; return how many changed."""
         changed = 0
         for seq, stored in self._run("bodies_of", ids=_pack_ids(seqs)):
             after = self._cipher.change_form(bytes(stored), seq)
@@ -123,7 +123,7 @@ class EraseSql:
         return [seq for (seq,) in rows]
 
     def rewrite(self, probes: Iterable[bytes], change: Change) -> int:
-        """Inside a transaction. How many rows were changed; a job that quotes it is dropped."""
+        """Inside a transaction: return how many rows changed; a job that quotes it is dropped."""
         changed, events = 0, list[int]()
         self._drop_unreadable()
         for row in list(self.rows_with(probes)):
@@ -142,13 +142,13 @@ class EraseSql:
         return changed + self._rename(change)
 
     def _reseal(self, seq: int, body: bytes) -> bytes:
-        """In the form that the row has."""
+        """Keep the form of the row."""
         for _seq, stored in self._run("bodies_of", ids=_pack_ids([seq])):
             return self._cipher.reseal(bytes(stored), body, place_of(seq))
         return body
 
     def _rename(self, change: Change) -> int:
-        """Sessions and projects whose very name quotes it."""
+        """Sessions and projects whose name quotes it."""
         changed = 0
         for number, name in self._run("place_names"):
             plain = msgspec.json.encode(name)
@@ -159,7 +159,7 @@ class EraseSql:
         return changed
 
     def blank_events(self, sessions: Sequence[str], projects: Sequence[str], erased: int, nothing: int) -> int:
-        """Events keep their number, key and time, and nothing else. How many there were."""
+        """Events keep their number, key and time, and nothing else; return how many."""
         ids = self._places(sessions, projects)
         if not ids:
             return 0
@@ -177,7 +177,7 @@ class EraseSql:
     def _places(self, sessions: Sequence[str], projects: Sequence[str]) -> list[int]:
         named = [(int(number), str(name)) for number, name in self._run("place_names")]
         inside = [number for number, name in named if any(_is_under(name, project) for project in projects)]
-        # A session that worked only in the erased folders goes with them, though it is named elsewhere.
+        # A session that worked only in the erased folders goes too, even if named elsewhere.
         only_there = self._run("sessions_only_in", ids=_pack_ids(inside)) if inside else []
         numbers = {number for number, name in named if name in sessions}
         return sorted(numbers.union(inside, (int(number) for (number,) in only_there)))
@@ -193,13 +193,13 @@ def _pack_ids(ids: Sequence[int]) -> str:
 
 
 def reindex_history(db: apsw.Connection, seqs: Sequence[int]) -> None:
-    """The words of rewritten events, as far as they are indexed. A backup may be older than the index."""
+    """Reindex rewritten events, as far as they are indexed. A backup may be older than the index."""
     if not seqs or not db.execute(SQL["has_history"]).fetchall():
         return
     mark = HistoryMark.parse(cast(str, db.execute(SQL["meta"], (MARK,)).get or ""))
     for seq in seqs:
         db.execute(SQL["drop_history"], (seq,))
-        # Events behind the mark are indexed later, from the text as it is then.
+        # Later events are indexed later, from their current text.
         entry = _load_history_entry(db, seq) if seq <= mark.seq else None
         if entry:
             db.execute(SQL["add_history"], (seq, entry.words, entry.paths, facet_words(entry, _number_of(db))))
@@ -217,7 +217,7 @@ def _number_of(db: apsw.Connection) -> Callable[[str], int]:
 
 
 def merge_history(db: apsw.Connection) -> None:
-    """Words of deleted entries are not left in older segments of the index."""
+    """Merge the index, so that no words of deleted entries remain in older segments."""
     if db.execute(SQL["has_history"]).fetchall():
         db.execute(SQL["merge_history"])
 
@@ -228,22 +228,22 @@ def name_id(db: apsw.Connection, name: str) -> int:
 
 
 def drop_documents(db: apsw.Connection) -> None:
-    """In a copy nobody serves from: documents are made anew from its log, should it ever be restored."""
+    """In a copy nobody serves from: documents are rebuilt from its log if it is ever restored."""
     db.execute("delete from states")
     # Without a version every feature is rebuilt when the copy is opened.
     db.execute("update meta set value = '' where name like 'feature:%'")
 
 
 def vacuum_erased(db: apsw.Connection, path: Path) -> None:
-    """Deleted rows lie in free pages and in the write-ahead log until both are written anew."""
+    """Deleted rows remain in free pages and the write-ahead log until both are rewritten."""
     merge_history(db)
     db.execute("vacuum")
     truncate_log(db, path)
 
 
 def truncate_log(db: apsw.Connection, path: Path) -> None:
-    """Raises while a reader holds on to old pages: whoever asked must ask again."""
-    # TRUNCATE cuts the log to nothing, but only where no reader needs it.
+    """Raises while a reader holds old pages; the caller must retry."""
+    # TRUNCATE empties the log, if no reader needs it.
     db.execute("pragma wal_checkpoint(truncate)").fetchall()
     log = Path(f"{path}-wal")
     if log.exists() and log.stat().st_size:
@@ -251,14 +251,14 @@ def truncate_log(db: apsw.Connection, path: Path) -> None:
 
 
 def rewrite_copy(path: Path, work: Callable[[apsw.Connection], int]) -> int:
-    """A copy of the file is changed, written anew without free pages, and takes its place. Says what `work` says."""
+    """Change a copy of the file, vacuum it and put it in place. Returns what `work` returns."""
     partial = path.with_name(f".{path.name}.erasing.partial")
     with translate_sqlite_errors(path):
         _copy_private(path, partial)
         db = apsw.Connection(str(partial), flags=apsw.SQLITE_OPEN_READWRITE)
         try:
             db.set_busy_timeout(BUSY_MS)
-            # In memory: a rollback journal on disk would hold the old text once more.
+            # In memory: a rollback journal on disk would hold the old text again.
             db.pragma("journal_mode", "memory")
             db.execute("begin immediate")
             changed = work(db)
@@ -274,7 +274,7 @@ def rewrite_copy(path: Path, work: Callable[[apsw.Connection], int]) -> int:
 
 
 def _copy_private(path: Path, partial: Path) -> None:
-    """By SQLite itself, so that a log beside the file is read too; the log goes when the copy takes the place."""
+    """Copied by SQLite itself, so that a log next to the file is read too; the log is removed with the exchange."""
     partial.unlink(missing_ok=True)
     os.close(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
     source, target = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE), apsw.Connection(str(partial))

@@ -1,7 +1,5 @@
-"""What Holdfast leaves outside of its state folder: files it wrote and its lines in git's exclude files.
-
-Each is recorded in the state folder, so that `holdfast uninstall` takes it out again and gives back what was there before.
-"""
+"""Records what Holdfast writes outside its state folder, so that `holdfast uninstall` can remove it and restore what
+was there."""
 
 import contextlib
 import hashlib
@@ -18,31 +16,31 @@ from holdfast.paths import locked_file, private_folder, write_atomically
 
 BEGIN = b"# >>> holdfast: what it writes here; taken out by `holdfast uninstall`\n"
 END = b"# <<< holdfast\n"
-# A file this large, or with so many lines of ours, is left as it is.
+# A larger file, or one with more lines of ours, is left as it is.
 MAX_EXCLUDE_BYTES, MAX_LINES = 1 << 20, 200
 
 
 class WrittenFile(msgspec.Struct, kw_only=True):
-    """`digest` is of what we wrote last: a file that differs is somebody's work and stays."""
+    """`digest` is of our last version: a file that differs was edited and stays."""
 
     path: str
     digest: str = ""
     made_folders: int = 0
     original: str = ""
-    """Where the file lies that was there before us."""
+    """Where the file that was there before us is kept."""
     exclude: bool = False
     """It is git's exclude file, in which we have a block."""
     created: bool = False
     added_newline: bool = False
     is_out: bool = False
-    """It was taken out again: nothing of ours is there."""
+    """It was removed again: nothing of ours is there."""
 
 
 class TakenOut(msgspec.Struct, kw_only=True):
     removed: list[str] = []
     restored: list[str] = []
     left_behind: list[str] = []
-    """Changed by somebody since we wrote them."""
+    """Files changed by somebody since we wrote them."""
 
 
 class Footprint:
@@ -54,7 +52,7 @@ class Footprint:
     # ── files ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def refuses(self, path: Path) -> bool:
-        """After an uninstall nothing is written outside any more, until the next install."""
+        """Whether writing outside is refused: after an uninstall, until the next install."""
         return self._is_outside(path) and (self._folder / "withdrawn").exists()
 
     def _is_outside(self, path: Path) -> bool:
@@ -64,7 +62,7 @@ class Footprint:
         (self._folder / "withdrawn").unlink(missing_ok=True)
 
     def write(self, path: Path, content: bytes, mode: int) -> None:
-        """Record first: whoever is killed in between leaves a file that is known to be ours."""
+        """Record first: a kill in between leaves a file that is known to be ours."""
         if self._is_outside(path):
             record = self._records.find(path) or WrittenFile(path=str(path), made_folders=_missing_folders(path))
             record.digest = _content_digest(content)
@@ -73,12 +71,12 @@ class Footprint:
         write_atomically(path, content, mode)
 
     def was_edited(self, path: Path, content: bytes) -> bool:
-        """Whether we wrote this file, and it is not what we wrote."""
+        """Return whether we wrote this file and somebody changed it."""
         record = self._records.find(path)
         return record is not None and bool(record.digest) and record.digest != _content_digest(content)
 
     def wrote(self, path: Path) -> bool:
-        """Whether this file is what we wrote, and nobody else's work since."""
+        """Return whether this file is exactly what we wrote."""
         record = self._records.find(path)
         try:
             return record is not None and record.digest == _content_digest(path.read_bytes())
@@ -86,12 +84,12 @@ class Footprint:
             return False
 
     def set_aside(self, path: Path) -> Path:
-        """Somebody else's file moves into the state folder; the first one comes back with the uninstall."""
+        """Move a foreign file into the state folder; an uninstall restores the first one."""
         folder = private_folder(private_folder(self._state / "kept") / _name_of(path))
         kept_path = _free_name(folder, f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{path.name}")
         record = self._records.find(path) or WrittenFile(path=str(path))
         write_atomically(kept_path, path.read_bytes())
-        # Only what was there before our first write is given back.
+        # Only what was there before our first write is restored.
         record.original = record.original or ("" if record.digest else str(kept_path))
         self._records.put(record)
         return kept_path
@@ -99,10 +97,10 @@ class Footprint:
     # ── git's exclude file ───────────────────────────────────────────────────────────────────────────────────────────
 
     def hide_from_git(self, path: Path) -> None:
-        """Git no longer shows this file or folder of a worktree as untracked."""
+        """Hide this file or folder of a worktree from git's untracked files."""
         where = locate(str(path.parent))
         exclude = _exclude_file(where.get("repo", ""))
-        # The file's stamp, because another clone may now be at this path.
+        # Checked each time, because another clone may now be at this path.
         if exclude is None or not path.is_relative_to(where["root"]) or self._excluded.get(path) == _stamp(exclude):
             return
         name = "/" + str(path.relative_to(where["root"])).replace("\\", "/") + ("/" if path.is_dir() else "")
@@ -116,12 +114,12 @@ class Footprint:
             path=str(exclude), exclude=True, created=not exclude.exists()
         )
         if line in ours:
-            # Also the block of a repository that was moved or copied here is taken out again.
+            # Also removes the block of a repository that was moved or copied here.
             self._records.put(record)
         if line in ours or len(ours) >= MAX_LINES or len(before) > MAX_EXCLUDE_BYTES:
             return
         if not ours:
-            # Remembered, so that an uninstall gives the file back byte for byte.
+            # Remembered, so that an uninstall restores the file byte for byte.
             record.added_newline = bool(head) and not head.endswith(b"\n")
             head += b"\n" if record.added_newline else b""
         self._records.put(record)
@@ -131,9 +129,9 @@ class Footprint:
     # ── out again ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def take_out(self) -> TakenOut:
-        """Everything; what somebody changed since stays and is named."""
+        """Remove everything; what somebody changed since stays and is named."""
         private_folder(self._state)
-        # First: from here on the daemon writes nothing outside that would be missed below.
+        # First: from now on the daemon writes nothing outside that would be missed below.
         write_atomically(private_folder(self._folder) / "withdrawn", b"")
         done = TakenOut(removed=[], restored=[], left_behind=[])
         records = self._records.in_force()
@@ -150,17 +148,17 @@ class Footprint:
         return done
 
     def rewrite(self, change: Callable[[Path], bool]) -> bool:
-        """The file of the records itself, changed by somebody who erases; nobody writes to it meanwhile."""
+        """Rewrite the file of the records for an erasure, while nobody writes to it."""
         return self._records.rewrite(change)
 
 
-# A file of that many lines for each path that is still in force, and some, is written anew.
+# A file with this many lines per active path, and some, is compacted.
 LINES_PER_RECORD, LEAST_LINES = 2, 100
 
 
 class WrittenFiles:
-    """The records, in one file: a line for each change, of which the last one of a path counts. A line is one write,
-    so that who is killed leaves at most a torn one, which nobody reads. Every process and thread asks under one lock."""
+    """The records in one file: a line per change; the last one of a path counts. A line is one write, so a kill leaves
+    at most a torn line, which is ignored. All processes and threads share one lock."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -168,12 +166,12 @@ class WrittenFiles:
         self._records: dict[str, WrittenFile] = {}
         self._lines, self._is_torn, self._is_migrated = 0, False, False
         self._seen: tuple[int, ...] = ()
-        """What `stat` said of the file when it was read last."""
+        """The file's stamp when it was last read."""
 
     def find(self, path: Path) -> WrittenFile | None:
         with self._held() as there:
             record = self._records.get(str(path)) if there else None
-            # A copy: whoever changes it hands it in with `put`.
+            # A copy: changes are saved with `put`.
             return None if record is None or record.is_out else msgspec.structs.replace(record)
 
     def in_force(self) -> list[WrittenFile]:
@@ -199,7 +197,7 @@ class WrittenFiles:
 
     @contextlib.contextmanager
     def _held(self) -> Iterator[bool]:
-        """False where nothing was ever recorded, or where somebody put a link in the folder's place."""
+        """False if nothing was ever recorded, or if the folder was replaced by a link."""
         if self._folder.is_symlink() or not self._folder.is_dir():
             yield False
             return
@@ -220,7 +218,7 @@ class WrittenFiles:
         self._seen = now
 
     def _take_over_older(self) -> None:
-        """Before, each record was a file of its own."""
+        """Earlier versions kept one file per record."""
         if self._is_migrated:
             return
         older = [file for file in sorted(self._folder.glob("*.json")) if _stat_of(file)]
@@ -253,7 +251,7 @@ def _encode_lines(records: list[WrittenFile]) -> bytes:
 
 
 def _decode_record(line: bytes) -> WrittenFile | None:
-    """None for a torn line, and for one whose path was erased."""
+    """None for a torn line and for an erased path."""
     try:
         record = msgspec.json.decode(line, type=WrittenFile)
     except (msgspec.DecodeError, msgspec.ValidationError, UnicodeError):
@@ -262,7 +260,7 @@ def _decode_record(line: bytes) -> WrittenFile | None:
 
 
 def _stat_of(path: Path) -> tuple[int, ...]:
-    """Empty where there is no plain file."""
+    """Empty if there is no regular file."""
     try:
         now = path.lstat()
     except OSError:
@@ -287,7 +285,7 @@ def _take_out_file(path: Path, record: WrittenFile, done: TakenOut) -> None:
 
 
 def _remove_empty_folders(records: list[WrittenFile]) -> None:
-    """Those that we made, when all files are gone: whichever file came first into a folder had it made for the others too."""
+    """Remove folders that we created, once all files are gone: the first file in a folder created it for the others."""
     made = {folder for record in records for folder in list(Path(record.path).parents)[: record.made_folders]}
     for folder in sorted(made, key=lambda one: len(one.parts), reverse=True):
         with contextlib.suppress(OSError):
@@ -300,7 +298,7 @@ def _take_out_block(path: Path, record: WrittenFile, done: TakenOut) -> None:
     head, ours, tail = _split_at_block(path.read_bytes())
     if not ours:
         return
-    # The line break was ours too, unless somebody added lines behind our block.
+    # The line break was ours too, unless lines were added after our block.
     if record.added_newline and not tail:
         head = head.removesuffix(b"\n")
     if record.created and not head + tail:
@@ -311,7 +309,7 @@ def _take_out_block(path: Path, record: WrittenFile, done: TakenOut) -> None:
 
 
 def _split_at_block(content: bytes) -> tuple[bytes, list[bytes], bytes]:
-    """(before our block, our lines, after it); all of it is before where there is no block."""
+    """Return (before our block, our lines, after it); without a block everything is before it."""
     head, begin, rest = content.partition(BEGIN)
     ours, end, tail = rest.partition(END)
     if not (begin and end):
@@ -324,7 +322,7 @@ def _ignore_block(lines: list[bytes]) -> bytes:
 
 
 def _escape_ignore_pattern(name: str) -> bytes:
-    """A name as a pattern that means just this name. One with a line break cannot be written."""
+    """A pattern that matches exactly this name. One with a line break cannot be written."""
     text = "".join(f"\\{char}" if char in "\\*?[]" else char for char in name.replace("\n", "?"))
     return os.fsencode(text.removesuffix(" ") + "\\ " if text.endswith(" ") else text)
 
@@ -338,7 +336,7 @@ def _stamp(file: Path) -> tuple[int, int]:
 
 
 def _exclude_file(repo: str) -> Path | None:
-    """None where there is no git directory, or one made to send us elsewhere."""
+    """None without a git directory, or if it leads elsewhere."""
     folder = Path(repo) if repo else None
     if folder is None or folder.is_symlink() or not (folder / "objects").is_dir() or not (folder / "HEAD").is_file():
         return None

@@ -1,4 +1,4 @@
-"""Which key a store's bodies are encrypted with."""
+"""Manages which key encrypts a store's bodies."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -17,8 +17,8 @@ KEY_NAME = "body_key"
 def prepare_key(
     cipher: BodyCipher, store: Store, write: Callable[[Callable[[], None]], object] = lambda work: work()
 ) -> None:
-    """The key is found, or made where the setting wants one; what is in the way becomes the cipher's `problem`.
-    `write` runs what writes in the thread that may."""
+    """Find the key, or create it if the setting wants one; an obstacle becomes the cipher's `problem`. `write` runs
+    writes on the thread that may."""
     reader = store.reader()
     try:
         name = reader.meta(KEY_NAME)

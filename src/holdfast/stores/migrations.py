@@ -21,7 +21,7 @@ def migrate_sqlite(db: apsw.Connection, path: Path, backups: Path | None) -> Non
     if pending and version and backups:
         write_backup(path, backups, reason=f"before-migration-{pending[-1][0]}")
     for number, sql in pending:
-        # The version is set in the same transaction: a crash leaves a step done or not begun.
+        # The version is set in the same transaction: after a crash a step is done or not begun.
         with db:
             db.execute(sql)
             db.pragma("user_version", number)

@@ -1,4 +1,4 @@
-"""Rows and queries: how an event lies in the tables, and how a question becomes an expression of FTS5."""
+"""Maps events to rows, and questions to SQL and FTS5 expressions."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from holdfast.core.kinds import decode_payload
 from holdfast.core.ports import EventQuery, HistoryEntry, HistoryQuery
 from holdfast.stores.body_cipher import READING, BodyCipher, place_of
 
-# `enc_hook=str`: whatever JSON does not know is stored as its text instead of failing the batch.
+# `enc_hook=str`: what JSON doesn't know is stored as text instead of failing the batch.
 encode = msgspec.json.Encoder(enc_hook=str).encode
 decode = msgspec.json.decode
 
@@ -25,7 +25,7 @@ IdOf = Callable[[str], int | None]
 
 
 def as_event(row: Sequence[Any], name: NameOf, cipher: BodyCipher = READING) -> Event:
-    # In the order of EVENT; a row with a body has three columns more (BODY).
+    # In the order of EVENT; a row with a body has three more columns (BODY).
     seq, session, project, at, kind_id, tool, agent, version, key, data = row[:10]
     kind = name(kind_id)
     size, digest, body = row[10:13] if len(row) > 10 else (0, "", b"")
@@ -46,20 +46,20 @@ def as_event(row: Sequence[Any], name: NameOf, cipher: BodyCipher = READING) -> 
 
 
 def body_rows(events: Sequence[Event], cipher: BodyCipher) -> list[tuple[int, int, str, bytes]]:
-    """(seq, size, hash, body) as they are stored: the one place where bodies of new events are written from."""
+    """(seq, size, hash, body) as stored: the one place where bodies of new events are written."""
     seal = cipher.sealer()
     sealed = [(e, seal(e.body, place_of(e.seq))) for e in events if e.body]
     return [(e.seq, e.body_size or len(e.body), e.body_hash, body) for e, body in sealed if body]
 
 
 def key_range(prefix: str) -> tuple[str, str]:
-    """Keys that begin like this lie between these two: SQLite compares them as UTF-8."""
-    # The largest code point sorts behind everything that can follow the prefix.
+    """The bounds of keys with this prefix; SQLite compares them as UTF-8."""
+    # The largest code point sorts after everything that can follow the prefix.
     return prefix, prefix + "\U0010ffff"
 
 
 def select_events(query: EventQuery, id_of: IdOf) -> tuple[str, list[Any]] | None:
-    """The statement for a page of events; None when a name in it was never seen, so that nothing can match."""
+    """The statement for a page of events; None if a name in it was never seen, so nothing can match."""
     conditions = _where_conditions(query, id_of)
     if conditions is None:
         return None
@@ -78,7 +78,7 @@ def select_marks(query: EventQuery, every: int, id_of: IdOf) -> tuple[str, list[
     if conditions is None:
         return None
     condition, values = conditions
-    # From 0 on, so that the first match is always among the marks.
+    # From 0 on, so that the first match is always included.
     counted = f"select e.seq as seq, row_number() over (order by e.seq) - 1 as n from events e {condition}"
     return f"select seq from ({counted}) counted where mod(n, ?) = 0 order by seq", [*values, every]
 
@@ -98,7 +98,7 @@ def _where_conditions(query: EventQuery, id_of: IdOf) -> tuple[str, list[Any]] |
     ):
         if value:
             where.append((f"e.{condition} ?", value))
-    # A kind that was never stored has no number and cannot match; others of the list still can.
+    # A kind that was never stored cannot match; others in the list still can.
     kinds = [name_id for kind in query.kinds if (name_id := id_of(kind)) is not None]
     if query.kinds and not kinds:
         return None
@@ -111,7 +111,7 @@ def _where_conditions(query: EventQuery, id_of: IdOf) -> tuple[str, list[Any]] |
     return condition, [value for _, value in where] + kinds + list(query.seqs)
 
 
-# Each with the letter that its word begins with in the index: `s12` is session 12.
+# Each with the prefix of its word in the index: `s12` is session 12.
 FACETS = (("session", "s"), ("project", "p"), ("agent", "a"), ("tool", "t"))
 FAILED = "failed"
 
@@ -124,7 +124,7 @@ def facet_words(entry: HistoryEntry, id_of: Callable[[str], int]) -> str:
 
 
 def match_expression(query: HistoryQuery, id_of: IdOf) -> str | None:
-    """For FTS5. None when a name was never seen, or nothing is asked for."""
+    """The FTS5 expression. None if a name was never seen, or nothing is asked for."""
     facets: list[str] = [FAILED] if query.failed else []
     for field, letter in FACETS:
         if name := getattr(query, field):
@@ -140,7 +140,7 @@ def match_expression(query: HistoryQuery, id_of: IdOf) -> str | None:
     if file := _quote_phrase(query.file):
         parts.append(f"{{paths}} : ({file})")
     if quoted_phrases := [quoted for phrase in query.phrases if (quoted := _quote_phrase(phrase))]:
-        # FTS5 takes `"two words" *` for a phrase whose last word is only a beginning.
+        # FTS5 reads `"two words" *` as a phrase whose last word is a prefix.
         quoted_phrases[-1] += " *" if query.prefix else ""
         parts.append(f"{{words}} : ({(' OR ' if query.any_phrase else ' AND ').join(quoted_phrases)})")
     return " AND ".join(parts) or None

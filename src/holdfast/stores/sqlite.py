@@ -1,4 +1,4 @@
-"""SQLite: WAL, synchronous FULL, one write connection. Acknowledged means durable (P2)."""
+"""The SQLite store: WAL, synchronous FULL, one write connection, so that acknowledged means durable (P2)."""
 
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,7 +24,7 @@ from holdfast.stores.sqlite_connection import for_writing, translate_sqlite_erro
 from holdfast.stores.sqlite_reader import SQL, SqliteReader
 
 REMEMBERED_NAMES = 50_000
-# Documents whose time moved by less are written without touching the index that lists are read from.
+# Documents whose time moved by less are written without updating the index that lists are read from.
 AT_MAY_LAG_MS = 2_000
 
 
@@ -43,7 +43,7 @@ class SqliteStore:
     @contextlib.contextmanager
     def transaction(self, *, lasting: bool = True) -> Iterator[int]:
         with translate_sqlite_errors(self.path), contextlib.nullcontext() if lasting else self._not_lasting():
-            # IMMEDIATE takes the write lock at once; one taken after reads could be refused in the middle.
+            # IMMEDIATE takes the write lock at once; taken after reads it could be refused in the middle.
             self._db.execute("begin immediate")
             try:
                 yield self._head
@@ -55,7 +55,7 @@ class SqliteStore:
 
     @contextlib.contextmanager
     def _not_lasting(self) -> Iterator[None]:
-        """Nothing is synced now; the next lasting commit syncs this one with it, for the log of SQLite is one file."""
+        """Nothing is synced now; the next lasting commit syncs it too, because SQLite's log is one file."""
         self._db.execute("pragma synchronous=normal")
         try:
             yield
@@ -66,11 +66,11 @@ class SqliteStore:
         if self._db.in_transaction:
             with contextlib.suppress(apsw.Error):
                 self._db.execute("rollback")
-        # Numbers of names that were rolled back may be given to other names.
+        # Numbers of rolled-back names may be given to other names.
         for name in self._new_names:
             self._names.pop(name, None)
         self._new_names.clear()
-        # A commit that failed may still have happened (an error after the write): ask rather than assume.
+        # A failed commit may still have happened (an error after the write): ask rather than assume.
         with contextlib.suppress(apsw.Error):
             self._head = self._value("head")
 
@@ -101,7 +101,7 @@ class SqliteStore:
 
     def save(self, rows: Sequence[StateRow]) -> None:
         name = self._name_id
-        # Rows whose facets stay as they are need no change of any index.
+        # Rows with unchanged facets need no index update.
         moved = [row for row in rows if not self._save_doc(row, name(row.project))]
         self._db.executemany(
             SQL["save"],
@@ -112,7 +112,7 @@ class SqliteStore:
         )  # fmt: skip
 
     def _save_doc(self, row: StateRow, project: int) -> bool:
-        """Whether only the text had to be written."""
+        """Return whether only the text had to be written."""
         where = (row.ref.kind, row.ref.key, project, row.status, row.at - AT_MAY_LAG_MS, row.at)
         return self._changed("save_doc", row.doc, row.version, *where)
 
@@ -136,7 +136,7 @@ class SqliteStore:
         return self._changed("extend", until, job, owner)
 
     def finish(self, job: int, owner: str) -> bool:
-        # A job that was asked for again while it ran is run once more instead of being removed.
+        # A job requested again while it ran is run once more instead of being removed.
         return self._changed("run_again", job, owner) or self._changed("finish", job, owner)
 
     def retry(self, job: int, owner: str, run_at: int, error: str, dead: bool) -> bool:
@@ -149,7 +149,7 @@ class SqliteStore:
         self._db.execute(SQL["set_meta"], (name, value))
 
     def expire_bodies(self, older_than: int, limit: int) -> int:
-        """What is deleted is overwritten in its page, so that no free page tells it."""
+        """Deleted bytes are overwritten in their page, so that no free page reveals them."""
         with self._overwriting():
             return len(list(self._db.execute(SQL["expire_bodies"], (limit, older_than))))
 
@@ -159,7 +159,7 @@ class SqliteStore:
 
     @contextlib.contextmanager
     def _overwriting(self) -> Iterator[None]:
-        # Only here: overwriting every deleted byte would make ordinary writes slower.
+        # Only here: overwriting every deleted byte would slow down ordinary writes.
         self._db.execute("pragma secure_delete = on").fetchall()
         try:
             yield
@@ -167,7 +167,7 @@ class SqliteStore:
             self._db.execute("pragma secure_delete = off").fetchall()
 
     def index_history(self, entries: Sequence[HistoryEntry], before: str, after: str) -> bool:
-        # Only from where the mark stood when they were read: text erased meanwhile must not come back.
+        # Only if the mark is where it was when they were read: text erased meanwhile must not return.
         if not self._changed("move_history_mark", after, before):
             return False
         rows = [(e.seq, e.words, e.paths, facet_words(e, self._name_id)) for e in entries]
@@ -203,7 +203,7 @@ class SqliteStore:
         self._db.close()
 
     def _changed(self, name: str, *values: Any) -> bool:
-        # The statements end with `returning`: a row comes back where one was changed.
+        # The statements end with `returning`: a row comes back if one was changed.
         return bool(list(self._db.execute(SQL[name], values)))
 
     def _value(self, name: str, *values: Any) -> Any:

@@ -1,4 +1,4 @@
-"""How a SQLite file is opened, and what its errors mean to us."""
+"""Opens SQLite files and translates their errors."""
 
 import contextlib
 import os
@@ -10,14 +10,14 @@ import apsw
 from holdfast.core.errors import StoreDamaged, StoreUnavailable
 
 WRITING_CACHE_KIB, READING_CACHE_KIB = 8_000, 2_000
-"""There is one writer and a reader in every thread; what neither has, the kernel has."""
-# How long another connection's lock is waited for, in milliseconds.
+"""One writer, and a reader per thread; the kernel caches the rest."""
+# Milliseconds to wait for another connection's lock.
 BUSY_MS = 5_000
 
 
 def for_writing(path: Path) -> apsw.Connection:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # Born 0600: SQLite gives its WAL and shared-memory files the mode of the database.
+    # Created 0600: SQLite gives its WAL and shared-memory files the mode of the database.
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
     db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     db.set_busy_timeout(BUSY_MS)
@@ -26,7 +26,7 @@ def for_writing(path: Path) -> apsw.Connection:
     db.pragma("synchronous", "full")
     # Negative: kibibytes instead of pages.
     db.pragma("cache_size", -WRITING_CACHE_KIB)
-    # In bytes: after a checkpoint the log file is cut back to this.
+    # In bytes: a checkpoint cuts the log file to this.
     db.pragma("journal_size_limit", 64 << 20)
     db.execute("create table if not exists meta (name text primary key, value text not null) strict, without rowid")
     return db
@@ -47,7 +47,7 @@ def translate_sqlite_errors(path: Path) -> Iterator[None]:
     except (apsw.CorruptError, apsw.NotADBError) as error:
         raise StoreDamaged(str(error), where=str(path), fix="Run: holdfast doctor --fix") from error
     except OSError as error:
-        # An OSError of ours (a missing folder, no right) counts like the errors of SQLite below.
+        # An OSError of ours (missing folder, no permission) counts like SQLite's errors below.
         raise StoreUnavailable(error.strerror or str(error), where=str(path)) from error
     except (apsw.FullError, apsw.IOError, apsw.ReadOnlyError, apsw.CantOpenError, apsw.BusyError) as error:
         raise StoreUnavailable(str(error), where=str(path), fix="Free some space or check permissions.") from error

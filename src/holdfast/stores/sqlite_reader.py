@@ -12,7 +12,7 @@ from holdfast.stores.sqlite_connection import for_reading, translate_sqlite_erro
 from holdfast.stores.statements import load_queries
 
 SQL = load_queries()
-# The largest number of SQLite: stands for "no upper bound" in the query.
+# SQLite's largest number stands for "no upper bound".
 LARGEST_SEQ = (1 << 63) - 1
 # Events in one page of a replay.
 PAGE = 2_000
@@ -41,7 +41,7 @@ class SqliteReader:
         return [seq for (seq,) in self._all(*statement)] if statement else []
 
     def replay(self, after: int = 0, session: str = "", project: str = "") -> Iterator[Event]:
-        """In pages, so that no read transaction stays open long enough to hold back a checkpoint."""
+        """In pages, so that no read transaction stays open long enough to delay a checkpoint."""
         while page := self.events(EventQuery(after=after, session=session, project=project, limit=PAGE)):
             yield from page
             after = page[-1].seq
@@ -77,7 +77,7 @@ class SqliteReader:
         values: list[Any] = [query.kind]
         if query.project:
             clauses.append("project = ?")
-            # A project that was never seen has no number: -1 matches no row.
+            # An unknown project has no number, and -1 matches no row.
             values.append(self._id_of(query.project) or -1)
         if query.status:
             clauses.append("status = ?")
@@ -88,14 +88,14 @@ class SqliteReader:
         if query.before:
             clauses.append("(at, key) < (?, ?)")
             values.extend((self._listed_at(query.kind, *query.before), query.before[1]))
-        # Few keys begin alike: they are found by key and then sorted, not filtered out of all in order of time.
-        # The unary plus keeps SQLite from using the index on `at` for the order.
+        # Few keys share a prefix: they are found by key and then sorted. The unary plus keeps SQLite from using the
+        # index on `at` for the order.
         order = "+at" if query.prefix else "at"
         sql = f"select key, doc from states where {' and '.join(clauses)} order by {order} desc, key desc limit ?"
         return [(key, doc) for key, doc in self._all(sql, [*values, query.limit])]
 
     def _listed_at(self, kind: str, at: int, key: str) -> int:
-        """Where the last row seen stands in the list: a little below its own time, because that may lag."""
+        """The position of the last row seen: slightly below its own time, because that may lag."""
         value: int = min((at, *(listed_at for (listed_at,) in self._all(SQL["listed_at"], [kind, key]))))
         return value
 
@@ -142,7 +142,7 @@ class SqliteReader:
         return value
 
     def _all(self, sql: str, values: Sequence[Any] | dict[str, Any] = ()) -> list[tuple[Any, ...]]:
-        """Every read goes through here, so that damage is called damage at every door."""
+        """Every read goes through here, so that damage is reported as damage everywhere."""
         with translate_sqlite_errors(self._path):
             return self._db.execute(sql, values).fetchall()
 

@@ -11,7 +11,7 @@ _MIGRATION = re.compile(r"^(\d{4})_\w+\.sql$")
 
 @cache
 def load_queries() -> dict[str, str]:
-    # `split` with a group gives what stands before the first name, then names and statements in turn.
+    # `split` with a group returns the text before the first name, then names and statements in turn.
     parts = _NAME.split(_read_sql("queries.sql"))[1:]
     return {name: _strip_comments(sql) for name, sql in zip(parts[::2], parts[1::2], strict=True)}
 

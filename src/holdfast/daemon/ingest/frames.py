@@ -1,4 +1,4 @@
-"""The wire format of docs/protocol.md, read and written."""
+"""Reads and writes the wire format of docs/protocol.md."""
 
 import ctypes
 import struct
@@ -11,30 +11,30 @@ import msgspec
 from holdfast.analysis.redact.native_library import load_library
 from holdfast.core.decision import Delivery
 
-# The first bytes of a request, an answer and a spooled record (docs/protocol.md).
+# The first bytes of a request, an answer and a spooled record.
 ASK = b"HFQ1"
 ANSWER = b"HFA1"
 SPOOLED = b"HFS1"
-# Magic and two lengths (header, body); in the spool the checksum and the length of a frame.
+# Magic and two lengths (header, body); in the spool the checksum and length of a frame.
 HEAD = struct.Struct(">4sII")
 LENGTH = struct.Struct(">I")
-# Bounds on what a client can make the daemon hold in memory.
+# Bounds what a client can make the daemon hold in memory.
 LARGEST_HEADER = 256 * 1024
 LARGEST_BODY = 256 * 1024 * 1024
 LARGE_FRAME = 8 << 20
-"""From here on a body is shortened while it comes, as the native client does it before it sends one."""
+"""From this size on a body is shortened while it arrives, as the native client does before sending."""
 SHORTENED_ROOM = 16 << 20
 EMPTY_ANSWER = ANSWER + LENGTH.pack(0)
 
 
 class BadFrame(ValueError):
-    """Not a frame of ours."""
+    """Not a valid frame."""
 
 
 def frame_length(start: bytes) -> int:
-    """The whole length, once the first 12 bytes are there; 0 before that."""
+    """The whole length once the first 12 bytes have arrived; 0 before."""
     if len(start) < HEAD.size:
-        # A wrong beginning is refused at once, not when all twelve bytes have come.
+        # A wrong beginning is refused at once, before all twelve bytes arrive.
         if not ASK.startswith(start[:4]):
             raise BadFrame("wrong magic")
         return 0
@@ -46,12 +46,12 @@ def frame_length(start: bytes) -> int:
 
 
 def as_delivery(frame: bytes, *more: bytes, ancestors: tuple[int, ...] = ()) -> Delivery:
-    """`more`: the chunks that a frame goes on with."""
+    """`more`: the further chunks of the frame."""
     _, header_length, _ = HEAD.unpack_from(frame)
     split = HEAD.size + header_length
     if len(frame) < split:
         frame, more = b"".join((frame, *more)), ()
-    # What stands before the folder is of this one call; what follows is the same for every hook of a session.
+    # The part before the folder belongs to this call; the rest is the same for every hook of a session.
     own, _, shared = frame[HEAD.size : split].partition(_FOLDER)
     fields = _parse_fields(own)
     own_env = fields.get("env")
@@ -64,7 +64,7 @@ def as_delivery(frame: bytes, *more: bytes, ancestors: tuple[int, ...] = ()) -> 
 
 
 def _parse_number(text: str) -> int:
-    # Under 19 digits it fits the 64 bits of a database column.
+    # Up to 18 digits fit a 64-bit column.
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
 
 
@@ -76,9 +76,9 @@ _NUMBERS = frozenset(("at", "pid", "start", "whole"))
 
 
 def _parse_fields(header: bytes) -> dict[str, Any]:
-    """The fields of a `Delivery` that are told in it. Names that are not known are a newer client's."""
+    """The fields of a `Delivery`. Unknown names come from a newer client."""
     fields: dict[str, Any] = {}
-    # Paths may be any bytes; what is stored must be UTF-8.
+    # Paths may be any bytes; stored text must be UTF-8.
     for pair in header.decode("utf-8", "replace").split("\0"):
         name, equals, value = pair.partition("=")
         if not equals:
@@ -99,7 +99,7 @@ def _shared_fields(shared: bytes) -> dict[str, Any]:
 
 
 _repeated_fields = lru_cache(REMEMBERED_SURROUNDINGS)(_shared_fields)
-"""Folder, client and environment, read once for all hooks of a session. Whoever gets them leaves them as they are."""
+"""Folder, client and environment, parsed once for all hooks of a session. Callers must not change them."""
 
 
 class LargeFrame:
@@ -137,18 +137,18 @@ class LargeFrame:
 
 
 def open_large_frame(start: bytes, wanted: int) -> LargeFrame | None:
-    """None where the native library is missing: then the frame is held whole."""
+    """None without the native library; then the frame is held whole."""
     library = load_library()
     if library is None or len(start) < HEAD.size:
         return None
-    # ctypes takes every result for an int of 32 bits unless it is told otherwise.
+    # ctypes assumes 32-bit results by default.
     library.holdfast_shortener_size.restype = library.holdfast_finish_shorten.restype = ctypes.c_size_t
     library.holdfast_feed_shorten.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t)
     return LargeFrame(library, start, wanted)
 
 
 def _check_key(key: str) -> None:
-    # It becomes a unique key of the store and a part of derived keys, where `/` separates.
+    # It becomes a unique key of the store and part of derived keys, where `/` separates.
     if not key.isalnum() or len(key) > 64 or not key.isascii():
         raise BadFrame("no delivery key")
 
@@ -158,7 +158,7 @@ def answer_frame(reply: bytes) -> bytes:
 
 
 def as_frame(header: dict[str, str], body: bytes) -> bytes:
-    """What a client sends; used by tests, the importer and `holdfast` itself."""
+    """Build a frame, for tests, the importer and `holdfast` itself."""
     packed = b"".join(f"{name}={value}".encode("utf-8", "surrogateescape") + b"\0" for name, value in header.items())
     return HEAD.pack(ASK, len(packed), len(body)) + packed + body
 
@@ -168,7 +168,7 @@ def as_record(frame: bytes) -> bytes:
 
 
 def split_spool_records(log: bytes) -> tuple[list[bytes], list[bytes]]:
-    """(the frames of a spool log, the stretches of it that are torn). Searches on behind damage."""
+    """Return (frames of a spool log, torn stretches). Continues after damage."""
     frames: list[bytes] = []
     torn: list[bytes] = []
     at = 0
@@ -187,13 +187,13 @@ def _record_at(log: bytes, at: int) -> bytes | None:
     if len(log) - at < HEAD.size:
         return None
     magic, crc, length = HEAD.unpack_from(log, at)
-    # A length that runs past the end gives a shorter slice, which the comparison refuses.
+    # A length beyond the end gives a shorter slice, which the comparison refuses.
     frame = log[at + HEAD.size : at + HEAD.size + length]
     return frame if magic == SPOOLED and len(frame) == length and crc32(frame) == crc else None
 
 
 def _next_record(log: bytes, at: int) -> int:
-    # The magic may also occur inside of a body: only a record whose checksum holds counts.
+    # The magic may occur inside a body: only a record with a valid checksum counts.
     while (at := log.find(SPOOLED, at)) >= 0:
         if _record_at(log, at) is not None:
             return at

@@ -1,15 +1,15 @@
-"""Records how far the log had come in a file of its own."""
+"""Records in a file of its own how far the log has come."""
 
 import contextlib
 import os
 from pathlib import Path
 
-# In digits, padded with blanks: a shorter number leaves nothing of a longer one behind.
+# In digits, padded with blanks, so that a shorter number overwrites a longer one.
 WIDTH = 20
 
 
 class HighWaterMark:
-    """Of one SQLite file."""
+    """The mark of one SQLite file."""
 
     def __init__(self, database: Path) -> None:
         self._path, self._fd = _mark_file(database), -1
@@ -26,7 +26,7 @@ class HighWaterMark:
 
 
 def remove_high_water_mark(database: Path) -> None:
-    """Somebody went back to an older state on purpose: that is no loss."""
+    """Remove the mark after a deliberate return to an older state, which is no loss."""
     _mark_file(database).unlink(missing_ok=True)
 
 
@@ -39,5 +39,5 @@ def _read_mark(path: Path) -> int:
         text = path.read_bytes()[:WIDTH].strip()
     except OSError:
         return 0
-    # A number that fills the whole width was not written by us.
+    # A number of full width was not written by us.
     return int(text) if text.isdigit() and len(text) < WIDTH - 1 else 0

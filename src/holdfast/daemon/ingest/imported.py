@@ -1,4 +1,4 @@
-"""Events from outside, as importers bring them: which are taken, and which sessions need none."""
+"""Accepts imported events: which kinds and sessions are allowed."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -22,7 +22,7 @@ LONGEST_KEY = 64
 
 
 class ReceivedEvent(msgspec.Struct, kw_only=True):
-    """An event as it is sent. Its data waits until the kind is known, and then is decoded once, into the kind's own type."""
+    """An event as sent. Its data is decoded once, when the kind is known, into the kind's type."""
 
     key: str
     kind: str
@@ -40,9 +40,9 @@ class ReceivedEvent(msgspec.Struct, kw_only=True):
         )  # fmt: skip
 
     def _payload(self, scrub_fields: ScrubFields) -> Any:
-        # Before it is decoded: afterwards it would have to be encoded and decoded once more.
+        # Before decoding: afterwards it would be encoded and decoded again.
         raw = scrub_fields(bytes(self.data))
-        # Anything but an object has no fields; the payload is then the empty one of its kind.
+        # Anything but an object has no fields and gives the kind's empty payload.
         return decode_payload(self.kind, current_version(self.kind), raw) if raw.startswith(b"{") else None
 
 
@@ -50,8 +50,8 @@ decode_received = msgspec.json.Decoder(list[ReceivedEvent]).decode
 
 
 def accept_imported_events(raw_events: Any, features: Sequence[Feature], scrub_fields: ScrubFields) -> list[Arrival]:
-    """All or none: a batch with anything strange in it is a mistake of whoever made it."""
-    # The same folder and the same session come with every event.
+    """All or none: a batch with anything strange is the sender's mistake."""
+    # The same folder and session come with every event.
     clean_id = cache(lambda text: clean_identifier(text, scrub_fields))
     clean_word = cache(lambda text: clean_text(text, scrub_fields))
     try:
@@ -60,27 +60,27 @@ def accept_imported_events(raw_events: Any, features: Sequence[Feature], scrub_f
         raise CommandRefused(f"these are no events: {error}") from error
     if len(events) > MOST_EVENTS:
         raise CommandRefused(f"more than {MOST_EVENTS} events at once", fix="Send them in smaller batches.")
-    # Kinds of the engine itself (decisions and the like) only the engine may write.
+    # Only the engine may write its own kinds, such as decisions.
     allowed_kinds = (KINDS.keys() - ENGINE_KINDS.keys()).union(*(feature.kinds for feature in features))
     for event in events:
         if event.kind not in allowed_kinds:
             raise CommandRefused(f"there is no kind of event {event.kind!r}")
-        # Keys of derived events contain `/`: an import cannot take the place of one.
+        # Keys of derived events contain `/`, so an import cannot take the place of one.
         if not (event.key.isalnum() and event.key.isascii() and len(event.key) <= LONGEST_KEY):
             raise CommandRefused("a key is up to 64 letters and digits")
     return [Arrival(event) for event in events]
 
 
 def clean_text(text: str, scrub_fields: ScrubFields) -> str:
-    """One string by itself, such as a folder."""
+    """Redact a single string, such as a folder."""
     cleaned: str = msgspec.json.decode(scrub_fields(msgspec.json.encode(text))) if text else text
     return cleaned
 
 
 def clean_identifier(text: str, scrub_fields: ScrubFields) -> str:
-    """An id is no text: it is looked at in the place of an id, where only the keys of known services are secrets.
+    """Redact an id as an id, where only keys of known services are secrets.
 
-    Ids that lose a secret keep a digest, so that two sessions never become one.
+    An id that loses a secret keeps a digest, so that two sessions never merge.
     """
     name = bounded_name(text)
     if not name:
@@ -91,10 +91,10 @@ def clean_identifier(text: str, scrub_fields: ScrubFields) -> str:
 
 
 def told_by_hooks(reader: Reader, agent: str, session: str) -> bool:
-    """Whether hooks of this agent told of the session, under its id or, where another agent has that, its own key."""
+    """Return whether hooks of this agent reported the session, under its id or its own key."""
     for key in (session, shared_session_key(session, agent)):
         first = reader.events(EventQuery(session=key, limit=1))
-        # Another agent's session under the same id says nothing about this one.
+        # Another agent's session with the same id says nothing about this one.
         if first and first[0].agent in ("", agent):
             return not first[0].data.get("imported")
     return False

@@ -1,7 +1,7 @@
-"""Promises: what was answered and is not in the store yet, in one file that is written over and over.
+"""Keeps acknowledged deliveries that are not in the store yet, in one preallocated file that is overwritten in laps.
 
-It is as long from the beginning as it will ever be, so that a sync has nothing to write but the record itself. Whatever
-is in it is cut and redacted. A record counts when it is whole and of the same lap as the first one in the file.
+Its full size is allocated from the start, so a sync writes nothing but the record. Contents are cut and redacted. A
+record counts if it is whole and of the same lap as the first one.
 """
 
 import contextlib
@@ -21,21 +21,21 @@ from holdfast.core.event import Event
 from holdfast.stores.body_cipher import JOURNAL_PLACE, READING, BodyCipher, BodyUnreadable
 
 FIRST_SIZE, SIZE = 64 << 10, 4 << 20
-"""It is born small, so that no start waits for it, and grows beside the first hooks."""
+"""Small at first, so that no start waits for it; it grows in the background."""
 HEAD = struct.Struct(">4sQII")
 """A mark, the lap, the checksum of lap and content, the length of the content."""
 MAGIC = b"HFJ1"
 
 
 class JournalEntry(msgspec.Struct, array_like=True, frozen=True):
-    """Either a delivery that nobody has thought about, or events that were thought about, with all that followed."""
+    """Either a delivery that is not applied yet, or applied events with everything derived from them."""
 
     delivery: Delivery | None = None
     events: tuple[Event, ...] = ()
 
     @property
     def key(self) -> str:
-        # Applied events go by the first of them, which is the delivery's own.
+        # Applied events are keyed by the first, which is the delivery's own.
         return self.delivery.key if self.delivery else self.events[0].key
 
 
@@ -46,21 +46,21 @@ decode = msgspec.msgpack.Decoder(JournalEntry).decode
 class Journal:
     def __init__(self, path: Path, cipher: BodyCipher = READING) -> None:
         self._path, self._fd, self._cipher = path, -1, cipher
-        # The generation begins with the time: it differs from those that an earlier process left in the file.
+        # The generation starts from the time, so it differs from those an earlier process left in the file.
         self._at, self._size, self._generation = 0, 0, time.time_ns()
         self._growing = threading.Lock()
 
     def pending_entries(self, *, ask: bool = True) -> list[JournalEntry]:
-        """What the daemon before us promised; most or all of it is in the log by now. Raises `KeyUnavailable` where it
+        """Return what the previous daemon acknowledged; most or all of it is in the log. Raises `KeyUnavailable` if it
         is encrypted and the keyring is locked; the keyring is asked only if the caller may wait (`ask`)."""
         try:
             with self._path.open("rb") as file:
                 head = file.read(HEAD.size)
-                # After an orderly end nothing is left, and a start need not read all of it to know.
-                # `close` blanks the first record where nothing was left.
+                # After an orderly end nothing is left, and a start need not read the whole file: `close` blanks the
+                # first record.
                 if not head.startswith(MAGIC):
                     return []
-                # The first record alone tells whether there is a key; without one this is asked again and again.
+                # The first record alone shows whether there is a key; without one this is asked repeatedly.
                 first = head + file.read(HEAD.unpack(head)[3]) if len(head) == HEAD.size else head
                 _parse_entries(first, self._open_record(ask))
                 return _parse_entries(first + file.read(), self._open_record(ask))
@@ -71,19 +71,19 @@ class Journal:
         return lambda record: self._cipher.open(record, JOURNAL_PLACE, ask=ask)
 
     def open(self) -> None:
-        """What was left is in the log. Where this fails there are no promises, and hooks wait for the log instead."""
+        """Open the journal once its entries are in the log. If this fails, hooks wait for the store instead."""
         with contextlib.suppress(OSError):
             flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
             self._fd = os.open(self._path, flags, 0o600)
             self._size = SIZE
-            # Another size: a new file, or one whose growth was cut short.
+            # Another size: a new file, or one whose growth was interrupted.
             if os.fstat(self._fd).st_size != SIZE:
                 self._size = FIRST_SIZE
                 self._blank(0)
 
     def grow(self) -> None:
-        """In another thread, beyond what is written to meanwhile."""
-        # The lock keeps `close` from closing the descriptor while this thread writes to it.
+        """Grow in another thread, beyond the part being written."""
+        # The lock keeps `close` from closing the descriptor during this write.
         with self._growing, contextlib.suppress(OSError):
             if 0 < self._size < SIZE and self._fd >= 0:
                 os.pwrite(self._fd, bytes(SIZE - FIRST_SIZE), FIRST_SIZE)
@@ -95,10 +95,10 @@ class Journal:
         return self._at > self._size // 2
 
     def add(self, promised: Sequence[JournalEntry]) -> bool:
-        """Durable when it returns True; where it does not, nothing was promised."""
+        """Durable when it returns True; otherwise nothing was acknowledged."""
         seal = self._cipher.sealer()
         records = b"".join([self._record(one, seal) for one in promised])
-        # No space, or no key for what must be encrypted, is no error: the caller waits for the store instead.
+        # No space, or no key for encryption, is no error: the caller waits for the store instead.
         if self._fd < 0 or not records or self._at + len(records) > self._size:
             return False
         try:
@@ -106,20 +106,20 @@ class Journal:
                 return False
             _on_disk(self._fd)
         except OSError:
-            # Whether later writes would reach the disk is not known: from here on hooks wait for the store.
+            # Whether later writes would reach the disk is unknown, so hooks now wait for the store.
             self.close()
             return False
         self._at += len(records)
         return True
 
     def clear(self) -> None:
-        """Everything in it is in the log, durably. What lies there is known by its lap, and in time written over."""
+        """Mark everything as durably in the log. Old records are recognised by their lap and overwritten in time."""
         if self._at:
             self._at = 0
             self._generation += 1
 
     def wipe(self) -> bool:
-        """Something is to be forgotten for good, here too. False: what lies in it is not in the log yet."""
+        """Overwrite the contents for an erasure. False if some of it is not in the log yet."""
         if self._fd < 0:
             return not self._path.exists()
         # Not truncated: the next syncs would have to allocate its blocks again.
@@ -148,14 +148,15 @@ class Journal:
 
 
 LEDGER_BYTES = 128 << 10
-"""About four thousand keys; as many of the file before it are kept."""
+"""About four thousand keys; as many of the previous file are kept."""
 
 
 class AckLedger:
-    """The keys of what was answered last, one a line, in a file that the store knows nothing of: `verify` compares both.
+    """The keys of the latest acknowledged deliveries, one per line, outside the store: `verify` compares both.
 
-    It is written after the answer, before the journal is written over, so each acknowledged key is in one of the two. It
-    is not synced: a killed daemon loses none of it, and after a power cut it knows of fewer keys, never of wrong ones."""
+    Written after the answer and before the journal is overwritten, so each acknowledged key is in one of the two. Not
+    synced: a kill loses nothing, and after a power cut keys may be missing but never wrong.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path, self._fd = path, -1
@@ -165,7 +166,7 @@ class AckLedger:
         self._keys.update(dict.fromkeys(keys))
 
     def drop(self, keys: Iterable[str]) -> None:
-        """The same happening was told by another hook: these are no events of their own."""
+        """Drop keys of duplicates, which have no events of their own."""
         for key in keys:
             self._keys.pop(key, None)
 
@@ -179,7 +180,7 @@ class AckLedger:
                 flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
                 self._fd = os.open(self._path, flags, 0o600)
             os.write(self._fd, lines)
-            # Appending leaves the position at the end, so this is the size of the file.
+            # Appending leaves the position at the end, so this is the file's size.
             if os.lseek(self._fd, 0, os.SEEK_CUR) > LEDGER_BYTES:
                 self.close()
                 self._path.replace(_older_ledger(self._path))
@@ -191,7 +192,7 @@ class AckLedger:
 
 
 def read_ledger(path: Path) -> list[str]:
-    """The oldest first. A last line that was cut off by a crash is none."""
+    """Oldest first. A torn last line is ignored."""
     keys: list[str] = []
     for file in (_older_ledger(path), path):
         with contextlib.suppress(OSError):
@@ -200,7 +201,7 @@ def read_ledger(path: Path) -> list[str]:
 
 
 def forget_ledger(path: Path) -> None:
-    """Somebody went back to an older state on purpose: what came later is not missing."""
+    """Forget the keys after a deliberate return to an older state: later events are not missing."""
     for file in (_older_ledger(path), path):
         file.unlink(missing_ok=True)
 
@@ -215,10 +216,10 @@ def _parse_entries(content: bytes, open_record: Callable[[bytes], bytes]) -> lis
     while at + HEAD.size <= len(content):
         mark, lap, checksum, length = HEAD.unpack_from(content, at)
         record = content[at + HEAD.size : at + HEAD.size + length]
-        # A record of another generation is left over from an earlier pass: the entries end here.
+        # A record of another generation is left from an earlier pass: the entries end here.
         if mark != MAGIC or first not in (-1, lap) or len(record) != length or checksum != _entry_checksum(lap, record):
             break
-        # The checksum holds: it was written by some other version, or with a key that is gone.
+        # The checksum is valid: it was written by another version, or with a key that is gone.
         with contextlib.suppress(msgspec.MsgspecError, BodyUnreadable):
             entries.append(decode(open_record(record)))
         at, first = at + HEAD.size + length, lap
@@ -226,7 +227,7 @@ def _parse_entries(content: bytes, open_record: Callable[[bytes], bytes]) -> lis
 
 
 def _entry_checksum(lap: int, content: bytes) -> int:
-    # The generation is part of it, so that an old record with a damaged head cannot pass for a new one.
+    # The generation is included, so that an old record with a damaged head cannot pass for a new one.
     return crc32(content, lap & 0xFFFFFFFF)
 
 

@@ -1,4 +1,4 @@
-"""The daemon's log: one JSON object a line, rotated by size, never in the way of a hook."""
+"""The daemon's log: one JSON object per line, rotated by size."""
 
 import os
 import threading
@@ -19,13 +19,13 @@ KEEP = 3
 class Log:
     def __init__(self, path: Path, *, echo: bool = False) -> None:
         self._path, self._echo = path, echo
-        # The daemon sets it by `daemon.log_mb` once it has read its settings.
+        # Set from `daemon.log_mb` once the settings are read.
         self.max_bytes = 10 << 20
         self._lock = threading.Lock()
         self._fd = self._open()
 
     def __call__(self, event: str, **fields: Any) -> None:
-        # An error may quote what it choked on.
+        # An error may quote its input.
         line, _ = redact(_encode_log_line({"at": _utc_timestamp(), "event": event, **fields}))
         with self._lock:
             try:
@@ -35,7 +35,7 @@ class Log:
             except OSError:
                 pass  # A full disk must not take the daemon with it; the store says so by itself.
         if self._echo:
-            # Outside of the lock: a terminal that is slow must not stop other threads' lines.
+            # Outside the lock: a slow terminal must not block other threads.
             os.write(2, line)
 
     def error(self, event: str, error: BaseException, **fields: Any) -> None:
@@ -44,11 +44,11 @@ class Log:
         self(event, error=f"{type(error).__name__}: {error}", where=location, **fields)
 
     def rewrite(self, change: Callable[[Path], bool]) -> int:
-        """Lets `change` write each file anew. How many it did."""
+        """Let `change` rewrite each file; return how many changed."""
         with self._lock:
             paths = [self._path, *(Path(f"{self._path}.{n}") for n in range(1, KEEP + 1))]
             changed = sum(change(path) for path in paths if path.exists())
-            # `change` may have replaced the file: the descriptor would still write to the old one.
+            # `change` may have replaced the file, and the descriptor would still write to the old one.
             os.close(self._fd)
             self._fd = self._open()
         return changed
@@ -69,7 +69,7 @@ class Log:
 
 
 def _encode_log_line(fields: dict[str, Any]) -> bytes:
-    """Whatever it is: a line that cannot be written must not take the daemon with it."""
+    """Never fails: a line that cannot be written must not stop the daemon."""
     try:
         return msgspec.json.encode(fields, enc_hook=str) + b"\n"
     except Exception:

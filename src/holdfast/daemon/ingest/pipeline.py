@@ -1,8 +1,7 @@
-"""The one owner of what comes in: each batch of deliveries goes through the stages below, and nobody else moves it.
+"""Moves each batch of deliveries through its stages, on the writer thread.
 
-Who waits is answered as soon as that is honest: when the batch is on disk in the journal. Where no feature could have
-anything to say, that is before it is applied; where one could, or takes something out of it, it is applied first.
-Everything runs in the writer thread.
+Hooks are answered as soon as their batch is in the journal. If no feature can answer or redact it, that is before it
+is applied; otherwise it is applied first.
 """
 
 import enum
@@ -21,18 +20,18 @@ from holdfast.core.transaction import Arrival, Transaction
 from holdfast.daemon.ingest.journal import AckLedger, Journal, JournalEntry
 from holdfast.daemon.ingest.store_guard import StoreGuard
 
-# In deliveries: from the first number on, at least the second many are applied before the next answer.
+# In deliveries: beyond the first number, at least the second many are applied before the next answer.
 MOST_UNAPPLIED, PORTION = 64, 16
-"""So that an answer which needs the state never waits long for it. Where hooks come faster than they are applied, each
-waits until the oldest few are, not until all are."""
+"""Bounds how long an answer that needs the state waits. If hooks arrive faster than they are applied, each waits for
+the oldest few, not for all."""
 NOTHING_TO_SAY = Outcome()
 
 HookAndFolder = tuple[str, str, str]
-"""Agent, native event, and the folder whose settings count."""
+"""Agent, native event, and the folder whose settings apply."""
 
 
 class Stage(enum.Enum):
-    """Where a batch stands. Its hooks are answered when it is JOURNALED, or STORED where there is no journal."""
+    """The stage of a batch. Its hooks are answered when it is JOURNALED, or STORED if there is no journal."""
 
     ACCEPTED = "accepted"
     JOURNALED = "journaled"
@@ -62,11 +61,11 @@ TRANSITIONS: dict[Stage, dict[Stage, str]] = {
     Stage.STORED: {},
     Stage.REFUSED: {},
 }
-"""What may follow what, and when. ARCHITECTURE's picture is drawn from this."""
+"""The allowed transitions. ARCHITECTURE's table is generated from this."""
 
 
 class Batch:
-    """Deliveries that came together, their stage, and what was applied of them in memory."""
+    """Deliveries that arrived together, their stage, and what was applied in memory."""
 
     __slots__ = ("deliveries", "stage", "transaction")
 
@@ -91,20 +90,20 @@ class IngestPipeline:
         ledger: AckLedger | None = None,
     ) -> None:
         self._engine, self._guard, self._journal, self._ledger = engine, store_guard, journal, ledger
-        # By agent and hook, so that who may decide is known before the payload is read.
+        # Tells by agent and hook who may decide, before the payload is read.
         self._kinds = {(agent.name, hook.event): hook.kind for agent in agents.values() for hook in agent.hooks}
         self._batches: list[Batch] = []
-        """Answered and not stored yet, in their order: at most one that is READY, then those that are JOURNALED."""
+        """Acknowledged batches not yet stored, in order: at most one that is READY, then JOURNALED ones."""
         self._replayed = True
-        """Whether all that the last daemon answered is in the log."""
+        """Whether everything the last daemon acknowledged is in the log."""
         self.journal_waits_for_key = False
-        """Whether what the last daemon answered cannot be read before the keyring gives its key."""
+        """Whether the last daemon's journal needs a key that the keyring has not released."""
         self.subscribers: list[Callable[[Committed], None]] = []
-        """They are told what became true, after the agents were answered."""
+        """Called with what was committed, after the agents were answered."""
 
     @property
     def has_pending(self) -> bool:
-        """Whether somebody was answered whose events are not in the store yet."""
+        """Whether acknowledged events are not in the store yet."""
         return bool(self._batches)
 
     @property
@@ -114,21 +113,21 @@ class IngestPipeline:
     # ── what comes in ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def accept(self, deliveries: Sequence[Delivery]) -> list[Outcome] | None:
-        """The answers; None where nothing could be kept: then the hooks spool."""
+        """Return the answers; None if nothing could be kept, and the hooks spool."""
         batch = Batch(deliveries)
-        # A batch is mostly the same hook in the same place, many times: each of them is looked up once.
+        # A batch mostly repeats the same hook in the same place, so each is looked up once.
         hooks = [_hook_and_folder(delivery) for delivery in deliveries]
         may_decide = any(
             self._can_decide(*what)
             for what in {hook for hook, d in zip(hooks, deliveries, strict=True) if d.mode != "tell"}
         )
-        # A decision needs the state that all earlier hooks left; otherwise a portion is enough to keep up.
+        # A decision needs the state after all earlier hooks; otherwise a portion is enough to keep up.
         if may_decide or _count_deliveries(self._batches) >= MOST_UNAPPLIED:
             self.flush(None if may_decide else max(PORTION, len(deliveries)))
             if self._blocked or (may_decide and self._batches):
                 batch.advance(Stage.REFUSED)
                 return None
-        # Redaction cannot know what a feature takes out: such a payload is journaled only as the events it became.
+        # Redaction doesn't know what features remove: such a payload is journaled only as the events it became.
         as_it_came = not may_decide and not self._take_out(hooks, deliveries)
         if as_it_came and self._journal_unapplied(batch):
             return [NOTHING_TO_SAY] * len(deliveries)
@@ -145,8 +144,8 @@ class IngestPipeline:
         past: bool = False,
         lasting: bool = True,
     ) -> list[Outcome]:
-        """What commands, jobs and importers add to the log, behind all that was answered before. What need not be
-        `lasting` may be undone by a power cut, whole and with all that came after it."""
+        """Append events of commands, jobs and importers after everything acknowledged. Without `lasting` a power cut
+        may undo them, as a whole and with everything after them."""
         self._clear_way()
         return self._engine().handle(events, also, past=past, lasting=lasting)
 
@@ -158,8 +157,7 @@ class IngestPipeline:
         return outcomes
 
     def _note_answered(self, deliveries: Sequence[Delivery], outcomes: Sequence[Outcome] | None = ()) -> None:
-        """The keys that `verify` asks for from now on. `outcomes`: None where nothing was promised, empty where they are
-        not known yet."""
+        """Note the keys that `verify` checks. `outcomes`: None if nothing was acknowledged, empty if not known yet."""
         if self._ledger and outcomes is not None:
             self._ledger.note(delivery.key for delivery in deliveries)
             # A delivery without a number became no event, so `verify` must not look for its key.
@@ -169,13 +167,13 @@ class IngestPipeline:
         self.flush()
         if self._blocked:
             return
-        # It began while the store took nothing; the journal still has what the last daemon answered.
+        # The store was unavailable at the start; the journal still has what the last daemon acknowledged.
         if not self._replayed:
             self.replay_journal()
         self._guard.retry_buffered()
 
     def _can_decide(self, agent: str, event: str, folder: str) -> bool:
-        # A hook that no adapter knows may turn out to be anything once it is read.
+        # A hook unknown to the adapter may turn out to be anything once it is read.
         kind = self._kinds.get((agent, event))
         return kind is None or self._engine().can_decide(kind, folder)
 
@@ -195,7 +193,7 @@ class IngestPipeline:
 
     def _journal_unapplied(self, batch: Batch) -> bool:
         try:
-            # Cleaned before it is journaled: nothing may lie on disk that the log would not hold.
+            # Redacted before it is journaled: the disk may hold nothing that the log would not.
             clean = [self._engine().ports.clean(delivery).unawaited() for delivery in batch.deliveries]
         except Exception:  # The longer way knows what to do with it.
             return False
@@ -213,7 +211,7 @@ class IngestPipeline:
         else:
             outcomes = self._guard.commit(batch.deliveries, lambda engine, _: self._apply(engine, batch))
         if batch.stage is Stage.READY:
-            # They are answered now: applied anew after damage, they must not be answered again.
+            # They are answered now: applied again after damage, they must not be answered again.
             batch.deliveries = [delivery.unawaited() for delivery in batch.deliveries]
             self._batches.append(batch)
         else:
@@ -224,14 +222,14 @@ class IngestPipeline:
         transaction, outcomes = engine.apply(batch.deliveries)
         batch.advance(Stage.APPLIED)
         try:
-            # With all that followed from them: a replay must find the numbers and answers that were given.
+            # With everything derived: a replay must find the same numbers and answers.
             if transaction.events and self._journal.add([JournalEntry(events=tuple(transaction.events))]):
                 batch.transaction = transaction
                 batch.advance(Stage.READY)
             else:
                 engine.commit(transaction, lasting=True)
         except Exception:
-            # What was applied in memory and is nowhere on disk must not stay in the engine's documents.
+            # What was applied in memory and is on no disk must not stay in the documents.
             engine.discard()
             raise
         return outcomes
@@ -239,12 +237,12 @@ class IngestPipeline:
     # ── after the answer ───────────────────────────────────────────────────────────────────────────────────────────
 
     def flush(self, most: int | None = None) -> None:
-        """What was answered, or `most` of it, is applied and written. Where that fails it stays to be done."""
-        # Half full: what is stored now is synced, so that the journal can be written over from its beginning.
+        """Apply and write what was acknowledged, or `most` of it. After a failure it is retried later."""
+        # Half full: store durably now, so that the journal can be overwritten from its beginning.
         lasting = self._journal.half_full
         self._store_ready()
         if self._batches and not self._blocked:
-            # The journal is written over only when all of it is in the store.
+            # The journal is overwritten only once all of it is in the store.
             waiting = self._batches[:]
             self._store_journaled(waiting if lasting or most is None else _first_few(waiting, most), lasting)
         # Before the journal can be cleared: every acknowledged key is in one of the two files.
@@ -261,12 +259,12 @@ class IngestPipeline:
                 try:
                     notify(committed)
                 except Exception as error:
-                    # A subscriber that fails must neither stop the writer nor the other subscribers.
+                    # A failing subscriber must stop neither the writer nor other subscribers.
                     self._engine().ports.report("subscribers", committed.events[-1], error)
 
     @property
     def _blocked(self) -> bool:
-        """Something was answered that the store does not take: nothing can be applied on top of it."""
+        """Whether an acknowledged batch cannot be stored, so that nothing can be applied on top of it."""
         return bool(self._batches) and self._batches[0].stage is Stage.READY
 
     def _clear_way(self) -> None:
@@ -290,13 +288,13 @@ class IngestPipeline:
             outcomes = self._guard.commit(deliveries, lambda engine, some: engine.handle(some, lasting=lasting))
             self._note_stored(batches, deliveries, outcomes)
         finally:
-            # The guard holds what it could not store: these are no longer ours to bring.
+            # The guard now holds what it could not store.
             del self._batches[: len(batches)]
 
     def _note_stored(
         self, batches: Sequence[Batch], deliveries: Sequence[Delivery], outcomes: Sequence[Outcome] | None
     ) -> None:
-        """Of batches that were answered before; their keys were in the journal until now."""
+        """Note batches answered earlier; until now their keys were in the journal."""
         self._note_answered(deliveries, outcomes or ())
         for batch in batches:
             batch.advance(Stage.HELD if outcomes is None else Stage.STORED)
@@ -304,11 +302,11 @@ class IngestPipeline:
     # ── after a crash ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def replay_journal(self) -> None:
-        """What the last daemon answered goes into the log before anything new does. Most of it is there already."""
+        """Append what the last daemon acknowledged before anything new. Most of it is already in the log."""
         try:
             entries = self._journal.pending_entries(ask=False)
         except KeyUnavailable:
-            # It stays as it is until the keyring is open; meanwhile hooks wait for the store.
+            # Left as it is until the keyring is open; meanwhile hooks wait for the store.
             self._replayed, self.journal_waits_for_key = False, True
             return
         self.journal_waits_for_key = False
@@ -318,7 +316,7 @@ class IngestPipeline:
             replayed = self._guard.repair(error) and self._replay_all(entries)
         self._replayed = replayed
         if replayed:
-            # Opening begins to write over the old entries: only when all of them are in the log.
+            # Opening starts to overwrite the old entries, so all of them must be in the log.
             self._journal.open()
 
     def _replay_all(self, entries: Sequence[JournalEntry]) -> bool:
@@ -329,7 +327,7 @@ class IngestPipeline:
             return []
         reader = self._engine().store.reader()
         try:
-            # Most are there already; their keys are asked for at once.
+            # Most are known already, so all keys are looked up at once.
             known_keys = reader.seqs_of_keys([one.key for one in entries])
             return [one for one in entries if one.key not in known_keys]
         finally:
@@ -355,12 +353,12 @@ def _count_deliveries(batches: Iterable[Batch]) -> int:
 
 
 def _first_few(batches: Sequence[Batch], most: int) -> Sequence[Batch]:
-    """The oldest batches that have at least `most` deliveries together."""
+    """The oldest batches with at least `most` deliveries together."""
     enough = next((n for n in range(len(batches)) if _count_deliveries(batches[: n + 1]) >= most), len(batches) - 1)
     return batches[: enough + 1]
 
 
 def _group_by_kind(entries: Sequence[JournalEntry]) -> list[list[JournalEntry]]:
-    """In their order, those of one kind together."""
-    # Deliveries are stored as a batch, applied events one entry after the other; their order stays.
+    """Group consecutive entries of one kind."""
+    # Deliveries are stored as a batch, applied events entry by entry; their order is kept.
     return [list(run) for _, run in itertools.groupby(entries, key=lambda one: one.delivery is None)]

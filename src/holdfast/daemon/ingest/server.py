@@ -1,4 +1,4 @@
-"""The hook side of the daemon: one thread takes all frames that are ready, commits them together, then answers."""
+"""The hook server: one thread reads all ready frames, commits them together, then answers."""
 
 import _socket
 import os
@@ -28,35 +28,35 @@ from holdfast.daemon.ingest.writer import WriterCalls
 LARGEST_BATCH = 256
 # In bytes: most frames fit into the first read; a large one is read in pieces up to the second.
 FIRST_READ, MOST_READ = 64 * 1024, 1024 * 1024
-# Of one frame: a client that sends byte by byte must not make us keep each of them by itself.
+# Per frame: a client that sends byte by byte must not make us keep each byte separately.
 MOST_CHUNKS = 64
 BACKLOG = 1024
-# What `select` can watch.
+# The highest descriptor that `select` can watch.
 HIGHEST_SELECTED = 1024
 # A client that connects and never sends must not hold a descriptor for ever.
 LONGEST_CONNECTION_S = 30.0
 TICK_S = 1.0
 LINGER_S = 0.0002
-"""Between an answer and what follows it. Whoever was answered may have been woken on our own processor, and would wait
-there until we are through with that. Not longer: what follows must be done when the next question comes."""
+"""Pause between an answer and the work after it: the client may have been woken on our processor and would wait there.
+Kept short, because the work must be done before the next question."""
 IDLE_S = 0.001
-"""So long nobody was at the door when work is done that can wait for any moment."""
+"""After this long without hooks, deferred work runs."""
 REMEMBERED_TIMES = 2_000
 
 CONFIRMED = b"+"
 CONFIRM_AT_END_S = 0.5
-"""How long it is waited until the last answers of a daemon that stops are confirmed."""
+"""How long a stopping daemon waits for the last answers to be confirmed."""
 
 Handle = Callable[[Sequence[Delivery]], list[Outcome] | None]
-"""None when nothing could be stored: then the connections close without an answer and the hooks spool."""
+"""None if nothing could be stored: the connections close without an answer and the hooks spool."""
 Asked = tuple["Connection", Delivery]
 
 SHOW = "show"
-"""The mode of a client that wants to see something and tells nothing."""
+"""The mode of a client that wants output and reports nothing."""
 Show = Callable[[_socket.socket, Delivery], None]
-"""Takes the connection over, and closes it."""
+"""Takes over the connection and closes it."""
 
-# pid, uid and gid, as SO_PEERCRED gives them.
+# pid, uid and gid, as from SO_PEERCRED.
 _CREDENTIALS = struct.Struct("3i")
 _OWNER = os.geteuid()
 
@@ -67,14 +67,14 @@ class Connection:
     def __init__(self, sock: _socket.socket, peer: int) -> None:
         self.sock, self.born, self.peer = sock, time.monotonic(), peer
         self.chunks: list[bytes] = []
-        """What has come of a frame, as it was received."""
+        """The received parts of a frame."""
         self.received = self.wanted = 0
         self.large: LargeFrame | None = None
-        """Takes in the rest of a frame of many megabytes."""
+        """Receives the rest of a frame of many megabytes."""
         self.out = b""
         self.confirms = False
         self.outcome: Outcome | None = None
-        """The verdict that was given here, until the client has confirmed that it was written out."""
+        """The answer given here, until the client confirms that it wrote it."""
 
 
 class HookServer:
@@ -92,7 +92,7 @@ class HookServer:
         self._undelivered, self._flush, self._tick = undelivered, flush, tick
         self._listening_fd = listening.fileno()
         self._poll = select.epoll() if hasattr(select, "epoll") else select.poll()
-        # A number that `select` takes; the daemon opens it before any connection.
+        # `select` accepts small descriptors only; the daemon opens this one before any connection.
         fd = self._poll.fileno() if hasattr(self._poll, "fileno") else -1
         self._poll_fd = fd if fd < HIGHEST_SELECTED else -1
         # epoll takes seconds, poll milliseconds.
@@ -100,11 +100,11 @@ class HookServer:
         self._open: dict[int, Connection] = {}
         self._ready: list[Asked] = []
         self._flush_due = False
-        """Whether answers have left whose consequences are not written yet."""
+        """Whether answers were sent whose consequences are not written yet."""
         self._callers = ProcessChains()
         self.stopping = False
         self.took: deque[float] = deque(maxlen=REMEMBERED_TIMES)
-        """Seconds from the connection to the answer, of the last ones."""
+        """Seconds from connection to answer, of the latest hooks."""
 
     def serve(self) -> None:
         self._poll.register(self._listening.fileno(), select.POLLIN)
@@ -118,10 +118,10 @@ class HookServer:
                 put_off = self._calls.has_put_off()
                 busy = self._wait(IDLE_S if put_off else max(0.0, next_tick - time.monotonic()))
             self._answer_ready()
-            # Nobody else is at the door, or a command waits that must see what was answered.
+            # Nobody else is waiting, or a command waits that must see what was acknowledged.
             if self._flush_due and (not busy or self._calls.waiting()):
                 self._flush_now()  # Those at the door come first; the engine sees to it that this does not wait long.
-            # Commands and jobs add events too; the flush tells subscribers of them.
+            # Commands and jobs add events too; the flush notifies their subscribers.
             if self._calls.run_waiting() or self._calls.run_put_off(idle=not busy):
                 self._flush_now()
             if time.monotonic() >= next_tick:
@@ -141,12 +141,12 @@ class HookServer:
         self._flush()
 
     def _linger(self) -> None:
-        """Until somebody comes, or for a moment: epoll knows no time shorter than a millisecond."""
+        """Wait for a connection, or a moment: epoll has no timeout below a millisecond."""
         if self._poll_fd >= 0:
             select.select((self._poll_fd,), (), (), LINGER_S)
 
     def _wait(self, timeout: float) -> bool:
-        """Whether anything came."""
+        """Return whether anything arrived."""
         came = self._poll.poll(timeout * self._unit)
         for fd, mask in came:
             if fd == self._listening_fd:
@@ -156,7 +156,7 @@ class HookServer:
         return bool(came)
 
     def _accept(self) -> None:
-        # At most one batch: those that wait longer are accepted in the next round.
+        # At most one batch; later connections are accepted in the next round.
         while len(self._ready) < LARGEST_BATCH:
             try:
                 fd, _ = self._listening._accept()  # type: ignore[attr-defined]
@@ -165,8 +165,8 @@ class HookServer:
             except OSError:
                 time.sleep(0.01)  # Out of descriptors: those that are open must be answered first.
                 return
-            # The bare C type: the class around it in `socket` costs more than the kernel does.
-            # It stays blocking: each call says that it does not wait, which saves one call of the kernel.
+            # The bare C type: the wrapper class in `socket` costs more than the kernel call. It stays blocking, and
+            # each call passes MSG_DONTWAIT, which saves one system call.
             sock = _socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, fd)
             peer, owner = peer_of(sock)
             # Another user's process, if the folder was opened up: not even an error is sent.
@@ -184,10 +184,10 @@ class HookServer:
             self._read(connection)
 
     def _read(self, connection: Connection) -> None:
-        """A client sends right after it connects: mostly the whole frame is there and nothing need be watched."""
+        """A client sends right after it connects, so the whole frame is mostly there and nothing need be watched."""
         try:
             while True:
-                # Zero until the head is read; then the rest is asked for in as few calls as possible.
+                # Zero until the head is read; then the rest is read in as few calls as possible.
                 missing = connection.wanted - connection.received
                 chunk = connection.sock.recv(max(FIRST_READ, min(missing, MOST_READ)), socket.MSG_DONTWAIT)
                 if not chunk:
@@ -195,7 +195,7 @@ class HookServer:
                 if connection.large is not None:
                     connection.large.add(chunk)
                 else:
-                    # Kept as they come: one that is the whole frame is never copied, of many each is copied once.
+                    # Kept as received: a frame in one chunk is never copied, and of many chunks each is copied once.
                     connection.chunks.append(chunk)
                     connection.received += len(chunk)
                 if self._complete(connection):
@@ -232,7 +232,7 @@ class HookServer:
         return True
 
     def _show_to(self, connection: Connection, delivery: Delivery) -> None:
-        """No event: whoever shows something answers in a time of its own, and no hook waits for it."""
+        """No event: whoever shows something answers in its own time, and no hook waits for it."""
         fd = connection.sock.fileno()
         if self._open.pop(fd, None) is not None:
             self._poll.unregister(fd)
@@ -262,7 +262,7 @@ class HookServer:
         self._flush_due = True
         for (connection, _), outcome in zip(batch, outcomes, strict=True):
             connection.out = answer_frame(outcome.reply)
-            # Silent answers need no confirmation: nothing is lost with them.
+            # Silent answers need no confirmation, because nothing is lost with them.
             connection.outcome = outcome if outcome.reply else None
             self._send(connection)
 
@@ -284,7 +284,7 @@ class HookServer:
         return self._drop(connection)
 
     def _confirm(self, connection: Connection) -> None:
-        """One byte says that the answer was written out; an end without it says that it was not."""
+        """One byte confirms that the answer was written; a close without it means it was not."""
         try:
             if connection.sock.recv(1, socket.MSG_DONTWAIT) == CONFIRMED:
                 connection.outcome = None
@@ -296,7 +296,7 @@ class HookServer:
 
     def _drop(self, connection: Connection) -> None:
         fd = connection.sock.fileno()
-        # poll, unlike epoll, keeps a descriptor until it is told.
+        # poll, unlike epoll, keeps a closed descriptor.
         if self._open.pop(fd, None) is not None and not hasattr(select, "epoll"):
             self._poll.unregister(fd)
         connection.sock.close()  # epoll forgets a descriptor when it is closed.
@@ -310,7 +310,7 @@ class HookServer:
             self._drop(connection)
 
     def _close(self) -> None:
-        # Frames that were read are answered before the socket goes; all others spool by themselves.
+        # Frames already read are answered before the socket closes; all other hooks spool.
         self._answer_ready()
         self._calls.run_waiting()
         self._calls.close()
@@ -328,12 +328,12 @@ class HookServer:
 
 
 def listen_on_socket(path: Path) -> socket.socket:
-    """Born 0600 and already listening when its name appears. The caller holds the lease, so an old socket is dead.
+    """Created 0600 and already listening when its name appears. The caller holds the lease, so an old socket is dead.
 
-    The address is relative because a socket's name may not be longer than 108 bytes.
+    The address is relative, because a socket's name has at most 108 bytes.
     """
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    # The umask makes the socket 0600 from its first moment; a chmod afterwards would leave a gap.
+    # The umask makes the socket 0600 from the first moment; a later chmod would leave a gap.
     before, mask = Path.cwd(), os.umask(0o177)
     try:
         os.chdir(path.parent)
@@ -356,8 +356,8 @@ def peer_is_owner(sock: _socket.socket) -> bool:
 
 
 def peer_of(sock: _socket.socket) -> tuple[int, int]:
-    """(process, user) at the other end, as the kernel says; (0, ourselves) where it does not say."""
-    # Without it (macOS) the mode of the folder is the only guard.
+    """Return (process, user) of the peer; (0, ourselves) if the kernel doesn't say."""
+    # Without it (macOS) the folder's mode is the only guard.
     if not hasattr(socket, "SO_PEERCRED"):
         return 0, _OWNER
     pid, user, _ = _CREDENTIALS.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))

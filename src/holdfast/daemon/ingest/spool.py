@@ -1,4 +1,4 @@
-"""Taking in what hooks had to leave behind: rename, lock, ingest, remove. Exactly once by delivery key."""
+"""Ingests what hooks spooled, exactly once per delivery key."""
 
 import contextlib
 import fcntl
@@ -29,12 +29,12 @@ from holdfast.paths import Paths, emergency_spools, overwrite_file, private_fold
 
 # Deliveries stored in one transaction.
 CHUNK = 256
-# Bytes of bodies that are held until they are stored, and that are read at once.
+# Bytes of bodies held until they are stored, and bytes read at once.
 MOST_HELD, PIECE = 16 << 20, 1 << 20
 DRAINING = ".draining"
 
 Take = Callable[[Sequence[Delivery]], int | None]
-"""Stores them and says how many were new; None when the store refuses, so that the log must stay."""
+"""Stores them and returns how many were new; None if the store refuses and the log must stay."""
 
 
 class Drained(msgspec.Struct):
@@ -53,7 +53,7 @@ class Spool:
         self._paths, self._take = paths, take
 
     def waiting(self) -> int:
-        """Bytes that are not yet in the log."""
+        """Bytes not yet ingested."""
         return sum(size for _, size in self._files())
 
     def drain(self) -> Drained:
@@ -63,7 +63,7 @@ class Spool:
                 if not self._drain_file(path, done):
                     break
             except OSError as error:
-                # A file that cannot be read or removed today must not stand in front of the others.
+                # A file that cannot be read or removed now must not block the others.
                 done.failed.append(f"{path.name}: {error.strerror or error}")
         return done
 
@@ -83,7 +83,7 @@ class Spool:
             return False
 
     def _drain_file(self, path: Path, done: Drained) -> bool:
-        # Renamed first: hooks that come from now on begin a new file; those still writing hold the lock.
+        # Renamed first: new hooks start a new file; those still writing hold the lock.
         held = path if path.suffix == DRAINING else path.with_name(f"{path.name}.{time.time_ns()}{DRAINING}")
         try:
             if held != path:
@@ -95,37 +95,36 @@ class Spool:
         with log:
             for batch in _batches(_read_records(log), torn):
                 new = self._take(batch)
-                # The file stays under its new name and is taken again; keys that are stored by then are known.
+                # The file keeps its new name and is read again; keys stored by then are recognised.
                 if new is None:
                     return False
                 done.taken += new
                 done.known += len(batch) - new
         done.files += 1
         done.torn += len(torn)
-        # Before the file goes: what could not be read exists nowhere else.
+        # Before the file is removed: what could not be read exists nowhere else.
         self._set_aside(held, torn)
         with contextlib.suppress(FileNotFoundError):
-            # Its frames hold secrets in plain text; only unlinked, they would stay on the disk.
+            # Its frames hold secrets in plain text; unlinking alone would leave them on the disk.
             overwrite_file(held)
             held.unlink()
         return True
 
     def _set_aside(self, held: Path, torn: list[bytes]) -> None:
-        """A torn record is a hook that died while writing, nothing acknowledged; still, nothing is thrown away.
-
-        Only what could not be read: the rest is in the log by now, and there without its secrets."""
+        """A torn record is a hook that died while writing, nothing acknowledged. It is kept anyway; the rest is in the
+        log, without its secrets."""
         if torn:
             private_folder(self._paths.quarantine)
             write_atomically(self._paths.quarantine / held.name, redact(b"".join(torn))[0])
 
 
 def _utf8_path(path: Path) -> str:
-    """As a delivery tells it."""
+    """As a delivery encodes it."""
     return os.fsencode(path).decode("utf-8", "replace")
 
 
 def _batches(records: Iterator[Delivery | bytes], torn: list[bytes]) -> Iterator[list[Delivery]]:
-    """Deliveries as they are stored together; what is none is added to `torn`."""
+    """Yield deliveries in batches; unreadable stretches are added to `torn`."""
     batch: list[Delivery] = []
     held = 0
     for record in records:
@@ -142,13 +141,14 @@ def _batches(records: Iterator[Delivery | bytes], torn: list[bytes]) -> Iterator
 
 
 def _read_records(log: BinaryIO) -> Iterator[Delivery | bytes]:
-    """Record by record, so that a log of any length takes little memory; what is no delivery comes as its bytes."""
+    """Read record by record, so that a log of any length takes little memory; an unreadable stretch is yielded as
+    bytes."""
     size = os.fstat(log.fileno()).st_size
     at = 0
     while at < size:
         length = _sound_length(log, at)
         if length is None:
-            # Damage: records behind it are searched for, which needs all of the rest.
+            # After damage the rest is searched for records, which needs all of it.
             log.seek(at)
             frames, torn = split_spool_records(log.read())
             yield from (_decode_frame(frame) for frame in frames)
@@ -163,7 +163,7 @@ def _read_records(log: BinaryIO) -> Iterator[Delivery | bytes]:
 
 
 def _sound_length(log: BinaryIO, at: int) -> int | None:
-    """The length of the frame in the record that begins here; None where its checksum does not hold."""
+    """The length of the frame in the record that begins here; None if its checksum fails."""
     head = _read_at(log, at, HEAD.size)
     if len(head) < HEAD.size:
         return None
@@ -181,14 +181,14 @@ def _read_at(log: BinaryIO, at: int, length: int) -> bytes:
 
 def _decode_frame(frame: bytes) -> Delivery | bytes:
     try:
-        # Nobody waits for an answer any more, and an answer that was never given must not be on record.
+        # Nobody waits any more, and an answer that was never given must not be recorded.
         return as_delivery(frame).unanswered()
     except (BadFrame, ValueError, struct.error):
         return as_record(frame)
 
 
 def _decode_large(log: BinaryIO, at: int, length: int) -> Delivery | bytes:
-    """Shortened while it is read, as one that comes by the socket."""
+    """Shortened while it is read, like one from the socket."""
     large = open_large_frame(_read_at(log, at, HEAD.size), length)
     if large is None:
         return _decode_frame(_read_at(log, at, length))
@@ -201,14 +201,14 @@ def _decode_large(log: BinaryIO, at: int, length: int) -> Delivery | bytes:
 
 
 def _spool_files(folder: Path) -> list[tuple[Path, int]]:
-    """Plain files of ours, oldest name first; anything else in the folder is not for us."""
+    """Our regular files, oldest name first; anything else in the folder is ignored."""
     try:
         entries = [e for e in os.scandir(folder) if e.name.endswith((".log", DRAINING))]
         plain = [(Path(e.path), e.stat(follow_symlinks=False)) for e in entries]
     except OSError:
         return []
     mine = [(p, s.st_size) for p, s in plain if stat.S_ISREG(s.st_mode) and s.st_uid == os.geteuid() and s.st_size]
-    # Files of a drain that was cut short come first: they are older than the logs.
+    # Files of an interrupted drain come first: they are older than the logs.
     return sorted(mine, key=lambda item: (item[0].suffix != DRAINING, item[0].name))
 
 
@@ -217,7 +217,7 @@ def _open_written(path: Path) -> BinaryIO:
     log = open(path, "rb", opener=_no_symlink)  # noqa: SIM115 - the caller closes it
     try:
         fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # A hook that waited for the lock finds another file under the name, and leaves this one alone.
+        # A hook that waited for the lock finds another file under the name and leaves this one alone.
         fcntl.flock(log, fcntl.LOCK_UN)
     except OSError:
         log.close()

@@ -1,4 +1,4 @@
-"""The one thread that writes. It answers hooks first, and runs what other threads ask of it in between."""
+"""The writer thread: answers hooks first, and runs other threads' calls in between."""
 
 import socket
 import threading
@@ -10,11 +10,11 @@ from typing import Any, Generic, TypeVar
 T = TypeVar("T")
 
 LONGEST_PUT_OFF_S = 2.0
-"""How long work that can wait is put off while hooks come without a pause."""
+"""How long deferred work waits while hooks come without a pause."""
 
 
 class Pending(Generic[T]):
-    """What the writer will have done. (Not a `Future`: those bring logging with them, and a start waits for it.)"""
+    """A call to the writer and its result. Not a `Future`, which imports logging and delays the start."""
 
     def __init__(self, work: Callable[[], T]) -> None:
         self._work, self._done = work, threading.Event()
@@ -24,7 +24,7 @@ class Pending(Generic[T]):
     def run(self) -> None:
         try:
             self._result = self._work()
-        # Every error belongs to whoever waits for the result: the writer thread must go on.
+        # Errors belong to the caller: the writer thread must go on.
         except BaseException as error:
             self._error = error
         self._done.set()
@@ -42,12 +42,12 @@ class Pending(Generic[T]):
 
 
 class WriterCalls:
-    """Work handed to the writer thread from outside; `fileno` wakes its poll."""
+    """Calls handed to the writer thread; `fileno` wakes its poll."""
 
     def __init__(self) -> None:
         self._calls: deque[Pending[Any]] = deque()
         self._put_off: deque[tuple[float, Pending[Any]]] = deque()
-        """What runs when nobody is at the door, and when each was handed over."""
+        """Work for idle moments, with the time each was handed over."""
         # The writer sleeps in poll; a byte through this pair wakes it.
         self._wake_in, self._wake_out = socket.socketpair()
         self._wake_in.setblocking(False)
@@ -62,12 +62,12 @@ class WriterCalls:
         return self.submit(work).result(timeout)
 
     def call_when_idle(self, work: Callable[[], T], timeout: float | None = 60) -> T:
-        """For work that nobody waits for, such as an index: hooks, commands and jobs come first."""
+        """For work that nobody waits for, such as indexing: hooks, commands and jobs come first."""
         return self.submit(work, idle=True).result(timeout)
 
     def submit(self, work: Callable[[], T], *, idle: bool = False) -> Pending[T]:
         pending = Pending(work)
-        # Under the lock: after `close` no call may slip into a queue that nobody empties any more.
+        # Under the lock: after `close` no call may enter a queue that nobody empties.
         with self._lock:
             if self._closed:
                 pending.refuse(RuntimeError("the daemon is stopping"))
@@ -80,12 +80,12 @@ class WriterCalls:
         return pending
 
     def wake(self) -> None:
-        """Takes no lock: signal handlers call it."""
+        """Takes no lock, because signal handlers call it."""
         try:
             self._wake_in.send(b"!")
         except BlockingIOError:
             pass  # Already awake.
-        # Behind the byte: set before it, another thread could look for the byte too early and never again.
+        # Set after the byte is written: otherwise another thread could look for the byte too early and never again.
         self._woken = True
 
     def waiting(self) -> bool:
@@ -95,15 +95,15 @@ class WriterCalls:
         return bool(self._put_off)
 
     def run_put_off(self, *, idle: bool) -> bool:
-        """One piece of it: somebody may have come to the door meanwhile."""
+        """Run one piece: a hook may be waiting by now."""
         if not self._put_off or not (idle or time.monotonic() - self._put_off[0][0] > LONGEST_PUT_OFF_S):
             return False
         self._put_off.popleft()[1].run()
         return True
 
     def run_waiting(self) -> int:
-        # Before the calls are looked at: one that is added later wakes the poll again. Also without any, for a signal
-        # handler wakes without a call, and poll would return at once for ever.
+        # Before the calls: one added later wakes the poll again. Also without any call, because a signal handler wakes
+        # without one and poll would return at once for ever.
         if self._woken:
             self._drain()
         done = 0
